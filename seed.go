@@ -31,4 +31,5 @@ import (
 	_ "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 	_ "sigs.k8s.io/yaml"
 	_ "k8s.io/kube-scheduler/config/v1"
+	_ "golang.org/x/mod/modfile"
 )

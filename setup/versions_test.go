@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/mlbatch/mlbatch/setup"
+)
+
+// TestModulesMatch holds every go.mod of the repository to versions.yaml.
+func TestModulesMatch(t *testing.T) {
+	v, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := goMod(t, "..")
+	if got := root.Module.Mod.Path; got != v.Module {
+		t.Errorf("go.mod declares module %s, versions.yaml says %s", got, v.Module)
+	}
+	for _, want := range []struct{ folder, module, version string }{
+		{"..", v.Platform.Kueue.Module, v.Platform.Kueue.Version},
+		{"..", v.Platform.Coscheduler.Module, v.Platform.Coscheduler.Version},
+		{"..", v.Platform.TrainingOperator.Module, v.Platform.TrainingOperator.Version},
+		{"..", v.Platform.KuberayOperator.Module, v.Platform.KuberayOperator.Version},
+		{"../tools/components/kueue", v.Platform.Kueue.Module, v.Platform.Kueue.Version},
+		{"../tools/components/kueue", "sigs.k8s.io/kwok", v.LocalCluster.KWOK},
+		{"../tools/components/training-operator", v.Platform.TrainingOperator.Module, v.Platform.TrainingOperator.Version},
+		{"../tools/components/kuberay", v.Platform.KuberayOperator.Module, v.Platform.KuberayOperator.Version},
+		{"../tools/components/kubernetes", v.Platform.Coscheduler.Module, v.Platform.Coscheduler.Version},
+		{"../tools/components/kubernetes", "k8s.io/kubernetes", v.LocalCluster.Kubernetes},
+		{"../tools/components/etcd", "go.etcd.io/etcd/server/v3", v.LocalCluster.Etcd},
+		{"../tools/components/coredns", "github.com/coredns/coredns", v.LocalCluster.CoreDNS},
+		{"../tools/components/containerd", "github.com/containerd/containerd/v2", v.LocalCluster.Containerd},
+		{"../tools/components/cni", "github.com/containernetworking/plugins", v.LocalCluster.CNI},
+	} {
+		if got := version(goMod(t, want.folder), want.module); got != want.version {
+			t.Errorf("%s/go.mod resolves %s to %q, versions.yaml says %s", want.folder, want.module, got, want.version)
+		}
+	}
+}
+
+// TestImagesCarryTheirVersion catches an image left behind by an upgrade. The
+// training operator tags its images by commit and is left out.
+func TestImagesCarryTheirVersion(t *testing.T) {
+	v, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for image, version := range map[string]string{
+		v.Platform.Kueue.Image:                 v.Platform.Kueue.Version,
+		v.Platform.Coscheduler.Image:           v.Platform.Coscheduler.Version,
+		v.Platform.Coscheduler.ControllerImage: v.Platform.Coscheduler.Version,
+		v.Platform.KuberayOperator.Image:       v.Platform.KuberayOperator.Version,
+	} {
+		if !strings.HasSuffix(image, ":"+version) {
+			t.Errorf("image %s does not carry version %s", image, version)
+		}
+	}
+}
+
+func goMod(t *testing.T, folder string) *modfile.File {
+	t.Helper()
+	path := filepath.Join(folder, "go.mod")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := modfile.Parse(path, data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// version is what a go.mod resolves a module to: a replacement wins.
+func version(f *modfile.File, module string) string {
+	for _, r := range f.Replace {
+		if r.Old.Path == module {
+			return r.New.Version
+		}
+	}
+	for _, r := range f.Require {
+		if r.Mod.Path == module {
+			return r.Mod.Version
+		}
+	}
+	return ""
+}
