@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package config answers what the controller was told in its configuration
+// file. A file is read over the defaults, so an absent or null section means
+// its default; a key that nobody knows is refused by name, so that a typing
+// error cannot pass for a setting.
+package config
+
+import (
+	"encoding/json"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Config is the whole file. Keys and defaults are those of existing AppWrapper
+// installations; clientConnection, concurrency and appwrapper.podSetLimit are additions.
+type Config struct {
+	AppWrapper        AppWrapper        `json:"appwrapper"`
+	CertManagement    CertManagement    `json:"certManagement"`
+	ControllerManager ControllerManager `json:"controllerManager"`
+	// WebhooksEnabled switches admission off for development. Nothing then stops an
+	// author from wrapping what they may not create themselves.
+	WebhooksEnabled  bool             `json:"webhooksEnabled"`
+	ClientConnection ClientConnection `json:"clientConnection"`
+	// Concurrency is how many AppWrappers are worked on at the same time.
+	Concurrency int `json:"concurrency"`
+}
+
+// AppWrapper is what shapes the handling of AppWrappers.
+type AppWrapper struct {
+	Autopilot Autopilot `json:"autopilot"`
+	// UserRBACAdmissionCheck asks the API server whether an author may create what they wrap.
+	UserRBACAdmissionCheck bool           `json:"userRBACAdmissionCheck"`
+	FaultTolerance         FaultTolerance `json:"faultTolerance"`
+	// SchedulerName is given to pod templates that name no scheduler; empty leaves them alone.
+	SchedulerName string `json:"schedulerName"`
+	// DefaultQueueName is the queue of AppWrappers that come without a queue label; empty sets none.
+	DefaultQueueName string `json:"defaultQueueName"`
+	// PodSetLimit is the most pod sets that one AppWrapper may have: 8 up to Kueue 0.18, 18 from 0.19.
+	PodSetLimit int `json:"podSetLimit"`
+
+	legacyAppWrapper
+}
+
+// legacyAppWrapper holds keys that earlier AppWrapper releases acted on. They are
+// accepted so that an existing file still loads, and each is answered with a note.
+type legacyAppWrapper struct {
+	EnableKueueIntegrations json.RawMessage `json:"enableKueueIntegrations,omitempty"`
+	SlackQueueName          json.RawMessage `json:"slackQueueName,omitempty"`
+	KueueJobReconciller     json.RawMessage `json:"kueueJobReconciller,omitempty"`
+}
+
+// Autopilot says which node labels mean that a resource of that node is unhealthy.
+type Autopilot struct {
+	InjectAntiAffinities   bool                      `json:"injectAntiAffinities"`
+	MonitorNodes           bool                      `json:"monitorNodes"`
+	PreferNoScheduleWeight int32                     `json:"preferNoScheduleWeight"`
+	ResourceTaints         map[string][]corev1.Taint `json:"resourceTaints"`
+}
+
+// FaultTolerance holds the grace periods and limits that an AppWrapper's
+// annotations may change, and the ceilings that bound those annotations.
+type FaultTolerance struct {
+	AdmissionGracePeriod Duration `json:"admissionGracePeriod"`
+	WarmupGracePeriod    Duration `json:"warmupGracePeriod"`
+	FailureGracePeriod   Duration `json:"failureGracePeriod"`
+	ResetPause           Duration `json:"resetPause"`
+	RetryLimit           int32    `json:"retryLimit"`
+	DeletionGracePeriod  Duration `json:"deletionGracePeriod"`
+	GracePeriodCeiling   Duration `json:"gracePeriodCeiling"`
+	SuccessTTLCeiling    Duration `json:"successTTLCeiling"`
+}
+
+// CertManagement names the objects through which the webhooks get their certificate.
+type CertManagement struct {
+	// Namespace of the Secret and the Service; empty means the controller's own.
+	Namespace                   string `json:"namespace"`
+	CertificateDir              string `json:"certificateDir"`
+	CertificateName             string `json:"certificateName"`
+	CertificateOrg              string `json:"certificateOrg"`
+	MutatingWebhookConfigName   string `json:"mutatingWebhookConfigName"`
+	ValidatingWebhookConfigName string `json:"validatingWebhookConfigName"`
+	WebhookServiceName          string `json:"webhookServiceName"`
+	WebhookSecretName           string `json:"webhookSecretName"`
+}
+
+// ControllerManager is about the process: what it serves and who leads.
+type ControllerManager struct {
+	Metrics        Metrics  `json:"metrics"`
+	Health         Endpoint `json:"health"`
+	LeaderElection bool     `json:"leaderElection"`
+	EnableHTTP2    bool     `json:"enableHTTP2"`
+}
+
+// Metrics is the metrics endpoint, always TLS with authentication and authorization.
+type Metrics struct {
+	// BindAddress such as ":8443"; "0" serves no metrics.
+	BindAddress string `json:"bindAddress"`
+	// SecureServing is a key of AppWrapper 0.30, accepted and answered with a note.
+	SecureServing json.RawMessage `json:"secureServing,omitempty"`
+}
+
+// Endpoint is something that listens.
+type Endpoint struct {
+	BindAddress string `json:"bindAddress"`
+}
+
+// ClientConnection bounds the requests that the controller sends.
+type ClientConnection struct {
+	QPS   float32 `json:"qps"`
+	Burst int     `json:"burst"`
+}
+
+// Default is the configuration of an empty file.
+func Default() Config {
+	return Config{
+		AppWrapper: AppWrapper{
+			Autopilot:              defaultAutopilot(),
+			UserRBACAdmissionCheck: true,
+			FaultTolerance:         defaultFaultTolerance(),
+			PodSetLimit:            8,
+		},
+		CertManagement: CertManagement{
+			CertificateDir:              "/tmp/k8s-webhook-server/serving-certs",
+			CertificateName:             "appwrapper-ca",
+			CertificateOrg:              "appwrapper",
+			MutatingWebhookConfigName:   "appwrapper-mutating-webhook-configuration",
+			ValidatingWebhookConfigName: "appwrapper-validating-webhook-configuration",
+			WebhookServiceName:          "appwrapper-webhook-service",
+			WebhookSecretName:           "appwrapper-webhook-server-cert",
+		},
+		ControllerManager: ControllerManager{
+			Metrics: Metrics{BindAddress: ":8443"},
+			Health:  Endpoint{BindAddress: ":8081"},
+		},
+		WebhooksEnabled:  true,
+		ClientConnection: ClientConnection{QPS: 200, Burst: 400},
+		Concurrency:      8,
+	}
+}
+
+func defaultAutopilot() Autopilot {
+	const gpuHealth = "autopilot.ibm.com/gpuhealth"
+	return Autopilot{
+		InjectAntiAffinities:   true,
+		MonitorNodes:           true,
+		PreferNoScheduleWeight: 50,
+		ResourceTaints: map[string][]corev1.Taint{
+			"nvidia.com/gpu": {
+				{Key: gpuHealth, Value: "WARN", Effect: corev1.TaintEffectPreferNoSchedule},
+				{Key: gpuHealth, Value: "TESTING", Effect: corev1.TaintEffectNoSchedule},
+				{Key: gpuHealth, Value: "EVICT", Effect: corev1.TaintEffectNoExecute},
+			},
+		},
+	}
+}
+
+func defaultFaultTolerance() FaultTolerance {
+	return FaultTolerance{
+		AdmissionGracePeriod: Duration{time.Minute},
+		WarmupGracePeriod:    Duration{5 * time.Minute},
+		FailureGracePeriod:   Duration{time.Minute},
+		ResetPause:           Duration{90 * time.Second},
+		RetryLimit:           3,
+		DeletionGracePeriod:  Duration{10 * time.Minute},
+		GracePeriodCeiling:   Duration{24 * time.Hour},
+		SuccessTTLCeiling:    Duration{7 * 24 * time.Hour},
+	}
+}

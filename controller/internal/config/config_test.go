@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestParseReadsOverTheDefaults(t *testing.T) {
+	for name, tc := range map[string]struct {
+		file string
+		want func(*Config)
+	}{
+		"an empty file means the defaults":         {"", func(*Config) {}},
+		"a null section means its defaults":        {"appwrapper: null\ncontrollerManager: null\ncertManagement: null", func(*Config) {}},
+		"a null subsection means its defaults":     {"appwrapper: {faultTolerance: null, autopilot: null}", func(*Config) {}},
+		"a null number means its default":          {"appwrapper: {podSetLimit: null}\nconcurrency: null", func(*Config) {}},
+		"a null duration means its default":        {"appwrapper: {faultTolerance: {resetPause: null}}", func(*Config) {}},
+		"a duration may be written for people":     {"appwrapper: {faultTolerance: {resetPause: 1m30s}}", func(*Config) {}},
+		"a duration may be a count of nanoseconds": {"appwrapper: {faultTolerance: {resetPause: 90000000000}}", func(*Config) {}},
+		"a setting changes only itself": {"appwrapper: {faultTolerance: {warmupGracePeriod: 10m}}", func(c *Config) {
+			c.AppWrapper.FaultTolerance.WarmupGracePeriod = Duration{10 * time.Minute}
+		}},
+		"a switch can be turned off": {"appwrapper: {userRBACAdmissionCheck: false}\nwebhooksEnabled: false", func(c *Config) {
+			c.AppWrapper.UserRBACAdmissionCheck = false
+			c.WebhooksEnabled = false
+		}},
+		"additions of ours are read": {"appwrapper: {podSetLimit: 18}\nconcurrency: 4\nclientConnection: {qps: 50, burst: 100}", func(c *Config) {
+			c.AppWrapper.PodSetLimit = 18
+			c.Concurrency = 4
+			c.ClientConnection = ClientConnection{QPS: 50, Burst: 100}
+		}},
+		"a resource's taints replace the default ones": {
+			"appwrapper: {autopilot: {resourceTaints: {nvidia.com/gpu: [{key: a/b, value: ERR, effect: NoExecute}]}}}",
+			func(c *Config) {
+				c.AppWrapper.Autopilot.ResourceTaints = map[string][]corev1.Taint{"nvidia.com/gpu": {{Key: "a/b", Value: "ERR", Effect: "NoExecute"}}}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := Default()
+			tc.want(&want)
+			got, notes, err := Parse([]byte(tc.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(notes) > 0 {
+				t.Errorf("unexpected notes: %q", notes)
+			}
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(AppWrapper{})); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
+	for name, tc := range map[string]struct{ file, field string }{
+		"an unknown key at the top":                  {"webhookEnabled: true", "webhookEnabled"},
+		"an unknown key in a section":                {"appwrapper: {faultTolerance: {retryLimits: 1}}", "appwrapper.faultTolerance.retryLimits"},
+		"a key in another case":                      {"appwrapper: {schedulername: x}", "appwrapper.schedulername"},
+		"an unknown key of a taint":                  {"appwrapper: {autopilot: {resourceTaints: {gpu: [{k: v}]}}}", "appwrapper.autopilot.resourceTaints.gpu[0].k"},
+		"a key given twice":                          {"concurrency: 1\nconcurrency: 2", "concurrency"},
+		"a duration with days":                       {"appwrapper: {faultTolerance: {resetPause: 7d}}", "appwrapper.faultTolerance.resetPause"},
+		"a duration with a fraction of a nanosecond": {"appwrapper: {faultTolerance: {resetPause: 0.5}}", "appwrapper.faultTolerance.resetPause"},
+		"a string for a number":                      {"appwrapper: {faultTolerance: {retryLimit: three}}", "appwrapper.faultTolerance.retryLimit"},
+		"a list for a section":                       {"appwrapper: {faultTolerance: []}", "appwrapper.faultTolerance"},
+		"a string for the file":                      {"hello", "the file"},
+		"a warm-up beyond the ceiling":               {"appwrapper: {faultTolerance: {warmupGracePeriod: 25h}}", "appwrapper.faultTolerance.warmupGracePeriod"},
+		"an admission grace beyond the ceiling":      {"appwrapper: {faultTolerance: {admissionGracePeriod: 25h}}", "appwrapper.faultTolerance.admissionGracePeriod"},
+		"a failure grace beyond the ceiling":         {"appwrapper: {faultTolerance: {failureGracePeriod: 25h}}", "appwrapper.faultTolerance.failureGracePeriod"},
+		"a pause beyond the ceiling":                 {"appwrapper: {faultTolerance: {resetPause: 25h}}", "appwrapper.faultTolerance.resetPause"},
+		"a deletion grace beyond the ceiling":        {"appwrapper: {faultTolerance: {deletionGracePeriod: 25h}}", "appwrapper.faultTolerance.deletionGracePeriod"},
+		"an admission grace longer than the warm-up": {"appwrapper: {faultTolerance: {admissionGracePeriod: 6m}}", "appwrapper.faultTolerance.admissionGracePeriod"},
+		"a negative grace":                           {"appwrapper: {faultTolerance: {failureGracePeriod: -1s}}", "appwrapper.faultTolerance.failureGracePeriod"},
+		"a success TTL of zero":                      {"appwrapper: {faultTolerance: {successTTLCeiling: 0}}", "appwrapper.faultTolerance.successTTLCeiling"},
+		"a negative retry limit":                     {"appwrapper: {faultTolerance: {retryLimit: -1}}", "appwrapper.faultTolerance.retryLimit"},
+		"a pod-set limit of zero":                    {"appwrapper: {podSetLimit: 0}", "appwrapper.podSetLimit"},
+		"a queue that cannot exist":                  {"appwrapper: {defaultQueueName: My Queue}", "appwrapper.defaultQueueName"},
+		"a weight out of range":                      {"appwrapper: {autopilot: {preferNoScheduleWeight: 101}}", "appwrapper.autopilot.preferNoScheduleWeight"},
+		"a taint without a key":                      {"appwrapper: {autopilot: {resourceTaints: {gpu: [{effect: NoSchedule}]}}}", "appwrapper.autopilot.resourceTaints[gpu][0].key"},
+		"a taint with an unknown effect":             {"appwrapper: {autopilot: {resourceTaints: {gpu: [{key: k, effect: Never}]}}}", "appwrapper.autopilot.resourceTaints[gpu][0].effect"},
+		"no workers":                                 {"concurrency: 0", "concurrency"},
+		"no requests":                                {"clientConnection: {qps: 0}", "clientConnection.qps"},
+		"no burst":                                   {"clientConnection: {burst: 0}", "clientConnection.burst"},
+		"webhooks without a Secret":                  {"certManagement: {webhookSecretName: ''}", "certManagement.webhookSecretName"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := Parse([]byte(tc.file))
+			if err == nil {
+				t.Fatal("was accepted")
+			}
+			if !strings.Contains(err.Error(), tc.field) {
+				t.Errorf("the message does not name %s: %v", tc.field, err)
+			}
+		})
+	}
+}
+
+func TestParseAcceptsLegacyKeysWithANoteEach(t *testing.T) {
+	for name, tc := range map[string]struct{ file, key string }{
+		"the switch of Kueue integrations": {"appwrapper: {enableKueueIntegrations: true}", "appwrapper.enableKueueIntegrations"},
+		"the slack queue":                  {"appwrapper: {slackQueueName: slack}", "appwrapper.slackQueueName"},
+		"the job reconciler":               {"appwrapper: {kueueJobReconciller: {manageJobsWithoutQueueName: true}}", "appwrapper.kueueJobReconciller"},
+		"secure serving":                   {"controllerManager: {metrics: {secureServing: true}}", "controllerManager.metrics.secureServing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, notes, err := Parse([]byte(tc.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(notes) != 1 || !strings.HasPrefix(notes[0], tc.key+" ") {
+				t.Errorf("want one note about %s, got %q", tc.key, notes)
+			}
+		})
+	}
+}
+
+func TestLoadNamesTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if _, _, err := Load(path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a missing file is not named: %v", err)
+	}
+	if err := os.WriteFile(path, []byte("concurrency: 0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Load(path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a bad file is not named: %v", err)
+	}
+}
+
+func TestOwnNamespaceComesFromTheEnvironmentFirst(t *testing.T) {
+	t.Setenv("NAMESPACE", "mlbatch-system")
+	if got, err := OwnNamespace(); err != nil || got != "mlbatch-system" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// Load reads, checks and returns the file at path. The notes are sentences
+// about accepted keys that no longer do anything, for the log.
+func Load(path string) (Config, []string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, nil, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	c, notes, err := Parse(data)
+	if err != nil {
+		return Config{}, nil, fmt.Errorf("configuration file %s: %w", path, err)
+	}
+	return c, notes, nil
+}
+
+// Parse is Load for the content of a file.
+func Parse(data []byte) (Config, []string, error) {
+	c := Default()
+	asJSON, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return Config{}, nil, fmt.Errorf("not a YAML document: %w", err)
+	}
+	strict, err := kjson.UnmarshalStrict(asJSON, &c)
+	if err != nil {
+		return Config{}, nil, wrongType(err)
+	}
+	if len(strict) > 0 {
+		return Config{}, nil, errors.Join(strict...)
+	}
+	if problems := c.validate(); len(problems) > 0 {
+		return Config{}, nil, problems.ToAggregate()
+	}
+	return c, c.notes(), nil
+}
+
+// wrongType rewrites the decoder's message, which speaks of Go, for somebody
+// who edits YAML.
+func wrongType(err error) error {
+	var mismatch *json.UnmarshalTypeError
+	if !errors.As(err, &mismatch) {
+		return err
+	}
+	if mismatch.Type == reflect.TypeFor[Duration]() {
+		return fmt.Errorf("%s: %s is not a duration; write 90s, 5m or 1h30m, or a whole number of nanoseconds",
+			mismatch.Field, mismatch.Value)
+	}
+	field := mismatch.Field
+	if field == "" {
+		field = "the file"
+	}
+	return fmt.Errorf("%s: a %s does not belong here, a %s does", field, mismatch.Value, yamlName(mismatch.Type))
+}
+
+func yamlName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "section"
+	case reflect.Slice:
+		return "list"
+	case reflect.Bool:
+		return "boolean (true or false)"
+	case reflect.String:
+		return "string"
+	default:
+		return "number"
+	}
+}
+
+func (c *Config) notes() []string {
+	const ignored = " is accepted for the sake of existing files and has no effect: "
+	legacy := []struct {
+		key, why string
+		value    json.RawMessage
+	}{
+		{"appwrapper.enableKueueIntegrations", "Kueue itself decides which kinds it queues", c.AppWrapper.EnableKueueIntegrations},
+		{"appwrapper.slackQueueName", "slack quota is not kept by this controller yet", c.AppWrapper.SlackQueueName},
+		{"appwrapper.kueueJobReconciller", "Kueue ships its own AppWrapper integration", c.AppWrapper.KueueJobReconciller},
+		{"controllerManager.metrics.secureServing", "metrics are always served over TLS", c.ControllerManager.Metrics.SecureServing},
+	}
+	var notes []string
+	for _, l := range legacy {
+		if len(l.value) > 0 {
+			notes = append(notes, l.key+ignored+l.why)
+		}
+	}
+	return notes
+}

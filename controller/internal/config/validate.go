@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func (c *Config) validate() field.ErrorList {
+	aw := field.NewPath("appwrapper")
+	problems := c.AppWrapper.FaultTolerance.validate(aw.Child("faultTolerance"))
+	problems = append(problems, c.AppWrapper.Autopilot.validate(aw.Child("autopilot"))...)
+	problems = append(problems, atLeastOne(aw.Child("podSetLimit"), c.AppWrapper.PodSetLimit)...)
+	problems = append(problems, atLeastOne(field.NewPath("concurrency"), c.Concurrency)...)
+	problems = append(problems, atLeastOne(field.NewPath("clientConnection", "burst"), c.ClientConnection.Burst)...)
+	if c.ClientConnection.QPS <= 0 {
+		problems = append(problems, field.Invalid(field.NewPath("clientConnection", "qps"), c.ClientConnection.QPS, "must be greater than 0"))
+	}
+	if queue := c.AppWrapper.DefaultQueueName; queue != "" {
+		for _, why := range validation.IsDNS1123Subdomain(queue) {
+			problems = append(problems, field.Invalid(aw.Child("defaultQueueName"), queue, why))
+		}
+	}
+	if c.WebhooksEnabled {
+		problems = append(problems, c.CertManagement.validate(field.NewPath("certManagement"))...)
+	}
+	return problems
+}
+
+func atLeastOne(path *field.Path, n int) field.ErrorList {
+	if n >= 1 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, n, "must be at least 1")}
+}
+
+func (f *FaultTolerance) validate(path *field.Path) field.ErrorList {
+	problems := f.validatePeriods(path)
+	if f.GracePeriodCeiling.Duration < 0 {
+		problems = append(problems, field.Invalid(path.Child("gracePeriodCeiling"), f.GracePeriodCeiling.String(), "must not be negative"))
+	}
+	if f.AdmissionGracePeriod.Duration > f.WarmupGracePeriod.Duration {
+		problems = append(problems, field.Invalid(path.Child("admissionGracePeriod"), f.AdmissionGracePeriod.String(),
+			fmt.Sprintf("must not exceed warmupGracePeriod, which is %s", f.WarmupGracePeriod)))
+	}
+	if f.SuccessTTLCeiling.Duration <= 0 {
+		problems = append(problems, field.Invalid(path.Child("successTTLCeiling"), f.SuccessTTLCeiling.String(), "must be greater than 0"))
+	}
+	if f.RetryLimit < 0 {
+		problems = append(problems, field.Invalid(path.Child("retryLimit"), f.RetryLimit, "must not be negative"))
+	}
+	return problems
+}
+
+func (f *FaultTolerance) validatePeriods(path *field.Path) field.ErrorList {
+	periods := []struct {
+		key   string
+		value Duration
+	}{
+		{"admissionGracePeriod", f.AdmissionGracePeriod},
+		{"warmupGracePeriod", f.WarmupGracePeriod},
+		{"failureGracePeriod", f.FailureGracePeriod},
+		{"resetPause", f.ResetPause},
+		{"deletionGracePeriod", f.DeletionGracePeriod},
+	}
+	var problems field.ErrorList
+	for _, p := range periods {
+		if p.value.Duration < 0 {
+			problems = append(problems, field.Invalid(path.Child(p.key), p.value.String(), "must not be negative"))
+		}
+		if p.value.Duration > f.GracePeriodCeiling.Duration {
+			problems = append(problems, field.Invalid(path.Child(p.key), p.value.String(),
+				fmt.Sprintf("must not exceed gracePeriodCeiling, which is %s", f.GracePeriodCeiling)))
+		}
+	}
+	return problems
+}
+
+func (a *Autopilot) validate(path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	if a.PreferNoScheduleWeight < 1 || a.PreferNoScheduleWeight > 100 {
+		problems = append(problems, field.Invalid(path.Child("preferNoScheduleWeight"), a.PreferNoScheduleWeight, "must be between 1 and 100"))
+	}
+	effects := []string{string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute)}
+	for resource, taints := range a.ResourceTaints {
+		for i, taint := range taints {
+			at := path.Child("resourceTaints").Key(resource).Index(i)
+			if taint.Key == "" {
+				problems = append(problems, field.Required(at.Child("key"), "the node label to look at"))
+			}
+			switch taint.Effect {
+			case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
+			default:
+				problems = append(problems, field.NotSupported(at.Child("effect"), string(taint.Effect), effects))
+			}
+		}
+	}
+	return problems
+}
+
+func (m *CertManagement) validate(path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	required := []struct{ key, value string }{
+		{"certificateDir", m.CertificateDir},
+		{"certificateName", m.CertificateName},
+		{"certificateOrg", m.CertificateOrg},
+		{"mutatingWebhookConfigName", m.MutatingWebhookConfigName},
+		{"validatingWebhookConfigName", m.ValidatingWebhookConfigName},
+		{"webhookServiceName", m.WebhookServiceName},
+		{"webhookSecretName", m.WebhookSecretName},
+	}
+	for _, r := range required {
+		if r.value == "" {
+			problems = append(problems, field.Required(path.Child(r.key), "the webhooks need it; set webhooksEnabled: false to do without"))
+		}
+	}
+	return problems
+}
