@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"io"
+	"net"
+)
+
+// forward passes each connection of a socket that lives outside the node's
+// network namespace on to an address inside.
+func forward(listener net.Listener, address string) {
+	for {
+		outer, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go splice(outer.(*net.TCPConn), address)
+	}
+}
+
+func splice(outer *net.TCPConn, address string) {
+	defer outer.Close()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return // the client sees a closed connection, as with a server that is down
+	}
+	inner := conn.(*net.TCPConn)
+	defer inner.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pass(inner, outer)
+	}()
+	pass(outer, inner)
+	<-done
+}
+
+// pass copies until the source ends and tells the target so.
+func pass(to, from *net.TCPConn) {
+	_, _ = io.Copy(to, from)
+	_ = to.CloseWrite()
+}

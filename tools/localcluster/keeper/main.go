@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command keeper is process 1 of a local cluster's node. It runs in private
+// mount, network, process, host-name and IPC namespaces, so that when it dies,
+// for whatever reason, the kernel takes every process, mount and interface of
+// the cluster with it. It makes the node's file systems and network, runs the
+// programs of the plan, restarts those that end, and passes connections from
+// the listener it was given on to the API server.
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "keeper is started by mlbatch cluster up; do not run it by hand")
+		os.Exit(2)
+	}
+	dir := os.Args[1]
+	reporter := newReporter(dir)
+	if err := keep(dir, reporter); err != nil {
+		reporter.fail(err)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// keep returns only if the cluster cannot be brought up or is told to end.
+func keep(dir string, report *reporter) error {
+	var p plan.Plan
+	if err := plan.Read(dir, plan.File, &p); err != nil {
+		return err
+	}
+	for _, step := range []func(plan.Plan) error{mountNode, setHostname, makeNetwork, makeCgroups} {
+		if err := step(p); err != nil {
+			return err
+		}
+	}
+	listener, err := net.FileListener(os.NewFile(plan.ListenerFD, "listener"))
+	if err != nil {
+		return fmt.Errorf("cannot use the API server's outer socket: %w", err)
+	}
+	go forward(listener, p.Forward)
+
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)
+	s := newSupervisor(p, report)
+	if err := s.startAll(); err != nil {
+		return err
+	}
+	report.ready()
+	<-end
+	return nil
+}
+
+func setHostname(p plan.Plan) error {
+	if err := syscall.Sethostname([]byte(p.Name)); err != nil {
+		return fmt.Errorf("cannot set the node's host name: %w", err)
+	}
+	return nil
+}

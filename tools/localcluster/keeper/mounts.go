@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// mountNode gives the node a /proc of its own, an empty /run, and the folders
+// of the plan in place of host paths that programs have fixed in their code.
+// The covered parents are empty memory file systems, so that nothing is ever
+// created on the host's disk outside the cluster's folder.
+func mountNode(p plan.Plan) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("cannot make mounts private: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("cannot mount the node's /proc: %w", err)
+	}
+	if err := bindAll(p.Binds); err != nil {
+		return err
+	}
+	// kubelet and containerd need mounts to propagate between each other.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
+		return fmt.Errorf("cannot share mounts within the node: %w", err)
+	}
+	return nil
+}
+
+func bindAll(binds []plan.Bind) error {
+	sources := make([]*os.File, len(binds))
+	for i, b := range binds {
+		// Opened before the parents are covered: a source may lie below one.
+		f, err := os.Open(b.Source)
+		if err != nil {
+			return fmt.Errorf("cannot open the node's folder: %w", err)
+		}
+		defer f.Close()
+		sources[i] = f
+	}
+	for _, parent := range parents(binds) {
+		if err := unix.Mount("tmpfs", parent, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
+			return fmt.Errorf("cannot cover %s: %w", parent, err)
+		}
+	}
+	for i, b := range binds {
+		if err := os.MkdirAll(b.Target, 0o755); err != nil {
+			return fmt.Errorf("cannot make %s: %w", b.Target, err)
+		}
+		source := fmt.Sprintf("/proc/self/fd/%d", sources[i].Fd())
+		if err := unix.Mount(source, b.Target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("cannot mount %s: %w", b.Target, err)
+		}
+	}
+	return os.MkdirAll("/run/lock", 0o755)
+}
+
+// parents are the folders that binds lie in, and /run.
+func parents(binds []plan.Bind) []string {
+	all := []string{"/run"}
+	for _, b := range binds {
+		if dir := filepath.Dir(b.Target); !slices.Contains(all, dir) {
+			all = append(all, dir)
+		}
+	}
+	return all
+}

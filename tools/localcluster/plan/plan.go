@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plan is the contract between the command that starts a local
+// cluster and the keeper that holds it: what to mount, which network to make,
+// which programs to run in which order, and how they are. It is data only.
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// File names in a cluster's folder.
+const (
+	File       = "plan.json"
+	StatusFile = "status.json"
+	KeeperFile = "keeper.json"
+	LogDir     = "log"
+)
+
+// ListenerFD is the file descriptor on which the keeper finds the listening
+// socket that was opened outside its network namespace.
+const ListenerFD = 3
+
+// Plan is all that a keeper has to know.
+type Plan struct {
+	// Name is the cluster's name; it is also the node's host name.
+	Name string `json:"name"`
+	// Dir is the cluster's folder; it is visible inside and outside.
+	Dir string `json:"dir"`
+	// Binds are folders of Dir mounted over paths that programs have fixed in
+	// their code. Their parents are covered by empty file systems first.
+	Binds []Bind `json:"binds"`
+	// Network is the one bridge that pods hang on.
+	Network Network `json:"network"`
+	// Cgroup is the folder below each cgroup hierarchy that pods live in.
+	Cgroup string `json:"cgroup"`
+	// Forward is the address inside the namespace that connections to the
+	// listener are passed on to.
+	Forward string `json:"forward"`
+	// Programs are started in this order; each waits for the one before.
+	Programs []Program `json:"programs"`
+}
+
+// Bind mounts Source over Target.
+type Bind struct {
+	Source string `json:"source"`
+	Target string `json:"target"`
+}
+
+// Network describes the bridge of the node.
+type Network struct {
+	Bridge string `json:"bridge"`
+	// Address is the node's address with the pods' prefix, e.g. 10.200.0.1/24.
+	Address string `json:"address"`
+	// Services is routed to the bridge so that host programs reach Services.
+	Services string `json:"services"`
+}
+
+// Program is one process of the node.
+type Program struct {
+	Name string   `json:"name"`
+	Path string   `json:"path"`
+	Args []string `json:"args,omitempty"`
+	Env  []string `json:"env,omitempty"`
+	// Ready tells when the next program may start.
+	Ready Probe `json:"ready"`
+	// Timeout bounds the wait for Ready.
+	Timeout time.Duration `json:"timeout"`
+}
+
+// Probe is satisfied when the socket accepts a connection or the URL answers
+// 200. The zero Probe is satisfied at once.
+type Probe struct {
+	URL    string `json:"url,omitempty"`
+	Socket string `json:"socket,omitempty"`
+	// CA, Cert and Key are PEM files for https URLs.
+	CA   string `json:"ca,omitempty"`
+	Cert string `json:"cert,omitempty"`
+	Key  string `json:"key,omitempty"`
+}
+
+// Status is what the keeper reports while it works.
+type Status struct {
+	// Ready is true once every program has been ready.
+	Ready bool `json:"ready"`
+	// Waiting names the program that is being waited for.
+	Waiting string `json:"waiting,omitempty"`
+	// Error says in a sentence why the keeper gave up.
+	Error string `json:"error,omitempty"`
+	// Restarts counts the restarts of each program that ended by itself.
+	Restarts map[string]int `json:"restarts,omitempty"`
+}
+
+// Keeper identifies the process that holds a cluster. A pid alone may be
+// reused; together with its start time it is not.
+type Keeper struct {
+	PID int `json:"pid"`
+	// StartTime is field 22 of /proc/PID/stat, in clock ticks since boot.
+	StartTime string `json:"startTime"`
+}
+
+// Write stores v as JSON in dir/name; readers never see half of it.
+func Write(dir, name string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot encode %s: %w", name, err)
+	}
+	tmp := filepath.Join(dir, "."+name)
+	if err := os.WriteFile(tmp, data, 0o600); err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, err)
+	}
+	if err := os.Rename(tmp, filepath.Join(dir, name)); err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, err)
+	}
+	return nil
+}
+
+// Read loads dir/name into v. The error wraps os.ErrNotExist if it is absent.
+func Read(dir, name string, v any) error {
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return fmt.Errorf("cannot read %s: %w", name, err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("cannot read %s: %w", name, err)
+	}
+	return nil
+}
