@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+// Names that are written into objects of the cluster.
+const (
+	// AppWrapperControllerName is the value of spec.managedBy that means this controller.
+	AppWrapperControllerName = "workload.codeflare.dev/appwrapper-controller"
+
+	// AppWrapperLabel is on every component and pod of an AppWrapper; its value is the
+	// AppWrapper's name.
+	AppWrapperLabel = "workload.codeflare.dev/appwrapper"
+
+	// AppWrapperComponentLabel is on every pod of an AppWrapper; its value is the index
+	// of the component whose pod set the pod belongs to. It is an addition of this
+	// controller, and pods without it are understood.
+	AppWrapperComponentLabel = "workload.codeflare.dev/component"
+
+	// UserLabel holds the name of the user who created the AppWrapper.
+	UserLabel = "workload.codeflare.dev/user"
+
+	// UserIDLabel holds the UID of the user who created the AppWrapper.
+	UserIDLabel = "workload.codeflare.dev/userid"
+
+	// QueueNameLabel names the LocalQueue that Kueue queues the AppWrapper in.
+	QueueNameLabel = "kueue.x-k8s.io/queue-name"
+
+	// AppWrapperFinalizer keeps a deleted AppWrapper until its components are gone.
+	AppWrapperFinalizer = "workload.codeflare.dev/finalizer"
+)
+
+// AnnotationPrefix is what the controller's annotations have in common.
+const AnnotationPrefix = "workload.codeflare.dev.appwrapper/"
+
+// Annotations with which the author of an AppWrapper adjusts how it is looked after.
+const (
+	// AdmissionGracePeriodDurationAnnotation: how long creation of the components, and
+	// of their pods, may take.
+	AdmissionGracePeriodDurationAnnotation = AnnotationPrefix + "admissionGracePeriodDuration"
+	// WarmupGracePeriodDurationAnnotation: how long pods may take to start.
+	WarmupGracePeriodDurationAnnotation = AnnotationPrefix + "warmupGracePeriodDuration"
+	// FailureGracePeriodDurationAnnotation: how long failed or lost pods may take to be
+	// replaced.
+	FailureGracePeriodDurationAnnotation = AnnotationPrefix + "failureGracePeriodDuration"
+	// RetryPausePeriodDurationAnnotation: how long to wait between two attempts.
+	RetryPausePeriodDurationAnnotation = AnnotationPrefix + "retryPausePeriodDuration"
+	// RetryLimitAnnotation: how many times a failed workload is tried again.
+	RetryLimitAnnotation = AnnotationPrefix + "retryLimit"
+	// ForcefulDeletionGracePeriodAnnotation: how long pods may take to stop before they
+	// are removed by force.
+	ForcefulDeletionGracePeriodAnnotation = AnnotationPrefix + "forcefulDeletionGracePeriodDuration"
+	// DeletionOnFailureGracePeriodAnnotation: how long the components of a failed
+	// workload are kept for its author to look at.
+	DeletionOnFailureGracePeriodAnnotation = AnnotationPrefix + "deletionOnFailureGracePeriodDuration"
+	// SuccessTTLAnnotation: how long the components of a successful workload are kept.
+	SuccessTTLAnnotation = AnnotationPrefix + "successTTLDuration"
+	// TerminalExitCodesAnnotation: exit codes after which a retry is pointless.
+	TerminalExitCodesAnnotation = AnnotationPrefix + "terminalExitCodes"
+	// RetryableExitCodesAnnotation: the only exit codes after which a retry is of use.
+	RetryableExitCodesAnnotation = AnnotationPrefix + "retryableExitCodes"
+)
+
+// Annotations of a pod set that describe it to Kueue's topology-aware scheduling.
+const (
+	// PodSetAnnotationTASPodIndexLabel names the label that numbers the pods.
+	PodSetAnnotationTASPodIndexLabel = AnnotationPrefix + "tas-pod-index-label"
+	// PodSetAnnotationTASSubGroupIndexLabel names the label that numbers the groups.
+	PodSetAnnotationTASSubGroupIndexLabel = AnnotationPrefix + "tas-sub-group-index-label"
+	// PodSetAnnotationTASSubGroupCount is the number of groups.
+	PodSetAnnotationTASSubGroupCount = AnnotationPrefix + "tas-sub-group-count"
+)

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+// AppWrapperPhase is a place in the life of an AppWrapper.
+type AppWrapperPhase string
+
+// The phases. docs/lifecycle.md draws the moves between them.
+const (
+	// AppWrapperEmpty: nobody has looked at the AppWrapper yet.
+	AppWrapperEmpty AppWrapperPhase = ""
+	// AppWrapperSuspended: nothing is deployed; it waits for quota.
+	AppWrapperSuspended AppWrapperPhase = "Suspended"
+	// AppWrapperResuming: quota is reserved and the components are being created.
+	AppWrapperResuming AppWrapperPhase = "Resuming"
+	// AppWrapperRunning: all components are deployed and are being watched.
+	AppWrapperRunning AppWrapperPhase = "Running"
+	// AppWrapperResetting: the components are being removed, to be tried again.
+	AppWrapperResetting AppWrapperPhase = "Resetting"
+	// AppWrapperSuspending: the components are being removed, to give the quota back.
+	AppWrapperSuspending AppWrapperPhase = "Suspending"
+	// AppWrapperSucceeded: the work is done.
+	AppWrapperSucceeded AppWrapperPhase = "Succeeded"
+	// AppWrapperFailed: the work has failed for good.
+	AppWrapperFailed AppWrapperPhase = "Failed"
+	// AppWrapperTerminating: the AppWrapper was deleted; its components are being removed.
+	AppWrapperTerminating AppWrapperPhase = "Terminating"
+)
+
+// AppWrapperCondition is the type of a condition.
+type AppWrapperCondition string
+
+// The types of an AppWrapper's conditions.
+const (
+	// QuotaReserved is True from the first permission to deploy until no pod can
+	// use the quota any more. Kueue gives the quota to others when it turns False.
+	QuotaReserved AppWrapperCondition = "QuotaReserved"
+	// ResourcesDeployed is True while components exist or may exist.
+	ResourcesDeployed AppWrapperCondition = "ResourcesDeployed"
+	// PodsReady is True while enough pods are running or have succeeded.
+	PodsReady AppWrapperCondition = "PodsReady"
+	// Unhealthy is True while something is wrong with the components or their pods.
+	Unhealthy AppWrapperCondition = "Unhealthy"
+	// DeletingResources is True while components are being removed.
+	DeletingResources AppWrapperCondition = "DeletingResources"
+
+	// ComponentSucceeded is a component's own condition: True once the component has
+	// reported success in the present attempt. It outlives the component, so that a
+	// finished Job that cleans itself up is not taken for a lost one.
+	ComponentSucceeded AppWrapperCondition = "Succeeded"
+)
+
+// The reasons of an AppWrapper's conditions that are not the name of a phase.
+const (
+	// ReasonSufficientPodsReady: running and succeeded pods are as many as expected.
+	ReasonSufficientPodsReady = "SufficientPodsReady"
+	// ReasonInsufficientPodsReady: running and succeeded pods are fewer than expected.
+	ReasonInsufficientPodsReady = "InsufficientPodsReady"
+	// ReasonCreateFailed: a component could not be created.
+	ReasonCreateFailed = "CreateFailed"
+	// ReasonMissingComponent: somebody else removed a deployed component.
+	ReasonMissingComponent = "MissingComponent"
+	// ReasonFailedComponent: a component reports that it has failed.
+	ReasonFailedComponent = "FailedComponent"
+	// ReasonFoundFailedPods: pods have failed and have not been replaced.
+	ReasonFoundFailedPods = "FoundFailedPods"
+	// ReasonFoundNoFailedPods: what was wrong has mended itself.
+	ReasonFoundNoFailedPods = "FoundNoFailedPods"
+	// ReasonAutopilotNoExecute: pods run on nodes that must be left.
+	ReasonAutopilotNoExecute = "AutopilotNoExecute"
+	// ReasonDeletionInitiated: the removal of components has begun.
+	ReasonDeletionInitiated = "DeletionInitiated"
+	// ReasonDeletionComplete: neither components nor pods are left.
+	ReasonDeletionComplete = "DeletionComplete"
+	// ReasonDeletionPaused: a failed workload is kept for its user to look at.
+	ReasonDeletionPaused = "DeletionPaused"
+)
+
+// The reasons of a component's conditions.
+const (
+	// ReasonComponentCreationInitiated: the component is about to be created.
+	ReasonComponentCreationInitiated = "ComponentCreationInitiated"
+	// ReasonComponentCreatedSuccessfully: the component has been seen.
+	ReasonComponentCreatedSuccessfully = "ComponentCreatedSuccessfully"
+	// ReasonComponentCreationErrored: the last attempt to create it did not work;
+	// another one may.
+	ReasonComponentCreationErrored = "ComponentCreationErrored"
+	// ReasonComponentCreationRejected: no further attempt to create it can work. It is
+	// an addition of this controller.
+	ReasonComponentCreationRejected = "ComponentCreationRejected"
+	// ReasonComponentDeleted: the component was removed. Older controllers wrote
+	// "CompononetDeleted"; nothing reads either.
+	ReasonComponentDeleted = "ComponentDeleted"
+	// ReasonComponentSucceeded: the component's own status says that it is done.
+	ReasonComponentSucceeded = "ComponentSucceeded"
+)

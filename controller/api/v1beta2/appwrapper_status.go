@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// AppWrapperStatus is what the controller has promised and observed.
+type AppWrapperStatus struct {
+	// Phase is where the AppWrapper is in its life.
+	// +optional
+	Phase AppWrapperPhase `json:"phase,omitempty"`
+
+	// PhaseTransitionTime is when the present phase began. It is an addition of this
+	// controller: where it is missing, timers count from the youngest condition.
+	// +optional
+	PhaseTransitionTime *metav1.Time `json:"phaseTransitionTime,omitempty"`
+
+	// Retries is how often the workload has been reset because of a failure.
+	// +optional
+	Retries int32 `json:"resettingCount,omitempty"`
+
+	// Conditions describe quota, deployment, readiness, health and deletion.
+	// +optional
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// ComponentStatus has one entry for each component, in the same order.
+	// +optional
+	// +listType=atomic
+	ComponentStatus []AppWrapperComponentStatus `json:"componentStatus,omitempty"`
+}
+
+// AppWrapperComponentStatus is what is known about one component.
+type AppWrapperComponentStatus struct {
+	// Name of the resource; empty until its creation has been promised.
+	Name string `json:"name"`
+
+	// Kind of the resource.
+	Kind string `json:"kind"`
+
+	// APIVersion of the resource.
+	APIVersion string `json:"apiVersion"`
+
+	// PodSets is the authoritative list of the component's pod sets. It is computed
+	// once and never changes afterwards: Kueue suspends the AppWrapper when it does.
+	// +listType=atomic
+	PodSets []AppWrapperPodSet `json:"podSets"`
+
+	// Conditions: ResourcesDeployed and, as an addition of this controller, Succeeded.
+	// +optional
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// MarshalJSON writes podSets as a list even where there is none: the schema
+// requires the field, and null would be refused by the API server.
+func (s AppWrapperComponentStatus) MarshalJSON() ([]byte, error) {
+	type plain AppWrapperComponentStatus
+	if s.PodSets == nil {
+		s.PodSets = []AppWrapperPodSet{}
+	}
+	return json.Marshal(plain(s))
+}
