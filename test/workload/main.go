@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command workload is what the pods of end-to-end tests run: it does nothing, for
+// as long as it is told, and ends as it is told. It is also the sandbox of the
+// local cluster's pods, where it holds the namespaces and reaps orphans.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Exit codes: a usage error as command-line programs report it, and 128 plus the
+// number of the signal, as a shell reports a program that a signal ended.
+const (
+	exitUsage      = 2
+	exitTerminated = 128 + int(syscall.SIGTERM)
+)
+
+const usage = `workload pause            until SIGTERM, then exit 0; reap children
+workload sleep DURATION   then exit 0; on SIGTERM exit 143 at once
+workload exit CODE        at once
+workload print TEXT       and exit 0
+`
+
+// command runs with its one argument (empty for pause) and returns the exit code.
+type command func(argument string, out io.Writer) (int, error)
+
+func main() {
+	code, err := run(os.Args[1:], os.Stdout)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "workload: %v\n\n%s", err, usage)
+		code = exitUsage
+	}
+	os.Exit(code)
+}
+
+func run(args []string, out io.Writer) (int, error) {
+	commands := map[string]struct {
+		run       command
+		arguments int
+	}{
+		"pause": {pause, 0},
+		"sleep": {sleep, 1},
+		"exit":  {exit, 1},
+		"print": {print, 1},
+	}
+	if len(args) == 0 {
+		return 0, errors.New("no subcommand")
+	}
+	c, known := commands[args[0]]
+	if !known {
+		return 0, fmt.Errorf("unknown subcommand %q", args[0])
+	}
+	if len(args)-1 != c.arguments {
+		return 0, fmt.Errorf("%s takes %d arguments, not %d", args[0], c.arguments, len(args)-1)
+	}
+	return c.run(append(args, "")[1], out)
+}
+
+// pause is the first process of its namespace, so the children that others leave
+// behind become its own; a zombie each would fill the table of processes.
+func pause(_ string, out io.Writer) (int, error) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGCHLD)
+	fmt.Fprintln(out, "pausing until SIGTERM")
+	for {
+		// Before the first signal too: a child may have ended before Notify.
+		reap()
+		if s := <-signals; s != syscall.SIGCHLD {
+			return 0, nil
+		}
+	}
+}
+
+// reap takes all children that have ended: signals are not queued, one SIGCHLD may
+// stand for several of them.
+func reap() {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		if err != nil && !errors.Is(err, syscall.EINTR) || pid == 0 {
+			return
+		}
+	}
+}
+
+func sleep(argument string, out io.Writer) (int, error) {
+	d, err := time.ParseDuration(argument)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is no duration, such as 30s", argument)
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	fmt.Fprintln(out, "sleeping for", d)
+	select {
+	case <-time.After(d):
+		return 0, nil
+	case <-signals:
+		return exitTerminated, nil
+	}
+}
+
+func exit(argument string, _ io.Writer) (int, error) {
+	code, err := strconv.ParseUint(argument, 10, 8)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no exit code from 0 to 255", argument)
+	}
+	return int(code), nil
+}
+
+func print(argument string, out io.Writer) (int, error) {
+	_, err := fmt.Fprintln(out, argument)
+	return 0, err
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asWorkload, when set, makes this test binary behave as the program it tests: the
+// tests are about processes, and this saves building one.
+const asWorkload = "TEST_AS_WORKLOAD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asWorkload) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func TestWorkloadEndsAsItIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		args   []string
+		code   int
+		stdout string
+		stderr string
+	}{
+		"exit passes its code on":          {args: []string{"exit", "42"}, code: 42},
+		"exit 0 is a success":              {args: []string{"exit", "0"}},
+		"print writes its text as a line":  {args: []string{"print", "hello there"}, stdout: "hello there\n"},
+		"sleep ends by itself":             {args: []string{"sleep", "1ms"}, stdout: "sleeping for 1ms\n"},
+		"no subcommand is a usage error":   {code: 2, stderr: "no subcommand"},
+		"unknown subcommands are refused":  {args: []string{"dance"}, code: 2, stderr: `unknown subcommand "dance"`},
+		"a missing argument is refused":    {args: []string{"sleep"}, code: 2, stderr: "sleep takes 1 arguments, not 0"},
+		"a superfluous argument is too":    {args: []string{"pause", "1"}, code: 2, stderr: "pause takes 0 arguments, not 1"},
+		"a duration needs a unit":          {args: []string{"sleep", "30"}, code: 2, stderr: `"30" is no duration`},
+		"exit codes end at 255":            {args: []string{"exit", "256"}, code: 2, stderr: `"256" is no exit code`},
+		"a negative exit code is not read": {args: []string{"exit", "-1"}, code: 2, stderr: `"-1" is no exit code`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := workload(t, c.args...)
+			var stdout, stderr strings.Builder
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			if code := exitCode(t, cmd.Run()); code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			if stdout.String() != c.stdout || !strings.Contains(stderr.String(), c.stderr) {
+				t.Errorf("stdout %q, stderr %q, want %q and %q", stdout.String(), stderr.String(), c.stdout, c.stderr)
+			}
+		})
+	}
+}
+
+func TestSIGTERMEndsWhatWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		code int
+	}{
+		"pause succeeds, it has done its work": {[]string{"pause"}, 0},
+		"sleep fails, it was interrupted":      {[]string{"sleep", "1h"}, 143},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := workload(t, c.args...)
+			start(t, cmd)
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if code := exitCode(t, cmd.Wait()); code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+		})
+	}
+}
+
+// A shell that starts a child and then becomes the program leaves it a child that
+// it did not start, which is what orphans are to the first process of a namespace.
+func TestPauseReapsChildrenThatItDidNotStart(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `read go <&3 & exec "$0" pause`, os.Args[0])
+	cmd.Env = append(os.Environ(), asWorkload+"=1")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cmd.ExtraFiles = []*os.File{r}
+	start(t, cmd)
+	r.Close()
+	if children(t, cmd.Process.Pid) == "" {
+		t.Fatal("the program began without the child that the test is about")
+	}
+
+	w.Close() // ends the child's read
+
+	until(t, "the child is gone from the table of processes", func() bool { return children(t, cmd.Process.Pid) == "" })
+}
+
+func workload(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asWorkload+"=1")
+	return cmd
+}
+
+// start returns when the program has printed its first line, which it does when it
+// is ready for signals.
+func start(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+		t.Fatalf("the program ended before it was ready: %v", err)
+	}
+}
+
+func exitCode(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	t.Fatal(err)
+	return 0
+}
+
+// until waits for something that another process does and can only be looked at.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	deadline, look := time.After(10*time.Second), time.NewTicker(5*time.Millisecond)
+	defer look.Stop()
+	for !done() {
+		select {
+		case <-deadline:
+			t.Fatalf("not after 10 s: %s", what)
+		case <-look.C:
+		}
+	}
+}
+
+func children(t *testing.T, pid int) string {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(data))
+}
