@@ -1,0 +1,22 @@
+{{/*
+Object names are fixed, whatever the release is called: Kueue, dashboards and
+scripts know them, and the mutating webhook configuration has to sort before
+Kueue's, so that Kueue sees the queue that we default.
+*/}}
+
+{{- define "appwrapper.selector" -}}
+app.kubernetes.io/name: appwrapper
+app.kubernetes.io/component: controller
+control-plane: controller-manager
+{{- end }}
+
+{{- define "appwrapper.labels" -}}
+{{ include "appwrapper.selector" . }}
+app.kubernetes.io/part-of: mlbatch
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "appwrapper.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}

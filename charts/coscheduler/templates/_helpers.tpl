@@ -1,0 +1,89 @@
+{{/* Labels of one of the two programs: (list root component) */}}
+{{- define "coscheduler.selector" -}}
+app.kubernetes.io/name: coscheduler
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end }}
+
+{{- define "coscheduler.labels" -}}
+{{ include "coscheduler.selector" . }}
+app.kubernetes.io/part-of: mlbatch
+app.kubernetes.io/version: {{ (index . 0).Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
+{{- end }}
+
+{{/* What the pods of both programs have in common. */}}
+{{- define "coscheduler.pod" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  {{- with .Values.runAsUser }}
+  runAsUser: {{ . }}
+  {{- end }}
+  seccompProfile:
+    type: RuntimeDefault
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "coscheduler.container-security" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop:
+    - ALL
+{{- end }}
+
+{{- define "coscheduler.config" -}}
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+# There is one replica, and a rollout ends the old one before it starts the new.
+leaderElection:
+  leaderElect: false
+profiles:
+  - schedulerName: {{ .Values.scheduler.name }}
+    plugins:
+      multiPoint:
+        enabled:
+          - name: Coscheduling
+      # A scheduler has one order of its queue: that of groups.
+      queueSort:
+        enabled:
+          - name: Coscheduling
+        disabled:
+          - name: "*"
+    pluginConfig:
+      - name: Coscheduling
+        args:
+          permitWaitingTimeSeconds: {{ .Values.permitWaitingTimeSeconds }}
+      {{- with .Values.packing.resourceName }}
+      - name: NodeResourcesFit
+        args:
+          scoringStrategy:
+            type: RequestedToCapacityRatio
+            resources:
+              - name: {{ . }}
+                weight: 1
+            requestedToCapacityRatio:
+              shape:
+                - utilization: 0
+                  score: 0
+                - utilization: 100
+                  score: 10
+      {{- end }}
+{{- end }}

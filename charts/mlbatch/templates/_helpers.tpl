@@ -1,0 +1,6 @@
+{{- define "mlbatch.labels" -}}
+app.kubernetes.io/name: mlbatch
+app.kubernetes.io/part-of: mlbatch
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package packaging
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"sigs.k8s.io/yaml"
+)
+
+// Chart is one chart as a set of files, by their paths inside it.
+type Chart struct {
+	Name    string
+	Version string
+	Files   map[string][]byte
+}
+
+type metadata = helmchart.Metadata
+
+const chartFile = "Chart.yaml"
+
+// newChart edits the metadata of the files and makes a chart of them.
+func newChart(files map[string][]byte, edit func(*metadata)) (Chart, error) {
+	var meta metadata
+	if err := yaml.UnmarshalStrict(files[chartFile], &meta); err != nil {
+		return Chart{}, fmt.Errorf("cannot parse %s: %w", chartFile, err)
+	}
+	edit(&meta)
+	if err := meta.Validate(); err != nil {
+		return Chart{}, fmt.Errorf("chart %s: %w", meta.Name, err)
+	}
+	text, err := yaml.Marshal(meta)
+	if err != nil {
+		return Chart{}, fmt.Errorf("cannot encode %s: %w", chartFile, err)
+	}
+	files[chartFile] = text
+	return Chart{Name: meta.Name, Version: meta.Version, Files: files}, nil
+}
+
+// vendor puts a part into the chart and pins its version, where the chart
+// already declares it as a dependency.
+func (c *Chart) vendor(part Chart) error {
+	declared := false
+	umbrella, err := newChart(c.Files, func(m *metadata) {
+		for _, dependency := range m.Dependencies {
+			if dependency.Name == part.Name {
+				dependency.Version, declared = part.Version, true
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if !declared {
+		return fmt.Errorf("chart %s does not declare its part %s", c.Name, part.Name)
+	}
+	for name, text := range part.Files {
+		umbrella.Files["charts/"+part.Name+"/"+name] = text
+	}
+	*c = umbrella
+	return nil
+}
+
+// FileName is the name that Helm expects of an archive of this chart.
+func (c Chart) FileName() string {
+	return c.Name + "-" + c.Version + ".tgz"
+}
+
+// Load gives the chart to Helm as it would be read from the archive.
+func (c Chart) Load() (*helmchart.Chart, error) {
+	var files []*loader.BufferedFile
+	for _, name := range sortedKeys(c.Files) {
+		files = append(files, &loader.BufferedFile{Name: name, Data: c.Files[name]})
+	}
+	chart, err := loader.LoadFiles(files)
+	if err != nil {
+		return nil, fmt.Errorf("cannot load chart %s: %w", c.Name, err)
+	}
+	return chart, nil
+}
+
+// Archive is the .tgz of the chart: sorted, without times and owners.
+func (c Chart) Archive() ([]byte, error) {
+	var out bytes.Buffer
+	zip, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	box := tar.NewWriter(zip)
+	for _, name := range sortedKeys(c.Files) {
+		header := &tar.Header{Name: c.Name + "/" + name, Mode: 0o644, Size: int64(len(c.Files[name]))}
+		if err := box.WriteHeader(header); err != nil {
+			return nil, fmt.Errorf("cannot archive %s: %w", name, err)
+		}
+		if _, err := box.Write(c.Files[name]); err != nil {
+			return nil, fmt.Errorf("cannot archive %s: %w", name, err)
+		}
+	}
+	if err := box.Close(); err != nil {
+		return nil, fmt.Errorf("cannot close the archive of %s: %w", c.Name, err)
+	}
+	if err := zip.Close(); err != nil {
+		return nil, fmt.Errorf("cannot close the archive of %s: %w", c.Name, err)
+	}
+	return out.Bytes(), nil
+}
+
+// readTree reads a chart's folder, leaving out hidden files.
+func readTree(dir string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasPrefix(entry.Name(), ".") {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		files[filepath.ToSlash(name)], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read chart: %w", err)
+	}
+	return files, nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}

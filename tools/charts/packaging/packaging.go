@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package packaging answers: what exactly do we ship as charts? It joins the
+// hand-written charts of this repository with the facts of the pinned Go
+// modules (CRDs, rules, Kueue's own chart) and with the versions of
+// setup/versions.yaml, and makes archives that are equal byte for byte
+// whenever their inputs are. Nothing upstream is ever written into the
+// repository.
+package packaging
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mlbatch/mlbatch/setup"
+)
+
+// Bundle is everything that one run of the program writes.
+type Bundle struct {
+	// Charts are the packages that users install.
+	Charts []Chart
+	// InstallYAML is our controller alone, for a cluster that has only Kueue.
+	InstallYAML []byte
+}
+
+// Build makes the bundle from the repository at root. It reads modules through
+// the go command, which downloads those that are not in the module cache.
+func Build(ctx context.Context, root string) (Bundle, error) {
+	versions, err := setup.Load()
+	if err != nil {
+		return Bundle{}, err
+	}
+	b := builder{ctx: ctx, root: root, versions: versions, tokens: tokens(versions)}
+	var bundle Bundle
+	for _, build := range []func() (Chart, error){b.platform, b.appwrapper, b.teams, b.generator} {
+		chart, err := build()
+		if err != nil {
+			return Bundle{}, err
+		}
+		bundle.Charts = append(bundle.Charts, chart)
+	}
+	controller, err := b.appwrapper()
+	if err != nil {
+		return Bundle{}, err
+	}
+	bundle.InstallYAML, err = installYAML(controller)
+	return bundle, err
+}
+
+// Chart returns the package of that name.
+func (b Bundle) Chart(name string) (Chart, error) {
+	for _, chart := range b.Charts {
+		if chart.Name == name {
+			return chart, nil
+		}
+	}
+	return Chart{}, fmt.Errorf("the bundle has no chart %q", name)
+}
+
+// Write puts the bundle into a folder and returns the names of the files.
+func (b Bundle) Write(dir string) ([]string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot create %s: %w", dir, err)
+	}
+	files := map[string][]byte{"install.yaml": b.InstallYAML}
+	for _, chart := range b.Charts {
+		archive, err := chart.Archive()
+		if err != nil {
+			return nil, err
+		}
+		files[chart.FileName()] = archive
+	}
+	var written []string
+	for _, name := range sortedKeys(files) {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, files[name], 0o644); err != nil {
+			return written, fmt.Errorf("cannot write %s: %w", path, err)
+		}
+		written = append(written, path)
+	}
+	return written, nil
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package packaging
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/mlbatch/mlbatch/setup"
+)
+
+// token is a place in a values.yaml where a fact of setup/versions.yaml goes.
+var token = regexp.MustCompile(`@[a-zA-Z.-]+@`)
+
+// tokens are the facts by the names that the charts use for them.
+func tokens(v setup.Versions) map[string]string {
+	facts := map[string]string{"scheduler.name": v.SchedulerName}
+	for name, image := range map[string]string{
+		"controller":             v.ControllerImage(),
+		"kueue":                  v.Platform.Kueue.Image,
+		"coscheduler":            v.Platform.Coscheduler.Image,
+		"coscheduler-controller": v.Platform.Coscheduler.ControllerImage,
+		"training-operator":      v.Platform.TrainingOperator.Image,
+		"kuberay-operator":       v.Platform.KuberayOperator.Image,
+	} {
+		at := strings.LastIndex(image, ":")
+		facts[name+".repository"], facts[name+".tag"] = image[:at], image[at+1:]
+	}
+	return facts
+}
+
+// stamp replaces the tokens in a chart's values.
+func stamp(files map[string][]byte, facts map[string]string) error {
+	text, ok := files["values.yaml"]
+	if !ok {
+		return nil
+	}
+	var unknown []string
+	files["values.yaml"] = token.ReplaceAllFunc(text, func(found []byte) []byte {
+		fact, known := facts[string(bytes.Trim(found, "@"))]
+		if !known {
+			unknown = append(unknown, string(found))
+		}
+		return []byte(fact)
+	})
+	if unknown != nil {
+		return fmt.Errorf("values.yaml has tokens that nothing is known about: %s", strings.Join(unknown, ", "))
+	}
+	return nil
+}
