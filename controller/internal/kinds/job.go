@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
+
+const jobCompletionIndex = "batch.kubernetes.io/job-completion-index"
+
+// job is a batch/v1 Job. Its Complete condition, not the number of pods that have
+// succeeded, is the end: a Job with more completions than parallelism runs in waves.
+var job = Kind{
+	GVK:     schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"},
+	podSets: jobPodSets,
+	verdict: verdictFromConditions("Complete", "Failed"),
+}
+
+func jobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+	pods := jobWidth(object, "spec")
+	return []v1beta2.AppWrapperPodSet{{
+		Path:        "template.spec.template",
+		Replicas:    &pods,
+		Annotations: map[string]string{v1beta2.PodSetAnnotationTASPodIndexLabel: jobCompletionIndex},
+	}}, nil
+}
+
+// jobWidth is how many pods of a Job run at once. A parallelism that is no number
+// counts as absent, because Kueue's copy of this rule has it so; the API server
+// refuses such a Job in the end.
+func jobWidth(object map[string]any, spec ...string) int32 {
+	width, found, err := integer(object, append(spec, "parallelism")...)
+	if err != nil || !found {
+		width = 1
+	}
+	if completions, found, err := integer(object, append(spec, "completions")...); err == nil && found && completions < width {
+		return completions
+	}
+	return width
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kinds answers one question: what is this wrapped thing? For each kind
+// it knows where the pod templates are, how many pods they make, and how the
+// resource itself says that it has finished. All that is known about one kind,
+// the rights of the controller included, is in the file of that kind.
+//
+// It works on decoded JSON and may not talk to anything.
+package kinds
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// Verdict is what a resource says about its own progress.
+type Verdict string
+
+// The verdicts.
+const (
+	// Unknown: the resource says nothing, or not yet.
+	Unknown Verdict = ""
+	// Running: the resource knows how to end and has not ended.
+	Running Verdict = "Running"
+	// Succeeded: the resource says that it is done, whatever became of its pods.
+	Succeeded Verdict = "Succeeded"
+	// Failed: the resource says that it has failed for good.
+	Failed Verdict = "Failed"
+)
+
+// Kind is what is known about one kind of resource.
+type Kind struct {
+	// GVK names the kind.
+	GVK schema.GroupVersionKind
+
+	// podSets finds the pod sets in a resource; nil for a kind that has none that
+	// could be found.
+	podSets func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error)
+
+	// verdict reads the status of a resource; nil for a kind whose pods alone tell
+	// how it fares.
+	verdict func(object map[string]any) Verdict
+}
+
+// known lists the kinds. Adding one is a file, a line here and a pair of test data.
+var known = []Kind{
+	pod,
+	job,
+	pyTorchJob,
+}
+
+// All lists the kinds that the controller knows and may therefore watch.
+func All() []Kind {
+	return append([]Kind(nil), known...)
+}
+
+// For returns what is known about a kind. A kind that is not known may be wrapped
+// all the same: it has the pod sets that its component declares, and no verdict.
+func For(gvk schema.GroupVersionKind) Kind {
+	for _, k := range known {
+		if k.GVK == gvk {
+			return k
+		}
+	}
+	return Kind{GVK: gvk}
+}
+
+// HasVerdict tells whether resources of this kind say themselves that they have
+// succeeded or failed. Where they do not, their pods count.
+func (k Kind) HasVerdict() bool {
+	return k.verdict != nil
+}
+
+// Verdict is what the resource says about its own progress.
+func (k Kind) Verdict(object *unstructured.Unstructured) Verdict {
+	if k.verdict == nil {
+		return Unknown
+	}
+	return k.verdict(object.Object)
+}
+
+// InferPodSets finds the pod sets of a component's template. It does not look into
+// the pod templates that the paths lead to.
+func (k Kind) InferPodSets(template *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
+	if k.podSets == nil {
+		return nil, nil
+	}
+	return k.podSets(template.Object)
+}
+
+// PodSets is the authoritative list for a component: what it declares, else what
+// its kind lets us infer.
+func PodSets(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
+	if len(declared) > 0 {
+		return declared, nil
+	}
+	return For(template.GroupVersionKind()).InferPodSets(template)
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
+
+// pod is a bare Pod: the template is the pod, and its phase is the verdict.
+var pod = Kind{
+	GVK: schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
+	podSets: func(map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+		one := int32(1)
+		return []v1beta2.AppWrapperPodSet{{Path: "template", Replicas: &one}}, nil
+	},
+	verdict: podVerdict,
+}
+
+func podVerdict(object map[string]any) Verdict {
+	phase, _, _ := unstructured.NestedString(object, "status", "phase")
+	switch phase {
+	case "Succeeded":
+		return Succeeded
+	case "Failed":
+		return Failed
+	}
+	return Running
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// census counts the pods of the components that are still at work. What a finished
+// component's pods do, or that they are gone, is of no importance any more.
+type census struct {
+	expected, pending, running, succeeded, failed int
+}
+
+func (v *view) census() census {
+	var c census
+	for i, s := range v.status.ComponentStatus {
+		if v.finished(i) {
+			continue
+		}
+		for _, p := range s.PodSets {
+			c.expected += int(p.Count())
+		}
+	}
+	for _, p := range v.Pods {
+		if p.Component == UnknownComponent || !v.finished(p.Component) {
+			c.count(p)
+		}
+	}
+	return c
+}
+
+// count adds a pod. One that runs but is being deleted is as good as lost; a phase
+// that the kubelet cannot report is neither good nor bad news.
+func (c *census) count(p Pod) {
+	switch p.Phase {
+	case corev1.PodPending:
+		c.pending++
+	case corev1.PodRunning:
+		if !p.Terminating {
+			c.running++
+		}
+	case corev1.PodSucceeded:
+		c.succeeded++
+	case corev1.PodFailed:
+		c.failed++
+	}
+}
+
+func (c census) ready() bool {
+	return c.running+c.succeeded >= c.expected
+}
+
+func (c census) String() string {
+	return fmt.Sprintf("%d pods expected; %d pods pending; %d pods running; %d pods succeeded; %d pods failed",
+		c.expected, c.pending, c.running, c.succeeded, c.failed)
+}
+
+// finished tells whether component i has reported success in this attempt, even if it
+// has vanished since. Pods of a component that does not exist belong to nobody.
+func (v *view) finished(i int) bool {
+	return 0 <= i && i < len(v.Components) && v.componentIs(i, v1beta2.ComponentSucceeded, metav1.ConditionTrue)
+}
+
+// alive tells whether any pod may still be using quota.
+func (v *view) alive() bool {
+	for _, p := range v.Pods {
+		if p.alive() {
+			return true
+		}
+	}
+	return false
+}
+
+func (p Pod) alive() bool {
+	return p.Phase != corev1.PodSucceeded && p.Phase != corev1.PodFailed
+}
+
+// endedTerminally tells whether a failed pod ended in a way that no retry can mend.
+func (v *view) endedTerminally() bool {
+	for _, p := range v.Pods {
+		if p.Phase == corev1.PodFailed && v.Policy.terminal(p.ExitCodes) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *view) succeededPods() int {
+	n := 0
+	for _, p := range v.Pods {
+		if p.Phase == corev1.PodSucceeded {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// maxMessage is the longest message that the schema of a condition admits.
+const maxMessage = 32768
+
+// set writes a condition of the AppWrapper. Its transition time moves only when its
+// status does.
+func (v *view) set(kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus, reason, message string) {
+	setCondition(&v.status.Conditions, kind, status, reason, message, v.now)
+}
+
+// lower turns a condition False, and leaves it alone unless it was True.
+func (v *view) lower(kind v1beta2.AppWrapperCondition, reason, message string) {
+	if v.isTrue(kind) {
+		v.set(kind, metav1.ConditionFalse, reason, message)
+	}
+}
+
+func (v *view) isTrue(kind v1beta2.AppWrapperCondition) bool {
+	return meta.IsStatusConditionTrue(v.status.Conditions, string(kind))
+}
+
+// hasReason tells whether a condition is present with that reason.
+func (v *view) hasReason(kind v1beta2.AppWrapperCondition, reason string) bool {
+	c := meta.FindStatusCondition(v.status.Conditions, string(kind))
+	return c != nil && c.Reason == reason
+}
+
+// flipped is when a condition last changed its status; never is the zero time.
+func (v *view) flipped(kind v1beta2.AppWrapperCondition) time.Time {
+	if c := meta.FindStatusCondition(v.status.Conditions, string(kind)); c != nil {
+		return c.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+// setCondition exists because apimachinery's function of the same purpose reads the
+// clock unless it is told the time.
+func setCondition(conditions *[]metav1.Condition, kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus, reason, message string, now time.Time) {
+	if len(message) > maxMessage {
+		message = message[:maxMessage]
+	}
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type:               string(kind),
+		Status:             status,
+		Reason:             reason,
+		Message:            message,
+		LastTransitionTime: metav1.Time{Time: now},
+	})
+}
+
+// setComponent writes a condition of component i.
+func (v *view) setComponent(i int, kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus, reason, message string) {
+	setCondition(&v.status.ComponentStatus[i].Conditions, kind, status, reason, message, v.now)
+}
+
+// componentCondition is a condition of component i, nil where it is absent.
+func (v *view) componentCondition(i int, kind v1beta2.AppWrapperCondition) *metav1.Condition {
+	return meta.FindStatusCondition(v.status.ComponentStatus[i].Conditions, string(kind))
+}
+
+func (v *view) componentIs(i int, kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus) bool {
+	return meta.IsStatusConditionPresentAndEqual(v.status.ComponentStatus[i].Conditions, string(kind), status)
+}
+
+func (v *view) forgetSuccess(i int) {
+	meta.RemoveStatusCondition(&v.status.ComponentStatus[i].Conditions, string(v1beta2.ComponentSucceeded))
+}
+
+// where collects the indexes of the components of which the predicate is true.
+func (v *view) where(predicate func(i int) bool) []int {
+	var indexes []int
+	for i := range v.Components {
+		if predicate(i) {
+			indexes = append(indexes, i)
+		}
+	}
+	return slices.Clip(indexes)
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// unseen is the phase "": the pod sets are written down once and for all.
+func unseen(v *view) Decision {
+	v.status.ComponentStatus = initialComponents(v.Components)
+	for i, c := range v.Components {
+		if c.Problem != "" {
+			return v.fail(v1beta2.ReasonCreateFailed, fmt.Sprintf("component %d cannot be deployed: %s", i, c.Problem))
+		}
+	}
+	return v.move(v1beta2.AppWrapperSuspended)
+}
+
+func initialComponents(components []Component) []v1beta2.AppWrapperComponentStatus {
+	status := make([]v1beta2.AppWrapperComponentStatus, len(components))
+	for i, c := range components {
+		status[i] = v1beta2.AppWrapperComponentStatus{
+			Kind:       c.Kind,
+			APIVersion: c.APIVersion,
+			PodSets:    append([]v1beta2.AppWrapperPodSet{}, c.PodSets...),
+		}
+	}
+	return status
+}
+
+// suspended waits for quota. The finalizer comes first, so that nothing is ever
+// deployed that a deletion could leave behind.
+func suspended(v *view) Decision {
+	if v.Suspend {
+		return v.stay()
+	}
+	if !v.Guarded {
+		return v.do(Guard, nil)
+	}
+	v.set(v1beta2.QuotaReserved, metav1.ConditionTrue, string(v1beta2.AppWrapperResuming), "spec.suspend is false")
+	return v.deploy("the components are being created")
+}
+
+// deploy enters Resuming. The names of the components are promised with the move, so
+// that whatever comes of their creation can be found and removed.
+func (v *view) deploy(message string) Decision {
+	const reason = string(v1beta2.AppWrapperResuming)
+	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, message)
+	v.set(v1beta2.PodsReady, metav1.ConditionFalse, reason, "")
+	v.set(v1beta2.Unhealthy, metav1.ConditionFalse, reason, "")
+	for i, c := range v.Components {
+		status := &v.status.ComponentStatus[i]
+		status.Name, status.Kind, status.APIVersion = c.Name, c.Kind, c.APIVersion
+		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionUnknown, v1beta2.ReasonComponentCreationInitiated, "")
+		v.forgetSuccess(i)
+	}
+	return v.move(v1beta2.AppWrapperResuming)
+}
+
+// resuming creates what does not exist yet, until all of it does.
+func resuming(v *view) Decision {
+	if v.Suspend {
+		return v.suspend()
+	}
+	absent := v.where(func(i int) bool { return !v.Components[i].Exists })
+	if len(absent) == 0 && !v.someAreTerminating() {
+		return v.created()
+	}
+	if i, ok := v.refused(v1beta2.ReasonComponentCreationRejected); ok {
+		return v.fail(v1beta2.ReasonCreateFailed, v.refusalMessage(i))
+	}
+	deadline := v.flipped(v1beta2.ResourcesDeployed).Add(v.Policy.AdmissionGrace)
+	if !v.now.Before(deadline) {
+		return v.creationIsLate()
+	}
+	if next := v.nextAttempt(); v.now.Before(next) {
+		return v.stay().at(earlier(next, deadline), v.now)
+	}
+	if len(absent) == 0 {
+		return v.stay().at(deadline, v.now)
+	}
+	return v.do(Create, absent).at(deadline, v.now)
+}
+
+func (v *view) someAreTerminating() bool {
+	return len(v.where(func(i int) bool { return v.Components[i].Terminating })) > 0
+}
+
+func (v *view) created() Decision {
+	for i := range v.Components {
+		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully, "")
+	}
+	return v.move(v1beta2.AppWrapperRunning)
+}
+
+func (v *view) creationIsLate() Decision {
+	if i, ok := v.refused(v1beta2.ReasonComponentCreationErrored); ok {
+		return v.resetOrFail(v1beta2.ReasonCreateFailed, v.refusalMessage(i))
+	}
+	return v.resetOrFail(v1beta2.ReasonCreateFailed, "the components could not be created in time")
+}
+
+// refused is the first component whose creation ended with that reason.
+func (v *view) refused(reason string) (index int, ok bool) {
+	for i := range v.Components {
+		if c := v.componentCondition(i, v1beta2.ResourcesDeployed); c != nil && c.Reason == reason {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+func (v *view) refusalMessage(i int) string {
+	s := v.status.ComponentStatus[i]
+	return fmt.Sprintf("%s %q could not be created: %s", s.Kind, s.Name, v.componentCondition(i, v1beta2.ResourcesDeployed).Message)
+}
+
+// The pause between two attempts to create a component doubles within these bounds.
+const (
+	shortestPause = time.Second
+	longestPause  = 15 * time.Second
+)
+
+// nextAttempt is when to try again after a refusal: the pause is as long as it has
+// been tried for, so it doubles with every attempt.
+func (v *view) nextAttempt() time.Time {
+	i, ok := v.refused(v1beta2.ReasonComponentCreationErrored)
+	if !ok {
+		return v.now
+	}
+	latest := v.componentCondition(i, v1beta2.ResourcesDeployed).LastTransitionTime.Time
+	tried := latest.Sub(v.flipped(v1beta2.ResourcesDeployed))
+	return latest.Add(min(max(tried, shortestPause), longestPause))
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

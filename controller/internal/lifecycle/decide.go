@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// phases has one function for each phase of an AppWrapper that is not being deleted.
+var phases = map[v1beta2.AppWrapperPhase]func(*view) Decision{
+	v1beta2.AppWrapperEmpty:      unseen,
+	v1beta2.AppWrapperSuspended:  suspended,
+	v1beta2.AppWrapperResuming:   resuming,
+	v1beta2.AppWrapperRunning:    running,
+	v1beta2.AppWrapperResetting:  resetting,
+	v1beta2.AppWrapperSuspending: suspending,
+	v1beta2.AppWrapperSucceeded:  succeeded,
+	v1beta2.AppWrapperFailed:     failed,
+}
+
+// Decide says what happens next to an AppWrapper that looks like this at that time.
+// A phase that this version does not know is left alone.
+func Decide(s Snapshot, now time.Time) Decision {
+	v := look(s, now)
+	if s.Deleting {
+		return terminating(v)
+	}
+	decide, known := phases[s.Status.Phase]
+	if !known {
+		return v.stay()
+	}
+	return decide(v)
+}
+
+// view is a snapshot under consideration: status is the one that will be saved.
+type view struct {
+	Snapshot
+	now    time.Time
+	status v1beta2.AppWrapperStatus
+}
+
+func look(s Snapshot, now time.Time) *view {
+	v := &view{Snapshot: s, now: now, status: *s.Status.DeepCopy()}
+	if len(v.status.ComponentStatus) != len(s.Components) {
+		v.status.ComponentStatus = initialComponents(s.Components)
+	}
+	return v
+}
+
+// stay keeps the phase and does nothing.
+func (v *view) stay() Decision {
+	return Decision{Status: v.status}
+}
+
+// do keeps the phase and acts on the target components.
+func (v *view) do(effect Effect, targets []int) Decision {
+	return Decision{Status: v.status, Effect: effect, Targets: targets}
+}
+
+// move enters another phase.
+func (v *view) move(to v1beta2.AppWrapperPhase) Decision {
+	v.status.Phase = to
+	v.status.PhaseTransitionTime = &metav1.Time{Time: v.now}
+	return Decision{Status: v.status}
+}
+
+// at is the decision with a look at that time.
+func (d Decision) at(when, now time.Time) Decision {
+	if wait := when.Sub(now); wait > 0 {
+		d.Requeue = wait
+	}
+	return d
+}
+
+func (d Decision) announcing(e *Event) Decision {
+	d.Event = e
+	return d
+}
+
+// phaseBegan is when the present phase began, as far as it is known. Where another
+// controller moved the phase, its conditions are younger than the time that we noted;
+// where the note was dropped, they are all there is.
+func (v *view) phaseBegan() time.Time {
+	var began time.Time
+	if t := v.Status.PhaseTransitionTime; t != nil {
+		began = t.Time
+	}
+	for _, c := range v.Status.Conditions {
+		began = later(began, c.LastTransitionTime.Time)
+	}
+	return began
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

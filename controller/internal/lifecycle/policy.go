@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// Policy holds the timers and limits of one AppWrapper.
+type Policy struct {
+	// AdmissionGrace is how long creating the components, and then their pods, may take.
+	AdmissionGrace time.Duration
+	// WarmupGrace is how long pods may take to run once all of them exist.
+	WarmupGrace time.Duration
+	// FailureGrace is how long failed or lost pods may take to be replaced.
+	FailureGrace time.Duration
+	// RetryPause is how long to wait after one attempt is gone and before the next.
+	RetryPause time.Duration
+	// RetryLimit is how many times a failed workload is tried again.
+	RetryLimit int32
+	// ForcefulDeletionGrace is how long a deletion may take before force is used.
+	ForcefulDeletionGrace time.Duration
+	// DeletionOnFailureHold is how long the components of a failed workload are kept.
+	DeletionOnFailureHold time.Duration
+	// SuccessTTL is how long the components of a successful workload are kept.
+	SuccessTTL time.Duration
+	// TerminalExitCodes are those after which a retry is pointless.
+	TerminalExitCodes []int32
+	// RetryableExitCodes, if any, are the only ones after which a retry is of use.
+	RetryableExitCodes []int32
+}
+
+// Defaults is the policy of an AppWrapper without annotations, and what its
+// annotations may ask for.
+type Defaults struct {
+	AdmissionGrace        time.Duration
+	WarmupGrace           time.Duration
+	FailureGrace          time.Duration
+	RetryPause            time.Duration
+	RetryLimit            int32
+	ForcefulDeletionGrace time.Duration
+	// GraceCeiling is the longest of any of the periods above, and of the hold.
+	GraceCeiling time.Duration
+	// SuccessTTLCeiling is the longest time to live after success, and the default.
+	SuccessTTLCeiling time.Duration
+}
+
+// StandardDefaults are those of a controller that nobody has configured.
+func StandardDefaults() Defaults {
+	return Defaults{
+		AdmissionGrace:        time.Minute,
+		WarmupGrace:           5 * time.Minute,
+		FailureGrace:          time.Minute,
+		RetryPause:            90 * time.Second,
+		RetryLimit:            3,
+		ForcefulDeletionGrace: 10 * time.Minute,
+		GraceCeiling:          24 * time.Hour,
+		SuccessTTLCeiling:     7 * 24 * time.Hour,
+	}
+}
+
+// Problem is an annotation that cannot be understood. The default is used instead.
+type Problem struct {
+	Annotation, Value, Message string
+}
+
+// Error makes a Problem an error.
+func (p Problem) Error() string {
+	return fmt.Sprintf("annotation %s: %q %s", p.Annotation, p.Value, p.Message)
+}
+
+// ParsePolicy reads the annotations of an AppWrapper.
+func ParsePolicy(annotations map[string]string, d Defaults) (Policy, []Problem) {
+	r := reader{annotations: annotations, ceiling: d.GraceCeiling}
+	policy := Policy{
+		AdmissionGrace:        r.grace(v1beta2.AdmissionGracePeriodDurationAnnotation, d.AdmissionGrace),
+		WarmupGrace:           r.grace(v1beta2.WarmupGracePeriodDurationAnnotation, d.WarmupGrace),
+		FailureGrace:          r.grace(v1beta2.FailureGracePeriodDurationAnnotation, d.FailureGrace),
+		RetryPause:            r.grace(v1beta2.RetryPausePeriodDurationAnnotation, d.RetryPause),
+		RetryLimit:            r.count(v1beta2.RetryLimitAnnotation, d.RetryLimit),
+		ForcefulDeletionGrace: r.grace(v1beta2.ForcefulDeletionGracePeriodAnnotation, d.ForcefulDeletionGrace),
+		DeletionOnFailureHold: r.grace(v1beta2.DeletionOnFailureGracePeriodAnnotation, 0),
+		SuccessTTL:            d.SuccessTTLCeiling,
+		TerminalExitCodes:     r.exitCodes(v1beta2.TerminalExitCodesAnnotation),
+		RetryableExitCodes:    r.exitCodes(v1beta2.RetryableExitCodesAnnotation),
+	}
+	if ttl, ok := r.duration(v1beta2.SuccessTTLAnnotation); ok && 0 < ttl && ttl < d.SuccessTTLCeiling {
+		policy.SuccessTTL = ttl
+	}
+	return policy, r.problems
+}
+
+// reader reads annotations and remembers those that it could not understand.
+type reader struct {
+	annotations map[string]string
+	ceiling     time.Duration
+	problems    []Problem
+}
+
+func (r *reader) problem(annotation, value string, err error) {
+	r.problems = append(r.problems, Problem{Annotation: annotation, Value: value, Message: err.Error()})
+}
+
+func (r *reader) duration(annotation string) (time.Duration, bool) {
+	text, ok := r.annotations[annotation]
+	if !ok {
+		return 0, false
+	}
+	d, err := parseDuration(text)
+	if err != nil {
+		r.problem(annotation, text, err)
+		return 0, false
+	}
+	return d, true
+}
+
+func (r *reader) grace(annotation string, otherwise time.Duration) time.Duration {
+	d, ok := r.duration(annotation)
+	if !ok {
+		d = otherwise
+	}
+	return min(max(d, 0), r.ceiling)
+}
+
+func (r *reader) count(annotation string, otherwise int32) int32 {
+	text, ok := r.annotations[annotation]
+	if !ok {
+		return otherwise
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 0 {
+		r.problem(annotation, text, errors.New("is not a whole number from 0 to 2147483647"))
+		return otherwise
+	}
+	return int32(n)
+}
+
+func (r *reader) exitCodes(annotation string) []int32 {
+	text, ok := r.annotations[annotation]
+	if !ok {
+		return nil
+	}
+	var codes []int32
+	for item := range strings.SplitSeq(text, ",") {
+		code, err := strconv.ParseInt(strings.TrimSpace(item), 10, 32)
+		if err != nil {
+			r.problem(annotation, text, fmt.Errorf("has the item %q, which is not a whole number", item))
+			continue
+		}
+		codes = append(codes, int32(code))
+	}
+	return codes
+}
+
+const day = 24 * time.Hour
+
+// maxDays keeps a number of days within what a Duration can hold.
+const maxDays = 100_000
+
+// parseDuration reads a Go duration or, since people expect it, a number of days.
+func parseDuration(text string) (time.Duration, error) {
+	if digits, ok := strings.CutSuffix(text, "d"); ok {
+		if days, err := strconv.ParseInt(digits, 10, 32); err == nil && 0 <= days && days <= maxDays {
+			return time.Duration(days) * day, nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errors.New(`is not a duration such as "90s", "1h30m" or "7d"`)
+	}
+	return d, nil
+}
+
+// terminal tells whether one of these exit codes makes a retry pointless.
+func (p Policy) terminal(exitCodes []int32) bool {
+	return slices.ContainsFunc(exitCodes, func(code int32) bool {
+		if slices.Contains(p.TerminalExitCodes, code) {
+			return true
+		}
+		return len(p.RetryableExitCodes) > 0 && !slices.Contains(p.RetryableExitCodes, code)
+	})
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+const nothingDeployed = "no resources are deployed"
+
+// resetOrFail starts another attempt if one is left and of use.
+func (v *view) resetOrFail(reason, message string) Decision {
+	if v.endedTerminally() || v.status.Retries >= v.Policy.RetryLimit {
+		return v.fail(reason, message)
+	}
+	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, reason, message)
+	v.status.Retries++
+	v.lower(v1beta2.PodsReady, string(v1beta2.AppWrapperResetting), "")
+	v.beginRemoval()
+	return v.move(v1beta2.AppWrapperResetting).announcing(unhealthyEvent(reason, message))
+}
+
+func (v *view) fail(reason, message string) Decision {
+	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, reason, message)
+	return v.move(v1beta2.AppWrapperFailed).announcing(unhealthyEvent(reason, message))
+}
+
+func (v *view) suspend() Decision {
+	from := v.status.Phase
+	v.beginRemoval()
+	return v.move(v1beta2.AppWrapperSuspending).announcing(suspendingEvent(from))
+}
+
+// resetting removes everything, pauses, and deploys again. The pause counts from when
+// the last pod was gone, which is when ResourcesDeployed turns False.
+func resetting(v *view) Decision {
+	if v.Suspend {
+		return v.suspend()
+	}
+	if d, gone := v.tearDown(); !gone {
+		return d
+	}
+	const reason = string(v1beta2.AppWrapperResetting)
+	if v.isTrue(v1beta2.ResourcesDeployed) {
+		v.lower(v1beta2.ResourcesDeployed, reason, "the components were removed to be created again")
+		return v.stay().at(v.now.Add(v.Policy.RetryPause), v.now)
+	}
+	if next := v.flipped(v1beta2.ResourcesDeployed).Add(v.Policy.RetryPause); v.now.Before(next) {
+		return v.stay().at(next, v.now)
+	}
+	return v.deploy(fmt.Sprintf("the components are being created again; retry %d", v.status.Retries))
+}
+
+// suspending does not heed spec.suspend: what was begun is completed.
+func suspending(v *view) Decision {
+	if d, gone := v.tearDown(); !gone {
+		return d
+	}
+	const reason = string(v1beta2.AppWrapperSuspended)
+	v.set(v1beta2.ResourcesDeployed, metav1.ConditionFalse, reason, "spec.suspend is true")
+	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, "spec.suspend is true")
+	v.lower(v1beta2.PodsReady, reason, "")
+	v.set(v1beta2.Unhealthy, metav1.ConditionFalse, reason, "")
+	return v.move(v1beta2.AppWrapperSuspended)
+}
+
+// failed keeps the components for their author to look at, if that was asked for, and
+// then removes them. Quota is held until then, unless Kueue wants it back.
+func failed(v *view) Decision {
+	hold := v.Policy.DeletionOnFailureHold
+	if v.keeping() && !v.Suspend {
+		if until := v.phaseBegan().Add(hold); v.now.Before(until) {
+			v.set(v1beta2.DeletingResources, metav1.ConditionFalse, v1beta2.ReasonDeletionPaused,
+				fmt.Sprintf("%s is %s", v1beta2.DeletionOnFailureGracePeriodAnnotation, hold))
+			return v.stay().at(until, v.now)
+		}
+	}
+	if d, gone := v.tearDown(); !gone {
+		return d
+	}
+	message := nothingDeployed
+	if v.Suspend {
+		message = "the components were removed because spec.suspend is true"
+	}
+	v.lower(v1beta2.ResourcesDeployed, string(v1beta2.AppWrapperFailed), message)
+	v.lower(v1beta2.QuotaReserved, string(v1beta2.AppWrapperFailed), nothingDeployed)
+	return v.stay()
+}
+
+// succeeded keeps the finished components, and with them their logs, for a while.
+func succeeded(v *view) Decision {
+	if v.keeping() {
+		if until := v.phaseBegan().Add(v.Policy.SuccessTTL); v.now.Before(until) {
+			return v.stay().at(until, v.now)
+		}
+	}
+	if d, gone := v.tearDown(); !gone {
+		return d
+	}
+	v.lower(v1beta2.ResourcesDeployed, string(v1beta2.AppWrapperSucceeded),
+		fmt.Sprintf("the components were removed %s after success", v.Policy.SuccessTTL))
+	return v.stay()
+}
+
+// keeping: there is something to keep, and its removal has not begun. Without the second
+// half, the beginning of a removal would restart the time for which to keep it.
+func (v *view) keeping() bool {
+	return v.isTrue(v1beta2.ResourcesDeployed) && !v.isTrue(v1beta2.DeletingResources)
+}
+
+// terminating is an AppWrapper with a deletionTimestamp, in whatever phase. It is let
+// go when nothing of it is left; without our finalizer, nothing was ever deployed.
+func terminating(v *view) Decision {
+	const phase = v1beta2.AppWrapperTerminating
+	if !v.Guarded {
+		return v.stay()
+	}
+	if v.status.Phase != phase && (v.isTrue(v1beta2.ResourcesDeployed) || v.remains()) {
+		v.beginRemoval()
+		return v.move(phase)
+	}
+	if d, gone := v.tearDown(); !gone {
+		return d
+	}
+	v.lower(v1beta2.ResourcesDeployed, string(phase), nothingDeployed)
+	v.lower(v1beta2.QuotaReserved, string(phase), nothingDeployed)
+	return v.do(Release, nil)
+}
+
+// remains: a component or a pod is left, in whatever state.
+func (v *view) remains() bool {
+	return len(v.Pods) > 0 || len(v.existing()) > 0
+}
+
+func (v *view) existing() []int {
+	return v.where(func(i int) bool { return v.Components[i].Exists })
+}
+
+// tearDown removes everything. It says how to go on, or that nothing is left.
+func (v *view) tearDown() (d Decision, gone bool) {
+	if v.remains() {
+		return v.remove(v.existing()), false
+	}
+	v.lower(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
+	for i := range v.Components {
+		v.markDeleted(i)
+	}
+	return Decision{}, true
+}
+
+func (v *view) markDeleted(i int) {
+	if c := v.componentCondition(i, v1beta2.ResourcesDeployed); c != nil && c.Status != metav1.ConditionFalse {
+		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionFalse, v1beta2.ReasonComponentDeleted, "")
+	}
+}
+
+// beginRemoval starts the time after which force is used. A removal that has begun in
+// another phase goes on, and so does its time.
+func (v *view) beginRemoval() {
+	if !v.isTrue(v1beta2.DeletingResources) {
+		v.set(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, "")
+	}
+}
+
+// remove deletes these components, or uses force if they have had their time.
+func (v *view) remove(targets []int) Decision {
+	v.beginRemoval()
+	deadline := v.flipped(v1beta2.DeletingResources).Add(v.Policy.ForcefulDeletionGrace)
+	if !v.now.Before(deadline) {
+		return v.do(ForceDelete, targets)
+	}
+	undeleted := make([]int, 0, len(targets))
+	for _, i := range targets {
+		if !v.Components[i].Terminating {
+			undeleted = append(undeleted, i)
+		}
+	}
+	if len(undeleted) == 0 {
+		return v.stay().at(deadline, v.now)
+	}
+	return v.do(Delete, undeleted).at(deadline, v.now)
+}

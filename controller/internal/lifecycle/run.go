@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+)
+
+// checks is the specification of Running: the first that applies decides. What the
+// components say about themselves comes before what becomes of their pods.
+var checks = []func(*view) (d Decision, applies bool){
+	allSucceeded,     // what is done is done, even if it is being suspended
+	suspendedByKueue, // nothing below matters to a workload that has to go
+	componentMissing, // somebody removed what we deployed: fail, without a retry
+	componentFailed,  // a component has given up: try again
+	podsFailed,       // failed pods that nobody replaces: try again after a grace
+	podsReady,        // all is well: wait for the world to change
+	readinessIsLate,  // too few pods: try again after the grace that fits
+}
+
+func running(v *view) Decision {
+	v.rememberSuccess()
+	for _, check := range checks {
+		if d, applies := check(v); applies {
+			return d
+		}
+	}
+	return v.stay()
+}
+
+// rememberSuccess writes down which components are done, because a finished resource
+// may be cleaned up before the others have finished.
+func (v *view) rememberSuccess() {
+	for i, c := range v.Components {
+		if c.Verdict == kinds.Succeeded && !v.finished(i) {
+			v.setComponent(i, v1beta2.ComponentSucceeded, metav1.ConditionTrue, v1beta2.ReasonComponentSucceeded, "")
+		}
+	}
+}
+
+// allSucceeded: the work is done. Quota is given back with the move, so it has to wait
+// for pods that live on. They get the failure grace to end by themselves; after that,
+// or as soon as Kueue wants the quota, the components that they belong to are deleted.
+func allSucceeded(v *view) (Decision, bool) {
+	if !v.isTrue(v1beta2.DeletingResources) && !v.done() {
+		return Decision{}, false
+	}
+	if !v.alive() {
+		return v.succeed(), true
+	}
+	patience := v.lastSuccess().Add(v.Policy.FailureGrace)
+	if !v.isTrue(v1beta2.DeletingResources) && !v.Suspend && v.now.Before(patience) {
+		return v.stay().at(patience, v.now), true
+	}
+	return v.remove(v.where(v.outlivedByPods)), true
+}
+
+// done tells whether every component has finished. Those that can report success must
+// have done so; the pods of the others must all have succeeded. Where there is neither
+// a report nor a pod to go by, nothing has been achieved yet.
+func (v *view) done() bool {
+	reported := false
+	for i, c := range v.Components {
+		if c.ReportsEnd && !v.finished(i) {
+			return false
+		}
+		reported = reported || c.ReportsEnd
+	}
+	rest := v.census()
+	if rest.expected == 0 {
+		return reported
+	}
+	return rest.succeeded >= rest.expected && rest.pending+rest.running+rest.failed == 0
+}
+
+func (v *view) lastSuccess() time.Time {
+	var last time.Time
+	for i := range v.Components {
+		if c := v.componentCondition(i, v1beta2.ComponentSucceeded); c != nil {
+			last = later(last, c.LastTransitionTime.Time)
+		}
+	}
+	return last
+}
+
+// outlivedByPods: component i is done, and pods that are or may be its own are alive.
+func (v *view) outlivedByPods(i int) bool {
+	if !v.finished(i) || !v.Components[i].Exists {
+		return false
+	}
+	for _, p := range v.Pods {
+		if p.alive() && (p.Component == i || p.Component == UnknownComponent) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *view) succeed() Decision {
+	const reason = string(v1beta2.AppWrapperSucceeded)
+	message := fmt.Sprintf("%d pods succeeded", v.succeededPods())
+	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, message)
+	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, message)
+	v.lower(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
+	v.lower(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
+	return v.move(v1beta2.AppWrapperSucceeded)
+}
+
+func suspendedByKueue(v *view) (Decision, bool) {
+	if !v.Suspend {
+		return Decision{}, false
+	}
+	return v.suspend(), true
+}
+
+func componentMissing(v *view) (Decision, bool) {
+	missing := v.where(v.missing)
+	if len(missing) == 0 {
+		return Decision{}, false
+	}
+	names := make([]string, len(missing))
+	for n, i := range missing {
+		names[n] = fmt.Sprintf("%s %q", v.status.ComponentStatus[i].Kind, v.status.ComponentStatus[i].Name)
+	}
+	return v.fail(v1beta2.ReasonMissingComponent, fmt.Sprintf("%d of %d components found; missing: %s",
+		len(v.Components)-len(missing), len(v.Components), strings.Join(names, ", "))), true
+}
+
+// missing: component i was deployed, has not finished, and is gone or about to be.
+func (v *view) missing(i int) bool {
+	present := v.Components[i].Exists && !v.Components[i].Terminating
+	return !present && !v.finished(i) && v.componentIs(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue)
+}
+
+func componentFailed(v *view) (Decision, bool) {
+	n := len(v.where(func(i int) bool { return v.Components[i].Verdict == kinds.Failed }))
+	if n == 0 {
+		return Decision{}, false
+	}
+	return v.resetOrFail(v1beta2.ReasonFailedComponent, fmt.Sprintf("%d components failed", n)), true
+}
+
+// podsFailed: pods have failed and too few others are at work. While the owner of the
+// pods replaces them in time, as a Job with a backoffLimit does, nothing is wrong.
+func podsFailed(v *view) (Decision, bool) {
+	c := v.census()
+	if c.failed == 0 || c.ready() {
+		return Decision{}, false
+	}
+	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, "")
+	v.lower(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, c.String())
+	began := later(v.flipped(v1beta2.Unhealthy), v.flipped(v1beta2.ResourcesDeployed))
+	if deadline := began.Add(v.Policy.FailureGrace); v.now.Before(deadline) {
+		return v.stay().at(deadline, v.now), true
+	}
+	return v.resetOrFail(v1beta2.ReasonFoundFailedPods, c.String()), true
+}
+
+// podsReady leaves the message of a condition that is True already as it was, so that
+// pods which finish one by one cause no writes.
+func podsReady(v *view) (Decision, bool) {
+	c := v.census()
+	if !c.ready() {
+		return Decision{}, false
+	}
+	if !v.isTrue(v1beta2.PodsReady) || v.isTrue(v1beta2.Unhealthy) {
+		v.set(v1beta2.Unhealthy, metav1.ConditionFalse, v1beta2.ReasonFoundNoFailedPods, "")
+		v.set(v1beta2.PodsReady, metav1.ConditionTrue, v1beta2.ReasonSufficientPodsReady,
+			fmt.Sprintf("%d pods running; %d pods succeeded", c.running, c.succeeded))
+	}
+	return v.stay(), true
+}
+
+func readinessIsLate(v *view) (Decision, bool) {
+	c := v.census()
+	v.lower(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, c.String())
+	v.lower(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
+	if deadline := v.readinessDeadline(c); v.now.Before(deadline) {
+		return v.stay().at(deadline, v.now), true
+	}
+	return v.resetOrFail(v1beta2.ReasonInsufficientPodsReady, c.String()), true
+}
+
+// readinessDeadline is when enough pods must run. At first there is the admission grace
+// for pods to exist and the warmup grace for them to start, from the deployment. Pods
+// that were ready once and are lost get the failure grace, from when they were missed.
+func (v *view) readinessDeadline(c census) time.Time {
+	grace := v.Policy.AdmissionGrace
+	if c.pending+c.running+c.succeeded >= c.expected {
+		grace = v.Policy.WarmupGrace
+	}
+	deadline := v.flipped(v1beta2.ResourcesDeployed).Add(grace)
+	if v.hasReason(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady) {
+		return later(deadline, v.flipped(v1beta2.PodsReady).Add(v.Policy.FailureGrace))
+	}
+	return deadline
+}

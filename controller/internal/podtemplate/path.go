@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package podtemplate answers two questions about a wrapped resource: where is the
+// pod template that a pod set's path leads to, and how is it edited before the
+// resource is created? It works on decoded JSON and may not talk to anything.
+package podtemplate
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// root is what every path begins with: the component's template object.
+const root = "template"
+
+// Find returns the pod template in a component's template object that the path
+// leads to: a map with a strictly valid pod spec. It is part of the object, so
+// editing it edits the object.
+func Find(object map[string]any, path string) (map[string]any, error) {
+	value, err := lookup(object, path)
+	if err != nil {
+		return nil, fmt.Errorf("path %q: %w", path, err)
+	}
+	template, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("path %q does not lead to an object", path)
+	}
+	if err := checkSpec(template); err != nil {
+		return nil, fmt.Errorf("path %q does not lead to a pod template: %w", path, err)
+	}
+	return template, nil
+}
+
+// checkSpec refuses what is no pod template. Unknown fields are refused too: a
+// misspelt one would be dropped in silence and the pods would not be what was meant.
+func checkSpec(template map[string]any) error {
+	raw, found := template["spec"]
+	if !found {
+		return errors.New("it has no spec")
+	}
+	spec, ok := raw.(map[string]any)
+	if !ok {
+		return errors.New("its spec is not an object")
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(spec, &corev1.PodSpec{}, true)
+}
+
+// lookup follows a path: "template", then any number of ".field" and "[index]".
+// A field ends at the next "." or "[". There is no quoting, so a key that has one
+// of these characters in it cannot be reached.
+func lookup(object map[string]any, path string) (any, error) {
+	rest, ok := strings.CutPrefix(path, root)
+	if !ok || (rest != "" && rest[0] != '.' && rest[0] != '[') {
+		return nil, fmt.Errorf("must begin with %q", root)
+	}
+	var value any = object
+	for rest != "" {
+		var err error
+		value, rest, err = step(value, rest)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return value, nil
+}
+
+func step(value any, path string) (next any, rest string, err error) {
+	switch path[0] {
+	case '.':
+		return stepField(value, path[1:])
+	case '[':
+		return stepIndex(value, path[1:])
+	}
+	return nil, "", fmt.Errorf("unexpected %q", path)
+}
+
+func stepField(value any, path string) (next any, rest string, err error) {
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		end = len(path)
+	}
+	field := path[:end]
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, "", fmt.Errorf("field %q is asked of something that is not an object", field)
+	}
+	next, ok = object[field]
+	if !ok {
+		return nil, "", fmt.Errorf("there is no field %q", field)
+	}
+	return next, path[end:], nil
+}
+
+func stepIndex(value any, path string) (next any, rest string, err error) {
+	digits, rest, closed := strings.Cut(path, "]")
+	if !closed {
+		return nil, "", fmt.Errorf("%q is not closed", "["+path)
+	}
+	index, err := strconv.ParseUint(digits, 10, 31)
+	if err != nil {
+		return nil, "", fmt.Errorf("%q is not an index", digits)
+	}
+	list, ok := value.([]any)
+	if !ok {
+		return nil, "", fmt.Errorf("index %d is asked of something that is not a list", index)
+	}
+	if index >= uint64(len(list)) {
+		return nil, "", fmt.Errorf("index %d is out of bounds: the list has %d items", index, len(list))
+	}
+	return list[index], rest, nil
+}
