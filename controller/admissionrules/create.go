@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package admissionrules answers whether an AppWrapper makes sense before it
+// is stored, and what may change about it afterwards. The webhook applies these
+// rules, and so does everything that wants to know earlier: the command line and
+// the tests of the generator. It talks to nobody, so it does not ask whether an
+// author may create what they wrap.
+package admissionrules
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
+)
+
+// DefaultPodSetLimit is how many pod sets a Workload of any supported Kueue may have.
+const DefaultPodSetLimit = 8
+
+// Template decodes the resource that a component wraps.
+func Template(component *v1beta2.AppWrapperComponent) (*unstructured.Unstructured, error) {
+	template := &unstructured.Unstructured{}
+	if err := template.UnmarshalJSON(component.Template.Raw); err != nil {
+		return nil, fmt.Errorf("cannot decode the wrapped resource: %w", err)
+	}
+	return template, nil
+}
+
+// ValidateCreate lists everything that is wrong with a new AppWrapper.
+func ValidateCreate(aw *v1beta2.AppWrapper, podSetLimit int) field.ErrorList {
+	components := field.NewPath("spec", "components")
+	var problems field.ErrorList
+	names := objectNames{}
+	podSets := 0
+	for i := range aw.Spec.Components {
+		path := components.Index(i)
+		template, err := Template(&aw.Spec.Components[i])
+		if err != nil {
+			problems = append(problems, field.Invalid(path.Child("template"), "…", err.Error()))
+			continue
+		}
+		problems = append(problems, validateObject(template, aw.Namespace, path.Child("template"))...)
+		problems = append(problems, names.add(template, path.Child("template", "metadata", "name"))...)
+		count, wrong := validatePodSets(&aw.Spec.Components[i], template, path)
+		podSets += count
+		problems = append(problems, wrong...)
+	}
+	// A count that is known to be wrong would only cause complaints about itself.
+	if len(problems) == 0 {
+		problems = append(problems, validateCount(podSets, podSetLimit, components)...)
+		problems = append(problems, validateName(aw, podSets)...)
+	}
+	return append(problems, validateAnnotations(aw.Annotations, field.NewPath("metadata", "annotations"))...)
+}
+
+func validateObject(template *unstructured.Unstructured, namespace string, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	if template.GroupVersionKind() == v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind) {
+		problems = append(problems, field.Forbidden(path, "an AppWrapper cannot wrap another one"))
+	}
+	if own := template.GetNamespace(); own != "" && own != namespace {
+		problems = append(problems, field.Forbidden(path.Child("metadata", "namespace"),
+			fmt.Sprintf("must be empty or the AppWrapper's own namespace %q", namespace)))
+	}
+	return problems
+}
+
+// objectNames remembers the objects that an AppWrapper will own. A second one
+// of the same name would be taken for the first.
+type objectNames map[string]bool
+
+func (n objectNames) add(template *unstructured.Unstructured, path *field.Path) field.ErrorList {
+	name := template.GetName()
+	if name == "" {
+		if template.GetGenerateName() == "" {
+			return field.ErrorList{field.Required(path, "a name or a generateName")}
+		}
+		return nil
+	}
+	key := template.GroupVersionKind().GroupKind().String() + "/" + name
+	if n[key] {
+		return field.ErrorList{field.Duplicate(path, name)}
+	}
+	n[key] = true
+	return nil
+}
+
+// validatePodSets also tells how many pod sets the component has.
+func validatePodSets(component *v1beta2.AppWrapperComponent, template *unstructured.Unstructured, path *field.Path) (int, field.ErrorList) {
+	declared := component.DeclaredPodSets
+	problems := validateDeclared(declared, template, path.Child("podSets"))
+	inferred, err := kinds.For(template.GroupVersionKind()).InferPodSets(template)
+	if err == nil {
+		err = checkInferred(inferred, template)
+	}
+	if err != nil {
+		return len(declared), append(problems, field.Invalid(path.Child("template"), template.GetKind(), err.Error()))
+	}
+	if err := kinds.CheckDeclared(declared, inferred); err != nil {
+		problems = append(problems, field.Invalid(path.Child("podSets"), len(declared), err.Error()))
+	}
+	return max(len(declared), len(inferred)), problems
+}
+
+func validateDeclared(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	for i, podSet := range declared {
+		at := path.Index(i)
+		if podSet.Count() < 0 {
+			problems = append(problems, field.Invalid(at.Child("replicas"), podSet.Count(), "must not be negative"))
+		}
+		if podSet.Path == "" {
+			problems = append(problems, field.Required(at.Child("path"), "where the pod template is, for example template.spec.template"))
+			continue
+		}
+		if _, err := podtemplate.Find(template.Object, podSet.Path); err != nil {
+			problems = append(problems, field.Invalid(at.Child("path"), podSet.Path, err.Error()))
+		}
+	}
+	return problems
+}
+
+// checkInferred also refuses a negative number of pods: such a status could never be saved.
+func checkInferred(inferred []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) error {
+	for _, podSet := range inferred {
+		if podSet.Count() < 0 {
+			return fmt.Errorf("%q would make %d pods", podSet.Path, podSet.Count())
+		}
+		if _, err := podtemplate.Find(template.Object, podSet.Path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func validateCount(podSets, limit int, path *field.Path) field.ErrorList {
+	if podSets < 1 {
+		return field.ErrorList{field.Invalid(path, podSets, "there must be at least one pod set, declared or inferred")}
+	}
+	if podSets > limit {
+		return field.ErrorList{field.Invalid(path, podSets, fmt.Sprintf("there may be at most %d pod sets", limit))}
+	}
+	return nil
+}

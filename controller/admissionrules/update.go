@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admissionrules
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+const immutable = "is immutable"
+
+// ValidateUpdate lists the forbidden changes. What was stored is never judged
+// again: a finalizer must be removable from an object that today's rules for
+// creation would refuse.
+func ValidateUpdate(before, after *v1beta2.AppWrapper) field.ErrorList {
+	spec := field.NewPath("spec")
+	var problems field.ErrorList
+	if !ptr.Equal(before.Spec.ManagedBy, after.Spec.ManagedBy) {
+		problems = append(problems, field.Forbidden(spec.Child("managedBy"), immutable))
+	}
+	for _, label := range []string{v1beta2.UserLabel, v1beta2.UserIDLabel} {
+		if before.Labels[label] != after.Labels[label] {
+			problems = append(problems, field.Forbidden(field.NewPath("metadata", "labels").Key(label), immutable))
+		}
+	}
+	if len(before.Spec.Components) != len(after.Spec.Components) {
+		return append(problems, field.Forbidden(spec.Child("components"), "the number of components "+immutable))
+	}
+	for i := range before.Spec.Components {
+		path := spec.Child("components").Index(i)
+		problems = append(problems, validateComponentUpdate(&before.Spec.Components[i], &after.Spec.Components[i], path)...)
+	}
+	return problems
+}
+
+func validateComponentUpdate(before, after *v1beta2.AppWrapperComponent, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	if !sameJSON(before.Template.Raw, after.Template.Raw) {
+		problems = append(problems, field.Forbidden(path.Child("template"), immutable))
+	}
+	path = path.Child("podSets")
+	if len(before.DeclaredPodSets) != len(after.DeclaredPodSets) {
+		return append(problems, field.Forbidden(path, "the number of pod sets "+immutable))
+	}
+	for i, podSet := range before.DeclaredPodSets {
+		if podSet.Count() != after.DeclaredPodSets[i].Count() {
+			problems = append(problems, field.Forbidden(path.Index(i).Child("replicas"), immutable))
+		}
+		if podSet.Path != after.DeclaredPodSets[i].Path {
+			problems = append(problems, field.Forbidden(path.Index(i).Child("path"), immutable))
+		}
+	}
+	return problems
+}
+
+// sameJSON sees through another order of keys, which is no change.
+func sameJSON(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var decodedA, decodedB any
+	if json.Unmarshal(a, &decodedA) != nil || json.Unmarshal(b, &decodedB) != nil {
+		return false
+	}
+	return reflect.DeepEqual(decodedA, decodedB)
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admissionrules
+
+import (
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+func TestUpdateForbidsOnlyWhatWasPromisedToKueue(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*v1beta2.AppWrapper)
+		wrong  string
+	}{
+		"suspend may change": {func(a *v1beta2.AppWrapper) { a.Spec.Suspend = true }, ""},
+		"Kueue may add to the pod templates": {func(a *v1beta2.AppWrapper) {
+			a.Spec.Components[0].PodSetInfos = make([]v1beta2.AppWrapperPodSetInfo, 1)
+		}, ""},
+		"component annotations may change": {func(a *v1beta2.AppWrapper) { a.Spec.Components[0].Annotations = map[string]string{"a": "b"} }, ""},
+		"pod-set annotations may change": {func(a *v1beta2.AppWrapper) {
+			a.Spec.Components[0].DeclaredPodSets[0].Annotations = map[string]string{"a": "b"}
+		}, ""},
+		"one replica may be spelled out": {func(a *v1beta2.AppWrapper) { a.Spec.Components[0].DeclaredPodSets[0].Replicas = ptr.To(int32(1)) }, ""},
+		"other labels may change":        {func(a *v1beta2.AppWrapper) { a.Labels["team"] = "blue" }, ""},
+		"a finalizer may go":             {func(a *v1beta2.AppWrapper) { a.Finalizers = nil }, ""},
+		"the order of keys in a template": {func(a *v1beta2.AppWrapper) {
+			a.Spec.Components[0].Template.Raw = []byte(`{"kind":"Custom","apiVersion":"example.com/v1"}`)
+		}, ""},
+		"a template is immutable": {func(a *v1beta2.AppWrapper) {
+			a.Spec.Components[0].Template.Raw = []byte(`{"apiVersion":"example.com/v1","kind":"Other"}`)
+		}, "spec.components[0].template"},
+		"a template cannot become garbage":      {func(a *v1beta2.AppWrapper) { a.Spec.Components[0].Template.Raw = []byte(`{`) }, "spec.components[0].template"},
+		"the number of components is immutable": {func(a *v1beta2.AppWrapper) { a.Spec.Components = nil }, "spec.components"},
+		"the number of pod sets is immutable":   {func(a *v1beta2.AppWrapper) { a.Spec.Components[0].DeclaredPodSets = nil }, "spec.components[0].podSets"},
+		"replicas are immutable":                {func(a *v1beta2.AppWrapper) { a.Spec.Components[0].DeclaredPodSets[0].Replicas = ptr.To(int32(2)) }, "spec.components[0].podSets[0].replicas"},
+		"a path is immutable":                   {func(a *v1beta2.AppWrapper) { a.Spec.Components[0].DeclaredPodSets[0].Path = "template" }, "spec.components[0].podSets[0].path"},
+		"the user is immutable":                 {func(a *v1beta2.AppWrapper) { delete(a.Labels, v1beta2.UserLabel) }, "metadata.labels[" + v1beta2.UserLabel + "]"},
+		"the user's id is immutable":            {func(a *v1beta2.AppWrapper) { a.Labels[v1beta2.UserIDLabel] = "0" }, "metadata.labels[" + v1beta2.UserIDLabel + "]"},
+		"the managing controller is immutable":  {func(a *v1beta2.AppWrapper) { a.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") }, "spec.managedBy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := stored()
+			after := before.DeepCopy()
+			tc.change(after)
+			expectField(t, ValidateUpdate(before, after), tc.wrong)
+		})
+	}
+}
+
+// stored is an AppWrapper that today's rules for creation would refuse in several
+// ways: its template has no name and its path leads nowhere.
+func stored() *v1beta2.AppWrapper {
+	aw := &v1beta2.AppWrapper{}
+	aw.Labels = map[string]string{v1beta2.UserLabel: "ada", v1beta2.UserIDLabel: "u-1"}
+	aw.Finalizers = []string{v1beta2.AppWrapperFinalizer}
+	component := v1beta2.AppWrapperComponent{DeclaredPodSets: []v1beta2.AppWrapperPodSet{{Path: "template.nowhere"}}}
+	component.Template.Raw = []byte(`{"apiVersion":"example.com/v1","kind":"Custom"}`)
+	aw.Spec.Components = []v1beta2.AppWrapperComponent{component}
+	return aw
+}
