@@ -106,10 +106,12 @@ func (v *view) creationIsLate() Decision {
 	return v.resetOrFail(v1beta2.ReasonCreateFailed, "the components could not be created in time")
 }
 
-// refused is the first component whose creation ended with that reason.
+// refused is the first component that does not exist because its creation ended with
+// that reason.
 func (v *view) refused(reason string) (index int, ok bool) {
-	for i := range v.Components {
-		if c := v.componentCondition(i, v1beta2.ResourcesDeployed); c != nil && c.Reason == reason {
+	for i, component := range v.Components {
+		c := v.componentCondition(i, v1beta2.ResourcesDeployed)
+		if !component.Exists && c != nil && c.Reason == reason {
 			return i, true
 		}
 	}

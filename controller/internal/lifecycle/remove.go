@@ -140,9 +140,12 @@ func (v *view) existing() []int {
 	return v.where(func(i int) bool { return v.Components[i].Exists })
 }
 
-// tearDown removes everything. It says how to go on, or that nothing is left.
+// tearDown removes everything. It says how to go on, or that nothing is left. The
+// latter is believed only of a snapshot that was taken after DeletingResources was
+// saved as True, because then the observer has not relied on a cache for it.
 func (v *view) tearDown() (d Decision, gone bool) {
-	if v.remains() {
+	unconfirmed := v.isTrue(v1beta2.ResourcesDeployed) && !v.isTrue(v1beta2.DeletingResources)
+	if unconfirmed || v.remains() {
 		return v.remove(v.existing()), false
 	}
 	v.lower(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
@@ -153,7 +156,7 @@ func (v *view) tearDown() (d Decision, gone bool) {
 }
 
 func (v *view) markDeleted(i int) {
-	if c := v.componentCondition(i, v1beta2.ResourcesDeployed); c != nil && c.Status != metav1.ConditionFalse {
+	if v.componentCondition(i, v1beta2.ResourcesDeployed) != nil {
 		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionFalse, v1beta2.ReasonComponentDeleted, "")
 	}
 }

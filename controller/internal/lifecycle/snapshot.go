@@ -32,10 +32,12 @@ import (
 //
 // What is absent from a snapshot is believed to be absent from the cluster: quota is
 // given back and verdicts are passed on the strength of it. A cache that lags behind
-// must therefore not be the only witness. Where the status says that a component may
-// exist (its ResourcesDeployed condition is True or Unknown) and the cache has none,
-// the observer asks the API server itself; and before it reports no pods at all while
-// Status says ResourcesDeployed, it does the same for pods.
+// must therefore not be the only witness of absence. The observer asks the API server
+// itself
+//
+//   - for a component that the cache does not have though it may exist: it has a
+//     ResourcesDeployed condition whose reason is not ComponentDeleted;
+//   - for pods, while DeletingResources is True and the cache has none.
 type Snapshot struct {
 	// Suspend is spec.suspend.
 	Suspend bool
