@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package given
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// ComponentBuilder builds a component around a resource.
+type ComponentBuilder struct {
+	component v1beta2.AppWrapperComponent
+	object    map[string]any
+}
+
+// Component is any resource, without declared pod sets.
+func Component(object map[string]any) *ComponentBuilder {
+	return &ComponentBuilder{object: object}
+}
+
+// Pod is a bare Pod.
+func Pod(name string) *ComponentBuilder {
+	object := template()
+	object["apiVersion"], object["kind"] = "v1", "Pod"
+	object["metadata"] = map[string]any{"name": name}
+	return Component(object)
+}
+
+// Job is a batch/v1 Job that runs this many pods at once and is done when each of
+// them has succeeded.
+func Job(name string, pods int64) *ComponentBuilder {
+	return Component(resource("batch/v1", "Job", name, map[string]any{
+		"parallelism": pods,
+		"completions": pods,
+		"template":    template(),
+	}))
+}
+
+// PyTorchJob is a PyTorchJob with one master and this many workers.
+func PyTorchJob(name string, workers int64) *ComponentBuilder {
+	return Component(resource("kubeflow.org/v1", "PyTorchJob", name, map[string]any{
+		"pytorchReplicaSpecs": map[string]any{
+			"Master": map[string]any{"replicas": int64(1), "template": template()},
+			"Worker": map[string]any{"replicas": workers, "template": template()},
+		},
+	}))
+}
+
+// ConfigMap is a resource that makes no pods and never finishes.
+func ConfigMap(name string) *ComponentBuilder {
+	return Component(map[string]any{
+		"apiVersion": "v1",
+		"kind":       "ConfigMap",
+		"metadata":   map[string]any{"name": name},
+	})
+}
+
+// Declaring adds a declared pod set.
+func (b *ComponentBuilder) Declaring(path string, replicas int32) *ComponentBuilder {
+	b.component.DeclaredPodSets = append(b.component.DeclaredPodSets, v1beta2.AppWrapperPodSet{Path: path, Replicas: &replicas})
+	return b
+}
+
+// Admitted adds what Kueue wants added to the next pod set.
+func (b *ComponentBuilder) Admitted(info v1beta2.AppWrapperPodSetInfo) *ComponentBuilder {
+	b.component.PodSetInfos = append(b.component.PodSetInfos, info)
+	return b
+}
+
+// Setting changes the fields of the resource's spec.
+func (b *ComponentBuilder) Setting(fields map[string]any) *ComponentBuilder {
+	spec, ok := b.object["spec"].(map[string]any)
+	if !ok {
+		spec = map[string]any{}
+		b.object["spec"] = spec
+	}
+	maps.Copy(spec, fields)
+	return b
+}
+
+// Build returns the component.
+func (b *ComponentBuilder) Build() v1beta2.AppWrapperComponent {
+	component := *b.component.DeepCopy()
+	component.Template = Raw(b.object)
+	return component
+}
+
+func resource(apiVersion, kind, name string, spec map[string]any) map[string]any {
+	return map[string]any{
+		"apiVersion": apiVersion,
+		"kind":       kind,
+		"metadata":   map[string]any{"name": name},
+		"spec":       spec,
+	}
+}
+
+func template() map[string]any {
+	return map[string]any{"spec": map[string]any{
+		"restartPolicy": "Never",
+		"containers": []any{map[string]any{
+			"name":  "main",
+			"image": "registry.example/work:1",
+			"resources": map[string]any{
+				"requests": map[string]any{"cpu": "100m"},
+			},
+		}},
+	}}
+}
+
+func encode(object map[string]any) []byte {
+	text, err := json.Marshal(object)
+	if err != nil {
+		panic(fmt.Sprintf("cannot encode a test object: %v", err))
+	}
+	return text
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package golden compares what a test produced with a file that a human has read.
+// `go test PACKAGE -update` rewrites the files; the difference is then for review.
+package golden
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Compare fails the test unless the file has exactly this content.
+func Compare(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		write(t, file, got)
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v (run the test with -update to write it)", err)
+	}
+	if !bytes.Equal(want, got) {
+		t.Errorf("%s differs (-want +got):\n%s", file, cmp.Diff(string(want), string(got)))
+	}
+}
+
+// Pairs runs the transformation on every *.in.yaml of a folder and compares the
+// result with the *.out.yaml beside it.
+func Pairs(t *testing.T, folder string, transform func(t *testing.T, in []byte) []byte) {
+	t.Helper()
+	inputs, err := filepath.Glob(filepath.Join(folder, "*.in.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(inputs) == 0 {
+		t.Fatalf("%s has no *.in.yaml", folder)
+	}
+	for _, input := range inputs {
+		base := strings.TrimSuffix(input, ".in.yaml")
+		t.Run(filepath.Base(base), func(t *testing.T) {
+			in, err := os.ReadFile(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			Compare(t, base+".out.yaml", transform(t, in))
+		})
+	}
+}
+
+func write(t *testing.T, file string, content []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
