@@ -24,10 +24,10 @@ argocd.argoproj.io/sync-options: Prune=false
 
 {{/* The quota of one resource in one flavor: (dict "name" … "quota" …) */}}
 {{- define "teams.resource" -}}
-{{- $quota := .quota }}
+{{- $quota := .quota -}}
 {{- if not (kindIs "map" $quota) }}
 {{- $quota = dict "nominal" $quota }}
-{{- end }}
+{{- end -}}
 - name: {{ .name }}
   nominalQuota: {{ include "teams.amount" (list . $quota.nominal) }}
   {{- range $limit := list "borrowingLimit" "lendingLimit" }}
