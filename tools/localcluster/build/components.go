@@ -45,7 +45,7 @@ func Node(v setup.Versions) []Component {
 		kubernetes("kubelet", version),
 		kubernetes("kube-proxy", version),
 		kubernetes("kubectl", version),
-		{Name: "etcd", Folder: "etcd", Packages: []string{"go.etcd.io/etcd/server/v3"}, Binaries: []string{"v3"}},
+		{Name: "etcd", Folder: "etcd", Packages: []string{"go.etcd.io/etcd/server/v3"}, Binaries: []string{"server"}},
 		{
 			Name: "containerd", Folder: "containerd", Tags: "no_btrfs no_zfs no_devmapper",
 			Packages: []string{ctrd + "containerd", ctrd + "containerd-shim-runc-v2", ctrd + "ctr"},

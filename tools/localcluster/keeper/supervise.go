@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -69,10 +70,16 @@ func (s *supervisor) start(program plan.Program) (<-chan syscall.WaitStatus, err
 	defer null.Close()
 	return s.reaper.start(program.Path, append([]string{program.Path}, program.Args...), &syscall.ProcAttr{
 		Dir:   s.plan.Dir,
-		Env:   append(os.Environ(), program.Env...),
+		Env:   environment(program.Env),
 		Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
+}
+
+// environment is the host's, with a program's own settings in place of it:
+// where a name occurs twice, the first one counts.
+func environment(own []string) []string {
+	return append(slices.Clone(own), os.Environ()...)
 }
 
 func (s *supervisor) logPath(program plan.Program) string {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// Cluster is one local cluster, running or not.
+type Cluster struct {
+	config   Config
+	progress io.Writer
+}
+
+// New describes a cluster; it touches nothing. Progress receives readable
+// lines while long work goes on.
+func New(config Config, progress io.Writer) (*Cluster, error) {
+	config, err := config.Default()
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{config: config, progress: progress}, nil
+}
+
+// Config is the cluster's completed configuration.
+func (c *Cluster) Config() Config { return c.config }
+
+// Dir is the folder that holds all of the cluster.
+func (c *Cluster) Dir() string { return filepath.Join(c.config.StateDir, c.config.Name) }
+
+// KubeconfigPath is where the administrator's kubeconfig is while it runs.
+func (c *Cluster) KubeconfigPath() string { return filepath.Join(c.Dir(), "kubeconfig") }
+
+// LogDir holds a log a program and the API server's audit log.
+func (c *Cluster) LogDir() string { return filepath.Join(c.Dir(), plan.LogDir) }
+
+// Kubeconfig returns the administrator's kubeconfig of a running cluster.
+func (c *Cluster) Kubeconfig() ([]byte, error) {
+	if !c.Running() {
+		return nil, fmt.Errorf("cluster %q is not running; start it with: mlbatch cluster up --name=%s", c.config.Name, c.config.Name)
+	}
+	data, err := os.ReadFile(c.KubeconfigPath())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("cluster %q is still coming up; wait for 'mlbatch cluster up' to end", c.config.Name)
+	}
+	return data, err
+}
+
+// Running reports whether the cluster's keeper is alive.
+func (c *Cluster) Running() bool {
+	_, alive := keeperOf(c.Dir())
+	return alive
+}
+
+// cache is the build cache that the cluster takes its programs from.
+func (c *Cluster) cache() (build.Cache, error) {
+	checkout := c.config.Checkout
+	if checkout == "" {
+		checkout = "."
+	}
+	root, err := FindCheckout(checkout)
+	if err != nil {
+		return build.Cache{}, err
+	}
+	return build.Cache{Dir: filepath.Join(c.config.CacheDir, "components"), Checkout: root}, nil
+}
+
+// cgroup is the name of the cluster's folder in each cgroup hierarchy.
+func (c *Cluster) cgroup() string { return cgroupPrefix + c.config.Name }
+
+const cgroupPrefix = "mlbatch-"

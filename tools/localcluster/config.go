@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// Defaults of Config.
+const (
+	DefaultName           = "mlbatch"
+	DefaultPort           = 36443
+	DefaultSimulatedNodes = 10
+	// GPUsPerNode is how many nvidia.com/gpu each simulated node has.
+	GPUsPerNode = 8
+)
+
+// Labels that tell the node that runs pods from those that pretend to. The
+// simulated ones also carry the taint nvidia.com/gpu=present:NoSchedule.
+const (
+	RealNodeLabel      = "localcluster.mlbatch.dev/real"
+	SimulatedNodeLabel = "localcluster.mlbatch.dev/simulated"
+)
+
+// Config describes a cluster. The zero value is completed by Default.
+type Config struct {
+	// Name tells clusters on one machine apart; it is also the real node's name.
+	Name string
+	// Port on 127.0.0.1 where the API server answers on the host.
+	Port int
+	// SimulatedNodes is the number of KWOK nodes, named gpu-0, gpu-1, ….
+	SimulatedNodes int
+	// Checkout is the root of this repository.
+	Checkout string
+	// CacheDir holds finished builds; StateDir holds one folder a cluster.
+	CacheDir string
+	StateDir string
+}
+
+// A node name that also fits a cgroup and a socket path.
+var validName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,18}[a-z0-9])?$`)
+
+// Default fills empty fields: the checkout is looked for from the working
+// directory upwards, folders are the user's cache and state folders. A
+// negative SimulatedNodes means none.
+func (c Config) Default() (Config, error) {
+	if c.Name == "" {
+		c.Name = DefaultName
+	}
+	if c.Port == 0 {
+		c.Port = DefaultPort
+	}
+	if c.SimulatedNodes == 0 {
+		c.SimulatedNodes = DefaultSimulatedNodes
+	}
+	if !validName.MatchString(c.Name) {
+		return c, fmt.Errorf("cluster name %q must be up to 20 lower-case letters, digits and dashes, starting with a letter", c.Name)
+	}
+	if c.StateDir == "" {
+		dir, err := defaultStateDir()
+		if err != nil {
+			return c, err
+		}
+		c.StateDir = dir
+	}
+	if c.CacheDir == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return c, fmt.Errorf("cannot find a cache folder (set HOME or XDG_CACHE_HOME): %w", err)
+		}
+		c.CacheDir = filepath.Join(dir, "mlbatch")
+	}
+	return c, nil
+}
+
+func defaultStateDir() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "mlbatch", "clusters"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("cannot find a folder for the cluster's state (set HOME or XDG_STATE_HOME): %w", err)
+	}
+	return filepath.Join(home, ".local", "state", "mlbatch", "clusters"), nil
+}
+
+// FindCheckout looks for the root of this repository from dir upwards.
+func FindCheckout(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("cannot find the MLBatch checkout: %w", err)
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "tools", "components", "kubernetes", "go.mod")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", errors.New("the components of a local cluster are built from a checkout of MLBatch, and " +
+				dir + " is not in one; change into the checkout or give its path with --checkout")
+		}
+	}
+}

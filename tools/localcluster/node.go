@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+//go:embed stages/pod-complete-when-asked.yaml
+var completeWhenAsked string
+
+func (c *Cluster) configFile(name string) string { return filepath.Join(c.Dir(), "config", name) }
+
+func (c *Cluster) containerdSocket() string {
+	return filepath.Join(c.Dir(), "containerd.sock")
+}
+
+// writePlan writes the keeper's plan and all files that its programs read.
+func (c *Cluster) writePlan(bins build.Binaries, tools string) error {
+	p := plan.Plan{
+		Name: c.config.Name, Dir: c.Dir(), Cgroup: c.cgroup(), Forward: innerAddress,
+		Network:  plan.Network{Bridge: bridgeName, Address: nodeCIDR, Services: serviceCIDR},
+		Programs: c.programs(bins, tools),
+	}
+	for _, target := range []string{"/var/lib/kubelet", "/var/lib/containerd", "/var/lib/cni", "/var/log/pods", "/var/log/containers"} {
+		source := filepath.Join(c.Dir(), "node", filepath.Base(filepath.Dir(target))+"-"+filepath.Base(target))
+		if err := os.MkdirAll(source, 0o755); err != nil {
+			return fmt.Errorf("cannot make the node's folder: %w", err)
+		}
+		p.Binds = append(p.Binds, plan.Bind{Source: source, Target: target})
+	}
+	for _, dir := range []string{c.LogDir(), c.configFile("cni")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("cannot make the cluster's folders: %w", err)
+		}
+	}
+	if err := errors.Join(c.writeCredentials(), c.writeConfigs(bins, tools), c.writeStages()); err != nil {
+		return err
+	}
+	return plan.Write(c.Dir(), plan.File, p)
+}
+
+func (c *Cluster) writeConfigs(bins build.Binaries, tools string) error {
+	resolv := c.configFile("resolv.conf")
+	return errors.Join(
+		os.WriteFile(resolv, nil, 0o644), // pods have no world outside
+		c.render(c.configFile("containerd.toml"), "containerd.toml", map[string]string{
+			"ContainerdSocket": c.containerdSocket(), "PauseImage": pauseImage,
+			"Runc": filepath.Join(tools, "usr/sbin/runc"), "CNIBin": filepath.Dir(bins["bridge"]), "CNIConf": c.configFile("cni"),
+		}),
+		c.render(filepath.Join(c.configFile("cni"), "10-bridge.conflist"), "10-bridge.conflist", map[string]string{
+			"Bridge": bridgeName, "PodCIDR": podCIDR, "NodeIP": nodeIP,
+		}),
+		c.render(c.configFile("kubelet.yaml"), "kubelet.yaml", map[string]string{
+			"NodeIP": nodeIP, "PKI": c.pkiDir(), "Cgroup": c.cgroup(), "DNS": dnsIP,
+			"ResolvConf": resolv, "ContainerdSocket": c.containerdSocket(),
+		}),
+		c.render(c.configFile("kube-proxy.yaml"), "kube-proxy.yaml", map[string]string{
+			"Kubeconfig": c.kubeconfigOf("kube-proxy"), "PodCIDR": podCIDR, "Node": c.config.Name,
+		}),
+		c.render(c.configFile("kube-scheduler.yaml"), "kube-scheduler.yaml", map[string]string{"Kubeconfig": c.kubeconfigOf("kube-scheduler")}),
+		c.render(c.configFile("audit-policy.yaml"), "audit-policy.yaml", nil),
+	)
+}
+
+// writeStages joins KWOK's own rules for nodes and pods, from its module, with
+// ours for when a pod ends.
+func (c *Cluster) writeStages() error {
+	cache, err := c.cache()
+	if err != nil {
+		return err
+	}
+	dir, err := moduleDir(filepath.Join(cache.Checkout, "tools", "components", "kueue"), "sigs.k8s.io/kwok")
+	if err != nil {
+		return err
+	}
+	stages := []string{completeWhenAsked}
+	for _, file := range []string{
+		"node/fast/node-initialize.yaml", "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+		"pod/fast/pod-ready.yaml", "pod/fast/pod-delete.yaml",
+	} {
+		data, err := os.ReadFile(filepath.Join(dir, "kustomize", "stage", file))
+		if err != nil {
+			return fmt.Errorf("cannot read KWOK's stages: %w", err)
+		}
+		stages = append(stages, string(data))
+	}
+	if err := os.WriteFile(c.configFile("stages.yaml"), []byte(strings.Join(stages, "\n---\n")), 0o644); err != nil {
+		return fmt.Errorf("cannot write KWOK's stages: %w", err)
+	}
+	return nil
+}
+
+// moduleDir asks go where the source of a module is, as seen from folder.
+func moduleDir(folder, module string) (string, error) {
+	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTOOLCHAIN=local")
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("cannot find the source of %s: %w", module, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

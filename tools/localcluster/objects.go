@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// objectsTimeout bounds the wait for nodes and DNS.
+const objectsTimeout = 3 * time.Minute
+
+// finish makes the cluster's own objects and waits until nodes are ready and
+// names resolve. It may be repeated.
+func (c *Cluster) finish(ctx context.Context) error {
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	if err := c.applyAll(ctx, api); err != nil {
+		return err
+	}
+	for i := range c.config.SimulatedNodes {
+		if err := c.addSimulatedNode(ctx, api, i); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(c.progress, "waiting for %d nodes and DNS\n", 1+max(0, c.config.SimulatedNodes))
+	if err := c.until(ctx, "nodes", func(ctx context.Context) error { return c.nodesReady(ctx, api) }); err != nil {
+		return err
+	}
+	return c.until(ctx, "DNS", func(ctx context.Context) error { return dnsReady(ctx, api) })
+}
+
+// RESTConfig is an administrator's access to the running cluster.
+func (c *Cluster) RESTConfig() (*rest.Config, error) {
+	data, err := c.Kubeconfig()
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(data)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the cluster's kubeconfig: %w", err)
+	}
+	return config, nil
+}
+
+func (c *Cluster) client() (client.Client, error) {
+	config, err := c.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	api, err := client.New(config, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot talk to the cluster: %w", err)
+	}
+	return api, nil
+}
+
+// applyAll applies the cluster's own manifests.
+func (c *Cluster) applyAll(ctx context.Context, api client.Client) error {
+	for name, values := range map[string]any{
+		"kube-proxy-rbac.yaml": nil,
+		"coredns.yaml":         map[string]string{"Image": coreDNSImage, "ClusterIP": dnsIP, "RealNodeLabel": RealNodeLabel},
+	} {
+		text, err := rendered(name, values)
+		if err != nil {
+			return err
+		}
+		if err := apply(ctx, api, text); err != nil {
+			return fmt.Errorf("cannot apply %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func apply(ctx context.Context, api client.Client, manifests []byte) error {
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		config := client.ApplyConfigurationFromUnstructured(object)
+		if err := api.Apply(ctx, config, client.FieldOwner("mlbatch-localcluster"), client.ForceOwnership); err != nil {
+			return err
+		}
+	}
+}
+
+// addSimulatedNode makes one KWOK node and gives it its capacity.
+func (c *Cluster) addSimulatedNode(ctx context.Context, api client.Client, index int) error {
+	text, err := rendered("simulated-node.yaml", map[string]any{"Index": index, "Label": SimulatedNodeLabel})
+	if err != nil {
+		return err
+	}
+	if err := apply(ctx, api, text); err != nil {
+		return fmt.Errorf("cannot add a simulated node: %w", err)
+	}
+	node := &corev1.Node{}
+	if err := api.Get(ctx, client.ObjectKey{Name: "gpu-" + strconv.Itoa(index)}, node); err != nil {
+		return fmt.Errorf("cannot read a simulated node: %w", err)
+	}
+	before := node.DeepCopy()
+	node.Status.Capacity = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("512Gi"),
+		corev1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": *resource.NewQuantity(GPUsPerNode, resource.DecimalSI),
+	}
+	node.Status.Allocatable = node.Status.Capacity
+	if err := api.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("cannot give a simulated node its capacity: %w", err)
+	}
+	return nil
+}
+
+// until polls a condition and says at the end what was still missing.
+func (c *Cluster) until(ctx context.Context, what string, condition func(context.Context) error) error {
+	var missing error
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, objectsTimeout, true, func(ctx context.Context) (bool, error) {
+		missing = condition(ctx)
+		return missing == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s did not become ready in %s: %w; logs are in %s", what, objectsTimeout, missing, c.LogDir())
+	}
+	return nil
+}
+
+func (c *Cluster) nodesReady(ctx context.Context, api client.Client) error {
+	nodes := &corev1.NodeList{}
+	if err := api.List(ctx, nodes); err != nil {
+		return err
+	}
+	if want := 1 + max(0, c.config.SimulatedNodes); len(nodes.Items) < want {
+		return fmt.Errorf("%d of %d nodes exist", len(nodes.Items), want)
+	}
+	for _, node := range nodes.Items {
+		if !ready(node) {
+			return fmt.Errorf("node %s is not ready", node.Name)
+		}
+	}
+	return nil
+}
+
+// ready also waits for the taint that a new node carries until the node
+// controller has seen it.
+func ready(node corev1.Node) bool {
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == corev1.TaintNodeNotReady {
+			return false
+		}
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func dnsReady(ctx context.Context, api client.Client) error {
+	dns := &appsv1.Deployment{}
+	if err := api.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "coredns"}, dns); err != nil {
+		return err
+	}
+	if dns.Status.ReadyReplicas < 1 {
+		return errors.New("no pod of Deployment kube-system/coredns is ready")
+	}
+	return nil
+}

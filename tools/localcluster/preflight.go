@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Space that a cold start needs: builds and the compiler's cache on one side,
+// images and logs on the other.
+const (
+	cacheSpace = 12 << 30
+	stateSpace = 3 << 30
+)
+
+// preflight refuses what cannot work, in a sentence, before anything is
+// started. It returns the socket that the API server will answer on.
+func (c *Cluster) preflight() (*net.TCPListener, error) {
+	if runtime.GOOS != "linux" {
+		return nil, errors.New("a local cluster needs Linux; on other systems run it in a Linux virtual machine")
+	}
+	if os.Geteuid() != 0 {
+		return nil, errors.New("a local cluster needs root, for its private mounts, network and cgroups; run the command with sudo")
+	}
+	if err := c.checkDir(); err != nil {
+		return nil, err
+	}
+	for dir, need := range map[string]uint64{c.config.StateDir: stateSpace, c.config.CacheDir: cacheSpace} {
+		if err := checkSpace(dir, need); err != nil {
+			return nil, err
+		}
+	}
+	return c.listen()
+}
+
+// checkDir refuses folders that the node covers with file systems of its own,
+// and paths too long for the sockets below them.
+func (c *Cluster) checkDir() error {
+	for _, covered := range []string{"/run/", "/var/lib/", "/var/log/", "/proc/", "/sys/"} {
+		if strings.HasPrefix(c.Dir()+"/", covered) {
+			return fmt.Errorf("the cluster's folder %s may not lie in %s; choose another with XDG_STATE_HOME", c.Dir(), covered)
+		}
+	}
+	if longest := c.containerdSocket(); len(longest) > 100 {
+		return fmt.Errorf("the path %s is too long for a socket; choose a shorter folder with XDG_STATE_HOME", longest)
+	}
+	return nil
+}
+
+func checkSpace(dir string, need uint64) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot make the folder %s: %w", dir, err)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return fmt.Errorf("cannot look at the disk of %s: %w", dir, err)
+	}
+	free := fs.Bavail * uint64(fs.Bsize)
+	if free < need {
+		return fmt.Errorf("%s has %.1f GiB free and a local cluster may need %.1f GiB; free some space or choose another disk with XDG_CACHE_HOME and XDG_STATE_HOME",
+			dir, gib(free), gib(need))
+	}
+	return nil
+}
+
+func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }
+
+func (c *Cluster) listen() (*net.TCPListener, error) {
+	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: c.config.Port}
+	listener, err := net.ListenTCP("tcp4", address)
+	if errors.Is(err, unix.EADDRINUSE) {
+		return nil, fmt.Errorf("port %d on 127.0.0.1 is in use; choose another with --port", c.config.Port)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+	return listener, nil
+}

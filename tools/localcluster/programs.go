@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// readyTimeout bounds the start of one program. A warm machine needs under
+// five seconds; a machine that is also compiling needs more.
+const readyTimeout = 90 * time.Second
+
+// programs are the processes of the node in the order in which they start.
+func (c *Cluster) programs(bins build.Binaries, tools string) []plan.Program {
+	all := []plan.Program{
+		c.containerd(bins, tools),
+		c.etcd(bins),
+		c.apiServer(bins),
+		c.controllerManager(bins),
+		c.scheduler(bins),
+		c.kubelet(bins),
+		c.kubeProxy(bins, tools),
+		c.kwok(bins),
+	}
+	for i := range all {
+		all[i].Timeout = readyTimeout
+	}
+	return all
+}
+
+func (c *Cluster) containerd(bins build.Binaries, tools string) plan.Program {
+	path := filepath.Dir(bins["containerd"]) + ":" + filepath.Join(tools, "usr/sbin") + ":/usr/sbin:/usr/bin:/sbin:/bin"
+	return plan.Program{
+		Name: "containerd", Path: bins["containerd"], Args: []string{"--config", c.configFile("containerd.toml")},
+		Env: []string{"PATH=" + path}, Ready: plan.Probe{Socket: c.containerdSocket()},
+	}
+}
+
+func (c *Cluster) etcd(bins build.Binaries) plan.Program {
+	return plan.Program{
+		Name: "etcd", Path: bins["server"],
+		Args: []string{
+			"--data-dir=" + filepath.Join(c.Dir(), "etcd"),
+			"--listen-client-urls=http://127.0.0.1:2379", "--advertise-client-urls=http://127.0.0.1:2379",
+			"--listen-peer-urls=http://127.0.0.1:2380",
+			// The data does not outlive the cluster; a power cut may lose it.
+			"--unsafe-no-fsync", "--log-level=warn",
+		},
+		Ready: plan.Probe{URL: "http://127.0.0.1:2379/readyz"},
+	}
+}
+
+func (c *Cluster) apiServer(bins build.Binaries) plan.Program {
+	return plan.Program{
+		Name: "kube-apiserver", Path: bins["kube-apiserver"],
+		Args: []string{
+			"--etcd-servers=http://127.0.0.1:2379", "--secure-port=6443", "--bind-address=0.0.0.0", "--advertise-address=" + nodeIP,
+			"--service-cluster-ip-range=" + serviceCIDR, "--allow-privileged=true", "--event-ttl=6h",
+			"--client-ca-file=" + c.pkiFile("ca.crt"), "--tls-cert-file=" + c.pkiFile("apiserver.crt"), "--tls-private-key-file=" + c.pkiFile("apiserver.key"),
+			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+			"--service-account-key-file=" + c.pkiFile("sa.pub"), "--service-account-signing-key-file=" + c.pkiFile("sa.key"),
+			"--authorization-mode=Node,RBAC",
+			// OpenShift enforces the second: who owns an object by reference must
+			// be allowed to set its owner's finalizers. Our roles have to be right there.
+			"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
+			"--requestheader-client-ca-file=" + c.pkiFile("front-proxy-ca.crt"), "--requestheader-allowed-names=front-proxy-client",
+			"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+			"--proxy-client-cert-file=" + c.pkiFile("front-proxy-client.crt"), "--proxy-client-key-file=" + c.pkiFile("front-proxy-client.key"),
+			"--enable-aggregator-routing=true",
+			"--kubelet-client-certificate=" + c.pkiFile("apiserver-kubelet-client.crt"), "--kubelet-client-key=" + c.pkiFile("apiserver-kubelet-client.key"),
+			"--kubelet-preferred-address-types=InternalIP",
+			"--audit-policy-file=" + c.configFile("audit-policy.yaml"), "--audit-log-path=" + filepath.Join(c.LogDir(), "audit.log"),
+			"--audit-log-maxsize=200", "--audit-log-maxbackup=4",
+		},
+		Ready: plan.Probe{URL: "https://" + innerAddress + "/readyz", CA: c.pkiFile("ca.crt"), Cert: c.pkiFile("admin.crt"), Key: c.pkiFile("admin.key")},
+	}
+}
+
+func (c *Cluster) controllerManager(bins build.Binaries) plan.Program {
+	kubeconfig := c.kubeconfigOf("kube-controller-manager")
+	return plan.Program{
+		Name: "kube-controller-manager", Path: bins["kube-controller-manager"],
+		Args: []string{
+			"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+			"--bind-address=127.0.0.1", "--tls-cert-file=" + c.pkiFile("localhost-serving.crt"), "--tls-private-key-file=" + c.pkiFile("localhost-serving.key"),
+			"--leader-elect=false", "--use-service-account-credentials=true",
+			"--service-account-private-key-file=" + c.pkiFile("sa.key"), "--root-ca-file=" + c.pkiFile("ca.crt"),
+			"--cluster-signing-cert-file=" + c.pkiFile("ca.crt"), "--cluster-signing-key-file=" + c.pkiFile("ca.key"),
+			"--requestheader-client-ca-file=" + c.pkiFile("front-proxy-ca.crt"),
+			// There is no cloud, and the one node has its pod addresses already.
+			"--controllers=*,-node-ipam-controller,-node-route-controller,-cloud-node-lifecycle-controller,-service-lb-controller",
+		},
+		Ready: plan.Probe{URL: "https://127.0.0.1:10257/healthz", CA: c.pkiFile("ca.crt")},
+	}
+}
+
+func (c *Cluster) scheduler(bins build.Binaries) plan.Program {
+	kubeconfig := c.kubeconfigOf("kube-scheduler")
+	return plan.Program{
+		Name: "kube-scheduler", Path: bins["kube-scheduler"],
+		Args: []string{
+			"--config=" + c.configFile("kube-scheduler.yaml"), "--bind-address=127.0.0.1",
+			"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+			"--tls-cert-file=" + c.pkiFile("localhost-serving.crt"), "--tls-private-key-file=" + c.pkiFile("localhost-serving.key"),
+		},
+		Ready: plan.Probe{URL: "https://127.0.0.1:10259/healthz", CA: c.pkiFile("ca.crt")},
+	}
+}
+
+func (c *Cluster) kubelet(bins build.Binaries) plan.Program {
+	return plan.Program{
+		Name: "kubelet", Path: bins["kubelet"],
+		Args: []string{
+			"--config=" + c.configFile("kubelet.yaml"), "--kubeconfig=" + c.kubeconfigOf("kubelet"),
+			"--hostname-override=" + c.config.Name, "--node-ip=" + nodeIP, "--node-labels=" + RealNodeLabel + "=true",
+		},
+		Ready: plan.Probe{URL: "http://127.0.0.1:10248/healthz"},
+	}
+}
+
+func (c *Cluster) kubeProxy(bins build.Binaries, tools string) plan.Program {
+	libraries := filepath.Join(tools, "usr/lib", debianTriplet()) + ":" + filepath.Join(tools, "lib", debianTriplet())
+	return plan.Program{
+		Name: "kube-proxy", Path: bins["kube-proxy"], Args: []string{"--config=" + c.configFile("kube-proxy.yaml")},
+		Env: []string{"PATH=" + filepath.Join(tools, "usr/sbin") + ":/usr/sbin:/usr/bin:/sbin:/bin", "LD_LIBRARY_PATH=" + libraries},
+		Ready: plan.Probe{URL: "http://127.0.0.1:10256/healthz"},
+	}
+}
+
+func (c *Cluster) kwok(bins build.Binaries) plan.Program {
+	return plan.Program{
+		Name: "kwok", Path: bins["kwok"],
+		Args: []string{
+			"--kubeconfig=" + c.kubeconfigOf("kwok"), "--config=" + c.configFile("stages.yaml"),
+			"--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+			"--server-address=127.0.0.1:10247", "--node-lease-duration-seconds=40",
+		},
+		Ready: plan.Probe{URL: "http://127.0.0.1:10247/healthz"},
+	}
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/template"
+)
+
+//go:embed files
+var files embed.FS
+
+var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "files/*"))
+
+// render writes one of the embedded files with its placeholders filled in.
+func (c *Cluster) render(path, name string, values any) error {
+	text, err := rendered(name, values)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	return nil
+}
+
+func rendered(name string, values any) ([]byte, error) {
+	var text bytes.Buffer
+	if err := templates.ExecuteTemplate(&text, name, values); err != nil {
+		return nil, fmt.Errorf("cannot render %s: %w", name, err)
+	}
+	return text.Bytes(), nil
+}

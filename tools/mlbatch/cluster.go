@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+)
+
+// clusterCommand groups what concerns the local cluster.
+func clusterCommand() *cobra.Command {
+	var config localcluster.Config
+	group := &cobra.Command{
+		Use:   "cluster",
+		Short: "Run a real Kubernetes on this machine, without Docker",
+		Long: "Run a real Kubernetes on this machine, without Docker: its components are built from their pinned\n" +
+			"Go modules and run in private namespaces. Needs Linux, root, Go and a checkout of MLBatch.",
+	}
+	flags := group.PersistentFlags()
+	flags.StringVar(&config.Name, "name", localcluster.DefaultName, "name of the cluster; several can run side by side")
+	flags.StringVar(&config.Checkout, "checkout", "", "path of the MLBatch checkout (default: found from the working directory upwards)")
+	group.AddCommand(upCommand(&config), downCommand(&config), kubeconfigCommand(&config), loadImageCommand(&config), leaksCommand(&config))
+	return group
+}
+
+func upCommand(config *localcluster.Config) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Build what is missing and start the cluster; harmless if it runs already",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cluster, err := localcluster.New(*config, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			if err := cluster.Up(cmd.Context()); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\n", cluster.KubeconfigPath())
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&config.Port, "port", localcluster.DefaultPort, "port on 127.0.0.1 for the API server")
+	cmd.Flags().IntVar(&config.SimulatedNodes, "simulated-nodes", localcluster.DefaultSimulatedNodes,
+		"number of KWOK nodes with 8 GPUs each; -1 for none")
+	return cmd
+}
+
+func downCommand(config *localcluster.Config) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "End the cluster and remove everything of it but the build cache",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cluster, err := localcluster.New(*config, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return cluster.Down()
+		},
+	}
+}
+
+func kubeconfigCommand(config *localcluster.Config) *cobra.Command {
+	return &cobra.Command{
+		Use:   "kubeconfig",
+		Short: "Print the path of the running cluster's kubeconfig",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cluster, err := localcluster.New(*config, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			if _, err := cluster.Kubeconfig(); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), cluster.KubeconfigPath())
+			return nil
+		},
+	}
+}
+
+func loadImageCommand(config *localcluster.Config) *cobra.Command {
+	return &cobra.Command{
+		Use:   "load-image ARCHIVE...",
+		Short: "Make the images of OCI or Docker archives available to the cluster's pods",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, archives []string) error {
+			cluster, err := localcluster.New(*config, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return cluster.LoadImages(cmd.Context(), archives...)
+		},
+	}
+}
+
+func leaksCommand(config *localcluster.Config) *cobra.Command {
+	return &cobra.Command{
+		Use:   "leaks",
+		Short: "List processes, namespaces, mounts and cgroups that clusters left behind; fails if there are any",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			leaks, err := localcluster.Leaks(*config)
+			if err != nil {
+				return err
+			}
+			for _, leak := range leaks {
+				fmt.Fprintln(cmd.OutOrStdout(), leak)
+			}
+			if len(leaks) > 0 {
+				return errors.New("clusters have left the above behind; end the processes, then run 'mlbatch cluster down' with the cluster's name")
+			}
+			return nil
+		},
+	}
+}

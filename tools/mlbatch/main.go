@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command mlbatch is the tool of administrators, researchers and developers of
+// MLBatch. Every error is one sentence on standard error and exit status 1.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mlbatch/mlbatch/setup"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "mlbatch:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	versions, err := setup.Load()
+	if err != nil {
+		return err
+	}
+	root := &cobra.Command{
+		Use:           "mlbatch",
+		Short:         "Queueing, quota and fault recovery for batch AI/ML work on Kubernetes",
+		Version:       versions.Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(clusterCommand())
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
+}
