@@ -126,7 +126,7 @@ func (c *Cluster) kubeProxy(bins build.Binaries, tools string) plan.Program {
 	libraries := filepath.Join(tools, "usr/lib", debianTriplet()) + ":" + filepath.Join(tools, "lib", debianTriplet())
 	return plan.Program{
 		Name: "kube-proxy", Path: bins["kube-proxy"], Args: []string{"--config=" + c.configFile("kube-proxy.yaml")},
-		Env: []string{"PATH=" + filepath.Join(tools, "usr/sbin") + ":/usr/sbin:/usr/bin:/sbin:/bin", "LD_LIBRARY_PATH=" + libraries},
+		Env:   []string{"PATH=" + filepath.Join(tools, "usr/sbin") + ":/usr/sbin:/usr/bin:/sbin:/bin", "LD_LIBRARY_PATH=" + libraries},
 		Ready: plan.Probe{URL: "http://127.0.0.1:10256/healthz"},
 	}
 }

@@ -1,0 +1,83 @@
+# 'make help' lists what a person needs. Everything is Go: recipes only name
+# the program to run, and the programs install or build what they need.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+export GOTOOLCHAIN := local
+export CGO_ENABLED := 0
+
+TOOL := go tool -modfile=tools/tools.mod
+
+# $(call stage,name,command) runs a command and prints how long it took.
+define stage
+	@begin=$$SECONDS; echo "== $(1)"; $(2) && echo "== $(1): $$((SECONDS - begin)) s"
+endef
+
+##@ Use
+
+.PHONY: demo
+demo: ## Bring up a real cluster with the platform on it and train a model on two pods (first run up to 30 minutes, then 2)
+	go run ./tools/demo
+
+.PHONY: demo-down
+demo-down: bin/mlbatch ## End the demo's cluster and leave nothing of it
+	bin/mlbatch cluster down
+
+.PHONY: build
+build: bin/mlbatch ## Build the mlbatch command into bin/
+
+.PHONY: bin/mlbatch
+bin/mlbatch:
+	@go build -o $@ ./tools/mlbatch
+
+##@ Test
+
+.PHONY: test
+test: ## All tests, in order of cost: lint, unit and chart tests, then end-to-end tests on a real cluster (root; cold up to 70 minutes)
+	$(call stage,generated files are up to date,$(MAKE) --no-print-directory verify-generate)
+	$(call stage,lint,$(MAKE) --no-print-directory lint)
+	$(call stage,unit and chart tests,$(MAKE) --no-print-directory unit)
+	$(call stage,end-to-end tests,$(MAKE) --no-print-directory e2e)
+
+.PHONY: unit
+unit: ## Tests that need no cluster (under a minute when warm)
+	go test $$(go list ./... | grep -v /test/e2e)
+
+.PHONY: e2e
+e2e: ## End-to-end tests on a real local cluster, with the real components
+	go test -count=1 -timeout=60m -v ./test/e2e
+
+.PHONY: lint
+lint: ## The linter, with the rules of docs/contributing.md
+	$(TOOL) golangci-lint run ./...
+
+##@ Make
+
+.PHONY: charts
+charts: ## Package the charts and install.yaml into dist/
+	go run ./tools/charts -out dist
+
+.PHONY: images
+images: ## Write the image archives of our controller (amd64, arm64) into dist/
+	go run ./tools/images controller -out dist
+
+.PHONY: generate
+generate: ## Regenerate the CRD, the role and the deepcopy functions from the Go types
+	$(TOOL) controller-gen object paths=./controller/api/... \
+		crd output:crd:dir=charts/appwrapper/files/crds
+	$(TOOL) controller-gen rbac:roleName=appwrapper-manager-role paths=./controller/... output:rbac:dir=charts/appwrapper/files
+
+.PHONY: verify-generate
+verify-generate: generate
+	@git diff --exit-code -- controller/api charts/appwrapper/files || \
+		{ echo "generated files differ from their source: run 'make generate' and commit the result" >&2; exit 1; }
+
+.PHONY: clean
+clean: ## Remove bin/ and dist/ (the build cache of components stays)
+	rm -rf bin dist
+
+.PHONY: help
+help:
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
