@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controller makes the container image of our controller: a static binary
+// per architecture, the account it runs as, nothing else.
+package controller
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/images/archive"
+)
+
+// Published are the architectures that a release has.
+var Published = []string{"amd64", "arm64"}
+
+// entrypoint is where the chart's Deployment expects the program, and where it has
+// been in all AppWrapper controllers before this one.
+const entrypoint = "/manager"
+
+// Build compiles the controller of a checkout for some architectures and writes
+// their image to controller-<version>.oci.tar in the folder out.
+func Build(ctx context.Context, checkout, out string, archs ...string) (archivePath string, err error) {
+	v, err := setup.Load()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return "", fmt.Errorf("cannot make the folder for images: %w", err)
+	}
+	return build(ctx, program{checkout: checkout, pkg: "./controller"}, v, filepath.Join(out, "controller-"+v.Version+".oci.tar"), archs)
+}
+
+// build keeps the binaries only until the archive is written.
+func build(ctx context.Context, p program, v setup.Versions, path string, archs []string) (string, error) {
+	dir, err := os.MkdirTemp("", "mlbatch-image-")
+	if err != nil {
+		return "", fmt.Errorf("cannot build the controller image: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	i := archive.Image{
+		Reference:  v.ControllerImage(),
+		Entrypoint: []string{entrypoint},
+		Labels: map[string]string{
+			"org.opencontainers.image.title":    "MLBatch controller",
+			"org.opencontainers.image.source":   "https://" + v.Module,
+			"org.opencontainers.image.version":  v.Version,
+			"org.opencontainers.image.licenses": "Apache-2.0",
+		},
+	}
+	for _, arch := range archs {
+		binary := filepath.Join(dir, "controller-"+arch)
+		if err := p.compile(ctx, arch, v.Version, binary); err != nil {
+			return "", err
+		}
+		i.Platforms = append(i.Platforms, archive.Program(arch, binary, entrypoint))
+	}
+	return path, archive.Write(path, i)
+}
+
+// A program is a main package of a checkout.
+type program struct{ checkout, pkg string }
+
+// compile leaves out whatever differs between machines, so that everyone's image
+// of a version is the same.
+func (p program) compile(ctx context.Context, arch, version, binary string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version="+version, "-o", binary, p.pkg)
+	cmd.Dir = p.checkout
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		return errors.New("cannot build the controller: the go command was not found")
+	}
+	if err != nil {
+		return fmt.Errorf("cannot build %s for linux/%s: %w\n%s", p.pkg, arch, err, strings.TrimSpace(output.String()))
+	}
+	return nil
+}

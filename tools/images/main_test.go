@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestBadArgumentsAreNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing":                    {nil, "no image is named"},
+		"an image we do not make":    {[]string{"toaster"}, `no image "toaster"`},
+		"an unknown architecture":    {[]string{"controller", "-arch", "amd64,z80"}, `"z80" is none of amd64, arm64`},
+		"an empty architecture list": {[]string{"controller", "-arch", ""}, `"" is none of`},
+		"a superfluous argument":     {[]string{"torch", "now"}, `torch does not take the argument "now"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := run(t.Context(), c.args); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error = %v, want one that says %q", err, c.want)
+			}
+		})
+	}
+}
