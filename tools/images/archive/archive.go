@@ -93,15 +93,14 @@ func writeAll(f *os.File, write func(io.Writer) error) error {
 // what is in it, the blobs.
 func (l *layout) writeTo(w io.Writer) error {
 	tw := tar.NewWriter(w)
-	for _, d := range []struct {
-		name    string
-		content any
-	}{
-		{"oci-layout", map[string]string{"imageLayoutVersion": "1.0.0"}},
-		{"index.json", l.index},
-		{"manifest.json", l.docker},
-	} {
-		if err := writeJSON(tw, d.name, d.content); err != nil {
+	if err := writeJSON(tw, "oci-layout", map[string]string{"imageLayoutVersion": "1.0.0"}); err != nil {
+		return err
+	}
+	if err := writeJSON(tw, "index.json", l.index); err != nil {
+		return err
+	}
+	if len(l.docker) > 0 { // an empty list would make an old Docker engine load nothing and say nothing
+		if err := writeJSON(tw, "manifest.json", l.docker); err != nil {
 			return err
 		}
 	}

@@ -46,9 +46,8 @@ type dockerImage struct {
 
 func newLayout(images []Image) (*layout, error) {
 	l := &layout{
-		index:  v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex},
-		docker: []dockerImage{},
-		seen:   map[v1.Hash]bool{},
+		index: v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex},
+		seen:  map[v1.Hash]bool{},
 	}
 	for _, i := range images {
 		if err := l.add(i); err != nil {
