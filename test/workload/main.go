@@ -49,7 +49,7 @@ func run(args []string, out io.Writer) (int, error) {
 		"pause": {pause, 0},
 		"sleep": {sleep, 1},
 		"exit":  {exit, 1},
-		"print": {print, 1},
+		"print": {say, 1},
 	}
 	if len(args) == 0 {
 		return 0, errors.New("no subcommand")
@@ -114,7 +114,7 @@ func exit(argument string, _ io.Writer) (int, error) {
 	return int(code), nil
 }
 
-func print(argument string, out io.Writer) (int, error) {
+func say(argument string, out io.Writer) (int, error) {
 	_, err := fmt.Fprintln(out, argument)
 	return 0, err
 }
