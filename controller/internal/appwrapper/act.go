@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+// atOnce is the shortest wait there is.
+const atOnce = time.Nanosecond
+
+// act carries out the effect of a decision whose status has been saved. It tells
+// when to look again, 0 being when something wakes us.
+func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decision) (time.Duration, error) {
+	switch d.Effect {
+	case lifecycle.Guard:
+		return 0, r.guard(ctx, o.aw)
+	case lifecycle.Create:
+		return r.create(ctx, o, d.Targets)
+	case lifecycle.Delete:
+		return 0, r.remove(ctx, o, d.Targets)
+	case lifecycle.ForceDelete:
+		return 0, r.forceDelete(ctx, o, d.Targets)
+	case lifecycle.Release:
+		return 0, r.release(ctx, o.aw)
+	}
+	return 0, nil
+}
+
+func guarded(aw *v1beta2.AppWrapper) bool {
+	return controllerutil.ContainsFinalizer(aw, v1beta2.AppWrapperFinalizer)
+}
+
+func (r *Reconciler) guard(ctx context.Context, aw *v1beta2.AppWrapper) error {
+	observed := client.MergeFromWithOptions(aw.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	controllerutil.AddFinalizer(aw, v1beta2.AppWrapperFinalizer)
+	if err := r.client.Patch(ctx, aw, observed); err != nil {
+		return fmt.Errorf("cannot add the finalizer: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) release(ctx context.Context, aw *v1beta2.AppWrapper) error {
+	observed := client.MergeFromWithOptions(aw.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	controllerutil.RemoveFinalizer(aw, v1beta2.AppWrapperFinalizer)
+	if err := r.client.Patch(ctx, aw, observed); err != nil {
+		return fmt.Errorf("cannot remove the finalizer: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) remove(ctx context.Context, o *observation, targets []int, options ...client.DeleteOption) error {
+	for _, i := range targets {
+		if o.objects[i] == nil {
+			continue
+		}
+		if err := r.deleteOne(ctx, o.objects[i], options...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forceDelete turns to the components only when no pod is left: a component that
+// goes first would leave the kubelet's pods behind.
+func (r *Reconciler) forceDelete(ctx context.Context, o *observation, targets []int) error {
+	if len(o.pods) == 0 {
+		return r.remove(ctx, o, targets, client.GracePeriodSeconds(0))
+	}
+	for i := range o.pods {
+		if err := r.deleteOne(ctx, &o.pods[i], client.GracePeriodSeconds(0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteOne deletes the very object that was observed. If it is gone, or another
+// one has taken its name, there is nothing to delete.
+func (r *Reconciler) deleteOne(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	options = append(options,
+		client.Preconditions{UID: ptr.To(object.GetUID())},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	err := r.client.Delete(ctx, object, options...)
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("cannot delete %s: %w", object.GetName(), err)
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+// create creates the targets in order, up to the first refusal, which it records.
+func (r *Reconciler) create(ctx context.Context, o *observation, targets []int) (time.Duration, error) {
+	if current, err := r.current(ctx, o.aw); err != nil || !current {
+		return 0, err
+	}
+	for _, i := range targets {
+		refusal, err := r.createComponent(ctx, o.aw, i)
+		if err != nil {
+			return 0, err
+		}
+		if refusal != nil {
+			r.metrics.refused(refusal)
+			return 0, r.save(ctx, o.aw, lifecycle.Refuse(o.aw.Status, i, refusal.Refusal, r.now()))
+		}
+	}
+	return atOnce, nil
+}
+
+// current tells, from the API server itself, whether the AppWrapper is still the
+// one that was decided upon. Kueue takes quota back by changing it.
+func (r *Reconciler) current(ctx context.Context, aw *v1beta2.AppWrapper) (bool, error) {
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind))
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(aw), now); err != nil {
+		return false, fmt.Errorf("cannot make sure of the AppWrapper: %w", err)
+	}
+	return now.UID == aw.UID && now.ResourceVersion == aw.ResourceVersion, nil
+}
+
+// refusal is a lifecycle.Refusal with what metrics call it.
+type refusal struct {
+	lifecycle.Refusal
+	cause string
+}
+
+// The causes of refusals that are not reasons of the API server.
+const (
+	causeTemplate   = "Template"
+	causeOccupied   = "NameOccupied"
+	causeGoing      = "StillBeingDeleted"
+	causeNoKind     = "KindNotServed"
+	causePermission = "PermissionMissing"
+	causeScope      = "ClusterScoped"
+	causeOther      = "Other"
+)
+
+// createComponent returns an error only where the question could not be put; what
+// the API server answers is a refusal or nil.
+func (r *Reconciler) createComponent(ctx context.Context, aw *v1beta2.AppWrapper, i int) (*refusal, error) {
+	object, err := assemble(aw, i, r.schedulerName)
+	if err != nil {
+		return final(causeTemplate, err.Error()), nil
+	}
+	namespaced, err := r.client.IsObjectNamespaced(object)
+	if err == nil && !namespaced {
+		return final(causeScope, object.GetKind()+" is a cluster-scoped kind; an AppWrapper can only own objects of its namespace"), nil
+	}
+	if err == nil {
+		err = r.client.Create(ctx, object)
+	}
+	switch {
+	case err == nil:
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, err
+	case apierrors.IsAlreadyExists(err):
+		return r.adopt(ctx, aw, object)
+	case meta.IsNoMatchError(err):
+		return final(causeNoKind, err.Error()), nil
+	case apierrors.IsInvalid(err):
+		return final(string(apierrors.ReasonForError(err)), err.Error()), nil
+	case apierrors.IsForbidden(err):
+		return r.forbidden(ctx, object, err)
+	}
+	return later(cause(err), err.Error()), nil
+}
+
+func final(cause, message string) *refusal {
+	return &refusal{lifecycle.Refusal{Message: message, Final: true}, cause}
+}
+
+func later(cause, message string) *refusal {
+	return &refusal{lifecycle.Refusal{Message: message}, cause}
+}
+
+func cause(err error) string {
+	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
+		return string(reason)
+	}
+	return causeOther
+}
+
+// adopt recognises an object that an earlier attempt created. The name of the owner
+// proves nothing: there may have been another AppWrapper of that name.
+func (r *Reconciler) adopt(ctx context.Context, aw *v1beta2.AppWrapper, object *unstructured.Unstructured) (*refusal, error) {
+	existing := &metav1.PartialObjectMetadata{}
+	existing.SetGroupVersionKind(object.GroupVersionKind())
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(object), existing); err != nil {
+		return later(cause(err), "it exists but cannot be read: "+err.Error()), nil
+	}
+	if !metav1.IsControlledBy(existing, aw) {
+		return final(causeOccupied, "an object of that name exists and does not belong to this AppWrapper"), nil
+	}
+	if !existing.DeletionTimestamp.IsZero() {
+		return later(causeGoing, "an earlier one is still being deleted"), nil
+	}
+	return nil, nil
+}
+
+// forbidden tells a right that the controller lacks, which nobody will add within
+// minutes, from a quota or an admission policy, which may change its mind.
+func (r *Reconciler) forbidden(ctx context.Context, object *unstructured.Unstructured, refused error) (*refusal, error) {
+	gvk := object.GroupVersionKind()
+	mapping, err := r.client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return later(causeOther, refused.Error()), nil
+	}
+	allowed, err := selfReview(ctx, r.client, object.GetNamespace(), "create", mapping.Resource)
+	if err != nil {
+		return nil, err
+	}
+	if allowed {
+		return later(cause(refused), refused.Error()), nil
+	}
+	return final(causePermission, fmt.Sprintf("the controller lacks the permission to create %s in namespace %q",
+		mapping.Resource.GroupResource(), object.GetNamespace())), nil
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+)
+
+// podKind is special: pods are cached typed, for their phases, and not once more.
+var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
+
+// find returns the object of component i, or nil where there is none, whoever owns
+// it. The cache is the first witness where there is one; where it has nothing, the
+// API server is asked if the status leaves open that the object exists.
+func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, i int) (client.Object, error) {
+	key := types.NamespacedName{Namespace: o.aw.Namespace, Name: o.snapshot.Components[i].Name}
+	coverage, err := r.watch(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	if coverage == covered {
+		found, err := get(ctx, r.cached, kind, key)
+		if err != nil || found != nil {
+			return found, err
+		}
+	}
+	deployed := deployedCondition(o.aw, i)
+	if !mayExist(deployed) {
+		return nil, nil
+	}
+	o.poorest = min(o.poorest, coverage)
+	found, err := get(ctx, r.live, kind, key)
+	if apierrors.IsForbidden(err) && deployed.Status != metav1.ConditionTrue {
+		// Never seen and not ours to see: the attempt to create it will tell why.
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get %s %s: %w", kind.GVK.Kind, key.Name, err)
+	}
+	return found, nil
+}
+
+func deployedCondition(aw *v1beta2.AppWrapper, i int) *metav1.Condition {
+	if i >= len(aw.Status.ComponentStatus) {
+		return nil
+	}
+	return meta.FindStatusCondition(aw.Status.ComponentStatus[i].Conditions, string(v1beta2.ResourcesDeployed))
+}
+
+// mayExist tells whether the condition leaves open that its component exists. An
+// error is no proof of the contrary: the answer to a create may get lost.
+func mayExist(deployed *metav1.Condition) bool {
+	return deployed != nil &&
+		(deployed.Status != metav1.ConditionFalse || deployed.Reason == v1beta2.ReasonComponentCreationErrored)
+}
+
+// get returns nil where there is no such object, or no such kind.
+func get(ctx context.Context, reader client.Reader, kind kinds.Kind, key types.NamespacedName) (client.Object, error) {
+	object := objectOf(kind)
+	err := reader.Get(ctx, key, object)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	return object, err
+}
+
+// objectOf is what objects of a kind are read into: as little as serves.
+func objectOf(kind kinds.Kind) client.Object {
+	if kind.GVK == podKind {
+		return &corev1.Pod{}
+	}
+	if kind.HasVerdict() {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(kind.GVK)
+		return object
+	}
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(kind.GVK)
+	return object
+}
+
+func verdict(kind kinds.Kind, object client.Object) kinds.Verdict {
+	switch o := object.(type) {
+	case *unstructured.Unstructured:
+		return kind.Verdict(o)
+	case *corev1.Pod:
+		status := map[string]any{"phase": string(o.Status.Phase)}
+		return kind.Verdict(&unstructured.Unstructured{Object: map[string]any{"status": status}})
+	}
+	return kinds.Unknown
+}

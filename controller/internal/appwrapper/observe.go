@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+// observation is one look at an AppWrapper and what belongs to it.
+type observation struct {
+	// aw is what the snapshot was taken from. Saving brings it up to date.
+	aw       *v1beta2.AppWrapper
+	snapshot lifecycle.Snapshot
+	// objects are the components that exist, nil where one does not.
+	objects []client.Object
+	pods    []corev1.Pod
+	// poorest is the least coverage of any component that exists.
+	poorest coverage
+}
+
+// observe returns nil for an AppWrapper that is none of our business.
+func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*observation, error) {
+	aw := &v1beta2.AppWrapper{}
+	if err := r.cached.Get(ctx, key, aw); err != nil {
+		return nil, fmt.Errorf("cannot get the AppWrapper: %w", err)
+	}
+	if !aw.ManagedByThisController() {
+		return nil, nil
+	}
+	o := &observation{aw: aw, objects: make([]client.Object, len(aw.Spec.Components)), poorest: covered}
+	policy, _ := lifecycle.ParsePolicy(aw.Annotations, r.defaults)
+	o.snapshot = lifecycle.Snapshot{
+		Suspend:    aw.Spec.Suspend,
+		Deleting:   !aw.DeletionTimestamp.IsZero(),
+		Guarded:    guarded(aw),
+		Status:     *aw.Status.DeepCopy(),
+		Policy:     policy,
+		Components: make([]lifecycle.Component, len(aw.Spec.Components)),
+	}
+	for i := range aw.Spec.Components {
+		if err := r.observeComponent(ctx, o, i); err != nil {
+			return nil, err
+		}
+	}
+	return o, r.observePods(ctx, o)
+}
+
+func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int) error {
+	c := &o.snapshot.Components[i]
+	template, err := admissionrules.Template(&o.aw.Spec.Components[i])
+	if err != nil {
+		c.Problem = err.Error()
+		return nil
+	}
+	kind := kinds.For(template.GroupVersionKind())
+	c.Name = recordedName(o.aw, i)
+	if c.Name == "" {
+		c.Name = kinds.ObjectName(template, o.aw.UID, i)
+	}
+	c.APIVersion, c.Kind = template.GetAPIVersion(), template.GetKind()
+	c.ReportsEnd = kind.HasVerdict()
+	if c.PodSets, err = kinds.PodSets(o.aw.Spec.Components[i].DeclaredPodSets, template); err != nil {
+		c.Problem = err.Error()
+		return nil
+	}
+	found, err := r.find(ctx, o, kind, i)
+	if err != nil || found == nil || !metav1.IsControlledBy(found, o.aw) {
+		return err
+	}
+	o.objects[i] = found
+	c.Exists = true
+	c.Terminating = !found.GetDeletionTimestamp().IsZero()
+	c.Verdict = verdict(kind, found)
+	return nil
+}
+
+// recordedName is the name that an earlier look promised, or that another
+// AppWrapper controller had the API server make up.
+func recordedName(aw *v1beta2.AppWrapper, i int) string {
+	if i < len(aw.Status.ComponentStatus) {
+		return aw.Status.ComponentStatus[i].Name
+	}
+	return ""
+}
+
+// observePods does not believe a cache that knows no pods while there should be
+// some: quota would be given back on the strength of it.
+func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
+	pods := &corev1.PodList{}
+	inNamespace := client.InNamespace(o.aw.Namespace)
+	if err := r.cached.List(ctx, pods, inNamespace, client.MatchingFields{podsByAppWrapper: o.aw.Name}); err != nil {
+		return fmt.Errorf("cannot list the pods: %w", err)
+	}
+	if len(pods.Items) == 0 && meta.IsStatusConditionTrue(o.aw.Status.Conditions, string(v1beta2.ResourcesDeployed)) {
+		if err := r.live.List(ctx, pods, inNamespace, client.MatchingLabels{v1beta2.AppWrapperLabel: o.aw.Name}); err != nil {
+			return fmt.Errorf("cannot list the pods: %w", err)
+		}
+	}
+	o.pods = pods.Items
+	o.snapshot.Pods = make([]lifecycle.Pod, len(pods.Items))
+	for i := range pods.Items {
+		o.snapshot.Pods[i] = podOf(&pods.Items[i])
+	}
+	return nil
+}
+
+func podOf(pod *corev1.Pod) lifecycle.Pod {
+	component, err := strconv.Atoi(pod.Labels[v1beta2.AppWrapperComponentLabel])
+	if err != nil {
+		component = lifecycle.UnknownComponent
+	}
+	return lifecycle.Pod{
+		Name:        pod.Name,
+		Component:   component,
+		Phase:       pod.Status.Phase,
+		Terminating: !pod.DeletionTimestamp.IsZero(),
+		ExitCodes:   exitCodes(pod),
+	}
+}
+
+func exitCodes(pod *corev1.Pod) []int32 {
+	var codes []int32
+	for _, container := range pod.Status.ContainerStatuses {
+		if ended := container.State.Terminated; ended != nil && ended.ExitCode != 0 {
+			codes = append(codes, ended.ExitCode)
+		}
+	}
+	return codes
+}
+
+// impatience is how often to look where nothing would wake us.
+const impatience = time.Second
+
+// nextLook is the one place where this controller polls: until a watch that is
+// beginning has caught up, and while it removes an object that it does not watch.
+func (o *observation) nextLook(d lifecycle.Decision) time.Duration {
+	removing := meta.IsStatusConditionTrue(d.Status.Conditions, string(v1beta2.DeletingResources))
+	if o.poorest == beginning || (o.poorest == uncovered && removing) {
+		return impatience
+	}
+	return 0
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+)
+
+// watches wake the reconciler when components change. A kind is watched from when
+// it is first wrapped: its CRD may be installed long after this controller started,
+// or never.
+type watches struct {
+	cache  cache.Informers
+	mapper meta.RESTMapper
+	// allowed tells whether we hold a right on all objects of a resource.
+	allowed func(ctx context.Context, verb string, resource schema.GroupVersionResource) (bool, error)
+
+	mu      sync.Mutex
+	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
+	started map[schema.GroupVersionKind]toolscache.ResourceEventHandlerRegistration
+}
+
+// coverage is how far the cache and its events can be relied upon for a kind.
+type coverage int
+
+const (
+	// uncovered: nothing wakes us, and the API server is the only witness.
+	uncovered coverage = iota
+	// beginning: like uncovered, for another moment.
+	beginning
+	// covered: the cache has all objects, and their changes wake us.
+	covered
+)
+
+// watch begins to watch a kind, if that is of use and possible. It never waits.
+func (w *watches) watch(ctx context.Context, kind kinds.Kind) (coverage, error) {
+	if kind.GVK == podKind {
+		return covered, nil
+	}
+	if !kind.HasVerdict() {
+		return uncovered, nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if registration, ok := w.started[kind.GVK]; ok {
+		if registration.HasSynced() {
+			return covered, nil
+		}
+		return beginning, nil
+	}
+	possible, err := w.possible(ctx, kind)
+	if err != nil || !possible {
+		return uncovered, err
+	}
+	return beginning, w.begin(ctx, kind)
+}
+
+// possible: the kind is served and we may list and watch it. An informer that may
+// not would hang, and with it whoever reads from it.
+func (w *watches) possible(ctx context.Context, kind kinds.Kind) (bool, error) {
+	mapping, err := w.mapper.RESTMapping(kind.GVK.GroupKind(), kind.GVK.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot find the resource of kind %s: %w", kind.GVK.Kind, err)
+	}
+	for _, verb := range []string{"list", "watch"} {
+		if allowed, err := w.allowed(ctx, verb, mapping.Resource); err != nil || !allowed {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// Start makes watches a source of the controller, which starts its sources before
+// it does anything else.
+func (w *watches) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = queue
+	return nil
+}
+
+func (w *watches) begin(ctx context.Context, kind kinds.Kind) error {
+	informer, err := w.cache.GetInformer(ctx, objectOf(kind), cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("cannot watch %s: %w", kind.GVK.Kind, err)
+	}
+	registration, err := informer.AddEventHandler(wakeOwner(kind, w.queue))
+	if err != nil {
+		return fmt.Errorf("cannot watch %s: %w", kind.GVK.Kind, err)
+	}
+	w.started[kind.GVK] = registration
+	return nil
+}
+
+// wakeOwner queues the AppWrapper of a component that has ended or is going. That
+// a component appears or is busy is no news.
+func wakeOwner(kind kinds.Kind, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) toolscache.ResourceEventHandler {
+	wake := func(object any) {
+		if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+			object = tombstone.Obj
+		}
+		if component, ok := object.(client.Object); ok {
+			if owner, ok := ownerOf(component); ok {
+				queue.Add(reconcile.Request{NamespacedName: owner})
+			}
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) {
+			if component, ok := object.(client.Object); ok && news(kind, component) != (standing{verdict: kinds.Running}) {
+				wake(object)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			old, ok := before.(client.Object)
+			component, also := after.(client.Object)
+			if ok && also && news(kind, old) != news(kind, component) {
+				wake(after)
+			}
+		},
+		DeleteFunc: wake,
+	}
+}
+
+// standing is what a decision may depend on in a component.
+type standing struct {
+	verdict     kinds.Verdict
+	terminating bool
+}
+
+func news(kind kinds.Kind, component client.Object) standing {
+	return standing{verdict(kind, component), !component.GetDeletionTimestamp().IsZero()}
+}
+
+func ownerOf(component client.Object) (types.NamespacedName, bool) {
+	owner := metav1.GetControllerOf(component)
+	if owner == nil || owner.Kind != v1beta2.AppWrapperKind || owner.APIVersion != v1beta2.GroupVersion.String() {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: component.GetNamespace(), Name: owner.Name}, true
+}
+
+// selfReview asks the API server whether we ourselves hold a right, in one
+// namespace or, where that is empty, in all.
+func selfReview(ctx context.Context, c client.Client, namespace, verb string, resource schema.GroupVersionResource) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
+		},
+	}}
+	if err := c.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("cannot ask whether we may %s %s: %w", verb, resource.GroupResource(), err)
+	}
+	return review.Status.Allowed, nil
+}
