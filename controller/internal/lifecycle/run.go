@@ -144,7 +144,7 @@ func componentFailed(v *view) (Decision, bool) {
 	if n == 0 {
 		return Decision{}, false
 	}
-	return v.resetOrFail(v1beta2.ReasonFailedComponent, fmt.Sprintf("%d components failed", n)), true
+	return v.resetOrFail(v1beta2.ReasonFailedComponent, fmt.Sprintf("%d of %d components failed", n, len(v.Components))), true
 }
 
 // podsFailed: pods have failed and too few others are at work. While the owner of the

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+// settle lets the cluster and the controller react to each other until both rest.
+func (w *world) settle() {
+	const patience = 200
+	for range patience {
+		moved := w.garbageCollect()
+		moved = w.makePods() || moved
+		moved = w.look(w.snapshot(), w.resourceVersion) || moved
+		if !moved {
+			return
+		}
+	}
+	w.broken("the controller comes to rest")
+}
+
+// makePods plays the owners of pods: as many as the resource asks for.
+func (w *world) makePods() bool {
+	made := false
+	for i, r := range w.resources {
+		if !r.exists || r.terminating || r.verdict != "" {
+			continue
+		}
+		for have := w.podsOf(i, r.replaces); have < r.replicas; have++ {
+			name := fmt.Sprintf("%s-%d", r.name, w.made)
+			w.made++
+			w.notes("owner", "makes pod "+name)
+			w.pods = append(w.pods, &pod{Pod: lifecycle.Pod{Name: name, Component: i, Phase: corev1.PodPending}})
+			made = true
+		}
+	}
+	return made
+}
+
+func (w *world) podsOf(i int, butFailed bool) int32 {
+	n := int32(0)
+	for _, p := range w.pods {
+		if p.Component == i && !p.Terminating && (!butFailed || p.Phase != corev1.PodFailed) {
+			n++
+		}
+	}
+	return n
+}
+
+// garbageCollect removes deleted resources, then the pods that belong to them.
+func (w *world) garbageCollect() bool {
+	moved := false
+	for _, r := range w.resources {
+		if r.exists && r.terminating && !r.stubborn {
+			r.exists, r.terminating = false, false
+			moved = true
+		}
+	}
+	kept := w.pods[:0]
+	for _, p := range w.pods {
+		if !w.resources[p.Component].exists && !p.Terminating {
+			p.Terminating = true
+			moved = true
+		}
+		if p.Terminating && !p.stuck {
+			w.notes("kubelet", fmt.Sprintf("pod %s is gone", p.Name))
+			moved = true
+			continue
+		}
+		kept = append(kept, p)
+	}
+	w.pods = kept
+	return moved
+}
+
+// pass lets time go by; the controller looks again whenever it asked to.
+func (w *world) pass(d time.Duration) {
+	until := w.now.Add(d)
+	for !w.wake.IsZero() && !w.wake.After(until) {
+		w.now = later(w.now, w.wake)
+		w.notes("time", "")
+		w.settle()
+	}
+	w.now = until
+	w.settle()
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// phase puts those pods of a component that are in one phase into another.
+func (w *world) phase(component int, from, to corev1.PodPhase, exitCodes ...int32) {
+	for _, p := range w.pods {
+		if p.Component == component && p.Phase == from && !p.Terminating {
+			p.Phase, p.ExitCodes = to, exitCodes
+		}
+	}
+	w.settle()
+}
+
+func (w *world) starts(component int) {
+	w.phase(component, corev1.PodPending, corev1.PodRunning)
+}
+
+// onePod puts the first running pod of a component into another phase.
+func (w *world) onePod(component int, to corev1.PodPhase, exitCodes ...int32) {
+	i := slices.IndexFunc(w.pods, func(p *pod) bool { return p.Component == component && p.Phase == corev1.PodRunning })
+	if i >= 0 {
+		w.pods[i].Phase, w.pods[i].ExitCodes = to, exitCodes
+	}
+	w.settle()
+}
+
+// loses makes a pod of a component vanish, as an eviction does.
+func (w *world) loses(component int) {
+	i := slices.IndexFunc(w.pods, func(p *pod) bool { return p.Component == component })
+	if i >= 0 {
+		w.pods = slices.Delete(w.pods, i, i+1)
+	}
+	w.settle()
+}
+
+func (w *world) admit() {
+	if !w.suspend || w.gone {
+		return
+	}
+	w.quota, w.suspend = true, false
+	w.resourceVersion++
+	w.settle()
+}
+
+func (w *world) evict() {
+	if w.suspend || w.gone {
+		return
+	}
+	w.suspend = true
+	w.resourceVersion++
+	w.accountForQuota()
+	w.settle()
+}
+
+func (w *world) remove() {
+	if w.deleting || w.gone {
+		return
+	}
+	w.deleting = true
+	w.resourceVersion++
+	if !w.guarded {
+		w.disappear()
+	}
+	w.settle()
+}
