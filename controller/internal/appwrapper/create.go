@@ -77,17 +77,23 @@ func (r *Reconciler) createComponent(ctx context.Context, aw *v1beta2.AppWrapper
 	if err == nil {
 		err = r.client.Create(ctx, object)
 	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return r.judge(ctx, aw, object, err)
+}
+
+// judge tells what the answer to a create means for the next attempt.
+func (r *Reconciler) judge(ctx context.Context, aw *v1beta2.AppWrapper, object *unstructured.Unstructured, err error) (*refusal, error) {
 	switch {
 	case err == nil:
 		return nil, nil
-	case ctx.Err() != nil:
-		return nil, err
 	case apierrors.IsAlreadyExists(err):
-		return r.adopt(ctx, aw, object)
+		return r.adopt(ctx, aw, object), nil
 	case meta.IsNoMatchError(err):
 		return final(causeNoKind, err.Error()), nil
 	case apierrors.IsInvalid(err):
-		return final(string(apierrors.ReasonForError(err)), err.Error()), nil
+		return final(cause(err), err.Error()), nil
 	case apierrors.IsForbidden(err):
 		return r.forbidden(ctx, object, err)
 	}
@@ -111,19 +117,19 @@ func cause(err error) string {
 
 // adopt recognises an object that an earlier attempt created. The name of the owner
 // proves nothing: there may have been another AppWrapper of that name.
-func (r *Reconciler) adopt(ctx context.Context, aw *v1beta2.AppWrapper, object *unstructured.Unstructured) (*refusal, error) {
+func (r *Reconciler) adopt(ctx context.Context, aw *v1beta2.AppWrapper, object *unstructured.Unstructured) *refusal {
 	existing := &metav1.PartialObjectMetadata{}
 	existing.SetGroupVersionKind(object.GroupVersionKind())
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(object), existing); err != nil {
-		return later(cause(err), "it exists but cannot be read: "+err.Error()), nil
+		return later(cause(err), "it exists but cannot be read: "+err.Error())
 	}
 	if !metav1.IsControlledBy(existing, aw) {
-		return final(causeOccupied, "an object of that name exists and does not belong to this AppWrapper"), nil
+		return final(causeOccupied, "an object of that name exists and does not belong to this AppWrapper")
 	}
 	if !existing.DeletionTimestamp.IsZero() {
-		return later(causeGoing, "an earlier one is still being deleted"), nil
+		return later(causeGoing, "an earlier one is still being deleted")
 	}
-	return nil, nil
+	return nil
 }
 
 // forbidden tells a right that the controller lacks, which nobody will add within

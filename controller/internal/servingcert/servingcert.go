@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
@@ -71,12 +72,13 @@ func (a *after) Start(ctx context.Context) error {
 
 func (*after) NeedLeaderElection() bool { return false }
 
-// Check reports ready when the certificate is and the server answers.
-func Check(ready <-chan struct{}, started healthz.Checker) healthz.Checker {
+// Check reports ready when the certificate is and the server answers. The server
+// is asked for only then, because asking a manager for it starts it.
+func Check(ready <-chan struct{}, server func() webhook.Server) healthz.Checker {
 	return func(r *http.Request) error {
 		select {
 		case <-ready:
-			return started(r)
+			return server().StartedChecker()(r)
 		default:
 			return errors.New("the webhook certificate is not ready yet")
 		}

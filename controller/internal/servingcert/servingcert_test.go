@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
 func TestWriteCopiesOnlyWholePairs(t *testing.T) {
@@ -69,19 +70,38 @@ func contents(t *testing.T, directory string) map[string]string {
 	return files
 }
 
-func TestCheckWaitsForTheCertificateAndThenAsksTheServer(t *testing.T) {
-	ready := make(chan struct{})
-	check := Check(ready, healthz.Ping)
-	if check(nil) == nil {
-		t.Error("ready before the certificate")
-	}
-	close(ready)
-	if err := check(nil); err != nil {
-		t.Errorf("not ready with a certificate and a server that answers: %v", err)
-	}
+// server is a webhook server that answers, or says why not.
+type server struct {
+	webhook.Server
+	problem error
+}
+
+func (s server) StartedChecker() healthz.Checker {
+	return func(*http.Request) error { return s.problem }
+}
+
+func TestCheckAsksTheServerOnlyOnceThereIsACertificate(t *testing.T) {
 	down := errors.New("the server does not answer")
-	if err := Check(ready, func(*http.Request) error { return down })(nil); !errors.Is(err, down) {
-		t.Errorf("got %v, want the server's own complaint", err)
+	for name, tc := range map[string]struct {
+		certified bool
+		server    error
+		asked     int
+		want      bool
+	}{
+		"not ready without a certificate":               {false, nil, 0, false},
+		"not ready while the server does not answer":    {true, down, 1, false},
+		"ready with a certificate and a server that is": {true, nil, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ready, asked := make(chan struct{}), 0
+			if tc.certified {
+				close(ready)
+			}
+			err := Check(ready, func() webhook.Server { asked++; return server{problem: tc.server} })(nil)
+			if (err == nil) != tc.want || asked != tc.asked {
+				t.Errorf("asked the server %d times, error %v", asked, err)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package admission answers what becomes of an AppWrapper that somebody sends to
+// the API server: which defaults it gets, and whether it is stored at all. The
+// rules that need nobody else are in admissionrules; asking the API server about
+// the rights of an author is here.
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/config"
+)
+
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// Setup serves both webhooks at the paths that controller-runtime derives from the
+// kind: /mutate- and /validate-workload-codeflare-dev-v1beta2-appwrapper.
+func Setup(mgr ctrl.Manager, c config.AppWrapper) error {
+	validator := &validator{podSetLimit: c.PodSetLimit}
+	if c.UserRBACAdmissionCheck {
+		validator.access = &access{
+			resourceOf: mgr.GetRESTMapper().RESTMapping,
+			review: func(ctx context.Context, review *authorizationv1.SubjectAccessReview) error {
+				return mgr.GetClient().Create(ctx, review)
+			},
+		}
+	}
+	err := ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).
+		WithDefaulter(&defaulter{queue: c.DefaultQueueName}).
+		WithValidator(validator).
+		Complete()
+	if err != nil {
+		return fmt.Errorf("cannot serve the AppWrapper webhooks: %w", err)
+	}
+	return nil
+}
+
+type defaulter struct {
+	queue string
+}
+
+func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	setDefaults(aw, d.queue, request.UserInfo)
+	return nil
+}
+
+type validator struct {
+	podSetLimit int
+	// access is nil where authors may wrap what they cannot create.
+	access *access
+}
+
+func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) (admission.Warnings, error) {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	// The API server has checked that the two agree where the object names one.
+	aw.Namespace = request.Namespace
+	problems := admissionrules.ValidateCreate(aw, v.podSetLimit)
+	if v.access != nil {
+		problems = append(problems, v.access.check(ctx, request.UserInfo, aw.Namespace, wrappedKinds(aw))...)
+	}
+	return nil, invalid(aw, problems)
+}
+
+func (v *validator) ValidateUpdate(_ context.Context, before, after *v1beta2.AppWrapper) (admission.Warnings, error) {
+	return nil, invalid(after, admissionrules.ValidateUpdate(before, after))
+}
+
+func (v *validator) ValidateDelete(context.Context, *v1beta2.AppWrapper) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// wrappedKinds leaves out what does not decode: that is refused without it.
+func wrappedKinds(aw *v1beta2.AppWrapper) []wrapped {
+	var all []wrapped
+	for i := range aw.Spec.Components {
+		if template, err := admissionrules.Template(&aw.Spec.Components[i]); err == nil {
+			all = append(all, wrapped{template.GroupVersionKind(), field.NewPath("spec", "components").Index(i).Child("template")})
+		}
+	}
+	return all
+}
+
+func invalid(aw *v1beta2.AppWrapper, problems field.ErrorList) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	kind := v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind).GroupKind()
+	return apierrors.NewInvalid(kind, aw.Name, problems)
+}

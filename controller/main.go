@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The AppWrapper controller of MLBatch. Main puts the parts together: flags, the
+// configuration file, a manager, and then each part into the manager.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/mlbatch/mlbatch/controller/internal/admission"
+	"github.com/mlbatch/mlbatch/controller/internal/appwrapper"
+	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/servingcert"
+)
+
+// version is set by the build: -ldflags "-X main.version=…".
+var version = "unreleased"
+
+func main() {
+	file := flag.String("config", "/etc/mlbatch/config.yaml", "the configuration file")
+	printVersion := flag.Bool("version", false, "print the version and exit")
+	logging := zap.Options{Development: true}
+	logging.BindFlags(flag.CommandLine)
+	flag.Parse()
+	if *printVersion {
+		fmt.Println(version)
+		return
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	log := ctrl.Log.WithName("setup")
+	if err := run(*file, log); err != nil {
+		log.Error(err, "the controller cannot go on")
+		os.Exit(1)
+	}
+}
+
+func run(file string, log logr.Logger) error {
+	c, notes, err := config.Load(file)
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		log.Info(note)
+	}
+	namespace, err := config.OwnNamespace()
+	if err != nil {
+		return err
+	}
+	if c.CertManagement.Namespace == "" {
+		c.CertManagement.Namespace = namespace
+	}
+	mgr, err := newManager(c, namespace)
+	if err != nil {
+		return fmt.Errorf("cannot make the manager: %w", err)
+	}
+	if err := setup(mgr, c); err != nil {
+		return err
+	}
+	log.Info("starting", "version", version, "namespace", namespace)
+	return mgr.Start(ctrl.SetupSignalHandler())
+}
+
+// setup begins with the certificate where there are webhooks, because nothing may
+// be deployed for an author whose right to it has not been checked.
+func setup(mgr ctrl.Manager, c config.Config) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if !c.WebhooksEnabled {
+		if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+			return err
+		}
+		return appwrapper.Setup(mgr, c)
+	}
+	ready, err := servingcert.Setup(mgr, c.CertManagement)
+	if err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("webhooks", servingcert.Check(ready, mgr.GetWebhookServer)); err != nil {
+		return err
+	}
+	return mgr.Add(servingcert.After(ready, func() error {
+		if err := admission.Setup(mgr, c.AppWrapper); err != nil {
+			return err
+		}
+		return appwrapper.Setup(mgr, c)
+	}))
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/tls"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/appwrapper"
+	"github.com/mlbatch/mlbatch/controller/internal/config"
+)
+
+// leaderElectionID is the name of the Lease. It is that of every AppWrapper
+// controller, so that two different ones never work at the same time.
+const leaderElectionID = "f134c674.codeflare.dev"
+
+func newManager(c config.Config, namespace string) (ctrl.Manager, error) {
+	rest, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, err
+	}
+	rest.QPS, rest.Burst = c.ClientConnection.QPS, c.ClientConnection.Burst
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	caches, err := appwrapper.CacheOptions()
+	if err != nil {
+		return nil, err
+	}
+	return ctrl.NewManager(rest, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         caches,
+		LeaderElection:                c.ControllerManager.LeaderElection,
+		LeaderElectionID:              leaderElectionID,
+		LeaderElectionNamespace:       namespace,
+		LeaderElectionReleaseOnCancel: true,
+		HealthProbeBindAddress:        c.ControllerManager.Health.BindAddress,
+		Metrics: metricsserver.Options{
+			BindAddress:    c.ControllerManager.Metrics.BindAddress,
+			SecureServing:  true,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			TLSOpts:        tlsOptions(c.ControllerManager),
+		},
+		WebhookServer: webhook.NewServer(webhook.Options{
+			CertDir: c.CertManagement.CertificateDir,
+			TLSOpts: tlsOptions(c.ControllerManager),
+		}),
+	})
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authorizationv1.AddToScheme, v1beta2.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+}
+
+// tlsOptions leave HTTP/2 out unless it is asked for: its rapid resets let a client
+// without any right keep a server busy.
+func tlsOptions(c config.ControllerManager) []func(*tls.Config) {
+	if c.EnableHTTP2 {
+		return nil
+	}
+	return []func(*tls.Config){func(t *tls.Config) { t.NextProtos = []string{"http/1.1"} }}
+}
