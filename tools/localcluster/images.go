@@ -65,7 +65,7 @@ func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
 		}
 		begin := time.Now()
 		cmd := exec.CommandContext(ctx, filepath.Join(c.Dir(), "bin", "ctr"),
-			"--address", c.containerdSocket(), "--namespace", "k8s.io", "images", "import", path)
+			"--address", c.containerdSocket(), "--namespace", "k8s.io", "images", "import", "--local", path)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("cannot load the image archive %s: %w\n%s", path, err, strings.TrimSpace(string(out)))
 		}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	podgroup "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/platform"
+)
+
+// jobTimeout bounds the whole life of the job.
+const jobTimeout = 10 * time.Minute
+
+// follower looks at a job again and again and says once what is new.
+type follower struct {
+	access
+	job    *workload.AppWrapper
+	began  time.Time
+	said   map[string]bool
+	report *report
+}
+
+// follow submits the job and reports what happens until it has ended.
+func follow(ctx context.Context, site platform.Site, job *workload.AppWrapper, report *report) error {
+	config, err := site.Cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	access, err := newAccess(config)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n== %s of team %s submits the job %s\n", submitter, team, job.Name)
+	if err := access.submit(ctx, job); err != nil {
+		return err
+	}
+	f := &follower{access: access, job: job, began: time.Now(), said: map[string]bool{}, report: report}
+	report.happened(f.began, "submitted", "AppWrapper "+job.Namespace+"/"+job.Name+" created by "+submitter)
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, jobTimeout, true, f.look)
+	report.Phase = string(f.job.Status.Phase)
+	report.step("train", time.Since(f.began))
+	if err != nil {
+		return fmt.Errorf("the job did not end in %s, it is %s: %w", jobTimeout, f.job.Status.Phase, err)
+	}
+	return f.conclude(ctx)
+}
+
+// look reads the job and everything that belongs to it.
+func (f *follower) look(ctx context.Context) (ended bool, err error) {
+	if err := f.admin.Get(ctx, client.ObjectKeyFromObject(f.job), f.job); err != nil {
+		return false, err
+	}
+	for _, part := range []func(context.Context) error{f.lookAtQueue, f.lookAtGang, f.lookAtPods} {
+		if err := part(ctx); err != nil {
+			return false, err
+		}
+	}
+	phase := f.job.Status.Phase
+	f.say("AppWrapper "+string(phase), phase != "", f.reason())
+	return phase == workload.AppWrapperSucceeded || phase == workload.AppWrapperFailed, nil
+}
+
+// reason is what the controller says about the present phase.
+func (f *follower) reason() string {
+	for _, kind := range []workload.AppWrapperCondition{workload.Unhealthy, workload.PodsReady, workload.QuotaReserved} {
+		condition := meta.FindStatusCondition(f.job.Status.Conditions, string(kind))
+		if condition != nil && condition.Message != "" && (kind != workload.Unhealthy || condition.Status == "True") {
+			return condition.Message
+		}
+	}
+	return ""
+}
+
+func (f *follower) lookAtQueue(ctx context.Context) error {
+	workloads := &kueue.WorkloadList{}
+	if err := f.admin.List(ctx, workloads, client.InNamespace(f.job.Namespace)); err != nil {
+		return err
+	}
+	for _, w := range workloads.Items {
+		if len(w.OwnerReferences) == 0 || w.OwnerReferences[0].UID != f.job.UID {
+			continue
+		}
+		f.say("queued", true, "Workload "+w.Name+" waits in LocalQueue "+string(w.Spec.QueueName))
+		for _, kind := range []string{kueue.WorkloadQuotaReserved, kueue.WorkloadAdmitted} {
+			if c := meta.FindStatusCondition(w.Status.Conditions, kind); c != nil {
+				f.say(map[string]string{kueue.WorkloadQuotaReserved: "quota reserved", kueue.WorkloadAdmitted: "admitted by Kueue"}[kind], c.Status == "True", c.Message)
+			}
+		}
+	}
+	return nil
+}
+
+func (f *follower) lookAtGang(ctx context.Context) error {
+	groups := &podgroup.PodGroupList{}
+	if err := f.admin.List(ctx, groups, client.InNamespace(f.job.Namespace)); err != nil {
+		return err
+	}
+	for _, g := range groups.Items {
+		f.say("gang formed", g.Name == f.job.Name, fmt.Sprintf("PodGroup %s: all %d pods are placed together or none", g.Name, g.Spec.MinMember))
+	}
+	return nil
+}
+
+func (f *follower) lookAtPods(ctx context.Context) error {
+	pods := &corev1.PodList{}
+	if err := f.admin.List(ctx, pods, client.InNamespace(f.job.Namespace), client.MatchingLabels{workload.AppWrapperLabel: f.job.Name}); err != nil {
+		return err
+	}
+	for _, p := range pods.Items {
+		f.say("pod "+p.Name+" scheduled", p.Spec.NodeName != "", "by "+p.Spec.SchedulerName+" to node "+p.Spec.NodeName)
+		f.say("pod "+p.Name+" runs", p.Status.Phase == corev1.PodRunning, "image "+p.Spec.Containers[0].Image)
+		f.say("pod "+p.Name+" succeeded", p.Status.Phase == corev1.PodSucceeded, "")
+		f.say("pod "+p.Name+" failed", p.Status.Phase == corev1.PodFailed, p.Status.Reason+" "+p.Status.Message)
+	}
+	return nil
+}
+
+func (f *follower) say(what string, holds bool, why string) {
+	if !holds || f.said[what] {
+		return
+	}
+	f.said[what] = true
+	f.report.happened(f.began, what, strings.TrimSpace(why))
+}
+
+// conclude reads what the training said and judges the end.
+func (f *follower) conclude(ctx context.Context) error {
+	log, err := f.log(ctx, f.job.Name+"-master-0")
+	if err != nil {
+		return err
+	}
+	if f.job.Status.Phase != workload.AppWrapperSucceeded {
+		return fmt.Errorf("the job ended as %s; the last lines of its first pod:\n%s", f.job.Status.Phase, lastLines(log, 15))
+	}
+	f.report.Training, err = readTraining(log)
+	if err != nil {
+		return err
+	}
+	if t := f.report.Training; t.WorldSize < 2 || t.LastLoss >= t.FirstLoss/2 {
+		return errors.New("the job succeeded, but two processes did not learn together; see the log of its first pod")
+	}
+	return nil
+}

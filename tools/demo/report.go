@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// report is what dist/demo.json holds: what took how long, and what happened
+// to the job when and why. Durations are in seconds.
+type report struct {
+	Began    time.Time   `json:"began"`
+	Steps    []duration  `json:"steps"`
+	Timeline []happening `json:"timeline"`
+	Training *training   `json:"training,omitempty"`
+	Phase    string      `json:"phase"`
+}
+
+type duration struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+}
+
+// happening is one line of the job's life.
+type happening struct {
+	// Seconds since the job was submitted.
+	Seconds float64 `json:"seconds"`
+	What    string  `json:"what"`
+	Why     string  `json:"why,omitempty"`
+}
+
+// training is what the training program itself has said.
+type training struct {
+	WorldSize    int     `json:"worldSize"`
+	AllReduceSum float64 `json:"allReduceSum"`
+	FirstLoss    float64 `json:"firstLoss"`
+	LastLoss     float64 `json:"lastLoss"`
+	Accuracy     float64 `json:"accuracy"`
+}
+
+func newReport() *report { return &report{Began: time.Now()} }
+
+func (r *report) step(name string, took time.Duration) {
+	r.Steps = append(r.Steps, duration{name, took.Round(100 * time.Millisecond).Seconds()})
+}
+
+func (r *report) happened(since time.Time, what, why string) {
+	h := happening{time.Since(since).Round(10 * time.Millisecond).Seconds(), what, why}
+	r.Timeline = append(r.Timeline, h)
+	h.print(os.Stdout)
+}
+
+func (h happening) print(out io.Writer) {
+	fmt.Fprintf(out, "%7.2f s  %-42s %s\n", h.Seconds, h.What, h.Why)
+}
+
+// print repeats the whole run on one screen.
+func (r *report) print(out io.Writer) {
+	fmt.Fprintf(out, "\n== what took how long\n")
+	for _, s := range r.Steps {
+		fmt.Fprintf(out, "%7.1f s  %s\n", s.Seconds, s.Name)
+	}
+	fmt.Fprintf(out, "%7.1f s  together\n\n== the life of the job\n", time.Since(r.Began).Seconds())
+	for _, h := range r.Timeline {
+		h.print(out)
+	}
+	if t := r.Training; t != nil {
+		fmt.Fprintf(out, "\n%d processes trained together; the all-reduce gave %g, as it must; loss %.3f → %.3f; accuracy %.1f %%\n",
+			t.WorldSize, t.AllReduceSum, t.FirstLoss, t.LastLoss, 100*t.Accuracy)
+	}
+}
+
+func (r *report) write(path string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("cannot encode the report: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("cannot write the report: %w", err)
+	}
+	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("cannot write the report: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/images/torch"
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+)
+
+// Namespace is where all operators run.
+const Namespace = "mlbatch-system"
+
+// Site is a local cluster with what is needed to put the platform on it.
+type Site struct {
+	Cluster  *localcluster.Cluster
+	Checkout string
+	Progress Progress
+}
+
+// Build makes everything that takes long before anything is started: all
+// components, so that progress counts them in one go, and the training image.
+// It returns the archive of the training image.
+func (s Site) Build(ctx context.Context) (trainingImage string, err error) {
+	versions, err := setup.Load()
+	if err != nil {
+		return "", err
+	}
+	components := append(build.Node(versions), build.Platform(versions)...)
+	if _, err := s.cache().Get(ctx, s.Progress, components...); err != nil {
+		return "", err
+	}
+	return torch.Build(ctx, filepath.Join(s.Cluster.Config().CacheDir, "images"), s.Progress)
+}
+
+// LoadImages loads the operators, our controller and the given archives.
+func (s Site) LoadImages(ctx context.Context, archives ...string) error {
+	path := filepath.Join(s.Cluster.Dir(), "platform", "platform-images.tar")
+	if err := Images(ctx, s.cache(), s.Progress, path); err != nil {
+		return err
+	}
+	return s.Cluster.LoadImages(ctx, append([]string{path}, archives...)...)
+}
+
+// PackageCharts writes dist/*.tgz and dist/install.yaml.
+func (s Site) PackageCharts(ctx context.Context) error {
+	bundle, err := packaging.Build(ctx, s.Checkout)
+	if err != nil {
+		return err
+	}
+	_, err = bundle.Write(filepath.Join(s.Checkout, "dist"))
+	return err
+}
+
+// Install installs the operators and waits until they answer.
+func (s Site) Install(ctx context.Context) error {
+	release, err := s.release("mlbatch", Namespace, "setup/profiles/localcluster.yaml")
+	if err != nil {
+		return err
+	}
+	if err := release.Apply(ctx, s.Cluster.KubeconfigPath()); err != nil {
+		return err
+	}
+	config, err := s.Cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	return awaitWebhooks(ctx, config)
+}
+
+// Onboard makes the queues, namespaces and roles of the teams in a values file
+// of charts/teams, given relative to the checkout.
+func (s Site) Onboard(ctx context.Context, values string) error {
+	release, err := s.release("teams", Namespace, values)
+	if err != nil {
+		return err
+	}
+	return release.Apply(ctx, s.Cluster.KubeconfigPath())
+}
+
+func (s Site) release(name, namespace, values string) (Release, error) {
+	versions, err := setup.Load()
+	if err != nil {
+		return Release{}, err
+	}
+	path := filepath.Join(s.Checkout, "dist", fmt.Sprintf("%s-%s.tgz", name, versions.Version))
+	if _, err := os.Stat(path); err != nil {
+		return Release{}, fmt.Errorf("cannot find the packaged chart %s (run 'make charts'): %w", name, err)
+	}
+	return Release{Name: name, Namespace: namespace, Chart: path, Values: []string{filepath.Join(s.Checkout, values)}}, nil
+}
+
+func (s Site) cache() build.Cache {
+	return build.Cache{Dir: filepath.Join(s.Cluster.Config().CacheDir, "components"), Checkout: s.Checkout}
+}
+
+// Template renders a packaged chart with a values file, for kubectl create.
+func (s Site) Template(ctx context.Context, chart, values string) (string, error) {
+	release, err := s.release(chart, "default", values)
+	if err != nil {
+		return "", err
+	}
+	return release.Template(ctx)
+}
