@@ -69,10 +69,14 @@ func (b builder) teams() (Chart, error) {
 	return b.ours("charts/teams", b.versions.Version)
 }
 
-// generator is used by a version of its own in the annotations of what it
-// renders, which is why its appVersion stays the API that it renders.
+// generator is rendered without a cluster, hence for no version of one. Its
+// appVersion is the API that it renders.
 func (b builder) generator() (Chart, error) {
-	return b.ours("tools/pytorchjob-generator/chart", "v1beta2")
+	chart, err := b.ours("tools/pytorchjob-generator/chart", "v1beta2")
+	if err != nil {
+		return Chart{}, err
+	}
+	return newChart(chart.Files, func(m *metadata) { m.KubeVersion = "" })
 }
 
 func (b builder) coscheduler() (Chart, error) {
