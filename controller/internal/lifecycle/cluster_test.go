@@ -18,7 +18,11 @@ func (w *world) settle() {
 	for range patience {
 		moved := w.garbageCollect()
 		moved = w.makePods() || moved
-		moved = w.look(w.snapshot(), w.resourceVersion) || moved
+		if w.stale() && w.old.resourceVersion != w.resourceVersion {
+			w.look(w.old)
+		}
+		w.old = w.observe()
+		moved = w.look(w.old) || moved
 		if !moved {
 			return
 		}
@@ -131,8 +135,9 @@ func (w *world) loses(component int) {
 	w.settle()
 }
 
+// admit is Kueue giving quota, which it does not do for what has finished.
 func (w *world) admit() {
-	if !w.suspend || w.gone {
+	if !w.suspend || w.gone || w.finished() {
 		return
 	}
 	w.quota, w.suspend = true, false

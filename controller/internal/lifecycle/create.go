@@ -72,8 +72,8 @@ func resuming(v *view) Decision {
 	if len(absent) == 0 && !v.someAreTerminating() {
 		return v.created()
 	}
-	if i, ok := v.refused(v1beta2.ReasonComponentCreationRejected); ok {
-		return v.fail(v1beta2.ReasonCreateFailed, v.refusalMessage(i))
+	if rejected := v.where(v.isRejected); len(rejected) > 0 {
+		return v.fail(v1beta2.ReasonCreateFailed, v.refusalMessage(rejected[0]))
 	}
 	deadline := v.flipped(v1beta2.ResourcesDeployed).Add(v.Policy.AdmissionGrace)
 	if !v.now.Before(deadline) {
@@ -100,22 +100,26 @@ func (v *view) created() Decision {
 }
 
 func (v *view) creationIsLate() Decision {
-	if i, ok := v.refused(v1beta2.ReasonComponentCreationErrored); ok {
-		return v.resetOrFail(v1beta2.ReasonCreateFailed, v.refusalMessage(i))
+	if refused := v.where(v.mayBeTriedAgain); len(refused) > 0 {
+		return v.resetOrFail(v1beta2.ReasonCreateFailed, v.refusalMessage(refused[0]))
 	}
 	return v.resetOrFail(v1beta2.ReasonCreateFailed, "the components could not be created in time")
 }
 
-// refused is the first component that does not exist because its creation ended with
-// that reason.
-func (v *view) refused(reason string) (index int, ok bool) {
-	for i, component := range v.Components {
-		c := v.componentCondition(i, v1beta2.ResourcesDeployed)
-		if !component.Exists && c != nil && c.Reason == reason {
-			return i, true
-		}
-	}
-	return 0, false
+// mayBeTriedAgain: the last attempt to create component i was refused, not for good.
+func (v *view) mayBeTriedAgain(i int) bool {
+	return v.refused(i, v1beta2.ReasonComponentCreationErrored)
+}
+
+// isRejected: no attempt to create component i can do better than the last.
+func (v *view) isRejected(i int) bool {
+	return v.refused(i, v1beta2.ReasonComponentCreationRejected)
+}
+
+// refused: component i does not exist because its creation ended with that reason.
+func (v *view) refused(i int, reason string) bool {
+	c := v.componentCondition(i, v1beta2.ResourcesDeployed)
+	return !v.Components[i].Exists && c != nil && c.Reason == reason
 }
 
 func (v *view) refusalMessage(i int) string {
@@ -129,14 +133,16 @@ const (
 	longestPause  = 15 * time.Second
 )
 
-// nextAttempt is when to try again after a refusal: the pause is as long as it has
-// been tried for, so it doubles with every attempt.
+// nextAttempt is when to try again after the latest refusal: the pause is as long as
+// it has been tried for, so it doubles with every attempt.
 func (v *view) nextAttempt() time.Time {
-	i, ok := v.refused(v1beta2.ReasonComponentCreationErrored)
-	if !ok {
+	var latest time.Time
+	for _, i := range v.where(v.mayBeTriedAgain) {
+		latest = later(latest, v.componentCondition(i, v1beta2.ResourcesDeployed).LastTransitionTime.Time)
+	}
+	if latest.IsZero() {
 		return v.now
 	}
-	latest := v.componentCondition(i, v1beta2.ResourcesDeployed).LastTransitionTime.Time
 	tried := latest.Sub(v.flipped(v1beta2.ResourcesDeployed))
 	return latest.Add(min(max(tried, shortestPause), longestPause))
 }

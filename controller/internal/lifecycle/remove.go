@@ -169,21 +169,23 @@ func (v *view) beginRemoval() {
 	}
 }
 
-// remove deletes these components, or uses force if they have had their time.
+// remove deletes these components, or uses force if they have had their time. Force
+// comes only after every one of them was told to go: the owner of a pod that is not
+// being deleted itself would replace the pod.
 func (v *view) remove(targets []int) Decision {
 	v.beginRemoval()
 	deadline := v.flipped(v1beta2.DeletingResources).Add(v.Policy.ForcefulDeletionGrace)
-	if !v.now.Before(deadline) {
-		return v.do(ForceDelete, targets)
-	}
 	undeleted := make([]int, 0, len(targets))
 	for _, i := range targets {
 		if !v.Components[i].Terminating {
 			undeleted = append(undeleted, i)
 		}
 	}
-	if len(undeleted) == 0 {
+	if len(undeleted) > 0 {
+		return v.do(Delete, undeleted).at(deadline, v.now)
+	}
+	if v.now.Before(deadline) {
 		return v.stay().at(deadline, v.now)
 	}
-	return v.do(Delete, undeleted).at(deadline, v.now)
+	return v.do(ForceDelete, targets)
 }

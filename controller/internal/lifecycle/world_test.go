@@ -43,6 +43,9 @@ type world struct {
 	broken func(promise string)
 	// crash is asked after every save and every single effect.
 	crash func() bool
+	// stale is asked before every look; if it says so, one at old comes first.
+	stale func() bool
+	old   observation
 }
 
 // resource is one wrapped resource, deployed or not.
@@ -55,6 +58,8 @@ type resource struct {
 	replaces bool
 
 	exists, terminating bool
+	// uid tells one incarnation from the next.
+	uid int
 	// stubborn: a finalizer keeps it when it is deleted.
 	stubborn bool
 	verdict  kinds.Verdict
@@ -93,6 +98,7 @@ func newWorld(policy lifecycle.Policy, resources ...*resource) *world {
 		notes:  func(string, string) {},
 		broken: func(string) {},
 		crash:  func() bool { return false },
+		stale:  func() bool { return false },
 	}
 }
 
@@ -101,46 +107,60 @@ func standardPolicy() lifecycle.Policy {
 	return policy
 }
 
-// snapshot is what an observer sees now.
-func (w *world) snapshot() lifecycle.Snapshot {
-	s := lifecycle.Snapshot{
-		Suspend: w.suspend, Deleting: w.deleting, Guarded: w.guarded,
-		Status: *w.status.DeepCopy(), Policy: w.policy,
-	}
-	for _, r := range w.resources {
-		c := lifecycle.Component{Name: r.name, Kind: r.kind, APIVersion: "v1", ReportsEnd: r.reportsEnd}
-		if r.replicas > 0 {
-			c.PodSets = []v1beta2.AppWrapperPodSet{{Path: "template.spec.template", Replicas: &r.replicas}}
-		}
-		if r.exists {
-			c.Exists, c.Terminating, c.Verdict = true, r.terminating, r.verdict
-		}
-		s.Components = append(s.Components, c)
-	}
-	for _, p := range w.pods {
-		s.Pods = append(s.Pods, p.Pod)
-	}
-	return s
+// observation is what an observer saw, with what the API server needs to tell whether
+// it is still so.
+type observation struct {
+	lifecycle.Snapshot
+	resourceVersion int
+	uids            []int
+	pods            []*pod
 }
 
-// look is one reconcile on what was observed earlier, at that resourceVersion. It
-// tells whether anything changed.
-func (w *world) look(s lifecycle.Snapshot, resourceVersion int) (changed bool) {
+// observe is what an observer sees now.
+func (w *world) observe() observation {
+	o := observation{resourceVersion: w.resourceVersion, pods: slices.Clone(w.pods)}
+	o.Suspend, o.Deleting, o.Guarded = w.suspend, w.deleting, w.guarded
+	o.Status, o.Policy = *w.status.DeepCopy(), w.policy
+	for _, r := range w.resources {
+		o.Components = append(o.Components, r.observe())
+		o.uids = append(o.uids, r.uid)
+	}
+	for _, p := range w.pods {
+		o.Pods = append(o.Pods, p.Pod)
+	}
+	return o
+}
+
+func (r *resource) observe() lifecycle.Component {
+	c := lifecycle.Component{Name: r.name, Kind: r.kind, APIVersion: "v1", ReportsEnd: r.reportsEnd}
+	if r.replicas > 0 {
+		c.PodSets = []v1beta2.AppWrapperPodSet{{Path: "template.spec.template", Replicas: &r.replicas}}
+	}
+	if r.exists {
+		c.Exists, c.Terminating, c.Verdict = true, r.terminating, r.verdict
+	}
+	return c
+}
+
+// look is one reconcile on what was observed, now or earlier. It tells whether there
+// is reason to look again.
+func (w *world) look(o observation) (again bool) {
+	w.wake = time.Time{}
 	if w.gone {
 		return false
 	}
-	d := lifecycle.Decide(s, w.now)
-	w.wake = time.Time{}
+	d := lifecycle.Decide(o.Snapshot, w.now)
 	if d.Requeue > 0 {
 		w.wake = w.now.Add(d.Requeue)
 	}
-	if !equality.Semantic.DeepEqual(d.Status, s.Status) {
-		if resourceVersion != w.resourceVersion {
-			return true // a conflict: look again
+	w.checkDecision(d, o)
+	saved := !equality.Semantic.DeepEqual(d.Status, o.Status)
+	if saved {
+		if o.resourceVersion != w.resourceVersion {
+			return true // a conflict
 		}
 		w.save(d.Status)
-		changed = true
-		resourceVersion = w.resourceVersion
+		o.resourceVersion = w.resourceVersion
 		if w.crash() {
 			return true
 		}
@@ -148,7 +168,26 @@ func (w *world) look(s lifecycle.Snapshot, resourceVersion int) (changed bool) {
 	if d.Event != nil {
 		w.notes("controller", fmt.Sprintf("announces %s %s: %s", d.Event.Type, d.Event.Reason, d.Event.Message))
 	}
-	return w.act(d, resourceVersion) || changed
+	return w.act(d, o) || saved
+}
+
+// checkDecision holds a decision to what must be true of every one.
+func (w *world) checkDecision(d lifecycle.Decision, o observation) {
+	if d.Moved(o.Snapshot) && d.Effect != lifecycle.Nothing {
+		w.broken("a decision either moves or acts")
+	}
+	if d.Event != nil && equality.Semantic.DeepEqual(d.Status, o.Status) {
+		w.broken("an event is announced only when something happened")
+	}
+	ended := o.Status.Phase == v1beta2.AppWrapperSucceeded || o.Status.Phase == v1beta2.AppWrapperFailed
+	if ended && d.Moved(o.Snapshot) && !o.Deleting {
+		w.broken("what has ended stays ended")
+	}
+	for i, c := range o.Status.ComponentStatus {
+		if !equality.Semantic.DeepEqual(c.PodSets, d.Status.ComponentStatus[i].PodSets) {
+			w.broken("pod sets never change")
+		}
+	}
 }
 
 func (w *world) save(status v1beta2.AppWrapperStatus) {
@@ -165,9 +204,7 @@ func (w *world) save(status v1beta2.AppWrapperStatus) {
 // it is not, or has finished, or does not exist.
 func (w *world) accountForQuota() {
 	reserved := meta.IsStatusConditionTrue(w.status.Conditions, string(v1beta2.QuotaReserved))
-	deployed := meta.IsStatusConditionTrue(w.status.Conditions, string(v1beta2.ResourcesDeployed))
-	finished := w.status.Phase == v1beta2.AppWrapperSucceeded || w.status.Phase == v1beta2.AppWrapperFailed && !deployed
-	if !w.quota || !w.gone && !finished && (reserved || !w.suspend) {
+	if !w.quota || !w.gone && !w.finished() && (reserved || !w.suspend) {
 		return
 	}
 	w.quota = false
@@ -177,29 +214,35 @@ func (w *world) accountForQuota() {
 	}
 }
 
+// finished is what Kueue makes of the phase.
+func (w *world) finished() bool {
+	deployed := meta.IsStatusConditionTrue(w.status.Conditions, string(v1beta2.ResourcesDeployed))
+	return w.status.Phase == v1beta2.AppWrapperSucceeded || w.status.Phase == v1beta2.AppWrapperFailed && !deployed
+}
+
 func usesQuota(p *pod) bool {
 	return p.Phase == corev1.PodPending || p.Phase == corev1.PodRunning
 }
 
 // act carries out the effect of a decision and tells whether it changed anything.
-func (w *world) act(d lifecycle.Decision, resourceVersion int) bool {
+func (w *world) act(d lifecycle.Decision, o observation) bool {
 	switch d.Effect {
 	case lifecycle.Guard:
-		return w.setGuarded(true)
+		return w.setGuarded(true, o)
 	case lifecycle.Release:
-		return w.setGuarded(false)
+		return w.setGuarded(false, o)
 	case lifecycle.Create:
-		return w.create(d.Targets, resourceVersion)
+		return w.create(d.Targets, o)
 	case lifecycle.Delete:
-		return w.delete(d.Targets)
+		return w.delete(d.Targets, o)
 	case lifecycle.ForceDelete:
-		return w.forceDelete(d.Targets)
+		return w.forceDelete(d.Targets, o)
 	}
 	return false
 }
 
-func (w *world) setGuarded(guarded bool) bool {
-	if w.guarded == guarded {
+func (w *world) setGuarded(guarded bool, o observation) bool {
+	if w.guarded == guarded || o.resourceVersion != w.resourceVersion {
 		return false
 	}
 	w.notes("controller", map[bool]string{true: "adds its finalizer", false: "removes its finalizer"}[guarded])
@@ -217,11 +260,11 @@ func (w *world) disappear() {
 	w.accountForQuota()
 }
 
-func (w *world) create(targets []int, resourceVersion int) bool {
-	if resourceVersion != w.resourceVersion {
-		return true // the AppWrapper has changed: look again
+func (w *world) create(targets []int, o observation) bool {
+	if o.resourceVersion != w.resourceVersion {
+		return true // the AppWrapper has changed
 	}
-	changed := false
+	created := false
 	for _, i := range targets {
 		r := w.resources[i]
 		if r.exists {
@@ -237,44 +280,38 @@ func (w *world) create(targets []int, resourceVersion int) bool {
 		}
 		w.notes("controller", fmt.Sprintf("creates %s %q", r.kind, r.name))
 		r.exists, r.terminating, r.verdict = true, false, kinds.Unknown
-		changed = true
+		r.uid++
+		created = true
 		if w.crash() {
 			return true
 		}
 	}
-	return changed
+	return created
 }
 
-func (w *world) delete(targets []int) bool {
-	changed := false
+func (w *world) delete(targets []int, o observation) bool {
+	deleted := false
 	for _, i := range targets {
 		r := w.resources[i]
-		if !r.exists || r.terminating {
+		if !r.exists || r.terminating || r.uid != o.uids[i] {
 			continue
 		}
 		w.notes("controller", fmt.Sprintf("deletes %s %q", r.kind, r.name))
 		r.terminating = true
-		changed = true
+		deleted = true
 		if w.crash() {
 			return true
 		}
 	}
-	return changed
+	return deleted
 }
 
-func (w *world) forceDelete(targets []int) bool {
-	if len(w.pods) > 0 {
-		w.notes("controller", fmt.Sprintf("deletes %d pods by force", len(w.pods)))
-		w.pods = nil
-		return true
+func (w *world) forceDelete(targets []int, o observation) bool {
+	if len(o.pods) > 0 {
+		w.notes("controller", fmt.Sprintf("deletes %d pods by force", len(o.pods)))
+		before := len(w.pods)
+		w.pods = slices.DeleteFunc(w.pods, func(p *pod) bool { return slices.Contains(o.pods, p) })
+		return len(w.pods) != before
 	}
-	changed := w.delete(targets)
-	for _, i := range targets {
-		if r := w.resources[i]; r.exists && !r.stubborn {
-			w.notes("controller", fmt.Sprintf("deletes %s %q by force", r.kind, r.name))
-			r.exists, r.terminating = false, false
-			changed = true
-		}
-	}
-	return changed
+	return w.delete(targets, o)
 }
