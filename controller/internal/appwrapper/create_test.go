@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/given"
+)
+
+func TestWhatARefusalMeans(t *testing.T) {
+	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
+	for name, tc := range map[string]struct {
+		refusal   error
+		permitted bool
+		reason    string
+		message   string
+	}{
+		"an invalid object stays invalid": {
+			apierrors.NewInvalid(jobKind.GroupKind(), "j", nil), true, v1beta2.ReasonComponentCreationRejected, "is invalid"},
+		"a kind that is not served": {
+			&meta.NoKindMatchError{GroupKind: jobKind.GroupKind()}, true, v1beta2.ReasonComponentCreationRejected, "no matches for kind"},
+		"a right that the controller lacks is named": {
+			apierrors.NewForbidden(jobs, "j", errors.New("no")), false, v1beta2.ReasonComponentCreationRejected,
+			`lacks the permission to create jobs.batch in namespace "team-a"`},
+		"a quota may have room later": {
+			apierrors.NewForbidden(jobs, "j", errors.New("exceeded quota")), true, v1beta2.ReasonComponentCreationErrored, "exceeded quota"},
+		"a webhook may come back": {
+			apierrors.NewInternalError(errors.New("failed calling webhook")), true, v1beta2.ReasonComponentCreationErrored, "failed calling webhook"},
+		"a network may come back": {
+			errors.New("connection refused"), true, v1beta2.ReasonComponentCreationErrored, "connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+			w.refuse, w.permitted = func(client.Object) error { return tc.refusal }, tc.permitted
+			expectRefusal(t, w, tc.reason, tc.message)
+		})
+	}
+}
+
+// expectRefusal steps until a create has been refused.
+func expectRefusal(t *testing.T, w *world, reason, message string) {
+	t.Helper()
+	for range 5 {
+		w.reconcile()
+		if got := componentCondition(w); got != nil && got.Reason == reason && strings.Contains(got.Message, message) {
+			return
+		}
+	}
+	t.Errorf("want %s with %q, got %+v", reason, message, componentCondition(w))
+}
+
+func componentCondition(w *world) *metav1.Condition {
+	w.Helper()
+	aw := w.get()
+	if len(aw.Status.ComponentStatus) == 0 {
+		return nil
+	}
+	return meta.FindStatusCondition(aw.Status.ComponentStatus[0].Conditions, string(v1beta2.ResourcesDeployed))
+}
+
+func TestWhoseObjectIsAdopted(t *testing.T) {
+	going := job("j", "a")
+	going.SetFinalizers([]string{"example.com/keep"})
+	for name, tc := range map[string]struct {
+		existing *unstructured.Unstructured
+		reason   string
+		message  string
+	}{
+		"our own is": {job("j", "a"), v1beta2.ReasonComponentCreatedSuccessfully, ""},
+		"that of an earlier AppWrapper of the name is not": {
+			job("j", "an earlier one"), v1beta2.ReasonComponentCreationRejected, "does not belong to this AppWrapper"},
+		"that of nobody is not": {
+			job("j", ""), v1beta2.ReasonComponentCreationRejected, "does not belong to this AppWrapper"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+			w.add(tc.existing)
+			expectRefusal(t, w, tc.reason, tc.message)
+		})
+	}
+	t.Run("our own that is going is not", func(t *testing.T) {
+		w := newWorld(t, given.AppWrapper("a").Build(), going)
+		if err := w.api.Delete(t.Context(), going); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.reconciler.adopt(t.Context(), w.get(), going); got == nil || got.Final || got.cause != causeGoing {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+func TestObjectsThatCannotBeOwnedAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind    schema.GroupVersionKind
+		message string
+	}{
+		"a cluster-scoped kind":     {nodeKind, "cluster-scoped"},
+		"a kind that nobody serves": {customKind, "no matches for kind"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			component := given.Component(map[string]any{
+				"apiVersion": tc.kind.GroupVersion().String(), "kind": tc.kind.Kind, "metadata": map[string]any{"name": "x"},
+			})
+			w := newWorld(t, given.AppWrapper("a").With(component).Unsuspended().Build())
+			expectRefusal(t, w, v1beta2.ReasonComponentCreationRejected, tc.message)
+		})
+	}
+}
+
+func TestACrashAfterTheCreateMakesNoSecondObject(t *testing.T) {
+	generated := given.Component(map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "c-"},
+	})
+	w := newWorld(t, given.AppWrapper("a").With(generated).Unsuspended().Build())
+	for w.get().Status.Phase != v1beta2.AppWrapperResuming {
+		w.reconcile()
+	}
+	before := w.get()
+	w.reconcile()
+	w.reconciler.cached = frozen{w.api, before}
+	w.reconcile()
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(configMapKind.GroupVersion().WithKind("ConfigMapList"))
+	if err := w.api.List(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Items) != 1 {
+		t.Errorf("there are %d objects, want one", len(all.Items))
+	}
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/test/given"
+)
+
+// runningWorld has an AppWrapper "a" of one Job "j" whose only pod runs.
+func runningWorld(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+	w.settle()
+	w.add(pod("j-1", corev1.PodRunning))
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	return w
+}
+
+func TestAHealthyRunningAppWrapperCausesNoRequest(t *testing.T) {
+	w := runningWorld(t)
+	w.writes, w.liveReads = nil, nil
+	for range 10 {
+		w.now = w.now.Add(time.Hour)
+		if result := w.reconcile(); result != (reconcile.Result{}) {
+			t.Errorf("wants to be woken: %v", result)
+		}
+	}
+	if len(w.writes)+len(w.liveReads) > 0 {
+		t.Errorf("writes %q, live reads %q", w.writes, w.liveReads)
+	}
+}
+
+func TestALifeCostsSixWritesAndOneCreate(t *testing.T) {
+	w := runningWorld(t)
+	w.setJobCondition("j", "Complete")
+	w.setPodPhase("j-1", corev1.PodSucceeded)
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperSucceeded)
+	const status = "patch status of a"
+	want := []string{status, "patch a", status, "create j", status, status, status}
+	if diff := cmp.Diff(want, w.writes); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestAnAppWrapperOfAnotherControllerIsLeftAlone(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().ManagedBy("kueue.x-k8s.io/multikueue").Build())
+	w.reconcile()
+	if len(w.writes) > 0 {
+		t.Errorf("writes %q", w.writes)
+	}
+}
+
+func TestNothingIsDeployedOnQuotaThatHasBeenTakenBack(t *testing.T) {
+	for name, phase := range map[string]v1beta2.AppWrapperPhase{
+		"before it was seen to be unsuspended": v1beta2.AppWrapperSuspended,
+		"while the components are created":     v1beta2.AppWrapperResuming,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+			for w.get().Status.Phase != phase || !guarded(w.get()) {
+				w.reconcile()
+			}
+			w.reconciler.cached = frozen{w.api, w.get()}
+			w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
+			w.reconcile()
+			w.expectPhase(phase)
+			if w.exists(jobKind, "j") {
+				t.Error("the Job was created without quota")
+			}
+		})
+	}
+}
+
+// frozen is a cache that has stopped hearing of an AppWrapper.
+type frozen struct {
+	client.Reader
+	aw *v1beta2.AppWrapper
+}
+
+func (f frozen) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if aw, ok := object.(*v1beta2.AppWrapper); ok {
+		f.aw.DeepCopyInto(aw)
+		return nil
+	}
+	return f.Reader.Get(ctx, key, object, options...)
+}
+
+func TestAComponentThatOnlyTheCacheMissesIsNotMissing(t *testing.T) {
+	w := runningWorld(t)
+	w.reconciler.cached = interceptor.NewClient(w.api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if key.Name == "j" {
+				key.Name = "not cached yet"
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+	})
+	w.reconcile()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	if err := w.api.Delete(t.Context(), job("j", "")); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile()
+	w.expectPhase(v1beta2.AppWrapperFailed)
+}
+
+func TestQuotaIsNotGivenBackWhileOnlyTheCacheMissesThePods(t *testing.T) {
+	w := runningWorld(t)
+	w.reconciler.cached = interceptor.NewClient(w.api, interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
+	})
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperSuspending)
+	if err := w.api.Delete(t.Context(), pod("j-1", "")); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperSuspended)
+}
+
+func TestErrorsOfReadingAreReturnedAndNotTakenForAbsence(t *testing.T) {
+	away := errors.New("the API server is away")
+	for name, read := range map[string]func(*Reconciler, client.WithWatch){
+		"the AppWrapper": func(r *Reconciler, c client.WithWatch) { r.cached = failing(c, away, "a") },
+		"a component":    func(r *Reconciler, c client.WithWatch) { r.cached = failing(c, away, "j") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := runningWorld(t)
+			read(w.reconciler, w.api)
+			_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: given.Namespace, Name: "a"}})
+			if !errors.Is(err, away) {
+				t.Errorf("got %v", err)
+			}
+			w.expectPhase(v1beta2.AppWrapperRunning)
+		})
+	}
+}
+
+func failing(c client.WithWatch, err error, name string) client.Reader {
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if key.Name == name {
+				return err
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+	})
+}
+
+func TestADeletedAppWrapperGoesAfterItsPods(t *testing.T) {
+	w := runningWorld(t)
+	if err := w.api.Delete(t.Context(), w.get()); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperTerminating)
+	if w.exists(jobKind, "j") {
+		t.Error("the Job is still there")
+	}
+	if err := w.api.Delete(t.Context(), pod("j-1", "")); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	if w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") {
+		t.Error("the AppWrapper is still there")
+	}
+	w.reconcile()
+}
+
+func TestForceIsUsedOnPodsFirst(t *testing.T) {
+	w := runningWorld(t)
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
+	w.settle()
+	w.writes, w.now = nil, w.now.Add(time.Hour)
+	w.reconcile()
+	if !slices.Equal(w.writes, []string{"delete j-1"}) {
+		t.Errorf("writes %q", w.writes)
+	}
+}
+
+func TestAKindThatNobodyWatchesIsWaitedForOnlyWhileItIsRemoved(t *testing.T) {
+	component := given.ConfigMap("c")
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1), component).Unsuspended().Build())
+	w.settle()
+	w.add(pod("j-1", corev1.PodRunning))
+	w.settle()
+	if result := w.reconcile(); result.RequeueAfter != 0 {
+		t.Errorf("polls while it runs, every %s", result.RequeueAfter)
+	}
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
+	w.reconcile()
+	if result := w.reconcile(); result.RequeueAfter != impatience {
+		t.Errorf("looks again after %s while it removes, want %s", result.RequeueAfter, impatience)
+	}
+}
+
+func TestAWatchThatIsBeginningIsAwaited(t *testing.T) {
+	w := runningWorld(t)
+	w.reconciler.watch = func(context.Context, kinds.Kind) (coverage, error) { return beginning, nil }
+	if result := w.reconcile(); result.RequeueAfter != impatience {
+		t.Errorf("looks again after %s, want %s", result.RequeueAfter, impatience)
+	}
+	w.expectPhase(v1beta2.AppWrapperRunning)
+}
+
+func TestUsersAreToldOnceAndAfterTheSave(t *testing.T) {
+	w := runningWorld(t)
+	recorder := make(chan string, 10)
+	w.reconciler.recorder = recording(recorder)
+	stale := w.get()
+	w.setJobCondition("j", "Failed")
+	w.reconciler.cached = frozen{w.api, stale}
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Labels = map[string]string{"changed": "meanwhile"} })
+	w.reconcile()
+	if len(recorder) > 0 {
+		t.Fatalf("told of what was not saved: %s", <-recorder)
+	}
+	w.reconciler.cached = w.api
+	w.settle()
+	if got := <-recorder; !strings.HasPrefix(got, "Warning FailedComponent") || len(recorder) > 0 {
+		t.Errorf("got %q and %d more", got, len(recorder))
+	}
+}
+
+func TestWaits(t *testing.T) {
+	for name, tc := range map[string]struct {
+		waits []time.Duration
+		want  time.Duration
+	}{
+		"no wait is never":             {[]time.Duration{0, 0}, 0},
+		"the sooner wait counts":       {[]time.Duration{3, 0, 2}, 2},
+		"a wait in the past is no one": {[]time.Duration{-1, 5}, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := sooner(tc.waits...); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
+			}
+		})
+	}
+}

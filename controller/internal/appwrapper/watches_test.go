@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/test/given"
+)
+
+// watchWorld is a set of watches over informers that tests feed.
+func watchWorld(t *testing.T) (*watches, *informertest.FakeInformers, *meta.DefaultRESTMapper) {
+	t.Helper()
+	informers := &informertest.FakeInformers{Scheme: runtime.NewScheme()}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	w := &watches{
+		cache:   informers,
+		mapper:  mapper,
+		allowed: func(context.Context, string, schema.GroupVersionResource) (bool, error) { return true, nil },
+		started: map[schema.GroupVersionKind]toolscache.ResourceEventHandlerRegistration{},
+	}
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	if err := w.Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	return w, informers, mapper
+}
+
+func expectCoverage(t *testing.T, w *watches, gvk schema.GroupVersionKind, want coverage) {
+	t.Helper()
+	got, err := w.watch(t.Context(), kinds.For(gvk))
+	if err != nil || got != want {
+		t.Errorf("coverage of %s is %d, want %d, error %v", gvk.Kind, got, want, err)
+	}
+}
+
+func TestAKindIsWatchedFromWhenItIsFirstWrapped(t *testing.T) {
+	w, informers, mapper := watchWorld(t)
+	expectCoverage(t, w, jobKind, uncovered) // its definition is not installed yet
+	mapper.Add(jobKind, meta.RESTScopeNamespace)
+	informers.InformersByGVK = map[schema.GroupVersionKind]toolscache.SharedIndexInformer{jobKind: controllertest.NewFakeInformer()}
+	expectCoverage(t, w, jobKind, beginning)
+	expectCoverage(t, w, jobKind, beginning) // its informer has not caught up
+	informers.InformersByGVK[jobKind].(*controllertest.FakeInformer).Synced()
+	expectCoverage(t, w, jobKind, covered)
+}
+
+func TestNoInformerIsStartedInVain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind     schema.GroupVersionKind
+		lacks    string
+		coverage coverage
+	}{
+		"pods have a cache of their own":           {podKind, "", covered},
+		"a kind that says nothing of itself":       {configMapKind, "", uncovered},
+		"a kind that the controller may not list":  {jobKind, "list", uncovered},
+		"a kind that the controller may not watch": {jobKind, "watch", uncovered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, informers, mapper := watchWorld(t)
+			mapper.Add(jobKind, meta.RESTScopeNamespace)
+			w.allowed = func(_ context.Context, verb string, _ schema.GroupVersionResource) (bool, error) {
+				return verb != tc.lacks, nil
+			}
+			expectCoverage(t, w, tc.kind, tc.coverage)
+			if len(informers.InformersByGVK) > 0 {
+				t.Error("an informer was started")
+			}
+		})
+	}
+}
+
+func TestAReviewThatFailsIsNoAnswer(t *testing.T) {
+	w, _, mapper := watchWorld(t)
+	mapper.Add(jobKind, meta.RESTScopeNamespace)
+	away := errors.New("the API server is away")
+	w.allowed = func(context.Context, string, schema.GroupVersionResource) (bool, error) { return false, away }
+	if _, err := w.watch(t.Context(), kinds.For(jobKind)); !errors.Is(err, away) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestComponentsWakeTheirAppWrapperWhenTheyEndOrGo(t *testing.T) {
+	running, failed, going := job("j", "a"), job("j", "a"), job("j", "a")
+	failed.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True"}}}
+	now := metav1.Now()
+	going.SetDeletionTimestamp(&now)
+	for name, tc := range map[string]struct {
+		happens func(toolscache.ResourceEventHandler)
+		wakes   bool
+	}{
+		"one that appears running is no news":        {func(h toolscache.ResourceEventHandler) { h.OnAdd(running, false) }, false},
+		"one that appears failed is":                 {func(h toolscache.ResourceEventHandler) { h.OnAdd(failed, true) }, true},
+		"one that appears going is":                  {func(h toolscache.ResourceEventHandler) { h.OnAdd(going, true) }, true},
+		"one that stays as it is is no news":         {func(h toolscache.ResourceEventHandler) { h.OnUpdate(running, running) }, false},
+		"one that fails is":                          {func(h toolscache.ResourceEventHandler) { h.OnUpdate(running, failed) }, true},
+		"one that begins to go is":                   {func(h toolscache.ResourceEventHandler) { h.OnUpdate(running, going) }, true},
+		"one that is gone is":                        {func(h toolscache.ResourceEventHandler) { h.OnDelete(running) }, true},
+		"one that went unseen is":                    {func(h toolscache.ResourceEventHandler) { h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: running}) }, true},
+		"one that belongs to nobody wakes nobody":    {func(h toolscache.ResourceEventHandler) { h.OnDelete(job("j", "")) }, false},
+		"one of another controller wakes none of us": {func(h toolscache.ResourceEventHandler) { h.OnDelete(ownedBy("apps/v1", "Deployment")) }, false},
+		"one of a namesake of ours wakes none":       {func(h toolscache.ResourceEventHandler) { h.OnDelete(ownedBy("example.com/v1", "AppWrapper")) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _, _ := watchWorld(t)
+			tc.happens(wakeOwner(kinds.For(jobKind), w.queue))
+			if (w.queue.Len() == 1) != tc.wakes {
+				t.Errorf("%d AppWrappers were woken", w.queue.Len())
+			}
+			if !tc.wakes {
+				return
+			}
+			want := reconcile.Request{NamespacedName: client.ObjectKey{Namespace: given.Namespace, Name: "a"}}
+			if got, _ := w.queue.Get(); got != want {
+				t.Errorf("woke %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func ownedBy(apiVersion, kind string) *unstructured.Unstructured {
+	object := job("j", "a")
+	owners := object.GetOwnerReferences()
+	owners[0].APIVersion, owners[0].Kind = apiVersion, kind
+	object.SetOwnerReferences(owners)
+	return object
+}
