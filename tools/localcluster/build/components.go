@@ -64,7 +64,9 @@ func Node(v setup.Versions) []Component {
 
 // Platform returns the operators that run as pods beside our controller.
 func Platform(v setup.Versions) []Component {
-	version := kubernetesVersion(v.Platform.Coscheduler.Version)
+	// A scheduler compares its version with the API server's: it has to name the
+	// Kubernetes that it is built from, not the version of the plugins.
+	version := kubernetesVersion(v.LocalCluster.Kubernetes)
 	return []Component{
 		{Name: "coscheduler", Folder: "kubernetes", Packages: []string{"sigs.k8s.io/scheduler-plugins/cmd/scheduler"}, Binaries: []string{"scheduler"}, Ldflags: version},
 		{Name: "podgroup-controller", Folder: "kubernetes", Packages: []string{"sigs.k8s.io/scheduler-plugins/cmd/controller"}, Binaries: []string{"controller"}, Ldflags: version},
