@@ -49,6 +49,7 @@ type defaulter struct {
 	queue string
 }
 
+// Default is called for every AppWrapper that is created.
 func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -64,6 +65,7 @@ type validator struct {
 	access *access
 }
 
+// ValidateCreate collects everything that is wrong, so that it can be mended at once.
 func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) (admission.Warnings, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -78,10 +80,12 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	return nil, invalid(aw, problems)
 }
 
+// ValidateUpdate looks at what changes, and never again at what is stored.
 func (v *validator) ValidateUpdate(_ context.Context, before, after *v1beta2.AppWrapper) (admission.Warnings, error) {
 	return nil, invalid(after, admissionrules.ValidateUpdate(before, after))
 }
 
+// ValidateDelete is never called: the webhook is not registered for deletions.
 func (v *validator) ValidateDelete(context.Context, *v1beta2.AppWrapper) (admission.Warnings, error) {
 	return nil, nil
 }

@@ -45,6 +45,7 @@ func newCopier(mgr manager.Manager, secret types.NamespacedName, directory strin
 	return &copier{cache: c, directory: directory}, nil
 }
 
+// Start copies until the process ends.
 func (c *copier) Start(ctx context.Context) error {
 	informer, err := c.cache.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -68,6 +69,7 @@ func (c *copier) Start(ctx context.Context) error {
 	return c.cache.Start(ctx)
 }
 
+// NeedLeaderElection is false: every replica serves the webhooks.
 func (*copier) NeedLeaderElection() bool { return false }
 
 // write puts the key before the certificate: the certificate's arrival is what

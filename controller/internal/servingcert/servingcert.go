@@ -61,6 +61,7 @@ type after struct {
 	then  func() error
 }
 
+// Start waits, unless the process ends first.
 func (a *after) Start(ctx context.Context) error {
 	select {
 	case <-a.ready:
@@ -70,6 +71,7 @@ func (a *after) Start(ctx context.Context) error {
 	}
 }
 
+// NeedLeaderElection is false: every replica serves the webhooks.
 func (*after) NeedLeaderElection() bool { return false }
 
 // Check reports ready when the certificate is and the server answers. The server
