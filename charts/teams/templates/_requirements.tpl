@@ -1,4 +1,8 @@
-{{- /* Renders nothing; says in a sentence what is wrong with the file of teams. */ -}}
+{{/*
+Renders nothing; says in a sentence what is wrong with the file of teams. The
+templates include it first, because Helm does not say which of them it begins with.
+*/}}
+{{- define "teams.requirements" -}}
 {{- $flavors := list }}
 {{- range .Values.flavors }}
 {{- if has .name $flavors }}
@@ -48,6 +52,7 @@
 {{- if kindIs "map" $amount }}
 {{- if and (not $cohort) (or (hasKey $amount "lendingLimit") (hasKey $amount "borrowingLimit")) }}
 {{- fail (printf "teams: team %q: flavor %q limits lending or borrowing of %s, but the team is in no cohort" $team.name $flavor $resource) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

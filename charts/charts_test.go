@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package charts_test holds the packaged charts to what people have read: the
+// golden files show what they render, mistakes.yaml what they refuse, and the
+// other tests are promises about the whole.
+package charts_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/release"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/test/golden"
+	"github.com/mlbatch/mlbatch/tools/charts/packaging"
+)
+
+const namespace = "mlbatch-system"
+
+// ours are the charts with hand-written templates, and where their pairs are.
+var ours = map[string]string{
+	"mlbatch":              "testdata/mlbatch",
+	"appwrapper":           "testdata/appwrapper",
+	"coscheduler":          "testdata/coscheduler",
+	"training-operator":    "testdata/training-operator",
+	"kuberay-operator":     "testdata/kuberay-operator",
+	"teams":                "testdata/teams",
+	"pytorchjob-generator": "../tools/pytorchjob-generator/testdata",
+}
+
+// parts are those of them that come inside the umbrella only.
+var parts = []string{"coscheduler", "training-operator", "kuberay-operator"}
+
+var bundle = sync.OnceValues(func() (packaging.Bundle, error) {
+	return packaging.Build(context.Background(), "..")
+})
+
+var versions = sync.OnceValues(setup.Load)
+
+func TestGolden(t *testing.T) {
+	for name, folder := range ours {
+		t.Run(name, func(t *testing.T) {
+			golden.Pairs(t, folder, func(t *testing.T, in []byte) []byte {
+				rendered, err := render(t, name, values(t, in))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return readable(t, name, rendered.Manifest)
+			})
+		})
+	}
+}
+
+// render makes a release of a packaged chart, or of the umbrella with nothing
+// but one part.
+func render(t *testing.T, name string, values map[string]any) (*release.Release, error) {
+	t.Helper()
+	if slices.Contains(parts, name) {
+		name, values = "mlbatch", alone(name, values)
+	}
+	return packaging.Render(t.Context(), load(t, name), name, namespace, must(versions())(t).LocalCluster.Kubernetes, values)
+}
+
+// load reads a chart out of the archive that users get.
+func load(t *testing.T, name string) *chart.Chart {
+	t.Helper()
+	packaged := must(must(bundle())(t).Chart(name))(t)
+	return must(loader.LoadArchive(bytes.NewReader(must(packaged.Archive())(t))))(t)
+}
+
+// alone are the umbrella's values that switch off all but one part.
+func alone(part string, values map[string]any) map[string]any {
+	off := map[string]any{"enabled": false}
+	all := map[string]any{"priorities": off, "roles": off, "kueue": off, "appwrapper": off}
+	for _, other := range parts {
+		all[other] = off
+	}
+	all[part] = values
+	return all
+}
+
+func values(t *testing.T, text []byte) map[string]any {
+	t.Helper()
+	parsed := map[string]any{}
+	if err := yaml.UnmarshalStrict(text, &parsed); err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func must[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+// facts are objects whose content is generated or comes from upstream. A golden
+// file names them and leaves their content to those who maintain it.
+var facts = map[string]bool{
+	"ClusterRole/appwrapper-manager-role":                                     true,
+	"ClusterRole/kuberay-operator":                                            true,
+	"ClusterRole/training-operator":                                           true,
+	"ValidatingWebhookConfiguration/validator.training-operator.kubeflow.org": true,
+}
+
+// templates is how Helm marks what comes from a chart's own templates.
+func templates(name string) string {
+	if slices.Contains(parts, name) {
+		name = "mlbatch/charts/" + name
+	}
+	return "# Source: " + name + "/templates/"
+}
+
+// readable is a manifest as a person reviews it: our own objects as they are,
+// and an inventory of the others.
+func readable(t *testing.T, name, manifest string) []byte {
+	t.Helper()
+	var out strings.Builder
+	var inventory []object
+	for _, document := range strings.Split(manifest, "\n---\n") {
+		document = strings.TrimPrefix(strings.TrimSpace(document), "---\n")
+		object := parse(t, document)
+		source, _, _ := strings.Cut(document, "\n")
+		if !strings.HasPrefix(source, templates(name)) || facts[object.id()] || object.Kind == "CustomResourceDefinition" {
+			inventory = append(inventory, object)
+			continue
+		}
+		fmt.Fprintf(&out, "---\n%s\n", document)
+	}
+	for _, object := range inventory {
+		fmt.Fprint(&out, object.line())
+	}
+	return []byte(out.String())
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// mistake is a row of a table of mistakes.
+type mistake struct {
+	Values map[string]any `json:"values"`
+	Says   string         `json:"says"`
+}
+
+func TestMistakes(t *testing.T) {
+	for name, file := range map[string]string{
+		"mlbatch":              "testdata/mistakes/mlbatch.yaml",
+		"teams":                "testdata/mistakes/teams.yaml",
+		"pytorchjob-generator": "../tools/pytorchjob-generator/testdata/mistakes.yaml",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var rows []mistake
+			if err := yaml.UnmarshalStrict(must(os.ReadFile(file))(t), &rows); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d mistakes", len(rows))
+			for _, row := range rows {
+				t.Run(row.Says, func(t *testing.T) { refuses(t, name, row) })
+			}
+		})
+	}
+}
+
+func refuses(t *testing.T, name string, row mistake) {
+	t.Helper()
+	_, err := render(t, name, row.Values)
+	if err == nil {
+		t.Fatal("nothing is said")
+	}
+	if !strings.Contains(err.Error(), row.Says) {
+		t.Errorf("says: %v", err)
+	}
+}

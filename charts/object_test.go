@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// object is what the tests look at in any rendered object.
+type object struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Data              map[string]string `json:"data"`
+	Spec              struct {
+		Template corev1.PodTemplateSpec `json:"template"`
+	} `json:"spec"`
+}
+
+func parse(t *testing.T, document string) object {
+	t.Helper()
+	var o object
+	meta := struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+	}{}
+	if err := yaml.Unmarshal([]byte(document), &meta); err != nil {
+		t.Fatalf("cannot parse: %v\n%s", err, document)
+	}
+	o.TypeMeta, o.ObjectMeta = meta.TypeMeta, meta.ObjectMeta
+	if o.Kind != "Deployment" && o.Kind != "ConfigMap" {
+		return o
+	}
+	if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+		t.Fatalf("cannot parse %s: %v", o.id(), err)
+	}
+	return o
+}
+
+// objects parses a whole manifest.
+func objects(t *testing.T, manifest string) []object {
+	t.Helper()
+	var all []object
+	for _, document := range strings.Split(manifest, "\n---\n") {
+		all = append(all, parse(t, document))
+	}
+	return all
+}
+
+func find(t *testing.T, all []object, id string) object {
+	t.Helper()
+	for _, o := range all {
+		if o.id() == id {
+			return o
+		}
+	}
+	t.Fatalf("%s is not rendered", id)
+	return object{}
+}
+
+func (o object) id() string { return o.Kind + "/" + o.Name }
+
+func (o object) containers() []corev1.Container {
+	pod := o.Spec.Template.Spec
+	return append(append([]corev1.Container{}, pod.InitContainers...), pod.Containers...)
+}
+
+// line is the object's entry in an inventory.
+func (o object) line() string {
+	var line strings.Builder
+	fmt.Fprintf(&line, "# %s %s %s\n", o.APIVersion, o.Kind, o.Name)
+	for _, container := range o.containers() {
+		fmt.Fprintf(&line, "#     %s\n", container.Image)
+		for _, arg := range container.Args {
+			fmt.Fprintf(&line, "#     %s\n", arg)
+		}
+	}
+	return line.String()
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apiserver/pkg/util/feature"
+	schedulerconfig "k8s.io/kube-scheduler/config/v1"
+	kueueconfig "sigs.k8s.io/kueue/apis/config/v1beta2"
+	"sigs.k8s.io/kueue/pkg/features"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/tools/charts/packaging"
+)
+
+// platform renders the umbrella with the given values, each a path and a YAML text.
+func platform(t *testing.T, in map[string]any) []object {
+	t.Helper()
+	rendered, err := render(t, "mlbatch", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects(t, rendered.Manifest)
+}
+
+func TestOneSchedulerNameEverywhere(t *testing.T) {
+	want := must(versions())(t).SchedulerName
+	all := platform(t, nil)
+
+	var scheduler schedulerconfig.KubeSchedulerConfiguration
+	decode(t, find(t, all, "ConfigMap/scheduler-config").Data["scheduler-config.yaml"], &scheduler)
+	if len(scheduler.Profiles) != 1 || *scheduler.Profiles[0].SchedulerName != want {
+		t.Errorf("the coscheduler's only profile must be %s", want)
+	}
+	operator := find(t, all, "Deployment/training-operator").containers()[0]
+	if flag := "--gang-scheduler-name=" + want; !slices.Contains(operator.Args, flag) {
+		t.Errorf("the training operator has no %s but %q", flag, operator.Args)
+	}
+	var controller struct {
+		AppWrapper struct{ SchedulerName string }
+	}
+	if err := yaml.Unmarshal([]byte(find(t, all, "ConfigMap/appwrapper-operator-config").Data["config.yaml"]), &controller); err != nil {
+		t.Fatal(err)
+	}
+	if got := controller.AppWrapper.SchedulerName; got != want {
+		t.Errorf("the controller sends pods to %q, not to %q", got, want)
+	}
+	settings := map[string]any{"jobName": "a", "containerImage": "example.com/a:1", "schedulerName": want}
+	if _, err := render(t, "pytorchjob-generator", settings); err != nil {
+		t.Errorf("the generator: %v", err)
+	}
+}
+
+func TestOurMutatingWebhooksAreCalledBeforeKueues(t *testing.T) {
+	for _, name := range []string{"a", "mlbatch", "zzz-platform"} {
+		rendered, err := packaging.Render(t.Context(), load(t, "mlbatch"), name, namespace, "v1.34.0", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, o := range objects(t, rendered.Manifest) {
+			if o.Kind == "MutatingWebhookConfiguration" {
+				got = append(got, o.Name)
+			}
+		}
+		// The API server calls them in the order of their names.
+		slices.Sort(got)
+		want := []string{"appwrapper-mutating-webhook-configuration", "kueue-mutating-webhook-configuration"}
+		if !slices.Equal(got, want) {
+			t.Errorf("release %s: webhooks are called in the order %q, want %q", name, got, want)
+		}
+	}
+}
+
+// maxRelease leaves a third of the 1 MiB that a Secret may have to values.
+const maxRelease = 700 << 10
+
+func TestTheStoredReleaseFitsItsSecret(t *testing.T) {
+	rendered, err := render(t, "mlbatch", map[string]any{
+		"training-operator": map[string]any{"kinds": []any{"pytorchjob", "tfjob", "xgboostjob", "paddlejob", "jaxjob", "mpijob"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := len(stored(t, rendered))
+	t.Logf("the stored release has %d KiB", size>>10)
+	if size > maxRelease {
+		t.Errorf("the stored release has %d bytes, more than %d", size, maxRelease)
+	}
+}
+
+// stored encodes a release as Helm does for its Secret.
+func stored(t *testing.T, r *release.Release) string {
+	t.Helper()
+	text := must(json.Marshal(r))(t)
+	var packed bytes.Buffer
+	zip := must(gzip.NewWriterLevel(&packed, gzip.BestCompression))(t)
+	if _, err := zip.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return base64.StdEncoding.EncodeToString(packed.Bytes())
+}
+
+func TestEveryImageIsTheOneOfVersionsYAML(t *testing.T) {
+	v := must(versions())(t)
+	known := []string{
+		v.ControllerImage(), v.Platform.Kueue.Image, v.Platform.Coscheduler.Image, v.Platform.Coscheduler.ControllerImage,
+		v.Platform.TrainingOperator.Image, v.Platform.KuberayOperator.Image,
+	}
+	var got []string
+	for _, o := range platform(t, nil) {
+		for _, container := range o.containers() {
+			got = append(got, container.Image)
+		}
+	}
+	slices.Sort(known)
+	slices.Sort(got)
+	if !slices.Equal(got, known) {
+		t.Errorf("rendered images\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(known, "\n"))
+	}
+	for _, image := range got {
+		if registry, _, _ := strings.Cut(image, "/"); !strings.Contains(registry, ".") {
+			t.Errorf("image %s does not name its registry", image)
+		}
+	}
+}
+
+func TestKueueReadsItsConfiguration(t *testing.T) {
+	var config kueueconfig.Configuration
+	text := find(t, platform(t, nil), "ConfigMap/kueue-manager-config").Data["controller_manager_config.yaml"]
+	decode(t, text, &config)
+	if len(config.Integrations.Frameworks) == 0 {
+		t.Error("no frameworks are listed")
+	}
+	if config.WaitForPodsReady != nil {
+		t.Error("AppWrapper owns the recovery of pods that do not become ready")
+	}
+}
+
+// TestThePinnedKueueKnowsOurGates fails when Kueue drops a gate: then it has to
+// be decided anew how AppWrapper's recovery and Kueue's get along.
+func TestThePinnedKueueKnowsOurGates(t *testing.T) {
+	args := find(t, platform(t, nil), "Deployment/kueue-controller-manager").containers()[0].Args
+	want := fmt.Sprintf("--feature-gates=%s=true,%s=false", features.DisableWaitForPodsReady, features.FinishOrphanedWorkloads)
+	if !slices.Contains(args, want) {
+		t.Errorf("Kueue runs with %q, without %s", args, want)
+	}
+	gates := feature.DefaultMutableFeatureGate.DeepCopy()
+	if err := gates.Set(strings.TrimPrefix(want, "--feature-gates=")); err != nil {
+		t.Errorf("the pinned Kueue refuses the gates: %v", err)
+	}
+}
+
+func TestCRDsOutliveTheRelease(t *testing.T) {
+	for _, o := range platform(t, nil) {
+		if o.Kind == "CustomResourceDefinition" && o.Annotations["helm.sh/resource-policy"] != "keep" {
+			t.Errorf("%s has no keep policy", o.Name)
+		}
+	}
+}
+
+func TestTheLocalClusterHasRoomForThePlatform(t *testing.T) {
+	text := must(os.ReadFile(filepath.Join("..", "setup", "profiles", "localcluster.yaml")))(t)
+	total := int64(0)
+	for _, o := range platform(t, values(t, text)) {
+		if o.Kind == "Deployment" && o.Spec.Template.Spec.NodeSelector["localcluster.mlbatch.dev/real"] != "true" {
+			t.Errorf("%s would not stay on the real node", o.Name)
+		}
+		for _, container := range o.containers() {
+			total += container.Resources.Requests.Cpu().MilliValue()
+		}
+	}
+	if total > 500 {
+		t.Errorf("the platform asks for %d thousandths of a CPU; 500 leave room for work", total)
+	}
+}
+
+func TestTheDemoTeamsRender(t *testing.T) {
+	text := must(os.ReadFile(filepath.Join("..", "setup", "teams", "demo.yaml")))(t)
+	if _, err := render(t, "teams", values(t, text)); err != nil {
+		t.Error(err)
+	}
+}
+
+// decode is strict: a key that the reader does not know fails the test.
+func decode(t *testing.T, text string, into any) {
+	t.Helper()
+	if text == "" {
+		t.Fatal("the ConfigMap has no such key")
+	}
+	if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
+		t.Fatal(err)
+	}
+}
