@@ -164,9 +164,7 @@ func (v *view) markDeleted(i int) {
 // beginRemoval starts the time after which force is used. A removal that has begun in
 // another phase goes on, and so does its time.
 func (v *view) beginRemoval() {
-	if !v.isTrue(v1beta2.DeletingResources) {
-		v.set(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, "")
-	}
+	v.set(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, "")
 }
 
 // remove deletes these components, or uses force if they have had their time. Force

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+func TestParsePolicy(t *testing.T) {
+	const (
+		pause   = v1beta2.RetryPausePeriodDurationAnnotation
+		limit   = v1beta2.RetryLimitAnnotation
+		hold    = v1beta2.DeletionOnFailureGracePeriodAnnotation
+		ttl     = v1beta2.SuccessTTLAnnotation
+		forever = v1beta2.TerminalExitCodesAnnotation
+		again   = v1beta2.RetryableExitCodesAnnotation
+	)
+	type annotations = map[string]string
+	cases := map[string]struct {
+		given    annotations
+		want     func(*lifecycle.Policy)
+		problems []string
+	}{
+		"without annotations the defaults hold": {
+			want: func(*lifecycle.Policy) {},
+		},
+		"every period has its annotation": {
+			given: annotations{
+				v1beta2.AdmissionGracePeriodDurationAnnotation: "1s",
+				v1beta2.WarmupGracePeriodDurationAnnotation:    "2s",
+				v1beta2.FailureGracePeriodDurationAnnotation:   "3s",
+				pause: "4s",
+				v1beta2.ForcefulDeletionGracePeriodAnnotation: "5s",
+				hold: "6s",
+				ttl:  "7s",
+			},
+			want: func(p *lifecycle.Policy) {
+				p.AdmissionGrace, p.WarmupGrace, p.FailureGrace = time.Second, 2*time.Second, 3*time.Second
+				p.RetryPause, p.ForcefulDeletionGrace = 4*time.Second, 5*time.Second
+				p.DeletionOnFailureHold, p.SuccessTTL = 6*time.Second, 7*time.Second
+			},
+		},
+		"durations may be composed":           {given: annotations{pause: "1h30m"}, want: func(p *lifecycle.Policy) { p.RetryPause = 90 * time.Minute }},
+		"durations may be whole days":         {given: annotations{ttl: "2d"}, want: func(p *lifecycle.Policy) { p.SuccessTTL = 48 * time.Hour }},
+		"a period is at least nothing":        {given: annotations{pause: "-1h"}, want: func(p *lifecycle.Policy) { p.RetryPause = 0 }},
+		"a period is at most the ceiling":     {given: annotations{hold: "7d"}, want: func(p *lifecycle.Policy) { p.DeletionOnFailureHold = 24 * time.Hour }},
+		"a time to live beyond the ceiling":   {given: annotations{ttl: "8d"}, want: func(*lifecycle.Policy) {}},
+		"a time to live of nothing":           {given: annotations{ttl: "0s"}, want: func(*lifecycle.Policy) {}},
+		"a time to live of less than nothing": {given: annotations{ttl: "-1h"}, want: func(*lifecycle.Policy) {}},
+		"the limit is a number":               {given: annotations{limit: "0"}, want: func(p *lifecycle.Policy) { p.RetryLimit = 0 }},
+		"exit codes are a list":               {given: annotations{forever: "1,2", again: "137"}, want: func(p *lifecycle.Policy) { p.TerminalExitCodes, p.RetryableExitCodes = []int32{1, 2}, []int32{137} }},
+		"exit codes may be spaced":            {given: annotations{forever: "1, 2"}, want: func(p *lifecycle.Policy) { p.TerminalExitCodes = []int32{1, 2} }},
+		"a duration that is none": {
+			given: annotations{pause: "soon"}, want: func(*lifecycle.Policy) {},
+			problems: []string{`annotation ` + pause + `: "soon" is not a duration such as "90s", "1h30m" or "7d"`},
+		},
+		"a duration of half a day": {
+			given: annotations{pause: "0.5d"}, want: func(*lifecycle.Policy) {},
+			problems: []string{`annotation ` + pause + `: "0.5d" is not a duration such as "90s", "1h30m" or "7d"`},
+		},
+		"a duration of more days than there are": {
+			given: annotations{pause: "2000000000d"}, want: func(*lifecycle.Policy) {},
+			problems: []string{`annotation ` + pause + `: "2000000000d" is not a duration such as "90s", "1h30m" or "7d"`},
+		},
+		"a limit below nothing": {
+			given: annotations{limit: "-1"}, want: func(*lifecycle.Policy) {},
+			problems: []string{`annotation ` + limit + `: "-1" is not a whole number from 0 to 2147483647`},
+		},
+		"a limit that does not fit": {
+			given: annotations{limit: "4294967297"}, want: func(*lifecycle.Policy) {},
+			problems: []string{`annotation ` + limit + `: "4294967297" is not a whole number from 0 to 2147483647`},
+		},
+		"a bad exit code is skipped": {
+			given: annotations{forever: "1,x,3"}, want: func(p *lifecycle.Policy) { p.TerminalExitCodes = []int32{1, 3} },
+			problems: []string{`annotation ` + forever + `: "1,x,3" has the item "x", which is not a whole number`},
+		},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			want := standardPolicy()
+			c.want(&want)
+			got, problems := lifecycle.ParsePolicy(c.given, lifecycle.StandardDefaults())
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			var messages []string
+			for _, p := range problems {
+				messages = append(messages, p.Error())
+			}
+			if diff := cmp.Diff(c.problems, messages); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

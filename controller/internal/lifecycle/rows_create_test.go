@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+func TestUnseen(t *testing.T) {
+	base := func() lifecycle.Snapshot {
+		s := oneJob(v1beta2.AppWrapperEmpty)
+		s.Guarded, s.Suspend = false, true
+		s.Status = v1beta2.AppWrapperStatus{}
+		return s
+	}
+	checkRows(t, base, map[string]row{
+		"it becomes Suspended": {
+			want: outcome{Phase: v1beta2.AppWrapperSuspended},
+		},
+		"it becomes Suspended first even if it need not wait": {
+			given: []change{func(s *lifecycle.Snapshot) { s.Suspend = false }},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
+		},
+		"it fails where a component makes no sense": {
+			given: []change{func(s *lifecycle.Snapshot) { s.Components[0].Problem = "replicas is not a number" }},
+			want: outcome{Phase: v1beta2.AppWrapperFailed, Event: "CreateFailed",
+				Conditions: map[string]string{"Unhealthy": "True CreateFailed"}},
+		},
+		"a deletion needs nothing from us": {
+			given: []change{deleted},
+			want:  outcome{Phase: v1beta2.AppWrapperEmpty},
+		},
+	})
+
+	t.Run("the pod sets are written down", func(t *testing.T) {
+		s := base()
+		got := lifecycle.Decide(s, deployedAt).Status.ComponentStatus
+		want := []v1beta2.AppWrapperComponentStatus{{Kind: "Job", APIVersion: "batch/v1", PodSets: s.Components[0].PodSets}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestSuspended(t *testing.T) {
+	base := func() lifecycle.Snapshot { return oneJob(v1beta2.AppWrapperSuspended) }
+	checkRows(t, base, map[string]row{
+		"it waits while it is suspended": {
+			given: []change{suspend},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
+		},
+		"it waits without a finalizer": {
+			given: []change{suspend, unguarded},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
+		},
+		"the finalizer comes before the quota is used": {
+			given: []change{unguarded},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspended, Effect: lifecycle.Guard},
+		},
+		"with the finalizer it resumes": {
+			want: outcome{Phase: v1beta2.AppWrapperResuming, Conditions: map[string]string{
+				"QuotaReserved":     "True Resuming",
+				"ResourcesDeployed": "True Resuming",
+				"PodsReady":         "False Resuming",
+				"Unhealthy":         "False Resuming",
+			}},
+		},
+		"a deletion lets it go": {
+			given: []change{deleted},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspended, Effect: lifecycle.Release},
+		},
+		"a deletion without a finalizer needs nothing from us": {
+			given: []change{deleted, unguarded},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
+		},
+	})
+
+	t.Run("the names of the components are promised with the move", func(t *testing.T) {
+		s := base()
+		s.Status.ComponentStatus[0].Name = ""
+		got := lifecycle.Decide(s, deployedAt).Status.ComponentStatus[0]
+		want := metav1.Condition{Type: "ResourcesDeployed", Status: metav1.ConditionUnknown, Reason: "ComponentCreationInitiated", LastTransitionTime: metav1.Time{Time: deployedAt}}
+		if got.Name != "train" {
+			t.Errorf("the name is %q", got.Name)
+		}
+		if diff := cmp.Diff([]metav1.Condition{want}, got.Conditions); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestResuming(t *testing.T) {
+	promised := componentCondition(0, v1beta2.ResourcesDeployed, metav1.ConditionUnknown, v1beta2.ReasonComponentCreationInitiated, 0)
+	base := func() lifecycle.Snapshot {
+		s := deployed(v1beta2.AppWrapperResuming)
+		absent(&s)
+		promised(&s)
+		return s
+	}
+	refused := func(at time.Duration) change {
+		return componentCondition(0, v1beta2.ResourcesDeployed, metav1.ConditionFalse, v1beta2.ReasonComponentCreationErrored, at)
+	}
+	rejected := componentCondition(0, v1beta2.ResourcesDeployed, metav1.ConditionFalse, v1beta2.ReasonComponentCreationRejected, 0)
+	createFailed := map[string]string{"Unhealthy": "True CreateFailed"}
+	checkRows(t, base, map[string]row{
+		"what does not exist is created": {
+			want: outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0}, Requeue: time.Minute},
+		},
+		"only what does not exist is created": {
+			given: []change{and("more", exists), and("evenmore")},
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0, 2}, Requeue: time.Minute},
+		},
+		"it runs when everything exists": {
+			given: []change{exists},
+			want:  outcome{Phase: v1beta2.AppWrapperRunning},
+		},
+		"it runs when everything exists, however late": {
+			given: []change{exists},
+			after: time.Hour,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning},
+		},
+		"it waits for something that is going away to be gone": {
+			given: []change{terminatingJob},
+			after: 10 * time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Requeue: 50 * time.Second},
+		},
+		"a refusal just now is followed by a pause": {
+			given: []change{refused(0)},
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Requeue: time.Second},
+		},
+		"the pause grows with the time that it has been tried for": {
+			given: []change{refused(8 * time.Second)},
+			after: 10 * time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Requeue: 6 * time.Second},
+		},
+		"after the pause it is tried again": {
+			given: []change{refused(8 * time.Second)},
+			after: 16 * time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0}, Requeue: 44 * time.Second},
+		},
+		"the pause ends with the admission grace": {
+			given: []change{refused(55 * time.Second)},
+			after: 55 * time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Requeue: 5 * time.Second},
+		},
+		"a refusal when the admission grace is over counts as a failure": {
+			given: []change{refused(55 * time.Second)},
+			after: time.Minute,
+			want: outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: "CreateFailed",
+				Conditions: map[string]string{"Unhealthy": "True CreateFailed", "DeletingResources": "True DeletionInitiated"}},
+		},
+		"so does a creation that nobody refused but that never shows": {
+			after: time.Minute,
+			want: outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: "CreateFailed",
+				Conditions: map[string]string{"Unhealthy": "True CreateFailed", "DeletingResources": "True DeletionInitiated"}},
+		},
+		"without retries left it fails": {
+			given: []change{refused(55 * time.Second), retried(3)},
+			after: time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperFailed, Retries: 3, Event: "CreateFailed", Conditions: createFailed},
+		},
+		"a final refusal fails at once": {
+			given: []change{rejected},
+			want:  outcome{Phase: v1beta2.AppWrapperFailed, Event: "CreateFailed", Conditions: createFailed},
+		},
+		"suspension comes first": {
+			given: []change{rejected, suspend},
+			want: outcome{Phase: v1beta2.AppWrapperSuspending, Event: "ExternallySuspended",
+				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
+		},
+		"deletion comes before everything": {
+			given: []change{rejected, suspend, deleted},
+			want: outcome{Phase: v1beta2.AppWrapperTerminating,
+				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
+		},
+	})
+}
+
+func TestRefuse(t *testing.T) {
+	status := deployed(v1beta2.AppWrapperResuming).Status
+	at := deployedAt.Add(time.Minute)
+	refusal := func(reason string) []metav1.Condition {
+		return []metav1.Condition{{Type: "ResourcesDeployed", Status: metav1.ConditionFalse, Reason: reason, Message: "no", LastTransitionTime: metav1.Time{Time: at}}}
+	}
+	cases := map[string]struct {
+		before v1beta2.AppWrapperStatus
+		final  bool
+		want   []metav1.Condition
+	}{
+		"a refusal may be followed by another attempt": {before: status, want: refusal("ComponentCreationErrored")},
+		"a final refusal may not":                      {before: status, final: true, want: refusal("ComponentCreationRejected")},
+		"the time of a repeated refusal is the latest": {before: lifecycle.Refuse(status, 0, lifecycle.Refusal{Message: "no"}, deployedAt), want: refusal("ComponentCreationErrored")},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			got := lifecycle.Refuse(c.before, 0, lifecycle.Refusal{Message: "no", Final: c.final}, at)
+			if diff := cmp.Diff(c.want, got.ComponentStatus[0].Conditions); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+const (
+	pending     = corev1.PodPending
+	runs        = corev1.PodRunning
+	done        = corev1.PodSucceeded
+	broken      = corev1.PodFailed
+	unreachable = corev1.PodUnknown
+)
+
+var (
+	ready    = condition(v1beta2.PodsReady, metav1.ConditionTrue, v1beta2.ReasonSufficientPodsReady, time.Minute)
+	finished = componentCondition(0, v1beta2.ComponentSucceeded, metav1.ConditionTrue, v1beta2.ReasonComponentSucceeded, time.Hour)
+)
+
+func runningJob() lifecycle.Snapshot { return deployed(v1beta2.AppWrapperRunning) }
+
+func resets(cause string) outcome {
+	return outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: cause,
+		Conditions: map[string]string{"Unhealthy": "True " + cause, "DeletingResources": "True DeletionInitiated"}}
+}
+
+func endsIn(phase v1beta2.AppWrapperPhase, event string, conditions map[string]string) outcome {
+	return outcome{Phase: phase, Event: event, Conditions: conditions}
+}
+
+var success = endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{"QuotaReserved": "False Succeeded", "ResourcesDeployed": "True Succeeded"})
+
+// rests is Running without anything to do or to wait for.
+var rests = outcome{Phase: v1beta2.AppWrapperRunning}
+
+func TestRunningSucceeds(t *testing.T) {
+	cleaningUp := condition(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, time.Hour)
+	checkRows(t, runningJob, map[string]row{
+		"a complete Job is done": {
+			given: []change{verdict(kinds.Succeeded), withPods(done, done)},
+			want:  success,
+		},
+		"a complete Job is done, whatever became of its pods": {
+			given: []change{verdict(kinds.Succeeded), withPods(broken)},
+			want:  success,
+		},
+		"a complete Job is done though it is to be suspended": {
+			given: []change{verdict(kinds.Succeeded), suspend},
+			want:  success,
+		},
+		"a Job between two waves of pods is not done": {
+			given: []change{ready, verdict(kinds.Running), withPods(done, done)},
+			want:  rests,
+		},
+		"pods that live on are waited for": {
+			given: []change{verdict(kinds.Succeeded), withPods(done, runs)},
+			after: time.Hour,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute},
+		},
+		"so are pods that are being deleted": {
+			given: []change{verdict(kinds.Succeeded), withPods(runs), allPods(func(p *lifecycle.Pod) { p.Terminating = true })},
+			after: time.Hour,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute},
+		},
+		"so are pods that nobody hears of": {
+			given: []change{verdict(kinds.Succeeded), withPods(unreachable)},
+			after: time.Hour,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute},
+		},
+		"pods that live on for too long are removed with their component": {
+			given: []change{verdict(kinds.Succeeded), finished, withPods(done, runs)},
+			after: time.Hour + time.Minute,
+			want: outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute,
+				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
+		},
+		"they are removed at once if the quota is wanted": {
+			given: []change{verdict(kinds.Succeeded), finished, withPods(done, runs), suspend},
+			after: time.Hour,
+			want: outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute,
+				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
+		},
+		"components whose pods have ended stay": {
+			given: []change{and("idle", verdict(kinds.Succeeded), finished), verdict(kinds.Succeeded), finished, withPods(runs)},
+			after: time.Hour + time.Minute,
+			want: outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute,
+				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
+		},
+		"a removal after success ends in success though the report is gone": {
+			given: []change{absent, finished, cleaningUp},
+			after: 2 * time.Hour,
+			want: endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{
+				"QuotaReserved": "False Succeeded", "ResourcesDeployed": "True Succeeded", "DeletingResources": "False DeletionComplete"}),
+		},
+		"a removal after success that takes too long becomes forced": {
+			given: []change{absent, finished, cleaningUp, withPods(runs)},
+			after: time.Hour + 10*time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.ForceDelete},
+		},
+		"one component of two is not enough": {
+			given: []change{ready, and("second"), verdict(kinds.Succeeded), withPods(done, done), func(s *lifecycle.Snapshot) {
+				s.Pods = append(s.Pods, lifecycle.Pod{Component: 1, Phase: runs}, lifecycle.Pod{Component: 1, Phase: runs})
+			}},
+			want: rests,
+		},
+		"components without a report count by their pods": {
+			given: []change{unknownKind, withPods(done, done)},
+			want:  success,
+		},
+		"components without a report need all their pods": {
+			given: []change{ready, unknownKind, withPods(done, runs)},
+			want:  rests,
+		},
+		"nothing expected and nothing reported is no success": {
+			given: []change{ready, unknownKind, noPods},
+			want:  rests,
+		},
+		"a resource without pods does not stand in the way of success": {
+			given: []change{and("front", unknownKind, noPods), verdict(kinds.Succeeded)},
+			want:  success,
+		},
+		"a problem that is over is not carried into success": {
+			given: []change{condition(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, time.Hour), verdict(kinds.Succeeded)},
+			want: endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{
+				"QuotaReserved": "False Succeeded", "ResourcesDeployed": "True Succeeded", "Unhealthy": "False FoundNoFailedPods"}),
+		},
+	})
+}
+
+func TestRunningFails(t *testing.T) {
+	missing := endsIn(v1beta2.AppWrapperFailed, "MissingComponent", map[string]string{"Unhealthy": "True MissingComponent"})
+	checkRows(t, runningJob, map[string]row{
+		"a component that vanished is no case for a retry": {
+			given: []change{absent},
+			want:  missing,
+		},
+		"a component that is being deleted has vanished": {
+			given: []change{terminatingJob},
+			want:  missing,
+		},
+		"a finished component may vanish": {
+			given: []change{ready, and("second"), absent, finished, func(s *lifecycle.Snapshot) {
+				s.Pods = []lifecycle.Pod{{Component: 1, Phase: runs}, {Component: 1, Phase: runs}}
+			}},
+			want: rests,
+		},
+		"a component that has failed is tried again": {
+			given: []change{verdict(kinds.Failed)},
+			want:  resets("FailedComponent"),
+		},
+		"it is tried again as often as the limit says": {
+			given: []change{verdict(kinds.Failed), retried(3)},
+			want: outcome{Phase: v1beta2.AppWrapperFailed, Retries: 3, Event: "FailedComponent",
+				Conditions: map[string]string{"Unhealthy": "True FailedComponent"}},
+		},
+		"readiness ends with a reset": {
+			given: []change{ready, verdict(kinds.Failed)},
+			want: outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: "FailedComponent", Conditions: map[string]string{
+				"Unhealthy": "True FailedComponent", "PodsReady": "False Resetting", "DeletingResources": "True DeletionInitiated"}},
+		},
+		"a terminal exit code is not tried again": {
+			given: []change{verdict(kinds.Failed), withPods(broken), exitedWith(13), policy(func(p *lifecycle.Policy) { p.TerminalExitCodes = []int32{12, 13} })},
+			want:  endsIn(v1beta2.AppWrapperFailed, "FailedComponent", map[string]string{"Unhealthy": "True FailedComponent"}),
+		},
+		"another exit code than the retryable ones is not tried again": {
+			given: []change{verdict(kinds.Failed), withPods(broken), exitedWith(1), policy(func(p *lifecycle.Policy) { p.RetryableExitCodes = []int32{137} })},
+			want:  endsIn(v1beta2.AppWrapperFailed, "FailedComponent", map[string]string{"Unhealthy": "True FailedComponent"}),
+		},
+		"a retryable exit code is tried again": {
+			given: []change{verdict(kinds.Failed), withPods(broken), exitedWith(137), policy(func(p *lifecycle.Policy) { p.RetryableExitCodes = []int32{137} })},
+			want:  resets("FailedComponent"),
+		},
+		"a code that is both is not tried again": {
+			given: []change{verdict(kinds.Failed), withPods(broken), exitedWith(1), policy(func(p *lifecycle.Policy) { p.RetryableExitCodes, p.TerminalExitCodes = []int32{1}, []int32{1} })},
+			want:  endsIn(v1beta2.AppWrapperFailed, "FailedComponent", map[string]string{"Unhealthy": "True FailedComponent"}),
+		},
+		"suspension comes before failure": {
+			given: []change{verdict(kinds.Failed), suspend},
+			want:  endsIn(v1beta2.AppWrapperSuspending, "ExternallySuspended", map[string]string{"DeletingResources": "True DeletionInitiated"}),
+		},
+		"deletion comes before suspension": {
+			given: []change{suspend, deleted},
+			want:  endsIn(v1beta2.AppWrapperTerminating, "", map[string]string{"DeletingResources": "True DeletionInitiated"}),
+		},
+	})
+}
+
+func TestRunningWatchesFailedPods(t *testing.T) {
+	noticed := func(at time.Duration) change {
+		return condition(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, at)
+	}
+	checkRows(t, runningJob, map[string]row{
+		"a failed pod starts the failure grace": {
+			given: []change{ready, withPods(runs, broken)},
+			after: time.Hour,
+			want: outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute,
+				Conditions: map[string]string{"Unhealthy": "True FoundFailedPods", "PodsReady": "False InsufficientPodsReady"}},
+		},
+		"a failed pod that is replaced by one that runs does not": {
+			given: []change{ready, withPods(runs, runs, broken)},
+			after: time.Hour,
+			want:  rests,
+		},
+		"a failed pod whose replacement is pending does": {
+			given: []change{ready, withPods(runs, pending, broken)},
+			after: time.Hour,
+			want: outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute,
+				Conditions: map[string]string{"Unhealthy": "True FoundFailedPods", "PodsReady": "False InsufficientPodsReady"}},
+		},
+		"within the grace it waits for the rest of it": {
+			given: []change{noticed(time.Hour), withPods(runs, broken)},
+			after: time.Hour + 20*time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 40 * time.Second},
+		},
+		"after the grace it is tried again": {
+			given: []change{noticed(time.Hour), withPods(runs, broken)},
+			after: time.Hour + time.Minute,
+			want: outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: "FoundFailedPods",
+				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
+		},
+		"after the grace a terminal exit code ends it": {
+			given: []change{noticed(time.Hour), withPods(runs, broken), exitedWith(13), policy(func(p *lifecycle.Policy) { p.TerminalExitCodes = []int32{13} })},
+			after: time.Hour + time.Minute,
+			want:  endsIn(v1beta2.AppWrapperFailed, "FoundFailedPods", nil),
+		},
+		"a failure that was noticed in an earlier attempt grants the whole grace": {
+			given: []change{noticed(-time.Hour), withPods(runs, broken)},
+			after: 10 * time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 50 * time.Second},
+		},
+		"when the failed pod is replaced the problem is over": {
+			given: []change{noticed(time.Hour), withPods(runs, runs, broken)},
+			after: time.Hour + 20*time.Second,
+			want: outcome{Phase: v1beta2.AppWrapperRunning,
+				Conditions: map[string]string{"Unhealthy": "False FoundNoFailedPods", "PodsReady": "True SufficientPodsReady"}},
+		},
+		"failed pods of a finished component do not count": {
+			given: []change{ready, and("second"), finished, withPods(broken), func(s *lifecycle.Snapshot) {
+				s.Pods = append(s.Pods, lifecycle.Pod{Component: 1, Phase: runs}, lifecycle.Pod{Component: 1, Phase: runs})
+			}},
+			want: rests,
+		},
+		"pods that do not say whose they are count": {
+			given: []change{withPods(runs, broken), allPods(func(p *lifecycle.Pod) { p.Component = lifecycle.UnknownComponent })},
+			after: time.Hour,
+			want: outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute,
+				Conditions: map[string]string{"Unhealthy": "True FoundFailedPods"}},
+		},
+	})
+}
+
+func TestRunningWatchesReadiness(t *testing.T) {
+	lost := condition(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonInsufficientPodsReady, time.Hour)
+	checkRows(t, runningJob, map[string]row{
+		"enough running pods are ready": {
+			given: []change{withPods(runs, runs)},
+			want: outcome{Phase: v1beta2.AppWrapperRunning,
+				Conditions: map[string]string{"PodsReady": "True SufficientPodsReady", "Unhealthy": "False FoundNoFailedPods"}},
+		},
+		"pods that have succeeded are ready too": {
+			given: []change{withPods(runs, done)},
+			want: outcome{Phase: v1beta2.AppWrapperRunning,
+				Conditions: map[string]string{"PodsReady": "True SufficientPodsReady", "Unhealthy": "False FoundNoFailedPods"}},
+		},
+		"while they are ready there is nothing to do, for ever": {
+			given: []change{ready, withPods(runs, runs)},
+			after: 1000 * time.Hour,
+			want:  rests,
+		},
+		"a pod that is being deleted is not ready": {
+			given: []change{withPods(runs, runs), func(s *lifecycle.Snapshot) { s.Pods[1].Terminating = true }},
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute},
+		},
+		"pods that are missing have the admission grace": {
+			given: []change{withPods(pending)},
+			after: 20 * time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 40 * time.Second},
+		},
+		"pods that are still missing then are too late": {
+			given: []change{withPods(pending)},
+			after: time.Minute,
+			want:  resets("InsufficientPodsReady"),
+		},
+		"pods that exist have the warmup grace": {
+			given: []change{withPods(pending, runs)},
+			after: time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 4 * time.Minute},
+		},
+		"pods that do not run then are too late": {
+			given: []change{withPods(pending, runs)},
+			after: 5 * time.Minute,
+			want:  resets("InsufficientPodsReady"),
+		},
+		"pods that are lost after warm-up are noticed": {
+			given: []change{ready, withPods(runs)},
+			after: time.Hour,
+			want: outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute,
+				Conditions: map[string]string{"PodsReady": "False InsufficientPodsReady"}},
+		},
+		"pods that are lost after warm-up have the failure grace": {
+			given: []change{lost, withPods(runs, pending)},
+			after: time.Hour + 20*time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 40 * time.Second},
+		},
+		"pods that are not replaced then are too late": {
+			given: []change{lost, withPods(runs, pending)},
+			after: time.Hour + time.Minute,
+			want:  resets("InsufficientPodsReady"),
+		},
+		"pods that are replaced in time are ready again": {
+			given: []change{lost, withPods(runs, runs)},
+			after: time.Hour + 20*time.Second,
+			want: outcome{Phase: v1beta2.AppWrapperRunning,
+				Conditions: map[string]string{"PodsReady": "True SufficientPodsReady", "Unhealthy": "False FoundNoFailedPods"}},
+		},
+		"pods that are lost during warm-up have the rest of it": {
+			given: []change{condition(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonInsufficientPodsReady, time.Minute), withPods(runs, pending)},
+			after: 2 * time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 3 * time.Minute},
+		},
+		"no pods expected are ready at once": {
+			given: []change{noPods},
+			want: outcome{Phase: v1beta2.AppWrapperRunning,
+				Conditions: map[string]string{"PodsReady": "True SufficientPodsReady", "Unhealthy": "False FoundNoFailedPods"}},
+		},
+	})
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+// A row is a snapshot, a time and the decision. The snapshot is that of an ordinary
+// AppWrapper of one Job with two pods in the phase that the table is about, changed by
+// what the sentence says. Its phase began at deployedAt; rows look at it later.
+type row struct {
+	given []change
+	after time.Duration
+	want  outcome
+}
+
+type change func(*lifecycle.Snapshot)
+
+// outcome is what a decision comes to. Conditions has those that the decision changed.
+type outcome struct {
+	Phase      v1beta2.AppWrapperPhase
+	Effect     lifecycle.Effect
+	Targets    []int
+	Requeue    time.Duration
+	Event      string
+	Retries    int32
+	Conditions map[string]string
+}
+
+var deployedAt = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func checkRows(t *testing.T, base func() lifecycle.Snapshot, rows map[string]row) {
+	t.Helper()
+	for sentence, r := range rows {
+		t.Run(sentence, func(t *testing.T) {
+			s := base()
+			for _, c := range r.given {
+				c(&s)
+			}
+			before := *s.Status.DeepCopy()
+			d := lifecycle.Decide(s, deployedAt.Add(r.after))
+			if diff := cmp.Diff(before, s.Status); diff != "" {
+				t.Errorf("the snapshot was changed (-before +after):\n%s", diff)
+			}
+			if diff := cmp.Diff(r.want, summarize(s, d)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func summarize(s lifecycle.Snapshot, d lifecycle.Decision) outcome {
+	o := outcome{Phase: d.Status.Phase, Effect: d.Effect, Targets: d.Targets, Requeue: d.Requeue, Retries: d.Status.Retries}
+	if d.Event != nil {
+		o.Event = d.Event.Reason
+	}
+	before := map[string]string{}
+	for _, c := range s.Status.Conditions {
+		before[c.Type] = say(c)
+	}
+	for _, c := range d.Status.Conditions {
+		if say(c) == before[c.Type] {
+			continue
+		}
+		if o.Conditions == nil {
+			o.Conditions = map[string]string{}
+		}
+		o.Conditions[c.Type] = say(c)
+	}
+	return o
+}
+
+func say(c metav1.Condition) string {
+	return string(c.Status) + " " + c.Reason
+}
+
+// oneJob is an AppWrapper of one Job with two pods; nothing exists yet.
+func oneJob(phase v1beta2.AppWrapperPhase) lifecycle.Snapshot {
+	podSets := []v1beta2.AppWrapperPodSet{{Path: "template.spec.template", Replicas: new(int32(2))}}
+	return lifecycle.Snapshot{
+		Guarded: true,
+		Policy:  standardPolicy(),
+		Components: []lifecycle.Component{
+			{Name: "train", Kind: "Job", APIVersion: "batch/v1", PodSets: podSets, ReportsEnd: true},
+		},
+		Status: v1beta2.AppWrapperStatus{
+			Phase:               phase,
+			PhaseTransitionTime: &metav1.Time{Time: deployedAt},
+			ComponentStatus:     []v1beta2.AppWrapperComponentStatus{{Name: "train", Kind: "Job", APIVersion: "batch/v1", PodSets: podSets}},
+		},
+	}
+}
+
+// deployed is that AppWrapper with quota and its Job deployed at deployedAt.
+func deployed(phase v1beta2.AppWrapperPhase) lifecycle.Snapshot {
+	s := oneJob(phase)
+	for _, c := range []change{
+		condition(v1beta2.QuotaReserved, metav1.ConditionTrue, "Resuming", 0),
+		condition(v1beta2.ResourcesDeployed, metav1.ConditionTrue, "Resuming", 0),
+		condition(v1beta2.PodsReady, metav1.ConditionFalse, "Resuming", 0),
+		condition(v1beta2.Unhealthy, metav1.ConditionFalse, "Resuming", 0),
+		componentCondition(0, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully, 0),
+		exists,
+	} {
+		c(&s)
+	}
+	return s
+}
+
+func condition(kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus, reason string, at time.Duration) change {
+	return func(s *lifecycle.Snapshot) {
+		s.Status.Conditions = replace(s.Status.Conditions, kind, status, reason, at)
+	}
+}
+
+func componentCondition(i int, kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus, reason string, at time.Duration) change {
+	return func(s *lifecycle.Snapshot) {
+		c := &s.Status.ComponentStatus[i].Conditions
+		*c = replace(*c, kind, status, reason, at)
+	}
+}
+
+func replace(conditions []metav1.Condition, kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus, reason string, at time.Duration) []metav1.Condition {
+	made := metav1.Condition{Type: string(kind), Status: status, Reason: reason, LastTransitionTime: metav1.Time{Time: deployedAt.Add(at)}}
+	for i := range conditions {
+		if conditions[i].Type == made.Type {
+			conditions[i] = made
+			return conditions
+		}
+	}
+	return append(conditions, made)
+}
+
+func exists(s *lifecycle.Snapshot) { s.Components[0].Exists = true }
+
+func absent(s *lifecycle.Snapshot) { s.Components[0].Exists = false }
+
+func terminatingJob(s *lifecycle.Snapshot) {
+	s.Components[0].Exists, s.Components[0].Terminating = true, true
+}
+
+func suspend(s *lifecycle.Snapshot) { s.Suspend = true }
+
+func deleted(s *lifecycle.Snapshot) { s.Deleting = true }
+
+func unguarded(s *lifecycle.Snapshot) { s.Guarded = false }
+
+func verdict(v kinds.Verdict) change {
+	return func(s *lifecycle.Snapshot) { s.Components[0].Verdict = v }
+}
+
+// unknownKind makes the Job one of a kind that reports nothing.
+func unknownKind(s *lifecycle.Snapshot) { s.Components[0].ReportsEnd = false }
+
+// noPods makes the Job a resource without pod sets.
+func noPods(s *lifecycle.Snapshot) { s.Status.ComponentStatus[0].PodSets = nil }
+
+func withPods(phases ...corev1.PodPhase) change {
+	return func(s *lifecycle.Snapshot) {
+		for _, phase := range phases {
+			s.Pods = append(s.Pods, lifecycle.Pod{Phase: phase})
+		}
+	}
+}
+
+// exitedWith gives every failed pod this exit code.
+func exitedWith(code int32) change {
+	return func(s *lifecycle.Snapshot) {
+		for i := range s.Pods {
+			if s.Pods[i].Phase == corev1.PodFailed {
+				s.Pods[i].ExitCodes = []int32{code}
+			}
+		}
+	}
+}
+
+func allPods(edit func(*lifecycle.Pod)) change {
+	return func(s *lifecycle.Snapshot) {
+		for i := range s.Pods {
+			edit(&s.Pods[i])
+		}
+	}
+}
+
+func policy(edit func(*lifecycle.Policy)) change {
+	return func(s *lifecycle.Snapshot) { edit(&s.Policy) }
+}
+
+func retried(n int32) change {
+	return func(s *lifecycle.Snapshot) { s.Status.Retries = n }
+}
+
+// and adds a second component like the first, with a status like it, under this name.
+func and(name string, changes ...change) change {
+	return func(s *lifecycle.Snapshot) {
+		component, status := s.Components[0], *s.Status.ComponentStatus[0].DeepCopy()
+		component.Name, status.Name = name, name
+		one := lifecycle.Snapshot{Components: []lifecycle.Component{component}, Status: v1beta2.AppWrapperStatus{ComponentStatus: []v1beta2.AppWrapperComponentStatus{status}}}
+		for _, c := range changes {
+			c(&one)
+		}
+		s.Components = append(s.Components, one.Components[0])
+		s.Status.ComponentStatus = append(s.Status.ComponentStatus, one.Status.ComponentStatus[0])
+	}
+}
