@@ -73,12 +73,12 @@ func (f *follower) look(ctx context.Context) (ended bool, err error) {
 	return phase == workload.AppWrapperSucceeded || phase == workload.AppWrapperFailed, nil
 }
 
-// reason is what the controller says about the present phase.
+// reason is what the controller says about the present phase: conditions that
+// belong to a phase carry its name as their reason.
 func (f *follower) reason() string {
-	for _, kind := range []workload.AppWrapperCondition{workload.Unhealthy, workload.PodsReady, workload.QuotaReserved} {
-		condition := meta.FindStatusCondition(f.job.Status.Conditions, string(kind))
-		if condition != nil && condition.Message != "" && (kind != workload.Unhealthy || condition.Status == "True") {
-			return condition.Message
+	for _, c := range f.job.Status.Conditions {
+		if c.Message != "" && (c.Reason == string(f.job.Status.Phase) || c.Type == string(workload.Unhealthy) && c.Status == "True") {
+			return c.Message
 		}
 	}
 	return ""
@@ -149,7 +149,8 @@ func (f *follower) conclude(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t := f.report.Training; t.WorldSize < 2 || t.LastLoss >= t.FirstLoss/2 {
+	f.report.learned(f.began)
+	if t := f.report.Training; t.WorldSize != 2 || t.AllReduceSum != 3 || t.LastLoss >= t.FirstLoss/2 {
 		return errors.New("the job succeeded, but two processes did not learn together; see the log of its first pod")
 	}
 	return nil

@@ -8,49 +8,70 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
 func (f *follower) log(ctx context.Context, pod string) (string, error) {
-	data, err := f.pods.CoreV1().Pods(f.job.Namespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
+	data, err := f.pods.CoreV1().Pods(f.job.Namespace).GetLogs(pod, &corev1.PodLogOptions{Timestamps: true}).DoRaw(ctx)
 	if err != nil {
 		return "", fmt.Errorf("cannot read the log of pod %s: %w", pod, err)
 	}
 	return string(data), nil
 }
 
+// event is one JSON line of the training program.
+type event struct {
+	Event     string  `json:"event"`
+	WorldSize int     `json:"worldSize"`
+	Sum       float64 `json:"sum"`
+	Epoch     int     `json:"epoch"`
+	Loss      float64 `json:"loss"`
+	FirstLoss float64 `json:"firstLoss"`
+	LastLoss  float64 `json:"lastLoss"`
+	Accuracy  float64 `json:"accuracy"`
+}
+
 // readTraining collects the events that the training program prints as JSON
-// lines among other output.
+// lines among other output. Each line begins with the time it was written.
 func readTraining(log string) (*training, error) {
 	t := &training{}
 	done := false
 	for line := range strings.Lines(log) {
-		var event struct {
-			Event     string  `json:"event"`
-			WorldSize int     `json:"worldSize"`
-			Sum       float64 `json:"sum"`
-			FirstLoss float64 `json:"firstLoss"`
-			LastLoss  float64 `json:"lastLoss"`
-			Accuracy  float64 `json:"accuracy"`
-		}
-		if json.Unmarshal([]byte(line), &event) != nil {
+		stamp, text, _ := strings.Cut(line, " ")
+		var e event
+		if json.Unmarshal([]byte(text), &e) != nil {
 			continue
 		}
-		switch event.Event {
-		case "start":
-			t.WorldSize = event.WorldSize
-		case "allreduce":
-			t.AllReduceSum = event.Sum
-		case "done":
-			done = true
-			t.FirstLoss, t.LastLoss, t.Accuracy = event.FirstLoss, event.LastLoss, event.Accuracy
+		at, err := time.Parse(time.RFC3339Nano, stamp)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the time of a log line: %w", err)
 		}
+		t.take(e, at)
+		done = done || e.Event == "done"
 	}
 	if !done {
 		return nil, errors.New("the job's first pod did not print the end of the training:\n" + lastLines(log, 15))
 	}
 	return t, nil
+}
+
+// take adds one event.
+func (t *training) take(e event, at time.Time) {
+	switch e.Event {
+	case "start":
+		t.WorldSize = e.WorldSize
+	case "allreduce":
+		t.AllReduceSum, t.met = e.Sum, at
+	case "loss":
+		if e.Epoch == 0 {
+			t.began = at
+		}
+		t.Epochs, t.ended = e.Epoch, at
+	case "done":
+		t.FirstLoss, t.LastLoss, t.Accuracy = e.FirstLoss, e.LastLoss, e.Accuracy
+	}
 }
 
 func lastLines(text string, n int) string {

@@ -3,11 +3,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -37,10 +39,14 @@ type happening struct {
 // training is what the training program itself has said.
 type training struct {
 	WorldSize    int     `json:"worldSize"`
+	Epochs       int     `json:"epochs"`
 	AllReduceSum float64 `json:"allReduceSum"`
 	FirstLoss    float64 `json:"firstLoss"`
 	LastLoss     float64 `json:"lastLoss"`
 	Accuracy     float64 `json:"accuracy"`
+
+	// When the processes met, when the first loss was known, when the last.
+	met, began, ended time.Time
 }
 
 func newReport() *report { return &report{Began: time.Now()} }
@@ -53,6 +59,19 @@ func (r *report) happened(since time.Time, what, why string) {
 	h := happening{time.Since(since).Round(10 * time.Millisecond).Seconds(), what, why}
 	r.Timeline = append(r.Timeline, h)
 	h.print(os.Stdout)
+}
+
+// learned adds what the training did to the timeline, at the time it did it.
+func (r *report) learned(since time.Time) {
+	t := r.Training
+	for _, h := range []happening{
+		{t.met.Sub(since).Seconds(), "processes met", fmt.Sprintf("all-reduce over %d processes gave %g", t.WorldSize, t.AllReduceSum)},
+		{t.began.Sub(since).Seconds(), "training began", fmt.Sprintf("loss %.3f", t.FirstLoss)},
+		{t.ended.Sub(since).Seconds(), "training ended", fmt.Sprintf("loss %.3f after %d epochs", t.LastLoss, t.Epochs)},
+	} {
+		r.Timeline = append(r.Timeline, h)
+	}
+	slices.SortStableFunc(r.Timeline, func(a, b happening) int { return cmp.Compare(a.Seconds, b.Seconds) })
 }
 
 func (h happening) print(out io.Writer) {
@@ -70,7 +89,7 @@ func (r *report) print(out io.Writer) {
 		h.print(out)
 	}
 	if t := r.Training; t != nil {
-		fmt.Fprintf(out, "\n%d processes trained together; the all-reduce gave %g, as it must; loss %.3f → %.3f; accuracy %.1f %%\n",
+		fmt.Fprintf(out, "\n%d processes trained together; the all-reduce gave %g; loss %.3f → %.3f; accuracy %.1f %%\n",
 			t.WorldSize, t.AllReduceSum, t.FirstLoss, t.LastLoss, 100*t.Accuracy)
 	}
 }
