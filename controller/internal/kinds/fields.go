@@ -66,6 +66,17 @@ func present(object map[string]any, fields ...string) bool {
 	return found && err == nil
 }
 
+// items are the objects in a list, each at its index; what is no object is empty.
+func items(object map[string]any, fields ...string) []map[string]any {
+	raw, _, _ := unstructured.NestedFieldNoCopy(object, fields...)
+	list, _ := raw.([]any)
+	objects := make([]map[string]any, len(list))
+	for i := range list {
+		objects[i], _ = list[i].(map[string]any)
+	}
+	return objects
+}
+
 // conditionIsTrue tells whether status.conditions has a condition of that type
 // with status True.
 func conditionIsTrue(object map[string]any, conditionType string) bool {

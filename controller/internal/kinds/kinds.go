@@ -47,13 +47,13 @@ type Kind struct {
 // known lists the kinds. Adding one is a file, a line here and a pair of test data.
 var known = []Kind{
 	pod,
+	deployment,
+	statefulSet,
 	job,
+	jobSet,
 	pyTorchJob,
-}
-
-// All lists the kinds that the controller knows and may therefore watch.
-func All() []Kind {
-	return append([]Kind(nil), known...)
+	rayCluster,
+	rayJob,
 }
 
 // For returns what is known about a kind. A kind that is not known may be wrapped

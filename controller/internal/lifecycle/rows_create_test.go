@@ -82,9 +82,10 @@ func TestSuspended(t *testing.T) {
 		},
 	})
 
-	t.Run("the names of the components are promised with the move", func(t *testing.T) {
+	t.Run("the names of the components are promised with the move, and old success is forgotten", func(t *testing.T) {
 		s := base()
 		s.Status.ComponentStatus[0].Name = ""
+		finished(&s)
 		got := lifecycle.Decide(s, deployedAt).Status.ComponentStatus[0]
 		want := metav1.Condition{Type: "ResourcesDeployed", Status: metav1.ConditionUnknown, Reason: "ComponentCreationInitiated", LastTransitionTime: metav1.Time{Time: deployedAt}}
 		if got.Name != "train" {

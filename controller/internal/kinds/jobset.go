@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=get;list;watch;create;delete
+
+// jobSet is a JobSet: each replicated job is a pod set.
+var jobSet = Kind{
+	GVK:     schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"},
+	podSets: jobSetPodSets,
+}
+
+func jobSetPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+	var podSets []v1beta2.AppWrapperPodSet
+	for i, job := range items(object, "spec", "replicatedJobs") {
+		if !present(job, "template") {
+			continue
+		}
+		podSet, err := replicatedJobPodSet(job, i)
+		if err != nil {
+			return nil, fmt.Errorf("spec.replicatedJobs[%d]: %w", i, err)
+		}
+		podSets = append(podSets, podSet)
+	}
+	return podSets, nil
+}
+
+func replicatedJobPodSet(job map[string]any, index int) (v1beta2.AppWrapperPodSet, error) {
+	jobs, err := replicas(job, "replicas")
+	if err != nil {
+		return v1beta2.AppWrapperPodSet{}, err
+	}
+	product := int64(*jobs) * int64(jobWidth(job, "template", "spec"))
+	if product > math.MaxInt32 {
+		return v1beta2.AppWrapperPodSet{}, fmt.Errorf("%d pods are more than can be counted", product)
+	}
+	pods := int32(product)
+	return v1beta2.AppWrapperPodSet{
+		Path:     fmt.Sprintf("template.spec.replicatedJobs[%d].template.spec.template", index),
+		Replicas: &pods,
+		Annotations: map[string]string{
+			v1beta2.PodSetAnnotationTASPodIndexLabel:      jobCompletionIndex,
+			v1beta2.PodSetAnnotationTASSubGroupIndexLabel: "jobset.sigs.k8s.io/job-index",
+			v1beta2.PodSetAnnotationTASSubGroupCount:      strconv.Itoa(int(*jobs)),
+		},
+	}, nil
+}
