@@ -57,7 +57,7 @@ func (v *view) deploy(message string) Decision {
 	for i, c := range v.Components {
 		status := &v.status.ComponentStatus[i]
 		status.Name, status.Kind, status.APIVersion = c.Name, c.Kind, c.APIVersion
-		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionUnknown, v1beta2.ReasonComponentCreationInitiated, "")
+		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionUnknown, v1beta2.ReasonComponentCreationInitiated)
 		v.forgetSuccess(i)
 	}
 	return v.move(v1beta2.AppWrapperResuming)
@@ -94,7 +94,7 @@ func (v *view) someAreTerminating() bool {
 
 func (v *view) created() Decision {
 	for i := range v.Components {
-		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully, "")
+		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully)
 	}
 	return v.move(v1beta2.AppWrapperRunning)
 }

@@ -157,7 +157,7 @@ func (v *view) tearDown() (d Decision, gone bool) {
 
 func (v *view) markDeleted(i int) {
 	if v.componentCondition(i, v1beta2.ResourcesDeployed) != nil {
-		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionFalse, v1beta2.ReasonComponentDeleted, "")
+		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionFalse, v1beta2.ReasonComponentDeleted)
 	}
 }
 

@@ -40,7 +40,7 @@ func running(v *view) Decision {
 func (v *view) rememberSuccess() {
 	for i, c := range v.Components {
 		if c.Verdict == kinds.Succeeded && !v.finished(i) {
-			v.setComponent(i, v1beta2.ComponentSucceeded, metav1.ConditionTrue, v1beta2.ReasonComponentSucceeded, "")
+			v.setComponent(i, v1beta2.ComponentSucceeded, metav1.ConditionTrue, v1beta2.ReasonComponentSucceeded)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestFind(t *testing.T) {
 		"number":  int64(1),
 		"nospec":  map[string]any{},
 		"badspec": map[string]any{"spec": "text"},
-		"typo":    map[string]any{"spec": map[string]any{"contianers": []any{}}},
+		"typo":    map[string]any{"spec": map[string]any{"sidecars": []any{}}},
 		"shape":   map[string]any{"spec": map[string]any{"containers": "main"}},
 	}}
 	cases := map[string]struct {
@@ -51,7 +51,7 @@ func TestFind(t *testing.T) {
 		"something that is no object is refused":       {path: "template.spec.number", want: "does not lead to an object"},
 		"an object without a spec is no pod template":  {path: "template.spec.nospec", want: "it has no spec"},
 		"a spec that is no object is no pod template":  {path: "template.spec.badspec", want: "its spec is not an object"},
-		"a misspelt field is no pod template":          {path: "template.spec.typo", want: `unknown field "contianers"`},
+		"a field that pods do not have is refused":     {path: "template.spec.typo", want: `unknown field "sidecars"`},
 		"a field of another type is no pod template":   {path: "template.spec.shape", want: "does not lead to a pod template"},
 		"the whole template may lack a valid pod spec": {path: "template", want: "does not lead to a pod template"},
 	}
