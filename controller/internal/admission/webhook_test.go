@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/given"
+)
+
+// request is what the API server asks when ada sends the AppWrapper.
+func request(t *testing.T, operation admissionv1.Operation, before, after *v1beta2.AppWrapper) admission.Request {
+	t.Helper()
+	r := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		Operation: operation,
+		Namespace: given.Namespace,
+		UserInfo:  authenticationv1.UserInfo{Username: "ada", UID: "u-1"},
+		Object:    runtime.RawExtension{Raw: encoded(t, after)},
+	}}
+	if before != nil {
+		r.OldObject = runtime.RawExtension{Raw: encoded(t, before)}
+	}
+	return r
+}
+
+func encoded(t *testing.T, aw *v1beta2.AppWrapper) []byte {
+	t.Helper()
+	text, err := json.Marshal(aw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := v1beta2.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestTheMutatingWebhookOnlyAddsLabels(t *testing.T) {
+	hook := admission.WithDefaulter(scheme(t), &defaulter{queue: "default-queue"})
+	aw := given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build()
+	response := hook.Handle(t.Context(), request(t, admissionv1.Create, nil, aw))
+	if !response.Allowed {
+		t.Fatal(response.Result)
+	}
+	for _, patch := range response.Patches {
+		if patch.Operation != "add" || !strings.HasPrefix(patch.Path, "/metadata/labels") {
+			t.Errorf("unexpected patch %+v", patch)
+		}
+	}
+	if len(response.Patches) == 0 {
+		t.Error("no labels were added")
+	}
+}
+
+func TestTheValidatingWebhook(t *testing.T) {
+	good := given.AppWrapper("a").With(given.Job("j", 1)).Guarded().Build()
+	bad := given.AppWrapper("a").With(given.ConfigMap("c")).Guarded().Build()
+	released := bad.DeepCopy()
+	released.Finalizers = nil
+	for name, tc := range map[string]struct {
+		operation     admissionv1.Operation
+		before, after *v1beta2.AppWrapper
+		grants        string
+		unchecked     bool
+		refusal       string
+	}{
+		"lets an author wrap what they may create": {
+			operation: admissionv1.Create, after: good, grants: "create jobs"},
+		"refuses what an author may not create": {
+			operation: admissionv1.Create, after: good, refusal: `spec.components[0].template: Forbidden: user "ada"`},
+		"does not ask when it is told not to": {
+			operation: admissionv1.Create, after: good, unchecked: true},
+		"refuses what cannot be deployed": {
+			operation: admissionv1.Create, after: bad, unchecked: true, refusal: "at least one pod set"},
+		"lets a finalizer go from what it would refuse today": {
+			operation: admissionv1.Update, before: bad, after: released},
+		"refuses another template": {
+			operation: admissionv1.Update, before: good, after: bad, refusal: "spec.components[0].template: Forbidden: is immutable"},
+		"lets everything be deleted": {
+			operation: admissionv1.Delete, before: bad, after: bad},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := &validator{podSetLimit: 8}
+			if !tc.unchecked {
+				v.access = &access{resourceOf: mapper().RESTMapping, review: (&grants{allowed: tc.grants}).review}
+			}
+			response := admission.WithValidator(scheme(t), v).Handle(t.Context(), request(t, tc.operation, tc.before, tc.after))
+			if response.Allowed != (tc.refusal == "") {
+				t.Fatalf("allowed %t: %v", response.Allowed, response.Result)
+			}
+			if !response.Allowed && !strings.Contains(response.Result.Message, tc.refusal) {
+				t.Errorf("says %q, want %q in it", response.Result.Message, tc.refusal)
+			}
+		})
+	}
+}
+
+func TestARequestThatCannotBeReadIsNobodysPermission(t *testing.T) {
+	aw := given.AppWrapper("a").With(given.Job("j", 1)).Build()
+	if _, err := (&validator{podSetLimit: 8}).ValidateCreate(context.Background(), aw); err == nil {
+		t.Error("accepted without a request")
+	}
+	if err := (&defaulter{}).Default(context.Background(), aw); err == nil {
+		t.Error("defaulted without a request")
+	}
+}
