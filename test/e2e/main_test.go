@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package e2e_test tells the platform's user stories against the real
+// components on a local cluster. One cluster is made for the run, installed
+// from the packaged charts with values only, and removed afterwards.
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	"sigs.k8s.io/e2e-framework/pkg/env"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	podgroup "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+
+	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/platform"
+)
+
+// keepVariable keeps the cluster after the run, to look at what went wrong.
+const keepVariable = "MLBATCH_E2E_KEEP"
+
+var (
+	testenv env.Environment
+	site    platform.Site
+)
+
+func TestMain(m *testing.M) {
+	checkout, err := localcluster.FindCheckout(".")
+	if err != nil {
+		fail(err)
+	}
+	cluster, err := localcluster.New(localcluster.Config{Name: "e2e", Port: localcluster.DefaultPort + 1, Checkout: checkout}, os.Stderr)
+	if err != nil {
+		fail(err)
+	}
+	site = platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr}
+	testenv, err = env.NewFromFlags()
+	if err != nil {
+		fail(err)
+	}
+	testenv.Setup(
+		timed("build", build),
+		timed("start the cluster", func(ctx context.Context) error { return cluster.Up(ctx) }),
+		timed("load images", func(ctx context.Context) error { return site.LoadImages(ctx, trainingImage) }),
+		timed("install the platform", func(ctx context.Context) error { return site.Install(ctx) }),
+		timed("onboard teams", func(ctx context.Context) error {
+			return site.Onboard(ctx, filepath.Join("test", "e2e", "testdata", "teams.yaml"))
+		}),
+		connect,
+	)
+	testenv.Finish(timed("end the cluster", tearDown))
+	os.Exit(testenv.Run(m))
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "e2e:", err)
+	os.Exit(1)
+}
+
+// trainingImage is the archive that build has made.
+var trainingImage string
+
+func build(ctx context.Context) error {
+	if err := site.PackageCharts(ctx); err != nil {
+		return err
+	}
+	var err error
+	trainingImage, err = site.Build(ctx)
+	return err
+}
+
+// connect gives the framework the cluster and the kinds of the platform.
+func connect(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
+	config, err := site.Cluster.RESTConfig()
+	if err != nil {
+		return ctx, err
+	}
+	config.QPS, config.Burst = -1, -1 // tests wait on conditions, not on themselves
+	client, err := cfg.WithKubeconfigFile(site.Cluster.KubeconfigPath()).NewClient()
+	if err != nil {
+		return ctx, err
+	}
+	scheme := client.Resources().GetScheme()
+	return ctx, errors.Join(
+		workload.AddToScheme(scheme), kueue.AddToScheme(scheme), kubeflow.AddToScheme(scheme),
+		podgroup.AddToScheme(scheme), rayv1.AddToScheme(scheme),
+	)
+}
+
+// tearDown removes the cluster and fails the run if anything stays behind.
+func tearDown(context.Context) error {
+	if os.Getenv(keepVariable) != "" {
+		fmt.Fprintf(os.Stderr, "kept: export KUBECONFIG=%s\n", site.Cluster.KubeconfigPath())
+		return nil
+	}
+	if err := site.Cluster.Down(); err != nil {
+		return err
+	}
+	leaks, err := localcluster.Leaks(site.Cluster.Config())
+	if err == nil && len(leaks) > 0 {
+		err = fmt.Errorf("the cluster left behind: %q", leaks)
+	}
+	return err
+}
+
+// timed prints how long a step took.
+func timed(name string, step func(context.Context) error) env.Func {
+	return func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
+		fmt.Fprintf(os.Stderr, "-- %s\n", name)
+		begin := time.Now()
+		err := step(ctx)
+		fmt.Fprintf(os.Stderr, "-- %s: %s\n", name, time.Since(begin).Round(100*time.Millisecond))
+		return ctx, err
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// Two jobs that do not fit into the quota together run one after the other.
+func TestAJobWaitsForQuotaAndStartsWhenAnotherIsDeleted(t *testing.T) {
+	testenv.Test(t, features.New("queueing").Assess("the second job follows the first", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "waiting", "walter")
+		first := wrapped("first", job("first", "700m", "sleep", "1h"), nil)
+		second := wrapped("second", job("second", "700m", "sleep", "1h"), nil)
+
+		s.create(ctx, first)
+		s.untilPhase(ctx, first, workload.AppWrapperRunning)
+		s.create(ctx, second)
+		s.untilWorkload(ctx, second, kueue.WorkloadQuotaReserved, "False")
+		if pods, err := s.pods(ctx, "second"); err != nil || len(pods) > 0 {
+			t.Errorf("without quota there are %d pods (%v)", len(pods), err)
+		}
+
+		s.remove(ctx, first)
+		s.untilPhase(ctx, second, workload.AppWrapperRunning)
+		s.untilRunning(ctx, "second", 1)
+		return ctx
+	}).Feature())
+}
+
+// Deleting an AppWrapper takes its pods with it and gives the quota back.
+func TestDeletingAnAppWrapperRemovesItsPodsAndFreesQuota(t *testing.T) {
+	testenv.Test(t, features.New("deletion").Assess("nothing is left", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "leaving", "laura")
+		aw := wrapped("leaver", job("leaver", "300m", "sleep", "1h"), nil)
+		s.create(ctx, aw)
+		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
+		s.untilRunning(ctx, "leaver", 1)
+		if got, err := s.reserved(ctx, corev1.ResourceCPU); err != nil || got != "300m" {
+			t.Errorf("while it runs the queue has given away %q, not 300m (%v)", got, err)
+		}
+
+		s.remove(ctx, aw)
+		s.until(ctx, "the AppWrapper is gone", func(ctx context.Context) (string, error) { return s.stillThere(ctx, aw) })
+		if pods, err := s.pods(ctx, "leaver"); err != nil || len(pods) > 0 {
+			t.Errorf("the AppWrapper is gone before %d of its pods (%v)", len(pods), err)
+		}
+		s.until(ctx, "the quota is free", func(ctx context.Context) (string, error) {
+			got, err := s.reserved(ctx, corev1.ResourceCPU)
+			if got == "0" {
+				got = ""
+			}
+			return got, err
+		})
+		return ctx
+	}).Feature())
+}

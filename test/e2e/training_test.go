@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/yaml"
+
+	corev1 "k8s.io/api/core/v1"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// The job of 'make demo': a settings file becomes an AppWrapper, two real pods
+// train together, and what they learned is in the log.
+func TestAGeneratedTrainingJobSucceeds(t *testing.T) {
+	testenv.Test(t, features.New("training").Assess("two pods learn together", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "blue", "alice")
+		manifest, err := site.Template(ctx, "pytorchjob-generator", "samples/pytorch-digits/settings.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		aw := &workload.AppWrapper{}
+		if err := yaml.UnmarshalStrict([]byte(manifest), aw); err != nil {
+			t.Fatal(err)
+		}
+		s.create(ctx, aw)
+		s.untilPhase(ctx, aw, workload.AppWrapperSucceeded)
+
+		pods, err := s.pods(ctx, aw.Name)
+		if err != nil || len(pods) != 2 {
+			t.Fatalf("there are %d pods, not 2 (%v)", len(pods), err)
+		}
+		for _, p := range pods {
+			if p.Spec.SchedulerName != "scheduler-plugins-scheduler" || p.Spec.NodeName != site.Cluster.Config().Name {
+				t.Errorf("pod %s was placed by %s on %s", p.Name, p.Spec.SchedulerName, p.Spec.NodeName)
+			}
+		}
+		clientset, err := kubernetes.NewForConfig(cfg.Client().RESTConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := clientset.CoreV1().Pods(s.namespace).GetLogs(aw.Name+"-master-0", &corev1.PodLogOptions{}).DoRaw(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The program itself fails unless the last loss is below half of the first.
+		for _, want := range []string{`"worldSize": 2`, `"sum": 3.0`, `"event": "done"`} {
+			if !strings.Contains(string(log), want) {
+				t.Errorf("the log lacks %s:\n%s", want, log)
+			}
+		}
+		return ctx
+	}).Feature())
+}
