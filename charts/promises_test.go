@@ -155,7 +155,7 @@ func TestKueueReadsItsConfiguration(t *testing.T) {
 // be decided anew how AppWrapper's recovery and Kueue's get along.
 func TestThePinnedKueueKnowsOurGates(t *testing.T) {
 	args := find(t, platform(t, nil), "Deployment/kueue-controller-manager").containers()[0].Args
-	want := fmt.Sprintf("--feature-gates=%s=true,%s=false", features.DisableWaitForPodsReady, features.FinishOrphanedWorkloads)
+	want := fmt.Sprintf("--feature-gates=%s=true,%s=false", features.DisableWaitForPodsReady, features.FinishOrphanedWorkloads) //nolint:staticcheck // That it is deprecated is why this test is here.
 	if !slices.Contains(args, want) {
 		t.Errorf("Kueue runs with %q, without %s", args, want)
 	}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	rbac "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// clusterRoles are those of the platform, by name.
+func clusterRoles(t *testing.T) map[string]rbac.ClusterRole {
+	t.Helper()
+	rendered, err := render(t, "mlbatch", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles := map[string]rbac.ClusterRole{}
+	for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
+		if parse(t, document).Kind != "ClusterRole" {
+			continue
+		}
+		var role rbac.ClusterRole
+		if err := yaml.UnmarshalStrict([]byte(document), &role); err != nil {
+			t.Fatal(err)
+		}
+		roles[role.Name] = role
+	}
+	return roles
+}
+
+// allows tells whether a role has the verb on a resource, whatever its name.
+func allows(role rbac.ClusterRole, verb, group, resource string) bool {
+	return slices.ContainsFunc(role.Rules, func(rule rbac.PolicyRule) bool {
+		return len(rule.ResourceNames) == 0 && slices.Contains(rule.Verbs, verb) &&
+			slices.Contains(rule.APIGroups, group) && slices.Contains(rule.Resources, resource)
+	})
+}
+
+func TestTeamMembersCreateComputeThroughQueuesOnly(t *testing.T) {
+	role := clusterRoles(t)["mlbatch-edit"]
+	for _, kind := range []struct {
+		group, resource string
+		create, wrap    bool
+	}{
+		{group: "workload.codeflare.dev", resource: "appwrappers", create: true},
+		{group: "kubeflow.org", resource: "pytorchjobs", create: true},
+		{group: "ray.io", resource: "rayjobs", create: true},
+		{group: "ray.io", resource: "rayclusters", create: true},
+		{group: "", resource: "services", create: true},
+		{group: "", resource: "configmaps", create: true},
+		{group: "scheduling.x-k8s.io", resource: "podgroups", create: true},
+		{group: "", resource: "pods", wrap: true},
+		{group: "", resource: "serviceaccounts", wrap: true},
+		{group: "batch", resource: "jobs", wrap: true},
+		{group: "apps", resource: "deployments", wrap: true},
+		{group: "apps", resource: "statefulsets", wrap: true},
+		{group: "jobset.x-k8s.io", resource: "jobsets", wrap: true},
+		{group: "apps", resource: "daemonsets"},
+		{group: "kueue.x-k8s.io", resource: "localqueues"},
+		{group: "rbac.authorization.k8s.io", resource: "roles"},
+	} {
+		if got := allows(role, "create", kind.group, kind.resource); got != kind.create {
+			t.Errorf("create %s: %t, want %t", kind.resource, got, kind.create)
+		}
+		if got := allows(role, "wrap", kind.group, kind.resource); got != kind.wrap {
+			t.Errorf("wrap %s: %t, want %t", kind.resource, got, kind.wrap)
+		}
+	}
+	for _, rule := range role.Rules {
+		if slices.Contains(slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs), "*") {
+			t.Errorf("a rule says everything: %v", rule)
+		}
+	}
+}
+
+func TestNobodyReadsTheClustersSecretsForACertificate(t *testing.T) {
+	for name, role := range clusterRoles(t) {
+		// KubeRay makes Secrets for Ray's tokens, and Kueue's own role is in its namespace.
+		if name == "kuberay-operator" {
+			continue
+		}
+		for _, verb := range []string{"get", "list", "watch", "update", "patch"} {
+			if allows(role, verb, "", "secrets") && name != "mlbatch-edit" {
+				t.Errorf("%s may %s every Secret", name, verb)
+			}
+		}
+	}
+}
+
+func TestWebhookConfigurationsAreWrittenByName(t *testing.T) {
+	for name, role := range clusterRoles(t) {
+		if strings.HasPrefix(name, "kueue-") {
+			continue
+		}
+		for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"} {
+			for _, verb := range []string{"create", "update", "patch", "delete"} {
+				if allows(role, verb, "admissionregistration.k8s.io", resource) {
+					t.Errorf("%s may %s any of %s", name, verb, resource)
+				}
+			}
+		}
+	}
+}
+
+// Where the API server checks it, as OpenShift's does, an owner that blocks its
+// deletion takes the right to update its finalizers.
+func TestTheControllerMayOwnWhatItCreates(t *testing.T) {
+	if !allows(clusterRoles(t)["appwrapper-manager-role"], "update", "workload.codeflare.dev", "appwrappers/finalizers") {
+		t.Error("appwrapper-manager-role may not update appwrappers/finalizers")
+	}
+}
