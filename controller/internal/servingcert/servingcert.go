@@ -40,6 +40,9 @@ func Setup(mgr manager.Manager, c config.CertManagement) (<-chan struct{}, error
 			{Type: rotator.Mutating, Name: c.MutatingWebhookConfigName},
 			{Type: rotator.Validating, Name: c.ValidatingWebhookConfigName},
 		},
+		// One goroutine of the rotator makes the certificate and another one trusts
+		// it. Unless the second waits, both make one, and the log has an error.
+		EnableReadinessCheck: true,
 	}); err != nil {
 		return nil, fmt.Errorf("cannot set up certificate rotation: %w", err)
 	}
