@@ -44,22 +44,14 @@ func TestDeletingAnAppWrapperRemovesItsPodsAndFreesQuota(t *testing.T) {
 		s.create(ctx, aw)
 		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
 		s.untilRunning(ctx, "leaver", 1)
-		if got, err := s.reserved(ctx, corev1.ResourceCPU); err != nil || got != "300m" {
-			t.Errorf("while it runs the queue has given away %q, not 300m (%v)", got, err)
-		}
+		s.untilReserved(ctx, corev1.ResourceCPU, "300m")
 
 		s.remove(ctx, aw)
 		s.until(ctx, "the AppWrapper is gone", func(ctx context.Context) (string, error) { return s.stillThere(ctx, aw) })
 		if pods, err := s.pods(ctx, "leaver"); err != nil || len(pods) > 0 {
 			t.Errorf("the AppWrapper is gone before %d of its pods (%v)", len(pods), err)
 		}
-		s.until(ctx, "the quota is free", func(ctx context.Context) (string, error) {
-			got, err := s.reserved(ctx, corev1.ResourceCPU)
-			if got == "0" {
-				got = ""
-			}
-			return got, err
-		})
+		s.untilReserved(ctx, corev1.ResourceCPU, "0")
 		return ctx
 	}).Feature())
 }

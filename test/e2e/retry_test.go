@@ -27,13 +27,7 @@ func TestAFailingJobIsRetriedUpToItsLimit(t *testing.T) {
 		if aw.Status.Retries != 2 {
 			t.Errorf("resettingCount is %d, not the limit of 2", aw.Status.Retries)
 		}
-		s.until(ctx, "the quota is free", func(ctx context.Context) (string, error) {
-			got, err := s.reserved(ctx, corev1.ResourceCPU)
-			if got == "0" {
-				got = ""
-			}
-			return got, err
-		})
+		s.untilReserved(ctx, corev1.ResourceCPU, "0")
 		return ctx
 	}).Feature())
 }

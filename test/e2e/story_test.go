@@ -136,22 +136,6 @@ func (s *story) pods(ctx context.Context, appWrapper string) ([]corev1.Pod, erro
 	return list.Items, err
 }
 
-// reserved is how much of a resource a ClusterQueue has given away.
-func (s *story) reserved(ctx context.Context, resource corev1.ResourceName) (string, error) {
-	queue := &kueue.ClusterQueue{}
-	if err := s.admin.Get(ctx, s.namespace+"-cluster-queue", "", queue); err != nil {
-		return "", err
-	}
-	for _, flavor := range queue.Status.FlavorsReservation {
-		for _, r := range flavor.Resources {
-			if r.Name == resource && !r.Total.IsZero() {
-				return r.Total.String(), nil
-			}
-		}
-	}
-	return "0", nil
-}
-
 // explain prints what a reader of a failed test wants to see.
 func (s *story) explain() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -161,7 +145,7 @@ func (s *story) explain() {
 			s.t.Log(err)
 			continue
 		}
-		s.t.Logf("%T in %s:\n%s", list, s.namespace, asYAML(list))
+		s.t.Logf("%T in %s:\n%s", list, s.namespace, withoutBookkeeping(list))
 	}
 	events := &corev1.EventList{}
 	if err := s.admin.List(ctx, events); err != nil {
