@@ -4,10 +4,12 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
@@ -23,10 +25,10 @@ func TestARayClusterIsAdmitted(t *testing.T) {
 		s.untilWorkload(ctx, cluster, kueue.WorkloadAdmitted, "True")
 		s.until(ctx, "the RayCluster is ready", func(ctx context.Context) (string, error) {
 			err := s.admin.Get(ctx, cluster.Name, s.namespace, cluster)
-			if cluster.Status.State == rayv1.Ready {
+			if meta.IsStatusConditionTrue(cluster.Status.Conditions, string(rayv1.RayClusterProvisioned)) {
 				return "", err
 			}
-			return "its state is " + string(cluster.Status.State), err
+			return fmt.Sprintf("its conditions are %+v", cluster.Status.Conditions), err
 		})
 		if got := cluster.Status.ReadyWorkerReplicas; got != 2 {
 			t.Errorf("%d workers are ready, not 2", got)

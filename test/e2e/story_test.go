@@ -33,6 +33,7 @@ type story struct {
 	namespace string
 	admin     *resources.Resources
 	user      client.Client
+	created   []client.Object
 }
 
 // tell begins a story. When the test fails the objects, events and logs that
@@ -51,6 +52,7 @@ func tell(t *testing.T, cfg *envconf.Config, namespace, user string) *story {
 		if t.Failed() {
 			s.explain()
 		}
+		s.clear()
 	})
 	return s
 }
@@ -61,6 +63,27 @@ func (s *story) create(ctx context.Context, object client.Object) {
 	object.SetNamespace(s.namespace)
 	if err := s.user.Create(ctx, object); err != nil {
 		s.t.Fatalf("cannot create %s: %v", object.GetName(), err)
+	}
+	s.created = append(s.created, object)
+}
+
+// clear removes what the story has made, and waits until it is gone: the next
+// story wants the nodes.
+func (s *story) clear() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, object := range s.created {
+		if err := s.admin.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+			s.t.Errorf("cannot remove %s: %v", object.GetName(), err)
+		}
+	}
+	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		pods := &corev1.PodList{}
+		err := s.admin.List(ctx, pods)
+		return len(pods.Items) == 0, err
+	})
+	if err != nil {
+		s.t.Errorf("pods of %s stay behind: %v", s.namespace, err)
 	}
 }
 

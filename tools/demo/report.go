@@ -64,13 +64,11 @@ func (r *report) happened(since time.Time, what, why string) {
 // learned adds what the training did to the timeline, at the time it did it.
 func (r *report) learned(since time.Time) {
 	t := r.Training
-	for _, h := range []happening{
-		{t.met.Sub(since).Seconds(), "processes met", fmt.Sprintf("all-reduce over %d processes gave %g", t.WorldSize, t.AllReduceSum)},
-		{t.began.Sub(since).Seconds(), "training began", fmt.Sprintf("loss %.3f", t.FirstLoss)},
-		{t.ended.Sub(since).Seconds(), "training ended", fmt.Sprintf("loss %.3f after %d epochs", t.LastLoss, t.Epochs)},
-	} {
-		r.Timeline = append(r.Timeline, h)
-	}
+	r.Timeline = append(r.Timeline,
+		happening{t.met.Sub(since).Seconds(), "processes met", fmt.Sprintf("all-reduce over %d processes gave %g", t.WorldSize, t.AllReduceSum)},
+		happening{t.began.Sub(since).Seconds(), "training began", fmt.Sprintf("loss %.3f", t.FirstLoss)},
+		happening{t.ended.Sub(since).Seconds(), "training ended", fmt.Sprintf("loss %.3f after %d epochs", t.LastLoss, t.Epochs)},
+	)
 	slices.SortStableFunc(r.Timeline, func(a, b happening) int { return cmp.Compare(a.Seconds, b.Seconds) })
 }
 

@@ -84,7 +84,7 @@ func (t *tree) linked(h *tar.Header, info fs.FileInfo) bool {
 	if !ok || s.Nlink < 2 {
 		return false
 	}
-	id := inode{device: uint64(s.Dev), number: s.Ino}
+	id := inode{device: s.Dev, number: s.Ino}
 	first, seen := t.links[id]
 	if !seen {
 		t.links[id] = h.Name
