@@ -94,7 +94,10 @@ func (s Site) release(name, namespace, values string) (Release, error) {
 	if _, err := os.Stat(path); err != nil {
 		return Release{}, fmt.Errorf("cannot find the packaged chart %s (run 'make charts'): %w", name, err)
 	}
-	return Release{Name: name, Namespace: namespace, Chart: path, Values: []string{filepath.Join(s.Checkout, values)}}, nil
+	if !filepath.IsAbs(values) {
+		values = filepath.Join(s.Checkout, values)
+	}
+	return Release{Name: name, Namespace: namespace, Chart: path, Values: []string{values}}, nil
 }
 
 func (s Site) cache() build.Cache {
