@@ -33,7 +33,7 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- if not .quota }}
 {{- fail (printf "teams: team %q has no quota, so none of its work could ever start" .name) }}
 {{- end }}
-{{- $covered := keys (values .quota | first) | sortAlpha }}
+{{- $covered := keys (get .quota (keys .quota | sortAlpha | first)) | sortAlpha }}
 {{- $cohort := hasKey . "cohort" | ternary .cohort $.Values.cohort }}
 {{- range $flavor := keys .quota | sortAlpha }}
 {{- $quota := get $team.quota $flavor }}
