@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/test/golden"
+)
+
+// TestTheVersionsPageIsTrue holds docs/versions.md to versions.yaml.
+func TestTheVersionsPageIsTrue(t *testing.T) {
+	v, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "../docs/versions.md", []byte(versionsPage(v)))
+}
+
+func versionsPage(v setup.Versions) string {
+	var page strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&page, format+"\n", args...) }
+	line("# Versions")
+	line("")
+	line("MLBatch %s supports Kubernetes %s and Kueue %s.", v.Version, readable(v.Supported.Kubernetes), readable(v.Supported.Kueue))
+	line("This page is made from `setup/versions.yaml` (`go test ./setup -update`).")
+	line("")
+	line("## What the platform installs")
+	line("")
+	line("| part | version | image | module |")
+	line("|---|---|---|---|")
+	line("| AppWrapper controller | %s | `%s` | `%s` |", v.Version, v.ControllerImage(), v.Module)
+	p := v.Platform
+	line("| Kueue | %s | `%s` | `%s` |", p.Kueue.Version, p.Kueue.Image, p.Kueue.Module)
+	line("| Coscheduler | %s | `%s` | `%s` |", p.Coscheduler.Version, p.Coscheduler.Image, p.Coscheduler.Module)
+	line("| its PodGroup controller | %s | `%s` | `%s` |", p.Coscheduler.Version, p.Coscheduler.ControllerImage, p.Coscheduler.Module)
+	line("| Kubeflow training operator | %s | `%s` | `%s` |", p.TrainingOperator.Version, p.TrainingOperator.Image, p.TrainingOperator.Module)
+	line("| KubeRay operator | %s | `%s` | `%s` |", p.KuberayOperator.Version, p.KuberayOperator.Image, p.KuberayOperator.Module)
+	line("")
+	line("Gangs are scheduled by the scheduler called `%s`.", v.SchedulerName)
+	line("")
+	line("## What a local cluster is made of")
+	line("")
+	line("| program | version |")
+	line("|---|---|")
+	l := v.LocalCluster
+	for _, program := range [][2]string{
+		{"Kubernetes", l.Kubernetes}, {"etcd", l.Etcd}, {"containerd", l.Containerd},
+		{"CNI plugins", l.CNI}, {"CoreDNS", l.CoreDNS}, {"KWOK", l.KWOK},
+	} {
+		line("| %s | %s |", program[0], program[1])
+	}
+	line("")
+	line("runc and nft are those of Debian.")
+	return page.String()
+}
+
+// readable turns a range as Helm writes it into words.
+func readable(constraint string) string {
+	return strings.NewReplacer("-0", "", ">=", "from ", "<", "to before ").Replace(constraint)
+}
