@@ -19,7 +19,8 @@ endef
 
 .PHONY: demo
 demo: ## Bring up a real cluster with the platform on it and train a model on two pods (first run up to 30 minutes, then 2)
-	go run ./tools/demo
+	@echo "compiling the demo itself (the first time this takes some minutes)"
+	@go run ./tools/demo
 
 .PHONY: demo-down
 demo-down: bin/mlbatch ## End the demo's cluster and leave nothing of it

@@ -33,6 +33,7 @@ func Images(ctx context.Context, cache build.Cache, progress Progress, path stri
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder %s: %w", dir, err)
 	}
+	fmt.Fprintln(progress, "building the controller of this checkout")
 	controller, err := cache.Own(ctx, "controller", dir)
 	if err != nil {
 		return err
