@@ -120,6 +120,10 @@ func TestRunningSucceeds(t *testing.T) {
 			given: []change{ready, unknownKind, withPods(done, runs)},
 			want:  rests,
 		},
+		"pods that failed and were replaced do not stand in its way": {
+			given: []change{unknownKind, withPods(done, done, broken)},
+			want:  success,
+		},
 		"nothing expected and nothing reported is no success": {
 			given: []change{ready, unknownKind, noPods},
 			want:  rests,
@@ -152,6 +156,10 @@ func TestRunningFails(t *testing.T) {
 				s.Pods = []lifecycle.Pod{{Component: 1, Phase: runs}, {Component: 1, Phase: runs}}
 			}},
 			want: rests,
+		},
+		"a component that has failed may clean itself up and is tried again": {
+			given: []change{verdict(kinds.Failed), terminatingJob},
+			want:  resets("FailedComponent"),
 		},
 		"a component that has failed is tried again": {
 			given: []change{verdict(kinds.Failed)},

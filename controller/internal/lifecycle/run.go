@@ -63,8 +63,9 @@ func allSucceeded(v *view) (Decision, bool) {
 }
 
 // done tells whether every component has finished. Those that can report success must
-// have done so; the pods of the others must all have succeeded. Where there is neither
-// a report nor a pod to go by, nothing has been achieved yet.
+// have done so; of the others as many pods as expected must have succeeded, and none
+// may be at work. Pods that failed were replaced then. Where there is neither a report
+// nor a pod to go by, nothing has been achieved yet.
 func (v *view) done() bool {
 	reported := false
 	for i, c := range v.Components {
@@ -77,7 +78,7 @@ func (v *view) done() bool {
 	if rest.expected == 0 {
 		return reported
 	}
-	return rest.succeeded >= rest.expected && rest.pending+rest.running+rest.failed == 0
+	return rest.succeeded >= rest.expected && rest.pending+rest.running == 0
 }
 
 func (v *view) lastSuccess() time.Time {
@@ -133,9 +134,11 @@ func componentMissing(v *view) (Decision, bool) {
 		len(v.Components)-len(missing), len(v.Components), strings.Join(names, ", "))), true
 }
 
-// missing: component i was deployed, has not finished, and is gone or about to be.
+// missing: component i was deployed, has not ended, and is gone or about to be. One that
+// is going because it has failed and cleans itself up is not missing but failed.
 func (v *view) missing(i int) bool {
-	present := v.Components[i].Exists && !v.Components[i].Terminating
+	c := v.Components[i]
+	present := c.Exists && (!c.Terminating || c.Verdict == kinds.Failed)
 	return !present && !v.finished(i) && v.componentIs(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue)
 }
 
