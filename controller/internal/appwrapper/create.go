@@ -123,11 +123,11 @@ func (r *Reconciler) adopt(ctx context.Context, aw *v1beta2.AppWrapper, object *
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(object), existing); err != nil {
 		return later(cause(err), "it exists but cannot be read: "+err.Error())
 	}
-	if !metav1.IsControlledBy(existing, aw) {
-		return final(causeOccupied, "an object of that name exists and does not belong to this AppWrapper")
-	}
 	if !existing.DeletionTimestamp.IsZero() {
 		return later(causeGoing, "an earlier one is still being deleted")
+	}
+	if !metav1.IsControlledBy(existing, aw) {
+		return final(causeOccupied, "an object of that name exists and does not belong to this AppWrapper")
 	}
 	return nil
 }

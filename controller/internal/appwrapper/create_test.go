@@ -70,8 +70,6 @@ func componentCondition(w *world) *metav1.Condition {
 }
 
 func TestWhoseObjectIsAdopted(t *testing.T) {
-	going := job("j", "a")
-	going.SetFinalizers([]string{"example.com/keep"})
 	for name, tc := range map[string]struct {
 		existing *unstructured.Unstructured
 		reason   string
@@ -89,15 +87,23 @@ func TestWhoseObjectIsAdopted(t *testing.T) {
 			expectRefusal(t, w, tc.reason, tc.message)
 		})
 	}
-	t.Run("our own that is going is not", func(t *testing.T) {
-		w := newWorld(t, given.AppWrapper("a").Build(), going)
-		if err := w.api.Delete(t.Context(), going); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.reconciler.adopt(t.Context(), w.get(), going); got == nil || got.Final || got.cause != causeGoing {
-			t.Errorf("got %+v", got)
-		}
-	})
+	for name, owner := range map[string]string{
+		"our own that is going makes room":       "a",
+		"so does that of an earlier AppWrapper":  "an earlier one",
+		"so does that of nobody that is deleted": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			going := job("j", owner)
+			going.SetFinalizers([]string{"example.com/keep"})
+			w := newWorld(t, given.AppWrapper("a").Build(), going)
+			if err := w.api.Delete(t.Context(), going); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.reconciler.adopt(t.Context(), w.get(), going); got == nil || got.Final || got.cause != causeGoing {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
 }
 
 func TestObjectsThatCannotBeOwnedAreRefused(t *testing.T) {
