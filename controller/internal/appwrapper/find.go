@@ -22,8 +22,9 @@ import (
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
 // find returns the object of component i, or nil where there is none, whoever owns
-// it. The cache is the first witness where there is one; where it has nothing, the
-// API server is asked if the status leaves open that the object exists.
+// it. The cache is the first witness where there is one; where it does not have an
+// object of ours (it may still have that of a namesake), the API server is asked if
+// the status leaves open that ours exists.
 func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, i int) (client.Object, error) {
 	key := types.NamespacedName{Namespace: o.aw.Namespace, Name: o.snapshot.Components[i].Name}
 	coverage, err := r.watch(ctx, kind)
@@ -32,7 +33,7 @@ func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, 
 	}
 	if coverage == covered {
 		found, err := get(ctx, r.cached, kind, key)
-		if err != nil || found != nil {
+		if err != nil || (found != nil && metav1.IsControlledBy(found, o.aw)) {
 			return found, err
 		}
 	}
@@ -40,7 +41,6 @@ func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, 
 	if !mayExist(deployed) {
 		return nil, nil
 	}
-	o.poorest = min(o.poorest, coverage)
 	found, err := get(ctx, r.live, kind, key)
 	if apierrors.IsForbidden(err) && deployed.Status != metav1.ConditionTrue {
 		// Never seen and not ours to see: the attempt to create it will tell why.
@@ -49,6 +49,8 @@ func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, 
 	if err != nil {
 		return nil, fmt.Errorf("cannot get %s %s: %w", kind.GVK.Kind, key.Name, err)
 	}
+	o.beginning = o.beginning || coverage == beginning
+	o.unwatched = o.unwatched || (coverage == uncovered && found != nil)
 	return found, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
 // observation is one look at an AppWrapper and what belongs to it.
@@ -28,8 +30,10 @@ type observation struct {
 	// objects are the components that exist, nil where one does not.
 	objects []client.Object
 	pods    []corev1.Pod
-	// poorest is the least coverage of any component that exists.
-	poorest coverage
+	// beginning: the watch of a component's kind is still catching up.
+	beginning bool
+	// unwatched: a component exists that nobody watches.
+	unwatched bool
 }
 
 // observe returns nil for an AppWrapper that is none of our business.
@@ -41,7 +45,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if !aw.ManagedByThisController() {
 		return nil, nil
 	}
-	o := &observation{aw: aw, objects: make([]client.Object, len(aw.Spec.Components)), poorest: covered}
+	o := &observation{aw: aw, objects: make([]client.Object, len(aw.Spec.Components))}
 	policy, _ := lifecycle.ParsePolicy(aw.Annotations, r.defaults)
 	o.snapshot = lifecycle.Snapshot{
 		Suspend:    aw.Spec.Suspend,
@@ -73,9 +77,10 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 	}
 	c.APIVersion, c.Kind = template.GetAPIVersion(), template.GetKind()
 	c.ReportsEnd = kind.HasVerdict()
-	if c.PodSets, err = kinds.PodSets(o.aw.Spec.Components[i].DeclaredPodSets, template); err != nil {
-		c.Problem = err.Error()
-		return nil
+	if !podSetsAreRecorded(o.aw) {
+		if c.PodSets, err = podSets(o.aw.Spec.Components[i].DeclaredPodSets, template); err != nil {
+			c.Problem = err.Error()
+		}
 	}
 	found, err := r.find(ctx, o, kind, i)
 	if err != nil || found == nil || !metav1.IsControlledBy(found, o.aw) {
@@ -86,6 +91,26 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 	c.Terminating = !found.GetDeletionTimestamp().IsZero()
 	c.Verdict = verdict(kind, found)
 	return nil
+}
+
+// podSetsAreRecorded: the status is the authority from now on.
+func podSetsAreRecorded(aw *v1beta2.AppWrapper) bool {
+	return aw.Status.Phase != v1beta2.AppWrapperEmpty && len(aw.Status.ComponentStatus) == len(aw.Spec.Components)
+}
+
+// podSets also follows the paths: a pod set without a pod template could not be queued,
+// and its AppWrapper would wait for ever. Admission refuses it, where it is asked.
+func podSets(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
+	found, err := kinds.PodSets(declared, template)
+	if err != nil {
+		return nil, err
+	}
+	for _, podSet := range found {
+		if _, err := podtemplate.Find(template.Object, podSet.Path); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // recordedName is the name that an earlier look promised, or that another
@@ -149,7 +174,7 @@ const impatience = time.Second
 // beginning has caught up, and while it removes an object that it does not watch.
 func (o *observation) nextLook(d lifecycle.Decision) time.Duration {
 	removing := meta.IsStatusConditionTrue(d.Status.Conditions, string(v1beta2.DeletingResources))
-	if o.poorest == beginning || (o.poorest == uncovered && removing) {
+	if o.beginning || (o.unwatched && removing) {
 		return impatience
 	}
 	return 0

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/test/given"
+)
+
+func TestANamesakeInTheCacheDoesNotHideOurOwn(t *testing.T) {
+	w := runningWorld(t)
+	w.reconciler.cached = interceptor.NewClient(w.api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if old, ok := object.(*unstructured.Unstructured); ok {
+				job("j", "an earlier one").DeepCopyInto(old)
+				return nil
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+	})
+	w.reconcile()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+}
+
+func TestAPathThatLeadsNowhereIsSaidAtTheFirstLook(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1).Declaring("template.spec.tmplate", 1)).Build())
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperFailed)
+	unhealthy := meta.FindStatusCondition(w.get().Status.Conditions, string(v1beta2.Unhealthy))
+	if unhealthy == nil || unhealthy.Reason != v1beta2.ReasonCreateFailed || !strings.Contains(unhealthy.Message, `"template.spec.tmplate"`) {
+		t.Errorf("Unhealthy is %+v", unhealthy)
+	}
+}
+
+// Pod sets are written down once. That we would not find them today, in what another
+// controller has deployed, is no reason to believe that it does not exist.
+func TestWhatIsDeployedIsFoundWhateverItsPodSets(t *testing.T) {
+	w := runningWorld(t)
+	w.change(func(aw *v1beta2.AppWrapper) {
+		aw.Spec.Components[0] = given.Job("j", 1).Declaring("template.spec.tmplate", 1).Build()
+	})
+	w.reconcile()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+}
+
+func TestAWatchThatIsBeginningIsAwaitedBesideAKindThatNobodyWatches(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1), given.ConfigMap("c")).Unsuspended().Build())
+	w.settle()
+	w.add(pod("j-1", corev1.PodRunning))
+	w.settle()
+	w.reconciler.watch = func(_ context.Context, kind kinds.Kind) (coverage, error) {
+		if kind.HasVerdict() {
+			return beginning, nil
+		}
+		return uncovered, nil
+	}
+	if result := w.reconcile(); result.RequeueAfter != impatience {
+		t.Errorf("looks again after %s, want %s", result.RequeueAfter, impatience)
+	}
+}
+
+func TestNobodyPollsForPodsThatOutliveTheirComponents(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1), given.ConfigMap("c")).Unsuspended().Build())
+	w.settle()
+	w.add(pod("j-1", corev1.PodRunning))
+	w.settle()
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperSuspending)
+	if result := w.reconcile(); result.RequeueAfter <= impatience {
+		t.Errorf("looks again after %s though the pod's end would wake it", result.RequeueAfter)
+	}
+}
