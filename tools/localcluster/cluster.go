@@ -15,6 +15,7 @@ import (
 
 // Cluster is one local cluster, running or not.
 type Cluster struct {
+	host     host
 	config   Config
 	progress io.Writer
 }
@@ -26,7 +27,7 @@ func New(config Config, progress io.Writer) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{config: config, progress: progress}, nil
+	return &Cluster{host: thisHost(), config: config, progress: progress}, nil
 }
 
 // Config is the cluster's completed configuration.
@@ -44,7 +45,7 @@ func (c *Cluster) LogDir() string { return filepath.Join(c.Dir(), plan.LogDir) }
 // Kubeconfig returns the administrator's kubeconfig of a running cluster.
 func (c *Cluster) Kubeconfig() ([]byte, error) {
 	if !c.Running() {
-		return nil, fmt.Errorf("cluster %q is not running; start it with: mlbatch cluster up --name=%s", c.config.Name, c.config.Name)
+		return nil, c.notRunning()
 	}
 	data, err := os.ReadFile(c.KubeconfigPath())
 	if errors.Is(err, os.ErrNotExist) {
@@ -55,8 +56,12 @@ func (c *Cluster) Kubeconfig() ([]byte, error) {
 
 // Running reports whether the cluster's keeper is alive.
 func (c *Cluster) Running() bool {
-	_, alive := keeperOf(c.Dir())
+	_, alive := c.host.proc.keeperOf(c.Dir())
 	return alive
+}
+
+func (c *Cluster) notRunning() error {
+	return fmt.Errorf("cluster %q is not running; start it with: mlbatch cluster up --name=%s", c.config.Name, c.config.Name)
 }
 
 // cache is the build cache that the cluster takes its programs from.

@@ -23,20 +23,34 @@ func (c *Cluster) Down() error {
 		return err
 	}
 	defer unlock()
+	if !c.exists() {
+		fmt.Fprintf(c.progress, "there is no cluster %q\n", c.config.Name)
+		return nil
+	}
 	if err := c.stop(); err != nil {
 		return err
 	}
-	if err := c.removeRemains(); err != nil {
+	if err := errors.Join(c.removeRemains(), os.RemoveAll(c.newDir())); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.progress, "cluster %q is gone\n", c.config.Name)
 	return nil
 }
 
+// exists reports whether anything of the cluster is there, running or not.
+func (c *Cluster) exists() bool {
+	for _, dir := range []string{c.Dir(), c.newDir()} {
+		if _, err := os.Lstat(dir); err == nil {
+			return true
+		}
+	}
+	return len(cgroupsNamed(c.host.cgroups, c.cgroup())) > 0
+}
+
 // stop ends the keeper, and with it every process of the cluster. The folder
 // stays: its logs may explain a failure.
 func (c *Cluster) stop() error {
-	keeper, alive := keeperOf(c.Dir())
+	keeper, alive := c.host.proc.keeperOf(c.Dir())
 	if !alive {
 		return nil
 	}
@@ -52,8 +66,8 @@ func (c *Cluster) stop() error {
 // removeRemains removes the cgroups and files of a cluster that has ended.
 func (c *Cluster) removeRemains() error {
 	// The kernel empties a cgroup a moment after its last process has died.
-	if !eventually(30*time.Second, func() bool { return removeCgroups(c.cgroup()) == nil }) {
-		return fmt.Errorf("cannot remove the cluster's cgroups: %w", removeCgroups(c.cgroup()))
+	if !eventually(30*time.Second, func() bool { return removeCgroups(c.host.cgroups, c.cgroup()) == nil }) {
+		return fmt.Errorf("cannot remove the cluster's cgroups: %w", removeCgroups(c.host.cgroups, c.cgroup()))
 	}
 	if err := os.RemoveAll(c.Dir()); err != nil {
 		return fmt.Errorf("cannot remove the cluster's folder: %w", err)
@@ -61,12 +75,12 @@ func (c *Cluster) removeRemains() error {
 	return nil
 }
 
-// removeCgroups removes every cgroup of that name, children first.
-func removeCgroups(name string) error {
+// removeCgroups removes every cgroup of that name below a root, children first.
+func removeCgroups(root, name string) error {
 	var errs []error
-	for _, root := range cgroupsNamed(name) {
+	for _, top := range cgroupsNamed(root, name) {
 		var dirs []string
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && entry.IsDir() {
 				dirs = append(dirs, path)
 			}
@@ -85,9 +99,9 @@ func removeCgroups(name string) error {
 
 // cgroupsNamed finds the top cgroups that match a name or pattern, in the one
 // unified hierarchy or in each controller's.
-func cgroupsNamed(pattern string) []string {
+func cgroupsNamed(root, pattern string) []string {
 	var found []string
-	for _, glob := range []string{"/sys/fs/cgroup/" + pattern, "/sys/fs/cgroup/*/" + pattern} {
+	for _, glob := range []string{filepath.Join(root, pattern), filepath.Join(root, "*", pattern)} {
 		matches, _ := filepath.Glob(glob) // the only error is a bad pattern
 		found = append(found, matches...)
 	}

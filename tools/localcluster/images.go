@@ -24,25 +24,36 @@ const (
 	WorkloadImage = "images.local/mlbatch/workload:1"
 )
 
-// buildOwn builds the programs of this repository that a cluster needs, and
-// the archive of the images that it starts with.
-func (c *Cluster) buildOwn(ctx context.Context, cache build.Cache, dir, coredns string) (ownPrograms, error) {
-	keeper, err := cache.Own(ctx, "tools/localcluster/keeper", dir)
-	if err != nil {
-		return ownPrograms{}, err
+// buildOwn fills the folder of a new cluster: programs of this repository, the
+// tools for people, and the archive of the images that it starts with.
+func (c *Cluster) buildOwn(ctx context.Context, cache build.Cache, dir string, bins build.Binaries) error {
+	bin := filepath.Join(dir, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return fmt.Errorf("cannot make the cluster's folder: %w", err)
 	}
-	workload, err := cache.Own(ctx, "test/workload", dir)
-	if err != nil {
-		return ownPrograms{}, err
+	for _, tool := range []string{"ctr", "kubectl"} {
+		if err := os.Symlink(bins[tool], filepath.Join(bin, tool)); err != nil {
+			return fmt.Errorf("cannot fill the cluster's folder: %w", err)
+		}
 	}
-	path := filepath.Join(c.Dir(), "images.tar")
-	err = archive.Write(path,
+	if _, err := cache.Own(ctx, "tools/localcluster/keeper", bin); err != nil {
+		return err
+	}
+	workload, err := cache.Own(ctx, "test/workload", bin)
+	if err != nil {
+		return err
+	}
+	return archive.Write(filepath.Join(dir, ownImagesFile),
 		image(pauseImage, workload, "/workload", "/workload", "pause"),
 		image(WorkloadImage, workload, "/workload", "/workload"),
-		image(coreDNSImage, coredns, "/coredns", "/coredns"),
+		image(coreDNSImage, bins["coredns"], "/coredns", "/coredns"),
 	)
-	return ownPrograms{keeper: keeper, archive: path}, err
 }
+
+// ownImages is the archive of the pause container, CoreDNS and the test workload.
+func (c *Cluster) ownImages() string { return filepath.Join(c.Dir(), ownImagesFile) }
+
+const ownImagesFile = "images.tar"
 
 func image(reference, binary, path string, entrypoint ...string) archive.Image {
 	return archive.Image{
@@ -57,7 +68,7 @@ func image(reference, binary, path string, entrypoint ...string) archive.Image {
 // IfNotPresent: there is no registry to pull from.
 func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
 	if !c.Running() {
-		return fmt.Errorf("cluster %q is not running; start it with: mlbatch cluster up --name=%s", c.config.Name, c.config.Name)
+		return c.notRunning()
 	}
 	for _, path := range archives {
 		if _, err := os.Stat(path); err != nil {

@@ -20,39 +20,45 @@ func Leaks(config Config) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := scan{config: config, keepers: map[int]bool{}, running: map[string]bool{}}
-	s.findRunning()
-	mounts, err := s.mounts()
-	if err != nil {
-		return nil, err
-	}
-	return append(append(s.processes(), mounts...), s.cgroups()...), nil
+	return newScan(config, thisHost()).leaks()
 }
 
-// scan knows which clusters run, by the pid of their keeper and by name.
+// scan knows which clusters run, by the pid of their keeper and by the name of
+// their cgroups.
 type scan struct {
+	host
 	config  Config
 	keepers map[int]bool
 	running map[string]bool
 }
 
-func (s scan) findRunning() {
-	files, _ := filepath.Glob(filepath.Join(s.config.StateDir, "*", plan.KeeperFile))
+func newScan(config Config, host host) scan {
+	s := scan{host: host, config: config, keepers: map[int]bool{}, running: map[string]bool{}}
+	files, _ := filepath.Glob(filepath.Join(config.StateDir, "*", plan.KeeperFile))
 	for _, file := range files {
 		dir := filepath.Dir(file)
-		if keeper, alive := keeperOf(dir); alive {
+		if keeper, alive := host.proc.keeperOf(dir); alive {
 			s.keepers[keeper.PID] = true
 			s.running[cgroupPrefix+filepath.Base(dir)] = true
 		}
 	}
+	return s
+}
+
+func (s scan) leaks() ([]string, error) {
+	mounts, err := s.mounts()
+	if err != nil {
+		return nil, err
+	}
+	return append(append(s.processes(), mounts...), s.cgroupsLeft()...), nil
 }
 
 // processes finds programs of a cluster by where their binary lies or by the
 // cgroup they are in, and the namespaces that they keep alive.
 func (s scan) processes() []string {
 	var leaks []string
-	own, _ := os.Readlink("/proc/self/ns/pid")
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	own, _ := os.Readlink(filepath.Join(string(s.proc), "self", "ns", "pid"))
+	dirs, _ := filepath.Glob(filepath.Join(string(s.proc), "[0-9]*"))
 	for _, dir := range dirs {
 		pid, err := strconv.Atoi(filepath.Base(dir))
 		if err != nil || !s.ofCluster(dir) || s.kept(pid) {
@@ -85,29 +91,18 @@ func (s scan) kept(pid int) bool {
 		if s.keepers[pid] {
 			return true
 		}
-		pid = parent(pid)
+		pid = s.proc.parent(pid)
 	}
 	return false
 }
 
-func parent(pid int) int {
-	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(data), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 2 {
-		return 0
-	}
-	ppid, _ := strconv.Atoi(fields[1])
-	return ppid
-}
+// unescape undoes how the kernel writes the paths of mounts.
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // mounts finds mounts below the clusters' folders. A running cluster's mounts
 // are in its own namespace, so that any seen here are left over.
 func (s scan) mounts() ([]string, error) {
-	f, err := os.Open("/proc/self/mountinfo")
+	f, err := os.Open(filepath.Join(string(s.proc), "self", "mountinfo"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the mounts of this machine: %w", err)
 	}
@@ -116,16 +111,20 @@ func (s scan) mounts() ([]string, error) {
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		if len(fields) > 4 && (strings.HasPrefix(fields[4], s.config.StateDir+"/") || strings.HasPrefix(fields[3], s.config.StateDir+"/")) {
-			leaks = append(leaks, "mount "+fields[4])
+		if len(fields) < 5 {
+			continue
+		}
+		source, target := unescape.Replace(fields[3]), unescape.Replace(fields[4])
+		if strings.HasPrefix(target, s.config.StateDir+"/") || strings.HasPrefix(source, s.config.StateDir+"/") {
+			leaks = append(leaks, "mount "+target)
 		}
 	}
 	return leaks, lines.Err()
 }
 
-func (s scan) cgroups() []string {
+func (s scan) cgroupsLeft() []string {
 	var leaks []string
-	for _, dir := range cgroupsNamed(cgroupPrefix + "*") {
+	for _, dir := range cgroupsNamed(s.cgroups, cgroupPrefix+"*") {
 		if !s.running[filepath.Base(dir)] {
 			leaks = append(leaks, "cgroup "+dir)
 		}

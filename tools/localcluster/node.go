@@ -3,6 +3,7 @@
 package localcluster
 
 import (
+	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -100,14 +101,30 @@ func (c *Cluster) writeStages() error {
 	return nil
 }
 
-// moduleDir asks go where the source of a module is, as seen from folder.
+// moduleDir asks go where the source of a module is, as seen from folder, and
+// has it fetched where a cleared module cache has lost it.
 func moduleDir(folder, module string) (string, error) {
-	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
-	cmd.Dir = folder
+	list := []string{"list", "-m", "-f", "{{.Dir}}", module}
+	dir, err := goCommand(folder, list...)
+	if err == nil && dir == "" {
+		if _, err = goCommand(folder, "mod", "download", module); err == nil {
+			dir, err = goCommand(folder, list...)
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot find the source of %s: %w", module, err)
+	}
+	return dir, nil
+}
+
+func goCommand(folder string, args ...string) (string, error) {
+	var stderr bytes.Buffer
+	cmd := exec.Command("go", args...)
+	cmd.Dir, cmd.Stderr = folder, &stderr
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTOOLCHAIN=local")
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("cannot find the source of %s: %w", module, err)
+		return "", fmt.Errorf("%w\n%s", err, strings.TrimSpace(stderr.String()))
 	}
 	return strings.TrimSpace(string(out)), nil
 }

@@ -41,10 +41,10 @@ func (c *Cluster) finish(ctx context.Context) error {
 		}
 	}
 	fmt.Fprintf(c.progress, "waiting for %d nodes and DNS\n", 1+max(0, c.config.SimulatedNodes))
-	if err := c.until(ctx, "nodes", func(ctx context.Context) error { return c.nodesReady(ctx, api) }); err != nil {
+	if err := until(ctx, "nodes", func(ctx context.Context) error { return c.nodesReady(ctx, api) }); err != nil {
 		return err
 	}
-	return c.until(ctx, "DNS", func(ctx context.Context) error { return dnsReady(ctx, api) })
+	return until(ctx, "DNS", func(ctx context.Context) error { return dnsReady(ctx, api) })
 }
 
 // RESTConfig is an administrator's access to the running cluster.
@@ -133,14 +133,17 @@ func (c *Cluster) addSimulatedNode(ctx context.Context, api client.Client, index
 }
 
 // until polls a condition and says at the end what was still missing.
-func (c *Cluster) until(ctx context.Context, what string, condition func(context.Context) error) error {
+func until(ctx context.Context, what string, condition func(context.Context) error) error {
 	var missing error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, objectsTimeout, true, func(ctx context.Context) (bool, error) {
 		missing = condition(ctx)
 		return missing == nil, nil
 	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
-		return fmt.Errorf("%s did not become ready in %s: %w; logs are in %s", what, objectsTimeout, missing, c.LogDir())
+		return fmt.Errorf("%s did not become ready in %s: %w", what, objectsTimeout, missing)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -23,19 +22,20 @@ const (
 // preflight refuses what cannot work, in a sentence, before anything is
 // started. It returns the socket that the API server will answer on.
 func (c *Cluster) preflight() (*net.TCPListener, error) {
-	if runtime.GOOS != "linux" {
+	if c.host.system != "linux" {
 		return nil, errors.New("a local cluster needs Linux; on other systems run it in a Linux virtual machine")
 	}
-	if os.Geteuid() != 0 {
+	if c.host.user != 0 {
 		return nil, errors.New("a local cluster needs root, for its private mounts, network and cgroups; run the command with sudo")
 	}
 	if err := c.checkDir(); err != nil {
 		return nil, err
 	}
-	for dir, need := range map[string]uint64{c.config.StateDir: stateSpace, c.config.CacheDir: cacheSpace} {
-		if err := checkSpace(dir, need); err != nil {
-			return nil, err
-		}
+	if err := c.checkSpace(c.config.StateDir, stateSpace); err != nil {
+		return nil, err
+	}
+	if err := c.checkSpace(c.config.CacheDir, cacheSpace); err != nil {
+		return nil, err
 	}
 	return c.listen()
 }
@@ -54,15 +54,14 @@ func (c *Cluster) checkDir() error {
 	return nil
 }
 
-func checkSpace(dir string, need uint64) error {
+func (c *Cluster) checkSpace(dir string, need uint64) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder %s: %w", dir, err)
 	}
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil {
-		return fmt.Errorf("cannot look at the disk of %s: %w", dir, err)
+	free, err := c.host.free(dir)
+	if err != nil {
+		return err
 	}
-	free := fs.Bavail * uint64(fs.Bsize)
 	if free < need {
 		return fmt.Errorf("%s has %.1f GiB free and a local cluster may need %.1f GiB; free some space or choose another disk with XDG_CACHE_HOME and XDG_STATE_HOME",
 			dir, gib(free), gib(need))

@@ -12,29 +12,47 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
+// proc is the folder where the kernel describes processes.
+type proc string
+
 // keeperOf returns the keeper recorded in a cluster's folder and whether that
 // very process still lives.
-func keeperOf(dir string) (plan.Keeper, bool) {
+func (p proc) keeperOf(dir string) (plan.Keeper, bool) {
 	var k plan.Keeper
 	if plan.Read(dir, plan.KeeperFile, &k) != nil {
 		return k, false
 	}
-	start, err := startTime(k.PID)
+	start, err := p.startTime(k.PID)
 	return k, err == nil && start == k.StartTime
 }
 
-// startTime reads field 22 of /proc/PID/stat. The command name in field 2 may
-// hold spaces, so fields are counted from its closing parenthesis. A zombie
-// has ended as far as we care.
-func startTime(pid int) (string, error) {
-	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return "", err
-	}
-	_, rest, found := strings.Cut(string(data), ") ")
-	fields := strings.Fields(rest)
-	if !found || len(fields) < 20 || fields[0] == "Z" {
+// startTime is when a process began, in clock ticks since boot. A zombie has
+// ended as far as we care.
+func (p proc) startTime(pid int) (string, error) {
+	fields := p.stat(pid)
+	if len(fields) < 20 || fields[0] == "Z" {
 		return "", fmt.Errorf("process %d has ended", pid)
 	}
 	return fields[19], nil
+}
+
+// parent is the pid of a process's parent, 0 if there is none.
+func (p proc) parent(pid int) int {
+	fields := p.stat(pid)
+	if len(fields) < 2 {
+		return 0
+	}
+	ppid, _ := strconv.Atoi(fields[1])
+	return ppid
+}
+
+// stat returns the fields of /proc/PID/stat from the third, the state, on. The
+// second is a name that may itself hold spaces and parentheses, so that only
+// the last parenthesis ends it.
+func (p proc) stat(pid int) []string {
+	data, err := os.ReadFile(filepath.Join(string(p), strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
 }

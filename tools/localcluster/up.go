@@ -29,28 +29,45 @@ func (c *Cluster) Up(ctx context.Context) error {
 	defer unlock()
 	if c.Running() {
 		fmt.Fprintf(c.progress, "cluster %q is running\n", c.config.Name)
-		return c.finish(ctx)
+		return c.withLogs(c.finish(ctx))
 	}
 	listener, err := c.preflight()
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
+	// What may fail for long reasons comes before the logs of an earlier
+	// cluster go.
+	built, err := c.buildAll(ctx)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(built.dir)
+	if err := c.prepare(built); err != nil {
+		return err
+	}
+	return c.bringUp(ctx, listener)
+}
+
+// bringUp starts what was prepared; on failure it leaves nothing running.
+func (c *Cluster) bringUp(ctx context.Context, listener *net.TCPListener) error {
 	if err := c.start(ctx, listener); err != nil {
-		return errors.Join(err, c.stop())
+		return errors.Join(c.withLogs(err), c.stop())
 	}
 	return nil
 }
 
+// withLogs adds to an error of a cluster that was started where to read on.
+func (c *Cluster) withLogs(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w\nlogs are in %s", err, c.LogDir())
+}
+
+// start runs the keeper and waits until the cluster can be used.
 func (c *Cluster) start(ctx context.Context, listener *net.TCPListener) error {
-	if err := c.removeRemains(); err != nil {
-		return err
-	}
-	own, err := c.prepare(ctx)
-	if err != nil {
-		return err
-	}
-	if err := c.startKeeper(own.keeper, listener); err != nil {
+	if err := c.startKeeper(listener); err != nil {
 		return err
 	}
 	if err := c.awaitKeeper(ctx); err != nil {
@@ -59,58 +76,70 @@ func (c *Cluster) start(ctx context.Context, listener *net.TCPListener) error {
 	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", fmt.Sprintf("https://127.0.0.1:%d", c.config.Port)); err != nil {
 		return err
 	}
-	if err := c.LoadImages(ctx, own.archive); err != nil {
+	if err := c.LoadImages(ctx, c.ownImages()); err != nil {
 		return err
 	}
 	return c.finish(ctx)
 }
 
-// ownPrograms are what a cluster runs of this repository itself.
-type ownPrograms struct {
-	keeper  string
-	archive string // images of the pause container, CoreDNS and the test workload
+// built is all that a cluster is made of, before it has a folder.
+type built struct {
+	// dir is the folder that becomes the cluster's: its bin and its images.
+	dir   string
+	bins  build.Binaries
+	tools string
 }
 
-// prepare builds everything and fills the cluster's folder.
-func (c *Cluster) prepare(ctx context.Context) (ownPrograms, error) {
+// buildAll builds what is missing. It touches nothing of the cluster.
+func (c *Cluster) buildAll(ctx context.Context) (built, error) {
 	cache, err := c.cache()
 	if err != nil {
-		return ownPrograms{}, err
+		return built{}, err
 	}
 	versions, err := setup.Load()
 	if err != nil {
-		return ownPrograms{}, err
+		return built{}, err
 	}
 	bins, err := cache.Get(ctx, c.progress, build.Node(versions)...)
 	if err != nil {
-		return ownPrograms{}, err
+		return built{}, err
 	}
 	tools, err := c.hostTools(ctx)
 	if err != nil {
-		return ownPrograms{}, err
+		return built{}, err
 	}
-	dir := filepath.Join(c.Dir(), "bin")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return ownPrograms{}, fmt.Errorf("cannot make the cluster's folder: %w", err)
+	dir := c.newDir()
+	if err := os.RemoveAll(dir); err != nil {
+		return built{}, fmt.Errorf("cannot make the cluster's folder: %w", err)
 	}
-	if err := os.Symlink(bins["ctr"], filepath.Join(dir, "ctr")); err != nil {
-		return ownPrograms{}, fmt.Errorf("cannot fill the cluster's folder: %w", err)
+	if err := c.buildOwn(ctx, cache, dir, bins); err != nil {
+		return built{}, errors.Join(err, os.RemoveAll(dir))
 	}
-	if err := os.Symlink(bins["kubectl"], c.KubectlPath()); err != nil {
-		return ownPrograms{}, fmt.Errorf("cannot fill the cluster's folder: %w", err)
+	return built{dir: dir, bins: bins, tools: tools}, nil
+}
+
+// newDir lies beside the cluster's folder, so that it can be renamed, and has
+// one name, so that Down finds what a killed command has left.
+func (c *Cluster) newDir() string {
+	return filepath.Join(c.config.StateDir, "."+c.config.Name+".new")
+}
+
+// prepare replaces the remains of an earlier cluster by the folder of this one.
+func (c *Cluster) prepare(b built) error {
+	if err := c.removeRemains(); err != nil {
+		return err
 	}
-	own, err := c.buildOwn(ctx, cache, dir, bins["coredns"])
-	if err != nil {
-		return ownPrograms{}, err
+	if err := os.Rename(b.dir, c.Dir()); err != nil {
+		return fmt.Errorf("cannot make the cluster's folder: %w", err)
 	}
-	return own, c.writePlan(bins, tools)
+	return c.writePlan(b.bins, b.tools)
 }
 
 // KubectlPath is where a kubectl of the cluster's version is.
 func (c *Cluster) KubectlPath() string { return filepath.Join(c.Dir(), "bin", "kubectl") }
 
 // startKeeper starts process 1 of the cluster, detached from this process.
-func (c *Cluster) startKeeper(keeper string, listener *net.TCPListener) error {
+func (c *Cluster) startKeeper(listener *net.TCPListener) error {
 	socket, err := listener.File()
 	if err != nil {
 		return fmt.Errorf("cannot hand over the API server's socket: %w", err)
@@ -121,7 +150,7 @@ func (c *Cluster) startKeeper(keeper string, listener *net.TCPListener) error {
 		return fmt.Errorf("cannot open the keeper's log: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command(keeper, c.Dir())
+	cmd := exec.Command(filepath.Join(c.Dir(), "bin", "keeper"), c.Dir())
 	cmd.Dir = c.Dir()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{socket} // becomes plan.ListenerFD
@@ -134,9 +163,9 @@ func (c *Cluster) startKeeper(keeper string, listener *net.TCPListener) error {
 	}
 	// The keeper outlives us; until then its end must not leave a zombie.
 	go func() { _ = cmd.Wait() }()
-	start, err := startTime(cmd.Process.Pid)
+	start, err := c.host.proc.startTime(cmd.Process.Pid)
 	if err != nil {
-		return fmt.Errorf("the cluster's keeper ended at once; see %s", log.Name())
+		return errors.New("the cluster's keeper ended at once")
 	}
 	return plan.Write(c.Dir(), plan.KeeperFile, plan.Keeper{PID: cmd.Process.Pid, StartTime: start})
 }
@@ -153,7 +182,7 @@ func (c *Cluster) awaitKeeper(ctx context.Context) error {
 		case err == nil && status.Ready:
 			return nil
 		case !c.Running():
-			return fmt.Errorf("the cluster's keeper ended; see %s", filepath.Join(c.LogDir(), "keeper.log"))
+			return errors.New("the cluster's keeper ended; keeper.log may say why")
 		case status.Waiting != said:
 			said = status.Waiting
 			fmt.Fprintf(c.progress, "starting %s\n", said)

@@ -104,8 +104,8 @@ func run(ctx context.Context, dir string, args []string) error {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	err := cmd.Run()
-	if err == nil {
-		return nil
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err() // what a killed compiler said helps nobody
 	}
 	if strings.Contains(output.String(), "no space left on device") {
 		return errors.New("no space left on the disk; free some and run the command again")

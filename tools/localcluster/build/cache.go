@@ -15,7 +15,7 @@ import (
 
 // Cache is a folder of finished builds, one entry a component and key.
 type Cache struct {
-	// Dir is usually DefaultDir(); checkouts share it.
+	// Dir holds the entries; all checkouts of a user share it.
 	Dir string
 	// Checkout is the root of the repository that holds tools/components.
 	Checkout string
@@ -26,15 +26,6 @@ const manifestName = "manifest.json"
 
 // manifest holds the sha256 of each binary of an entry.
 type manifest map[string]string
-
-// DefaultDir is mlbatch/components in the user's cache folder.
-func DefaultDir() (string, error) {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("cannot find a cache folder (set HOME or XDG_CACHE_HOME): %w", err)
-	}
-	return filepath.Join(base, "mlbatch", "components"), nil
-}
 
 // key is a hash of all that decides a build: the module's files, the flags,
 // the toolchain and the platform.

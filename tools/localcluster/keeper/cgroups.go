@@ -14,32 +14,31 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-const cgroupRoot = "/sys/fs/cgroup"
-
 // makeCgroups makes the folder that the kubelet puts pods into, on hosts with
 // one unified hierarchy (v2) and on hosts with one per controller (v1).
 func makeCgroups(p plan.Plan) error {
+	const root = "/sys/fs/cgroup"
 	var fs unix.Statfs_t
-	if err := unix.Statfs(cgroupRoot, &fs); err != nil {
-		return fmt.Errorf("cannot look at %s: %w", cgroupRoot, err)
+	if err := unix.Statfs(root, &fs); err != nil {
+		return fmt.Errorf("cannot look at %s: %w", root, err)
 	}
 	if fs.Type == unix.CGROUP2_SUPER_MAGIC {
-		return makeUnified(p.Cgroup)
+		return makeUnified(root, p.Cgroup)
 	}
-	return makePerController(p.Cgroup)
+	return makePerController(root, p.Cgroup)
 }
 
-func makeUnified(name string) error {
-	available, err := os.ReadFile(filepath.Join(cgroupRoot, "cgroup.controllers"))
+func makeUnified(root, name string) error {
+	available, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
 	if err != nil {
 		return fmt.Errorf("cannot read the cgroup controllers: %w", err)
 	}
-	dir := filepath.Join(cgroupRoot, name)
+	dir := filepath.Join(root, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot make cgroup %s: %w", name, err)
 	}
 	for _, controller := range strings.Fields(string(available)) {
-		for _, parent := range []string{cgroupRoot, dir} {
+		for _, parent := range []string{root, dir} {
 			err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
 			if errors.Is(err, unix.EBUSY) {
 				return fmt.Errorf("cgroup %s holds processes of its own, so its controllers cannot be handed on: "+
@@ -58,9 +57,9 @@ func needed(controller string) bool {
 	return strings.Contains(" cpu cpuset memory pids io ", " "+controller+" ")
 }
 
-func makePerController(name string) error {
+func makePerController(root, name string) error {
 	for _, controller := range []string{"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "systemd"} {
-		hierarchy := filepath.Join(cgroupRoot, controller)
+		hierarchy := filepath.Join(root, controller)
 		if _, err := os.Stat(hierarchy); err != nil {
 			continue // mounted together with another one, or not in this kernel
 		}

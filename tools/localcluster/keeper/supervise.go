@@ -22,10 +22,15 @@ type supervisor struct {
 	plan   plan.Plan
 	report *reporter
 	reaper *reaper
+	// pause is taken before a program is started again.
+	pause func()
 }
 
 func newSupervisor(p plan.Plan, report *reporter) *supervisor {
-	return &supervisor{plan: p, report: report, reaper: newReaper()}
+	return &supervisor{
+		plan: p, report: report, reaper: newReaper(),
+		pause: func() { time.Sleep(restartPause) },
+	}
 }
 
 // startAll starts the programs one after the other, each when the one before
@@ -53,7 +58,7 @@ func (s *supervisor) run(program plan.Program) {
 			fmt.Fprintf(os.Stderr, "%s ended with status %d\n", program.Name, status.ExitStatus())
 		}
 		s.report.restarted(program.Name)
-		time.Sleep(restartPause)
+		s.pause()
 	}
 }
 
@@ -76,10 +81,14 @@ func (s *supervisor) start(program plan.Program) (<-chan syscall.WaitStatus, err
 	})
 }
 
-// environment is the host's, with a program's own settings in place of it:
-// where a name occurs twice, the first one counts.
+// environment is the host's, with a program's own settings in place of it. No
+// name may occur twice: Go and glibc take the first, shells the last.
 func environment(own []string) []string {
-	return append(slices.Clone(own), os.Environ()...)
+	hosts := slices.DeleteFunc(os.Environ(), func(setting string) bool {
+		name, _, _ := strings.Cut(setting, "=")
+		return slices.ContainsFunc(own, func(o string) bool { return strings.HasPrefix(o, name+"=") })
+	})
+	return append(slices.Clone(own), hosts...)
 }
 
 func (s *supervisor) logPath(program plan.Program) string {

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// oneReaper is shared, as in the keeper: a second one would take the children
+// of the first.
+var oneReaper = sync.OnceValue(newReaper)
+
+// supervise runs a plan whose programs are shell scripts. Each is started
+// `times` times; done is closed when the last of all has ended.
+func supervise(t *testing.T, times int, programs ...plan.Program) (s *supervisor, done chan struct{}) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, plan.LogDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	done = make(chan struct{})
+	var ends int
+	var mu sync.Mutex
+	pause := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if ends++; ends == times*len(programs) {
+			close(done)
+			runtime.Goexit() // nobody looks any more
+		}
+	}
+	return &supervisor{plan: plan.Plan{Dir: dir, Programs: programs}, report: newReporter(dir), reaper: oneReaper(), pause: pause}, done
+}
+
+func script(name, text string) plan.Program {
+	return plan.Program{Name: name, Path: "/bin/sh", Args: []string{"-c", text}, Timeout: time.Minute}
+}
+
+func TestAProgramThatEndsIsStartedAgainAndCounted(t *testing.T) {
+	s, done := supervise(t, 3, script("etcd", "echo round; exit 7"))
+	if err := s.startAll(); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	log, err := os.ReadFile(s.logPath(s.plan.Programs[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("round\nround\nround\n", string(log)); diff != "" {
+		t.Errorf("the log does not hold all rounds: %s", diff)
+	}
+	if diff := cmp.Diff(plan.Status{Waiting: "etcd", Restarts: map[string]int{"etcd": 3}}, readStatus(t, s.plan.Dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAProgramThatDoesNotBecomeReadyIsExplainedInItsOwnWords(t *testing.T) {
+	program := script("containerd", "for i in 1 2 3 4 5 6 7 8 9 10; do echo line $i; done; exit 1")
+	program.Ready, program.Timeout = plan.Probe{Socket: filepath.Join(t.TempDir(), "none.sock")}, 200*time.Millisecond
+	never := script("etcd", "echo started too early")
+	s, done := supervise(t, 1, program)
+	s.plan.Programs = append(s.plan.Programs, never)
+	err := s.startAll()
+	<-done
+	if err == nil {
+		t.Fatal("a program without its socket counts as ready")
+	}
+	for _, want := range []string{
+		"containerd did not become ready in 200ms", "no such file or directory",
+		"; the last lines of its log " + s.logPath(program) + ":\n  line 3\n", "\n  line 10",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q:\n%v", want, err)
+		}
+	}
+	if _, err := os.Stat(s.logPath(never)); err == nil {
+		t.Error("the next program was started although the one before is not ready")
+	}
+}
+
+func TestAProgramThatCannotBeStartedIsTriedAgain(t *testing.T) {
+	s, done := supervise(t, 2, plan.Program{Name: "kubelet", Path: "/does/not/exist"})
+	if err := s.startAll(); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if got := readStatus(t, s.plan.Dir).Restarts["kubelet"]; got != 2 {
+		t.Errorf("%d attempts are counted, want 2", got)
+	}
+}
+
+func TestAProgramsOwnEnvironmentPrevailsOverTheHosts(t *testing.T) {
+	t.Setenv("KEEPER_TEST_OWN", "of the host")
+	t.Setenv("KEEPER_TEST_HOST", "of the host")
+	program := script("kube-proxy", `echo "$KEEPER_TEST_OWN, $KEEPER_TEST_HOST"`)
+	program.Env = []string{"KEEPER_TEST_OWN=its own"}
+	s, done := supervise(t, 1, program)
+	if err := s.startAll(); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if got, want := tail(s.logPath(program), 1), "  its own, of the host"; got != want {
+		t.Errorf("the program saw %q, want %q", got, want)
+	}
+}
+
+func TestTail(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"a long log gives its last lines":  {"a\nb\nc\nd\n", "  c\n  d"},
+		"a short log is given whole":       {"a\n", "  a"},
+		"an empty log gives an empty line": {"", "  "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log")
+			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, tail(path, 2)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if got := tail(filepath.Join(t.TempDir(), "none"), 2); !strings.HasPrefix(got, "  (no log: ") {
+		t.Errorf("an absent log gives %q", got)
+	}
+}
+
+func TestReportIsWhatHappenedSoFar(t *testing.T) {
+	r := newReporter(t.TempDir())
+	r.waiting("etcd")
+	r.restarted("etcd")
+	if diff := cmp.Diff(plan.Status{Waiting: "etcd", Restarts: map[string]int{"etcd": 1}}, readStatus(t, r.dir)); diff != "" {
+		t.Error(diff)
+	}
+	r.ready()
+	if diff := cmp.Diff(plan.Status{Ready: true, Restarts: map[string]int{"etcd": 1}}, readStatus(t, r.dir)); diff != "" {
+		t.Error(diff)
+	}
+	r.fail(os.ErrClosed)
+	if got := readStatus(t, r.dir).Error; got != os.ErrClosed.Error() {
+		t.Errorf("the status says %q", got)
+	}
+}
+
+func readStatus(t *testing.T, dir string) plan.Status {
+	t.Helper()
+	var status plan.Status
+	if err := plan.Read(dir, plan.StatusFile, &status); err != nil {
+		t.Fatal(err)
+	}
+	return status
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// machine is one with a running cluster "live" below keeper 100, and leftovers
+// of a cluster "dead".
+func machine(t *testing.T) (host, Config) {
+	t.Helper()
+	root := t.TempDir()
+	p := proc(filepath.Join(root, "proc"))
+	config := Config{CacheDir: "/home/a/.cache/mlbatch", StateDir: filepath.Join(root, "clusters")}
+	h := host{proc: p, cgroups: filepath.Join(root, "cgroup")}
+
+	for name, keeper := range map[string]plan.Keeper{"live": {PID: 100, StartTime: "1"}, "dead": {PID: 200, StartTime: "1"}} {
+		dir := filepath.Join(config.StateDir, name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := plan.Write(dir, plan.KeeperFile, keeper); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, made := range []struct {
+		pid, parent                 int
+		name, exe, cgroup, pidSpace string
+	}{
+		{1, 0, "init", "/sbin/init", "/", "pid:[1]"},
+		{50, 1, "bash", "/bin/bash", "/user", "pid:[1]"},
+		{100, 1, "keeper", config.StateDir + "/live/bin/keeper", "/", "pid:[2]"},
+		{101, 100, "etcd", config.CacheDir + "/components/etcd/server", "/", "pid:[2]"},
+		{102, 101, "python", "/usr/bin/python", "/mlbatch-live/pod1", "pid:[3]"},
+		{201, 1, "kwok (old)", config.CacheDir + "/components/kwok/kwok", "/", "pid:[1]"},
+		{202, 50, "python", "/usr/bin/python", "/mlbatch-dead/pod1", "pid:[4]"},
+		{203, 1, "near", config.CacheDir + "-of-another", "/not-mlbatch-dead", "pid:[1]"},
+	} {
+		p.process(t, made.pid, made.parent, made.name, "S", "1")
+		dir := filepath.Join(string(p), strconv.Itoa(made.pid))
+		write(t, filepath.Join(dir, "cgroup"), "3:memory:"+made.cgroup+"\n")
+		link(t, made.exe, filepath.Join(dir, "exe"))
+		link(t, made.pidSpace, filepath.Join(dir, "ns", "pid"))
+	}
+	link(t, "pid:[1]", filepath.Join(string(p), "self", "ns", "pid"))
+	write(t, filepath.Join(string(p), "self", "mountinfo"), "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"+
+		"21 20 8:1 / "+config.StateDir+"/dead/node/my\\040pod rw - tmpfs tmpfs rw\n"+
+		"22 20 8:1 "+config.StateDir+"/dead/node /mnt/bound rw - ext4 /dev/sda1 rw\n"+
+		"23 20 8:1 / "+config.StateDir+"-other/x rw - tmpfs tmpfs rw\n")
+	for _, dir := range []string{"mlbatch-live/pod1", "mlbatch-dead", "memory/mlbatch-dead/pod1", "memory/user"} {
+		if err := os.MkdirAll(filepath.Join(h.cgroups, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h, config
+}
+
+func TestLeaksAreWhatNoRunningClusterOwns(t *testing.T) {
+	h, config := machine(t)
+	got, err := newScan(config, h).leaks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"process 201 (kwok (old))",
+		"process 202 (python)",
+		"namespace pid:[4], held by process 202",
+		"mount " + config.StateDir + "/dead/node/my pod",
+		"mount /mnt/bound",
+		"cgroup " + h.cgroups + "/mlbatch-dead",
+		"cgroup " + h.cgroups + "/memory/mlbatch-dead",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAMachineWithoutMountsCannotBeJudged(t *testing.T) {
+	_, err := newScan(Config{StateDir: t.TempDir()}, host{proc: proc(t.TempDir())}).leaks()
+	wantSentence(t, err, "cannot read the mounts of this machine")
+}
+
+func link(t *testing.T, target, path string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// checkout is one in which KWOK's module lies beside the others, so that no
+// network is needed to find it.
+func checkout(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	components := filepath.Join(root, "tools", "components")
+	write(t, filepath.Join(components, "kubernetes", "go.mod"), "module kubernetes\n")
+	write(t, filepath.Join(components, "kueue", "go.mod"),
+		"module kueue\n\ngo 1.24\n\nrequire sigs.k8s.io/kwok v0.0.0\n\nreplace sigs.k8s.io/kwok => ../kwok\n")
+	write(t, filepath.Join(components, "kwok", "go.mod"), "module sigs.k8s.io/kwok\n\ngo 1.24\n")
+	for _, stage := range []string{
+		"node/fast/node-initialize", "node/heartbeat-with-lease/node-heartbeat-with-lease", "pod/fast/pod-ready", "pod/fast/pod-delete",
+	} {
+		write(t, filepath.Join(components, "kwok", "kustomize", "stage", stage+".yaml"), "kind: Stage\nmetadata: {name: "+filepath.Base(stage)+"}\n")
+	}
+	return root
+}
+
+// fakeBinaries are where the real ones would be, for every component.
+func fakeBinaries(t *testing.T) build.Binaries {
+	t.Helper()
+	versions, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bins := build.Binaries{}
+	for _, component := range build.Node(versions) {
+		for _, b := range component.Binaries {
+			bins[b] = filepath.Join("/cache", component.Name, b)
+		}
+	}
+	return bins
+}
+
+// planned writes a whole plan and reads it back.
+func planned(t *testing.T) (*Cluster, plan.Plan) {
+	t.Helper()
+	c, _ := newCluster(t)
+	c.config.Checkout = checkout(t)
+	if err := c.writePlan(fakeBinaries(t), "/tools"); err != nil {
+		t.Fatal(err)
+	}
+	var p plan.Plan
+	if err := plan.Read(c.Dir(), plan.File, &p); err != nil {
+		t.Fatal(err)
+	}
+	return c, p
+}
+
+// madeLater are paths that programs make themselves.
+var madeLater = []string{"containerd.sock", "etcd", "log/audit.log"}
+
+func TestEveryFileThatAProgramIsToldOfIsWritten(t *testing.T) {
+	c, p := planned(t)
+	path := regexp.MustCompile(regexp.QuoteMeta(c.Dir()) + `/[A-Za-z0-9/._-]+`)
+	check := func(where, text string) {
+		for _, file := range path.FindAllString(text, -1) {
+			name, _ := filepath.Rel(c.Dir(), file)
+			if _, err := os.Stat(file); err != nil && !slices.Contains(madeLater, name) {
+				t.Errorf("%s names %s, which is not written", where, name)
+			}
+		}
+	}
+	for _, program := range p.Programs {
+		ready := program.Ready
+		check(program.Name, strings.Join(slices.Concat(program.Args, program.Env, []string{ready.CA, ready.Cert, ready.Key}), "\n"))
+	}
+	for _, bind := range p.Binds {
+		check("a bind", bind.Source)
+	}
+	err := filepath.WalkDir(c.configFile(""), func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		check(entry.Name(), string(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestProgramsStartInTheOrderOfTheirNeeds(t *testing.T) {
+	_, p := planned(t)
+	var names []string
+	for _, program := range p.Programs {
+		names = append(names, program.Name)
+		if !filepath.IsAbs(program.Path) {
+			t.Errorf("%s has no binary", program.Name)
+		}
+		if program.Timeout != readyTimeout || program.Ready == (plan.Probe{}) {
+			t.Errorf("nobody waits for %s", program.Name)
+		}
+	}
+	want := []string{"containerd", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kwok"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheAPIServerIsLikeThatOfARealPlatform(t *testing.T) {
+	c, p := planned(t)
+	server := p.Programs[slices.IndexFunc(p.Programs, func(p plan.Program) bool { return p.Name == "kube-apiserver" })]
+	for _, want := range []string{
+		"--audit-policy-file=" + c.configFile("audit-policy.yaml"),
+		"--audit-log-path=" + filepath.Join(c.LogDir(), "audit.log"),
+		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
+		"--authorization-mode=Node,RBAC",
+	} {
+		if !slices.Contains(server.Args, want) {
+			t.Errorf("the API server is not told %s", want)
+		}
+	}
+}
+
+func TestTheHostSchedulerHasOnlyTheDefaultProfile(t *testing.T) {
+	c, _ := planned(t)
+	var config struct {
+		Profiles []map[string]any `json:"profiles"`
+	}
+	read(t, c.configFile("kube-scheduler.yaml"), &config)
+	want := []map[string]any{{"schedulerName": "default-scheduler"}}
+	if diff := cmp.Diff(want, config.Profiles); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Every file that a program reads as YAML is YAML, whatever was filled in.
+func TestConfigurationFilesAreYAMLOfTheirKind(t *testing.T) {
+	c, _ := planned(t)
+	for file, kind := range map[string]string{
+		"kubelet.yaml": "KubeletConfiguration", "kube-proxy.yaml": "KubeProxyConfiguration",
+		"kube-scheduler.yaml": "KubeSchedulerConfiguration", "audit-policy.yaml": "Policy",
+	} {
+		var got struct {
+			Kind string `json:"kind"`
+		}
+		read(t, c.configFile(file), &got)
+		if got.Kind != kind {
+			t.Errorf("%s is of kind %q, want %s", file, got.Kind, kind)
+		}
+	}
+}
+
+func TestSimulatedPodsFollowKWOKsStagesAndOurs(t *testing.T) {
+	c, _ := planned(t)
+	data, err := os.ReadFile(c.configFile("stages.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for document := range strings.SplitSeq(string(data), "\n---\n") {
+		var stage struct {
+			Kind     string
+			Metadata struct{ Name string }
+		}
+		if err := yaml.Unmarshal([]byte(document), &stage); err != nil || stage.Kind != "Stage" {
+			t.Errorf("a document is of kind %q (%v)", stage.Kind, err)
+		}
+		names = append(names, stage.Metadata.Name)
+	}
+	want := []string{"pod-complete-when-asked", "node-initialize", "node-heartbeat-with-lease", "pod-ready", "pod-delete"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAModuleThatIsNotRequiredIsNamed(t *testing.T) {
+	folder := filepath.Join(checkout(t), "tools", "components", "kueue")
+	_, err := moduleDir(folder, "example.org/other")
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot find the source of example.org/other: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A cleared module cache: go knows the module but not where it lies.
+func TestAModuleThatIsNotInTheCacheIsFetched(t *testing.T) {
+	bin := t.TempDir()
+	write(t, filepath.Join(bin, "go"), `#!/bin/sh
+case "$1" in
+list) cat `+bin+`/dir 2>/dev/null || true ;;
+mod) echo /cache/kwok > `+bin+`/dir ;;
+esac
+`)
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	if dir, err := moduleDir(t.TempDir(), "sigs.k8s.io/kwok"); err != nil || dir != "/cache/kwok" {
+		t.Errorf("got %q, %v", dir, err)
+	}
+}
+
+func TestTheAdministratorsKubeconfigLeadsToThePort(t *testing.T) {
+	c, _ := planned(t)
+	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", "https://127.0.0.1:36443"); err != nil {
+		t.Fatal(err)
+	}
+	pretendRunning(t, c)
+	config, err := c.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Host != "https://127.0.0.1:36443" || len(config.CAData) == 0 || len(config.CertData) == 0 || len(config.KeyData) == 0 {
+		t.Errorf("the kubeconfig leads to %s", config.Host)
+	}
+	info, err := os.Stat(c.KubeconfigPath())
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("others may read the kubeconfig: %v (%v)", info.Mode(), err)
+	}
+}
+
+func TestEachProgramHasAKubeconfigOfItsOwn(t *testing.T) {
+	c, _ := planned(t)
+	for _, user := range []string{"kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kwok"} {
+		config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfigOf(user))
+		if err != nil {
+			t.Errorf("%s: %v", user, err)
+			continue
+		}
+		cert, err := os.ReadFile(c.pkiFile(user + ".crt"))
+		if err != nil || string(cert) != string(config.CertData) || config.Host != "https://"+innerAddress {
+			t.Errorf("%s is not itself, at %s (%v)", user, config.Host, err)
+		}
+	}
+}
+
+func read(t *testing.T, path string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(data, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}

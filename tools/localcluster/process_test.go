@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// process adds a process to a fake /proc.
+func (p proc) process(t *testing.T, pid, parent int, name, state, start string) {
+	t.Helper()
+	stat := fmt.Sprintf("%d (%s) %s %d %s%s 0 0\n", pid, name, state, parent, strings.Repeat("0 ", 17), start)
+	dir := filepath.Join(string(p), strconv.Itoa(pid))
+	write(t, filepath.Join(dir, "stat"), stat)
+	write(t, filepath.Join(dir, "comm"), name+"\n")
+}
+
+func TestAKeeperIsAProcessAndWhenItBegan(t *testing.T) {
+	for name, c := range map[string]struct {
+		name, state, start string
+		alive              bool
+	}{
+		"the recorded process lives":                           {"keeper", "S", "4711", true},
+		"its name holds a space":                               {"my keeper", "S", "4711", true},
+		"its name looks like the end of a name":                {"a) S 1 (b) Z 2", "S", "4711", true},
+		"its pid was given to another process":                 {"keeper", "S", "9999", false},
+		"it has ended and nobody has taken note yet":           {"keeper", "Z", "4711", false},
+		"its namesake has ended and nobody has taken note yet": {"a) S (b", "Z", "4711", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, dir := proc(t.TempDir()), t.TempDir()
+			p.process(t, 42, 1, c.name, c.state, c.start)
+			if err := plan.Write(dir, plan.KeeperFile, plan.Keeper{PID: 42, StartTime: "4711"}); err != nil {
+				t.Fatal(err)
+			}
+			keeper, alive := p.keeperOf(dir)
+			if alive != c.alive || keeper.PID != 42 {
+				t.Errorf("keeper %v, alive %t", keeper, alive)
+			}
+		})
+	}
+}
+
+func TestWithoutARecordOrAProcessThereIsNoKeeper(t *testing.T) {
+	p, dir := proc(t.TempDir()), t.TempDir()
+	if _, alive := p.keeperOf(dir); alive {
+		t.Error("a folder without a record has a keeper")
+	}
+	if err := plan.Write(dir, plan.KeeperFile, plan.Keeper{PID: 42}); err != nil {
+		t.Fatal(err)
+	}
+	if _, alive := p.keeperOf(dir); alive {
+		t.Error("a process that does not exist lives")
+	}
+}
+
+func TestThisProcessIsFoundInTheRealProc(t *testing.T) {
+	p := thisHost().proc
+	if start, err := p.startTime(os.Getpid()); err != nil || start == "" || start == "0" {
+		t.Errorf("started at %q, %v", start, err)
+	}
+	if got := p.parent(os.Getpid()); got != os.Getppid() {
+		t.Errorf("the parent is %d, want %d", got, os.Getppid())
+	}
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+func TestAMistypedCheckoutLosesNoLogs(t *testing.T) {
+	c, _ := newCluster(t)
+	c.config.Checkout = t.TempDir()
+	log := filepath.Join(c.LogDir(), "kubelet.log")
+	write(t, log, "why it failed")
+	wantSentence(t, c.Up(t.Context()), "is not in one", "--checkout")
+	if _, err := os.Stat(log); err != nil {
+		t.Errorf("the log is lost: %v", err)
+	}
+}
+
+func TestAFailedBuildLosesNoLogs(t *testing.T) {
+	c, _ := newCluster(t)
+	c.config.Checkout = t.TempDir()
+	write(t, filepath.Join(c.config.Checkout, "tools/components/kubernetes/go.mod"), "module broken\n")
+	log := filepath.Join(c.LogDir(), "kubelet.log")
+	write(t, log, "why it failed")
+	if err := c.Up(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "cannot build kube-apiserver: ") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(log); err != nil {
+		t.Errorf("the log is lost: %v", err)
+	}
+}
+
+func TestWhatWasBuiltTakesThePlaceOfTheRemains(t *testing.T) {
+	c, _ := newCluster(t)
+	c.config.Checkout = checkout(t)
+	write(t, filepath.Join(c.LogDir(), "old.log"), "")
+	write(t, filepath.Join(c.newDir(), "bin", "keeper"), "new")
+	if err := c.prepare(built{dir: c.newDir(), bins: fakeBinaries(t), tools: "/tools"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(c.LogDir(), "old.log")); err == nil {
+		t.Error("remains of the earlier cluster are there")
+	}
+	for _, file := range []string{"bin/keeper", plan.File} {
+		if _, err := os.Stat(filepath.Join(c.Dir(), file)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAnErrorOfAStartedClusterSaysWhereTheLogsAre(t *testing.T) {
+	c, _ := newCluster(t)
+	c.config.Checkout = checkout(t)
+	if err := c.prepare(built{dir: emptyDir(t, c.newDir()), bins: fakeBinaries(t), tools: "/tools"}); err != nil {
+		t.Fatal(err)
+	}
+	// There is no keeper in bin, so that the start fails at once.
+	listener, err := c.preflight()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	err = c.bringUp(t.Context(), listener)
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot start the cluster") || !strings.HasSuffix(err.Error(), "\nlogs are in "+c.LogDir()) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestARunningClusterIsOnlyChecked(t *testing.T) {
+	c, progress := newCluster(t)
+	pretendRunning(t, c)
+	err := c.Up(t.Context()) // fails because nothing answers
+	if err == nil || !strings.Contains(err.Error(), "still coming up") || !strings.HasSuffix(err.Error(), "\nlogs are in "+c.LogDir()) {
+		t.Errorf("got %v", err)
+	}
+	if want := "cluster \"unit-x\" is running\n"; progress.String() != want {
+		t.Errorf("progress is %q, want %q", progress, want)
+	}
+	if !c.Running() {
+		t.Error("the running cluster was ended")
+	}
+}
+
+func TestTheKeepersReportIsFollowed(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx     context.Context
+		status  *plan.Status
+		running bool
+		want    string
+	}{
+		"all programs are ready":              {t.Context(), &plan.Status{Ready: true}, true, ""},
+		"the keeper gave up":                  {t.Context(), &plan.Status{Error: "etcd did not become ready"}, true, "etcd did not become ready"},
+		"the keeper gave up, and has ended":   {t.Context(), &plan.Status{Error: "etcd did not become ready"}, false, "etcd did not become ready"},
+		"the keeper has ended without a word": {t.Context(), nil, false, "the cluster's keeper ended; keeper.log may say why"},
+		"the user has no patience":            {cancelled, &plan.Status{Waiting: "etcd"}, true, "context canceled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, _ := newCluster(t)
+			write(t, filepath.Join(cluster.LogDir(), "keeper.log"), "")
+			if c.running {
+				pretendRunning(t, cluster)
+			}
+			if c.status != nil {
+				if err := plan.Write(cluster.Dir(), plan.StatusFile, c.status); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := cluster.awaitKeeper(c.ctx)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestTheProgramThatIsWaitedForIsNamedOnce(t *testing.T) {
+	c, progress := newCluster(t)
+	pretendRunning(t, c)
+	if err := plan.Write(c.Dir(), plan.StatusFile, plan.Status{Waiting: "kubelet"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.awaitKeeper(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if want := "starting kubelet\n"; progress.String() != want {
+		t.Errorf("progress is %q, want %q", progress, want)
+	}
+}
+
+func TestDownSaysWhatItDid(t *testing.T) {
+	c, progress := newCluster(t)
+	if err := c.Down(); err != nil {
+		t.Fatal(err)
+	}
+	if want := "there is no cluster \"unit-x\"\n"; progress.String() != want {
+		t.Errorf("down of a cluster that never was says %q, want %q", progress, want)
+	}
+	for name, leave := range map[string]string{
+		"its folder":                   filepath.Join(c.Dir(), "log"),
+		"a cgroup, with its children":  filepath.Join(c.host.cgroups, "memory", "mlbatch-unit-x", "pod", "container"),
+		"a cgroup of the v2 hierarchy": filepath.Join(c.host.cgroups, "mlbatch-unit-x"),
+		"a folder being filled":        filepath.Join(c.newDir(), "bin"),
+	} {
+		t.Run("what is left is "+name, func(t *testing.T) {
+			progress.Reset()
+			emptyDir(t, leave)
+			other := emptyDir(t, filepath.Join(c.host.cgroups, "memory", "mlbatch-unit-xy"))
+			if err := c.Down(); err != nil {
+				t.Fatal(err)
+			}
+			if want := "cluster \"unit-x\" is gone\n"; progress.String() != want {
+				t.Errorf("down says %q, want %q", progress, want)
+			}
+			if _, err := os.Stat(leave); err == nil {
+				t.Error("it is still there")
+			}
+			if c.exists() {
+				t.Error("the cluster still exists")
+			}
+			if _, err := os.Stat(other); err != nil {
+				t.Errorf("something of another cluster is gone: %v", err)
+			}
+		})
+	}
+}
+
+func emptyDir(t *testing.T, dir string) string {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestDownEndsTheKeeper(t *testing.T) {
+	c, _ := newCluster(t)
+	keeper := exec.Command("sleep", "60")
+	if err := keeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	start, err := c.host.proc.startTime(keeper.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	emptyDir(t, c.Dir())
+	if err := plan.Write(c.Dir(), plan.KeeperFile, plan.Keeper{PID: keeper.Process.Pid, StartTime: start}); err != nil {
+		t.Fatal(err)
+	}
+	if !c.Running() {
+		t.Fatal("a cluster whose keeper lives is not running")
+	}
+	if err := c.Down(); err != nil {
+		t.Fatal(err)
+	}
+	if err := keeper.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("the keeper ended with %v", err)
+	}
+}
