@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
+	ray "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// upstream has the Go type of each kind, as those who wrote the kind publish it.
+var upstream = map[schema.GroupVersionKind]func() any{
+	pod.GVK:         func() any { return &corev1.Pod{} },
+	deployment.GVK:  func() any { return &appsv1.Deployment{} },
+	statefulSet.GVK: func() any { return &appsv1.StatefulSet{} },
+	job.GVK:         func() any { return &batchv1.Job{} },
+	jobSet.GVK:      func() any { return &jobset.JobSet{} },
+	pyTorchJob.GVK:  func() any { return &kubeflow.PyTorchJob{} },
+	rayCluster.GVK:  func() any { return &ray.RayCluster{} },
+	rayJob.GVK:      func() any { return &ray.RayJob{} },
+}
+
+// malformed holds what no API server with the right schema would have stored.
+const malformed = "malformed.in.yaml"
+
+// A field that we misspell in a fixture would be misspelt in the code as well, and
+// the two would agree.
+func TestFixturesAreRealObjects(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.in.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[schema.GroupVersionKind]bool{}
+	for _, file := range files {
+		for sentence, object := range fixtures(t, file) {
+			kind := object.GroupVersionKind()
+			decode, known := upstream[kind]
+			if !known {
+				continue
+			}
+			seen[kind] = true
+			t.Run(filepath.Base(file)+"/"+sentence, func(t *testing.T) {
+				err := decodeStrictly(t, object, decode())
+				if isReal := filepath.Base(file) != malformed; isReal != (err == nil) {
+					t.Errorf("is said to be real: %t, but: %v", isReal, err)
+				}
+			})
+		}
+	}
+	for _, k := range known {
+		if !seen[k.GVK] {
+			t.Errorf("%s has no fixture that was compared with its upstream type", k.GVK)
+		}
+	}
+}
+
+func fixtures(t *testing.T, file string) map[string]*unstructured.Unstructured {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var resources map[string]map[string]any
+	if err := yaml.UnmarshalStrict(content, &resources); err != nil {
+		t.Fatal(err)
+	}
+	objects := make(map[string]*unstructured.Unstructured, len(resources))
+	for sentence, content := range resources {
+		objects[sentence] = &unstructured.Unstructured{Object: content}
+	}
+	return objects
+}
+
+// decodeStrictly wants every field to exist, spelt exactly so, and only once.
+func decodeStrictly(t *testing.T, object *unstructured.Unstructured, into any) error {
+	t.Helper()
+	encoded, err := object.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	strict, err := kjson.UnmarshalStrict(encoded, into)
+	return errors.Join(append(strict, err)...)
+}
