@@ -3,6 +3,7 @@
 package kinds
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -11,10 +12,26 @@ import (
 // +kubebuilder:rbac:groups=ray.io,resources=rayjobs,verbs=get;list;watch;create;delete
 
 // rayJob is a RayJob: the pods of its cluster. The pod that submits the job is not
-// among them, because Kueue's copy of this rule does not count it.
+// among them, because Kueue's copy of this rule does not count it. The pods tell nothing
+// of the end: they live on, or are removed, as the RayJob says.
 var rayJob = Kind{
 	GVK: schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayJob"},
 	podSets: func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 		return rayPodSets(object, "template.spec.rayClusterSpec", "spec", "rayClusterSpec")
 	},
+	verdict: rayJobVerdict,
+}
+
+// rayJobVerdict believes a failure only from KubeRay: the job itself also fails in
+// attempts that KubeRay repeats. A job that was stopped has ended without success.
+func rayJobVerdict(object map[string]any) Verdict {
+	deployment, _, _ := unstructured.NestedString(object, "status", "jobDeploymentStatus")
+	job, _, _ := unstructured.NestedString(object, "status", "jobStatus")
+	switch {
+	case deployment == "Complete" && job == "SUCCEEDED":
+		return Succeeded
+	case deployment == "Complete", deployment == "Failed":
+		return Failed
+	}
+	return Running
 }
