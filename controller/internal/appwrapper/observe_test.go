@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -81,4 +82,22 @@ func TestNobodyPollsForPodsThatOutliveTheirComponents(t *testing.T) {
 	if result := w.reconcile(); result.RequeueAfter <= impatience {
 		t.Errorf("looks again after %s though the pod's end would wake it", result.RequeueAfter)
 	}
+}
+
+// Other AppWrapper controllers write a component's name when they come to it. One that
+// stops before leaves components of which the status says nothing.
+func TestAnAppWrapperIsTakenOverWhileItsComponentsAreCreated(t *testing.T) {
+	aw := given.AppWrapper("a").With(given.ConfigMap("c"), given.ConfigMap("d")).
+		Guarded().Unsuspended().InPhase(v1beta2.AppWrapperResuming).Build()
+	w := newWorld(t, aw)
+	aw = w.get()
+	for _, condition := range []v1beta2.AppWrapperCondition{v1beta2.QuotaReserved, v1beta2.ResourcesDeployed} {
+		meta.SetStatusCondition(&aw.Status.Conditions, metav1.Condition{
+			Type: string(condition), Status: metav1.ConditionTrue, Reason: "Resuming", LastTransitionTime: metav1.NewTime(w.now)})
+	}
+	if err := w.api.Status().Update(t.Context(), aw); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperRunning)
 }

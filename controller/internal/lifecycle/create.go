@@ -54,13 +54,27 @@ func (v *view) deploy(message string) Decision {
 	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, message)
 	v.set(v1beta2.PodsReady, metav1.ConditionFalse, reason, "")
 	v.set(v1beta2.Unhealthy, metav1.ConditionFalse, reason, "")
-	for i, c := range v.Components {
-		status := &v.status.ComponentStatus[i]
-		status.Name, status.Kind, status.APIVersion = c.Name, c.Kind, c.APIVersion
-		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionUnknown, v1beta2.ReasonComponentCreationInitiated)
+	for i := range v.Components {
+		v.promise(i)
 		v.forgetSuccess(i)
 	}
 	return v.move(v1beta2.AppWrapperResuming)
+}
+
+func (v *view) promise(i int) {
+	c, status := v.Components[i], &v.status.ComponentStatus[i]
+	status.Name, status.Kind, status.APIVersion = c.Name, c.Kind, c.APIVersion
+	v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionUnknown, v1beta2.ReasonComponentCreationInitiated)
+}
+
+// unpromised: component i is to be created and the status does not say so. Another
+// AppWrapper controller writes that when it comes to the component, not with the move.
+func (v *view) unpromised(i int) bool {
+	if v.Components[i].Exists || v.mayBeTriedAgain(i) || v.isRejected(i) {
+		return false
+	}
+	c := v.componentCondition(i, v1beta2.ResourcesDeployed)
+	return c == nil || c.Status == metav1.ConditionFalse || v.status.ComponentStatus[i].Name != v.Components[i].Name
 }
 
 // resuming creates what does not exist yet, until all of it does.
@@ -71,6 +85,12 @@ func resuming(v *view) Decision {
 	absent := v.where(func(i int) bool { return !v.Components[i].Exists })
 	if len(absent) == 0 && !v.someAreTerminating() {
 		return v.created()
+	}
+	if unpromised := v.where(v.unpromised); len(unpromised) > 0 {
+		for _, i := range unpromised {
+			v.promise(i)
+		}
+		return v.stay()
 	}
 	if rejected := v.where(v.isRejected); len(rejected) > 0 {
 		return v.fail(v1beta2.ReasonCreateFailed, v.refusalMessage(rejected[0]))

@@ -118,6 +118,14 @@ func TestResuming(t *testing.T) {
 			given: []change{and("more", exists), and("evenmore")},
 			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0, 2}, Requeue: time.Minute},
 		},
+		"what another controller had not promised yet is promised before it is created": {
+			given: []change{unpromised},
+			want:  outcome{Phase: v1beta2.AppWrapperResuming},
+		},
+		"so is what another controller had removed from an earlier attempt": {
+			given: []change{componentCondition(0, v1beta2.ResourcesDeployed, metav1.ConditionFalse, "CompononetDeleted", -time.Hour)},
+			want:  outcome{Phase: v1beta2.AppWrapperResuming},
+		},
 		"it runs when everything exists": {
 			given: []change{exists},
 			want:  outcome{Phase: v1beta2.AppWrapperRunning},

@@ -141,6 +141,11 @@ func replace(conditions []metav1.Condition, kind v1beta2.AppWrapperCondition, st
 	return append(conditions, made)
 }
 
+// unpromised is what an AppWrapper controller leaves of a component that it has not come to.
+func unpromised(s *lifecycle.Snapshot) {
+	s.Status.ComponentStatus[0].Name, s.Status.ComponentStatus[0].Conditions = "", nil
+}
+
 func exists(s *lifecycle.Snapshot) { s.Components[0].Exists = true }
 
 func absent(s *lifecycle.Snapshot) { s.Components[0].Exists = false }
