@@ -44,7 +44,7 @@ func TestNodesAreReadyWhenAllAreThereAndWithoutTaint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cluster, _ := newCluster(t)
 			cluster.config.SimulatedNodes = c.simulated
-			wantMissing(t, cluster.nodesReady(t.Context(), fake.NewFakeClient(c.nodes...)), c.want)
+			wantMissing(t, cluster.nodesReady(t.Context(), fake.NewClientBuilder().WithObjects(c.nodes...).Build()), c.want)
 		})
 	}
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,9 @@ func clusterCommand() *cobra.Command {
 		Short: "Run a real Kubernetes on this machine, without Docker",
 		Long: "Run a real Kubernetes on this machine, without Docker: its components are built from their pinned\n" +
 			"Go modules and run in private namespaces. Needs Linux, root, Go and a checkout of MLBatch.",
+		// Without these a misspelt subcommand would print help and succeed.
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	flags := group.PersistentFlags()
 	flags.StringVar(&config.Name, "name", localcluster.DefaultName, "name of the cluster; several can run side by side")
@@ -88,8 +92,10 @@ func loadImageCommand(config *localcluster.Config) *cobra.Command {
 	return &cobra.Command{
 		Use:   "load-image ARCHIVE...",
 		Short: "Make the images of OCI or Docker archives available to the cluster's pods",
-		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, archives []string) error {
+			if len(archives) == 0 {
+				return errors.New("name at least one image archive to load")
+			}
 			cluster, err := localcluster.New(*config, cmd.ErrOrStderr())
 			if err != nil {
 				return err
@@ -109,13 +115,18 @@ func leaksCommand(config *localcluster.Config) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, leak := range leaks {
-				fmt.Fprintln(cmd.OutOrStdout(), leak)
-			}
-			if len(leaks) > 0 {
-				return errors.New("clusters have left the above behind; end the processes, then run 'mlbatch cluster down' with the cluster's name")
-			}
-			return nil
+			return printLeaks(cmd.OutOrStdout(), leaks)
 		},
 	}
+}
+
+// printLeaks lists leaks; that there are any is an error.
+func printLeaks(out io.Writer, leaks []string) error {
+	for _, leak := range leaks {
+		fmt.Fprintln(out, leak)
+	}
+	if len(leaks) > 0 {
+		return errors.New("clusters have left the above behind; end the processes, then run 'mlbatch cluster down' with the cluster's name")
+	}
+	return nil
 }

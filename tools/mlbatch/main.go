@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -19,13 +20,14 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "mlbatch:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+// run carries out one command line: results go to out, progress to progress.
+func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	versions, err := setup.Load()
 	if err != nil {
 		return err
@@ -36,8 +38,12 @@ func run(ctx context.Context, args []string) error {
 		Version:       versions.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		// An error is one sentence.
+		DisableSuggestions: true,
 	}
 	root.AddCommand(clusterCommand())
 	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(progress)
 	return root.ExecuteContext(ctx)
 }

@@ -4,10 +4,12 @@ package platform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -23,6 +25,16 @@ var probes = []string{
 	`{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: probe}}`,
 	`{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: probe, namespace: default}, spec: {components: []}}`,
 	`{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: probe, namespace: default}, spec: {pytorchReplicaSpecs: {}}}`,
+}
+
+// answered reports whether a webhook has let a probe pass or refused it. A
+// server that cannot be reached, or does not know the kind yet, is no answer.
+func answered(err error) bool {
+	if err == nil {
+		return true
+	}
+	var refusal apierrors.APIStatus
+	return errors.As(err, &refusal) && !apierrors.IsNotFound(err) && !strings.Contains(err.Error(), "failed calling webhook")
 }
 
 // awaitWebhooks waits until the API server reaches every webhook. A pod that
@@ -41,7 +53,7 @@ func awaitWebhooks(ctx context.Context, config *rest.Config) error {
 		var silence error
 		err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, webhooksTimeout, true, func(ctx context.Context) (bool, error) {
 			silence = api.Create(ctx, object.DeepCopy(), client.DryRunAll)
-			return silence == nil || !strings.Contains(silence.Error(), "failed calling webhook"), nil
+			return answered(silence), nil
 		})
 		if err != nil {
 			return fmt.Errorf("the webhook for %s did not answer in %s: %w", object.GetKind(), webhooksTimeout, silence)

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// command runs a command line of a user with an empty home.
+func command(t *testing.T, args ...string) (out, progress string, err error) {
+	t.Helper()
+	var o, p bytes.Buffer
+	err = run(t.Context(), args, &o, &p)
+	return o.String(), p.String(), err
+}
+
+func home(t *testing.T) (state string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	return filepath.Join(dir, "state", "mlbatch", "clusters")
+}
+
+func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
+	for line, want := range map[string]string{
+		"clutser":                               `unknown command "clutser" for "mlbatch"`,
+		"cluster start":                         `unknown command "start" for "mlbatch cluster"`,
+		"cluster up now":                        `unknown command "now" for "mlbatch cluster up"`,
+		"cluster up --prot=1":                   "unknown flag: --prot",
+		"cluster up --port=x":                   `invalid argument "x" for "--port" flag`,
+		"cluster down mlbatch":                  `unknown command "mlbatch" for "mlbatch cluster down"`,
+		"cluster up --name=Blue":                `cluster name "Blue" must be up to 20 lower-case letters`,
+		"cluster leaks --name=Blue":             `cluster name "Blue" must be up to 20 lower-case letters`,
+		"cluster kubeconfig --name=unit-y":      `cluster "unit-y" is not running; start it with: mlbatch cluster up --name=unit-y`,
+		"cluster load-image --name=unit-y a":    `cluster "unit-y" is not running; start it with: mlbatch cluster up --name=unit-y`,
+		"cluster load-image":                    "name at least one image archive to load",
+		"cluster down --name=unit-y --port 123": "unknown flag: --port",
+	} {
+		t.Run(line, func(t *testing.T) {
+			home(t)
+			out, progress, err := command(t, strings.Fields(line)...)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Fatalf("got %v, want %s", err, want)
+			}
+			if strings.Contains(err.Error(), "\n") || out+progress != "" {
+				t.Errorf("it says more than a sentence: %q, %q, %q", err, out, progress)
+			}
+		})
+	}
+}
+
+func TestDownOfAClusterThatNeverWasSaysSo(t *testing.T) {
+	home(t)
+	out, progress, err := command(t, "cluster", "down", "--name=unit-y")
+	if err != nil || out != "" || progress != "there is no cluster \"unit-y\"\n" {
+		t.Errorf("got %q, %q, %v", out, progress, err)
+	}
+}
+
+func TestTheKubeconfigOfARunningClusterIsPrintedAlone(t *testing.T) {
+	dir := filepath.Join(home(t), "unit-y")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "kubeconfig")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Write(dir, plan.KeeperFile, plan.Keeper{PID: os.Getpid(), StartTime: startTime(t)}); err != nil {
+		t.Fatal(err)
+	}
+	out, progress, err := command(t, "cluster", "kubeconfig", "--name=unit-y")
+	if err != nil || out != path+"\n" || progress != "" {
+		t.Errorf("got %q, %q, %v", out, progress, err)
+	}
+}
+
+// startTime is this process's, field 22 of its stat.
+func startTime(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	return strings.Fields(rest)[19]
+}
+
+func TestLeaksAreListedAndAnError(t *testing.T) {
+	var out bytes.Buffer
+	if err := printLeaks(&out, nil); err != nil || out.Len() > 0 {
+		t.Errorf("no leaks give %q, %v", out.String(), err)
+	}
+	err := printLeaks(&out, []string{"process 1 (etcd)", "mount /x"})
+	if err == nil || out.String() != "process 1 (etcd)\nmount /x\n" {
+		t.Errorf("two leaks give %q, %v", out.String(), err)
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	versions, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"--version": "mlbatch version " + versions.Version + "\n",
+		"":          "mlbatch [command]",
+		"cluster":   "mlbatch cluster [command]",
+	} {
+		out, _, err := command(t, strings.Fields(line)...)
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("mlbatch %s says %q, %v", line, out, err)
+		}
+	}
+}

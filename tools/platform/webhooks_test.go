@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// apiServer knows the kinds of the probes and answers creations.
+func apiServer(t *testing.T, create http.HandlerFunc) *rest.Config {
+	t.Helper()
+	mux := http.NewServeMux()
+	groups := metav1.APIGroupList{}
+	for group, kind := range map[string]metav1.APIResource{
+		"kueue.x-k8s.io/v1beta2":         {Name: "clusterqueues", Kind: "ClusterQueue"},
+		"workload.codeflare.dev/v1beta2": {Name: "appwrappers", Kind: "AppWrapper", Namespaced: true},
+		"kubeflow.org/v1":                {Name: "pytorchjobs", Kind: "PyTorchJob", Namespaced: true},
+	} {
+		name, version, _ := strings.Cut(group, "/")
+		served := metav1.GroupVersionForDiscovery{GroupVersion: group, Version: version}
+		groups.Groups = append(groups.Groups, metav1.APIGroup{Name: name, PreferredVersion: served, Versions: []metav1.GroupVersionForDiscovery{served}})
+		mux.HandleFunc("GET /apis/"+group, func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, http.StatusOK, metav1.APIResourceList{GroupVersion: group, APIResources: []metav1.APIResource{kind}})
+		})
+	}
+	mux.HandleFunc("GET /api", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, metav1.APIVersions{}) })
+	mux.HandleFunc("GET /apis", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, groups) })
+	mux.HandleFunc("POST /", create)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL}
+}
+
+func answer(w http.ResponseWriter, code int, object any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(object)
+}
+
+func refusal(code int32, message string) metav1.Status {
+	return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: code, Message: message}
+}
+
+func TestWebhooksAreAskedUntilEachAnswers(t *testing.T) {
+	var asked atomic.Int32
+	var paths []string
+	config := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
+		paths = append(paths, r.URL.Path+"?"+r.URL.RawQuery)
+		if asked.Add(1) == 1 { // the first webhook has no certificate yet
+			answer(w, http.StatusInternalServerError, refusal(500, `Internal error occurred: failed calling webhook "x": connection refused`))
+			return
+		}
+		answer(w, http.StatusForbidden, refusal(403, "admission webhook denied the request: there are no components"))
+	})
+	if err := awaitWebhooks(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"/apis/kueue.x-k8s.io/v1beta2/clusterqueues?dryRun=All",
+		"/apis/kueue.x-k8s.io/v1beta2/clusterqueues?dryRun=All",
+		"/apis/workload.codeflare.dev/v1beta2/namespaces/default/appwrappers?dryRun=All",
+		"/apis/kubeflow.org/v1/namespaces/default/pytorchjobs?dryRun=All",
+	}
+	if diff := cmp.Diff(want, paths); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAWebhookThatKeepsSilentIsNamed(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	config := apiServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		cancel() // stands for the end of the wait
+		answer(w, http.StatusInternalServerError, refusal(500, `failed calling webhook "x": connection refused`))
+	})
+	wantError(t, awaitWebhooks(ctx, config), "the webhook for ClusterQueue did not answer in 3m0s")
+}
+
+func TestOnlyAWebhooksWordIsAnAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"it let the probe pass":           {nil, true},
+		"it refused the probe":            {&apierrors.StatusError{ErrStatus: refusal(403, "denied the request")}, true},
+		"the API server cannot reach it":  {&apierrors.StatusError{ErrStatus: refusal(500, "failed calling webhook")}, false},
+		"the kind is not served yet":      {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Code: 404}}, false},
+		"the API server is not reachable": {errors.New("connection refused"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := answered(c.err); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
