@@ -71,11 +71,12 @@ func suspending(v *view) Decision {
 // failed keeps the components for their author to look at, if that was asked for, and
 // then removes them. Quota is held until then, unless Kueue wants it back.
 func failed(v *view) Decision {
-	hold := v.Policy.DeletionOnFailureHold
+	began, hold := v.phaseBegan(), v.Policy.DeletionOnFailureHold
 	if v.keeping() && !v.Suspend {
-		if until := v.phaseBegan().Add(hold); v.now.Before(until) {
-			v.set(v1beta2.DeletingResources, metav1.ConditionFalse, v1beta2.ReasonDeletionPaused,
-				fmt.Sprintf("%s is %s", v1beta2.DeletionOnFailureGracePeriodAnnotation, hold))
+		if until := began.Add(hold); v.now.Before(until) {
+			// As old as the phase: were it younger, the phase would seem to begin with it.
+			setCondition(&v.status.Conditions, v1beta2.DeletingResources, metav1.ConditionFalse, v1beta2.ReasonDeletionPaused,
+				fmt.Sprintf("%s is %s", v1beta2.DeletionOnFailureGracePeriodAnnotation, hold), began)
 			return v.stay().at(until, v.now)
 		}
 	}

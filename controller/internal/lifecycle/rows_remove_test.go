@@ -189,6 +189,16 @@ func TestFailed(t *testing.T) {
 	})
 }
 
+// The controller may have been away when the hold began.
+func TestTheHoldCountsFromTheFailureHoweverLateItIsNoticed(t *testing.T) {
+	s := deployed(v1beta2.AppWrapperFailed)
+	s.Policy.DeletionOnFailureHold = 10 * time.Minute
+	s.Status = lifecycle.Decide(s, deployedAt.Add(5*time.Minute)).Status
+	if got := lifecycle.Decide(s, deployedAt.Add(6*time.Minute)).Requeue; got != 4*time.Minute {
+		t.Errorf("after 6 of 10 minutes %s are left", got)
+	}
+}
+
 func TestSucceeded(t *testing.T) {
 	base := func() lifecycle.Snapshot {
 		s := deployed(v1beta2.AppWrapperSucceeded)
