@@ -106,10 +106,22 @@ func TestWebhookConfigurationsAreWrittenByName(t *testing.T) {
 	}
 }
 
-// Where the API server checks it, as OpenShift's does, an owner that blocks its
-// deletion takes the right to update its finalizers.
-func TestTheControllerMayOwnWhatItCreates(t *testing.T) {
-	if !allows(clusterRoles(t)["appwrapper-manager-role"], "update", "workload.codeflare.dev", "appwrappers/finalizers") {
-		t.Error("appwrapper-manager-role may not update appwrappers/finalizers")
+// Some of these are granted to everybody, or not asked for, by an ordinary API server:
+// OpenShift's wants the finalizers of an owner that blocks its deletion, and a hardened
+// one may have taken system:basic-user away.
+func TestTheControllerMayDoWhatItsCodeAsksFor(t *testing.T) {
+	role := clusterRoles(t)["appwrapper-manager-role"]
+	for _, right := range []struct{ verb, group, resource string }{
+		{"update", "workload.codeflare.dev", "appwrappers/finalizers"},
+		{"patch", "workload.codeflare.dev", "appwrappers"},
+		{"patch", "workload.codeflare.dev", "appwrappers/status"},
+		{"create", "events.k8s.io", "events"},
+		{"create", "authorization.k8s.io", "subjectaccessreviews"},
+		{"create", "authorization.k8s.io", "selfsubjectaccessreviews"},
+		{"watch", "", "pods"},
+	} {
+		if !allows(role, right.verb, right.group, right.resource) {
+			t.Errorf("appwrapper-manager-role may not %s %s", right.verb, right.resource)
+		}
 	}
 }

@@ -33,7 +33,7 @@ func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, 
 	}
 	if coverage == covered {
 		found, err := get(ctx, r.cached, kind, key)
-		if err != nil || (found != nil && metav1.IsControlledBy(found, o.aw)) {
+		if err != nil || belongsTo(found, o.aw) {
 			return found, err
 		}
 	}
@@ -49,9 +49,20 @@ func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, 
 	if err != nil {
 		return nil, fmt.Errorf("cannot get %s %s: %w", kind.GVK.Kind, key.Name, err)
 	}
-	o.beginning = o.beginning || coverage == beginning
-	o.unwatched = o.unwatched || (coverage == uncovered && found != nil)
+	o.rely(coverage, found)
 	return found, nil
+}
+
+// rely remembers what cannot be relied upon to wake us.
+func (o *observation) rely(c coverage, found client.Object) {
+	o.beginning = o.beginning || c == beginning
+	o.unwatched = o.unwatched || (c == uncovered && found != nil)
+}
+
+// belongsTo tells whether the AppWrapper, and not an earlier one of its name, controls
+// the object, if there is one.
+func belongsTo(object client.Object, aw *v1beta2.AppWrapper) bool {
+	return object != nil && metav1.IsControlledBy(object, aw)
 }
 
 func deployedCondition(aw *v1beta2.AppWrapper, i int) *metav1.Condition {

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,7 +82,7 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 		}
 	}
 	found, err := r.find(ctx, o, kind, i)
-	if err != nil || found == nil || !metav1.IsControlledBy(found, o.aw) {
+	if err != nil || !belongsTo(found, o.aw) {
 		return err
 	}
 	o.objects[i] = found

@@ -159,6 +159,8 @@ func ownerOf(component client.Object) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: component.GetNamespace(), Name: owner.Name}, true
 }
 
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=selfsubjectaccessreviews,verbs=create
+
 // selfReview asks the API server whether we ourselves hold a right, in one
 // namespace or, where that is empty, in all.
 func selfReview(ctx context.Context, c client.Client, namespace, verb string, resource schema.GroupVersionResource) (bool, error) {
