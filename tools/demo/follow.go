@@ -53,9 +53,17 @@ func follow(ctx context.Context, site platform.Site, job *workload.AppWrapper, r
 	report.Phase = string(f.job.Status.Phase)
 	report.step("train", time.Since(f.began))
 	if err != nil {
-		return fmt.Errorf("the job did not end in %s, it is %s: %w", jobTimeout, f.job.Status.Phase, err)
+		return f.explain(ctx, err)
 	}
 	return f.conclude(ctx)
+}
+
+// explain says why the job was followed no further.
+func (f *follower) explain(ctx context.Context, err error) error {
+	if ctx.Err() == nil && wait.Interrupted(err) {
+		return fmt.Errorf("the job did not end in %s, it is %s", jobTimeout, f.job.Status.Phase)
+	}
+	return fmt.Errorf("cannot follow the job: %w", err)
 }
 
 // look reads the job and everything that belongs to it.
@@ -136,12 +144,17 @@ func (f *follower) say(what string, holds bool, why string) {
 	f.report.happened(f.began, what, strings.TrimSpace(why))
 }
 
-// conclude reads what the training said and judges the end.
+// conclude reads what the training said.
 func (f *follower) conclude(ctx context.Context) error {
 	log, err := f.log(ctx, f.job.Name+"-master-0")
 	if err != nil {
 		return err
 	}
+	return f.judge(log)
+}
+
+// judge decides whether the job did what it should have done.
+func (f *follower) judge(log string) (err error) {
 	if f.job.Status.Phase != workload.AppWrapperSucceeded {
 		return fmt.Errorf("the job ended as %s; the last lines of its first pod:\n%s", f.job.Status.Phase, lastLines(log, 15))
 	}

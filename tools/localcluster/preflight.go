@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/localcluster/build"
 )
 
 // Space that a cold start needs: builds and the compiler's cache on one side,
@@ -34,10 +37,32 @@ func (c *Cluster) preflight() (*net.TCPListener, error) {
 	if err := c.checkSpace(c.config.StateDir, stateSpace); err != nil {
 		return nil, err
 	}
-	if err := c.checkSpace(c.config.CacheDir, cacheSpace); err != nil {
+	if err := c.checkCache(); err != nil {
 		return nil, err
 	}
 	return c.listen()
+}
+
+// checkCache asks for the space that builds need only if there are any to do:
+// the first ones take most of it themselves.
+func (c *Cluster) checkCache() error {
+	cache, err := c.cache()
+	if err != nil {
+		return err
+	}
+	versions, err := setup.Load()
+	if err != nil {
+		return err
+	}
+	lacks, err := cache.Lacks(build.Node(versions)...)
+	if err != nil {
+		return err
+	}
+	need := uint64(0)
+	if lacks {
+		need = cacheSpace
+	}
+	return c.checkSpace(c.config.CacheDir, need)
 }
 
 // checkDir refuses folders that the node covers with file systems of its own,

@@ -5,11 +5,15 @@ package localcluster
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/localcluster/build"
 )
 
 func TestPreflightRefusesInASentence(t *testing.T) {
@@ -88,4 +92,38 @@ func TestFreeSpaceIsThatOfTheDisk(t *testing.T) {
 	}
 	_, err := freeSpace(filepath.Join(t.TempDir(), "none"))
 	wantSentence(t, err, "cannot look at the disk of ")
+}
+
+func TestBuildsThatAreDoneNeedNoSpace(t *testing.T) {
+	c, _ := newCluster(t)
+	versions, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := c.cache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fakeCompiler(t)
+	if _, err := cache.Get(t.Context(), io.Discard, build.Node(versions)...); err != nil {
+		t.Fatal(err)
+	}
+	c.host.free = onlyIn(c.config.StateDir)
+	listener, err := c.preflight()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+}
+
+// fakeCompiler is a go command that makes every binary out of nothing.
+func fakeCompiler(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	script := "#!/bin/sh\n"
+	for name := range fakeBinaries(t) {
+		script += "echo > $3" + name + "\n" // go build -o FOLDER/ …
+	}
+	write(t, filepath.Join(dir, "go"), script)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }

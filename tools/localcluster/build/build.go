@@ -40,12 +40,27 @@ func (c Cache) Get(ctx context.Context, progress io.Writer, comps ...Component) 
 	return bins, nil
 }
 
+// Lacks reports whether Get would have to build any of comps. It does not look
+// inside finished entries, which takes seconds.
+func (c Cache) Lacks(comps ...Component) (bool, error) {
+	for _, comp := range comps {
+		key, err := c.key(comp)
+		if err != nil {
+			return false, err
+		}
+		if _, err := os.Stat(filepath.Join(c.entry(comp, key), manifestName)); err != nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 func (c Cache) get(ctx context.Context, comp Component, l line) (string, error) {
 	key, err := c.key(comp)
 	if err != nil {
 		return "", err
 	}
-	entry := filepath.Join(c.Dir, comp.Name+"-"+key)
+	entry := c.entry(comp, key)
 	if intact(entry) {
 		return entry, nil
 	}

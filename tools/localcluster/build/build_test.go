@@ -33,7 +33,13 @@ func newCache(t *testing.T) Cache {
 func TestAFinishedEntryIsUsedAgain(t *testing.T) {
 	c := newCache(t)
 	progress := &lines{}
+	if lacks, err := c.Lacks(hello); err != nil || !lacks {
+		t.Errorf("an empty cache has it (%v)", err)
+	}
 	first := get(t, c, progress)
+	if lacks, err := c.Lacks(hello); err != nil || lacks {
+		t.Errorf("the cache lacks what was built (%v)", err)
+	}
 	if out, err := exec.Command(first["hello"]).CombinedOutput(); err != nil || string(out) != "hello" {
 		t.Fatalf("the binary says %q, %v", out, err)
 	}

@@ -51,6 +51,10 @@ func (c Cache) key(comp Component) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
 }
 
+func (c Cache) entry(comp Component, key string) string {
+	return filepath.Join(c.Dir, comp.Name+"-"+key)
+}
+
 func (c Cache) module(comp Component) string {
 	return filepath.Join(c.Checkout, "tools", "components", comp.Folder)
 }
