@@ -83,6 +83,20 @@ func TestOurMutatingWebhooksAreCalledBeforeKueues(t *testing.T) {
 	}
 }
 
+// A configuration of a webhook that nobody serves would refuse every AppWrapper.
+func TestWebhooksThatAreSwitchedOffAreNotCalled(t *testing.T) {
+	off := map[string]any{"config": map[string]any{"webhooksEnabled": false}}
+	rendered, err := render(t, "appwrapper", off)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects(t, rendered.Manifest) {
+		if strings.HasSuffix(o.Kind, "WebhookConfiguration") {
+			t.Errorf("%s is rendered", o.id())
+		}
+	}
+}
+
 // maxRelease leaves a third of the 1 MiB that a Secret may have to values.
 const maxRelease = 700 << 10
 
