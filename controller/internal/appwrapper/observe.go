@@ -75,6 +75,10 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 		c.Name = kinds.ObjectName(template, o.aw.UID, i)
 	}
 	c.APIVersion, c.Kind = template.GetAPIVersion(), template.GetKind()
+	if c.Name == "" {
+		c.Problem = "it has neither a name nor a generateName"
+		return nil
+	}
 	c.ReportsEnd = kind.HasVerdict()
 	if !podSetsAreRecorded(o.aw) {
 		if c.PodSets, err = podSets(o.aw.Spec.Components[i].DeclaredPodSets, template); err != nil {
@@ -97,14 +101,18 @@ func podSetsAreRecorded(aw *v1beta2.AppWrapper) bool {
 	return aw.Status.Phase != v1beta2.AppWrapperEmpty && len(aw.Status.ComponentStatus) == len(aw.Spec.Components)
 }
 
-// podSets also follows the paths: a pod set without a pod template could not be queued,
-// and its AppWrapper would wait for ever. Admission refuses it, where it is asked.
+// podSets refuses, as admission does where it is asked, what nobody could go on with: a
+// status with a negative number of pods cannot be saved, and a pod set without a pod
+// template cannot be queued.
 func podSets(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
 	found, err := kinds.PodSets(declared, template)
 	if err != nil {
 		return nil, err
 	}
 	for _, podSet := range found {
+		if podSet.Count() < 0 {
+			return nil, fmt.Errorf("%q would make %d pods", podSet.Path, podSet.Count())
+		}
 		if _, err := podtemplate.Find(template.Object, podSet.Path); err != nil {
 			return nil, err
 		}

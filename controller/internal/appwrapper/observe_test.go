@@ -34,13 +34,26 @@ func TestANamesakeInTheCacheDoesNotHideOurOwn(t *testing.T) {
 	w.expectPhase(v1beta2.AppWrapperRunning)
 }
 
-func TestAPathThatLeadsNowhereIsSaidAtTheFirstLook(t *testing.T) {
-	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1).Declaring("template.spec.tmplate", 1)).Build())
-	w.settle()
-	w.expectPhase(v1beta2.AppWrapperFailed)
-	unhealthy := meta.FindStatusCondition(w.get().Status.Conditions, string(v1beta2.Unhealthy))
-	if unhealthy == nil || unhealthy.Reason != v1beta2.ReasonCreateFailed || !strings.Contains(unhealthy.Message, `"template.spec.tmplate"`) {
-		t.Errorf("Unhealthy is %+v", unhealthy)
+// Admission refuses all of these, where it is asked.
+func TestWhatMakesNoSenseIsSaidAtTheFirstLook(t *testing.T) {
+	nameless := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{}}
+	for name, tc := range map[string]struct {
+		component *given.ComponentBuilder
+		message   string
+	}{
+		"a path that leads nowhere":   {given.Job("j", 1).Declaring("template.spec.tmplate", 1), `"template.spec.tmplate"`},
+		"a negative number of pods":   {given.Job("j", -1), "-1 pods"},
+		"a resource without any name": {given.Component(nameless), "neither a name nor a generateName"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, given.AppWrapper("a").With(tc.component).Unsuspended().Build())
+			w.settle()
+			w.expectPhase(v1beta2.AppWrapperFailed)
+			unhealthy := meta.FindStatusCondition(w.get().Status.Conditions, string(v1beta2.Unhealthy))
+			if unhealthy == nil || unhealthy.Reason != v1beta2.ReasonCreateFailed || !strings.Contains(unhealthy.Message, tc.message) {
+				t.Errorf("Unhealthy is %+v", unhealthy)
+			}
+		})
 	}
 }
 
