@@ -23,6 +23,7 @@ func (c *Cluster) Down() error {
 		return err
 	}
 	defer unlock()
+	defer os.Remove(c.lockFile()) // while it is ours
 	if !c.exists() {
 		fmt.Fprintf(c.progress, "there is no cluster %q\n", c.config.Name)
 		return nil

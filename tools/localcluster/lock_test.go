@@ -5,7 +5,10 @@ package localcluster
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -53,4 +56,59 @@ func TestALockThatCannotBeMadeIsAnError(t *testing.T) {
 	c.config.StateDir = filepath.Join(os.DevNull, "x")
 	_, err := c.lock()
 	wantSentence(t, err, "cannot make the folder /dev/null/x")
+}
+
+func TestDownLeavesNoLockAndNobodyHoldsARemovedOne(t *testing.T) {
+	c, _ := newCluster(t)
+	if err := c.Down(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(c.config.StateDir); err != nil || len(left) > 0 {
+		t.Errorf("down leaves %v (%v)", left, err)
+	}
+	f, err := c.tryLock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if !sameFile(f, c.lockFile()) {
+		t.Error("a lock that is there counts as removed")
+	}
+	if err := os.Remove(c.lockFile()); err != nil {
+		t.Fatal(err)
+	}
+	if sameFile(f, c.lockFile()) {
+		t.Error("a lock that was removed counts as there")
+	}
+	unlock, err := c.lock()
+	if err != nil {
+		t.Fatalf("a lock on a removed file keeps others out: %v", err)
+	}
+	unlock()
+}
+
+// Who has opened a lock file just before another removes it must not believe
+// that it still keeps a third one out.
+func TestOnlyOneHoldsTheLockWhileOthersRemoveIt(t *testing.T) {
+	c, _ := newCluster(t)
+	var holders atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 1000 {
+				unlock, err := c.lock()
+				if err != nil {
+					continue // another one holds it
+				}
+				if holders.Add(1) > 1 {
+					t.Error("two hold the lock")
+				}
+				runtime.Gosched()
+				holders.Add(-1)
+				os.Remove(c.lockFile())
+				unlock()
+			}
+		})
+	}
+	all.Wait()
 }

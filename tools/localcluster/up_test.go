@@ -209,3 +209,16 @@ func TestDownEndsTheKeeper(t *testing.T) {
 		t.Errorf("the keeper ended with %v", err)
 	}
 }
+
+func TestCgroupsAreRemovedInOneGo(t *testing.T) {
+	c, _ := newCluster(t)
+	emptyDir(t, filepath.Join(c.host.cgroups, "memory", c.cgroup(), "pod", "container"))
+	if err := removeCgroups(c.host.cgroups, c.cgroup()); err != nil {
+		t.Error(err)
+	}
+	busy := filepath.Join(c.host.cgroups, "memory", c.cgroup(), "pod")
+	write(t, filepath.Join(busy, "process"), "") // stands for one that has not ended yet
+	if err := removeCgroups(c.host.cgroups, c.cgroup()); err == nil || !strings.Contains(err.Error(), busy) {
+		t.Errorf("a busy cgroup gives %v", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"time"
 )
 
 func TestForwardPassesBytesBothWaysAndTheEndOfEach(t *testing.T) {
@@ -58,6 +59,9 @@ func dialForwarded(t *testing.T, address string) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil { // rather than hang
+		t.Fatal(err)
+	}
 	return conn.(*net.TCPConn)
 }
 
