@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
 // Leaks lists what clusters have left on this machine that belongs to no
@@ -32,14 +30,20 @@ type scan struct {
 	running map[string]bool
 }
 
+// newScan finds the keepers of all users, wherever their state folders are:
+// each was started as DIR/bin/keeper DIR.
 func newScan(config Config, host host) scan {
 	s := scan{host: host, config: config, keepers: map[int]bool{}, running: map[string]bool{}}
-	files, _ := filepath.Glob(filepath.Join(config.StateDir, "*", plan.KeeperFile))
+	files, _ := filepath.Glob(filepath.Join(string(host.proc), "[0-9]*", "cmdline"))
 	for _, file := range files {
-		dir := filepath.Dir(file)
-		if keeper, alive := host.proc.keeperOf(dir); alive {
+		command, _ := os.ReadFile(file)
+		args := strings.Split(string(command), "\x00")
+		if len(args) < 2 || args[0] != keeperProgram(args[1]) {
+			continue
+		}
+		if keeper, alive := host.proc.keeperOf(args[1]); alive && strconv.Itoa(keeper.PID) == filepath.Base(filepath.Dir(file)) {
 			s.keepers[keeper.PID] = true
-			s.running[cgroupPrefix+filepath.Base(dir)] = true
+			s.running[cgroupPrefix+filepath.Base(args[1])] = true
 		}
 	}
 	return s

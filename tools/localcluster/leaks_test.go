@@ -14,7 +14,7 @@ import (
 )
 
 // machine is one with a running cluster "live" below keeper 100, and leftovers
-// of a cluster "dead".
+// of a cluster "dead"; another user's cluster "other" runs below keeper 300.
 func machine(t *testing.T) (host, Config) {
 	t.Helper()
 	root := t.TempDir()
@@ -22,8 +22,12 @@ func machine(t *testing.T) (host, Config) {
 	config := Config{CacheDir: "/home/a/.cache/mlbatch", StateDir: filepath.Join(root, "clusters")}
 	h := host{proc: p, cgroups: filepath.Join(root, "cgroup")}
 
-	for name, keeper := range map[string]plan.Keeper{"live": {PID: 100, StartTime: "1"}, "dead": {PID: 200, StartTime: "1"}} {
-		dir := filepath.Join(config.StateDir, name)
+	others := filepath.Join(root, "other-home", "other") // of a user with another HOME
+	for dir, keeper := range map[string]plan.Keeper{
+		filepath.Join(config.StateDir, "live"): {PID: 100, StartTime: "1"},
+		filepath.Join(config.StateDir, "dead"): {PID: 200, StartTime: "1"},
+		others:                                 {PID: 300, StartTime: "1"},
+	} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -40,6 +44,8 @@ func machine(t *testing.T) (host, Config) {
 		{100, 1, "keeper", config.StateDir + "/live/bin/keeper", "/", "pid:[2]"},
 		{101, 100, "etcd", config.CacheDir + "/components/etcd/server", "/", "pid:[2]"},
 		{102, 101, "python", "/usr/bin/python", "/mlbatch-live/pod1", "pid:[3]"},
+		{300, 1, "keeper", others + "/bin/keeper", "/", "pid:[5]"},
+		{301, 300, "python", "/usr/bin/python", "/mlbatch-other/pod1", "pid:[5]"},
 		{201, 1, "kwok (old)", config.CacheDir + "/components/kwok/kwok", "/", "pid:[1]"},
 		{202, 50, "python", "/usr/bin/python", "/mlbatch-dead/pod1", "pid:[4]"},
 		{203, 1, "near", config.CacheDir + "-of-another", "/not-mlbatch-dead", "pid:[1]"},
@@ -48,6 +54,7 @@ func machine(t *testing.T) (host, Config) {
 		dir := filepath.Join(string(p), strconv.Itoa(made.pid))
 		write(t, filepath.Join(dir, "cgroup"), "3:memory:"+made.cgroup+"\n")
 		link(t, made.exe, filepath.Join(dir, "exe"))
+		write(t, filepath.Join(dir, "cmdline"), made.exe+"\x00"+filepath.Dir(filepath.Dir(made.exe))+"\x00")
 		link(t, made.pidSpace, filepath.Join(dir, "ns", "pid"))
 	}
 	link(t, "pid:[1]", filepath.Join(string(p), "self", "ns", "pid"))
@@ -55,7 +62,7 @@ func machine(t *testing.T) (host, Config) {
 		"21 20 8:1 / "+config.StateDir+"/dead/node/my\\040pod rw - tmpfs tmpfs rw\n"+
 		"22 20 8:1 "+config.StateDir+"/dead/node /mnt/bound rw - ext4 /dev/sda1 rw\n"+
 		"23 20 8:1 / "+config.StateDir+"-other/x rw - tmpfs tmpfs rw\n")
-	for _, dir := range []string{"mlbatch-live/pod1", "mlbatch-dead", "memory/mlbatch-dead/pod1", "memory/user"} {
+	for _, dir := range []string{"mlbatch-live/pod1", "mlbatch-other", "mlbatch-dead", "memory/mlbatch-dead/pod1", "memory/user"} {
 		if err := os.MkdirAll(filepath.Join(h.cgroups, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}

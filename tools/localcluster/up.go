@@ -138,6 +138,9 @@ func (c *Cluster) prepare(b built) error {
 // KubectlPath is where a kubectl of the cluster's version is.
 func (c *Cluster) KubectlPath() string { return filepath.Join(c.Dir(), "bin", "kubectl") }
 
+// keeperProgram is the keeper of the cluster in dir.
+func keeperProgram(dir string) string { return filepath.Join(dir, "bin", "keeper") }
+
 // startKeeper starts process 1 of the cluster, detached from this process.
 func (c *Cluster) startKeeper(listener *net.TCPListener) error {
 	socket, err := listener.File()
@@ -150,7 +153,7 @@ func (c *Cluster) startKeeper(listener *net.TCPListener) error {
 		return fmt.Errorf("cannot open the keeper's log: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command(filepath.Join(c.Dir(), "bin", "keeper"), c.Dir())
+	cmd := exec.Command(keeperProgram(c.Dir()), c.Dir())
 	cmd.Dir = c.Dir()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{socket} // becomes plan.ListenerFD
