@@ -72,7 +72,7 @@ func (s Site) Install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return awaitWebhooks(ctx, config)
+	return awaitAnswers(ctx, config)
 }
 
 // Onboard makes the queues, namespaces and roles of the teams in a values file

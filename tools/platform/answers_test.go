@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,7 +34,13 @@ func apiServer(t *testing.T, create http.HandlerFunc) *rest.Config {
 			answer(w, http.StatusOK, metav1.APIResourceList{GroupVersion: group, APIResources: []metav1.APIResource{kind}})
 		})
 	}
-	mux.HandleFunc("GET /api", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, metav1.APIVersions{}) })
+	mux.HandleFunc("GET /api", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, metav1.APIVersions{Versions: []string{"v1"}})
+	})
+	mux.HandleFunc("GET /api/v1", func(w http.ResponseWriter, _ *http.Request) {
+		pods := metav1.APIResource{Name: "pods", Kind: "Pod", Namespaced: true}
+		answer(w, http.StatusOK, metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{pods}})
+	})
 	mux.HandleFunc("GET /apis", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, groups) })
 	mux.HandleFunc("POST /", create)
 	server := httptest.NewServer(mux)
@@ -53,41 +58,48 @@ func refusal(code int32, message string) metav1.Status {
 	return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: code, Message: message}
 }
 
-func TestWebhooksAreAskedUntilEachAnswers(t *testing.T) {
-	var asked atomic.Int32
-	var paths []string
+func TestProbesAreMadeUntilEachIsJudged(t *testing.T) {
+	var asked []string
 	config := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
-		paths = append(paths, r.URL.Path+"?"+r.URL.RawQuery)
-		if asked.Add(1) == 1 { // the first webhook has no certificate yet
+		asked = append(asked, r.Header.Get("Impersonate-User")+" "+r.URL.Path+"?"+r.URL.RawQuery)
+		switch len(asked) {
+		case 1: // the first webhook has no certificate yet
 			answer(w, http.StatusInternalServerError, refusal(500, `Internal error occurred: failed calling webhook "x": connection refused`))
-			return
+		case 6: // a kind that was installed a moment ago
+			answer(w, http.StatusForbidden, refusal(403, "pods is forbidden: cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion kubeflow.org/v1"))
+		default:
+			answer(w, http.StatusForbidden, refusal(403, "admission webhook denied the request: there are no components"))
 		}
-		answer(w, http.StatusForbidden, refusal(403, "admission webhook denied the request: there are no components"))
 	})
-	if err := awaitWebhooks(t.Context(), config); err != nil {
+	if err := awaitAnswers(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
+	const controller = "system:serviceaccount:mlbatch-system:appwrapper-controller-manager"
 	want := []string{
-		"/apis/kueue.x-k8s.io/v1beta2/clusterqueues?dryRun=All",
-		"/apis/kueue.x-k8s.io/v1beta2/clusterqueues?dryRun=All",
-		"/apis/workload.codeflare.dev/v1beta2/namespaces/default/appwrappers?dryRun=All",
-		"/apis/kubeflow.org/v1/namespaces/default/pytorchjobs?dryRun=All",
+		" /apis/kueue.x-k8s.io/v1beta2/clusterqueues?dryRun=All",
+		" /apis/kueue.x-k8s.io/v1beta2/clusterqueues?dryRun=All",
+		" /apis/workload.codeflare.dev/v1beta2/namespaces/default/appwrappers?dryRun=All",
+		" /apis/kubeflow.org/v1/namespaces/default/pytorchjobs?dryRun=All",
+		controller + " /api/v1/namespaces/default/pods?dryRun=All",
+		controller + " /api/v1/namespaces/default/pods?dryRun=All",
+		controller + " /api/v1/namespaces/default/pods?dryRun=All",
+		controller + " /api/v1/namespaces/default/pods?dryRun=All",
 	}
-	if diff := cmp.Diff(want, paths); diff != "" {
+	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestAWebhookThatKeepsSilentIsNamed(t *testing.T) {
+func TestAProbeThatIsNeverJudgedIsNamed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	config := apiServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		cancel() // stands for the end of the wait
 		answer(w, http.StatusInternalServerError, refusal(500, `failed calling webhook "x": connection refused`))
 	})
-	wantError(t, awaitWebhooks(ctx, config), "the webhook for ClusterQueue did not answer in 3m0s")
+	wantError(t, awaitAnswers(ctx, config), "the platform did not answer in 3m0s, a ClusterQueue could not be judged")
 }
 
-func TestOnlyAWebhooksWordIsAnAnswer(t *testing.T) {
+func TestWhatCountsAsAnAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		want bool
@@ -96,6 +108,7 @@ func TestOnlyAWebhooksWordIsAnAnswer(t *testing.T) {
 		"it refused the probe":            {&apierrors.StatusError{ErrStatus: refusal(403, "denied the request")}, true},
 		"the API server cannot reach it":  {&apierrors.StatusError{ErrStatus: refusal(500, "failed calling webhook")}, false},
 		"the kind is not served yet":      {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Code: 404}}, false},
+		"an owner's kind is not known":    {&apierrors.StatusError{ErrStatus: refusal(403, "cannot find RESTMapping")}, false},
 		"the API server is not reachable": {errors.New("connection refused"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
