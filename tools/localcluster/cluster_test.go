@@ -40,7 +40,7 @@ func pretendRunning(t *testing.T, c *Cluster) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(c.Dir(), "log", "x.log"), "")
-	if err := plan.Write(c.Dir(), plan.KeeperFile, plan.Keeper{PID: os.Getpid(), StartTime: start}); err != nil {
+	if err := plan.Write(c.Dir(), plan.KeeperFile, plan.Keeper{PID: os.Getpid(), StartTime: start, Port: 4711}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -19,8 +19,9 @@ import (
 )
 
 // Up builds what is missing, starts the cluster and returns when its nodes are
-// ready and names resolve. If the cluster runs already it only checks that. On
-// failure nothing is left running; the logs stay until the next Up or Down.
+// ready and names resolve. If the cluster runs already it does only what an
+// earlier Up has left undone. On failure of a new cluster nothing is left
+// running; the logs stay until the next Up or Down.
 func (c *Cluster) Up(ctx context.Context) error {
 	unlock, err := c.lock()
 	if err != nil {
@@ -29,7 +30,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	defer unlock()
 	if c.Running() {
 		fmt.Fprintf(c.progress, "cluster %q is running\n", c.config.Name)
-		return c.withLogs(c.finish(ctx))
+		return c.withLogs(c.complete(ctx))
 	}
 	listener, err := c.preflight()
 	if err != nil {
@@ -70,10 +71,17 @@ func (c *Cluster) start(ctx context.Context, listener *net.TCPListener) error {
 	if err := c.startKeeper(listener); err != nil {
 		return err
 	}
+	return c.complete(ctx)
+}
+
+// complete makes a cluster with a living keeper usable. It may be repeated: the
+// command that started the keeper may have been killed at any point.
+func (c *Cluster) complete(ctx context.Context) error {
 	if err := c.awaitKeeper(ctx); err != nil {
 		return err
 	}
-	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", fmt.Sprintf("https://127.0.0.1:%d", c.config.Port)); err != nil {
+	keeper, _ := c.host.proc.keeperOf(c.Dir())
+	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", fmt.Sprintf("https://127.0.0.1:%d", keeper.Port)); err != nil {
 		return err
 	}
 	if err := c.LoadImages(ctx, c.ownImages()); err != nil {
@@ -153,10 +161,16 @@ func (c *Cluster) startKeeper(listener *net.TCPListener) error {
 		return fmt.Errorf("cannot open the keeper's log: %w", err)
 	}
 	defer log.Close()
+	recorded, record, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("cannot start the cluster: %w", err)
+	}
+	defer recorded.Close()
+	defer record.Close()
 	cmd := exec.Command(keeperProgram(c.Dir()), c.Dir())
 	cmd.Dir = c.Dir()
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.ExtraFiles = []*os.File{socket} // becomes plan.ListenerFD
+	cmd.ExtraFiles = []*os.File{socket, recorded} // become plan.ListenerFD and plan.RecordedFD
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Setsid:     true,
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
@@ -170,7 +184,13 @@ func (c *Cluster) startKeeper(listener *net.TCPListener) error {
 	if err != nil {
 		return errors.New("the cluster's keeper ended at once")
 	}
-	return plan.Write(c.Dir(), plan.KeeperFile, plan.Keeper{PID: cmd.Process.Pid, StartTime: start})
+	if err := plan.Write(c.Dir(), plan.KeeperFile, plan.Keeper{PID: cmd.Process.Pid, StartTime: start, Port: c.config.Port}); err != nil {
+		return err
+	}
+	if _, err := record.Write([]byte{1}); err != nil {
+		return fmt.Errorf("cannot start the cluster's keeper: %w", err)
+	}
+	return nil
 }
 
 // awaitKeeper follows the keeper's report until all programs are ready.

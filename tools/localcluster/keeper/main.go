@@ -34,6 +34,9 @@ func main() {
 
 // keep returns only if the cluster cannot be brought up or is told to end.
 func keep(dir string, report *reporter) error {
+	if err := awaitRecord(os.NewFile(plan.RecordedFD, "recorded")); err != nil {
+		return err
+	}
 	var p plan.Plan
 	if err := plan.Read(dir, plan.File, &p); err != nil {
 		return err
@@ -57,6 +60,16 @@ func keep(dir string, report *reporter) error {
 	}
 	report.ready()
 	<-end
+	return nil
+}
+
+// awaitRecord waits until the command that has started us has written down who
+// we are: a keeper that nobody knows could not be ended.
+func awaitRecord(recorded *os.File) error {
+	defer recorded.Close()
+	if _, err := recorded.Read(make([]byte, 1)); err != nil {
+		return fmt.Errorf("the command that started the cluster has ended before it was done: %w", err)
+	}
 	return nil
 }
 

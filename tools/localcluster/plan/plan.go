@@ -21,9 +21,15 @@ const (
 	LogDir     = "log"
 )
 
-// ListenerFD is the file descriptor on which the keeper finds the listening
-// socket that was opened outside its network namespace.
-const ListenerFD = 3
+// File descriptors that the keeper is started with.
+const (
+	// ListenerFD is the listening socket that was opened outside its network
+	// namespace.
+	ListenerFD = 3
+	// RecordedFD gives one byte when the keeper is on record in KeeperFile. If it
+	// ends without, nobody would know of the keeper, which then has to go.
+	RecordedFD = 4
+)
 
 // Plan is all that a keeper has to know.
 type Plan struct {
@@ -101,6 +107,8 @@ type Keeper struct {
 	PID int `json:"pid"`
 	// StartTime is field 22 of /proc/PID/stat, in clock ticks since boot.
 	StartTime string `json:"startTime"`
+	// Port on 127.0.0.1 is the one whose socket the keeper was given.
+	Port int `json:"port"`
 }
 
 // Write stores v as JSON in dir/name; readers never see half of it.
