@@ -77,7 +77,7 @@ func (f *follower) look(ctx context.Context) (ended bool, err error) {
 		}
 	}
 	phase := f.job.Status.Phase
-	f.say("AppWrapper "+string(phase), phase != "", f.reason())
+	f.sayOnce(fmt.Sprintf("%s, retry %d", phase, f.job.Status.Retries), "AppWrapper "+string(phase), phase != "", f.reason())
 	return phase == workload.AppWrapperSucceeded || phase == workload.AppWrapperFailed, nil
 }
 
@@ -128,29 +128,40 @@ func (f *follower) lookAtPods(ctx context.Context) error {
 		return err
 	}
 	for _, p := range pods.Items {
-		f.say("pod "+p.Name+" scheduled", p.Spec.NodeName != "", "by "+p.Spec.SchedulerName+" to node "+p.Spec.NodeName)
-		f.say("pod "+p.Name+" runs", p.Status.Phase == corev1.PodRunning, "image "+p.Spec.Containers[0].Image)
-		f.say("pod "+p.Name+" succeeded", p.Status.Phase == corev1.PodSucceeded, "")
-		f.say("pod "+p.Name+" failed", p.Status.Phase == corev1.PodFailed, p.Status.Reason+" "+p.Status.Message)
+		for _, fact := range []struct {
+			what  string
+			holds bool
+			why   string
+		}{
+			{"scheduled", p.Spec.NodeName != "", "by " + p.Spec.SchedulerName + " to node " + p.Spec.NodeName},
+			{"runs", p.Status.Phase == corev1.PodRunning, "image " + p.Spec.Containers[0].Image},
+			{"succeeded", p.Status.Phase == corev1.PodSucceeded, ""},
+			{"failed", p.Status.Phase == corev1.PodFailed, p.Status.Reason + " " + p.Status.Message},
+		} {
+			f.sayOnce(string(p.UID)+fact.what, "pod "+p.Name+" "+fact.what, fact.holds, fact.why)
+		}
 	}
 	return nil
 }
 
 func (f *follower) say(what string, holds bool, why string) {
-	if !holds || f.said[what] {
+	f.sayOnce(what, what, holds, why)
+}
+
+// sayOnce tells what holds, the first time it does for a key: a retry has the
+// same phases, and pods of the same names, again.
+func (f *follower) sayOnce(key, what string, holds bool, why string) {
+	if !holds || f.said[key] {
 		return
 	}
-	f.said[what] = true
+	f.said[key] = true
 	f.report.happened(f.began, what, strings.TrimSpace(why))
 }
 
 // conclude reads what the training said.
 func (f *follower) conclude(ctx context.Context) error {
 	log, err := f.log(ctx, f.job.Name+"-master-0")
-	if err != nil {
-		return err
-	}
-	return f.judge(log)
+	return errors.Join(f.judge(log), err)
 }
 
 // judge decides whether the job did what it should have done.
