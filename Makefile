@@ -20,7 +20,7 @@ endef
 .PHONY: demo
 demo: ## Bring up a real cluster with the platform on it and train a model on two pods (first run up to 30 minutes, then 2)
 	@echo "compiling the demo itself (the first time this takes some minutes)"
-	@go run ./tools/demo
+	@go run ./tools/demo -port=$(or $(DEMO_PORT),0)
 
 .PHONY: demo-down
 demo-down: bin/mlbatch ## End the demo's cluster and leave nothing of it

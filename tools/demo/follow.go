@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -21,14 +22,20 @@ import (
 	"github.com/mlbatch/mlbatch/tools/platform"
 )
 
-// jobTimeout bounds the whole life of the job.
-const jobTimeout = 10 * time.Minute
+// jobTimeout bounds the whole life of the job, silenceTimeout the time in which it
+// cannot be seen: an API server that ends is started again.
+const (
+	jobTimeout     = 10 * time.Minute
+	silenceTimeout = 30 * time.Second
+)
 
 // follower looks at a job again and again and says once what is new.
 type follower struct {
 	access
-	job    *workload.AppWrapper
-	began  time.Time
+	job   *workload.AppWrapper
+	began time.Time
+	// seen is when the job could be read last.
+	seen   time.Time
 	said   map[string]bool
 	report *report
 }
@@ -47,9 +54,10 @@ func follow(ctx context.Context, site platform.Site, job *workload.AppWrapper, r
 	if err := access.submit(ctx, job); err != nil {
 		return err
 	}
-	f := &follower{access: access, job: job, began: time.Now(), said: map[string]bool{}, report: report}
+	now := time.Now()
+	f := &follower{access: access, job: job, began: now, seen: now, said: map[string]bool{}, report: report}
 	report.happened(f.began, "submitted", "AppWrapper "+job.Namespace+"/"+job.Name+" created by "+submitter)
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, jobTimeout, true, f.look)
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, jobTimeout, true, f.lookPatiently)
 	report.Phase = string(f.job.Status.Phase)
 	report.step("train", time.Since(f.began))
 	if err != nil {
@@ -64,6 +72,19 @@ func (f *follower) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("the job did not end in %s, it is %s", jobTimeout, f.job.Status.Phase)
 	}
 	return fmt.Errorf("cannot follow the job: %w", err)
+}
+
+// lookPatiently looks and bears that nothing is to be seen for a while.
+func (f *follower) lookPatiently(ctx context.Context) (ended bool, err error) {
+	ended, err = f.look(ctx)
+	if err == nil {
+		f.seen = time.Now()
+		return ended, nil
+	}
+	if apierrors.IsNotFound(err) || time.Since(f.seen) > silenceTimeout {
+		return false, err
+	}
+	return false, nil
 }
 
 // look reads the job and everything that belongs to it.

@@ -11,8 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -180,6 +182,49 @@ func TestWhyTheJobIsFollowedNoFurther(t *testing.T) {
 	cancel()
 	if got, want := f.explain(ctx, ctx.Err()).Error(), "cannot follow the job: context canceled"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTheDemoBearsASilentAPIServerForAWhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		err   error
+		since time.Duration
+		want  bool
+	}{
+		"refused a moment ago":     {errors.New("connection refused"), time.Second, false},
+		"refused for too long":     {errors.New("connection refused"), silenceTimeout + time.Second, true},
+		"somebody deleted the job": {apierrors.NewNotFound(schema.GroupResource{}, "digits"), time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFollower()
+			f.seen = time.Now().Add(-c.since)
+			f.admin = builder(t).WithInterceptorFuncs(interceptor.Funcs{
+				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+					return c.err
+				},
+			}).Build()
+			ended, err := f.lookPatiently(t.Context())
+			if ended || (err != nil) != c.want {
+				t.Errorf("ended %t, %v", ended, err)
+			}
+		})
+	}
+}
+
+func TestARoleThatWasBoundAMomentAgoIsWaitedFor(t *testing.T) {
+	asked := 0
+	refuseOnce := interceptor.Funcs{Create: func(ctx context.Context, api client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+		if asked++; asked == 1 {
+			return apierrors.NewForbidden(schema.GroupResource{}, "digits", errors.New("no role"))
+		}
+		return api.Create(ctx, o, opts...)
+	}}
+	a := access{user: builder(t).WithInterceptorFuncs(refuseOnce).Build()}
+	if err := a.submit(t.Context(), appWrapper("")); err != nil {
+		t.Fatal(err)
+	}
+	if asked != 2 {
+		t.Errorf("created %d times", asked)
 	}
 }
 

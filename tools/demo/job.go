@@ -71,22 +71,33 @@ func newAccess(config *rest.Config) (access, error) {
 	return access{admin: admin, user: user, pods: pods}, nil
 }
 
-// submit creates the job as the user. One of an earlier demo is removed first.
+// How long a submission waits: for the job of an earlier demo to be gone, and for
+// a role that was bound a moment ago to be known.
+const (
+	removalPatience = 2 * time.Minute
+	rolePatience    = 10 * time.Second
+)
+
+var errStillThere = errors.New("the job of an earlier demo is still being removed; see why with 'kubectl describe appwrapper'")
+
+// submit creates the job as the user, in place of one of an earlier demo.
 func (a access) submit(ctx context.Context, job *workload.AppWrapper) error {
-	err := a.user.Delete(ctx, job.DeepCopy())
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot remove the job of an earlier demo: %w", err)
-	}
-	if err == nil {
-		fmt.Println("removing the job of an earlier demo")
-	}
-	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-		err := a.user.Create(ctx, job.DeepCopy())
-		if apierrors.IsAlreadyExists(err) { // still being removed
+	began := time.Now()
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, removalPatience, true, func(ctx context.Context) (bool, error) {
+		last = a.user.Create(ctx, job.DeepCopy())
+		switch {
+		case apierrors.IsAlreadyExists(last):
+			last = errStillThere
+			return false, client.IgnoreNotFound(a.user.Delete(ctx, job.DeepCopy()))
+		case apierrors.IsForbidden(last) && time.Since(began) < rolePatience:
 			return false, nil
 		}
-		return err == nil, err
+		return last == nil, last
 	})
+	if wait.Interrupted(err) {
+		err = last
+	}
 	if err != nil {
 		return fmt.Errorf("cannot submit the job as %s: %w", submitter, err)
 	}

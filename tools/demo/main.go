@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -19,29 +20,50 @@ import (
 	"github.com/mlbatch/mlbatch/tools/platform"
 )
 
+// settings is the settings file of the training job, in the checkout.
+const settings = "samples/pytorch-digits/settings.yaml"
+
 func main() {
-	var settings string
-	flag.StringVar(&settings, "settings", "samples/pytorch-digits/settings.yaml", "settings file of the training job")
+	var port int
+	flag.IntVar(&port, "port", 0, "port of the cluster on 127.0.0.1; 0 is the usual one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, settings); err != nil {
+	err := run(ctx, port)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "demo: interrupted; run 'make demo' again to go on, or 'make demo-down' to end the cluster")
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
+	default:
+		return
 	}
+	os.Exit(1)
 }
 
-func run(ctx context.Context, settings string) error {
+func run(ctx context.Context, port int) error {
 	checkout, err := localcluster.FindCheckout(".")
 	if err != nil {
 		return err
 	}
-	cluster, err := localcluster.New(localcluster.Config{Checkout: checkout}, os.Stdout)
+	cluster, err := localcluster.New(localcluster.Config{Checkout: checkout, Port: port}, os.Stdout)
 	if err != nil {
 		return err
 	}
 	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stdout}
 	report := newReport()
+	err = play(ctx, site, report)
+	// A run that failed is on record, too: the file of an earlier one would tell of success.
+	if err := errors.Join(err, report.write(filepath.Join(checkout, "dist", "demo.json"), err)); err != nil {
+		return err
+	}
+	report.print(os.Stdout)
+	fmt.Printf(lookAround, cluster.KubeconfigPath(), cluster.KubectlPath())
+	return nil
+}
+
+// play is the demo from the settings file to the end of the training.
+func play(ctx context.Context, site platform.Site, report *report) error {
 	// Settings are rendered first: a mistake in them should not cost a build.
 	job, err := renderJob(ctx, site, settings)
 	if err != nil {
@@ -50,16 +72,7 @@ func run(ctx context.Context, settings string) error {
 	if err := prepare(ctx, site, report); err != nil {
 		return err
 	}
-	trained := follow(ctx, site, job, report)
-	if err := report.write("dist/demo.json"); err != nil {
-		return errors.Join(trained, err)
-	}
-	if trained != nil {
-		return trained
-	}
-	report.print(os.Stdout)
-	fmt.Printf(lookAround, cluster.KubeconfigPath(), cluster.KubectlPath())
-	return nil
+	return follow(ctx, site, job, report)
 }
 
 // prepare does everything up to the point where a user could submit a job.

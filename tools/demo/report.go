@@ -20,7 +20,9 @@ type report struct {
 	Steps    []duration  `json:"steps"`
 	Timeline []happening `json:"timeline"`
 	Training *training   `json:"training,omitempty"`
-	Phase    string      `json:"phase"`
+	Phase    string      `json:"phase,omitempty"`
+	// Error is what the demo failed with.
+	Error string `json:"error,omitempty"`
 }
 
 type duration struct {
@@ -92,7 +94,11 @@ func (r *report) print(out io.Writer) {
 	}
 }
 
-func (r *report) write(path string) error {
+// write writes the report to a file, with what the demo failed with, if it did.
+func (r *report) write(path string, failure error) error {
+	if failure != nil {
+		r.Error = failure.Error()
+	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("cannot encode the report: %w", err)

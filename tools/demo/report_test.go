@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +46,7 @@ func TestWhatTheTrainingDidStandsInItsPlace(t *testing.T) {
 
 func TestTheReportIsWrittenWhereverItShouldLie(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dist", "demo.json")
-	if err := example().write(path); err != nil {
+	if err := example().write(path, nil); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
@@ -59,8 +60,22 @@ func TestTheReportIsWrittenWhereverItShouldLie(t *testing.T) {
 	if diff := cmp.Diff(example(), got, cmpopts.IgnoreUnexported(training{})); diff != "" {
 		t.Error(diff)
 	}
-	if err := example().write(filepath.Join(path, "x")); err == nil || !strings.HasPrefix(err.Error(), "cannot write the report: ") {
+	if err := example().write(filepath.Join(path, "x"), nil); err == nil || !strings.HasPrefix(err.Error(), "cannot write the report: ") {
 		t.Errorf("a path below a file gives %v", err)
+	}
+}
+
+func TestAFailureReplacesTheReportOfAnEarlierSuccess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "demo.json")
+	if err := errors.Join(example().write(path, nil), (&report{}).write(path, errors.New("no disk"))); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(data); !strings.Contains(got, `"error": "no disk"`) || strings.Contains(got, "Succeeded") {
+		t.Errorf("the report is\n%s", got)
 	}
 }
 
