@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package subprocess answers what became of another program. It says it in
+// words for people, and it prints nothing.
+package subprocess
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// patience is how long an interrupted program may take to tidy up. One that is
+// killed at once leaves its temporary files: of go build these are gigabytes.
+const patience = 20 * time.Second
+
+// Run runs cmd, which was made with exec.CommandContext for ctx, to its end. When
+// ctx is done it interrupts the program and returns ctx's error: what an
+// interrupted program says helps nobody. Any other error has all that it said.
+func Run(ctx context.Context, cmd *exec.Cmd) error {
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = patience
+	err := cmd.Run()
+	said := strings.TrimSpace(output.String())
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return ctx.Err()
+	case diskIsFull(said):
+		return errors.New("no space left on the disk; free some and run the command again")
+	case said == "":
+		return err
+	}
+	return fmt.Errorf("%w\n%s", err, said)
+}
+
+// diskIsFull knows the kernel's words in two spellings, and apt-get's. The
+// program has to speak English for it: set LC_ALL if it would not.
+func diskIsFull(said string) bool {
+	said = strings.ToLower(said)
+	return strings.Contains(said, "no space left on device") || strings.Contains(said, "enough free space")
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subprocess
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestItSaysWhatBecameOfTheProgram(t *testing.T) {
+	const full = "no space left on the disk; free some and run the command again"
+	for name, c := range map[string]struct{ script, want string }{
+		"it succeeds":                    {"echo fine", ""},
+		"it fails and says why":          {"echo to stdout; echo to stderr >&2; exit 3", "exit status 3\nto stdout\nto stderr"},
+		"it fails without a word":        {"exit 3", "exit status 3"},
+		"the disk is full for Go":        {"echo 'write x: no space left on device'; exit 1", full},
+		"the disk is full for C":         {"echo 'dpkg-deb: No space left on device' >&2; exit 1", full},
+		"the disk is too small for apt":  {"echo \"E: You don't have enough free space in /x\"; exit 100", full},
+		"it complains, but has no error": {"echo 'no space left on device'", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Run(t.Context(), exec.CommandContext(t.Context(), "sh", "-c", c.script))
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAProgramThatIsNotThereIsKnown(t *testing.T) {
+	if err := Run(t.Context(), exec.CommandContext(t.Context(), "no-such-program")); !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnInterruptedProgramTidiesUp(t *testing.T) {
+	dir := t.TempDir()
+	started, temporary := filepath.Join(dir, "started"), filepath.Join(dir, "temporary")
+	if out, err := exec.Command("mkfifo", started).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cmd := exec.CommandContext(ctx, "sh", "-c", `trap 'kill $!; rm "$0/temporary"; echo interrupted; exit 1' INT
+		: > "$0/temporary"; sleep 60 & echo > "$0/started"; wait`, dir)
+	go func() {
+		_, _ = os.ReadFile(started) // returns when the program runs
+		cancel()
+	}()
+	if err := Run(ctx, cmd); err != context.Canceled { //nolint:errorlint // the very error, and no words of the program
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	if _, err := os.Stat(temporary); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its temporary file is left (%v)", err)
+	}
+}
