@@ -5,9 +5,7 @@ package build
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -21,17 +19,19 @@ type Cache struct {
 	Checkout string
 }
 
-// manifestName is the file that makes an entry complete: it is written last.
-const manifestName = "manifest.json"
+// entry is the folder of a component's binaries.
+func (c Cache) entry(comp Component) (string, error) {
+	key, err := c.key(comp)
+	return filepath.Join(c.Dir, comp.Name+"-"+key), err
+}
 
-// manifest holds the sha256 of each binary of an entry.
-type manifest map[string]string
-
-// key is a hash of all that decides a build: the module's files, the flags,
-// the toolchain and the platform.
+// key is a hash of what decides a build: the module's files, the flags, the
+// platform, and the Go that compiled this very program. The go command that
+// compiles the component is the same one, unless somebody has installed another
+// since; asking it would make a finished cache need Go.
 func (c Cache) key(comp Component) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH, goFlags(comp), comp.Packages)
+	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH, c.program(comp).Flags(), comp.Packages)
 	folder := c.module(comp)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -51,59 +51,6 @@ func (c Cache) key(comp Component) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
 }
 
-func (c Cache) entry(comp Component, key string) string {
-	return filepath.Join(c.Dir, comp.Name+"-"+key)
-}
-
 func (c Cache) module(comp Component) string {
 	return filepath.Join(c.Checkout, "tools", "components", comp.Folder)
-}
-
-// intact reports whether an entry is complete and its binaries are the bytes
-// that were built: a full disk or a killed copy leaves broken ones behind.
-func intact(entry string) bool {
-	data, err := os.ReadFile(filepath.Join(entry, manifestName))
-	if err != nil {
-		return false
-	}
-	var m manifest
-	if json.Unmarshal(data, &m) != nil || len(m) == 0 {
-		return false
-	}
-	for name, want := range m {
-		if got, err := digest(filepath.Join(entry, name)); err != nil || got != want {
-			return false
-		}
-	}
-	return true
-}
-
-// seal writes the manifest of a finished build.
-func seal(entry string, binaries []string) error {
-	m := manifest{}
-	for _, name := range binaries {
-		sum, err := digest(filepath.Join(entry, name))
-		if err != nil {
-			return err
-		}
-		m[name] = sum
-	}
-	data, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(entry, manifestName), data, 0o644)
-}
-
-func digest(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -6,14 +6,23 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/compiler"
 )
 
 // Own builds a program of this repository, given by its folder in the
 // checkout, into dir and returns its path. Go's own cache makes it quick when
-// nothing has changed, so that it is never out of date.
+// nothing has changed, so that it is never out of date. A program that has a
+// variable version is told which one it is.
 func (c Cache) Own(ctx context.Context, folder, dir string) (string, error) {
+	versions, err := setup.Load()
+	if err != nil {
+		return "", err
+	}
 	path := filepath.Join(dir, filepath.Base(folder))
-	if err := run(ctx, c.Checkout, []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", path, "./" + folder}); err != nil {
+	program := compiler.Program{Dir: c.Checkout, Packages: []string{"./" + folder}, Ldflags: "-X main.version=" + versions.Version}
+	if err := program.Compile(ctx, path); err != nil {
 		return "", fmt.Errorf("cannot build %s: %w", folder, err)
 	}
 	return path, nil

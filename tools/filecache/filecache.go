@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package filecache keeps what takes long to make. It answers: is this folder
+// finished and unharmed, and whose turn is it to make it? It does not know what
+// is in the folders, and never removes one that nobody asks for.
+package filecache
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// An Entry is a folder of a cache. All processes that ask for it share it.
+type Entry struct {
+	// Path is the folder. Path.lock and, for a while, Path.building lie beside it.
+	Path string
+	// Title is what messages call it.
+	Title string
+	// Fill makes the content in an empty folder, which is renamed to Path later.
+	Fill func(dir string) error
+}
+
+// Get makes the entry unless it is there. If another process makes it, Get says
+// so and waits. A folder at Path is complete whatever happens.
+func (e Entry) Get(ctx context.Context, progress io.Writer) error {
+	if intact(e.Path) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(e.Path), 0o755); err != nil {
+		return e.cannot("make the cache for", err)
+	}
+	unlock, err := e.lock(ctx, progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if intact(e.Path) { // another process made it while we waited
+		return nil
+	}
+	return e.make()
+}
+
+// make fills a folder whose name is fixed, so that it finds what a killed
+// process has left there.
+func (e Entry) make() error {
+	building := e.Path + ".building"
+	if err := os.RemoveAll(building); err != nil {
+		return e.cannot("clear what is left of an earlier attempt at", err)
+	}
+	if err := os.Mkdir(building, 0o755); err != nil {
+		return e.cannot("make a folder for", err)
+	}
+	defer os.RemoveAll(building) // fails, as it should, once the folder has moved
+	if err := e.Fill(building); err != nil {
+		return err
+	}
+	if err := seal(building); err != nil {
+		return e.cannot("seal", err)
+	}
+	if err := os.RemoveAll(e.Path); err != nil {
+		return e.cannot("replace a broken copy of", err)
+	}
+	if err := os.Rename(building, e.Path); err != nil {
+		return e.cannot("keep", err)
+	}
+	return nil
+}
+
+func (e Entry) cannot(what string, err error) error {
+	return fmt.Errorf("cannot %s %s: %w", what, e.Title, err)
+}
