@@ -51,16 +51,17 @@ func owned(apiVersion, kind string) probe {
 }
 
 // answered reports whether a probe has been let pass or refused for good. A
-// server that cannot be reached, or does not know a kind yet, is no answer.
+// server that cannot be reached, has trouble of its own, or does not know a kind
+// yet, is no answer.
 func answered(err error) bool {
 	if err == nil {
 		return true
 	}
 	var refusal apierrors.APIStatus
-	if !errors.As(err, &refusal) || apierrors.IsNotFound(err) {
+	if !errors.As(err, &refusal) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || refusal.Status().Code >= 500 {
 		return false
 	}
-	return !strings.Contains(err.Error(), "failed calling webhook") && !strings.Contains(err.Error(), "cannot find RESTMapping")
+	return !strings.Contains(err.Error(), "cannot find RESTMapping")
 }
 
 // awaitAnswers waits until the API server judges every probe. Operators whose
@@ -68,24 +69,34 @@ func answered(err error) bool {
 // become known, a moment later. Nothing is stored: each probe is a dry run.
 func awaitAnswers(ctx context.Context, config *rest.Config) error {
 	for _, p := range probes {
-		as := rest.CopyConfig(config)
-		as.Impersonate.UserName = p.user
-		api, err := client.New(as, client.Options{})
-		if err != nil {
-			return fmt.Errorf("cannot talk to the cluster: %w", err)
+		if err := awaitAnswer(ctx, config, p, answersTimeout); err != nil {
+			return err
 		}
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(p.object), &object.Object); err != nil {
-			return fmt.Errorf("cannot read a probe: %w", err)
-		}
-		var silence error
-		err = wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, answersTimeout, true, func(ctx context.Context) (bool, error) {
-			silence = api.Create(ctx, object.DeepCopy(), client.DryRunAll)
-			return answered(silence), nil
-		})
-		if err != nil {
-			return fmt.Errorf("the platform did not answer in %s, a %s could not be judged: %w", answersTimeout, object.GetKind(), silence)
-		}
+	}
+	return nil
+}
+
+func awaitAnswer(ctx context.Context, config *rest.Config, p probe, timeout time.Duration) error {
+	as := rest.CopyConfig(config)
+	as.Impersonate.UserName = p.user
+	api, err := client.New(as, client.Options{})
+	if err != nil {
+		return fmt.Errorf("cannot talk to the cluster: %w", err)
+	}
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(p.object), &object.Object); err != nil {
+		return fmt.Errorf("cannot read a probe: %w", err)
+	}
+	var silence error
+	err = wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+		silence = api.Create(ctx, object.DeepCopy(), client.DryRunAll)
+		return answered(silence), nil
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("the platform did not answer in %s, a %s could not be judged: %w", timeout, object.GetKind(), silence)
 	}
 	return nil
 }

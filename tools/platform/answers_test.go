@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -90,13 +91,24 @@ func TestProbesAreMadeUntilEachIsJudged(t *testing.T) {
 	}
 }
 
+func silent(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusInternalServerError, refusal(500, `failed calling webhook "x": connection refused`))
+}
+
 func TestAProbeThatIsNeverJudgedIsNamed(t *testing.T) {
+	err := awaitAnswer(t.Context(), apiServer(t, silent), probes[0], time.Second)
+	wantError(t, err, "the platform did not answer in 1s, a ClusterQueue could not be judged")
+}
+
+func TestAnInterruptionIsNotTakenForSilence(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	config := apiServer(t, func(w http.ResponseWriter, _ *http.Request) {
-		cancel() // stands for the end of the wait
-		answer(w, http.StatusInternalServerError, refusal(500, `failed calling webhook "x": connection refused`))
+	config := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
+		cancel()
+		silent(w, r)
 	})
-	wantError(t, awaitAnswers(ctx, config), "the platform did not answer in 3m0s, a ClusterQueue could not be judged")
+	if err := awaitAnswers(ctx, config); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestWhatCountsAsAnAnswer(t *testing.T) {
@@ -108,6 +120,7 @@ func TestWhatCountsAsAnAnswer(t *testing.T) {
 		"it refused the probe":            {&apierrors.StatusError{ErrStatus: refusal(403, "denied the request")}, true},
 		"the API server cannot reach it":  {&apierrors.StatusError{ErrStatus: refusal(500, "failed calling webhook")}, false},
 		"the kind is not served yet":      {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Code: 404}}, false},
+		"the API server has trouble":      {&apierrors.StatusError{ErrStatus: refusal(500, "etcdserver: request timed out")}, false},
 		"an owner's kind is not known":    {&apierrors.StatusError{ErrStatus: refusal(403, "cannot find RESTMapping")}, false},
 		"the API server is not reachable": {errors.New("connection refused"), false},
 	} {

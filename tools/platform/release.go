@@ -48,6 +48,9 @@ func (r Release) Apply(ctx context.Context, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
+	if err := forgetInterrupted(config.Releases, r.Name); err != nil {
+		return err
+	}
 	if _, err := config.Releases.Last(r.Name); errors.Is(err, driver.ErrReleaseNotFound) {
 		_, err = r.install(ctx, config, loaded, values)
 		return r.explain("install", err)
