@@ -25,6 +25,7 @@ const (
 
 const usage = `workload pause            until SIGTERM, then exit 0; reap children
 workload sleep DURATION   then exit 0; on SIGTERM exit 143 at once
+workload linger DURATION  until SIGTERM, and for DURATION after it; exit 143
 workload exit CODE        at once
 workload print TEXT       and exit 0
 `
@@ -46,10 +47,11 @@ func run(args []string, out io.Writer) (int, error) {
 		run       command
 		arguments int
 	}{
-		"pause": {pause, 0},
-		"sleep": {sleep, 1},
-		"exit":  {exit, 1},
-		"print": {say, 1},
+		"pause":  {pause, 0},
+		"sleep":  {sleep, 1},
+		"linger": {linger, 1},
+		"exit":   {exit, 1},
+		"print":  {say, 1},
 	}
 	if len(args) == 0 {
 		return 0, errors.New("no subcommand")
@@ -91,19 +93,45 @@ func reap() {
 }
 
 func sleep(argument string, out io.Writer) (int, error) {
-	d, err := time.ParseDuration(argument)
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is no duration, such as 30s", argument)
+	d, err := duration(argument)
+	if err != nil {
+		return 0, err
 	}
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	end := termination()
 	fmt.Fprintln(out, "sleeping for", d)
 	select {
 	case <-time.After(d):
 		return 0, nil
-	case <-signals:
+	case <-end:
 		return exitTerminated, nil
 	}
+}
+
+// linger takes its time to stop, as a program does that saves what it has.
+func linger(argument string, out io.Writer) (int, error) {
+	d, err := duration(argument)
+	if err != nil {
+		return 0, err
+	}
+	end := termination()
+	fmt.Fprintln(out, "lingering until", d, "after SIGTERM")
+	<-end
+	<-time.After(d)
+	return exitTerminated, nil
+}
+
+func duration(argument string) (time.Duration, error) {
+	d, err := time.ParseDuration(argument)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is no duration, such as 30s", argument)
+	}
+	return d, nil
+}
+
+func termination() <-chan os.Signal {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	return signals
 }
 
 func exit(argument string, _ io.Writer) (int, error) {

@@ -40,7 +40,8 @@ func TestWorkloadEndsAsItIsTold(t *testing.T) {
 		"unknown subcommands are refused":  {args: []string{"dance"}, code: 2, stderr: `unknown subcommand "dance"`},
 		"a missing argument is refused":    {args: []string{"sleep"}, code: 2, stderr: "sleep takes 1 arguments, not 0"},
 		"a superfluous argument is too":    {args: []string{"pause", "1"}, code: 2, stderr: "pause takes 0 arguments, not 1"},
-		"a duration needs a unit":          {args: []string{"sleep", "30"}, code: 2, stderr: `"30" is no duration`},
+		"a duration needs a unit":          {args: []string{"linger", "30"}, code: 2, stderr: `"30" is no duration`},
+		"a time to sleep too":              {args: []string{"sleep", "30"}, code: 2, stderr: `"30" is no duration`},
 		"exit codes end at 255":            {args: []string{"exit", "256"}, code: 2, stderr: `"256" is no exit code`},
 		"a negative exit code is not read": {args: []string{"exit", "-1"}, code: 2, stderr: `"-1" is no exit code`},
 	} {
@@ -65,6 +66,7 @@ func TestSIGTERMEndsWhatWaits(t *testing.T) {
 	}{
 		"pause succeeds, it has done its work": {[]string{"pause"}, 0},
 		"sleep fails, it was interrupted":      {[]string{"sleep", "1h"}, 143},
+		"linger fails, after a while":          {[]string{"linger", "1ms"}, 143},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := workload(t, c.args...)
@@ -76,6 +78,19 @@ func TestSIGTERMEndsWhatWaits(t *testing.T) {
 				t.Errorf("exit code %d, want %d", code, c.code)
 			}
 		})
+	}
+}
+
+func TestLingerOutlivesSIGTERM(t *testing.T) {
+	const farewell = 50 * time.Millisecond
+	cmd := workload(t, "linger", farewell.String())
+	start(t, cmd)
+	told := time.Now()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCode(t, cmd.Wait()); code != 143 || time.Since(told) < farewell {
+		t.Errorf("exit code %d after %s", code, time.Since(told))
 	}
 }
 
