@@ -17,6 +17,10 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/build"
 )
 
+// controllerProgram is the file that our controller is built into, beside the
+// archive with its image.
+const controllerProgram = "controller"
+
 // Images builds the operators from their pinned modules and our controller
 // from the checkout, and writes one archive of their images, under the names
 // that the charts pull, to path.
@@ -34,7 +38,7 @@ func Images(ctx context.Context, cache build.Cache, progress Progress, path stri
 		return fmt.Errorf("cannot make the folder %s: %w", dir, err)
 	}
 	fmt.Fprintln(progress, "building the controller of this checkout")
-	controller, err := cache.Own(ctx, "controller", dir)
+	controller, err := cache.Own(ctx, controllerProgram, dir)
 	if err != nil {
 		return err
 	}

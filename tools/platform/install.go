@@ -42,7 +42,7 @@ func (s Site) Build(ctx context.Context) (trainingImage string, err error) {
 
 // LoadImages loads the operators, our controller and the given archives.
 func (s Site) LoadImages(ctx context.Context, archives ...string) error {
-	path := filepath.Join(s.Cluster.Dir(), "platform", "platform-images.tar")
+	path := filepath.Join(s.dir(), "images.tar")
 	if err := Images(ctx, s.cache(), s.Progress, path); err != nil {
 		return err
 	}
@@ -59,9 +59,16 @@ func (s Site) PackageCharts(ctx context.Context) error {
 	return err
 }
 
-// Install installs the operators and waits until they answer.
+// dir is where images and values for this cluster are put together.
+func (s Site) dir() string { return filepath.Join(s.Cluster.Dir(), "platform") }
+
+// Install installs the operators, after LoadImages, and waits until they answer.
 func (s Site) Install(ctx context.Context) error {
-	release, err := s.release("mlbatch", Namespace, "setup/profiles/localcluster.yaml")
+	stamp, err := stampController(s.dir())
+	if err != nil {
+		return err
+	}
+	release, err := s.release("mlbatch", Namespace, "setup/profiles/localcluster.yaml", stamp)
 	if err != nil {
 		return err
 	}
@@ -85,7 +92,7 @@ func (s Site) Onboard(ctx context.Context, values string) error {
 	return release.Apply(ctx, s.Cluster.KubeconfigPath())
 }
 
-func (s Site) release(name, namespace, values string) (Release, error) {
+func (s Site) release(name, namespace string, values ...string) (Release, error) {
 	versions, err := setup.Load()
 	if err != nil {
 		return Release{}, err
@@ -94,10 +101,12 @@ func (s Site) release(name, namespace, values string) (Release, error) {
 	if _, err := os.Stat(path); err != nil {
 		return Release{}, fmt.Errorf("cannot find the packaged chart %s (run 'make charts'): %w", name, err)
 	}
-	if !filepath.IsAbs(values) {
-		values = filepath.Join(s.Checkout, values)
+	for i, v := range values {
+		if !filepath.IsAbs(v) {
+			values[i] = filepath.Join(s.Checkout, v)
+		}
 	}
-	return Release{Name: name, Namespace: namespace, Chart: path, Values: []string{values}}, nil
+	return Release{Name: name, Namespace: namespace, Chart: path, Values: values}, nil
 }
 
 func (s Site) cache() build.Cache {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+func TestAnotherControllerMakesOtherPods(t *testing.T) {
+	dir := t.TempDir()
+	mark := func(program string) any {
+		write(t, filepath.Join(dir, controllerProgram), program)
+		path, err := stampController(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := Release{Values: []string{path}}.values()
+		if err != nil {
+			t.Fatal(err)
+		}
+		annotations, err := values.Table("appwrapper.podAnnotations")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return annotations["mlbatch.dev/program"]
+	}
+	one, same, other := mark("one"), mark("one"), mark("other")
+	if one != same || one == other || one == nil {
+		t.Errorf("the marks are %v, %v and %v", one, same, other)
+	}
+}
+
+func TestAControllerThatWasNotLoadedCannotBeInstalled(t *testing.T) {
+	_, err := stampController(t.TempDir())
+	wantError(t, err, "cannot read the controller that was loaded")
+}
