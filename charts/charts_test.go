@@ -76,13 +76,18 @@ func TestGolden(t *testing.T) {
 }
 
 // render makes a release of a packaged chart, or of the umbrella with nothing
-// but one part.
+// but one part, for a local cluster.
 func render(t *testing.T, name string, values map[string]any) (*release.Release, error) {
+	t.Helper()
+	return renderFor(t, must(versions())(t).LocalCluster.Kubernetes, name, values)
+}
+
+func renderFor(t *testing.T, kubernetes, name string, values map[string]any) (*release.Release, error) {
 	t.Helper()
 	if slices.Contains(parts, name) {
 		name, values = "mlbatch", alone(name, values)
 	}
-	return packaging.Render(t.Context(), load(t, name), name, namespace, must(versions())(t).LocalCluster.Kubernetes, values)
+	return packaging.Render(t.Context(), load(t, name), name, namespace, kubernetes, values)
 }
 
 // load reads a chart out of its archive, anew each time: rendering changes it.

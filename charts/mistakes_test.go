@@ -13,7 +13,9 @@ import (
 // mistake is a row of a table of mistakes.
 type mistake struct {
 	Values map[string]any `json:"values"`
-	Says   string         `json:"says"`
+	// Kubernetes is the cluster's version; empty means that of the local cluster.
+	Kubernetes string `json:"kubernetes"`
+	Says       string `json:"says"`
 }
 
 func TestMistakes(t *testing.T) {
@@ -37,7 +39,11 @@ func TestMistakes(t *testing.T) {
 
 func refuses(t *testing.T, name string, row mistake) {
 	t.Helper()
-	_, err := render(t, name, row.Values)
+	kubernetes := row.Kubernetes
+	if kubernetes == "" {
+		kubernetes = must(versions())(t).LocalCluster.Kubernetes
+	}
+	_, err := renderFor(t, kubernetes, name, row.Values)
 	if err == nil {
 		t.Fatal("nothing is said")
 	}

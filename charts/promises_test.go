@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apiserver/pkg/util/feature"
 	schedulerconfig "k8s.io/kube-scheduler/config/v1"
@@ -56,9 +57,72 @@ func TestOneSchedulerNameEverywhere(t *testing.T) {
 	if got := controller.AppWrapper.SchedulerName; got != want {
 		t.Errorf("the controller sends pods to %q, not to %q", got, want)
 	}
-	settings := map[string]any{"jobName": "a", "containerImage": "example.com/a:1", "schedulerName": want}
-	if _, err := render(t, "pytorchjob-generator", settings); err != nil {
-		t.Errorf("the generator: %v", err)
+	// The generator names none, so that the job goes where the platform sends it.
+	rendered, err := render(t, "pytorchjob-generator", map[string]any{"jobName": "a", "containerImage": "example.com/a:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := pytorchJob(t, admitted(t, rendered.Manifest))
+	if got := job.Spec.PyTorchReplicaSpecs[kubeflow.PyTorchJobReplicaTypeMaster].Template.Spec.SchedulerName; got != "" {
+		t.Errorf("the generator sends pods to %q", got)
+	}
+}
+
+// What the requirements of the umbrella must not take for a mistake.
+func TestTheRequirementsLetPass(t *testing.T) {
+	off := map[string]any{"enabled": false}
+	tag := func(tag string) map[string]any {
+		return map[string]any{"coscheduler": map[string]any{"scheduler": map[string]any{"image": map[string]any{"tag": tag}}}}
+	}
+	for name, row := range map[string]struct {
+		kubernetes string
+		values     map[string]any
+	}{
+		"a scheduler as old as the cluster":    {"v1.30.4", tag("v0.30.6")},
+		"a newer cluster":                      {"v1.36.0", nil},
+		"a tag that says no version":           {"v1.30.4", tag("stable-2026")},
+		"a tag that is only a digest":          {"v1.30.4", tag("sha256-0f3")},
+		"an old cluster without our scheduler": {"v1.30.4", map[string]any{"coscheduler": off}},
+		"one other name for all": {"v1.34.4", map[string]any{
+			"coscheduler":       map[string]any{"scheduler": map[string]any{"name": "gangs"}},
+			"training-operator": map[string]any{"gangSchedulerName": "gangs"},
+			"appwrapper":        map[string]any{"config": map[string]any{"appwrapper": map[string]any{"schedulerName": "gangs"}}},
+		}},
+		"wrapped pods that are left alone": {"v1.34.4", map[string]any{
+			"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{"schedulerName": ""}}},
+		}},
+		"names of parts that are off": {"v1.34.4", map[string]any{
+			"coscheduler": map[string]any{"scheduler": map[string]any{"name": "gangs"}}, "training-operator": off, "appwrapper": off,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := renderFor(t, row.kubernetes, "mlbatch", row.values); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestTheNotesNameTheSchedulerThatHasToBeThere(t *testing.T) {
+	off := map[string]any{"enabled": false}
+	for name, row := range map[string]struct {
+		values map[string]any
+		want   bool
+	}{
+		"ours":                      {nil, false},
+		"nobody's":                  {map[string]any{"coscheduler": off, "training-operator": off}, true},
+		"nobody's, and nobody asks": {map[string]any{"coscheduler": off, "training-operator": off, "appwrapper": off}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rendered, err := render(t, "mlbatch", row.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sentence := "no scheduler are given to " + must(versions())(t).SchedulerName
+			if got := strings.Contains(rendered.Info.Notes, sentence); got != row.want {
+				t.Errorf("the notes are\n%s", rendered.Info.Notes)
+			}
+		})
 	}
 }
 

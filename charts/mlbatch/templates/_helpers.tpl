@@ -4,3 +4,8 @@ app.kubernetes.io/part-of: mlbatch
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
+
+{{/* The scheduler that our controller gives to wrapped pods; empty if none. */}}
+{{- define "mlbatch.wrappedPodsScheduler" -}}
+{{- dig "appwrapper" "schedulerName" "" (.Values.appwrapper.config | default dict) }}
+{{- end }}
