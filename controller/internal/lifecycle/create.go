@@ -70,19 +70,21 @@ func (v *view) promise(i int) {
 // unpromised: component i is to be created and the status does not say so. Another
 // AppWrapper controller writes that when it comes to the component, not with the move.
 func (v *view) unpromised(i int) bool {
-	if v.Components[i].Exists || v.mayBeTriedAgain(i) || v.isRejected(i) {
+	if !v.absent(i) || v.mayBeTriedAgain(i) || v.isRejected(i) {
 		return false
 	}
 	c := v.componentCondition(i, v1beta2.ResourcesDeployed)
 	return c == nil || c.Status == metav1.ConditionFalse || v.status.ComponentStatus[i].Name != v.Components[i].Name
 }
 
-// resuming creates what does not exist yet, until all of it does.
+// resuming creates what does not exist yet, until all of it does. What has done its work
+// before the others exist is not created again.
 func resuming(v *view) Decision {
+	v.rememberSuccess()
 	if v.Suspend {
 		return v.suspend()
 	}
-	absent := v.where(func(i int) bool { return !v.Components[i].Exists })
+	absent := v.where(v.absent)
 	if len(absent) == 0 && !v.someAreTerminating() {
 		return v.created()
 	}
@@ -95,9 +97,20 @@ func resuming(v *view) Decision {
 	if rejected := v.where(v.isRejected); len(rejected) > 0 {
 		return v.fail(v1beta2.ReasonCreateFailed, v.refusalMessage(rejected[0]))
 	}
+	return v.attempt(absent)
+}
+
+// attempt creates these components, or pauses after a refusal. It is late only when
+// something stands in the way: what was never tried has not failed.
+func (v *view) attempt(absent []int) Decision {
 	deadline := v.flipped(v1beta2.ResourcesDeployed).Add(v.Policy.AdmissionGrace)
-	if !v.now.Before(deadline) {
-		return v.creationIsLate()
+	refused := v.where(v.mayBeTriedAgain)
+	late := !v.now.Before(deadline)
+	if late && len(refused) > 0 {
+		return v.resetOrFail(v1beta2.ReasonCreateFailed, v.refusalMessage(refused[0]))
+	}
+	if late && len(absent) == 0 {
+		return v.resetOrFail(v1beta2.ReasonCreateFailed, "a component is being deleted and does not go away")
 	}
 	if next := v.nextAttempt(); v.now.Before(next) {
 		return v.stay().at(earlier(next, deadline), v.now)
@@ -108,8 +121,13 @@ func resuming(v *view) Decision {
 	return v.do(Create, absent).at(deadline, v.now)
 }
 
+// absent: component i is still to be created.
+func (v *view) absent(i int) bool {
+	return !v.Components[i].Exists && !v.finished(i)
+}
+
 func (v *view) someAreTerminating() bool {
-	return len(v.where(func(i int) bool { return v.Components[i].Terminating })) > 0
+	return len(v.where(func(i int) bool { return v.Components[i].Terminating && !v.finished(i) })) > 0
 }
 
 func (v *view) created() Decision {
@@ -117,13 +135,6 @@ func (v *view) created() Decision {
 		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully)
 	}
 	return v.move(v1beta2.AppWrapperRunning)
-}
-
-func (v *view) creationIsLate() Decision {
-	if refused := v.where(v.mayBeTriedAgain); len(refused) > 0 {
-		return v.resetOrFail(v1beta2.ReasonCreateFailed, v.refusalMessage(refused[0]))
-	}
-	return v.resetOrFail(v1beta2.ReasonCreateFailed, "the components could not be created in time")
 }
 
 // mayBeTriedAgain: the last attempt to create component i was refused, not for good.
@@ -139,7 +150,7 @@ func (v *view) isRejected(i int) bool {
 // refused: component i does not exist because its creation ended with that reason.
 func (v *view) refused(i int, reason string) bool {
 	c := v.componentCondition(i, v1beta2.ResourcesDeployed)
-	return !v.Components[i].Exists && c != nil && c.Reason == reason
+	return v.absent(i) && c != nil && c.Reason == reason
 }
 
 func (v *view) refusalMessage(i int) string {

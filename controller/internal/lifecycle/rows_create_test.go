@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
@@ -165,10 +167,31 @@ func TestResuming(t *testing.T) {
 			want: outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: "CreateFailed",
 				Conditions: map[string]string{"Unhealthy": "True CreateFailed", "DeletingResources": "True DeletionInitiated"}},
 		},
-		"so does a creation that nobody refused but that never shows": {
+		"a creation that was never tried is no failure, however late": {
+			after: time.Hour,
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0}},
+		},
+		"without an admission grace there is one attempt": {
+			given: []change{policy(func(p *lifecycle.Policy) { p.AdmissionGrace = 0 })},
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0}},
+		},
+		"something that never goes away counts as a failure": {
+			given: []change{terminatingJob},
 			after: time.Minute,
-			want: outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: "CreateFailed",
-				Conditions: map[string]string{"Unhealthy": "True CreateFailed", "DeletingResources": "True DeletionInitiated"}},
+			want:  resets("CreateFailed"),
+		},
+		"a component that is done is not created again when it has gone": {
+			given: []change{and("second", refused(0)), finished},
+			after: 10 * time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{1}, Requeue: 50 * time.Second},
+		},
+		"nor is it though its creation had been refused once": {
+			given: []change{refused(0), finished},
+			want:  outcome{Phase: v1beta2.AppWrapperRunning},
+		},
+		"a component that is done need not stay": {
+			given: []change{terminatingJob, verdict(kinds.Succeeded)},
+			want:  outcome{Phase: v1beta2.AppWrapperRunning},
 		},
 		"without retries left it fails": {
 			given: []change{refused(55 * time.Second), retried(3)},
@@ -190,6 +213,16 @@ func TestResuming(t *testing.T) {
 				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
 		},
 	})
+}
+
+func TestSuccessIsRememberedWhileOthersAreCreated(t *testing.T) {
+	s := deployed(v1beta2.AppWrapperResuming)
+	and("second", absent)(&s)
+	verdict(kinds.Succeeded)(&s)
+	got := lifecycle.Decide(s, deployedAt).Status.ComponentStatus[0].Conditions
+	if !meta.IsStatusConditionTrue(got, string(v1beta2.ComponentSucceeded)) {
+		t.Errorf("the first component is done and has %v", got)
+	}
 }
 
 func TestRefuse(t *testing.T) {

@@ -270,6 +270,20 @@ var stories = map[string]func(*testing.T){
 			after(10 * time.Second)
 	},
 
+	"a Job ends and cleans itself up while another is refused": func(t *testing.T) {
+		second := job("second", 1)
+		second.refusal = &lifecycle.Refusal{Message: "exceeded quota: pods"}
+		tell(t, standardPolicy(), job("first", 1), second).admitted().podsStart().
+			after(5*time.Second).then("owner", "Job first is complete", completes(0)).
+			after(5*time.Second).then("owner", "Job first reaches its own time to live", func(w *world) {
+			w.resources[0].exists = false
+			w.settle()
+		}).
+			after(time.Second).then("admin", "makes room", func(w *world) { second.refusal = nil }).
+			after(20*time.Second).podsStart().
+			after(time.Hour).then("owner", "Job second is complete", completes(1))
+	},
+
 	"a component that is refused for too long": func(t *testing.T) {
 		broken := job("train", 1)
 		broken.refusal = &lifecycle.Refusal{Message: "the webhook is not reachable"}
