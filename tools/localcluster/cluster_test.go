@@ -28,7 +28,8 @@ func newCluster(t *testing.T) (*Cluster, *bytes.Buffer) {
 	}
 	c.config.Port = 0 // any that is free
 	c.host.system, c.host.user, c.host.cgroups = "linux", 0, filepath.Join(root, "cgroup")
-	c.host.free = func(string) (uint64, error) { return 1 << 50, nil }
+	c.host.disk = func(string) (disk, error) { return disk{free: 1 << 50}, nil }
+	c.host.modprobe = "/bin/true"
 	return c, progress
 }
 

@@ -5,6 +5,7 @@ package localcluster
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -16,21 +17,46 @@ type host struct {
 	user    int    // the effective user's id
 	proc    proc
 	cgroups string // where the cgroup hierarchies are mounted
-	// free tells how many bytes a user may still write to the disk of a folder.
-	free func(dir string) (uint64, error)
+	// modprobe loads a kernel module.
+	modprobe string
+	// disk looks at the disk that a folder is on, or will be.
+	disk func(dir string) (disk, error)
+}
+
+// disk is a file system: two folders with the same id share its space.
+type disk struct {
+	id   uint64
+	free uint64 // bytes that a user may still write
 }
 
 func thisHost() host {
 	return host{
 		system: runtime.GOOS, user: os.Geteuid(),
-		proc: "/proc", cgroups: "/sys/fs/cgroup", free: freeSpace,
+		proc: "/proc", cgroups: "/sys/fs/cgroup", modprobe: "/sbin/modprobe", disk: diskOf,
 	}
 }
 
-func freeSpace(dir string) (uint64, error) {
+func diskOf(dir string) (disk, error) {
 	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil {
-		return 0, fmt.Errorf("cannot look at the disk of %s: %w", dir, err)
+	var folder unix.Stat_t
+	there := existing(dir)
+	err := unix.Statfs(there, &fs)
+	if err == nil {
+		err = unix.Stat(there, &folder)
 	}
-	return fs.Bavail * uint64(fs.Bsize), nil
+	if err != nil {
+		return disk{}, fmt.Errorf("cannot look at the disk of %s: %w", dir, err)
+	}
+	return disk{id: folder.Dev, free: fs.Bavail * uint64(fs.Bsize)}, nil
+}
+
+// existing is the part of a path that is there: the rest will be made on its disk.
+func existing(path string) string {
+	for path != filepath.Dir(path) {
+		if _, err := os.Stat(path); err == nil {
+			break
+		}
+		path = filepath.Dir(path)
+	}
+	return path
 }

@@ -26,7 +26,9 @@ func checkout(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	components := filepath.Join(root, "tools", "components")
-	write(t, filepath.Join(components, "kubernetes", "go.mod"), "module kubernetes\n")
+	for _, folder := range []string{"kubernetes", "etcd", "containerd", "cni", "coredns"} {
+		write(t, filepath.Join(components, folder, "go.mod"), "module "+folder+"\n")
+	}
 	write(t, filepath.Join(components, "kueue", "go.mod"),
 		"module kueue\n\ngo 1.24\n\nrequire sigs.k8s.io/kwok v0.0.0\n\nreplace sigs.k8s.io/kwok => ../kwok\n")
 	write(t, filepath.Join(components, "kwok", "go.mod"), "module sigs.k8s.io/kwok\n\ngo 1.24\n")

@@ -3,74 +3,83 @@
 package localcluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/localcluster/build"
 )
 
-// Space that a cold start needs: builds and the compiler's cache on one side,
-// images and logs on the other.
-const (
-	cacheSpace = 12 << 30
-	stateSpace = 3 << 30
-)
+// Preflight refuses in a sentence what would make Up fail later: another user
+// than root, no go command, folders that cannot be used, a small disk, a kernel
+// module that cannot be loaded, a port in use. It takes a moment and starts
+// nothing: call it before long builds. Others are components that the caller
+// builds beside the cluster's own, so that their disk space is asked for too.
+// A cluster that runs has passed already and is not looked at again.
+func (c *Cluster) Preflight(ctx context.Context, others ...build.Component) error {
+	if c.Running() {
+		return nil
+	}
+	listener, err := c.preflight(ctx, others...)
+	if err != nil {
+		return err
+	}
+	return listener.Close()
+}
 
-// preflight refuses what cannot work, in a sentence, before anything is
-// started. It returns the socket that the API server will answer on.
-func (c *Cluster) preflight() (*net.TCPListener, error) {
-	if c.host.system != "linux" {
-		return nil, errors.New("a local cluster needs Linux; on other systems run it in a Linux virtual machine")
-	}
-	if c.host.user != 0 {
-		return nil, errors.New("a local cluster needs root, for its private mounts, network and cgroups; run the command with sudo")
-	}
-	if err := c.checkDir(); err != nil {
-		return nil, err
-	}
-	if err := c.checkSpace(c.config.StateDir, stateSpace); err != nil {
-		return nil, err
-	}
-	if err := c.checkCache(); err != nil {
-		return nil, err
+// preflight is Preflight of a cluster that does not run. It returns the socket
+// that the API server will answer on.
+func (c *Cluster) preflight(ctx context.Context, others ...build.Component) (*net.TCPListener, error) {
+	for _, check := range []func() error{
+		c.checkMachine,
+		c.checkFolders,
+		func() error { return c.checkSpace(others) },
+		func() error { return c.loadBridgeFilter(ctx) },
+	} {
+		if err := check(); err != nil {
+			return nil, err
+		}
 	}
 	return c.listen()
 }
 
-// checkCache asks for the space that builds need only if there are any to do:
-// the first ones take most of it themselves.
-func (c *Cluster) checkCache() error {
-	cache, err := c.cache()
-	if err != nil {
-		return err
+func (c *Cluster) checkMachine() error {
+	if c.host.system != "linux" {
+		return errors.New("a local cluster needs Linux; on other systems run it in a Linux virtual machine")
 	}
-	versions, err := setup.Load()
-	if err != nil {
-		return err
+	if c.host.user != 0 {
+		return errors.New("a local cluster needs root, for its private mounts, network and cgroups; run the command with sudo")
 	}
-	lacks, err := cache.Lacks(build.Node(versions)...)
-	if err != nil {
-		return err
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New("the go command was not found, which builds a local cluster; " +
+			`install Go or add its folder to PATH (sudo has a PATH of its own: sudo env "PATH=$PATH" …)`)
 	}
-	need := uint64(0)
-	if lacks {
-		need = cacheSpace
-	}
-	return c.checkSpace(c.config.CacheDir, need)
+	return nil
 }
 
-// checkDir refuses folders that the node covers with file systems of its own,
-// and paths too long for the sockets below them.
-func (c *Cluster) checkDir() error {
-	for _, covered := range []string{"/run/", "/var/lib/", "/var/log/", "/proc/", "/sys/"} {
-		if strings.HasPrefix(c.Dir()+"/", covered) {
-			return fmt.Errorf("the cluster's folder %s may not lie in %s; choose another with XDG_STATE_HOME", c.Dir(), covered)
+// checkFolders refuses folders that the node covers with file systems of its
+// own, and paths too long for the sockets below them.
+func (c *Cluster) checkFolders() error {
+	for _, folder := range []struct{ dir, variable string }{
+		{c.config.StateDir, "XDG_STATE_HOME"}, {c.config.CacheDir, "XDG_CACHE_HOME"},
+	} {
+		if !filepath.IsAbs(folder.dir) {
+			return fmt.Errorf("the folder %s is not an absolute path; choose another with %s", folder.dir, folder.variable)
+		}
+		for _, covered := range []string{"/run", "/var/lib", "/var/log", "/proc", "/sys"} {
+			if strings.HasPrefix(resolved(folder.dir)+"/", resolved(covered)+"/") {
+				return fmt.Errorf("the folder %s may not lie in %s, which the cluster's node covers; choose another with %s", folder.dir, covered, folder.variable)
+			}
+		}
+		if err := os.MkdirAll(folder.dir, 0o755); err != nil {
+			return fmt.Errorf("cannot make the folder %s: %w", folder.dir, err)
 		}
 	}
 	if longest := c.containerdSocket(); len(longest) > 100 {
@@ -79,28 +88,42 @@ func (c *Cluster) checkDir() error {
 	return nil
 }
 
-func (c *Cluster) checkSpace(dir string, need uint64) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot make the folder %s: %w", dir, err)
+// resolved follows the links in as much of a path as exists.
+func resolved(path string) string {
+	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if at == filepath.Dir(at) {
+			return path
+		}
 	}
-	free, err := c.host.free(dir)
-	if err != nil {
-		return err
-	}
-	if free < need {
-		return fmt.Errorf("%s has %.1f GiB free and a local cluster may need %.1f GiB; free some space or choose another disk with XDG_CACHE_HOME and XDG_STATE_HOME",
-			dir, gib(free), gib(need))
-	}
-	return nil
 }
 
-func gib(bytes uint64) float64 { return float64(bytes) / (1 << 30) }
+// loadBridgeFilter loads the module that lets kube-proxy see traffic between
+// two pods. The kernel does so by itself only for iptables; in the cluster's
+// namespaces it would be too late, with the builds done.
+func (c *Cluster) loadBridgeFilter(ctx context.Context) error {
+	loaded := filepath.Join(string(c.host.proc), "sys", "net", "bridge")
+	if _, err := os.Stat(loaded); err == nil {
+		return nil
+	}
+	out, err := exec.CommandContext(ctx, c.host.modprobe, "br_netfilter").CombinedOutput()
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	why := strings.TrimSpace(string(out))
+	if why == "" {
+		why = err.Error()
+	}
+	return fmt.Errorf("cannot load the kernel module br_netfilter (%s); load it on the host of this machine and try again", strings.ReplaceAll(why, "\n", "; "))
+}
 
 func (c *Cluster) listen() (*net.TCPListener, error) {
 	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: c.config.Port}
 	listener, err := net.ListenTCP("tcp4", address)
 	if errors.Is(err, unix.EADDRINUSE) {
-		return nil, fmt.Errorf("port %d on 127.0.0.1 is in use; choose another with --port", c.config.Port)
+		return nil, fmt.Errorf("port %d on 127.0.0.1 is in use; end the program that uses it, or choose another port (mlbatch cluster up: --port)", c.config.Port)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)

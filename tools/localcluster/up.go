@@ -32,7 +32,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 		fmt.Fprintf(c.progress, "cluster %q is running\n", c.config.Name)
 		return c.withLogs(c.complete(ctx))
 	}
-	listener, err := c.preflight()
+	listener, err := c.preflight(ctx)
 	if err != nil {
 		return err
 	}

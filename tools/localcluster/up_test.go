@@ -27,8 +27,7 @@ func TestAMistypedCheckoutLosesNoLogs(t *testing.T) {
 
 func TestAFailedBuildLosesNoLogs(t *testing.T) {
 	c, _ := newCluster(t)
-	c.config.Checkout = t.TempDir()
-	write(t, filepath.Join(c.config.Checkout, "tools/components/kubernetes/go.mod"), "module broken\n")
+	c.config.Checkout = checkout(t) // its modules hold nothing to build
 	log := filepath.Join(c.LogDir(), "kubelet.log")
 	write(t, log, "why it failed")
 	if err := c.Up(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "cannot build kube-apiserver: ") {
@@ -64,7 +63,7 @@ func TestAnErrorOfAStartedClusterSaysWhereTheLogsAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	// There is no keeper in bin, so that the start fails at once.
-	listener, err := c.preflight()
+	listener, err := c.preflight(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

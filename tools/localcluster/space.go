@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+)
+
+// Space that a cluster takes: measured with all 16 components, and rounded up.
+const (
+	mib = uint64(1) << 20
+	gib = uint64(1) << 30
+	// stateSpace is for the cluster's images, data and logs.
+	stateSpace = 3 * gib
+	// For each component that is still to be built: what Go has compiled and
+	// what it has downloaded. An interrupted build has taken its part already.
+	compiledSpace = 640 * mib
+	sourceSpace   = 256 * mib
+	// While any is to be built: finished builds and the training image, and the
+	// linker's files.
+	cacheSpace = 4 * gib
+	tempSpace  = 1 * gib
+)
+
+// need is space that will be taken in a folder.
+type need struct {
+	dir   string
+	bytes uint64
+}
+
+// checkSpace asks every disk for the sum of what will be taken from it.
+func (c *Cluster) checkSpace(others []build.Component) error {
+	needs := []need{{c.config.StateDir, stateSpace}}
+	missing, err := c.missing(others)
+	if err != nil {
+		return err
+	}
+	if missing > 0 {
+		building, err := c.buildNeeds(missing)
+		if err != nil {
+			return err
+		}
+		needs = append(needs, building...)
+	}
+	return c.checkDisks(needs)
+}
+
+// missing counts the components that are still to be built.
+func (c *Cluster) missing(others []build.Component) (count uint64, err error) {
+	cache, err := c.cache()
+	if err != nil {
+		return 0, err
+	}
+	versions, err := setup.Load()
+	if err != nil {
+		return 0, err
+	}
+	for _, component := range append(build.Node(versions), others...) {
+		lacks, err := cache.Lacks(component)
+		if err != nil {
+			return 0, err
+		}
+		if lacks {
+			count++
+		}
+	}
+	return count, nil
+}
+
+func (c *Cluster) buildNeeds(components uint64) ([]need, error) {
+	dirs, err := goCommand("/", "env", "GOCACHE", "GOMODCACHE")
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask go for its caches: %w", err)
+	}
+	compiled, source, _ := strings.Cut(dirs, "\n")
+	return []need{
+		{c.config.CacheDir, cacheSpace}, {os.TempDir(), tempSpace},
+		{compiled, components * compiledSpace}, {source, components * sourceSpace},
+	}, nil
+}
+
+// checkDisks asks each disk for the sum of what its folders will take.
+func (c *Cluster) checkDisks(needs []need) error {
+	total := map[uint64]uint64{} // of each disk
+	for _, n := range needs {
+		d, err := c.host.disk(n.dir)
+		if err != nil {
+			return err
+		}
+		total[d.id] += n.bytes
+	}
+	for _, n := range needs {
+		d, err := c.host.disk(n.dir)
+		if err != nil {
+			return err
+		}
+		if d.free < total[d.id] {
+			return fmt.Errorf("the disk of %s has %.1f GiB free and a local cluster may need %.1f GiB there; "+
+				"free some space or choose other disks with XDG_STATE_HOME, XDG_CACHE_HOME, GOCACHE, GOMODCACHE and TMPDIR",
+				n.dir, inGiB(d.free), inGiB(total[d.id]))
+		}
+	}
+	return nil
+}
+
+func inGiB(bytes uint64) float64 { return float64(bytes) / float64(gib) }

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+)
+
+func TestEachDiskIsAskedForAllThatItWillTake(t *testing.T) {
+	fakeCompiler(t)
+	for name, c := range map[string]struct {
+		small string // the folder whose disk is small
+		free  uint64
+		want  string
+	}{
+		"the cluster's":                     {"/none/state", 2 * gib, "the disk of /none/state has 2.0 GiB free and a local cluster may need 3.0 GiB there"},
+		"that of finished builds":           {"/none/cache", 2 * gib, "the disk of /none/cache has 2.0 GiB free and a local cluster may need 4.0 GiB there"},
+		"that of what Go has compiled":      {"/compiled", 2 * gib, "the disk of /compiled has 2.0 GiB free and a local cluster may need 6.9 GiB there"},
+		"that of what Go has downloaded":    {"/source", 2 * gib, "the disk of /source has 2.0 GiB free and a local cluster may need 2.8 GiB there"},
+		"that of temporary files":           {"/none/tmp", gib / 2, "the disk of /none/tmp has 0.5 GiB free and a local cluster may need 1.0 GiB there"},
+		"the one that all of them lie on":   {"/", 17 * gib, "the disk of /none/state has 17.0 GiB free and a local cluster may need 17.6 GiB there"},
+		"each has just enough, and no more": {"/", 18 * gib, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, _ := newCluster(t)
+			t.Setenv("TMPDIR", "/none/tmp")
+			cluster.config.StateDir, cluster.config.CacheDir = "/none/state", "/none/cache"
+			cluster.host.disk = func(dir string) (disk, error) {
+				if c.small == "/" || dir == c.small {
+					return disk{id: 1, free: c.free}, nil
+				}
+				return disk{id: 2, free: 1 << 50}, nil
+			}
+			err := cluster.checkSpace(nil)
+			if c.want == "" && err == nil {
+				return
+			}
+			wantSentence(t, err, c.want, "XDG_STATE_HOME, XDG_CACHE_HOME, GOCACHE, GOMODCACHE and TMPDIR")
+		})
+	}
+}
+
+func TestWhatTheCallerBuildsTakesSpaceToo(t *testing.T) {
+	c, _ := newCluster(t)
+	versions, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fakeCompiler(t)
+	c.host.disk = func(string) (disk, error) { return disk{free: 20 * gib}, nil }
+	if err := c.Preflight(t.Context()); err != nil {
+		t.Error(err)
+	}
+	err = c.Preflight(t.Context(), build.Platform(versions)...)
+	wantSentence(t, err, "has 20.0 GiB free and a local cluster may need 22.0 GiB there")
+}
+
+func TestBuildsThatAreDoneNeedNoSpace(t *testing.T) {
+	c, _ := newCluster(t)
+	versions, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := c.cache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fakeCompiler(t)
+	if _, err := cache.Get(t.Context(), io.Discard, build.Node(versions)...); err != nil {
+		t.Fatal(err)
+	}
+	c.host.disk = func(string) (disk, error) { return disk{free: 3 * gib}, nil }
+	if err := c.Preflight(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheDiskOfAFolderThatIsNotMadeYet(t *testing.T) {
+	dir := t.TempDir()
+	want, err := diskOf(dir)
+	if err != nil || want.free == 0 {
+		t.Errorf("got %v, %v", want, err)
+	}
+	none := filepath.Join(dir, "none", "yet")
+	if got, err := diskOf(none); err != nil || got.id != want.id {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestADiskThatDoesNotAnswer(t *testing.T) {
+	c, _ := newCluster(t)
+	c.host.disk = func(string) (disk, error) { return disk{}, errors.New("disk on fire") }
+	wantSentence(t, c.Preflight(t.Context()), "disk on fire")
+}
+
+// fakeCompiler is a go command that makes every binary out of nothing and has
+// caches in /compiled and /source.
+func fakeCompiler(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	script := "#!/bin/sh\nif [ $1 = env ]; then echo /compiled; echo /source; exit; fi\n"
+	for name := range fakeBinaries(t) {
+		script += "echo > $3" + name + "\n" // go build -o FOLDER/ …
+	}
+	write(t, filepath.Join(dir, "go"), script)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
