@@ -56,7 +56,7 @@ kind: KubeSchedulerConfiguration
 leaderElection:
   leaderElect: false
 profiles:
-  - schedulerName: {{ .Values.scheduler.name }}
+  - schedulerName: {{ quote .Values.scheduler.name }}
     plugins:
       multiPoint:
         enabled:
@@ -77,7 +77,7 @@ profiles:
           scoringStrategy:
             type: RequestedToCapacityRatio
             resources:
-              - name: {{ . }}
+              - name: {{ quote . }}
                 weight: 1
             requestedToCapacityRatio:
               shape:

@@ -28,7 +28,7 @@ argocd.argoproj.io/sync-options: Prune=false
 {{- if not (kindIs "map" $quota) }}
 {{- $quota = dict "nominal" $quota }}
 {{- end -}}
-- name: {{ .name }}
+- name: {{ quote .name }}
   nominalQuota: {{ include "teams.amount" (list . $quota.nominal) }}
   {{- range $limit := list "borrowingLimit" "lendingLimit" }}
   {{- if hasKey $quota $limit }}
