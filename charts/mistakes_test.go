@@ -21,6 +21,7 @@ type mistake struct {
 func TestMistakes(t *testing.T) {
 	for name, file := range map[string]string{
 		"mlbatch":              "testdata/mistakes/mlbatch.yaml",
+		"appwrapper":           "testdata/mistakes/appwrapper.yaml",
 		"teams":                "testdata/mistakes/teams.yaml",
 		"pytorchjob-generator": "../tools/pytorchjob-generator/testdata/mistakes.yaml",
 	} {
