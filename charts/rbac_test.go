@@ -14,7 +14,12 @@ import (
 // clusterRoles are those of the platform, by name.
 func clusterRoles(t *testing.T) map[string]rbac.ClusterRole {
 	t.Helper()
-	rendered, err := render(t, "mlbatch", nil)
+	return clusterRolesWith(t, nil)
+}
+
+func clusterRolesWith(t *testing.T, values map[string]any) map[string]rbac.ClusterRole {
+	t.Helper()
+	rendered, err := render(t, "mlbatch", values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,5 +128,49 @@ func TestTheControllerMayDoWhatItsCodeAsksFor(t *testing.T) {
 		if !allows(role, right.verb, right.group, right.resource) {
 			t.Errorf("appwrapper-manager-role may not %s %s", right.verb, right.resource)
 		}
+	}
+}
+
+// Upstream's role has every right for every kind; MPIJobs need far more than others.
+func TestTheTrainingOperatorMayDoWhatItsKindsNeed(t *testing.T) {
+	rights := []struct {
+		verb, group, resource string
+		always, mpi, volcano  bool
+	}{
+		{verb: "create", group: "", resource: "pods", always: true},
+		{verb: "create", group: "", resource: "services", always: true},
+		{verb: "watch", group: "autoscaling", resource: "horizontalpodautoscalers", always: true},
+		{verb: "create", group: "scheduling.x-k8s.io", resource: "podgroups", always: true},
+		{verb: "update", group: "kubeflow.org", resource: "pytorchjobs/finalizers", always: true},
+		{verb: "watch", group: "kubeflow.org", resource: "jaxjobs", always: true},
+		// Its controllers watch these wherever Volcano is installed, and stop without.
+		{verb: "watch", group: "scheduling.volcano.sh", resource: "podgroups", always: true},
+		{verb: "create", group: "scheduling.volcano.sh", resource: "podgroups", volcano: true},
+		{verb: "create", group: "", resource: "serviceaccounts", mpi: true},
+		{verb: "create", group: "rbac.authorization.k8s.io", resource: "roles", mpi: true},
+		{verb: "create", group: "rbac.authorization.k8s.io", resource: "rolebindings", mpi: true},
+		{verb: "create", group: "", resource: "pods/exec", mpi: true},
+		{verb: "update", group: "", resource: "configmaps", mpi: true},
+		{verb: "watch", group: "kubeflow.org", resource: "mpijobs", mpi: true},
+		{verb: "update", group: "kubeflow.org", resource: "mpijobs/status", mpi: true},
+	}
+	kinds := []any{"pytorchjob", "tfjob", "xgboostjob", "paddlejob", "jaxjob"}
+	for name, row := range map[string]struct {
+		values       map[string]any
+		mpi, volcano bool
+	}{
+		"the default kinds": {values: map[string]any{"kinds": kinds}},
+		"MPIJobs too":       {values: map[string]any{"kinds": append(slices.Clone(kinds), "mpijob")}, mpi: true},
+		"Volcano":           {values: map[string]any{"gangSchedulerName": "volcano"}, volcano: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			role := clusterRolesWith(t, alone("training-operator", row.values))["training-operator"]
+			for _, right := range rights {
+				want := right.always || right.mpi && row.mpi || right.volcano && row.volcano
+				if got := allows(role, right.verb, right.group, right.resource); got != want {
+					t.Errorf("%s %s of %q: %t, want %t", right.verb, right.resource, right.group, got, want)
+				}
+			}
+		})
 	}
 }
