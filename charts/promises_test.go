@@ -243,10 +243,30 @@ func TestThePinnedKueueKnowsOurGates(t *testing.T) {
 	}
 }
 
+// Neither Helm nor Argo CD removes a kind, and with it all work of that kind,
+// because a part is switched off.
 func TestCRDsOutliveTheRelease(t *testing.T) {
+	var kinds []string
 	for _, o := range platform(t, nil) {
-		if o.Kind == "CustomResourceDefinition" && o.Annotations["helm.sh/resource-policy"] != "keep" {
-			t.Errorf("%s has no keep policy", o.Name)
+		if o.Kind != "CustomResourceDefinition" {
+			continue
+		}
+		kinds = append(kinds, o.Name)
+		for name, want := range map[string]string{
+			"helm.sh/resource-policy":         "keep",
+			"argocd.argoproj.io/sync-options": "Prune=false,ServerSideApply=true",
+		} {
+			if got := o.Annotations[name]; got != want {
+				t.Errorf("%s: %s is %q, want %q", o.Name, name, got, want)
+			}
+		}
+	}
+	for _, name := range []string{
+		"appwrappers.workload.codeflare.dev", "clusterqueues.kueue.x-k8s.io", "podgroups.scheduling.x-k8s.io",
+		"pytorchjobs.kubeflow.org", "rayclusters.ray.io",
+	} {
+		if !slices.Contains(kinds, name) {
+			t.Errorf("%s is not rendered", name)
 		}
 	}
 }

@@ -10,12 +10,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// keepAnnotation makes Helm leave an object alone when its release goes: with
-// a CRD would go every object of its kind, running work included.
-const keepAnnotation = "helm.sh/resource-policy"
+// keepAnnotations make Helm and Argo CD leave a CRD alone when its release, or
+// its part of the release, goes: with a CRD would go every object of its kind,
+// running work included. Argo CD has also to apply it on the server's side,
+// since Ray's are too large for the annotation that it would keep otherwise.
+var keepAnnotations = map[string]string{
+	"helm.sh/resource-policy":         "keep",
+	"argocd.argoproj.io/sync-options": "Prune=false,ServerSideApply=true",
+}
 
-// slimCRD reads a CRD and returns it without descriptions, with the keep
-// policy, as one line of JSON. Helm stores a release in one Secret of at most
+// slimCRD reads a CRD and returns it without descriptions, with what keeps it,
+// as one line of JSON. Helm stores a release in one Secret of at most
 // 1 MiB, which the CRDs of the platform would fill as they come; indentation
 // costs more than all the words together.
 func slimCRD(file string) ([]byte, error) {
@@ -36,15 +41,17 @@ func slimCRD(file string) ([]byte, error) {
 	return json.Marshal(withoutDescriptions(crd))
 }
 
-// keep adds the policy to the metadata of an object that has none.
+// keep adds the annotations to the metadata of an object that lacks them.
 func keep(meta map[string]any) {
 	annotations, ok := meta["annotations"].(map[string]any)
 	if !ok {
 		annotations = map[string]any{}
 		meta["annotations"] = annotations
 	}
-	if _, has := annotations[keepAnnotation]; !has {
-		annotations[keepAnnotation] = "keep"
+	for name, value := range keepAnnotations {
+		if _, has := annotations[name]; !has {
+			annotations[name] = value
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func (b builder) kueue() (Chart, error) {
 // rest is plain YAML.
 const endOfActions = "\n  group: "
 
-// The annotations of Kueue's CRD templates, in which the policy is put.
+// The annotations of Kueue's CRD templates, to which those that keep it are added.
 const annotations = "\n  annotations:\n"
 
 // slimCRDTemplate does for a CRD that is a Helm template what slimCRD does for
@@ -55,7 +55,11 @@ func slimCRDTemplate(text []byte) ([]byte, error) {
 	if bytes.Count(head, []byte(annotations)) != 1 {
 		return nil, fmt.Errorf("is not laid out as packaging expects: one block of annotations")
 	}
-	head = bytes.Replace(head, []byte(annotations), []byte(annotations+"    "+keepAnnotation+": keep\n"), 1)
+	kept := annotations
+	for _, name := range sortedKeys(keepAnnotations) {
+		kept += fmt.Sprintf("    %s: %s\n", name, keepAnnotations[name])
+	}
+	head = bytes.Replace(head, []byte(annotations), []byte(kept), 1)
 	fields, err := slimFields(tail)
 	if err != nil {
 		return nil, err

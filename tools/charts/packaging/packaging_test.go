@@ -122,7 +122,7 @@ spec:
 		t.Fatal(err)
 	}
 	want := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",` +
-		`"metadata":{"annotations":{"helm.sh/resource-policy":"keep"},"name":"things.example.com"},` +
+		`"metadata":{"annotations":{"argocd.argoproj.io/sync-options":"Prune=false,ServerSideApply=true","helm.sh/resource-policy":"keep"},"name":"things.example.com"},` +
 		`"spec":{"versions":[{"additionalPrinterColumns":[{"name":"A"}],"schema":{"openAPIV3Schema":` +
 		`{"properties":{"description":{"type":"string"}},"required":["description"]}}}]}}`
 	if diff := cmp.Diff(want, string(slim)); diff != "" {
@@ -149,6 +149,7 @@ apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
   annotations:
+    argocd.argoproj.io/sync-options: Prune=false,ServerSideApply=true
     helm.sh/resource-policy: keep
     some: {{ .Values.annotation }}
   name: things.example.com
