@@ -70,10 +70,16 @@ generate: ## Regenerate the CRD, the role and the deepcopy functions from the Go
 		crd output:crd:dir=charts/appwrapper/files/crds
 	$(TOOL) controller-gen rbac:roleName=appwrapper-manager-role paths=./controller/... output:rbac:dir=charts/appwrapper/files
 
+GENERATED := controller/api charts/appwrapper/files
+
+# Compares the files before and after generating, committed or not.
 .PHONY: verify-generate
-verify-generate: generate
-	@git diff --exit-code -- controller/api charts/appwrapper/files || \
-		{ echo "generated files differ from their source: run 'make generate' and commit the result" >&2; exit 1; }
+verify-generate:
+	@before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; \
+	cp -r --parents $(GENERATED) "$$before"; \
+	$(MAKE) --no-print-directory generate; \
+	$(foreach folder,$(GENERATED),diff -r "$$before/$(folder)" $(folder) &&) true || \
+		{ echo "generated files differed from their source and were made anew: commit them" >&2; exit 1; }
 
 .PHONY: clean
 clean: ## Remove bin/ and dist/ (the build cache of components stays)
