@@ -4,6 +4,7 @@ package appwrapper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -60,16 +61,15 @@ func (r *Reconciler) release(ctx context.Context, aw *v1beta2.AppWrapper) error 
 	return nil
 }
 
+// remove lets no refusal for one component keep the others alive.
 func (r *Reconciler) remove(ctx context.Context, o *observation, targets []int, options ...client.DeleteOption) error {
+	var refusals []error
 	for _, i := range targets {
-		if o.objects[i] == nil {
-			continue
-		}
-		if err := r.deleteOne(ctx, o.objects[i], options...); err != nil {
-			return err
+		if o.objects[i] != nil {
+			refusals = append(refusals, r.deleteOne(ctx, o.objects[i], options...))
 		}
 	}
-	return nil
+	return errors.Join(refusals...)
 }
 
 // forceDelete turns to the components only when no pod is left: a component that
@@ -78,12 +78,11 @@ func (r *Reconciler) forceDelete(ctx context.Context, o *observation, targets []
 	if len(o.pods) == 0 {
 		return r.remove(ctx, o, targets, client.GracePeriodSeconds(0))
 	}
+	var refusals []error
 	for i := range o.pods {
-		if err := r.deleteOne(ctx, &o.pods[i], client.GracePeriodSeconds(0)); err != nil {
-			return err
-		}
+		refusals = append(refusals, r.deleteOne(ctx, &o.pods[i], client.GracePeriodSeconds(0)))
 	}
-	return nil
+	return errors.Join(refusals...)
 }
 
 // deleteOne deletes the very object that was observed. If it is gone, or another

@@ -10,9 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -49,6 +51,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	o.snapshot = lifecycle.Snapshot{
 		Suspend:    aw.Spec.Suspend,
 		Deleting:   !aw.DeletionTimestamp.IsZero(),
+		Orphaning:  controllerutil.ContainsFinalizer(aw, metav1.FinalizerOrphanDependents),
 		Guarded:    guarded(aw),
 		Status:     *aw.Status.DeepCopy(),
 		Policy:     policy,
@@ -86,8 +89,12 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 		}
 	}
 	found, err := r.find(ctx, o, kind, i)
-	if err != nil || !belongsTo(found, o.aw) {
+	if err != nil || found == nil {
 		return err
+	}
+	if !metav1.IsControlledBy(found, o.aw) {
+		c.Orphaned = metav1.GetControllerOf(found) == nil && found.GetLabels()[v1beta2.AppWrapperLabel] == o.aw.Name
+		return nil
 	}
 	o.objects[i] = found
 	c.Exists = true

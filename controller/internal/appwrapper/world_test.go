@@ -47,6 +47,8 @@ type world struct {
 	writes, liveReads []string
 	// refuse may refuse the creation of an object.
 	refuse func(client.Object) error
+	// refuseDelete may refuse the deletion of an object.
+	refuseDelete func(client.Object) error
 	// permitted is the answer to reviews of the controller's own rights.
 	permitted bool
 }
@@ -108,6 +110,11 @@ func (w *world) counting() client.Client {
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
 			w.writes = append(w.writes, "delete "+object.GetName())
+			if w.refuseDelete != nil {
+				if err := w.refuseDelete(object); err != nil {
+					return err
+				}
+			}
 			return c.Delete(ctx, object, options...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
@@ -210,6 +217,19 @@ func (w *world) setJobCondition(name, condition string) {
 	}
 	job.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": condition, "status": "True"}}}
 	if err := w.api.Status().Update(w.Context(), job); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) changeJob(name string, change func(*unstructured.Unstructured)) {
+	w.Helper()
+	job := &unstructured.Unstructured{}
+	job.SetGroupVersionKind(jobKind)
+	if err := w.api.Get(w.Context(), client.ObjectKey{Namespace: given.Namespace, Name: name}, job); err != nil {
+		w.Fatal(err)
+	}
+	change(job)
+	if err := w.api.Update(w.Context(), job); err != nil {
 		w.Fatal(err)
 	}
 }

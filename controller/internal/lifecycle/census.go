@@ -90,13 +90,3 @@ func (v *view) endedTerminally() bool {
 	}
 	return false
 }
-
-func (v *view) succeededPods() int {
-	n := 0
-	for _, p := range v.Pods {
-		if p.Phase == corev1.PodSucceeded {
-			n++
-		}
-	}
-	return n
-}

@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -87,6 +88,7 @@ func failed(v *view) Decision {
 	if v.Suspend {
 		message = "the components were removed because spec.suspend is true"
 	}
+	v.lower(v1beta2.PodsReady, string(v1beta2.AppWrapperFailed), "")
 	v.lower(v1beta2.ResourcesDeployed, string(v1beta2.AppWrapperFailed), message)
 	v.lower(v1beta2.QuotaReserved, string(v1beta2.AppWrapperFailed), nothingDeployed)
 	return v.stay()
@@ -114,11 +116,15 @@ func (v *view) keeping() bool {
 }
 
 // terminating is an AppWrapper with a deletionTimestamp, in whatever phase. It is let
-// go when nothing of it is left; without our finalizer, nothing was ever deployed.
+// go when nothing of it is left, or where what is left is to live on; without our
+// finalizer, nothing was ever deployed.
 func terminating(v *view) Decision {
 	const phase = v1beta2.AppWrapperTerminating
 	if !v.Guarded {
 		return v.stay()
+	}
+	if v.livesOn() {
+		return v.do(Release, nil)
 	}
 	if v.status.Phase != phase && (v.isTrue(v1beta2.ResourcesDeployed) || v.remains()) {
 		v.beginRemoval()
@@ -130,6 +136,13 @@ func terminating(v *view) Decision {
 	v.lower(v1beta2.ResourcesDeployed, string(phase), nothingDeployed)
 	v.lower(v1beta2.QuotaReserved, string(phase), nothingDeployed)
 	return v.do(Release, nil)
+}
+
+// livesOn: the AppWrapper was deleted without what it owns. The garbage collector has
+// taken our ownership away or is about to, and what is left is none of our business.
+func (v *view) livesOn() bool {
+	orphaned := v.where(func(i int) bool { return v.Components[i].Orphaned })
+	return v.Orphaning || len(orphaned) > 0 && len(v.existing()) == 0
 }
 
 // remains: a component or a pod is left, in whatever state.
@@ -150,15 +163,15 @@ func (v *view) tearDown() (d Decision, gone bool) {
 		return v.remove(v.existing()), false
 	}
 	v.lower(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
-	for i := range v.Components {
-		v.markDeleted(i)
-	}
+	v.markDeleted()
 	return Decision{}, true
 }
 
-func (v *view) markDeleted(i int) {
-	if v.componentCondition(i, v1beta2.ResourcesDeployed) != nil {
-		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionFalse, v1beta2.ReasonComponentDeleted)
+func (v *view) markDeleted() {
+	for i := range v.Components {
+		if v.componentCondition(i, v1beta2.ResourcesDeployed) != nil {
+			v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionFalse, v1beta2.ReasonComponentDeleted)
+		}
 	}
 }
 
@@ -169,22 +182,30 @@ func (v *view) beginRemoval() {
 }
 
 // remove deletes these components, or uses force if they have had their time. Force
-// comes only after every one of them was told to go: the owner of a pod that is not
-// being deleted itself would replace the pod.
+// comes only after every one of them that makes pods was told to go: the owner of a pod
+// that is not being deleted itself would replace the pod.
 func (v *view) remove(targets []int) Decision {
 	v.beginRemoval()
 	deadline := v.flipped(v1beta2.DeletingResources).Add(v.Policy.ForcefulDeletionGrace)
+	late := !v.now.Before(deadline)
 	undeleted := make([]int, 0, len(targets))
 	for _, i := range targets {
 		if !v.Components[i].Terminating {
 			undeleted = append(undeleted, i)
 		}
 	}
+	if late && len(v.Pods) > 0 && !slices.ContainsFunc(undeleted, v.makesPods) {
+		return v.do(ForceDelete, targets)
+	}
 	if len(undeleted) > 0 {
 		return v.do(Delete, undeleted).at(deadline, v.now)
 	}
-	if v.now.Before(deadline) {
+	if !late {
 		return v.stay().at(deadline, v.now)
 	}
 	return v.do(ForceDelete, targets)
+}
+
+func (v *view) makesPods(i int) bool {
+	return slices.ContainsFunc(v.status.ComponentStatus[i].PodSets, func(p v1beta2.AppWrapperPodSet) bool { return p.Count() > 0 })
 }

@@ -57,6 +57,16 @@ func TestResetting(t *testing.T) {
 			after: time.Hour,
 			want:  outcome{Phase: resetting, Effect: lifecycle.Delete, Targets: []int{0}},
 		},
+		"a component without pods that cannot be deleted does not protect the pods of others": {
+			given: []change{and("front", noPods), terminatingJob, withPods(runs)},
+			after: 10 * time.Minute,
+			want:  outcome{Phase: resetting, Effect: lifecycle.ForceDelete, Targets: []int{0, 1}},
+		},
+		"its deletion is tried again when the pods are gone": {
+			given: []change{and("front", noPods), absent},
+			after: 10 * time.Minute,
+			want:  outcome{Phase: resetting, Effect: lifecycle.Delete, Targets: []int{1}},
+		},
 		"the pause begins when everything is gone": {
 			given: []change{absent},
 			after: 3 * time.Minute,
@@ -177,6 +187,16 @@ func TestFailed(t *testing.T) {
 			want: outcome{Phase: failed, Conditions: map[string]string{
 				"QuotaReserved": "False Failed", "ResourcesDeployed": "False Failed", "DeletingResources": "False DeletionComplete"}},
 		},
+		"pods that are gone are not ready": {
+			given: []change{absent, ready, removing(0)},
+			want: outcome{Phase: failed, Conditions: map[string]string{"PodsReady": "False Failed",
+				"QuotaReserved": "False Failed", "ResourcesDeployed": "False Failed", "DeletingResources": "False DeletionComplete"}},
+		},
+		"pods that are kept stay ready, for Kueue would evict them otherwise": {
+			given: []change{hold, ready},
+			after: time.Minute,
+			want:  outcome{Phase: failed, Requeue: time.Hour, Conditions: map[string]string{"DeletingResources": "False DeletionPaused"}},
+		},
 		"after that there is nothing to do": {
 			given: []change{removed(0), condition(v1beta2.QuotaReserved, metav1.ConditionFalse, "Failed", 0)},
 			after: time.Hour,
@@ -273,6 +293,22 @@ func TestTerminating(t *testing.T) {
 			given: []change{absent},
 			want: outcome{Phase: terminating, Effect: lifecycle.Release, Conditions: map[string]string{
 				"QuotaReserved": "False Terminating", "ResourcesDeployed": "False Terminating", "DeletingResources": "False DeletionComplete"}},
+		},
+		"what is to live on is left alone": {
+			given: []change{orphaning, withPods(runs)},
+			want:  outcome{Phase: terminating, Effect: lifecycle.Release},
+		},
+		"it is left alone from the beginning": {
+			given: []change{orphaning, withPods(runs), func(s *lifecycle.Snapshot) { s.Status.Phase = v1beta2.AppWrapperRunning }},
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.Release},
+		},
+		"what has lost its owner already lives on too": {
+			given: []change{absent, orphaned, withPods(runs)},
+			want:  outcome{Phase: terminating, Effect: lifecycle.Release},
+		},
+		"as long as we own another we remove that": {
+			given: []change{and("second"), absent, orphaned},
+			want:  outcome{Phase: terminating, Effect: lifecycle.Delete, Targets: []int{1}, Requeue: 10 * time.Minute},
 		},
 		"without our finalizer there is nothing to do": {
 			given: []change{unguarded},

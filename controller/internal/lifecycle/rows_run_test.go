@@ -99,12 +99,17 @@ func TestRunningSucceeds(t *testing.T) {
 			given: []change{absent, finished, cleaningUp},
 			after: 2 * time.Hour,
 			want: endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{
-				"QuotaReserved": "False Succeeded", "ResourcesDeployed": "True Succeeded", "DeletingResources": "False DeletionComplete"}),
+				"QuotaReserved": "False Succeeded", "ResourcesDeployed": "False Succeeded", "DeletingResources": "False DeletionComplete"}),
 		},
 		"a removal after success that takes too long becomes forced": {
 			given: []change{absent, finished, cleaningUp, withPods(runs)},
 			after: time.Hour + 10*time.Minute,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.ForceDelete},
+		},
+		"pods that are left are deployed still": {
+			given: []change{absent, finished, withPods(done)},
+			after: 2 * time.Hour,
+			want:  success,
 		},
 		"one component of two is not enough": {
 			given: []change{ready, and("second"), verdict(kinds.Succeeded), withPods(done, done), func(s *lifecycle.Snapshot) {

@@ -104,12 +104,18 @@ func (v *view) outlivedByPods(i int) bool {
 	return false
 }
 
+// succeed says nothing of pods: those of a component that has succeeded may be gone, and
+// with them all that was deployed.
 func (v *view) succeed() Decision {
 	const reason = string(v1beta2.AppWrapperSucceeded)
-	message := fmt.Sprintf("%d pods succeeded", v.succeededPods())
+	const message = "the work of all components has succeeded"
 	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, message)
 	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, message)
 	v.lower(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
+	if !v.remains() {
+		v.markDeleted()
+		v.lower(v1beta2.ResourcesDeployed, reason, message+" and nothing is left of them")
+	}
 	v.lower(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
 	return v.move(v1beta2.AppWrapperSucceeded)
 }

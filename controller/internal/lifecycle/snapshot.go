@@ -19,6 +19,7 @@
 //   - Every effect may be repeated. Whether it is complete is observed at a later
 //     look and never returned.
 //   - QuotaReserved turns False only when no pod is Pending or Running.
+//   - What is to live on after the AppWrapper (--cascade=orphan) is left alone.
 package lifecycle
 
 import (
@@ -43,6 +44,8 @@ type Snapshot struct {
 	Suspend bool
 	// Deleting: the AppWrapper has a deletionTimestamp.
 	Deleting bool
+	// Orphaning: whoever deletes the AppWrapper wants its components to live on.
+	Orphaning bool
 	// Guarded: the AppWrapper has our finalizer.
 	Guarded bool
 	// Status is the status as it is stored. Decide does not change it.
@@ -70,6 +73,9 @@ type Component struct {
 	ReportsEnd bool
 	// Exists: there is such a resource and it belongs to this AppWrapper.
 	Exists bool
+	// Orphaned: the resource was ours and is nobody's now, because the AppWrapper was
+	// deleted without it.
+	Orphaned bool
 	// Terminating: the resource exists and has a deletionTimestamp.
 	Terminating bool
 	// Verdict is what the resource says about its own progress.

@@ -299,8 +299,8 @@ var stories = map[string]func(*testing.T){
 	},
 
 	"a component that somebody removes": func(t *testing.T) {
-		tell(t, standardPolicy(), job("train", 1), service("front")).admitted().podsStart().
-			after(time.Minute).then("user", "deletes the Service", func(w *world) {
+		tell(t, standardPolicy(), job("train", 1), job("watch", 1)).admitted().podsStart().
+			after(time.Minute).then("user", "deletes Job watch", func(w *world) {
 			w.resources[1].exists = false
 			w.settle()
 		})
@@ -330,6 +330,14 @@ var stories = map[string]func(*testing.T){
 	"deletion while running": func(t *testing.T) {
 		tell(t, standardPolicy(), job("train", 2)).admitted().podsStart().
 			after(time.Hour).deleted()
+	},
+
+	"deletion that leaves the components alone": func(t *testing.T) {
+		tell(t, standardPolicy(), job("train", 2)).admitted().podsStart().
+			after(time.Hour).then("user", "deletes it with --cascade=orphan", func(w *world) {
+			w.orphaning = true
+			w.remove()
+		})
 	},
 
 	"deletion before it was ever admitted": func(t *testing.T) {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/given"
+)
+
+// refuses takes one step with "a" that must end with this refusal.
+func (w *world) refuses(refusal error) {
+	w.Helper()
+	_, err := w.reconciler.Reconcile(w.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: given.Namespace, Name: "a"}})
+	if !errors.Is(err, refusal) {
+		w.Errorf("got %v, want %v", err, refusal)
+	}
+}
+
+func TestAComponentThatCannotBeDeletedDoesNotProtectTheNext(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.ConfigMap("c"), given.Job("j", 1)).Unsuspended().Build())
+	w.settle()
+	refusal := errors.New("a webhook says no")
+	w.refuseDelete = func(object client.Object) error {
+		if object.GetName() == "c" {
+			return refusal
+		}
+		return nil
+	}
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
+	w.reconcile()
+	w.refuses(refusal)
+	if w.exists(jobKind, "j") {
+		t.Error("the Job is still there")
+	}
+}
+
+func TestAPodThatCannotBeDeletedDoesNotProtectTheNext(t *testing.T) {
+	w := runningWorld(t)
+	w.add(pod("j-2", corev1.PodRunning))
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
+	w.settle()
+	refusal := errors.New("a webhook says no")
+	w.refuseDelete = func(client.Object) error { return refusal }
+	w.writes, w.now = nil, w.now.Add(time.Hour)
+	w.refuses(refusal)
+	if !slices.Equal(w.writes, []string{"delete j-1", "delete j-2"}) {
+		t.Errorf("writes %q", w.writes)
+	}
+}
+
+// kubectl delete --cascade=orphan.
+func TestADeletionThatSparesTheComponentsEndsAtOnce(t *testing.T) {
+	for name, orphan := range map[string]func(*world){
+		"while the garbage collector is at work": func(w *world) {
+			w.change(func(aw *v1beta2.AppWrapper) {
+				aw.Finalizers = append(aw.Finalizers, metav1.FinalizerOrphanDependents)
+			})
+		},
+		"when the garbage collector has been there": func(w *world) {
+			w.changeJob("j", func(job *unstructured.Unstructured) { job.SetOwnerReferences(nil) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := runningWorld(t)
+			orphan(w)
+			if err := w.api.Delete(t.Context(), w.get()); err != nil {
+				t.Fatal(err)
+			}
+			w.reconcile()
+			if w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") && guarded(w.get()) {
+				t.Error("the AppWrapper is not let go")
+			}
+			if !w.exists(jobKind, "j") || !w.exists(podKind, "j-1") {
+				t.Error("the Job or its pod was deleted")
+			}
+		})
+	}
+}
