@@ -17,6 +17,11 @@ unknown keys and allowed words are values.schema.json's.
 {{- fail "containerImage is missing: which image has the program?" }}
 {{- end }}
 
+{{- range list "numPods" "numCpusPerPod" "totalMemoryPerPod" }}
+{{- if kindIs "invalid" (index $.Values .) }}
+{{- fail (printf "%s is empty: say how much, or leave it out for the default" .) }}
+{{- end }}
+{{- end }}
 {{- if and (eq (int .Values.numPods) 1) (gt (int .Values.numRoceGdr) 0) }}
 {{- fail (printf "numRoceGdr is %d, but a job of one pod has nobody to talk to over RDMA: set it to 0 or numPods to 2 or more" (int .Values.numRoceGdr)) }}
 {{- end }}

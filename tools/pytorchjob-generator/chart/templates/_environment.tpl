@@ -15,7 +15,8 @@
 {{- end }}
 {{- range .Values.environmentVariables }}
 - name: {{ quote .name }}
-  {{- if hasKey . "value" }}
+  {{- /* A value that is left empty gives way to a secret or a configmap. */}}
+  {{- if or (include "generator.plain" .value) (not (or .secret .configmap)) }}
   value: {{ include "generator.text" .value }}
   {{- else if .secret }}
   valueFrom:
