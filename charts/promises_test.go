@@ -287,6 +287,30 @@ func TestTheLocalClusterHasRoomForThePlatform(t *testing.T) {
 	}
 }
 
+// OpenShift's restricted-v2 refuses pods that name a user. Of Kueue's values none does.
+func TestNothingChoosesAUserOnOpenShift(t *testing.T) {
+	text := must(os.ReadFile(filepath.Join("..", "setup", "profiles", "openshift.yaml")))(t)
+	rendered, err := render(t, "mlbatch", values(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
+		o := parse(t, document)
+		// The ConfigMaps have the init container that workers of PyTorchJobs are given.
+		if o.Kind != "Deployment" && o.Kind != "ConfigMap" {
+			continue
+		}
+		seen += strings.Count(document, "runAsNonRoot: true")
+		if strings.Contains(document, "runAsUser") {
+			t.Errorf("%s chooses a user:\n%s", o.id(), document)
+		}
+	}
+	if want := 7; seen != want {
+		t.Errorf("%d of %d pods and init containers must not run as root", seen, want)
+	}
+}
+
 func TestTheDemoTeamsRender(t *testing.T) {
 	text := must(os.ReadFile(filepath.Join("..", "setup", "teams", "demo.yaml")))(t)
 	if _, err := render(t, "teams", values(t, text)); err != nil {
