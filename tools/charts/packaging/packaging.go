@@ -59,7 +59,8 @@ func (b Bundle) Chart(name string) (Chart, error) {
 	return Chart{}, fmt.Errorf("the bundle has no chart %q", name)
 }
 
-// Write puts the bundle into a folder and returns the names of the files.
+// Write puts the bundle into a folder, in place of archives of other versions,
+// and returns the names of the files.
 func (b Bundle) Write(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot create %s: %w", dir, err)
@@ -71,6 +72,9 @@ func (b Bundle) Write(dir string) ([]string, error) {
 			return nil, err
 		}
 		files[chart.FileName()] = archive
+		if err := removeVersions(dir, chart.Name); err != nil {
+			return nil, err
+		}
 	}
 	var written []string
 	for _, name := range sortedKeys(files) {
@@ -81,4 +85,20 @@ func (b Bundle) Write(dir string) ([]string, error) {
 		written = append(written, path)
 	}
 	return written, nil
+}
+
+// removeVersions takes the archives of a chart out of a folder: people install
+// dist/mlbatch-*.tgz, which has to be one file. A version begins with a digit,
+// which tells mlbatch-0.1.0.tgz from mlbatch-docs-0.1.0.tgz.
+func removeVersions(dir, chart string) error {
+	old, err := filepath.Glob(filepath.Join(dir, chart+"-[0-9]*.tgz"))
+	if err != nil {
+		return fmt.Errorf("cannot look for archives of %s: %w", chart, err)
+	}
+	for _, path := range old {
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("cannot remove an older archive of %s: %w", chart, err)
+		}
+	}
+	return nil
 }

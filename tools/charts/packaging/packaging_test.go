@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,36 @@ func TestEqualInputsGiveEqualBytes(t *testing.T) {
 	}
 }
 
+// People install dist/mlbatch-*.tgz.
+func TestArchivesOfOtherVersionsAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"mlbatch-0.0.9.tgz", "teams-1.2.3-rc.1.tgz", "mlbatch-docs-0.0.9.tgz", "mine.tgz"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bundle := build(t)
+	if _, err := bundle.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"install.yaml", "mine.tgz", "mlbatch-docs-0.0.9.tgz"}
+	for _, chart := range bundle.Charts {
+		want = append(want, chart.FileName())
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, file := range files {
+		got = append(got, file.Name())
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestHelmReadsEveryArchive(t *testing.T) {
 	versions, err := setup.Load()
 	if err != nil {
@@ -63,6 +94,9 @@ func TestHelmReadsEveryArchive(t *testing.T) {
 		}
 		if chart.Metadata.Version != versions.Version {
 			t.Errorf("chart %s has version %s, want %s", chart.Name(), chart.Metadata.Version, versions.Version)
+		}
+		if home := "https://" + versions.Module; chart.Metadata.Home != home || len(chart.Metadata.Sources) == 0 {
+			t.Errorf("chart %s has home %q and sources %q, want %q and some", chart.Name(), chart.Metadata.Home, chart.Metadata.Sources, home)
 		}
 		if chart.Name() == "mlbatch" && len(chart.Dependencies()) != len(chart.Metadata.Dependencies) {
 			t.Errorf("the umbrella has %d parts inside, but declares %d", len(chart.Dependencies()), len(chart.Metadata.Dependencies))

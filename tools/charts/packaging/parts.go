@@ -99,7 +99,7 @@ func (b builder) kuberayOperator() (Chart, error) {
 	})
 }
 
-// ours reads a chart of this repository and stamps the versions into it.
+// ours reads a chart of this repository and stamps what versions.yaml says into it.
 func (b builder) ours(dir, appVersion string) (Chart, error) {
 	files, err := readTree(filepath.Join(b.root, dir))
 	if err != nil {
@@ -112,6 +112,10 @@ func (b builder) ours(dir, appVersion string) (Chart, error) {
 		m.Version = b.versions.Version
 		m.AppVersion = appVersion
 		m.KubeVersion = b.versions.Supported.Kubernetes
+		m.Home = "https://" + b.versions.Module
+		if m.Sources == nil {
+			m.Sources = []string{m.Home}
+		}
 	})
 }
 
