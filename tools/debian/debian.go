@@ -6,15 +6,15 @@
 package debian
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/mlbatch/mlbatch/tools/subprocess"
 )
 
 // Request says what to unpack and where.
@@ -49,7 +49,7 @@ func Unpack(ctx context.Context, r Request) error {
 		if i%50 == 49 {
 			fmt.Fprintf(r.Progress, "Debian packages: unpacked %d of %d\n", i+1, len(archives))
 		}
-		if err := run(ctx, nil, "dpkg-deb", "--extract", archive, r.Root); err != nil {
+		if err := run(ctx, "dpkg-deb", "--extract", archive, r.Root); err != nil {
 			return fmt.Errorf("cannot unpack %s: %w", filepath.Base(archive), err)
 		}
 	}
@@ -68,12 +68,8 @@ func (r Request) download(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("cannot fetch Debian packages: %w", err)
 	}
 	fmt.Fprintf(r.Progress, "Debian packages: downloading %s and what they need\n", strings.Join(r.Packages, ", "))
-	if err := r.apt(ctx, "update"); err != nil {
-		return nil, fmt.Errorf("cannot read Debian's package lists: %w", err)
-	}
-	install := append([]string{"install", "--yes", "--no-install-recommends", "--download-only"}, r.Packages...)
-	if err := r.apt(ctx, install...); err != nil {
-		return nil, fmt.Errorf("cannot download Debian packages: %w", err)
+	if err := r.fetch(ctx); err != nil {
+		return nil, err
 	}
 	all, err := filepath.Glob(filepath.Join(r.Scratch, "cache", "archives", "*.deb"))
 	if err != nil {
@@ -86,6 +82,21 @@ func (r Request) download(ctx context.Context) ([]string, error) {
 		}
 	}
 	return kept, nil
+}
+
+// fetch bears lists that cannot be read as long as the packages are in others: a
+// machine may have a broken source that nobody needs here.
+func (r Request) fetch(ctx context.Context) error {
+	unread := r.apt(ctx, "update", "-o", "APT::Update::Error-Mode=any")
+	install := append([]string{"install", "--yes", "--no-install-recommends", "--download-only"}, r.Packages...)
+	err := r.apt(ctx, install...)
+	switch {
+	case err == nil:
+		return nil
+	case unread != nil && ctx.Err() == nil:
+		return fmt.Errorf("cannot read Debian's package lists: %w", unread)
+	}
+	return fmt.Errorf("cannot download Debian packages: %w", err)
 }
 
 func (r Request) without(archive string) bool {
@@ -108,20 +119,15 @@ func (r Request) apt(ctx context.Context, args ...string) error {
 		"-o", "APT::Sandbox::User=root",
 		"-o", "Acquire::Retries=3",
 	}
-	return run(ctx, []string{"DEBIAN_FRONTEND=noninteractive", "LC_ALL=C"}, "apt-get", append(options, args...)...)
+	return run(ctx, "apt-get", append(options, args...)...)
 }
 
-func run(ctx context.Context, env []string, name string, args ...string) error {
+// run has the tools speak English, which is what errors are known by.
+func run(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), env...)
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	err := cmd.Run()
-	if err == nil {
-		return nil
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
+	if err := subprocess.Run(ctx, cmd); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	if strings.Contains(output.String(), "No space left on device") || strings.Contains(output.String(), "enough free space") {
-		return errors.New("no space left on the disk; free some and run the command again")
-	}
-	return fmt.Errorf("%s: %w\n%s", name, err, strings.TrimSpace(output.String()))
+	return nil
 }

@@ -4,7 +4,10 @@ package debian
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -66,7 +69,7 @@ func TestPackagesAreDownloadedAndUnpackedBesideTheHostsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(asked)), "\n")
-	if len(lines) != 2 || !strings.HasSuffix(lines[0], " update") ||
+	if len(lines) != 2 || !strings.HasSuffix(lines[0], " update -o APT::Update::Error-Mode=any") ||
 		!strings.HasSuffix(lines[1], " install --yes --no-install-recommends --download-only nftables") {
 		t.Fatalf("apt-get was asked %q", lines)
 	}
@@ -96,20 +99,27 @@ func TestWhatGoesWrongIsTold(t *testing.T) {
 			map[string]string{"apt-get": "echo 'E: no network' >&2; exit 100"},
 			"cannot read Debian's package lists: apt-get: exit status 100\nE: no network",
 		},
+		"mirrors that cannot be reached, of which apt-get only warns by itself": {
+			map[string]string{"apt-get": `case "$*" in
+				*Error-Mode=any*) echo 'E: Could not connect'; exit 100;;
+				*install*) echo 'E: Unable to locate package nftables'; exit 100;; esac`},
+			"cannot read Debian's package lists: apt-get: exit status 100\nE: Could not connect",
+		},
 		"a package that does not exist": {
 			map[string]string{"apt-get": `case "$*" in *install*) echo 'E: Unable to locate package'; exit 100;; esac`},
 			"cannot download Debian packages: apt-get: exit status 100\nE: Unable to locate package",
 		},
 		"a disk that is full for apt-get": {
 			map[string]string{"apt-get": `echo "E: You don't have enough free space in /x"; exit 100`},
-			"cannot read Debian's package lists: no space left on the disk; free some and run the command again",
+			"cannot read Debian's package lists: apt-get: no space left on the disk; free some and run the command again",
 		},
 		"a disk that is full for dpkg-deb": {
-			map[string]string{"apt-get": "DOWNLOADS", "dpkg-deb": "echo 'dpkg-deb: error: write: No space left on device'; exit 2"},
-			"cannot unpack libc6-dev_2.deb: no space left on the disk; free some and run the command again",
+			map[string]string{"apt-get": "DOWNLOADS", "dpkg-deb": `[ "$LC_ALL" = C ] && echo 'write: No space left on device' || echo 'write: Kein Platz'; exit 2`},
+			"cannot unpack libc6-dev_2.deb: dpkg-deb: no space left on the disk; free some and run the command again",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Setenv("LC_ALL", "de_DE.UTF-8")
 			r, _ := request(t)
 			scripts := map[string]string{}
 			for _, tool := range []string{"apt-get", "dpkg-deb"} {
@@ -128,6 +138,39 @@ func TestWhatGoesWrongIsTold(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, err.Error()); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestABrokenSourceThatNobodyNeedsIsBorne(t *testing.T) {
+	r, _ := request(t)
+	tools(t, map[string]string{"apt-get": `case "$*" in *" update "*) exit 100;; esac` + "\n" + downloads(r), "dpkg-deb": unpacks})
+	if err := Unpack(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnInterruptedDownloadIsNoFailureOfApt(t *testing.T) {
+	r, _ := request(t)
+	started := filepath.Join(t.TempDir(), "started")
+	if out, err := exec.Command("mkfifo", started).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for name, command := range map[string]string{"the lists are read": "update", "packages are downloaded": "install"} {
+		t.Run(name, func(t *testing.T) {
+			tools(t, map[string]string{
+				"apt-get":  `case "$*" in *" ` + command + ` "*) echo > ` + started + `; exec /bin/sleep 60;; esac; exit 100`,
+				"dpkg-deb": unpacks,
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				_, _ = os.ReadFile(started) // returns when apt-get runs
+				cancel()
+			}()
+			err := Unpack(ctx, r)
+			if !errors.Is(err, context.Canceled) || !strings.HasSuffix(err.Error(), ": context canceled") {
+				t.Errorf("got %v", err)
 			}
 		})
 	}
