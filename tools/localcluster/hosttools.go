@@ -4,13 +4,13 @@ package localcluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 
 	"github.com/mlbatch/mlbatch/tools/debian"
+	"github.com/mlbatch/mlbatch/tools/filecache"
 )
 
 // hostToolsVersion changes when the recipe below does.
@@ -20,32 +20,27 @@ const hostToolsVersion = "1"
 // compiler and libseccomp to build, and nft is not a Go program. The host's
 // own copies, if any, are left alone.
 func (c *Cluster) hostTools(ctx context.Context) (string, error) {
-	dir := filepath.Join(c.config.CacheDir, "host-tools-"+hostToolsVersion)
-	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
-		return dir, nil
+	entry := filecache.Entry{
+		Path:  filepath.Join(c.config.CacheDir, "host-tools-"+hostToolsVersion),
+		Title: "runc and nft",
+		Fill:  func(dir string) error { return c.fetchHostTools(ctx, dir) },
 	}
-	scratch, err := os.MkdirTemp(c.config.CacheDir, ".host-tools-")
-	if err != nil {
-		return "", fmt.Errorf("cannot fetch runc and nft: %w", err)
-	}
-	defer os.RemoveAll(scratch)
-	root := filepath.Join(scratch, "root")
-	err = debian.Unpack(ctx, debian.Request{
+	return entry.Path, entry.Get(ctx, c.progress)
+}
+
+func (c *Cluster) fetchHostTools(ctx context.Context, dir string) error {
+	scratch := filepath.Join(dir, "apt")
+	err := debian.Unpack(ctx, debian.Request{
 		Packages: []string{"nftables", "runc"}, Without: []string{"libc6"},
-		Root: root, Scratch: filepath.Join(scratch, "apt"), Progress: c.progress,
+		Root: dir, Scratch: scratch, Progress: c.progress,
 	})
 	if err != nil {
-		return "", fmt.Errorf("cannot fetch runc and nft: %w", err)
+		return fmt.Errorf("cannot fetch runc and nft: %w", err)
 	}
-	err = errors.Join(
-		os.WriteFile(filepath.Join(root, "complete"), nil, 0o644),
-		os.RemoveAll(dir),
-		os.Rename(root, dir),
-	)
-	if err != nil {
-		return "", fmt.Errorf("cannot keep runc and nft: %w", err)
+	if err := os.RemoveAll(scratch); err != nil {
+		return fmt.Errorf("cannot tidy up after runc and nft: %w", err)
 	}
-	return dir, nil
+	return nil
 }
 
 // debianTriplet names the library folder of Debian's packages.
