@@ -33,8 +33,10 @@ func main() {
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprintln(os.Stderr, usage)
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "images: interrupted; run the command again")
+		os.Exit(1)
 	case err != nil:
-		stop()
 		fmt.Fprintln(os.Stderr, "images:", err)
 		os.Exit(1)
 	default:

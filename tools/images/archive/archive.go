@@ -36,7 +36,7 @@ type Image struct {
 	Env        []string
 	Labels     map[string]string
 	// User is "uid:gid", numeric so that the kubelet can check runAsNonRoot.
-	// Empty means NonrootUser.
+	// Empty means 65532:65532.
 	User string
 }
 

@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// NonrootUser is the account that images run as unless they say otherwise; the
+// nonrootUser is the account that images run as unless they say otherwise; the
 // number is the one that distroless images made common.
-const NonrootUser = "65532:65532"
+const nonrootUser = "65532:65532"
 
 // Annotations by which an import names the images of a layout.
 const (
@@ -152,7 +152,7 @@ func (i Image) build(p Platform) (v1.Image, error) {
 
 func (i Image) user() string {
 	if i.User == "" {
-		return NonrootUser
+		return nonrootUser
 	}
 	return i.User
 }

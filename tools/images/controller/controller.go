@@ -5,16 +5,13 @@
 package controller
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/compiler"
 	"github.com/mlbatch/mlbatch/tools/images/archive"
 )
 
@@ -68,20 +65,13 @@ func build(ctx context.Context, p program, v setup.Versions, path string, archs 
 // A program is a main package of a checkout.
 type program struct{ checkout, pkg string }
 
-// compile leaves out whatever differs between machines, so that everyone's image
-// of a version is the same.
 func (p program) compile(ctx context.Context, arch, version, binary string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version="+version, "-o", binary, p.pkg)
-	cmd.Dir = p.checkout
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	err := cmd.Run()
-	if errors.Is(err, exec.ErrNotFound) {
-		return errors.New("cannot build the controller: the go command was not found")
+	c := compiler.Program{
+		Dir: p.checkout, Packages: []string{p.pkg}, Ldflags: "-X main.version=" + version,
+		OS: "linux", Arch: arch,
 	}
-	if err != nil {
-		return fmt.Errorf("cannot build %s for linux/%s: %w\n%s", p.pkg, arch, err, strings.TrimSpace(output.String()))
+	if err := c.Compile(ctx, binary); err != nil {
+		return fmt.Errorf("cannot build %s for linux/%s: %w", p.pkg, arch, err)
 	}
 	return nil
 }

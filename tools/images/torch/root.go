@@ -15,13 +15,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/mlbatch/mlbatch/tools/debian"
+	"github.com/mlbatch/mlbatch/tools/filecache"
 	"github.com/mlbatch/mlbatch/tools/images/archive"
+	"github.com/mlbatch/mlbatch/tools/subprocess"
 )
 
 // edition counts changes to this file that change the root folder it makes. It is
@@ -59,32 +60,37 @@ var trimmed = []string{
 
 func recipeKey() string {
 	sum := sha256.Sum256(fmt.Append(nil, edition, runtime.GOARCH, packages, without, trimmed))
-	return hex.EncodeToString(sum[:])[:16]
+	return hex.EncodeToString(sum[:])[:keyLength]
 }
 
-// layer returns the cached layer of an entry, making it if need be.
-func layer(ctx context.Context, entry string, progress io.Writer) (*archive.Layer, error) {
-	path := filepath.Join(entry, "root.tar")
-	if intact(path) {
-		return archive.Tar(path), nil
+// layerFile is the root folder of the image as a tar file.
+const layerFile = "root.tar"
+
+// layer returns the layer with Debian's packages, making it if the cache lacks it.
+func layer(ctx context.Context, cacheDir string, progress io.Writer) (*archive.Layer, error) {
+	entry := filecache.Entry{Path: filepath.Join(cacheDir, "torch-"+recipeKey()), Title: "the training image", Fill: func(dir string) error {
+		return makeLayer(ctx, dir, progress)
+	}}
+	return archive.Tar(filepath.Join(entry.Path, layerFile)), entry.Get(ctx, progress)
+}
+
+func makeLayer(ctx context.Context, dir string, progress io.Writer) error {
+	if err := preflight(dir, os.Geteuid(), spaceNeeded); err != nil {
+		return err
 	}
-	if err := preflight(entry, os.Geteuid(), spaceNeeded); err != nil {
-		return nil, err
-	}
-	work := filepath.Join(entry, "work")
-	if err := os.RemoveAll(work); err != nil { // of a build that was interrupted
-		return nil, fmt.Errorf("cannot clear the image cache: %w", err)
-	}
-	defer os.RemoveAll(work)
+	work := filepath.Join(dir, "work")
 	root := filepath.Join(work, "root")
 	if err := makeRoot(ctx, root, filepath.Join(work, "packages"), progress); err != nil {
-		return nil, fmt.Errorf("cannot make the training image: %w", err)
+		return fmt.Errorf("cannot make the training image: %w", err)
 	}
 	fmt.Fprintln(progress, "training image: packing")
-	if err := archive.WriteTar(path, archive.Tree(root)); err != nil {
-		return nil, fmt.Errorf("cannot pack the training image: %w", err)
+	if err := archive.WriteTar(filepath.Join(dir, layerFile), archive.Tree(root)); err != nil {
+		return fmt.Errorf("cannot pack the training image: %w", err)
 	}
-	return archive.Tar(path), seal(path)
+	if err := os.RemoveAll(work); err != nil {
+		return fmt.Errorf("cannot tidy up after the training image: %w", err)
+	}
+	return nil
 }
 
 // preflight finds out before minutes are spent whether they would be in vain.
@@ -187,9 +193,8 @@ func inside(ctx context.Context, root string, command ...string) error {
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, root}, command...)...)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	output, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s inside the image: %w\n%s", command[0], err, strings.TrimSpace(string(output)))
+	if err := subprocess.Run(ctx, cmd); err != nil {
+		return fmt.Errorf("%s inside the image: %w", command[0], err)
 	}
 	return nil
 }

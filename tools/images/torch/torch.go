@@ -22,17 +22,19 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	pytorchdigits "github.com/mlbatch/mlbatch/samples/pytorch-digits"
+	"github.com/mlbatch/mlbatch/tools/filecache"
 	"github.com/mlbatch/mlbatch/tools/images/archive"
 )
 
 // References of the two images in the archive.
 const (
-	// Reference is PyTorch and nothing else.
-	Reference = "images.local/mlbatch/torch:1"
-	// DigitsReference is the same with samples/pytorch-digits in /workspace.
-	DigitsReference = "images.local/mlbatch/pytorch-digits:1"
+	// torchReference is PyTorch and nothing else.
+	torchReference = "images.local/mlbatch/torch:1"
+	// digitsReference is the same with samples/pytorch-digits in /workspace.
+	digitsReference = "images.local/mlbatch/pytorch-digits:1"
 )
 
 // DefaultDir is mlbatch/images in the user's cache folder.
@@ -44,56 +46,57 @@ func DefaultDir() (string, error) {
 	return filepath.Join(base, "mlbatch", "images"), nil
 }
 
+// archiveFile is the archive in its entry of the cache.
+const archiveFile = "images.oci.tar"
+
 // Build returns an OCI archive with both images, making what the cache lacks. It
 // prints a line to progress for each step that takes time.
 func Build(ctx context.Context, cacheDir string, progress io.Writer) (archivePath string, err error) {
-	entry := filepath.Join(cacheDir, "torch-"+recipeKey())
-	if err := os.MkdirAll(entry, 0o755); err != nil {
-		return "", fmt.Errorf("cannot make the image cache: %w", err)
-	}
-	unlock, err := lock(entry + ".lock")
+	key, err := archiveKey()
 	if err != nil {
 		return "", err
 	}
-	defer unlock()
-	sample, err := sampleKey()
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(entry, sample+".oci.tar")
-	if intact(path) {
-		return path, nil
-	}
-	layer, err := layer(ctx, entry, progress)
-	if err != nil {
-		return "", err
-	}
-	fmt.Fprintln(progress, "training image: writing the archive")
-	return path, writeArchive(path, layer)
+	entry := filecache.Entry{Path: filepath.Join(cacheDir, archivePrefix+key), Title: "the archive of the training image", Fill: func(dir string) error {
+		layer, err := layer(ctx, cacheDir, progress)
+		if err != nil {
+			return err
+		}
+		if err := removeFormer(cacheDir); err != nil {
+			return err
+		}
+		fmt.Fprintln(progress, "training image: writing the archive")
+		return writeArchive(filepath.Join(dir, archiveFile), layer)
+	}}
+	return filepath.Join(entry.Path, archiveFile), entry.Get(ctx, progress)
 }
 
-// writeArchive replaces the archives of former versions of the sample.
-func writeArchive(path string, layer *archive.Layer) error {
-	old, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*.oci.tar*"))
+// Names of archives in the cache are this and the hash of what is in them.
+const archivePrefix = "pytorch-digits-"
+
+// removeFormer removes the archives of former versions of the sample, which are
+// large. What other processes are making, and their locks, have longer names.
+func removeFormer(cacheDir string) error {
+	former, err := filepath.Glob(filepath.Join(cacheDir, archivePrefix+strings.Repeat("[0-9a-f]", keyLength)))
 	if err != nil {
 		return err
 	}
-	for _, o := range old {
-		if err := os.Remove(o); err != nil {
+	for _, f := range former {
+		if err := os.RemoveAll(f); err != nil {
 			return fmt.Errorf("cannot remove a former training image: %w", err)
 		}
 	}
+	return nil
+}
+
+func writeArchive(path string, layer *archive.Layer) error {
 	workspace, err := sampleFiles()
 	if err != nil {
 		return err
 	}
 	base := []*archive.Layer{layer, archive.Nonroot()}
-	if err := archive.Write(path,
-		image(Reference, base...),
-		image(DigitsReference, append(base, archive.Files(workspace...))...)); err != nil {
-		return err
-	}
-	return seal(path)
+	return archive.Write(path,
+		image(torchReference, base...),
+		image(digitsReference, append(base, archive.Files(workspace...))...))
 }
 
 func image(reference string, layers ...*archive.Layer) archive.Image {
@@ -120,14 +123,20 @@ func sampleFiles() ([]archive.File, error) {
 	return files, err
 }
 
-func sampleKey() (string, error) {
+// keyLength is the length of a hash in a name of the cache.
+const keyLength = 16
+
+// archiveKey is a hash of what decides the archive: the layer's recipe and the
+// files of the sample.
+func archiveKey() (string, error) {
 	files, err := sampleFiles()
 	if err != nil {
 		return "", fmt.Errorf("cannot read the training sample: %w", err)
 	}
 	h := sha256.New()
+	fmt.Fprintln(h, recipeKey())
 	for _, f := range files {
 		fmt.Fprintln(h, f.Path, len(f.Text), f.Text)
 	}
-	return "digits-" + hex.EncodeToString(h.Sum(nil))[:16], nil
+	return hex.EncodeToString(h.Sum(nil))[:keyLength], nil
 }

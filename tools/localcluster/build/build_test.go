@@ -294,10 +294,3 @@ func write(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
-
-func remove(t *testing.T, path string) {
-	t.Helper()
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
-}
