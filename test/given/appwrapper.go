@@ -6,7 +6,6 @@ package given
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -31,29 +30,6 @@ func AppWrapper(name string) *AppWrapperBuilder {
 		},
 		Spec: v1beta2.AppWrapperSpec{Suspend: true},
 	}}
-}
-
-// In puts it into another namespace.
-func (b *AppWrapperBuilder) In(namespace string) *AppWrapperBuilder {
-	b.aw.Namespace = namespace
-	return b
-}
-
-// Queued gives it a queue.
-func (b *AppWrapperBuilder) Queued(queue string) *AppWrapperBuilder {
-	return b.Labelled(v1beta2.QueueNameLabel, queue)
-}
-
-// Labelled gives it a label.
-func (b *AppWrapperBuilder) Labelled(key, value string) *AppWrapperBuilder {
-	metav1.SetMetaDataLabel(&b.aw.ObjectMeta, key, value)
-	return b
-}
-
-// Annotated gives it an annotation.
-func (b *AppWrapperBuilder) Annotated(key, value string) *AppWrapperBuilder {
-	metav1.SetMetaDataAnnotation(&b.aw.ObjectMeta, key, value)
-	return b
 }
 
 // ManagedBy hands it to a controller.
@@ -93,18 +69,7 @@ func (b *AppWrapperBuilder) InPhase(phase v1beta2.AppWrapperPhase) *AppWrapperBu
 	return b
 }
 
-// Running is a guarded and unsuspended AppWrapper in the phase Running. Call it after
-// With.
-func (b *AppWrapperBuilder) Running() *AppWrapperBuilder {
-	return b.Guarded().Unsuspended().InPhase(v1beta2.AppWrapperRunning)
-}
-
 // Build returns the AppWrapper; a later Build returns another.
 func (b *AppWrapperBuilder) Build() *v1beta2.AppWrapper {
 	return b.aw.DeepCopy()
-}
-
-// Raw encodes an object as a component's template holds it.
-func Raw(object map[string]any) runtime.RawExtension {
-	return runtime.RawExtension{Raw: encode(object)}
 }

@@ -5,7 +5,6 @@ package given
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
@@ -21,32 +20,19 @@ func Component(object map[string]any) *ComponentBuilder {
 	return &ComponentBuilder{object: object}
 }
 
-// Pod is a bare Pod.
-func Pod(name string) *ComponentBuilder {
-	object := template()
-	object["apiVersion"], object["kind"] = "v1", "Pod"
-	object["metadata"] = map[string]any{"name": name}
-	return Component(object)
-}
-
 // Job is a batch/v1 Job that runs this many pods at once and is done when each of
 // them has succeeded.
 func Job(name string, pods int64) *ComponentBuilder {
-	return Component(resource("batch/v1", "Job", name, map[string]any{
-		"parallelism": pods,
-		"completions": pods,
-		"template":    template(),
-	}))
-}
-
-// PyTorchJob is a PyTorchJob with one master and this many workers.
-func PyTorchJob(name string, workers int64) *ComponentBuilder {
-	return Component(resource("kubeflow.org/v1", "PyTorchJob", name, map[string]any{
-		"pytorchReplicaSpecs": map[string]any{
-			"Master": map[string]any{"replicas": int64(1), "template": template()},
-			"Worker": map[string]any{"replicas": workers, "template": template()},
+	return Component(map[string]any{
+		"apiVersion": "batch/v1",
+		"kind":       "Job",
+		"metadata":   map[string]any{"name": name},
+		"spec": map[string]any{
+			"parallelism": pods,
+			"completions": pods,
+			"template":    template(),
 		},
-	}))
+	})
 }
 
 // ConfigMap is a resource that makes no pods and never finishes.
@@ -70,31 +56,15 @@ func (b *ComponentBuilder) Admitted(info v1beta2.AppWrapperPodSetInfo) *Componen
 	return b
 }
 
-// Setting changes the fields of the resource's spec.
-func (b *ComponentBuilder) Setting(fields map[string]any) *ComponentBuilder {
-	spec, ok := b.object["spec"].(map[string]any)
-	if !ok {
-		spec = map[string]any{}
-		b.object["spec"] = spec
-	}
-	maps.Copy(spec, fields)
-	return b
-}
-
 // Build returns the component.
 func (b *ComponentBuilder) Build() v1beta2.AppWrapperComponent {
 	component := *b.component.DeepCopy()
-	component.Template = Raw(b.object)
-	return component
-}
-
-func resource(apiVersion, kind, name string, spec map[string]any) map[string]any {
-	return map[string]any{
-		"apiVersion": apiVersion,
-		"kind":       kind,
-		"metadata":   map[string]any{"name": name},
-		"spec":       spec,
+	raw, err := json.Marshal(b.object)
+	if err != nil {
+		panic(fmt.Sprintf("cannot encode a test object: %v", err))
 	}
+	component.Template.Raw = raw
+	return component
 }
 
 func template() map[string]any {
@@ -108,12 +78,4 @@ func template() map[string]any {
 			},
 		}},
 	}}
-}
-
-func encode(object map[string]any) []byte {
-	text, err := json.Marshal(object)
-	if err != nil {
-		panic(fmt.Sprintf("cannot encode a test object: %v", err))
-	}
-	return text
 }
