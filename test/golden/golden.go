@@ -9,6 +9,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,8 +34,23 @@ func Compare(t *testing.T, file string, got []byte) {
 	}
 }
 
+// Only fails the test if there are files that are not among those that the test
+// asks for, as there are when a case has got another name.
+func Only(t *testing.T, pattern string, asked []string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !slices.Contains(asked, file) {
+			t.Errorf("nobody asks for %s: remove it", file)
+		}
+	}
+}
+
 // Pairs runs the transformation on every *.in.yaml of a folder and compares the
-// result with the *.out.yaml beside it.
+// result with the *.out.yaml beside it; there is none alone.
 func Pairs(t *testing.T, folder string, transform func(t *testing.T, in []byte) []byte) {
 	t.Helper()
 	inputs, err := filepath.Glob(filepath.Join(folder, "*.in.yaml"))
@@ -44,8 +60,10 @@ func Pairs(t *testing.T, folder string, transform func(t *testing.T, in []byte) 
 	if len(inputs) == 0 {
 		t.Fatalf("%s has no *.in.yaml", folder)
 	}
+	var outputs []string
 	for _, input := range inputs {
 		base := strings.TrimSuffix(input, ".in.yaml")
+		outputs = append(outputs, base+".out.yaml")
 		t.Run(filepath.Base(base), func(t *testing.T) {
 			in, err := os.ReadFile(input)
 			if err != nil {
@@ -54,6 +72,7 @@ func Pairs(t *testing.T, folder string, transform func(t *testing.T, in []byte) 
 			Compare(t, base+".out.yaml", transform(t, in))
 		})
 	}
+	Only(t, filepath.Join(folder, "*.out.yaml"), outputs)
 }
 
 func write(t *testing.T, file string, content []byte) {
