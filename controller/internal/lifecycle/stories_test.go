@@ -166,9 +166,12 @@ func fails(i int, exitCode int32) func(*world) {
 }
 
 func TestStories(t *testing.T) {
+	var files []string
 	for sentence, script := range stories {
 		t.Run(sentence, script)
+		files = append(files, filepath.Join("testdata", "stories", sentence+".golden"))
 	}
+	golden.Only(t, filepath.Join("testdata", "stories", "*.golden"), files)
 }
 
 var stories = map[string]func(*testing.T){
