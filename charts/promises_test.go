@@ -91,6 +91,9 @@ func TestTheRequirementsLetPass(t *testing.T) {
 		"wrapped pods that are left alone": {"v1.34.4", map[string]any{
 			"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{"schedulerName": ""}}},
 		}},
+		"an empty section of the controller's configuration": {"v1.34.4", map[string]any{
+			"appwrapper": map[string]any{"config": map[string]any{"appwrapper": nil}},
+		}},
 		"names of parts that are off": {"v1.34.4", map[string]any{
 			"coscheduler": map[string]any{"scheduler": map[string]any{"name": "gangs"}}, "training-operator": off, "appwrapper": off,
 		}},

@@ -7,5 +7,5 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{/* The scheduler that our controller gives to wrapped pods; empty if none. */}}
 {{- define "mlbatch.wrappedPodsScheduler" -}}
-{{- dig "appwrapper" "schedulerName" "" (.Values.appwrapper.config | default dict) }}
+{{- ((.Values.appwrapper.config).appwrapper).schedulerName | default "" }}
 {{- end }}
