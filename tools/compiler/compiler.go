@@ -8,8 +8,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -41,14 +43,33 @@ func (p Program) Flags() []string {
 
 // Compile writes the binaries to out: a file or, with a slash at the end, a folder.
 func (p Program) Compile(ctx context.Context, out string) error {
+	scratch, err := scratchBeside(out)
+	if err != nil {
+		return fmt.Errorf("cannot make a folder for the compiler: %w", err)
+	}
+	defer os.RemoveAll(scratch)
 	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", out}, p.Flags()...), p.Packages...)...)
 	cmd.Dir = p.Dir
-	cmd.Env = append(os.Environ(), p.env()...)
-	err := subprocess.Run(ctx, cmd)
+	cmd.Env = append(append(os.Environ(), p.env()...), "GOTMPDIR="+scratch)
+	err = subprocess.Run(ctx, cmd)
 	if errors.Is(err, exec.ErrNotFound) {
 		return errors.New("the go command was not found; install Go, or put the folder that has it into PATH")
 	}
 	return err
+}
+
+// scratchBeside makes the folder for go build's temporary files, up to some
+// gigabytes. An interrupted go build leaves them; here whoever clears away what
+// is half done finds them, and the disk is the one that has the space.
+func scratchBeside(out string) (string, error) {
+	dir, err := filepath.Abs(filepath.Dir(out))
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(dir, ".compiling-")
 }
 
 // env outweighs what the user has set, in the environment or with go env -w. The

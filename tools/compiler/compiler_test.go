@@ -47,12 +47,10 @@ func TestNothingOfTheUsersSettingsIsInTheBinary(t *testing.T) {
 		"GOOS": "windows", "GOARCH": "386", "GOAMD64": "v3", "GOARM64": "v9.0", "CGO_ENABLED": "1",
 		"GOFLAGS": "-tags=loud", "GOWORK": filepath.Join(t.TempDir(), "go.work"),
 	} {
-		t.Run(setting, func(t *testing.T) {
-			t.Setenv(setting, value)
-			if compile(t, p) != want {
-				t.Error("the binary is another one")
-			}
-		})
+		t.Setenv(setting, value)
+	}
+	if compile(t, p) != want {
+		t.Error("the user's settings are in the binary")
 	}
 	moved := p
 	moved.Dir = module(t)
@@ -88,6 +86,31 @@ func TestWhatGoesWrongIsTold(t *testing.T) {
 	err := p.Compile(t.Context(), t.TempDir()+"/")
 	if want := "the go command was not found; install Go, or put the folder that has it into PATH"; err == nil || err.Error() != want {
 		t.Errorf("no Go gives %v", err)
+	}
+}
+
+// The go command removes its temporary files only when it ends by itself.
+func TestAnInterruptedBuildLeavesNothing(t *testing.T) {
+	started := filepath.Join(t.TempDir(), "started")
+	if out, err := exec.Command("mkfifo", started).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go"), "#!/bin/sh\nmkdir $GOTMPDIR/go-build1; echo > "+started+"; exec sleep 60\n")
+	must(t, os.Chmod(filepath.Join(dir, "go"), 0o700))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, _ = os.ReadFile(started) // returns when the compiler runs
+		cancel()
+	}()
+	out := filepath.Join(t.TempDir(), "bin", "say")
+	if err := (Program{}).Compile(ctx, out); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	left, err := os.ReadDir(filepath.Dir(out))
+	if err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v (%v)", left, err)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// patience is how long an interrupted program may take to tidy up. One that is
-// killed at once leaves its temporary files: of go build these are gigabytes.
+// patience is how long an interrupted program may take to tidy up, and those that
+// it has started to end. A program that is killed at once can do neither.
 const patience = 20 * time.Second
 
 // Run runs cmd, which was made with exec.CommandContext for ctx, to its end. When
