@@ -27,7 +27,7 @@ func versionsPage(v setup.Versions) string {
 	line("")
 	line("MLBatch %s supports Kubernetes %s and Kueue %s.", v.Version, readable(v.Supported.Kubernetes), readable(v.Supported.Kueue))
 	line("This page is made from `setup/versions.yaml` (`go test ./setup -update`).")
-	line("Charts are released to `%s`, images to `%s`.", v.ChartRepository, v.ImageRepository)
+	line("Releases will go to `%s` and `%s`; nothing is published yet.", v.ChartRepository, v.ImageRepository)
 	line("")
 	line("## What the platform installs")
 	line("")
