@@ -3,6 +3,8 @@
 package localcluster
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +17,9 @@ import (
 
 // Cluster is one local cluster, running or not.
 type Cluster struct {
-	host     host
+	host host
+	// asked is the configuration as it was given, with what was left open.
+	asked    Config
 	config   Config
 	progress io.Writer
 }
@@ -23,11 +27,11 @@ type Cluster struct {
 // New describes a cluster; it touches nothing. Progress receives readable
 // lines while long work goes on.
 func New(config Config, progress io.Writer) (*Cluster, error) {
-	config, err := config.Default()
+	complete, err := config.completed()
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{host: thisHost(), config: config, progress: progress}, nil
+	return &Cluster{host: thisHost(), asked: config, config: complete, progress: progress}, nil
 }
 
 // Config is the cluster's completed configuration.
@@ -78,6 +82,12 @@ func (c *Cluster) cache() (build.Cache, error) {
 }
 
 // cgroup is the name of the cluster's folder in each cgroup hierarchy.
-func (c *Cluster) cgroup() string { return cgroupPrefix + c.config.Name }
+func (c *Cluster) cgroup() string { return cgroupOf(c.Dir()) }
 
 const cgroupPrefix = "mlbatch-"
+
+// cgroupOf tells apart clusters that have the same name in two homes.
+func cgroupOf(dir string) string {
+	home := sha256.Sum256([]byte(resolved(filepath.Dir(dir))))
+	return cgroupPrefix + filepath.Base(dir) + "-" + hex.EncodeToString(home[:4])
+}

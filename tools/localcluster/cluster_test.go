@@ -36,12 +36,13 @@ func newCluster(t *testing.T) (*Cluster, *bytes.Buffer) {
 // pretendRunning makes this very process the cluster's keeper.
 func pretendRunning(t *testing.T, c *Cluster) {
 	t.Helper()
-	start, err := c.host.proc.startTime(os.Getpid())
+	keeper, err := c.host.proc.keeper(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
+	keeper.Port, keeper.SimulatedNodes = 4711, 3
 	write(t, filepath.Join(c.Dir(), "log", "x.log"), "")
-	if err := plan.Write(c.Dir(), plan.KeeperFile, plan.Keeper{PID: os.Getpid(), StartTime: start, Port: 4711}); err != nil {
+	if err := plan.Write(c.Dir(), plan.KeeperFile, keeper); err != nil {
 		t.Fatal(err)
 	}
 }

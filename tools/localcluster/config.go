@@ -15,24 +15,25 @@ const (
 	DefaultName           = "mlbatch"
 	DefaultPort           = 36443
 	DefaultSimulatedNodes = 10
-	// GPUsPerNode is how many nvidia.com/gpu each simulated node has.
-	GPUsPerNode = 8
+	// gpusPerNode is how many nvidia.com/gpu each simulated node has.
+	gpusPerNode = 8
 )
 
 // Labels that tell the node that runs pods from those that pretend to. The
 // simulated ones also carry the taint nvidia.com/gpu=present:NoSchedule.
 const (
-	RealNodeLabel      = "localcluster.mlbatch.dev/real"
-	SimulatedNodeLabel = "localcluster.mlbatch.dev/simulated"
+	realNodeLabel      = "localcluster.mlbatch.dev/real"
+	simulatedNodeLabel = "localcluster.mlbatch.dev/simulated"
 )
 
-// Config describes a cluster. The zero value is completed by Default.
+// Config describes a cluster. What is left zero is completed by New.
 type Config struct {
 	// Name tells clusters on one machine apart; it is also the real node's name.
 	Name string
 	// Port on 127.0.0.1 where the API server answers on the host.
 	Port int
-	// SimulatedNodes is the number of KWOK nodes, named gpu-0, gpu-1, ….
+	// SimulatedNodes is the number of KWOK nodes, named gpu-0, gpu-1, …; a
+	// negative one means none.
 	SimulatedNodes int
 	// Checkout is the root of this repository.
 	Checkout string
@@ -44,10 +45,12 @@ type Config struct {
 // A node name that also fits a cgroup and a socket path.
 var validName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,18}[a-z0-9])?$`)
 
-// Default fills empty fields: the checkout is looked for from the working
-// directory upwards, folders are the user's cache and state folders. A
-// negative SimulatedNodes means none.
-func (c Config) Default() (Config, error) {
+// The simulated nodes have names of this kind.
+var simulatedName = regexp.MustCompile(`^gpu-[0-9]+$`)
+
+// completed fills empty fields: the checkout is looked for from the working
+// directory upwards, folders are the user's cache and state folders.
+func (c Config) completed() (Config, error) {
 	if c.Name == "" {
 		c.Name = DefaultName
 	}
@@ -59,6 +62,9 @@ func (c Config) Default() (Config, error) {
 	}
 	if !validName.MatchString(c.Name) {
 		return c, fmt.Errorf("cluster name %q must be up to 20 lower-case letters, digits and dashes, starting with a letter", c.Name)
+	}
+	if simulatedName.MatchString(c.Name) {
+		return c, fmt.Errorf("cluster name %q is also that of a simulated node; choose another with --name", c.Name)
 	}
 	if c.StateDir == "" {
 		dir, err := defaultStateDir()

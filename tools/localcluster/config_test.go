@@ -34,7 +34,7 @@ func TestConfigIsCompletedFromTheEnvironment(t *testing.T) {
 			if c.want.Name == "" {
 				c.want.Name, c.want.Port, c.want.SimulatedNodes = defaults.Name, defaults.Port, defaults.SimulatedNodes
 			}
-			got, err := c.given.Default()
+			got, err := c.given.completed()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +47,7 @@ func TestConfigIsCompletedFromTheEnvironment(t *testing.T) {
 
 func TestWithoutHOMETheSentenceSaysWhatToSet(t *testing.T) {
 	environment(t, nil)
-	_, err := Config{}.Default()
+	_, err := Config{}.completed()
 	wantSentence(t, err, "cannot find a folder for the cluster's state (set HOME or XDG_STATE_HOME)")
 	environment(t, map[string]string{"XDG_STATE_HOME": "/s"})
 	_, err = New(Config{}, nil)
@@ -60,9 +60,10 @@ func TestNames(t *testing.T) {
 	environment(t, map[string]string{"HOME": "/home/alice"})
 	for name, good := range map[string]bool{
 		"mlbatch": true, "a": true, "e2e-2": true, "a2345678901234567890": true,
+		"gpu-large": true, "gpu-": false,
 		"a23456789012345678901": false, "2e": false, "-a": false, "a-": false, "A": false, "a_b": false, "a.b": false, "../a": false,
 	} {
-		_, err := Config{Name: name}.Default()
+		_, err := Config{Name: name}.completed()
 		if good && err != nil {
 			t.Errorf("%q is refused: %v", name, err)
 		}
@@ -70,6 +71,13 @@ func TestNames(t *testing.T) {
 			wantSentence(t, err, "must be up to 20 lower-case letters, digits and dashes")
 		}
 	}
+}
+
+// The API server would take the real node and a simulated one for the same.
+func TestAClusterIsNotCalledAsASimulatedNodeIs(t *testing.T) {
+	environment(t, map[string]string{"HOME": "/home/alice"})
+	_, err := New(Config{Name: "gpu-0"}, nil)
+	wantSentence(t, err, `cluster name "gpu-0" is also that of a simulated node`, "--name")
 }
 
 func TestFindCheckout(t *testing.T) {

@@ -31,7 +31,7 @@ func (c *Cluster) buildOwn(ctx context.Context, cache build.Cache, dir string, b
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return fmt.Errorf("cannot make the cluster's folder: %w", err)
 	}
-	for _, tool := range []string{"ctr", "kubectl"} {
+	for _, tool := range toolsForPeople {
 		if err := os.Symlink(bins[tool], filepath.Join(bin, tool)); err != nil {
 			return fmt.Errorf("cannot fill the cluster's folder: %w", err)
 		}
@@ -49,6 +49,9 @@ func (c *Cluster) buildOwn(ctx context.Context, cache build.Cache, dir string, b
 		image(coreDNSImage, bins["coredns"], "/coredns", "/coredns"),
 	)
 }
+
+// toolsForPeople are components that no cluster runs.
+var toolsForPeople = []string{"ctr", "kubectl"}
 
 // ownImages is the archive of the pause container, CoreDNS and the test workload.
 func (c *Cluster) ownImages() string { return filepath.Join(c.Dir(), ownImagesFile) }

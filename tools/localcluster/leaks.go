@@ -4,9 +4,11 @@ package localcluster
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,7 +16,7 @@ import (
 // Leaks lists what clusters have left on this machine that belongs to no
 // running one: processes, namespaces, mounts and cgroups, a line each.
 func Leaks(config Config) ([]string, error) {
-	config, err := config.Default()
+	config, err := config.completed()
 	if err != nil {
 		return nil, err
 	}
@@ -43,13 +45,16 @@ func newScan(config Config, host host) scan {
 		}
 		if keeper, alive := host.proc.keeperOf(args[1]); alive && strconv.Itoa(keeper.PID) == filepath.Base(filepath.Dir(file)) {
 			s.keepers[keeper.PID] = true
-			s.running[cgroupPrefix+filepath.Base(args[1])] = true
+			s.running[cgroupOf(args[1])] = true
 		}
 	}
 	return s
 }
 
 func (s scan) leaks() ([]string, error) {
+	if s.user != 0 {
+		return nil, errors.New("only root sees which clusters run and what others have left behind; run the command with sudo")
+	}
 	mounts, err := s.mounts()
 	if err != nil {
 		return nil, err
@@ -81,12 +86,17 @@ func (s scan) processes() []string {
 func (s scan) ofCluster(dir string) bool {
 	exe, _ := os.Readlink(filepath.Join(dir, "exe"))
 	for _, root := range []string{s.config.CacheDir, s.config.StateDir} {
-		if strings.HasPrefix(exe, root+"/") {
+		if strings.HasPrefix(exe, root+"/") && !forPeople(exe) {
 			return true
 		}
 	}
 	cgroups, _ := os.ReadFile(filepath.Join(dir, "cgroup"))
 	return strings.Contains(string(cgroups), ":/"+cgroupPrefix)
+}
+
+// forPeople reports whether a binary is one that users run outside clusters.
+func forPeople(exe string) bool {
+	return slices.Contains(toolsForPeople, strings.TrimSuffix(filepath.Base(exe), " (deleted)"))
 }
 
 // kept reports whether a process descends from a living keeper.

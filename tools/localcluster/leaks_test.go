@@ -22,6 +22,7 @@ func machine(t *testing.T) (host, Config) {
 	config := Config{CacheDir: "/home/a/.cache/mlbatch", StateDir: filepath.Join(root, "clusters")}
 	h := host{proc: p, cgroups: filepath.Join(root, "cgroup")}
 
+	cgroup := func(name string) string { return cgroupOf(filepath.Join(config.StateDir, name)) }
 	others := filepath.Join(root, "other-home", "other") // of a user with another HOME
 	for dir, keeper := range map[string]plan.Keeper{
 		filepath.Join(config.StateDir, "live"): {PID: 100, StartTime: "1"},
@@ -43,11 +44,13 @@ func machine(t *testing.T) (host, Config) {
 		{50, 1, "bash", "/bin/bash", "/user", "pid:[1]"},
 		{100, 1, "keeper", config.StateDir + "/live/bin/keeper", "/", "pid:[2]"},
 		{101, 100, "etcd", config.CacheDir + "/components/etcd/server", "/", "pid:[2]"},
-		{102, 101, "python", "/usr/bin/python", "/mlbatch-live/pod1", "pid:[3]"},
+		{102, 101, "python", "/usr/bin/python", "/" + cgroup("live") + "/pod1", "pid:[3]"},
 		{300, 1, "keeper", others + "/bin/keeper", "/", "pid:[5]"},
-		{301, 300, "python", "/usr/bin/python", "/mlbatch-other/pod1", "pid:[5]"},
+		{301, 300, "python", "/usr/bin/python", "/" + cgroupOf(others) + "/pod1", "pid:[5]"},
 		{201, 1, "kwok (old)", config.CacheDir + "/components/kwok/kwok", "/", "pid:[1]"},
-		{202, 50, "python", "/usr/bin/python", "/mlbatch-dead/pod1", "pid:[4]"},
+		{202, 50, "python", "/usr/bin/python", "/" + cgroup("dead") + "/pod1", "pid:[4]"},
+		{51, 50, "kubectl", config.CacheDir + "/components/kubectl/kubectl", "/user", "pid:[1]"},
+		{52, 50, "ctr", config.CacheDir + "/components/containerd/ctr (deleted)", "/user", "pid:[1]"},
 		{203, 1, "near", config.CacheDir + "-of-another", "/not-mlbatch-dead", "pid:[1]"},
 	} {
 		p.process(t, made.pid, made.parent, made.name, "S", "1")
@@ -62,7 +65,9 @@ func machine(t *testing.T) (host, Config) {
 		"21 20 8:1 / "+config.StateDir+"/dead/node/my\\040pod rw - tmpfs tmpfs rw\n"+
 		"22 20 8:1 "+config.StateDir+"/dead/node /mnt/bound rw - ext4 /dev/sda1 rw\n"+
 		"23 20 8:1 / "+config.StateDir+"-other/x rw - tmpfs tmpfs rw\n")
-	for _, dir := range []string{"mlbatch-live/pod1", "mlbatch-other", "mlbatch-dead", "memory/mlbatch-dead/pod1", "memory/user"} {
+	for _, dir := range []string{
+		cgroup("live") + "/pod1", cgroupOf(others), cgroup("dead"), "memory/" + cgroup("dead") + "/pod1", "memory/user",
+	} {
 		if err := os.MkdirAll(filepath.Join(h.cgroups, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -76,18 +81,40 @@ func TestLeaksAreWhatNoRunningClusterOwns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dead := cgroupOf(filepath.Join(config.StateDir, "dead"))
 	want := []string{
 		"process 201 (kwok (old))",
 		"process 202 (python)",
 		"namespace pid:[4], held by process 202",
 		"mount " + config.StateDir + "/dead/node/my pod",
 		"mount /mnt/bound",
-		"cgroup " + h.cgroups + "/mlbatch-dead",
-		"cgroup " + h.cgroups + "/memory/mlbatch-dead",
+		"cgroup " + filepath.Join(h.cgroups, dead),
+		"cgroup " + filepath.Join(h.cgroups, "memory", dead),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// The names of clusters are chosen by each user for themselves.
+func TestTwoHomesMayHaveAClusterOfTheSameName(t *testing.T) {
+	a, _ := newCluster(t)
+	b, _ := newCluster(t)
+	if a.config.Name != b.config.Name || a.cgroup() == b.cgroup() {
+		t.Errorf("%s and %s have the cgroups %s and %s", a.Dir(), b.Dir(), a.cgroup(), b.cgroup())
+	}
+	emptyDir(t, b.config.StateDir)
+	link(t, b.config.StateDir, a.config.StateDir) // as when a home is moved to another disk
+	if a.cgroup() != b.cgroup() {
+		t.Errorf("the same folder has the cgroups %s and %s", a.cgroup(), b.cgroup())
+	}
+}
+
+func TestOnlyRootCanTellLeaksFromRunningClusters(t *testing.T) {
+	h, config := machine(t)
+	h.user = 1000
+	_, err := newScan(config, h).leaks()
+	wantSentence(t, err, "only root sees", "sudo")
 }
 
 func TestAMachineWithoutMountsCannotBeJudged(t *testing.T) {

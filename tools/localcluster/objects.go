@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -76,7 +77,7 @@ func (c *Cluster) client() (client.Client, error) {
 func (c *Cluster) applyAll(ctx context.Context, api client.Client) error {
 	for name, values := range map[string]any{
 		"kube-proxy-rbac.yaml": nil,
-		"coredns.yaml":         map[string]string{"Image": coreDNSImage, "ClusterIP": dnsIP, "RealNodeLabel": RealNodeLabel},
+		"coredns.yaml":         map[string]string{"Image": coreDNSImage, "ClusterIP": dnsIP, "RealNodeLabel": realNodeLabel},
 	} {
 		text, err := rendered(name, values)
 		if err != nil {
@@ -109,7 +110,7 @@ func apply(ctx context.Context, api client.Client, manifests []byte) error {
 
 // addSimulatedNode makes one KWOK node and gives it its capacity.
 func (c *Cluster) addSimulatedNode(ctx context.Context, api client.Client, index int) error {
-	text, err := rendered("simulated-node.yaml", map[string]any{"Index": index, "Label": SimulatedNodeLabel})
+	text, err := rendered("simulated-node.yaml", map[string]any{"Index": index, "Label": simulatedNodeLabel})
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (c *Cluster) addSimulatedNode(ctx context.Context, api client.Client, index
 	before := node.DeepCopy()
 	node.Status.Capacity = corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("512Gi"),
-		corev1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": *resource.NewQuantity(GPUsPerNode, resource.DecimalSI),
+		corev1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": *resource.NewQuantity(gpusPerNode, resource.DecimalSI),
 	}
 	node.Status.Allocatable = node.Status.Capacity
 	if err := api.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
@@ -157,27 +158,30 @@ func (c *Cluster) nodesReady(ctx context.Context, api client.Client) error {
 		return fmt.Errorf("%d of %d nodes exist", len(nodes.Items), want)
 	}
 	for _, node := range nodes.Items {
-		if !ready(node) {
-			return fmt.Errorf("node %s is not ready", node.Name)
+		if err := ready(node); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// ready also waits for the taint that a new node carries until the node
-// controller has seen it.
-func ready(node corev1.Node) bool {
-	for _, taint := range node.Spec.Taints {
-		if taint.Key == corev1.TaintNodeNotReady {
-			return false
-		}
-	}
+// ready reports what keeps pods away from a node: its own conditions, such as a
+// full disk, or the taint that a new node carries until the node controller has
+// seen it.
+func ready(node corev1.Node) error {
+	said := false
 	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
+		isReady := condition.Type == corev1.NodeReady
+		said = said || isReady
+		if isReady != (condition.Status == corev1.ConditionTrue) {
+			return fmt.Errorf("node %s has %s=%s: %s", node.Name, condition.Type, condition.Status, condition.Message)
 		}
 	}
-	return false
+	tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
+	if !said || tainted {
+		return fmt.Errorf("node %s is not ready", node.Name)
+	}
+	return nil
 }
 
 func dnsReady(ctx context.Context, api client.Client) error {

@@ -35,8 +35,16 @@ func TestNodesAreReadyWhenAllAreThereAndWithoutTaint(t *testing.T) {
 		"all are there":                 {1, []client.Object{node("a"), node("gpu-0")}, ""},
 		"none is simulated":             {-1, []client.Object{node("a")}, ""},
 		"one is missing":                {2, []client.Object{node("a"), node("gpu-0")}, "2 of 3 nodes exist"},
-		"one says that it is not ready": {-1, []client.Object{node("a", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse })}, "node a is not ready"},
-		"one has said nothing yet":      {-1, []client.Object{node("a", func(n *corev1.Node) { n.Status.Conditions = nil })}, "node a is not ready"},
+		"one says that it is not ready": {-1, []client.Object{node("a", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse })}, "node a has Ready=False: "},
+		"one has no space left": {-1, []client.Object{node("a", func(n *corev1.Node) {
+			full := corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue, Message: "kubelet has disk pressure"}
+			n.Status.Conditions = append(n.Status.Conditions, full)
+		})}, "node a has DiskPressure=True: kubelet has disk pressure"},
+		"one has space left": {-1, []client.Object{node("a", func(n *corev1.Node) {
+			roomy := corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse}
+			n.Status.Conditions = append(n.Status.Conditions, roomy)
+		})}, ""},
+		"one has said nothing yet": {-1, []client.Object{node("a", func(n *corev1.Node) { n.Status.Conditions = nil })}, "node a is not ready"},
 		"the controller has not looked at one": {-1, []client.Object{node("a", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
 		})}, "node a is not ready"},
@@ -83,21 +91,21 @@ func TestTheClustersObjectsCanBeMadeTwice(t *testing.T) {
 	if err := api.Get(t.Context(), client.ObjectKey{Name: "gpu-3"}, got); err != nil {
 		t.Fatal(err)
 	}
-	if gpus := got.Status.Allocatable["nvidia.com/gpu"]; gpus.Value() != GPUsPerNode {
+	if gpus := got.Status.Allocatable["nvidia.com/gpu"]; gpus.Value() != gpusPerNode {
 		t.Errorf("a simulated node has %v GPUs", gpus.Value())
 	}
 	want := []corev1.Taint{{Key: "nvidia.com/gpu", Value: "present", Effect: corev1.TaintEffectNoSchedule}}
 	if diff := cmp.Diff(want, got.Spec.Taints); diff != "" {
 		t.Error(diff)
 	}
-	if got.Labels[SimulatedNodeLabel] != "true" || got.Annotations["kwok.x-k8s.io/node"] != "fake" {
+	if got.Labels[simulatedNodeLabel] != "true" || got.Annotations["kwok.x-k8s.io/node"] != "fake" {
 		t.Errorf("KWOK does not know the node by %v, %v", got.Labels, got.Annotations)
 	}
 	dns := &appsv1.Deployment{}
 	if err := api.Get(t.Context(), client.ObjectKey{Namespace: "kube-system", Name: "coredns"}, dns); err != nil {
 		t.Fatal(err)
 	}
-	if got := dns.Spec.Template.Spec; got.Containers[0].Image != coreDNSImage || got.NodeSelector[RealNodeLabel] != "true" {
+	if got := dns.Spec.Template.Spec; got.Containers[0].Image != coreDNSImage || got.NodeSelector[realNodeLabel] != "true" {
 		t.Errorf("CoreDNS runs %s where %v", got.Containers[0].Image, got.NodeSelector)
 	}
 	bindings := &rbacv1.ClusterRoleBindingList{}

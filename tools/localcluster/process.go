@@ -23,7 +23,19 @@ func (p proc) keeperOf(dir string) (plan.Keeper, bool) {
 		return k, false
 	}
 	start, err := p.startTime(k.PID)
-	return k, err == nil && start == k.StartTime
+	return k, err == nil && start == k.StartTime && p.boot() == k.Boot
+}
+
+// keeper describes a process for the record.
+func (p proc) keeper(pid int) (plan.Keeper, error) {
+	start, err := p.startTime(pid)
+	return plan.Keeper{PID: pid, Boot: p.boot(), StartTime: start}, err
+}
+
+// boot is an id that changes whenever the machine starts.
+func (p proc) boot() string {
+	id, _ := os.ReadFile(filepath.Join(string(p), "sys", "kernel", "random", "boot_id"))
+	return strings.TrimSpace(string(id))
 }
 
 // startTime is when a process began, in clock ticks since boot. A zombie has

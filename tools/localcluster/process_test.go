@@ -27,18 +27,24 @@ func TestAKeeperIsAProcessAndWhenItBegan(t *testing.T) {
 		name, state, start string
 		alive              bool
 	}{
-		"the recorded process lives":                           {"keeper", "S", "4711", true},
-		"its name holds a space":                               {"my keeper", "S", "4711", true},
-		"its name looks like the end of a name":                {"a) S 1 (b) Z 2", "S", "4711", true},
-		"its pid was given to another process":                 {"keeper", "S", "9999", false},
-		"it has ended and nobody has taken note yet":           {"keeper", "Z", "4711", false},
-		"its namesake has ended and nobody has taken note yet": {"a) S (b", "Z", "4711", false},
+		"the recorded process lives":                                       {"keeper", "S", "4711", true},
+		"its name holds a space":                                           {"my keeper", "S", "4711", true},
+		"its name looks like the end of a name":                            {"a) S 1 (b) Z 2", "S", "4711", true},
+		"the machine was started anew, and its pid and time are another's": {"other boot", "S", "4711", false},
+		"its pid was given to another process":                             {"keeper", "S", "9999", false},
+		"it has ended and nobody has taken note yet":                       {"keeper", "Z", "4711", false},
+		"its namesake has ended and nobody has taken note yet":             {"a) S (b", "Z", "4711", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, dir := proc(t.TempDir()), t.TempDir()
 			p.process(t, 42, 1, c.name, c.state, c.start)
-			if err := plan.Write(dir, plan.KeeperFile, plan.Keeper{PID: 42, StartTime: "4711"}); err != nil {
+			boot := filepath.Join(string(p), "sys", "kernel", "random", "boot_id")
+			write(t, boot, "first\n")
+			if err := plan.Write(dir, plan.KeeperFile, plan.Keeper{PID: 42, Boot: "first", StartTime: "4711"}); err != nil {
 				t.Fatal(err)
+			}
+			if c.name == "other boot" {
+				write(t, boot, "second\n")
 			}
 			keeper, alive := p.keeperOf(dir)
 			if alive != c.alive || keeper.PID != 42 {
@@ -65,6 +71,9 @@ func TestThisProcessIsFoundInTheRealProc(t *testing.T) {
 	p := thisHost().proc
 	if start, err := p.startTime(os.Getpid()); err != nil || start == "" || start == "0" {
 		t.Errorf("started at %q, %v", start, err)
+	}
+	if k, err := p.keeper(os.Getpid()); err != nil || len(k.Boot) != 36 {
+		t.Errorf("the record is %v, %v", k, err)
 	}
 	if got := p.parent(os.Getpid()); got != os.Getppid() {
 		t.Errorf("the parent is %d, want %d", got, os.Getppid())

@@ -14,10 +14,13 @@ import (
 // five seconds; a machine that is also compiling needs more.
 const readyTimeout = 90 * time.Second
 
+// volumePlugins is a folder that two programs make. Their default is in /usr.
+const volumePlugins = "/var/lib/kubelet/volume-plugins"
+
 // programs are the processes of the node in the order in which they start.
 func (c *Cluster) programs(bins build.Binaries, tools string) []plan.Program {
 	all := []plan.Program{
-		c.containerd(bins, tools),
+		c.containerd(bins),
 		c.etcd(bins),
 		c.apiServer(bins),
 		c.controllerManager(bins),
@@ -26,17 +29,20 @@ func (c *Cluster) programs(bins build.Binaries, tools string) []plan.Program {
 		c.kubeProxy(bins, tools),
 		c.kwok(bins),
 	}
+	path := filepath.Dir(bins["containerd"]) + ":" + filepath.Join(tools, "usr/sbin") + ":/usr/sbin:/usr/bin:/sbin:/bin"
 	for i := range all {
 		all[i].Timeout = readyTimeout
+		// Nothing of the user's: a proxy, for instance, cannot be reached from
+		// inside, and the API server would call webhooks through it.
+		all[i].Env = append(all[i].Env, "PATH="+path, "HOME="+c.Dir())
 	}
 	return all
 }
 
-func (c *Cluster) containerd(bins build.Binaries, tools string) plan.Program {
-	path := filepath.Dir(bins["containerd"]) + ":" + filepath.Join(tools, "usr/sbin") + ":/usr/sbin:/usr/bin:/sbin:/bin"
+func (c *Cluster) containerd(bins build.Binaries) plan.Program {
 	return plan.Program{
 		Name: "containerd", Path: bins["containerd"], Args: []string{"--config", c.configFile("containerd.toml")},
-		Env: []string{"PATH=" + path}, Ready: plan.Probe{Socket: c.containerdSocket()},
+		Ready: plan.Probe{Socket: c.containerdSocket()},
 	}
 }
 
@@ -89,6 +95,7 @@ func (c *Cluster) controllerManager(bins build.Binaries) plan.Program {
 			"--bind-address=127.0.0.1", "--tls-cert-file=" + c.pkiFile("localhost-serving.crt"), "--tls-private-key-file=" + c.pkiFile("localhost-serving.key"),
 			"--leader-elect=false", "--use-service-account-credentials=true",
 			"--service-account-private-key-file=" + c.pkiFile("sa.key"), "--root-ca-file=" + c.pkiFile("ca.crt"),
+			"--flex-volume-plugin-dir=" + volumePlugins,
 			"--cluster-signing-cert-file=" + c.pkiFile("ca.crt"), "--cluster-signing-key-file=" + c.pkiFile("ca.key"),
 			"--requestheader-client-ca-file=" + c.pkiFile("front-proxy-ca.crt"),
 			// There is no cloud, and the one node has its pod addresses already.
@@ -116,7 +123,7 @@ func (c *Cluster) kubelet(bins build.Binaries) plan.Program {
 		Name: "kubelet", Path: bins["kubelet"],
 		Args: []string{
 			"--config=" + c.configFile("kubelet.yaml"), "--kubeconfig=" + c.kubeconfigOf("kubelet"),
-			"--hostname-override=" + c.config.Name, "--node-ip=" + nodeIP, "--node-labels=" + RealNodeLabel + "=true",
+			"--hostname-override=" + c.config.Name, "--node-ip=" + nodeIP, "--node-labels=" + realNodeLabel + "=true",
 		},
 		Ready: plan.Probe{URL: "http://127.0.0.1:10248/healthz"},
 	}
@@ -126,7 +133,7 @@ func (c *Cluster) kubeProxy(bins build.Binaries, tools string) plan.Program {
 	libraries := filepath.Join(tools, "usr/lib", debianTriplet()) + ":" + filepath.Join(tools, "lib", debianTriplet())
 	return plan.Program{
 		Name: "kube-proxy", Path: bins["kube-proxy"], Args: []string{"--config=" + c.configFile("kube-proxy.yaml")},
-		Env:   []string{"PATH=" + filepath.Join(tools, "usr/sbin") + ":/usr/sbin:/usr/bin:/sbin:/bin", "LD_LIBRARY_PATH=" + libraries},
+		Env:   []string{"LD_LIBRARY_PATH=" + libraries},
 		Ready: plan.Probe{URL: "http://127.0.0.1:10256/healthz"},
 	}
 }

@@ -25,7 +25,13 @@ func (c *Cluster) render(path, name string, values any) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
+	// Aside, as a kubectl may be reading the file that is there.
+	aside := path + ".new"
+	err = os.WriteFile(aside, text, 0o600)
+	if err == nil {
+		err = os.Rename(aside, path)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	return nil

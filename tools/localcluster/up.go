@@ -20,7 +20,7 @@ import (
 
 // Up builds what is missing, starts the cluster and returns when its nodes are
 // ready and names resolve. If the cluster runs already it does only what an
-// earlier Up has left undone. On failure of a new cluster nothing is left
+// earlier Up has left undone, with that one's port and number of nodes. On failure of a new cluster nothing is left
 // running; the logs stay until the next Up or Down.
 func (c *Cluster) Up(ctx context.Context) error {
 	unlock, err := c.lock()
@@ -29,6 +29,9 @@ func (c *Cluster) Up(ctx context.Context) error {
 	}
 	defer unlock()
 	if c.Running() {
+		if err := c.join(); err != nil {
+			return err
+		}
 		fmt.Fprintf(c.progress, "cluster %q is running\n", c.config.Name)
 		return c.withLogs(c.complete(ctx))
 	}
@@ -48,6 +51,25 @@ func (c *Cluster) Up(ctx context.Context) error {
 		return err
 	}
 	return c.bringUp(ctx, listener)
+}
+
+// join makes the configuration that of the running cluster. What was asked for
+// and is otherwise there is an error: it would not be done.
+func (c *Cluster) join() error {
+	keeper, _ := c.host.proc.keeperOf(c.Dir())
+	if asked := c.asked.Port; asked != 0 && asked != keeper.Port {
+		return c.differs("port", asked, keeper.Port)
+	}
+	if asked := c.asked.SimulatedNodes; asked != 0 && max(0, asked) != keeper.SimulatedNodes {
+		return c.differs("simulated-nodes", max(0, asked), keeper.SimulatedNodes)
+	}
+	c.config.Port, c.config.SimulatedNodes = keeper.Port, keeper.SimulatedNodes
+	return nil
+}
+
+func (c *Cluster) differs(flag string, asked, is int) error {
+	return fmt.Errorf("cluster %q runs with --%s=%d, not %d; leave that out, or end the cluster first with: mlbatch cluster down --name=%s",
+		c.config.Name, flag, is, asked, c.config.Name)
 }
 
 // bringUp starts what was prepared; on failure it leaves nothing running.
@@ -80,8 +102,7 @@ func (c *Cluster) complete(ctx context.Context) error {
 	if err := c.awaitKeeper(ctx); err != nil {
 		return err
 	}
-	keeper, _ := c.host.proc.keeperOf(c.Dir())
-	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", fmt.Sprintf("https://127.0.0.1:%d", keeper.Port)); err != nil {
+	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", fmt.Sprintf("https://127.0.0.1:%d", c.config.Port)); err != nil {
 		return err
 	}
 	if err := c.LoadImages(ctx, c.ownImages()); err != nil {
@@ -180,11 +201,12 @@ func (c *Cluster) startKeeper(listener *net.TCPListener) error {
 	}
 	// The keeper outlives us; until then its end must not leave a zombie.
 	go func() { _ = cmd.Wait() }()
-	start, err := c.host.proc.startTime(cmd.Process.Pid)
+	keeper, err := c.host.proc.keeper(cmd.Process.Pid)
 	if err != nil {
 		return errors.New("the cluster's keeper ended at once")
 	}
-	if err := plan.Write(c.Dir(), plan.KeeperFile, plan.Keeper{PID: cmd.Process.Pid, StartTime: start, Port: c.config.Port}); err != nil {
+	keeper.Port, keeper.SimulatedNodes = c.config.Port, max(0, c.config.SimulatedNodes)
+	if err := plan.Write(c.Dir(), plan.KeeperFile, keeper); err != nil {
 		return err
 	}
 	if _, err := record.Write([]byte{1}); err != nil {

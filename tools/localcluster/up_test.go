@@ -79,7 +79,6 @@ func TestAnErrorOfAStartedClusterSaysWhereTheLogsAre(t *testing.T) {
 func TestARunningClusterIsCompleted(t *testing.T) {
 	c, progress := newCluster(t)
 	pretendRunning(t, c)
-	c.config.Port = 1 // asked for now, and not what the cluster has
 	if err := errors.Join(c.writeCredentials(), plan.Write(c.Dir(), plan.StatusFile, plan.Status{Ready: true})); err != nil {
 		t.Fatal(err)
 	}
@@ -90,12 +89,41 @@ func TestARunningClusterIsCompleted(t *testing.T) {
 	if want := "cluster \"unit-x\" is running\n"; progress.String() != want {
 		t.Errorf("progress is %q, want %q", progress, want)
 	}
+	if c.config.SimulatedNodes != 3 {
+		t.Errorf("%d nodes are simulated, want those that the cluster was started with", c.config.SimulatedNodes)
+	}
 	kubeconfig, err := c.Kubeconfig()
 	if err != nil || !strings.Contains(string(kubeconfig), "https://127.0.0.1:4711") {
 		t.Errorf("the kubeconfig is %s (%v)", kubeconfig, err)
 	}
 	if !c.Running() {
 		t.Error("the running cluster was ended")
+	}
+}
+
+func TestARunningClusterIsNotMadeAnotherOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		asked Config
+		want  string
+	}{
+		"another port":    {Config{Port: 5}, `cluster "unit-x" runs with --port=4711, not 5; leave that out, or end the cluster first with: mlbatch cluster down --name=unit-x`},
+		"more nodes":      {Config{SimulatedNodes: 4}, "runs with --simulated-nodes=3, not 4"},
+		"no nodes":        {Config{SimulatedNodes: -1}, "runs with --simulated-nodes=3, not 0"},
+		"what it has":     {Config{Port: 4711, SimulatedNodes: 3}, ""},
+		"whatever it has": {Config{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, _ := newCluster(t)
+			pretendRunning(t, cluster)
+			cluster.asked = c.asked
+			if c.want == "" {
+				if err := cluster.join(); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			wantSentence(t, cluster.Up(t.Context()), c.want)
+		})
 	}
 }
 
@@ -159,14 +187,14 @@ func TestDownSaysWhatItDid(t *testing.T) {
 	}
 	for name, leave := range map[string]string{
 		"its folder":                   filepath.Join(c.Dir(), "log"),
-		"a cgroup, with its children":  filepath.Join(c.host.cgroups, "memory", "mlbatch-unit-x", "pod", "container"),
-		"a cgroup of the v2 hierarchy": filepath.Join(c.host.cgroups, "mlbatch-unit-x"),
+		"a cgroup, with its children":  filepath.Join(c.host.cgroups, "memory", c.cgroup(), "pod", "container"),
+		"a cgroup of the v2 hierarchy": filepath.Join(c.host.cgroups, c.cgroup()),
 		"a folder being filled":        filepath.Join(c.newDir(), "bin"),
 	} {
 		t.Run("what is left is "+name, func(t *testing.T) {
 			progress.Reset()
 			emptyDir(t, leave)
-			other := emptyDir(t, filepath.Join(c.host.cgroups, "memory", "mlbatch-unit-xy"))
+			other := emptyDir(t, filepath.Join(c.host.cgroups, "memory", "mlbatch-unit-x-of-another"))
 			if err := c.Down(); err != nil {
 				t.Fatal(err)
 			}
@@ -200,12 +228,12 @@ func TestDownEndsTheKeeper(t *testing.T) {
 	if err := keeper.Start(); err != nil {
 		t.Fatal(err)
 	}
-	start, err := c.host.proc.startTime(keeper.Process.Pid)
+	record, err := c.host.proc.keeper(keeper.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	emptyDir(t, c.Dir())
-	if err := plan.Write(c.Dir(), plan.KeeperFile, plan.Keeper{PID: keeper.Process.Pid, StartTime: start}); err != nil {
+	if err := plan.Write(c.Dir(), plan.KeeperFile, record); err != nil {
 		t.Fatal(err)
 	}
 	if !c.Running() {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -32,12 +33,21 @@ func clusterCommand() *cobra.Command {
 }
 
 func upCommand(config *localcluster.Config) *cobra.Command {
+	var port, nodes int
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Build what is missing and start the cluster; harmless if it runs already",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cluster, err := localcluster.New(*config, cmd.ErrOrStderr())
+			asked := *config
+			// What is left open follows a cluster that runs.
+			if cmd.Flags().Changed("port") {
+				asked.Port = port
+			}
+			if cmd.Flags().Changed("simulated-nodes") {
+				asked.SimulatedNodes = cmp.Or(nodes, -1) // 0 means none, too
+			}
+			cluster, err := localcluster.New(asked, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -48,9 +58,9 @@ func upCommand(config *localcluster.Config) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&config.Port, "port", localcluster.DefaultPort, "port on 127.0.0.1 for the API server")
-	cmd.Flags().IntVar(&config.SimulatedNodes, "simulated-nodes", localcluster.DefaultSimulatedNodes,
-		"number of KWOK nodes with 8 GPUs each; -1 for none")
+	cmd.Flags().IntVar(&port, "port", localcluster.DefaultPort, "port on 127.0.0.1 for the API server")
+	cmd.Flags().IntVar(&nodes, "simulated-nodes", localcluster.DefaultSimulatedNodes,
+		"number of KWOK nodes with 8 GPUs each")
 	return cmd
 }
 

@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // who asks twice does not want to wait
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "mlbatch:", err)
 		os.Exit(1)
@@ -45,5 +47,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(progress)
-	return root.ExecuteContext(ctx)
+	err = root.ExecuteContext(ctx)
+	if err != nil && ctx.Err() != nil {
+		return errors.New("interrupted; run the command again") // whatever it made fail
+	}
+	return err
 }

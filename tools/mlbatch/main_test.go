@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +40,7 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"cluster up --prot=1":                   "unknown flag: --prot",
 		"cluster up --port=x":                   `invalid argument "x" for "--port" flag`,
 		"cluster down mlbatch":                  `unknown command "mlbatch" for "mlbatch cluster down"`,
+		"cluster up --name=gpu-0":               `cluster name "gpu-0" is also that of a simulated node`,
 		"cluster up --name=Blue":                `cluster name "Blue" must be up to 20 lower-case letters`,
 		"cluster leaks --name=Blue":             `cluster name "Blue" must be up to 20 lower-case letters`,
 		"cluster kubeconfig --name=unit-y":      `cluster "unit-y" is not running; start it with: mlbatch cluster up --name=unit-y`,
@@ -67,21 +70,63 @@ func TestDownOfAClusterThatNeverWasSaysSo(t *testing.T) {
 }
 
 func TestTheKubeconfigOfARunningClusterIsPrintedAlone(t *testing.T) {
-	dir := filepath.Join(home(t), "unit-y")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	dir := running(t)
 	path := filepath.Join(dir, "kubeconfig")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := plan.Write(dir, plan.KeeperFile, plan.Keeper{PID: os.Getpid(), StartTime: startTime(t)}); err != nil {
 		t.Fatal(err)
 	}
 	out, progress, err := command(t, "cluster", "kubeconfig", "--name=unit-y")
 	if err != nil || out != path+"\n" || progress != "" {
 		t.Errorf("got %q, %q, %v", out, progress, err)
 	}
+}
+
+func TestARunningClusterIsFollowedUnlessAFlagSaysOtherwise(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--port=36443":         "runs with --port=4711, not 36443",
+		"--simulated-nodes=10": "runs with --simulated-nodes=3, not 10",
+		"--simulated-nodes=0":  "runs with --simulated-nodes=3, not 0",
+		"--simulated-nodes=3":  "cannot read the certificate of admin", // it goes on
+	} {
+		t.Run(flag, func(t *testing.T) {
+			dir := running(t)
+			if err := plan.Write(dir, plan.StatusFile, plan.Status{Ready: true}); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err := command(t, "cluster", "up", "--name=unit-y", flag)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
+	}
+}
+
+func TestAnInterruptedCommandSaysSoAndNoMore(t *testing.T) {
+	running(t) // and does not become ready
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := run(ctx, []string{"cluster", "up", "--name=unit-y"}, io.Discard, io.Discard)
+	if err == nil || err.Error() != "interrupted; run the command again" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// running makes this very process the keeper of the cluster unit-y.
+func running(t *testing.T) (dir string) {
+	t.Helper()
+	dir = filepath.Join(home(t), "unit-y")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keeper := plan.Keeper{PID: os.Getpid(), Boot: strings.TrimSpace(string(boot)), StartTime: startTime(t), Port: 4711, SimulatedNodes: 3}
+	if err := plan.Write(dir, plan.KeeperFile, keeper); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // startTime is this process's, field 22 of its stat.

@@ -40,6 +40,9 @@ type Plan struct {
 	// Binds are folders of Dir mounted over paths that programs have fixed in
 	// their code. Their parents are covered by empty file systems first.
 	Binds []Bind `json:"binds"`
+	// Sysctls are files of Dir mounted over files of /proc/sys: settings that
+	// the whole machine shares, and that programs would change.
+	Sysctls []Bind `json:"sysctls"`
 	// Network is the one bridge that pods hang on.
 	Network Network `json:"network"`
 	// Cgroup is the folder below each cgroup hierarchy that pods live in.
@@ -71,7 +74,8 @@ type Program struct {
 	Name string   `json:"name"`
 	Path string   `json:"path"`
 	Args []string `json:"args,omitempty"`
-	Env  []string `json:"env,omitempty"`
+	// Env is the whole environment.
+	Env []string `json:"env"`
 	// Ready tells when the next program may start.
 	Ready Probe `json:"ready"`
 	// Timeout bounds the wait for Ready.
@@ -102,13 +106,19 @@ type Status struct {
 }
 
 // Keeper identifies the process that holds a cluster. A pid alone may be
-// reused; together with its start time it is not.
+// reused; together with its start time, and the boot that this counts from, it
+// is not.
 type Keeper struct {
 	PID int `json:"pid"`
+	// Boot is the kernel's random id of the time since it was started.
+	Boot string `json:"boot"`
 	// StartTime is field 22 of /proc/PID/stat, in clock ticks since boot.
 	StartTime string `json:"startTime"`
 	// Port on 127.0.0.1 is the one whose socket the keeper was given.
 	Port int `json:"port"`
+	// SimulatedNodes is the number of nodes that the cluster was asked to have
+	// beside the real one.
+	SimulatedNodes int `json:"simulatedNodes"`
 }
 
 // Write stores v as JSON in dir/name; readers never see half of it.
