@@ -44,6 +44,11 @@ func (c *Cluster) writePlan(bins build.Binaries, tools string) error {
 			return fmt.Errorf("cannot make the cluster's folders: %w", err)
 		}
 	}
+	sysctls, err := c.writeSysctls()
+	if err != nil {
+		return err
+	}
+	p.Sysctls = sysctls
 	if err := errors.Join(c.writeCredentials(), c.writeConfigs(bins, tools), c.writeStages()); err != nil {
 		return err
 	}
@@ -63,7 +68,7 @@ func (c *Cluster) writeConfigs(bins build.Binaries, tools string) error {
 		}),
 		c.render(c.configFile("kubelet.yaml"), "kubelet.yaml", map[string]string{
 			"NodeIP": nodeIP, "PKI": c.pkiDir(), "Cgroup": c.cgroup(), "DNS": dnsIP,
-			"ResolvConf": resolv, "ContainerdSocket": c.containerdSocket(),
+			"ResolvConf": resolv, "ContainerdSocket": c.containerdSocket(), "VolumePlugins": volumePlugins,
 		}),
 		c.render(c.configFile("kube-proxy.yaml"), "kube-proxy.yaml", map[string]string{
 			"Kubeconfig": c.kubeconfigOf("kube-proxy"), "PodCIDR": podCIDR, "Node": c.config.Name,

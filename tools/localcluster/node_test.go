@@ -3,6 +3,7 @@
 package localcluster
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -105,6 +106,94 @@ func TestEveryFileThatAProgramIsToldOfIsWritten(t *testing.T) {
 	}
 }
 
+// The kubelet refuses to start where the kernel is not as it wants, and may not
+// change it: the files in its place have to hold what it wants.
+func TestTheHostsKernelSettingsAreNotTheNodesToChange(t *testing.T) {
+	c, p := planned(t)
+	var config struct {
+		ProtectKernelDefaults bool `json:"protectKernelDefaults"`
+	}
+	read(t, c.configFile("kubelet.yaml"), &config)
+	if !config.ProtectKernelDefaults {
+		t.Error("the kubelet may change the kernel's settings")
+	}
+	got := map[string]string{}
+	for _, bind := range p.Sysctls {
+		value, err := os.ReadFile(bind.Source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[bind.Target] = string(value)
+		if _, err := os.Stat(bind.Target); err != nil {
+			t.Errorf("this kernel has no such setting: %v", err)
+		}
+	}
+	want := map[string]string{
+		"/proc/sys/vm/overcommit_memory": "1\n", "/proc/sys/vm/panic_on_oom": "0\n",
+		"/proc/sys/kernel/panic": "10\n", "/proc/sys/kernel/panic_on_oops": "1\n",
+		"/proc/sys/kernel/keys/root_maxkeys": "1000000\n", "/proc/sys/kernel/keys/root_maxbytes": "25000000\n",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Each of these programs makes a folder outside /var/lib if it is not told another.
+func TestFoldersThatProgramsMakeAreTheNodes(t *testing.T) {
+	c, p := planned(t)
+	for told, by := range map[string]string{
+		"volumePluginDir: /var/lib/kubelet/":                  fileText(t, c.configFile("kubelet.yaml")),
+		"--flex-volume-plugin-dir=/var/lib/kubelet/":          strings.Join(program(t, p, "kube-controller-manager").Args, "\n"),
+		"internal.v1.opt\"]\n  path = \"/var/lib/containerd/": fileText(t, c.configFile("containerd.toml")),
+	} {
+		if !strings.Contains(by, told) {
+			t.Errorf("a program is not told %q", told)
+		}
+	}
+}
+
+func TestProgramsSeeNothingOfTheUsersEnvironment(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "http://proxy.example.org:3128")
+	c, p := planned(t)
+	for _, program := range p.Programs {
+		names := map[string]string{}
+		for _, setting := range program.Env {
+			name, value, _ := strings.Cut(setting, "=")
+			names[name] = value
+		}
+		if names["HOME"] != c.Dir() || !strings.Contains(names["PATH"], "/tools/usr/sbin:/usr/sbin:") {
+			t.Errorf("%s has HOME=%s and PATH=%s", program.Name, names["HOME"], names["PATH"])
+		}
+		delete(names, "HOME")
+		delete(names, "PATH")
+		delete(names, "LD_LIBRARY_PATH")
+		if len(names) > 0 {
+			t.Errorf("%s is given %v", program.Name, names)
+		}
+	}
+}
+
+func program(t *testing.T, p plan.Plan, name string) plan.Program {
+	t.Helper()
+	i := slices.IndexFunc(p.Programs, func(p plan.Program) bool { return p.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no program %s", name)
+	}
+	return p.Programs[i]
+}
+
+func TestALargeDiskThatIsNearlyFullIsNoPressure(t *testing.T) {
+	c, _ := planned(t)
+	var config struct {
+		EvictionHard map[string]string `json:"evictionHard"`
+	}
+	read(t, c.configFile("kubelet.yaml"), &config)
+	want := map[string]string{"memory.available": "100Mi", "nodefs.available": "100Mi", "imagefs.available": "100Mi", "nodefs.inodesFree": "1%"}
+	if diff := cmp.Diff(want, config.EvictionHard); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestProgramsStartInTheOrderOfTheirNeeds(t *testing.T) {
 	_, p := planned(t)
 	var names []string
@@ -125,7 +214,7 @@ func TestProgramsStartInTheOrderOfTheirNeeds(t *testing.T) {
 
 func TestTheAPIServerIsLikeThatOfARealPlatform(t *testing.T) {
 	c, p := planned(t)
-	server := p.Programs[slices.IndexFunc(p.Programs, func(p plan.Program) bool { return p.Name == "kube-apiserver" })]
+	server := program(t, p, "kube-apiserver")
 	for _, want := range []string{
 		"--audit-policy-file=" + c.configFile("audit-policy.yaml"),
 		"--audit-log-path=" + filepath.Join(c.LogDir(), "audit.log"),
@@ -232,6 +321,25 @@ func TestTheAdministratorsKubeconfigLeadsToThePort(t *testing.T) {
 	}
 }
 
+func TestWhoReadsAKubeconfigWhileItIsReplacedReadsAllOfIt(t *testing.T) {
+	c, _ := planned(t)
+	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", "https://127.0.0.1:1"); err != nil {
+		t.Fatal(err)
+	}
+	want := fileText(t, c.KubeconfigPath())
+	reader, err := os.Open(c.KubeconfigPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", "https://127.0.0.1:2"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(reader); err != nil || string(got) != want {
+		t.Errorf("the reader has got %q (%v)", got, err)
+	}
+}
+
 func TestEachProgramHasAKubeconfigOfItsOwn(t *testing.T) {
 	c, _ := planned(t)
 	for _, user := range []string{"kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kwok"} {
@@ -245,6 +353,15 @@ func TestEachProgramHasAKubeconfigOfItsOwn(t *testing.T) {
 			t.Errorf("%s is not itself, at %s (%v)", user, config.Host, err)
 		}
 	}
+}
+
+func fileText(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 func read(t *testing.T, path string, into any) {

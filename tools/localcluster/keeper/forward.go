@@ -3,17 +3,26 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"net"
+	"time"
 )
+
+// acceptPause keeps a socket that cannot accept for a while from taking a CPU.
+const acceptPause = 100 * time.Millisecond
 
 // forward passes each connection of a socket that lives outside the node's
 // network namespace on to an address inside.
 func forward(listener net.Listener, address string) {
 	for {
 		outer, err := listener.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil { // for lack of file descriptors, for instance
+			time.Sleep(acceptPause)
+			continue
 		}
 		go splice(outer.(*net.TCPConn), address)
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -50,16 +51,59 @@ func TestForwardToNobodyClosesTheConnection(t *testing.T) {
 	}
 }
 
+// failing cannot accept the first connection that it is asked for.
+type failing struct {
+	net.Listener
+	failed bool
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if !f.failed {
+		f.failed = true
+		return nil, syscall.EMFILE
+	}
+	return f.Listener.Accept()
+}
+
+func TestForwardGoesOnWhenItCouldNotAcceptForAWhile(t *testing.T) {
+	inner, outer := listen(t), listen(t)
+	go forward(&failing{Listener: outer}, inner.Addr().String())
+	client := connect(t, outer)
+	conn, err := inner.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(client, make([]byte, 5)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestForwardEndsWithItsListener(t *testing.T) {
+	outer := listen(t)
+	outer.Close()
+	forward(outer, "127.0.0.1:1") // returns
+}
+
 func dialForwarded(t *testing.T, address string) *net.TCPConn {
 	t.Helper()
 	outer := listen(t)
 	go forward(outer, address)
+	return connect(t, outer)
+}
+
+// connect is a client of a listener that gives up rather than hang.
+func connect(t *testing.T, outer net.Listener) *net.TCPConn {
+	t.Helper()
 	conn, err := net.Dial("tcp", outer.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil { // rather than hang
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	return conn.(*net.TCPConn)

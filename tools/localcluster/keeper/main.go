@@ -46,9 +46,9 @@ func keep(dir string, report *reporter) error {
 			return err
 		}
 	}
-	listener, err := net.FileListener(os.NewFile(plan.ListenerFD, "listener"))
+	listener, err := outerListener(os.NewFile(plan.ListenerFD, "listener"))
 	if err != nil {
-		return fmt.Errorf("cannot use the API server's outer socket: %w", err)
+		return err
 	}
 	go forward(listener, p.Forward)
 
@@ -61,6 +61,17 @@ func keep(dir string, report *reporter) error {
 	report.ready()
 	<-end
 	return nil
+}
+
+// outerListener takes over the socket that the API server answers on outside. It
+// is a copy that programs do not inherit; the file is closed, for they would.
+func outerListener(socket *os.File) (net.Listener, error) {
+	defer socket.Close()
+	listener, err := net.FileListener(socket)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the API server's outer socket: %w", err)
+	}
+	return listener, nil
 }
 
 // awaitRecord waits until the command that has started us has written down who

@@ -15,8 +15,8 @@ import (
 
 // mountNode gives the node a /proc of its own, an empty /run, and the folders
 // of the plan in place of host paths that programs have fixed in their code.
-// The covered parents are empty memory file systems, so that nothing is ever
-// created on the host's disk outside the cluster's folder.
+// The covered parents are empty memory file systems, so that nothing is created
+// in the host's.
 func mountNode(p plan.Plan) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("cannot make mounts private: %w", err)
@@ -26,6 +26,11 @@ func mountNode(p plan.Plan) error {
 	}
 	if err := bindAll(p.Binds); err != nil {
 		return err
+	}
+	for _, b := range p.Sysctls {
+		if err := unix.Mount(b.Source, b.Target, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("cannot keep the node from changing %s: %w", b.Target, err)
+		}
 	}
 	// kubelet and containerd need mounts to propagate between each other.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -38,7 +37,11 @@ func newSupervisor(p plan.Plan, report *reporter) *supervisor {
 func (s *supervisor) startAll() error {
 	for _, program := range s.plan.Programs {
 		s.report.waiting(program.Name)
-		go s.run(program)
+		end, err := s.start(program)
+		if err != nil {
+			return fmt.Errorf("cannot start %s: %w", program.Name, err)
+		}
+		go s.keep(program, end)
 		if err := await(program.Ready, program.Timeout); err != nil {
 			return fmt.Errorf("%s did not become ready in %s (%w); the last lines of its log %s:\n%s",
 				program.Name, program.Timeout, err, s.logPath(program), tail(s.logPath(program), 8))
@@ -47,18 +50,19 @@ func (s *supervisor) startAll() error {
 	return nil
 }
 
-// run runs a program for ever.
-func (s *supervisor) run(program plan.Program) {
+// keep starts a program again whenever it ends, for ever.
+func (s *supervisor) keep(program plan.Program, end <-chan syscall.WaitStatus) {
 	for {
-		end, err := s.start(program)
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "cannot start %s: %v\n", program.Name, err)
-		} else {
+		if end != nil {
 			status := <-end
 			fmt.Fprintf(os.Stderr, "%s ended with status %d\n", program.Name, status.ExitStatus())
 		}
 		s.report.restarted(program.Name)
 		s.pause()
+		var err error
+		if end, err = s.start(program); err != nil {
+			fmt.Fprintf(os.Stderr, "cannot start %s: %v\n", program.Name, err)
+		}
 	}
 }
 
@@ -75,20 +79,10 @@ func (s *supervisor) start(program plan.Program) (<-chan syscall.WaitStatus, err
 	defer null.Close()
 	return s.reaper.start(program.Path, append([]string{program.Path}, program.Args...), &syscall.ProcAttr{
 		Dir:   s.plan.Dir,
-		Env:   environment(program.Env),
+		Env:   program.Env,
 		Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
-}
-
-// environment is the host's, with a program's own settings in place of it. No
-// name may occur twice: Go and glibc take the first, shells the last.
-func environment(own []string) []string {
-	hosts := slices.DeleteFunc(os.Environ(), func(setting string) bool {
-		name, _, _ := strings.Cut(setting, "=")
-		return slices.ContainsFunc(own, func(o string) bool { return strings.HasPrefix(o, name+"=") })
-	})
-	return append(slices.Clone(own), hosts...)
 }
 
 func (s *supervisor) logPath(program plan.Program) string {

@@ -88,28 +88,38 @@ func TestAProgramThatDoesNotBecomeReadyIsExplainedInItsOwnWords(t *testing.T) {
 	}
 }
 
-func TestAProgramThatCannotBeStartedIsTriedAgain(t *testing.T) {
-	s, done := supervise(t, 2, plan.Program{Name: "kubelet", Path: "/does/not/exist"})
+func TestAProgramThatCannotBeStartedAtAllIsAnError(t *testing.T) {
+	s, _ := supervise(t, 1, plan.Program{Name: "kubelet", Path: "/does/not/exist"})
+	if err := s.startAll(); err == nil || err.Error() != "cannot start kubelet: no such file or directory" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAProgramThatCannotBeStartedAgainIsTriedUntilItCan(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kubelet")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nrm $0\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, done := supervise(t, 3, plan.Program{Name: "kubelet", Path: path})
 	if err := s.startAll(); err != nil {
 		t.Fatal(err)
 	}
 	<-done
-	if got := readStatus(t, s.plan.Dir).Restarts["kubelet"]; got != 2 {
-		t.Errorf("%d attempts are counted, want 2", got)
+	if got := readStatus(t, s.plan.Dir).Restarts["kubelet"]; got != 3 {
+		t.Errorf("%d attempts are counted, want 3", got)
 	}
 }
 
-func TestAProgramsOwnEnvironmentPrevailsOverTheHosts(t *testing.T) {
-	t.Setenv("KEEPER_TEST_OWN", "of the host")
-	t.Setenv("KEEPER_TEST_HOST", "of the host")
-	program := script("kube-proxy", `echo "$KEEPER_TEST_OWN, $KEEPER_TEST_HOST"`)
-	program.Env = []string{"KEEPER_TEST_OWN=its own"}
+func TestAProgramSeesNothingOfTheUsersEnvironment(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "http://proxy.example.org:3128")
+	program := script("kube-apiserver", `echo "own: $OWN, proxy: ${HTTPS_PROXY:-none}"`)
+	program.Env = []string{"OWN=yes"}
 	s, done := supervise(t, 1, program)
 	if err := s.startAll(); err != nil {
 		t.Fatal(err)
 	}
 	<-done
-	if got, want := tail(s.logPath(program), 1), "  its own, of the host"; got != want {
+	if got, want := tail(s.logPath(program), 1), "  own: yes, proxy: none"; got != want {
 		t.Errorf("the program saw %q, want %q", got, want)
 	}
 }
