@@ -72,9 +72,6 @@ func (b Bundle) Write(dir string) ([]string, error) {
 			return nil, err
 		}
 		files[chart.FileName()] = archive
-		if err := removeVersions(dir, chart.Name); err != nil {
-			return nil, err
-		}
 	}
 	var written []string
 	for _, name := range sortedKeys(files) {
@@ -84,20 +81,25 @@ func (b Bundle) Write(dir string) ([]string, error) {
 		}
 		written = append(written, path)
 	}
-	return written, nil
+	return written, b.removeOthers(dir)
 }
 
-// removeVersions takes the archives of a chart out of a folder: people install
+// removeOthers takes archives of other versions out of a folder: people install
 // dist/mlbatch-*.tgz, which has to be one file. A version begins with a digit,
 // which tells mlbatch-0.1.0.tgz from mlbatch-docs-0.1.0.tgz.
-func removeVersions(dir, chart string) error {
-	old, err := filepath.Glob(filepath.Join(dir, chart+"-[0-9]*.tgz"))
-	if err != nil {
-		return fmt.Errorf("cannot look for archives of %s: %w", chart, err)
-	}
-	for _, path := range old {
-		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("cannot remove an older archive of %s: %w", chart, err)
+func (b Bundle) removeOthers(dir string) error {
+	for _, chart := range b.Charts {
+		archives, err := filepath.Glob(filepath.Join(dir, chart.Name+"-[0-9]*.tgz"))
+		if err != nil {
+			return fmt.Errorf("cannot look for archives of %s: %w", chart.Name, err)
+		}
+		for _, path := range archives {
+			if filepath.Base(path) == chart.FileName() {
+				continue
+			}
+			if err := os.Remove(path); err != nil {
+				return fmt.Errorf("cannot remove an older archive of %s: %w", chart.Name, err)
+			}
 		}
 	}
 	return nil
