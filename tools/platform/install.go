@@ -27,13 +27,18 @@ type Site struct {
 
 // Build makes everything that takes long before anything is started: all
 // components, so that progress counts them in one go, and the training image.
-// It returns the archive of the training image.
+// It returns the archive of the training image. What would keep the cluster from
+// starting is refused first, because builds may take half an hour.
 func (s Site) Build(ctx context.Context) (trainingImage string, err error) {
 	versions, err := setup.Load()
 	if err != nil {
 		return "", err
 	}
-	components := append(build.Node(versions), build.Platform(versions)...)
+	platform := build.Platform(versions)
+	if err := s.Cluster.Preflight(ctx, platform...); err != nil {
+		return "", err
+	}
+	components := append(build.Node(versions), platform...)
 	if _, err := s.cache().Get(ctx, s.Progress, components...); err != nil {
 		return "", err
 	}

@@ -53,10 +53,10 @@ func (r Release) Apply(ctx context.Context, kubeconfig string) error {
 	}
 	if _, err := config.Releases.Last(r.Name); errors.Is(err, driver.ErrReleaseNotFound) {
 		_, err = r.install(ctx, config, loaded, values)
-		return r.explain("install", err)
+		return r.explain(ctx, config, "install", err)
 	}
 	_, err = r.upgrade(ctx, config, loaded, values)
-	return r.explain("upgrade", err)
+	return r.explain(ctx, config, "upgrade", err)
 }
 
 func (r Release) install(ctx context.Context, config *action.Configuration, c *chart.Chart, values chartutil.Values) (*release.Release, error) {
@@ -73,11 +73,17 @@ func (r Release) upgrade(ctx context.Context, config *action.Configuration, c *c
 	return upgrade.RunWithContext(ctx, r.Name, c, values)
 }
 
-func (r Release) explain(verb string, err error) error {
-	if err != nil {
-		return fmt.Errorf("cannot %s the release %s in namespace %s: %w", verb, r.Name, r.Namespace, err)
+// explain adds to Helm's error what the cluster knows about pods that are not
+// ready.
+func (r Release) explain(ctx context.Context, config *action.Configuration, verb string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	var why string
+	if api, unreachable := config.KubernetesClientSet(); unreachable == nil {
+		why = unready(ctx, api, r.Namespace)
+	}
+	return fmt.Errorf("cannot %s the release %s in namespace %s: %w%s", verb, r.Name, r.Namespace, err, why)
 }
 
 // values merges the values files.
