@@ -85,6 +85,9 @@ func (c Config) completed() (Config, error) {
 
 func defaultStateDir() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		if !filepath.IsAbs(dir) { // it would be another one for a command that is run elsewhere
+			return "", fmt.Errorf("XDG_STATE_HOME is %s; set it to an absolute path", dir)
+		}
 		return filepath.Join(dir, "mlbatch", "clusters"), nil
 	}
 	home, err := os.UserHomeDir()

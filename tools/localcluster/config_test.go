@@ -45,10 +45,16 @@ func TestConfigIsCompletedFromTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestWithoutHOMETheSentenceSaysWhatToSet(t *testing.T) {
+func TestWithoutAFolderTheSentenceSaysWhatToSet(t *testing.T) {
 	environment(t, nil)
 	_, err := Config{}.completed()
 	wantSentence(t, err, "cannot find a folder for the cluster's state (set HOME or XDG_STATE_HOME)")
+	environment(t, map[string]string{"HOME": "/home/alice", "XDG_STATE_HOME": "state"})
+	_, err = Config{}.completed()
+	wantSentence(t, err, "XDG_STATE_HOME is state; set it to an absolute path")
+	environment(t, map[string]string{"HOME": "/home/alice", "XDG_CACHE_HOME": "cache"})
+	_, err = Config{}.completed()
+	wantSentence(t, err, "cannot find a cache folder", "XDG_CACHE_HOME is relative")
 	environment(t, map[string]string{"XDG_STATE_HOME": "/s"})
 	_, err = New(Config{}, nil)
 	wantSentence(t, err, "cannot find a cache folder (set HOME or XDG_CACHE_HOME)")

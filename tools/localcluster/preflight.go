@@ -70,9 +70,6 @@ func (c *Cluster) checkFolders() error {
 	for _, folder := range []struct{ dir, variable string }{
 		{c.config.StateDir, "XDG_STATE_HOME"}, {c.config.CacheDir, "XDG_CACHE_HOME"},
 	} {
-		if !filepath.IsAbs(folder.dir) {
-			return fmt.Errorf("the folder %s is not an absolute path; choose another with %s", folder.dir, folder.variable)
-		}
 		for _, covered := range []string{"/run", "/var/lib", "/var/log", "/proc", "/sys"} {
 			if strings.HasPrefix(resolved(folder.dir)+"/", resolved(covered)+"/") {
 				return fmt.Errorf("the folder %s may not lie in %s, which the cluster's node covers; choose another with %s", folder.dir, covered, folder.variable)

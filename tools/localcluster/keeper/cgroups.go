@@ -40,17 +40,25 @@ func makeUnified(root, name string) error {
 	for _, controller := range strings.Fields(string(available)) {
 		for _, parent := range []string{root, dir} {
 			err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
-			if errors.Is(err, unix.EBUSY) {
-				return fmt.Errorf("cgroup %s holds processes of its own, so its controllers cannot be handed on: "+
-					"run the command in a container with a cgroup namespace whose root is empty, or on the host", parent)
-			}
-			// A controller that cannot be delegated (rdma, misc) is not needed.
-			if err != nil && needed(controller) {
-				return fmt.Errorf("cannot enable the cgroup controller %s: %w", controller, err)
+			if err := explainHandOn(parent, controller, err); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// explainHandOn says what a refusal by the kernel to hand on a controller means.
+func explainHandOn(parent, controller string, err error) error {
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		return fmt.Errorf("cgroup %s holds processes of its own, so its controllers cannot be handed on: "+
+			"run the command in a container with a cgroup namespace whose root is empty, or on the host", parent)
+	case err != nil && needed(controller):
+		return fmt.Errorf("cannot enable the cgroup controller %s: %w", controller, err)
+	default: // a controller that cannot be delegated (rdma, misc) is not needed
+		return nil
+	}
 }
 
 func needed(controller string) bool {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
@@ -61,6 +62,15 @@ func TestAControllerThatCannotBeHandedOnMattersOnlyIfItIsNeeded(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.wantErr)
 			}
 		})
+	}
+}
+
+// Only a real cgroup that holds processes gives this answer.
+func TestACgroupWithProcessesOfItsOwnIsNamed(t *testing.T) {
+	busy := &fs.PathError{Op: "write", Path: "cgroup.subtree_control", Err: unix.EBUSY}
+	err := explainHandOn("/sys/fs/cgroup", "memory", busy)
+	if err == nil || !strings.HasPrefix(err.Error(), "cgroup /sys/fs/cgroup holds processes of its own") {
+		t.Errorf("got %v", err)
 	}
 }
 
