@@ -4,7 +4,6 @@ package localcluster
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/mlbatch/mlbatch/setup"
@@ -21,10 +20,9 @@ const (
 	// what it has downloaded. An interrupted build has taken its part already.
 	compiledSpace = 640 * mib
 	sourceSpace   = 256 * mib
-	// While any is to be built: finished builds and the training image, and the
-	// linker's files.
-	cacheSpace = 4 * gib
-	tempSpace  = 1 * gib
+	// While any is to be built: finished builds, the training image, and what
+	// either takes while it is made.
+	cacheSpace = 5 * gib
 )
 
 // need is space that will be taken in a folder.
@@ -79,8 +77,7 @@ func (c *Cluster) buildNeeds(components uint64) ([]need, error) {
 	}
 	compiled, source, _ := strings.Cut(dirs, "\n")
 	return []need{
-		{c.config.CacheDir, cacheSpace}, {os.TempDir(), tempSpace},
-		{compiled, components * compiledSpace}, {source, components * sourceSpace},
+		{c.config.CacheDir, cacheSpace}, {compiled, components * compiledSpace}, {source, components * sourceSpace},
 	}, nil
 }
 
@@ -101,7 +98,7 @@ func (c *Cluster) checkDisks(needs []need) error {
 		}
 		if d.free < total[d.id] {
 			return fmt.Errorf("the disk of %s has %.1f GiB free and a local cluster may need %.1f GiB there; "+
-				"free some space or choose other disks with XDG_STATE_HOME, XDG_CACHE_HOME, GOCACHE, GOMODCACHE and TMPDIR",
+				"free some space or choose other disks with XDG_STATE_HOME, XDG_CACHE_HOME, GOCACHE and GOMODCACHE",
 				n.dir, inGiB(d.free), inGiB(total[d.id]))
 		}
 	}
