@@ -25,18 +25,34 @@ const atOnce = time.Nanosecond
 // when to look again, 0 being when something wakes us.
 func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decision) (time.Duration, error) {
 	switch d.Effect {
+	case lifecycle.Nothing:
+		return 0, nil
 	case lifecycle.Guard:
 		return 0, r.guard(ctx, o.aw)
+	case lifecycle.Release:
+		return 0, r.release(ctx, o.aw)
+	}
+	if current, err := r.current(ctx, o.aw); err != nil || !current {
+		return 0, err
+	}
+	switch d.Effect {
 	case lifecycle.Create:
 		return r.create(ctx, o, d.Targets)
 	case lifecycle.Delete:
 		return 0, r.remove(ctx, o, d.Targets)
-	case lifecycle.ForceDelete:
-		return 0, r.forceDelete(ctx, o, d.Targets)
-	case lifecycle.Release:
-		return 0, r.release(ctx, o.aw)
 	}
-	return 0, nil
+	return 0, r.forceDelete(ctx, o, d.Targets)
+}
+
+// current tells, from the API server itself, whether the AppWrapper is still the one that
+// was decided upon. Kueue takes quota back, and gives it again, by changing it.
+func (r *Reconciler) current(ctx context.Context, aw *v1beta2.AppWrapper) (bool, error) {
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind))
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(aw), now); err != nil {
+		return false, fmt.Errorf("cannot make sure of the AppWrapper: %w", err)
+	}
+	return now.UID == aw.UID && now.ResourceVersion == aw.ResourceVersion, nil
 }
 
 func guarded(aw *v1beta2.AppWrapper) bool {

@@ -59,6 +59,28 @@ func TestAPodThatCannotBeDeletedDoesNotProtectTheNext(t *testing.T) {
 	}
 }
 
+// A new process may begin with an AppWrapper of long ago.
+func TestTheNextAttemptIsNotDeletedForTheLast(t *testing.T) {
+	w := runningWorld(t)
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
+	w.reconcile()
+	w.expectPhase(v1beta2.AppWrapperSuspending)
+	w.reconciler.cached = frozen{w.api, w.get()}
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = false })
+	w.reconcile()
+	if !w.exists(jobKind, "j") {
+		t.Error("the Job was deleted by one who knew nothing of today")
+	}
+	w.now = w.now.Add(time.Hour)
+	if err := w.api.Delete(t.Context(), job("j", "")); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile()
+	if !w.exists(podKind, "j-1") {
+		t.Error("its pod was deleted by one who knew nothing of today")
+	}
+}
+
 // kubectl delete --cascade=orphan.
 func TestADeletionThatSparesTheComponentsEndsAtOnce(t *testing.T) {
 	for name, orphan := range map[string]func(*world){

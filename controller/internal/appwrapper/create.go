@@ -19,31 +19,20 @@ import (
 
 // create creates the targets in order, up to the first refusal, which it records.
 func (r *Reconciler) create(ctx context.Context, o *observation, targets []int) (time.Duration, error) {
-	if current, err := r.current(ctx, o.aw); err != nil || !current {
-		return 0, err
-	}
 	for _, i := range targets {
 		refusal, err := r.createComponent(ctx, o.aw, i)
 		if err != nil {
 			return 0, err
 		}
 		if refusal != nil {
+			if err := r.save(ctx, o.aw, lifecycle.Refuse(o.aw.Status, i, refusal.Refusal, r.now())); err != nil {
+				return 0, err
+			}
 			r.metrics.refused(refusal)
-			return 0, r.save(ctx, o.aw, lifecycle.Refuse(o.aw.Status, i, refusal.Refusal, r.now()))
+			return 0, nil
 		}
 	}
 	return atOnce, nil
-}
-
-// current tells, from the API server itself, whether the AppWrapper is still the
-// one that was decided upon. Kueue takes quota back by changing it.
-func (r *Reconciler) current(ctx context.Context, aw *v1beta2.AppWrapper) (bool, error) {
-	now := &metav1.PartialObjectMetadata{}
-	now.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind))
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(aw), now); err != nil {
-		return false, fmt.Errorf("cannot make sure of the AppWrapper: %w", err)
-	}
-	return now.UID == aw.UID && now.ResourceVersion == aw.ResourceVersion, nil
 }
 
 // refusal is a lifecycle.Refusal with what metrics call it.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,5 +144,23 @@ func TestACrashAfterTheCreateMakesNoSecondObject(t *testing.T) {
 	}
 	if len(all.Items) != 1 {
 		t.Errorf("there are %d objects, want one", len(all.Items))
+	}
+}
+
+func TestARefusalThatCouldNotBeSavedIsNotCounted(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+	refused := false
+	w.refuse = func(client.Object) error {
+		refused = true
+		w.change(func(aw *v1beta2.AppWrapper) { aw.Labels = map[string]string{"changed": "meanwhile"} })
+		return errors.New("connection refused")
+	}
+	for !refused {
+		w.reconcile()
+	}
+	counted := make(chan prometheus.Metric, 10)
+	w.reconciler.metrics.refusals.Collect(counted)
+	if len(counted) > 0 {
+		t.Error("a refusal is counted that nobody can see")
 	}
 }

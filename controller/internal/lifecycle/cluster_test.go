@@ -12,9 +12,14 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
+const patience = 200
+
 // settle lets the cluster and the controller react to each other until both rest.
 func (w *world) settle() {
-	const patience = 200
+	if w.shell != nil {
+		w.shell.settle()
+		return
+	}
 	for range patience {
 		moved := w.garbageCollect()
 		moved = w.makePods() || moved

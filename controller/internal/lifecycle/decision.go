@@ -28,6 +28,11 @@ type Decision struct {
 type Effect string
 
 // The effects. There are no others.
+//
+// If the reader lagged behind, quota may have been given back since the snapshot, or a
+// new attempt may have begun. So before a Create, Delete or ForceDelete the actor makes
+// sure, with a live read, that the AppWrapper still has the resourceVersion that was last
+// observed or saved, and does nothing otherwise.
 const (
 	// Nothing is to be done.
 	Nothing Effect = ""
@@ -40,10 +45,6 @@ const (
 	// it writes into the status with Refuse. A component that exists already and is
 	// controlled by this AppWrapper (by UID) was created before. No refusal: look again
 	// at once, for some kinds are not watched.
-	//
-	// Quota may have been given back since the snapshot if the reader lagged behind, so
-	// the actor first makes sure, with a live read, that the AppWrapper still has the
-	// resourceVersion that was last observed or saved, and does nothing otherwise.
 	Create Effect = "Create"
 
 	// Delete deletes the target components, in the background, by name and with the UID

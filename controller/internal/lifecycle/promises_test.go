@@ -20,7 +20,7 @@ import (
 )
 
 // walks is how many random lives are lived; -rapid.checks on the command line wins.
-const walks = "2000"
+const walks = "700"
 
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", walks); err != nil {
@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 // behind. In both the promises that world checks must hold, after every event both
 // must be in the same place, and a deletion must come to its end.
 func TestPromises(t *testing.T) {
+	lived := map[v1beta2.AppWrapperPhase]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		policy, makeResources := drawLife(t)
 		calm, rough := newWorld(policy, makeResources()...), newWorld(policy, makeResources()...)
@@ -45,10 +46,30 @@ func TestPromises(t *testing.T) {
 		rough.crash = often(t, "crash")
 		rough.stale = often(t, "stale")
 		t.Repeat(eventsIn(calm, rough))
+		for phase := range calm.lives {
+			lived[phase]++
+		}
 		for _, w := range []*world{calm, rough} {
 			endsWhenDeleted(t, w)
 		}
 	})
+	expectLives(t, lived)
+}
+
+// expectLives makes sure that the walks go somewhere: every phase but the first is
+// reached by at least one life in fifty.
+func expectLives(t *testing.T, lived map[v1beta2.AppWrapperPhase]int) {
+	t.Helper()
+	phases := []v1beta2.AppWrapperPhase{
+		v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting,
+		v1beta2.AppWrapperSuspending, v1beta2.AppWrapperSucceeded, v1beta2.AppWrapperFailed, v1beta2.AppWrapperTerminating,
+	}
+	checks := flag.Lookup("rapid.checks").Value.(flag.Getter).Get().(int)
+	for _, phase := range phases {
+		if lived[phase] < checks/50 {
+			t.Errorf("only %d of %d lives came to %s", lived[phase], checks, phase)
+		}
+	}
 }
 
 func drawLife(t *rapid.T) (lifecycle.Policy, func() []*resource) {
@@ -65,7 +86,7 @@ func drawLife(t *rapid.T) (lifecycle.Policy, func() []*resource) {
 		TerminalExitCodes:     []int32{13},
 	}
 	policy.WarmupGrace = policy.AdmissionGrace + draw("warmup grace")
-	chosen := rapid.SliceOfN(rapid.SampledFrom([]string{"job", "pytorchjob", "custom", "service"}), 1, 3).Draw(t, "components")
+	chosen := rapid.SliceOfN(rapid.SampledFrom([]string{"job", "pytorchjob", "custom", "unlabelled", "service"}), 1, 3).Draw(t, "components")
 	return policy, func() []*resource {
 		resources := make([]*resource, len(chosen))
 		for i, kind := range chosen {
@@ -85,6 +106,10 @@ func makeResource(kind, name string) *resource {
 		return pyTorchJob(name, 2)
 	case "custom":
 		return custom(name, 2)
+	case "unlabelled":
+		r := custom(name, 2)
+		r.unlabelled = true
+		return r
 	}
 	return service(name)
 }
@@ -113,7 +138,7 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		}
 	}
 	return map[string]func(*rapid.T){
-		"":                          func(t *rapid.T) { inTheSamePlace(t, worlds[0], worlds[1]) },
+		"":                          func(t *rapid.T) { inTheSamePlace(t, worlds[0], worlds[len(worlds)-1]) },
 		"Kueue admits":              simple((*world).admit),
 		"Kueue admits again":        simple((*world).admit),
 		"Kueue evicts":              simple((*world).evict),
@@ -124,15 +149,28 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		"a pod fails for good":      toOne(func(w *world, i int) { w.onePod(i, corev1.PodFailed, 13) }),
 		"a pod is lost":             toOne((*world).loses),
 		"a component succeeds":      toOne(func(w *world, i int) { w.ends(i, kinds.Succeeded) }),
+		"all work succeeds":         simple((*world).succeeds),
 		"a component fails":         toOne(func(w *world, i int) { w.ends(i, kinds.Failed) }),
 		"a component is removed":    toOne(vanishes),
 		"a component is refused":    toOne(refuses(&lifecycle.Refusal{Message: "try later"})),
 		"a component is impossible": toOne(refuses(&lifecycle.Refusal{Message: "never", Final: true})),
 		"a component is possible":   toOne(refuses(nil)),
+		"a component is held":       toOne(func(w *world, i int) { w.resources[i].stubborn = true }),
+		"a component is let go":     toOne(func(w *world, i int) { w.resources[i].stubborn = false }),
+		"a user deletes it":         seldom(func() { inAll(worlds, (*world).remove) }),
 		"a node is lost":            toOne(func(w *world, i int) { w.sticks(i, true) }),
 		"a node is back":            toOne(func(w *world, i int) { w.sticks(i, false) }),
 		"seconds pass":              simple(func(w *world) { w.pass(7 * time.Second) }),
 		"minutes pass":              simple(func(w *world) { w.pass(100 * time.Second) }),
+	}
+}
+
+// seldom spares most lives an early end.
+func seldom(happens func()) func(*rapid.T) {
+	return func(t *rapid.T) {
+		if rapid.IntRange(0, 9).Draw(t, "die") == 0 {
+			happens()
+		}
 	}
 }
 
@@ -150,6 +188,16 @@ func (w *world) ends(i int, verdict kinds.Verdict) {
 	}
 }
 
+// succeeds is a good end of all that is at work.
+func (w *world) succeeds() {
+	for i, r := range w.resources {
+		w.ends(i, kinds.Succeeded)
+		if !r.reportsEnd {
+			w.phase(i, corev1.PodRunning, corev1.PodSucceeded)
+		}
+	}
+}
+
 func (w *world) sticks(i int, stuck bool) {
 	for _, p := range w.pods {
 		if p.Component == i {
@@ -159,7 +207,11 @@ func (w *world) sticks(i int, stuck bool) {
 }
 
 func vanishes(w *world, i int) {
+	w.removed = w.removed || w.resources[i].exists
 	w.resources[i].exists, w.resources[i].terminating = false, false
+	if w.shell != nil && !w.resources[i].reportsEnd {
+		w.shell.woken = true // a known gap: nobody hears of what is not watched
+	}
 }
 
 func refuses(refusal *lifecycle.Refusal) func(*world, int) {
@@ -194,7 +246,11 @@ func inTheSamePlace(t *rapid.T, calm, rough *world) {
 }
 
 func endsWhenDeleted(t *rapid.T, w *world) {
+	for _, r := range w.resources {
+		r.stubborn = false
+	}
 	w.remove()
+	w.settle()
 	w.pass(time.Hour)
 	if !w.gone {
 		t.Fatalf("an hour after its deletion the AppWrapper is still %s", w.status.Phase)

@@ -106,6 +106,13 @@ func TestRunningSucceeds(t *testing.T) {
 			after: time.Hour + 10*time.Minute,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.ForceDelete},
 		},
+		"force spares no pod, so all that makes pods is told to go first": {
+			given: []change{and("second", unknownKind), absent, finished, cleaningUp, func(s *lifecycle.Snapshot) {
+				s.Pods = []lifecycle.Pod{{Component: 0, Phase: runs}, {Component: 1, Phase: done}, {Component: 1, Phase: done}}
+			}},
+			after: time.Hour + 10*time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.Delete, Targets: []int{1}},
+		},
 		"pods that are left are deployed still": {
 			given: []change{absent, finished, withPods(done)},
 			after: 2 * time.Hour,

@@ -59,7 +59,11 @@ func allSucceeded(v *view) (Decision, bool) {
 	if !v.isTrue(v1beta2.DeletingResources) && !v.Suspend && v.now.Before(patience) {
 		return v.stay().at(patience, v.now), true
 	}
-	return v.remove(v.where(v.outlivedByPods)), true
+	d := v.remove(v.where(v.outlivedByPods))
+	if d.Effect == ForceDelete {
+		d = v.remove(v.existing()) // force spares no pod, so no maker of pods may stay
+	}
+	return d, true
 }
 
 // done tells whether every component has finished. Those that can report success must

@@ -304,7 +304,7 @@ var stories = map[string]func(*testing.T){
 	"a component that somebody removes": func(t *testing.T) {
 		tell(t, standardPolicy(), job("train", 1), job("watch", 1)).admitted().podsStart().
 			after(time.Minute).then("user", "deletes Job watch", func(w *world) {
-			w.resources[1].exists = false
+			vanishes(w, 1)
 			w.settle()
 		})
 	},

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
@@ -49,6 +50,13 @@ type world struct {
 	// stale is asked before every look; if it says so, one at old comes first.
 	stale func() bool
 	old   observation
+
+	// lives counts what lives came through; refused and removed tell whether the API
+	// server, or a user, has ever given cause for a failure.
+	lives            map[v1beta2.AppWrapperPhase]bool
+	refused, removed bool
+	// shell, if any, stands between this world and the decisions.
+	shell *shell
 }
 
 // resource is one wrapped resource, deployed or not.
@@ -57,6 +65,8 @@ type resource struct {
 	name       string
 	replicas   int32
 	reportsEnd bool
+	// unlabelled: its pods do not say which component they belong to.
+	unlabelled bool
 	// replaces: the owner makes a new pod for one that has failed.
 	replaces bool
 
@@ -102,6 +112,7 @@ func newWorld(policy lifecycle.Policy, resources ...*resource) *world {
 		broken: func(string) {},
 		crash:  func() bool { return false },
 		stale:  func() bool { return false },
+		lives:  map[v1beta2.AppWrapperPhase]bool{},
 	}
 }
 
@@ -129,7 +140,11 @@ func (w *world) observe() observation {
 		o.uids = append(o.uids, r.uid)
 	}
 	for _, p := range w.pods {
-		o.Pods = append(o.Pods, p.Pod)
+		seen := p.Pod
+		if w.resources[p.Component].unlabelled {
+			seen.Component = lifecycle.UnknownComponent
+		}
+		o.Pods = append(o.Pods, seen)
 	}
 	return o
 }
@@ -198,8 +213,24 @@ func (w *world) save(status v1beta2.AppWrapperStatus) {
 	w.status = *status.DeepCopy()
 	w.resourceVersion++
 	w.accountForQuota()
+	w.lives[status.Phase] = true
 	if w.status.Retries > w.policy.RetryLimit {
 		w.broken("retries stay within the limit")
+	}
+	w.checkCause()
+}
+
+// checkCause: nobody is blamed for what did not happen.
+func (w *world) checkCause() {
+	unhealthy := meta.FindStatusCondition(w.status.Conditions, string(v1beta2.Unhealthy))
+	if unhealthy == nil || unhealthy.Status != metav1.ConditionTrue {
+		return
+	}
+	if unhealthy.Reason == v1beta2.ReasonCreateFailed && !w.refused && !w.removed {
+		w.broken("a creation fails only when something was refused")
+	}
+	if unhealthy.Reason == v1beta2.ReasonMissingComponent && !w.removed {
+		w.broken("a component is missing only when somebody removed it")
 	}
 }
 
@@ -278,6 +309,7 @@ func (w *world) create(targets []int, o observation) bool {
 		}
 		if r.refusal != nil {
 			w.notes("API server", fmt.Sprintf("refuses %s %q: %s", r.kind, r.name, r.refusal.Message))
+			w.refused = true
 			w.save(lifecycle.Refuse(w.status, i, *r.refusal, w.now))
 			return true
 		}
@@ -289,10 +321,16 @@ func (w *world) create(targets []int, o observation) bool {
 			return true
 		}
 	}
+	if w.shell != nil {
+		w.shell.woken = true // some kinds are not watched
+	}
 	return created
 }
 
 func (w *world) delete(targets []int, o observation) bool {
+	if o.resourceVersion != w.resourceVersion {
+		return true // the AppWrapper has changed
+	}
 	deleted := false
 	for _, i := range targets {
 		r := w.resources[i]
@@ -310,6 +348,9 @@ func (w *world) delete(targets []int, o observation) bool {
 }
 
 func (w *world) forceDelete(targets []int, o observation) bool {
+	if o.resourceVersion != w.resourceVersion {
+		return true
+	}
 	if len(o.pods) > 0 {
 		w.notes("controller", fmt.Sprintf("deletes %d pods by force", len(o.pods)))
 		before := len(w.pods)

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+// shell stands between a world and the decisions as the package appwrapper does: three
+// caches that lag behind each for itself, live reads where the Snapshot asks for them,
+// looks only when something wakes it, and a process that may be away for a while.
+type shell struct {
+	w *world
+	// What the three caches have.
+	aw, components, pods observation
+	// earlier are AppWrappers that the cache had before; a new process may begin with one.
+	earlier []observation
+
+	woken bool
+	away  time.Time // until when no process runs
+	// lags is asked whether a cache that could catch up does not.
+	lags func() bool
+	// downtime is asked for how long nobody looks after a crash.
+	downtime func() time.Duration
+	crashed  bool
+}
+
+func newShell(w *world, crash, lags func() bool, downtime func() time.Duration) *shell {
+	now := w.observe()
+	s := &shell{w: w, aw: now, components: now, pods: now, woken: true, lags: lags, downtime: downtime}
+	w.shell = s
+	w.crash = func() bool {
+		s.crashed = crash()
+		return s.crashed
+	}
+	return s
+}
+
+// settle goes on until nothing moves, no cache lags and nothing is left to wake up for.
+func (s *shell) settle() {
+	for range 5 * patience {
+		moved := s.w.garbageCollect()
+		moved = s.w.makePods() || moved
+		moved = s.catchUp(!moved && !s.due()) || moved
+		if s.due() {
+			s.look()
+			moved = true
+		}
+		if !moved {
+			s.checkRest()
+			return
+		}
+	}
+	s.w.broken("the controller comes to rest")
+}
+
+// due: a process runs and has been woken.
+func (s *shell) due() bool {
+	if s.w.now.Before(s.away) {
+		return false
+	}
+	return s.woken || !s.w.wake.IsZero() && !s.w.wake.After(s.w.now)
+}
+
+func (s *shell) look() {
+	s.woken, s.crashed = false, false
+	s.w.look(s.observation())
+	switch {
+	case s.crashed:
+		s.restart()
+	case s.polls():
+		s.w.wake = s.w.now.Add(impatience)
+	}
+}
+
+// impatience is how often the controller looks where nothing would wake it.
+const impatience = time.Second
+
+// polls: a resource is being removed whose end wakes nobody.
+func (s *shell) polls() bool {
+	removing := meta.IsStatusConditionTrue(s.w.status.Conditions, string(v1beta2.DeletingResources))
+	return removing && !s.w.gone && slices.ContainsFunc(s.w.resources, func(r *resource) bool { return r.exists && !r.reportsEnd })
+}
+
+// restart begins anew, at once or later, with an AppWrapper that may be an old one.
+func (s *shell) restart() {
+	now := s.w.observe()
+	s.components, s.pods = now, now
+	s.aw = now
+	if n := len(s.earlier); n > 0 && s.lags() {
+		s.aw = s.earlier[max(0, n-5)]
+	}
+	s.away = s.w.now.Add(s.downtime())
+	s.woken, s.w.wake = true, s.away
+}
+
+// observation is what the three caches and the live reads say together.
+func (s *shell) observation() observation {
+	live := s.w.observe()
+	o := s.aw
+	o.Components, o.uids = slices.Clone(s.components.Components), slices.Clone(s.components.uids)
+	for i, r := range s.w.resources {
+		watched := r.reportsEnd && o.Components[i].Exists
+		if !watched && s.mayExist(i) {
+			o.Components[i], o.uids[i] = live.Components[i], live.uids[i]
+		} else if !watched {
+			o.Components[i].Exists = false
+		}
+	}
+	o.Pods, o.pods = s.pods.Pods, s.pods.pods
+	if len(o.Pods) == 0 && meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.ResourcesDeployed)) {
+		o.Pods, o.pods = live.Pods, live.pods
+	}
+	return o
+}
+
+// mayExist is what the observer asks before it reads a component live.
+func (s *shell) mayExist(i int) bool {
+	if i >= len(s.aw.Status.ComponentStatus) {
+		return false
+	}
+	c := meta.FindStatusCondition(s.aw.Status.ComponentStatus[i].Conditions, string(v1beta2.ResourcesDeployed))
+	return c != nil && (c.Status != metav1.ConditionFalse || c.Reason == v1beta2.ReasonComponentCreationErrored)
+}
+
+// catchUp lets caches hear the news, and news wakes the controller.
+func (s *shell) catchUp(all bool) bool {
+	now, moved := s.w.observe(), false
+	if s.aw.resourceVersion != now.resourceVersion && (all || !s.lags()) {
+		s.earlier = append(s.earlier, s.aw)
+		s.aw, s.woken, moved = now, true, true
+	}
+	if differs, wakes := componentNews(s.w, s.components, now); differs && (all || !s.lags()) {
+		s.components, s.woken, moved = now, s.woken || wakes, true
+	}
+	if differs, wakes := podNews(s.pods, now); differs && (all || !s.lags()) {
+		s.pods, s.woken, moved = now, s.woken || wakes, true
+	}
+	return moved
+}
+
+// componentNews: of what is watched, an end and a removal wake, an appearance does not.
+func componentNews(w *world, before, now observation) (differs, wakes bool) {
+	for i, r := range w.resources {
+		old, c := before.Components[i], now.Components[i]
+		another := before.uids[i] != now.uids[i]
+		if old.Exists == c.Exists && old.Terminating == c.Terminating && old.Verdict == c.Verdict && !another {
+			continue
+		}
+		differs = true
+		appears := !old.Exists && c.Exists && !c.Terminating && c.Verdict == kinds.Unknown
+		wakes = wakes || r.reportsEnd && !appears
+	}
+	return differs, wakes
+}
+
+// podNews: phases, deletions and ends wake; that a pod appears does not.
+func podNews(before, now observation) (differs, wakes bool) {
+	known := map[*pod]lifecycle.Pod{}
+	for i, p := range before.pods {
+		known[p] = before.Pods[i]
+	}
+	for i, p := range now.pods {
+		old, ok := known[p]
+		delete(known, p)
+		if !ok {
+			old, differs = lifecycle.Pod{Phase: corev1.PodPending}, true
+		}
+		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating {
+			differs, wakes = true, true
+		}
+	}
+	return differs || len(known) > 0, wakes || len(known) > 0
+}
+
+// checkRest: what rests has nothing left to do and will be woken in time.
+func (s *shell) checkRest() {
+	w := s.w
+	looksSoon := !w.wake.IsZero() && !w.wake.After(w.now.Add(impatience))
+	if w.gone || looksSoon || w.now.Before(s.away) {
+		return
+	}
+	o := w.observe()
+	d := lifecycle.Decide(o.Snapshot, w.now)
+	if !equality.Semantic.DeepEqual(d.Status, o.Status) {
+		w.broken("what rests has nothing to save: no wake-up is lost\n" + cmp.Diff(o.Status, d.Status))
+	}
+	if d.Effect == lifecycle.Create || d.Effect == lifecycle.Guard || d.Effect == lifecycle.Release {
+		w.broken("what rests has nothing to do but " + string(d.Effect) + ": no wake-up is lost")
+	}
+	if d.Requeue > 0 && (w.wake.IsZero() || w.wake.After(w.now.Add(d.Requeue))) {
+		w.broken("what waits for a time is woken then")
+	}
+}
+
+// TestPromisesOfTheShell lives random lives behind a shell. Nothing is compared, for a
+// controller that was away may be late; but the promises hold, no wake-up is lost, and a
+// deletion comes to its end.
+func TestPromisesOfTheShell(t *testing.T) {
+	lived := map[v1beta2.AppWrapperPhase]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		policy, makeResources := drawLife(t)
+		w := newWorld(policy, makeResources()...)
+		w.broken = func(promise string) { t.Fatalf("broken: %s", promise) }
+		downtime := rapid.IntRange(0, 300)
+		newShell(w, often(t, "crash"), often(t, "lag"), func() time.Duration {
+			return time.Duration(max(0, downtime.Draw(t, "downtime")-100)) * time.Second
+		})
+		t.Repeat(eventsIn(w))
+		for phase := range w.lives {
+			lived[phase]++
+		}
+		w.pass(time.Hour)
+		endsWhenDeleted(t, w)
+	})
+	expectLives(t, lived)
+}
