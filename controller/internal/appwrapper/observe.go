@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -73,20 +74,17 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 		return nil
 	}
 	kind := kinds.For(template.GroupVersionKind())
+	c.APIVersion, c.Kind, c.ReportsEnd = template.GetAPIVersion(), template.GetKind(), kind.HasVerdict()
 	c.Name = recordedName(o.aw, i)
 	if c.Name == "" {
 		c.Name = kinds.ObjectName(template, o.aw.UID, i)
 	}
-	c.APIVersion, c.Kind = template.GetAPIVersion(), template.GetKind()
+	if !podSetsAreRecorded(o.aw) {
+		c.PodSets, c.Problem = plan(o.aw, i, template)
+	}
 	if c.Name == "" {
 		c.Problem = "it has neither a name nor a generateName"
 		return nil
-	}
-	c.ReportsEnd = kind.HasVerdict()
-	if !podSetsAreRecorded(o.aw) {
-		if c.PodSets, err = podSets(o.aw.Spec.Components[i].DeclaredPodSets, template); err != nil {
-			c.Problem = err.Error()
-		}
 	}
 	found, err := r.find(ctx, o, kind, i)
 	if err != nil || found == nil {
@@ -101,6 +99,24 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 	c.Terminating = !found.GetDeletionTimestamp().IsZero()
 	c.Verdict = verdict(kind, found)
 	return nil
+}
+
+// plan is what the status will say of component i once and for all, or why that cannot be.
+func plan(aw *v1beta2.AppWrapper, i int, template *unstructured.Unstructured) (_ []v1beta2.AppWrapperPodSet, problem string) {
+	if !canBeLabel(aw.Name) {
+		return nil, fmt.Sprintf("the AppWrapper's name has %d characters, and what becomes a label may have at most %d",
+			len(aw.Name), validation.LabelValueMaxLength)
+	}
+	found, err := podSets(aw.Spec.Components[i].DeclaredPodSets, template)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return found, ""
+}
+
+// canBeLabel: pods can carry that name in the label that tells whose they are.
+func canBeLabel(name string) bool {
+	return len(validation.IsValidLabelValue(name)) == 0
 }
 
 // podSetsAreRecorded: the status is the authority from now on.
@@ -144,7 +160,7 @@ func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
 	if err := r.cached.List(ctx, pods, inNamespace, client.MatchingFields{podsByAppWrapper: o.aw.Name}); err != nil {
 		return fmt.Errorf("cannot list the pods: %w", err)
 	}
-	if len(pods.Items) == 0 && meta.IsStatusConditionTrue(o.aw.Status.Conditions, string(v1beta2.ResourcesDeployed)) {
+	if len(pods.Items) == 0 && canBeLabel(o.aw.Name) && meta.IsStatusConditionTrue(o.aw.Status.Conditions, string(v1beta2.ResourcesDeployed)) {
 		if err := r.live.List(ctx, pods, inNamespace, client.MatchingLabels{v1beta2.AppWrapperLabel: o.aw.Name}); err != nil {
 			return fmt.Errorf("cannot list the pods: %w", err)
 		}

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
@@ -52,6 +54,45 @@ func TestWhatMakesNoSenseIsSaidAtTheFirstLook(t *testing.T) {
 			unhealthy := meta.FindStatusCondition(w.get().Status.Conditions, string(v1beta2.Unhealthy))
 			if unhealthy == nil || unhealthy.Reason != v1beta2.ReasonCreateFailed || !strings.Contains(unhealthy.Message, tc.message) {
 				t.Errorf("Unhealthy is %+v", unhealthy)
+			}
+		})
+	}
+}
+
+// Without webhooks nobody refuses such a name, and the API server lists no pods by a
+// label that none can have.
+func TestANameThatNoLabelCanHave(t *testing.T) {
+	const name = "a-name-of-more-than-sixty-three-characters-that-no-label-value-can-be"
+	key := client.ObjectKey{Namespace: given.Namespace, Name: name}
+	for sentence, aw := range map[string]*given.AppWrapperBuilder{
+		"is said at the first look": given.AppWrapper(name),
+		"does not keep what failed": given.AppWrapper(name).Guarded().InPhase(v1beta2.AppWrapperFailed),
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newWorld(t, aw.With(given.Job("j", 1)).Unsuspended().Build())
+			w.reconciler.live = interceptor.NewClient(w.api, interceptor.Funcs{
+				List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+					return apierrors.NewBadRequest("unable to parse requirement")
+				},
+			})
+			aw := &v1beta2.AppWrapper{}
+			for range 5 {
+				if err := w.api.Get(t.Context(), key, aw); err != nil {
+					t.Fatal(err)
+				}
+				if aw.Status.Phase == v1beta2.AppWrapperFailed {
+					meta.SetStatusCondition(&aw.Status.Conditions, metav1.Condition{
+						Type: string(v1beta2.ResourcesDeployed), Status: metav1.ConditionTrue, Reason: "Resuming"})
+					if err := w.api.Status().Update(t.Context(), aw); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if _, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if aw.Status.Phase != v1beta2.AppWrapperFailed {
+				t.Errorf("the phase is %q", aw.Status.Phase)
 			}
 		})
 	}
