@@ -64,9 +64,16 @@ func sameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	var decodedA, decodedB any
-	if json.Unmarshal(a, &decodedA) != nil || json.Unmarshal(b, &decodedB) != nil {
-		return false
-	}
-	return reflect.DeepEqual(decodedA, decodedB)
+	decodedA, errA := decode(a)
+	decodedB, errB := decode(b)
+	return errA == nil && errB == nil && reflect.DeepEqual(decodedA, decodedB)
+}
+
+// decode keeps numbers as they are written: two large ones may be the same float.
+func decode(text []byte) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var decoded any
+	err := decoder.Decode(&decoded)
+	return decoded, err
 }

@@ -27,10 +27,13 @@ func TestUpdateForbidsOnlyWhatWasPromisedToKueue(t *testing.T) {
 		"other labels may change":        {func(a *v1beta2.AppWrapper) { a.Labels["team"] = "blue" }, ""},
 		"a finalizer may go":             {func(a *v1beta2.AppWrapper) { a.Finalizers = nil }, ""},
 		"the order of keys in a template": {func(a *v1beta2.AppWrapper) {
-			a.Spec.Components[0].Template.Raw = []byte(`{"kind":"Custom","apiVersion":"example.com/v1"}`)
+			a.Spec.Components[0].Template.Raw = []byte(`{"kind":"Custom","seed":9007199254740993,"apiVersion":"example.com/v1"}`)
 		}, ""},
 		"a template is immutable": {func(a *v1beta2.AppWrapper) {
 			a.Spec.Components[0].Template.Raw = []byte(`{"apiVersion":"example.com/v1","kind":"Other"}`)
+		}, "spec.components[0].template"},
+		"a large number cannot become its neighbour": {func(a *v1beta2.AppWrapper) {
+			a.Spec.Components[0].Template.Raw = []byte(`{"apiVersion":"example.com/v1","kind":"Custom","seed":9007199254740992}`)
 		}, "spec.components[0].template"},
 		"a template cannot become garbage":      {func(a *v1beta2.AppWrapper) { a.Spec.Components[0].Template.Raw = []byte(`{`) }, "spec.components[0].template"},
 		"the number of components is immutable": {func(a *v1beta2.AppWrapper) { a.Spec.Components = nil }, "spec.components"},
@@ -57,7 +60,7 @@ func stored() *v1beta2.AppWrapper {
 	aw.Labels = map[string]string{v1beta2.UserLabel: "ada", v1beta2.UserIDLabel: "u-1"}
 	aw.Finalizers = []string{v1beta2.AppWrapperFinalizer}
 	component := v1beta2.AppWrapperComponent{DeclaredPodSets: []v1beta2.AppWrapperPodSet{{Path: "template.nowhere"}}}
-	component.Template.Raw = []byte(`{"apiVersion":"example.com/v1","kind":"Custom"}`)
+	component.Template.Raw = []byte(`{"apiVersion":"example.com/v1","kind":"Custom","seed":9007199254740993}`)
 	aw.Spec.Components = []v1beta2.AppWrapperComponent{component}
 	return aw
 }
