@@ -51,7 +51,8 @@ func TestParseReadsOverTheDefaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(notes) > 0 {
+			without := cmp.Equal(want.AppWrapper.Autopilot, Default().AppWrapper.Autopilot)
+			if without != (len(notes) == 0) {
 				t.Errorf("unexpected notes: %q", notes)
 			}
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(AppWrapper{})); diff != "" {
@@ -109,6 +110,7 @@ func TestParseAcceptsLegacyKeysWithANoteEach(t *testing.T) {
 		"the switch of Kueue integrations": {"appwrapper: {enableKueueIntegrations: true}", "appwrapper.enableKueueIntegrations"},
 		"the slack queue":                  {"appwrapper: {slackQueueName: slack}", "appwrapper.slackQueueName"},
 		"the job reconciler":               {"appwrapper: {kueueJobReconciller: {manageJobsWithoutQueueName: true}}", "appwrapper.kueueJobReconciller"},
+		"the health of nodes":              {"appwrapper: {autopilot: {monitorNodes: false}}", "appwrapper.autopilot"},
 		"secure serving":                   {"controllerManager: {metrics: {secureServing: true}}", "controllerManager.metrics.secureServing"},
 	} {
 		t.Run(name, func(t *testing.T) {
