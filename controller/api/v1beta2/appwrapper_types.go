@@ -25,7 +25,7 @@ type AppWrapper struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec   AppWrapperSpec   `json:"spec,omitempty"`
-	Status AppWrapperStatus `json:"status,omitempty"`
+	Status AppWrapperStatus `json:"status,omitempty,omitzero"`
 }
 
 // AppWrapperList is a list of AppWrappers.

@@ -50,10 +50,24 @@ func scheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
+// asWritten is what users send, in their order and without what Go would add. The last
+// fields are those of a version that this one does not know.
+const asWritten = `{
+	"kind": "AppWrapper", "apiVersion": "workload.codeflare.dev/v1beta2",
+	"metadata": {"name": "a", "namespace": "team-a"},
+	"spec": {"components": [
+		{"template": {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": "j", "labels": {"zone": "b", "app": "<c>"}},
+			"spec": {"parallelism": 1.0, "template": {"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": 0.5}}}]}}}}},
+		{"template": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "c-"}, "data": null},
+			"podSets": [{"path": "template"}], "later": true}
+	], "tomorrow": 1}
+}`
+
 func TestTheMutatingWebhookOnlyAddsLabels(t *testing.T) {
 	hook := admission.WithDefaulter(scheme(t), &defaulter{queue: "default-queue"})
-	aw := given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build()
-	response := hook.Handle(t.Context(), request(t, admissionv1.Create, nil, aw))
+	r := request(t, admissionv1.Create, nil, given.AppWrapper("a").Build())
+	r.Object.Raw = []byte(asWritten)
+	response := hook.Handle(t.Context(), r)
 	if !response.Allowed {
 		t.Fatal(response.Result)
 	}
