@@ -19,7 +19,8 @@ import (
 )
 
 // leaderElectionID is the name of the Lease. It is that of every AppWrapper
-// controller, so that two different ones never work at the same time.
+// controller, so that two different ones in one namespace never work at the same time.
+// Nothing but the administrator keeps apart those in two namespaces.
 const leaderElectionID = "f134c674.codeflare.dev"
 
 func newManager(c config.Config, namespace string) (ctrl.Manager, error) {

@@ -32,8 +32,8 @@ type Reconciler struct {
 	client client.Client
 	// cached is where to read.
 	cached client.Reader
-	// live reads from the API server. It is asked only where a cache that lags
-	// behind could do harm.
+	// live reads from the API server. It is asked where a cache that lags behind
+	// could do harm, and for kinds that nobody watches, which have no cache.
 	live client.Reader
 	// watch tells what the cache knows about a kind, and begins to watch it.
 	watch func(context.Context, kinds.Kind) (coverage, error)

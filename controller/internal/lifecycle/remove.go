@@ -156,7 +156,8 @@ func (v *view) existing() []int {
 
 // tearDown removes everything. It says how to go on, or that nothing is left. The
 // latter is believed only of a snapshot that was taken after DeletingResources was
-// saved as True, because then the observer has not relied on a cache for it.
+// saved as True: what was decided before that save creates nothing any more, because
+// the actor makes sure of the resourceVersion.
 func (v *view) tearDown() (d Decision, gone bool) {
 	unconfirmed := v.isTrue(v1beta2.ResourcesDeployed) && !v.isTrue(v1beta2.DeletingResources)
 	if unconfirmed || v.remains() {

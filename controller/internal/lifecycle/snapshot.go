@@ -38,7 +38,7 @@ import (
 //
 //   - for a component that the cache does not have though it may exist: it has a
 //     ResourcesDeployed condition whose reason is not ComponentDeleted;
-//   - for pods, while DeletingResources is True and the cache has none.
+//   - for pods, while ResourcesDeployed is True and the cache has none.
 type Snapshot struct {
 	// Suspend is spec.suspend.
 	Suspend bool
