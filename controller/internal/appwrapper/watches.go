@@ -56,19 +56,29 @@ func (w *watches) watch(ctx context.Context, kind kinds.Kind) (coverage, error) 
 	if !kind.HasVerdict() {
 		return uncovered, nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if registration, ok := w.started[kind.GVK]; ok {
-		if registration.HasSynced() {
-			return covered, nil
-		}
-		return beginning, nil
+	if c := w.begun(kind); c != uncovered {
+		return c, nil
 	}
+	// Asked without the lock: one slow answer must not keep all workers waiting.
 	possible, err := w.possible(ctx, kind)
 	if err != nil || !possible {
 		return uncovered, err
 	}
 	return beginning, w.begin(ctx, kind)
+}
+
+// begun is how far a watch has come, if there is one.
+func (w *watches) begun(kind kinds.Kind) coverage {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	registration, ok := w.started[kind.GVK]
+	switch {
+	case !ok:
+		return uncovered
+	case registration.HasSynced():
+		return covered
+	}
+	return beginning
 }
 
 // possible: the kind is served and we may list and watch it. An informer that may
@@ -99,6 +109,11 @@ func (w *watches) Start(_ context.Context, queue workqueue.TypedRateLimitingInte
 }
 
 func (w *watches) begin(ctx context.Context, kind kinds.Kind) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.started[kind.GVK] != nil {
+		return nil // another worker was faster
+	}
 	informer, err := w.cache.GetInformer(ctx, objectOf(kind), cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("cannot watch %s: %w", kind.GVK.Kind, err)

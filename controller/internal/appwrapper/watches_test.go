@@ -86,6 +86,24 @@ func TestNoInformerIsStartedInVain(t *testing.T) {
 	}
 }
 
+func TestAReviewThatTakesLongKeepsNobodyElseWaiting(t *testing.T) {
+	w, informers, mapper := watchWorld(t)
+	mapper.Add(jobKind, meta.RESTScopeNamespace)
+	informers.InformersByGVK = map[schema.GroupVersionKind]toolscache.SharedIndexInformer{jobKind: controllertest.NewFakeInformer()}
+	nested := false
+	w.allowed = func(context.Context, string, schema.GroupVersionResource) (bool, error) {
+		if !nested {
+			nested = true
+			expectCoverage(t, w, jobKind, beginning) // as another worker would, meanwhile
+		}
+		return true, nil
+	}
+	expectCoverage(t, w, jobKind, beginning)
+	if len(w.started) != 1 {
+		t.Errorf("%d watches were begun", len(w.started))
+	}
+}
+
 func TestAReviewThatFailsIsNoAnswer(t *testing.T) {
 	w, _, mapper := watchWorld(t)
 	mapper.Add(jobKind, meta.RESTScopeNamespace)
