@@ -109,7 +109,12 @@ func cause(err error) string {
 func (r *Reconciler) adopt(ctx context.Context, aw *v1beta2.AppWrapper, object *unstructured.Unstructured) *refusal {
 	existing := &metav1.PartialObjectMetadata{}
 	existing.SetGroupVersionKind(object.GroupVersionKind())
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(object), existing); err != nil {
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(object), existing)
+	if apierrors.IsForbidden(err) {
+		return final(causePermission, fmt.Sprintf("it exists, and the controller lacks the permission to get %s in namespace %q",
+			object.GetKind(), object.GetNamespace()))
+	}
+	if err != nil {
 		return later(cause(err), "it exists but cannot be read: "+err.Error())
 	}
 	if !existing.DeletionTimestamp.IsZero() {

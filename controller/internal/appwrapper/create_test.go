@@ -3,6 +3,7 @@
 package appwrapper
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/given"
@@ -104,6 +106,19 @@ func TestWhoseObjectIsAdopted(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		})
+	}
+}
+
+func TestARightToReadThatIsMissingIsNamedAtOnce(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").Build())
+	w.reconciler.live = interceptor.NewClient(w.api, interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+			return apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, key.Name, errors.New("no"))
+		},
+	})
+	got := w.reconciler.adopt(t.Context(), w.get(), job("j", "a"))
+	if got == nil || !got.Final || got.cause != causePermission || !strings.Contains(got.Message, "lacks the permission to get Job") {
+		t.Errorf("got %+v", got)
 	}
 }
 
