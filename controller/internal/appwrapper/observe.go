@@ -5,6 +5,7 @@ package appwrapper
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -152,15 +153,14 @@ func recordedName(aw *v1beta2.AppWrapper, i int) string {
 	return ""
 }
 
-// observePods does not believe a cache that knows no pods while there should be
-// some: quota would be given back on the strength of it.
+// observePods reads the pods from the cache, unless there is reason for doubt.
 func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
 	pods := &corev1.PodList{}
 	inNamespace := client.InNamespace(o.aw.Namespace)
 	if err := r.cached.List(ctx, pods, inNamespace, client.MatchingFields{podsByAppWrapper: o.aw.Name}); err != nil {
 		return fmt.Errorf("cannot list the pods: %w", err)
 	}
-	if len(pods.Items) == 0 && canBeLabel(o.aw.Name) && meta.IsStatusConditionTrue(o.aw.Status.Conditions, string(v1beta2.ResourcesDeployed)) {
+	if o.doubts(pods.Items) && canBeLabel(o.aw.Name) {
 		if err := r.live.List(ctx, pods, inNamespace, client.MatchingLabels{v1beta2.AppWrapperLabel: o.aw.Name}); err != nil {
 			return fmt.Errorf("cannot list the pods: %w", err)
 		}
@@ -168,19 +168,41 @@ func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
 	o.pods = pods.Items
 	o.snapshot.Pods = make([]lifecycle.Pod, len(pods.Items))
 	for i := range pods.Items {
-		o.snapshot.Pods[i] = podOf(&pods.Items[i])
+		o.snapshot.Pods[i] = o.podOf(&pods.Items[i])
 	}
 	return nil
 }
 
-func podOf(pod *corev1.Pod) lifecycle.Pod {
-	component, err := strconv.Atoi(pod.Labels[v1beta2.AppWrapperComponentLabel])
-	if err != nil {
-		component = lifecycle.UnknownComponent
+// doubts: the cache of pods is not to be believed. It has none though there may be some,
+// or it may not have heard yet of exit codes that decide whether a failure is final.
+func (o *observation) doubts(pods []corev1.Pod) bool {
+	if len(pods) == 0 {
+		return meta.IsStatusConditionTrue(o.aw.Status.Conditions, string(v1beta2.ResourcesDeployed))
 	}
+	policy := o.snapshot.Policy
+	return o.snapshot.Status.Phase == v1beta2.AppWrapperRunning &&
+		len(policy.TerminalExitCodes)+len(policy.RetryableExitCodes) > 0 &&
+		slices.ContainsFunc(o.snapshot.Components, func(c lifecycle.Component) bool { return c.Verdict == kinds.Failed })
+}
+
+// componentOf goes by the label or, where another AppWrapper controller made the pod, by
+// what controls it.
+func (o *observation) componentOf(pod *corev1.Pod) int {
+	if i, err := strconv.Atoi(pod.Labels[v1beta2.AppWrapperComponentLabel]); err == nil {
+		return i
+	}
+	for i, object := range o.objects {
+		if object != nil && (metav1.IsControlledBy(pod, object) || pod.UID == object.GetUID()) {
+			return i
+		}
+	}
+	return lifecycle.UnknownComponent
+}
+
+func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 	return lifecycle.Pod{
 		Name:        pod.Name,
-		Component:   component,
+		Component:   o.componentOf(pod),
 		Phase:       pod.Status.Phase,
 		Terminating: !pod.DeletionTimestamp.IsZero(),
 		ExitCodes:   exitCodes(pod),

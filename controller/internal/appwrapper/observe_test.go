@@ -18,6 +18,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
@@ -96,6 +97,57 @@ func TestANameThatNoLabelCanHave(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Other AppWrapper controllers do not label pods with their component.
+func TestWhosePodItIs(t *testing.T) {
+	first, second, labelled, owned, foreign := job("i", "a"), job("j", "a"), pod("p", ""), pod("p", ""), pod("p", "")
+	first.SetUID("uid-of-the-first")
+	delete(owned.Labels, v1beta2.AppWrapperComponentLabel)
+	owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(second, jobKind)}
+	delete(foreign.Labels, v1beta2.AppWrapperComponentLabel)
+	o := &observation{objects: []client.Object{first, nil, second, labelled}}
+	itself := labelled.DeepCopy()
+	delete(itself.Labels, v1beta2.AppWrapperComponentLabel)
+	foreign.UID = "another"
+	for sentence, tc := range map[string]struct {
+		pod  *corev1.Pod
+		want int
+	}{
+		"the label says it":                          {labelled, 0},
+		"without it, who controls the pod":           {owned, 2},
+		"or the pod is the component":                {itself, 3},
+		"a pod of something in between is anybody's": {foreign, lifecycle.UnknownComponent},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			if got := o.componentOf(tc.pod); got != tc.want {
+				t.Errorf("it is of component %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// The cache of Jobs may know of the end before that of pods does.
+func TestExitCodesAreReadLiveWhenTheyDecide(t *testing.T) {
+	w := runningWorld(t)
+	w.change(func(aw *v1beta2.AppWrapper) {
+		aw.Annotations = map[string]string{v1beta2.TerminalExitCodesAnnotation: "13"}
+	})
+	old := &corev1.PodList{Items: []corev1.Pod{*pod("j-1", corev1.PodRunning)}}
+	w.reconciler.cached = interceptor.NewClient(w.api, interceptor.Funcs{
+		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
+			old.DeepCopyInto(list.(*corev1.PodList))
+			return nil
+		},
+	})
+	ended := pod("j-1", corev1.PodFailed)
+	ended.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 13}}}}
+	if err := w.api.Status().Update(t.Context(), ended); err != nil {
+		t.Fatal(err)
+	}
+	w.setJobCondition("j", "Failed")
+	w.reconcile()
+	w.expectPhase(v1beta2.AppWrapperFailed)
 }
 
 // Pod sets are written down once. That we would not find them today, in what another

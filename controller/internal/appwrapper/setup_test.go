@@ -76,7 +76,7 @@ func TestASlimPodSaysTheSameToTheLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	slim := kept.(*corev1.Pod)
-	if diff := cmp.Diff(podOf(full), podOf(slim)); diff != "" {
+	if diff := cmp.Diff((&observation{}).podOf(full), (&observation{}).podOf(slim)); diff != "" {
 		t.Errorf("(-full +slim)\n%s", diff)
 	}
 	if slim.UID != full.UID || !cmp.Equal(appWrapperOfPod(full), appWrapperOfPod(slim)) {

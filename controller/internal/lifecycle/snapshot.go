@@ -38,7 +38,8 @@ import (
 //
 //   - for a component that the cache does not have though it may exist: it has a
 //     ResourcesDeployed condition whose reason is not ComponentDeleted;
-//   - for pods, while ResourcesDeployed is True and the cache has none.
+//   - for pods, while ResourcesDeployed is True and the cache has none, and when a
+//     component has failed and exit codes decide what follows.
 type Snapshot struct {
 	// Suspend is spec.suspend.
 	Suspend bool
@@ -86,8 +87,8 @@ type Component struct {
 type Pod struct {
 	// Name of the pod.
 	Name string
-	// Component is the index of the component that the pod belongs to, by its label;
-	// UnknownComponent where it has no such label.
+	// Component is the index of the component that the pod belongs to, by its label or
+	// because the component controls it; UnknownComponent where neither tells.
 	Component int
 	// Phase of the pod.
 	Phase corev1.PodPhase
@@ -97,5 +98,6 @@ type Pod struct {
 	ExitCodes []int32
 }
 
-// UnknownComponent is the component of a pod that another AppWrapper controller made.
+// UnknownComponent is the component of a pod that another AppWrapper controller made and
+// that its component controls only through something in between.
 const UnknownComponent = -1
