@@ -7,32 +7,34 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// An administrator takes a job off the cluster and lets it come back. Kueue
-// asks for the quota; it is given back when the pods are gone, and a second
-// admission starts the job anew without counting as a retry.
+// An administrator drains a team's queue and opens it again. Kueue asks for the
+// quota; it is given back when the pods are gone, and a second admission starts
+// the job anew without counting as a retry.
 func TestAnEvictedJobGivesItsQuotaBackAndStartsAgain(t *testing.T) {
 	testenv.Test(t, features.New("eviction").Assess("suspended, then running", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "evicted", "eve")
-		aw := wrapped("evictee", job("evictee", "200m", "sleep", "1h"), nil)
+		aw := wrapped("evictee", job("evictee", "200m", "linger", farewell), nil)
 		s.create(ctx, aw)
 		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
 		s.untilRunning(ctx, "evictee", 1)
+		s.untilReserved(ctx, corev1.ResourceCPU, "200m")
 
-		s.activate(ctx, aw, false)
+		s.stop(ctx, kueue.HoldAndDrain)
+		s.untilPodsEnd(ctx, "evictee", "200m")
 		s.untilPhase(ctx, aw, workload.AppWrapperSuspended)
 		if pods, err := s.pods(ctx, "evictee"); err != nil || len(pods) > 0 {
 			t.Errorf("suspended with %d pods (%v)", len(pods), err)
 		}
 		s.untilReserved(ctx, corev1.ResourceCPU, "0")
 
-		s.activate(ctx, aw, true)
+		s.stop(ctx, kueue.None)
 		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
 		s.untilRunning(ctx, "evictee", 1)
 		if aw.Status.Retries != 0 {
@@ -42,19 +44,16 @@ func TestAnEvictedJobGivesItsQuotaBackAndStartsAgain(t *testing.T) {
 	}).Feature())
 }
 
-// activate says whether Kueue may admit an object's Workload; if not, an
-// admitted one is evicted.
-func (s *story) activate(ctx context.Context, owner client.Object, active bool) {
+// stop sets whether the team's queue admits work, and what becomes of that which
+// it has admitted.
+func (s *story) stop(ctx context.Context, policy kueue.StopPolicy) {
 	s.t.Helper()
-	s.until(ctx, "the Workload is changed", func(ctx context.Context) (string, error) {
-		w, err := s.workloadOf(ctx, owner)
-		if err != nil || w == nil {
-			return "there is no Workload", err
+	s.until(ctx, "the queue is changed", func(ctx context.Context) (string, error) {
+		queue := &kueue.ClusterQueue{}
+		if err := s.admin.Get(ctx, s.queue(), "", queue); err != nil {
+			return "", err
 		}
-		w.Spec.Active = &active
-		if err := s.admin.Update(ctx, w); err != nil {
-			return err.Error(), nil // changed by Kueue at the same time: look again
-		}
-		return "", nil
+		queue.Spec.StopPolicy = &policy
+		return "", s.admin.Update(ctx, queue) // if Kueue changes it at the same time we look again
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	"sigs.k8s.io/e2e-framework/klient"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -27,29 +28,38 @@ import (
 	"github.com/mlbatch/mlbatch/tools/platform"
 )
 
-// keepVariable keeps the cluster after the run, to look at what went wrong.
-const keepVariable = "MLBATCH_E2E_KEEP"
-
 var (
 	testenv env.Environment
 	site    platform.Site
 )
 
 func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+// run is the life of the cluster. Its end is not left to the framework, which
+// would not tell anybody that it went wrong.
+func run(m *testing.M) (int, error) {
 	checkout, err := localcluster.FindCheckout(".")
 	if err != nil {
-		fail(err)
+		return 0, err
 	}
 	cluster, err := localcluster.New(localcluster.Config{Name: "e2e", Port: localcluster.DefaultPort + 1, Checkout: checkout}, os.Stderr)
 	if err != nil {
-		fail(err)
+		return 0, err
 	}
 	site = platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr}
 	testenv, err = env.NewFromFlags()
 	if err != nil {
-		fail(err)
+		return 0, err
 	}
 	testenv.Setup(
+		timed("end an earlier run's cluster", endEarlier),
 		timed("build", build),
 		timed("start the cluster", func(ctx context.Context) error { return cluster.Up(ctx) }),
 		timed("load images", func(ctx context.Context) error { return site.LoadImages(ctx, trainingImage) }),
@@ -59,13 +69,8 @@ func TestMain(m *testing.M) {
 		}),
 		connect,
 	)
-	testenv.Finish(timed("end the cluster", tearDown))
-	os.Exit(testenv.Run(m))
-}
-
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, "e2e:", err)
-	os.Exit(1)
+	code := testenv.Run(m)
+	return code, tearDown()
 }
 
 // trainingImage is the archive that build has made.
@@ -80,6 +85,9 @@ func build(ctx context.Context) error {
 	return err
 }
 
+// connected is true once the platform is there and stories can be told.
+var connected bool
+
 // connect gives the framework the cluster and the kinds of the platform.
 func connect(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
 	config, err := site.Cluster.RESTConfig()
@@ -87,31 +95,18 @@ func connect(ctx context.Context, cfg *envconf.Config) (context.Context, error) 
 		return ctx, err
 	}
 	config.QPS, config.Burst = -1, -1 // tests wait on conditions, not on themselves
-	client, err := cfg.WithKubeconfigFile(site.Cluster.KubeconfigPath()).NewClient()
+	client, err := klient.New(config)
 	if err != nil {
 		return ctx, err
 	}
+	cfg.WithClient(client)
 	scheme := client.Resources().GetScheme()
-	return ctx, errors.Join(
+	err = errors.Join(
 		workload.AddToScheme(scheme), kueue.AddToScheme(scheme), kubeflow.AddToScheme(scheme),
 		podgroup.AddToScheme(scheme), rayv1.AddToScheme(scheme),
 	)
-}
-
-// tearDown removes the cluster and fails the run if anything stays behind.
-func tearDown(context.Context) error {
-	if os.Getenv(keepVariable) != "" {
-		fmt.Fprintf(os.Stderr, "kept: export KUBECONFIG=%s\n", site.Cluster.KubeconfigPath())
-		return nil
-	}
-	if err := site.Cluster.Down(); err != nil {
-		return err
-	}
-	leaks, err := localcluster.Leaks(site.Cluster.Config())
-	if err == nil && len(leaks) > 0 {
-		err = fmt.Errorf("the cluster left behind: %q", leaks)
-	}
-	return err
+	connected = err == nil
+	return ctx, err
 }
 
 // timed prints how long a step took.

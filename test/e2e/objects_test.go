@@ -7,12 +7,9 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/e2e-framework/klient/k8s"
-	"sigs.k8s.io/yaml"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
@@ -64,19 +61,4 @@ func requests(cpu, memory, gpus string) corev1.ResourceList {
 		list["nvidia.com/gpu"] = resource.MustParse(gpus)
 	}
 	return list
-}
-
-// withoutBookkeeping is a list as a person wants to read it.
-func withoutBookkeeping(list k8s.ObjectList) string {
-	_ = meta.EachListItem(list, func(object runtime.Object) error {
-		if o, ok := object.(metav1.Object); ok {
-			o.SetManagedFields(nil)
-		}
-		return nil
-	})
-	data, err := yaml.Marshal(list)
-	if err != nil {
-		return err.Error()
-	}
-	return string(data)
 }

@@ -14,39 +14,42 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// Two jobs that do not fit into the quota together run one after the other.
+// Two jobs that do not fit into the quota together run one after the other, the
+// second when the first has ended and not when it was told to.
 func TestAJobWaitsForQuotaAndStartsWhenAnotherIsDeleted(t *testing.T) {
 	testenv.Test(t, features.New("queueing").Assess("the second job follows the first", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "waiting", "walter")
-		first := wrapped("first", job("first", "700m", "sleep", "1h"), nil)
+		first := wrapped("first", job("first", "700m", "linger", farewell), nil)
 		second := wrapped("second", job("second", "700m", "sleep", "1h"), nil)
 
 		s.create(ctx, first)
 		s.untilPhase(ctx, first, workload.AppWrapperRunning)
+		s.untilRunning(ctx, "first", 1)
+		s.untilReserved(ctx, corev1.ResourceCPU, "700m")
 		s.create(ctx, second)
-		s.untilWorkload(ctx, second, kueue.WorkloadQuotaReserved, "False")
-		if pods, err := s.pods(ctx, "second"); err != nil || len(pods) > 0 {
-			t.Errorf("without quota there are %d pods (%v)", len(pods), err)
-		}
+		s.untilWorkload(ctx, second, kueue.WorkloadQuotaReserved, "False", "Pending")
+		s.untilPhase(ctx, second, workload.AppWrapperSuspended)
 
 		s.remove(ctx, first)
+		s.untilPodsEnd(ctx, "first", "700m")
 		s.untilPhase(ctx, second, workload.AppWrapperRunning)
 		s.untilRunning(ctx, "second", 1)
 		return ctx
 	}).Feature())
 }
 
-// Deleting an AppWrapper takes its pods with it and gives the quota back.
+// Deleting an AppWrapper takes its pods with it, and then gives the quota back.
 func TestDeletingAnAppWrapperRemovesItsPodsAndFreesQuota(t *testing.T) {
 	testenv.Test(t, features.New("deletion").Assess("nothing is left", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "leaving", "laura")
-		aw := wrapped("leaver", job("leaver", "300m", "sleep", "1h"), nil)
+		aw := wrapped("leaver", job("leaver", "300m", "linger", farewell), nil)
 		s.create(ctx, aw)
 		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
 		s.untilRunning(ctx, "leaver", 1)
 		s.untilReserved(ctx, corev1.ResourceCPU, "300m")
 
 		s.remove(ctx, aw)
+		s.untilPodsEnd(ctx, "leaver", "300m")
 		s.until(ctx, "the AppWrapper is gone", func(ctx context.Context) (string, error) { return s.stillThere(ctx, aw) })
 		if pods, err := s.pods(ctx, "leaver"); err != nil || len(pods) > 0 {
 			t.Errorf("the AppWrapper is gone before %d of its pods (%v)", len(pods), err)

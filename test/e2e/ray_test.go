@@ -22,7 +22,8 @@ func TestARayClusterIsAdmitted(t *testing.T) {
 		s := tell(t, cfg, "ray", "rita")
 		cluster := rayCluster("cluster", 2)
 		s.create(ctx, cluster)
-		s.untilWorkload(ctx, cluster, kueue.WorkloadAdmitted, "True")
+		s.untilWorkload(ctx, cluster, kueue.WorkloadAdmitted, "True", "Admitted")
+		s.untilReserved(ctx, "nvidia.com/gpu", "2")
 		s.until(ctx, "the RayCluster is ready", func(ctx context.Context) (string, error) {
 			err := s.admin.Get(ctx, cluster.Name, s.namespace, cluster)
 			if meta.IsStatusConditionTrue(cluster.Status.Conditions, string(rayv1.RayClusterProvisioned)) {

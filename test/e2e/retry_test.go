@@ -4,16 +4,19 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// A job that fails each time is started again as often as its owner allows,
+// A job that fails each time is made anew as often as its owner allows,
 // then it is Failed and holds no quota.
 func TestAFailingJobIsRetriedUpToItsLimit(t *testing.T) {
 	testenv.Test(t, features.New("retry").Assess("the limit is reached", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
@@ -21,13 +24,39 @@ func TestAFailingJobIsRetriedUpToItsLimit(t *testing.T) {
 		aw := wrapped("failer", job("failer", "100m", "exit", "3"), map[string]string{
 			workload.RetryLimitAnnotation:               "2",
 			workload.RetryPausePeriodDurationAnnotation: "1s",
+			// The Job says that it has failed. To be told so by its pods takes longer
+			// than anybody waits here.
+			workload.FailureGracePeriodDurationAnnotation: "1h",
 		})
 		s.create(ctx, aw)
 		s.untilPhase(ctx, aw, workload.AppWrapperFailed)
 		if aw.Status.Retries != 2 {
 			t.Errorf("resettingCount is %d, not the limit of 2", aw.Status.Retries)
 		}
+		if c := meta.FindStatusCondition(aw.Status.Conditions, string(workload.Unhealthy)); c == nil || c.Reason != "FailedComponent" {
+			t.Errorf("it failed for another reason than its Job: %+v", c)
+		}
+		s.until(ctx, "three Jobs were made", func(ctx context.Context) (string, error) { return s.attempts(ctx, aw, 3) })
 		s.untilReserved(ctx, corev1.ResourceCPU, "0")
 		return ctx
 	}).Feature())
+}
+
+// attempts answers "" if that many Jobs, one after the other, made a pod for an
+// AppWrapper. Events tell of those that are gone.
+func (s *story) attempts(ctx context.Context, aw *workload.AppWrapper, want int) (string, error) {
+	events := &corev1.EventList{}
+	if err := s.admin.List(ctx, events); err != nil {
+		return "", err
+	}
+	jobs := map[types.UID]bool{}
+	for _, e := range events.Items {
+		if e.InvolvedObject.Kind == "Job" && e.Reason == "SuccessfulCreate" && !e.CreationTimestamp.Before(&aw.CreationTimestamp) {
+			jobs[e.InvolvedObject.UID] = true
+		}
+	}
+	if len(jobs) != want {
+		return fmt.Sprintf("there were %d", len(jobs)), nil
+	}
+	return "", nil
 }
