@@ -87,11 +87,7 @@ func (s *story) deleted() *story {
 }
 
 func (s *story) podsStart() *story {
-	return s.then("kubelet", "all pods start", func(w *world) {
-		for i := range w.resources {
-			w.starts(i)
-		}
-	})
+	return s.then("kubelet", "all pods start", (*world).allStart)
 }
 
 // noteStatus writes down how a status differs from the one before it.
