@@ -48,8 +48,8 @@ func (c *Cluster) exists() bool {
 	return len(cgroupsNamed(c.host.cgroups, c.cgroup())) > 0
 }
 
-// stop ends the keeper, and with it every process of the cluster. The folder
-// stays: its logs may explain a failure.
+// stop ends the keeper, and with it every process of the cluster, and removes
+// their cgroups. The folder stays: its logs may explain a failure.
 func (c *Cluster) stop() error {
 	keeper, alive := c.host.proc.keeperOf(c.Dir())
 	if !alive {
@@ -61,14 +61,22 @@ func (c *Cluster) stop() error {
 	if !eventually(30*time.Second, func() bool { return !c.Running() }) {
 		return fmt.Errorf("the cluster's keeper, process %d, did not end in 30 s", keeper.PID)
 	}
+	return c.clearCgroups()
+}
+
+// clearCgroups removes the cgroups of a cluster that has ended.
+func (c *Cluster) clearCgroups() error {
+	// The kernel empties a cgroup a moment after its last process has died.
+	if !eventually(30*time.Second, func() bool { return removeCgroups(c.host.cgroups, c.cgroup()) == nil }) {
+		return fmt.Errorf("cannot remove the cluster's cgroups: %w", removeCgroups(c.host.cgroups, c.cgroup()))
+	}
 	return nil
 }
 
 // removeRemains removes the cgroups and files of a cluster that has ended.
 func (c *Cluster) removeRemains() error {
-	// The kernel empties a cgroup a moment after its last process has died.
-	if !eventually(30*time.Second, func() bool { return removeCgroups(c.host.cgroups, c.cgroup()) == nil }) {
-		return fmt.Errorf("cannot remove the cluster's cgroups: %w", removeCgroups(c.host.cgroups, c.cgroup()))
+	if err := c.clearCgroups(); err != nil {
+		return err
 	}
 	if err := os.RemoveAll(c.Dir()); err != nil {
 		return fmt.Errorf("cannot remove the cluster's folder: %w", err)

@@ -222,7 +222,7 @@ func emptyDir(t *testing.T, dir string) string {
 	return dir
 }
 
-func TestDownEndsTheKeeper(t *testing.T) {
+func TestAClusterThatIsStoppedLeavesItsLogs(t *testing.T) {
 	c, _ := newCluster(t)
 	keeper := exec.Command("sleep", "60")
 	if err := keeper.Start(); err != nil {
@@ -232,15 +232,22 @@ func TestDownEndsTheKeeper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	emptyDir(t, c.Dir())
+	emptyDir(t, c.LogDir())
+	emptyDir(t, filepath.Join(c.host.cgroups, "memory", c.cgroup(), "pod"))
 	if err := plan.Write(c.Dir(), plan.KeeperFile, record); err != nil {
 		t.Fatal(err)
 	}
 	if !c.Running() {
 		t.Fatal("a cluster whose keeper lives is not running")
 	}
-	if err := c.Down(); err != nil {
+	if err := c.stop(); err != nil {
 		t.Fatal(err)
+	}
+	if left := cgroupsNamed(c.host.cgroups, c.cgroup()); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+	if _, err := os.Stat(c.LogDir()); err != nil {
+		t.Errorf("the logs are gone: %v", err)
 	}
 	if err := keeper.Wait(); err == nil || err.Error() != "signal: killed" {
 		t.Errorf("the keeper ended with %v", err)
