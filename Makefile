@@ -48,7 +48,7 @@ unit: ## Tests that need no cluster (under a minute when warm)
 
 .PHONY: e2e
 e2e: ## End-to-end tests on a real local cluster, with the real components
-	go test -count=1 -timeout=60m -v ./test/e2e
+	E2E_PORT=$(E2E_PORT) go test -count=1 -timeout=60m -v ./test/e2e
 
 .PHONY: lint
 lint: ## The linter, with the rules of docs/contributing.md

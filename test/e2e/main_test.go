@@ -6,11 +6,13 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -49,7 +51,11 @@ func run(m *testing.M) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	cluster, err := localcluster.New(localcluster.Config{Name: "e2e", Port: localcluster.DefaultPort + 1, Checkout: checkout}, os.Stderr)
+	port, err := strconv.Atoi(cmp.Or(os.Getenv("E2E_PORT"), "36444"))
+	if err != nil {
+		return 0, fmt.Errorf("E2E_PORT has to be a port: %w", err)
+	}
+	cluster, err := localcluster.New(localcluster.Config{Name: "e2e", Port: port, Checkout: checkout}, os.Stderr)
 	if err != nil {
 		return 0, err
 	}

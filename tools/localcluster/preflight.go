@@ -120,7 +120,7 @@ func (c *Cluster) listen() (*net.TCPListener, error) {
 	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: c.config.Port}
 	listener, err := net.ListenTCP("tcp4", address)
 	if errors.Is(err, unix.EADDRINUSE) {
-		return nil, fmt.Errorf("port %d on 127.0.0.1 is in use; end the program that uses it, or choose another port (mlbatch cluster up: --port)", c.config.Port)
+		return nil, fmt.Errorf("port %d on 127.0.0.1 is in use; end the program that uses it, or choose another port (mlbatch cluster up --port, make demo DEMO_PORT=, make test E2E_PORT=)", c.config.Port)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)

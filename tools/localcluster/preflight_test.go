@@ -96,7 +96,7 @@ func TestPreflightTakesThePort(t *testing.T) {
 	defer listener.Close()
 	second, _ := newCluster(t)
 	second.config.Port = listener.Addr().(*net.TCPAddr).Port
-	wantSentence(t, second.Preflight(t.Context()), fmt.Sprintf("port %d on 127.0.0.1 is in use", second.config.Port), "--port")
+	wantSentence(t, second.Preflight(t.Context()), fmt.Sprintf("port %d on 127.0.0.1 is in use", second.config.Port), "--port", "DEMO_PORT", "E2E_PORT")
 	listener.Close()
 	for range 2 { // it leaves the port free
 		if err := second.Preflight(t.Context()); err != nil {
