@@ -13,7 +13,7 @@ import (
 
 // farewell is how long a pod works on after it was told to end: long enough to
 // see what others do meanwhile.
-const farewell = "5s"
+const farewell = "3s"
 
 // untilPodsEnd waits until no pod of an AppWrapper runs any more. While one
 // does, its quota is taken and nobody else has pods.
