@@ -7,6 +7,8 @@ SHELL       := /bin/bash
 
 export GOTOOLCHAIN := local
 export CGO_ENABLED := 0
+# What runs in the cluster is compiled so, too: nothing is compiled twice.
+export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 
 TOOL := go tool -modfile=tools/tools.mod
 

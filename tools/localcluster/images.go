@@ -36,10 +36,10 @@ func (c *Cluster) buildOwn(ctx context.Context, cache build.Cache, dir string, b
 			return fmt.Errorf("cannot fill the cluster's folder: %w", err)
 		}
 	}
-	if _, err := cache.Own(ctx, "tools/localcluster/keeper", bin); err != nil {
+	if _, err := cache.Own(ctx, c.progress, "tools/localcluster/keeper", bin); err != nil {
 		return err
 	}
-	workload, err := cache.Own(ctx, "test/workload", bin)
+	workload, err := cache.Own(ctx, c.progress, "test/workload", bin)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func Images(ctx context.Context, cache build.Cache, progress Progress, path stri
 		return fmt.Errorf("cannot make the folder %s: %w", dir, err)
 	}
 	fmt.Fprintln(progress, "building the controller of this checkout")
-	controller, err := cache.Own(ctx, controllerProgram, dir)
+	controller, err := cache.Own(ctx, progress, controllerProgram, dir)
 	if err != nil {
 		return err
 	}

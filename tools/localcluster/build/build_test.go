@@ -178,7 +178,7 @@ func TestProgramsOfTheCheckoutAreAlwaysUpToDateAndKnowTheirVersion(t *testing.T)
 	for _, word := range []string{"one", "two"} {
 		source := fmt.Sprintf("package main\n\nvar version = \"unreleased\"\n\nfunc main() { print(%q + version) }\n", word)
 		write(t, filepath.Join(own.Checkout, "cmd", "say", "main.go"), source)
-		path, err := own.Own(t.Context(), "cmd/say", t.TempDir())
+		path, err := own.Own(t.Context(), io.Discard, "cmd/say", t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestProgramsOfTheCheckoutAreAlwaysUpToDateAndKnowTheirVersion(t *testing.T)
 			t.Errorf("the program says %q, want %q (%v)", out, want, err)
 		}
 	}
-	if _, err := own.Own(t.Context(), "cmd/none", t.TempDir()); err == nil || !strings.HasPrefix(err.Error(), "cannot build cmd/none: ") {
+	if _, err := own.Own(t.Context(), io.Discard, "cmd/none", t.TempDir()); err == nil || !strings.HasPrefix(err.Error(), "cannot build cmd/none: ") {
 		t.Errorf("a folder without a program gives %v", err)
 	}
 }

@@ -5,6 +5,7 @@ package build
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/mlbatch/mlbatch/setup"
@@ -13,9 +14,10 @@ import (
 
 // Own builds a program of this repository, given by its folder in the
 // checkout, into dir and returns its path. Go's own cache makes it quick when
-// nothing has changed, so that it is never out of date. A program that has a
-// variable version is told which one it is.
-func (c Cache) Own(ctx context.Context, folder, dir string) (string, error) {
+// nothing has changed, so that it is never out of date; progress is told when it
+// takes long. A program that has a variable version is told which one it is.
+func (c Cache) Own(ctx context.Context, progress io.Writer, folder, dir string) (string, error) {
+	defer line{progress, folder}.remind(ctx)()
 	versions, err := setup.Load()
 	if err != nil {
 		return "", err

@@ -15,9 +15,20 @@ type line struct {
 	text string
 }
 
-// start announces the work and repeats itself every 30 seconds until stop.
+// start announces the work, and says how long it took when it has succeeded.
 func (l line) start(ctx context.Context) (stop func(error)) {
 	fmt.Fprintf(l.out, "%s: building\n", l.text)
+	begin, silence := time.Now(), l.remind(ctx)
+	return func(err error) {
+		silence()
+		if err == nil {
+			fmt.Fprintf(l.out, "%s: built in %s\n", l.text, time.Since(begin).Round(time.Second))
+		}
+	}
+}
+
+// remind says every 30 seconds that the work goes on, until stop.
+func (l line) remind(ctx context.Context) (stop func()) {
 	begin := time.Now()
 	done := make(chan struct{})
 	go func() {
@@ -34,10 +45,5 @@ func (l line) start(ctx context.Context) (stop func(error)) {
 			}
 		}
 	}()
-	return func(err error) {
-		close(done)
-		if err == nil {
-			fmt.Fprintf(l.out, "%s: built in %s\n", l.text, time.Since(begin).Round(time.Second))
-		}
-	}
+	return func() { close(done) }
 }
