@@ -20,8 +20,9 @@ import (
 
 // Up builds what is missing, starts the cluster and returns when its nodes are
 // ready and names resolve. If the cluster runs already it does only what an
-// earlier Up has left undone, with that one's port and number of nodes. On failure of a new cluster nothing is left
-// running; the logs stay until the next Up or Down.
+// earlier Up has left undone, with that one's port and number of nodes. On
+// failure of a new cluster nothing is left running; the logs stay until the next
+// Up or Down.
 func (c *Cluster) Up(ctx context.Context) error {
 	unlock, err := c.lock()
 	if err != nil {
