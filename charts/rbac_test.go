@@ -63,6 +63,7 @@ func TestTeamMembersCreateComputeThroughQueuesOnly(t *testing.T) {
 		{group: "batch", resource: "jobs", wrap: true},
 		{group: "apps", resource: "deployments", wrap: true},
 		{group: "apps", resource: "statefulsets", wrap: true},
+		{group: "apps", resource: "replicasets", wrap: true},
 		{group: "jobset.x-k8s.io", resource: "jobsets", wrap: true},
 		{group: "apps", resource: "daemonsets"},
 		{group: "kueue.x-k8s.io", resource: "localqueues"},

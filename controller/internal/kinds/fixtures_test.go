@@ -25,6 +25,7 @@ var upstream = map[schema.GroupVersionKind]func() any{
 	pod.GVK:         func() any { return &corev1.Pod{} },
 	deployment.GVK:  func() any { return &appsv1.Deployment{} },
 	statefulSet.GVK: func() any { return &appsv1.StatefulSet{} },
+	replicaSet.GVK:  func() any { return &appsv1.ReplicaSet{} },
 	job.GVK:         func() any { return &batchv1.Job{} },
 	jobSet.GVK:      func() any { return &jobset.JobSet{} },
 	pyTorchJob.GVK:  func() any { return &kubeflow.PyTorchJob{} },

@@ -49,6 +49,7 @@ var known = []Kind{
 	pod,
 	deployment,
 	statefulSet,
+	replicaSet,
 	job,
 	jobSet,
 	pyTorchJob,
