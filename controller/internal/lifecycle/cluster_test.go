@@ -4,7 +4,6 @@ package lifecycle_test
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -124,50 +123,27 @@ func (w *world) starts(component int) {
 
 // onePod puts the first running pod of a component into another phase.
 func (w *world) onePod(component int, to corev1.PodPhase, exitCodes ...int32) {
-	i := slices.IndexFunc(w.pods, func(p *pod) bool { return p.Component == component && p.Phase == corev1.PodRunning })
-	if i >= 0 {
-		w.pods[i].Phase, w.pods[i].ExitCodes = to, exitCodes
-	}
+	w.EndPod(component, to, exitCodes...)
 	w.settle()
 }
 
-// loses makes a pod of a component vanish, as an eviction does.
+// loses makes a pod of a component vanish.
 func (w *world) loses(component int) {
-	i := slices.IndexFunc(w.pods, func(p *pod) bool { return p.Component == component })
-	if i >= 0 {
-		w.pods = slices.Delete(w.pods, i, i+1)
-	}
+	w.LosePod(component)
 	w.settle()
 }
 
-// admit is Kueue giving quota, which it does not do for what has finished.
 func (w *world) admit() {
-	if !w.suspend || w.gone || w.finished() {
-		return
-	}
-	w.quota, w.suspend = true, false
-	w.resourceVersion++
+	w.Admit()
 	w.settle()
 }
 
 func (w *world) evict() {
-	if w.suspend || w.gone {
-		return
-	}
-	w.suspend = true
-	w.resourceVersion++
-	w.accountForQuota()
+	w.Evict()
 	w.settle()
 }
 
 func (w *world) remove() {
-	if w.deleting || w.gone {
-		return
-	}
-	w.deleting = true
-	w.resourceVersion++
-	if !w.guarded {
-		w.disappear()
-	}
+	w.Delete(false)
 	w.settle()
 }

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/test/stories"
+)
+
+// The world is one in which stories happen.
+var _ stories.World = (*world)(nil)
+
+func (w *world) Note(who, what string) {
+	w.notes(who, what)
+}
+
+func (w *world) Settle() {
+	w.settle()
+}
+
+func (w *world) Pass(d time.Duration) {
+	w.pass(d)
+}
+
+// Admit is Kueue giving quota, which it does not do for what has finished.
+func (w *world) Admit() {
+	if !w.suspend || w.gone || w.finished() {
+		return
+	}
+	w.quota, w.suspend = true, false
+	w.resourceVersion++
+}
+
+func (w *world) Evict() {
+	if w.suspend || w.gone {
+		return
+	}
+	w.suspend = true
+	w.resourceVersion++
+	w.accountForQuota()
+}
+
+func (w *world) Delete(sparing bool) {
+	if w.deleting || w.gone {
+		return
+	}
+	w.orphaning = w.orphaning || sparing
+	w.deleting = true
+	w.resourceVersion++
+	if !w.guarded {
+		w.disappear()
+	}
+}
+
+func (w *world) Remove(component int) {
+	w.removed = w.removed || w.resources[component].exists
+	w.resources[component].exists, w.resources[component].terminating = false, false
+}
+
+func (w *world) Free(component int) {
+	w.resources[component].stubborn = false
+}
+
+func (w *world) Permit(component int) {
+	w.resources[component].refusal = nil
+}
+
+func (w *world) Report(component int, succeeded bool) {
+	w.resources[component].verdict = kinds.Failed
+	if succeeded {
+		w.resources[component].verdict = kinds.Succeeded
+	}
+}
+
+func (w *world) StartPods() {
+	for _, p := range w.pods {
+		if p.Phase == corev1.PodPending && !p.Terminating {
+			p.Phase = corev1.PodRunning
+		}
+	}
+}
+
+func (w *world) EndPods(component int, how corev1.PodPhase, exitCodes ...int32) {
+	for _, p := range w.pods {
+		if p.Component == component && p.Phase == corev1.PodRunning {
+			p.Phase, p.ExitCodes = how, exitCodes
+		}
+	}
+}
+
+func (w *world) EndPod(component int, how corev1.PodPhase, exitCodes ...int32) {
+	for _, p := range w.pods {
+		if p.Component == component && p.Phase == corev1.PodRunning {
+			p.Phase, p.ExitCodes = how, exitCodes
+			return
+		}
+	}
+}
+
+func (w *world) EvictPod(component int) {
+	if i := w.firstPod(component); i >= 0 {
+		w.pods[i].Terminating = true
+	}
+}
+
+func (w *world) LosePod(component int) {
+	if i := w.firstPod(component); i >= 0 {
+		w.pods = slices.Delete(w.pods, i, i+1)
+	}
+}
+
+func (w *world) LoseNode(component int) {
+	if i := w.firstPod(component); i >= 0 {
+		w.pods[i].stuck = true
+	}
+}
+
+func (w *world) ReturnNode(component int) {
+	if i := w.firstPod(component); i >= 0 {
+		w.pods[i].stuck = false
+	}
+}
+
+// firstPod is the index of a component's oldest pod, -1 where it has none.
+func (w *world) firstPod(component int) int {
+	return slices.IndexFunc(w.pods, func(p *pod) bool { return p.Component == component })
+}

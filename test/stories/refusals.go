@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stories
+
+import (
+	"time"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+var refusals = []Story{
+	tell("a component that is refused for a while", front, job("train", 1).refused("the webhook is not reachable")).admitted().
+		after(10*time.Second).then("API server", "is well again", permitted(1)).
+		after(10 * time.Second),
+
+	tell("a Job ends and cleans itself up while another is refused", job("first", 1), job("second", 1).refused("exceeded quota: pods")).runs().
+		after(5*time.Second).then("owner", "Job first is complete", completes(0)).
+		after(5*time.Second).then("owner", "Job first reaches its own time to live", removed(0)).
+		after(time.Second).then("admin", "makes room", permitted(1)).
+		after(20*time.Second).podsStart().
+		after(time.Hour).then("owner", "Job second is complete", completes(1)),
+
+	tell("a component that is refused for too long", front, job("train", 1).refused("the webhook is not reachable")).
+		with(v1beta2.RetryLimitAnnotation, "0").admitted().after(2 * time.Minute),
+
+	tell("a component that is refused for good", front, job("train", 1).refusedForGood("spec.template is invalid")).admitted(),
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stories
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// All are the stories.
+func All() []Story {
+	return slices.Concat(successes, failures, refusals, nodes, suspensions, deletions)
+}
+
+func tell(name string, components ...Component) Story {
+	return Story{Name: name, Annotations: map[string]string{}, Components: components}
+}
+
+func job(name string, pods int32) Component {
+	return Component{Kind: "Job", Name: name, Pods: pods}
+}
+
+func pyTorchJob(name string, pods int32) Component {
+	return Component{Kind: "PyTorchJob", Name: name, Pods: pods}
+}
+
+func custom(name string, pods int32) Component {
+	return Component{Kind: "Custom", Name: name, Pods: pods}
+}
+
+// front makes no pods and never ends.
+var front = Component{Kind: "Service", Name: "front"}
+
+func (c Component) replacing() Component {
+	c.Replaces = true
+	return c
+}
+
+func (c Component) held() Component {
+	c.Held = true
+	return c
+}
+
+func (c Component) refused(message string) Component {
+	c.Refusal = &Refusal{Message: message}
+	return c
+}
+
+func (c Component) refusedForGood(message string) Component {
+	c.Refusal = &Refusal{Message: message, Final: true}
+	return c
+}
+
+func (s Story) with(annotation, value string) Story {
+	s.Annotations[annotation] = value
+	return s
+}
+
+func (s Story) then(who, what string, happens func(World)) Story {
+	s.Steps = append(s.Steps, Step{who, what, happens})
+	return s
+}
+
+func (s Story) after(d time.Duration) Story {
+	return s.then("", "", func(w World) { w.Pass(d) })
+}
+
+func (s Story) admitted() Story {
+	return s.then("Kueue", "admits it", World.Admit)
+}
+
+func (s Story) evicted() Story {
+	return s.then("Kueue", "evicts it", World.Evict)
+}
+
+func (s Story) deleted() Story {
+	return s.then("user", "deletes it", func(w World) { w.Delete(false) })
+}
+
+func (s Story) podsStart() Story {
+	return s.then("kubelet", "all pods start", World.StartPods)
+}
+
+// runs is a story whose pods run.
+func (s Story) runs() Story {
+	return s.admitted().podsStart()
+}
+
+// nodeIsLost silences the node of the first component's first pod.
+func (s Story) nodeIsLost() Story {
+	return s.then("node", "the node of a pod is lost", func(w World) { w.LoseNode(0) })
+}
+
+func (s Story) nodeIsBack() Story {
+	return s.then("kubelet", "the node is back and the pod is stopped", func(w World) { w.ReturnNode(0) })
+}
+
+func completes(component int) func(World) {
+	return func(w World) {
+		w.EndPods(component, corev1.PodSucceeded)
+		w.Report(component, true)
+	}
+}
+
+// fails is the failure of the first component.
+func fails(exitCode int32) func(World) {
+	return func(w World) {
+		w.EndPods(0, corev1.PodFailed, exitCode)
+		w.Report(0, false)
+	}
+}
+
+func removed(component int) func(World) {
+	return func(w World) { w.Remove(component) }
+}
+
+func permitted(component int) func(World) {
+	return func(w World) { w.Permit(component) }
+}
+
+func aPodFails(w World) {
+	w.EndPod(0, corev1.PodFailed, 1)
+}
