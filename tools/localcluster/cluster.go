@@ -46,6 +46,9 @@ func (c *Cluster) KubeconfigPath() string { return filepath.Join(c.Dir(), "kubec
 // LogDir holds a log a program and the API server's audit log.
 func (c *Cluster) LogDir() string { return filepath.Join(c.Dir(), plan.LogDir) }
 
+// PodLogDir is where the node keeps the logs of pods.
+func (c *Cluster) PodLogDir() string { return filepath.Join(c.Dir(), "node", "log-pods") }
+
 // Kubeconfig returns the administrator's kubeconfig of a running cluster.
 func (c *Cluster) Kubeconfig() ([]byte, error) {
 	if !c.Running() {

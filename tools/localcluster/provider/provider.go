@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package provider lets sigs.k8s.io/e2e-framework bring up, use and remove a
+// local cluster, as it does others. It only translates: what a cluster is and
+// does is in package localcluster.
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/e2e-framework/klient"
+	"sigs.k8s.io/e2e-framework/support"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+)
+
+// Cluster is a local cluster as the framework sees it. The methods that begin
+// with "With" cannot fail: Create says what was wrong with them.
+type Cluster struct {
+	config   localcluster.Config
+	progress io.Writer
+	mistake  error
+}
+
+var _ support.E2EClusterProviderWithImageLoader = (*Cluster)(nil)
+
+// New describes a cluster to the framework; it touches nothing. Progress
+// receives readable lines while long work goes on.
+func New(config localcluster.Config, progress io.Writer) *Cluster {
+	return &Cluster{config: config, progress: progress}
+}
+
+// SetDefaults does nothing: localcluster completes what was left open.
+func (c *Cluster) SetDefaults() support.E2EClusterProvider { return c }
+
+// WithName chooses the cluster's name.
+func (c *Cluster) WithName(name string) support.E2EClusterProvider {
+	c.config.Name = name
+	return c
+}
+
+// WithPath chooses the checkout that the cluster's programs are built from.
+func (c *Cluster) WithPath(path string) support.E2EClusterProvider {
+	c.config.Checkout = path
+	return c
+}
+
+// WithVersion agrees to the one version of Kubernetes that a checkout has.
+func (c *Cluster) WithVersion(version string) support.E2EClusterProvider {
+	versions, err := setup.Load()
+	if err != nil {
+		c.mistake = err
+	} else if pinned := versions.LocalCluster.Kubernetes; version != pinned {
+		c.mistake = fmt.Errorf("a local cluster of this checkout runs Kubernetes %s, not %s; change setup/versions.yaml or ask for no version", pinned, version)
+	}
+	return c
+}
+
+// WithOpts applies options.
+func (c *Cluster) WithOpts(options ...support.ClusterOpts) support.E2EClusterProvider {
+	for _, option := range options {
+		option(c)
+	}
+	return c
+}
+
+// Create starts the cluster, or completes one that runs, and returns the path of
+// its kubeconfig. It takes no arguments: give New or CreateWithConfig a
+// configuration.
+func (c *Cluster) Create(ctx context.Context, args ...string) (string, error) {
+	if c.mistake != nil {
+		return "", c.mistake
+	}
+	if len(args) > 0 {
+		return "", fmt.Errorf("a local cluster is not created with arguments such as %q; describe it with a configuration", args[0])
+	}
+	cluster, err := c.cluster()
+	if err != nil {
+		return "", err
+	}
+	return cluster.KubeconfigPath(), cluster.Up(ctx)
+}
+
+// CreateWithConfig is Create with a YAML file that has fields of
+// localcluster.Config, such as "port: 36445". They win over those of New.
+func (c *Cluster) CreateWithConfig(ctx context.Context, file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.UnmarshalStrict(data, &c.config)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot read the configuration of a local cluster: %w", err)
+	}
+	return c.Create(ctx)
+}
+
+// GetKubeconfig is the path of the kubeconfig, "" if there is no such cluster.
+func (c *Cluster) GetKubeconfig() string {
+	path, err := c.GenerateKubeconfig()
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// GenerateKubeconfig is the path of a running cluster's kubeconfig.
+func (c *Cluster) GenerateKubeconfig(...string) (string, error) {
+	cluster, err := c.cluster()
+	if err != nil {
+		return "", err
+	}
+	_, err = cluster.Kubeconfig()
+	return cluster.KubeconfigPath(), err
+}
+
+// GetKubectlContext is the one context of that kubeconfig.
+func (c *Cluster) GetKubectlContext() string {
+	cluster, err := c.cluster()
+	if err != nil {
+		return ""
+	}
+	return cluster.Config().Name
+}
+
+// KubernetesRestConfig is an administrator's access, nil if the cluster does not
+// run.
+func (c *Cluster) KubernetesRestConfig() *rest.Config {
+	cluster, err := c.cluster()
+	if err != nil {
+		return nil
+	}
+	config, err := cluster.RESTConfig()
+	if err != nil {
+		return nil
+	}
+	return config
+}
+
+// controlPlaneTimeout bounds the wait for an API server that has been ready.
+const controlPlaneTimeout = time.Minute
+
+// WaitForControlPlane waits until the API server is ready for this client. Create
+// has waited for the rest.
+func (c *Cluster) WaitForControlPlane(ctx context.Context, client klient.Client) error {
+	api, err := kubernetes.NewForConfig(client.RESTConfig())
+	if err != nil {
+		return fmt.Errorf("cannot talk to the cluster: %w", err)
+	}
+	var missing error
+	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, controlPlaneTimeout, true, func(ctx context.Context) (bool, error) {
+		_, missing = api.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		return missing == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the API server did not become ready: %w", errors.Join(missing, ctx.Err()))
+	}
+	return nil
+}
+
+// LoadImage refuses: there is no Docker here that would have images by name.
+func (c *Cluster) LoadImage(_ context.Context, image string, _ ...string) error {
+	return fmt.Errorf("cannot load image %s by its name, for a local cluster knows no Docker; save it to an archive and load that with LoadImageArchive", image)
+}
+
+// LoadImageArchive makes the images of an OCI or Docker archive available to
+// pods with imagePullPolicy Never or IfNotPresent.
+func (c *Cluster) LoadImageArchive(ctx context.Context, archive string, _ ...string) error {
+	cluster, err := c.cluster()
+	if err != nil {
+		return err
+	}
+	return cluster.LoadImages(ctx, archive)
+}
+
+// ExportLogs copies the logs of programs and of pods into folders below dest.
+func (c *Cluster) ExportLogs(_ context.Context, dest string) error {
+	cluster, err := c.cluster()
+	if err != nil {
+		return err
+	}
+	for _, logs := range []string{cluster.LogDir(), cluster.PodLogDir()} {
+		err := os.CopyFS(filepath.Join(dest, filepath.Base(logs)), os.DirFS(logs))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the cluster did not come so far
+			return fmt.Errorf("cannot save the logs of cluster %q: %w", cluster.Config().Name, err)
+		}
+	}
+	return nil
+}
+
+// Destroy ends the cluster and removes all of it.
+func (c *Cluster) Destroy(context.Context) error {
+	cluster, err := c.cluster()
+	if err != nil {
+		return err
+	}
+	return cluster.Down()
+}
+
+func (c *Cluster) cluster() (*localcluster.Cluster, error) {
+	return localcluster.New(c.config, c.progress)
+}
