@@ -207,6 +207,10 @@ func (v *view) remove(targets []int) Decision {
 	return v.do(ForceDelete, targets)
 }
 
+func (v *view) existsAndMakesPods(i int) bool {
+	return v.Components[i].Exists && v.makesPods(i)
+}
+
 func (v *view) makesPods(i int) bool {
 	return slices.ContainsFunc(v.status.ComponentStatus[i].PodSets, func(p v1beta2.AppWrapperPodSet) bool { return p.Count() > 0 })
 }

@@ -107,7 +107,7 @@ func TestRunningSucceeds(t *testing.T) {
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.ForceDelete},
 		},
 		"force spares no pod, so all that makes pods is told to go first": {
-			given: []change{and("second", unknownKind), absent, finished, cleaningUp, func(s *lifecycle.Snapshot) {
+			given: []change{and("second", unknownKind), and("front", unknownKind, noPods), absent, finished, cleaningUp, func(s *lifecycle.Snapshot) {
 				s.Pods = []lifecycle.Pod{{Component: 0, Phase: runs}, {Component: 1, Phase: done}, {Component: 1, Phase: done}}
 			}},
 			after: time.Hour + 10*time.Minute,

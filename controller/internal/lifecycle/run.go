@@ -61,7 +61,7 @@ func allSucceeded(v *view) (Decision, bool) {
 	}
 	d := v.remove(v.where(v.outlivedByPods))
 	if d.Effect == ForceDelete {
-		d = v.remove(v.existing()) // force spares no pod, so no maker of pods may stay
+		d = v.remove(v.where(v.existsAndMakesPods)) // force spares no pod, so no maker of pods may stay
 	}
 	return d, true
 }
