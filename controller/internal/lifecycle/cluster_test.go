@@ -15,6 +15,7 @@ const patience = 200
 
 // settle lets the cluster and the controller react to each other until both rest.
 func (w *world) settle() {
+	w.watch()
 	if w.shell != nil {
 		w.shell.settle()
 		return
@@ -28,10 +29,11 @@ func (w *world) settle() {
 		w.old = w.observe()
 		moved = w.look(w.old) || moved
 		if !moved {
+			w.witness(settles, moment{resting: true})
 			return
 		}
 	}
-	w.broken("the controller comes to rest")
+	w.witness(settles, moment{})
 }
 
 // makePods plays the owners of pods: as many as the resource asks for.

@@ -4,15 +4,11 @@ package lifecycle_test
 
 import (
 	"slices"
-	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"pgregory.net/rapid"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
@@ -60,11 +56,12 @@ func (s *shell) settle() {
 			moved = true
 		}
 		if !moved {
+			s.w.witness(settles, moment{resting: true})
 			s.checkRest()
 			return
 		}
 	}
-	s.w.broken("the controller comes to rest")
+	s.w.witness(settles, moment{})
 }
 
 // due: a process runs and has been woken.
@@ -194,37 +191,5 @@ func (s *shell) checkRest() {
 		return
 	}
 	o := w.observe()
-	d := lifecycle.Decide(o.Snapshot, w.now)
-	if !equality.Semantic.DeepEqual(d.Status, o.Status) {
-		w.broken("what rests has nothing to save: no wake-up is lost\n" + cmp.Diff(o.Status, d.Status))
-	}
-	if d.Effect == lifecycle.Create || d.Effect == lifecycle.Guard || d.Effect == lifecycle.Release {
-		w.broken("what rests has nothing to do but " + string(d.Effect) + ": no wake-up is lost")
-	}
-	if d.Requeue > 0 && (w.wake.IsZero() || w.wake.After(w.now.Add(d.Requeue))) {
-		w.broken("what waits for a time is woken then")
-	}
-}
-
-// TestPromisesOfTheShell lives random lives behind a shell. Nothing is compared, for a
-// controller that was away may be late; but the promises hold, no wake-up is lost, and a
-// deletion comes to its end.
-func TestPromisesOfTheShell(t *testing.T) {
-	lived := map[v1beta2.AppWrapperPhase]int{}
-	rapid.Check(t, func(t *rapid.T) {
-		policy, makeResources := drawLife(t)
-		w := newWorld(policy, makeResources()...)
-		w.broken = func(promise string) { t.Fatalf("broken: %s", promise) }
-		downtime := rapid.IntRange(0, 300)
-		newShell(w, often(t, "crash"), often(t, "lag"), func() time.Duration {
-			return time.Duration(max(0, downtime.Draw(t, "downtime")-100)) * time.Second
-		})
-		t.Repeat(eventsIn(w))
-		for phase := range w.lives {
-			lived[phase]++
-		}
-		w.pass(time.Hour)
-		endsWhenDeleted(t, w)
-	})
-	expectLives(t, lived)
+	w.witness(idles, moment{seen: o, decision: lifecycle.Decide(o.Snapshot, w.now)})
 }

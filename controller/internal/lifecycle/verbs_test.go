@@ -27,9 +27,9 @@ func (w *world) Pass(d time.Duration) {
 	w.pass(d)
 }
 
-// Admit is Kueue giving quota, which it does not do for what has finished.
+// Admit is Kueue giving quota, which it does not do for what has finished or is to go.
 func (w *world) Admit() {
-	if !w.suspend || w.gone || w.finished() {
+	if !w.suspend || w.deleting || w.gone || w.finished() {
 		return
 	}
 	w.quota, w.suspend = true, false

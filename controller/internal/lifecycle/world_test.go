@@ -8,9 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
@@ -43,8 +41,10 @@ type world struct {
 
 	// notes receives what happens, for the transcript of a story.
 	notes func(who, what string)
-	// broken receives promises that were broken.
+	// broken receives promises that were broken, tested how often they were tested.
 	broken func(promise string)
+	tested map[string]int
+	past   past
 	// crash is asked after every save and every single effect.
 	crash func() bool
 	// stale is asked before every look; if it says so, one at old comes first.
@@ -112,6 +112,7 @@ func newWorld(policy lifecycle.Policy, resources ...*resource) *world {
 		broken: func(string) {},
 		crash:  func() bool { return false },
 		stale:  func() bool { return false },
+		tested: map[string]int{},
 		lives:  map[v1beta2.AppWrapperPhase]bool{},
 	}
 }
@@ -149,6 +150,13 @@ func (w *world) observe() observation {
 	return o
 }
 
+// clone shares nothing with the snapshot that a decision could change.
+func clone(s lifecycle.Snapshot) lifecycle.Snapshot {
+	s.Status = *s.Status.DeepCopy()
+	s.Components, s.Pods = slices.Clone(s.Components), slices.Clone(s.Pods)
+	return s
+}
+
 func (r *resource) observe() lifecycle.Component {
 	c := lifecycle.Component{Name: r.name, Kind: r.kind, APIVersion: "v1", ReportsEnd: r.reportsEnd}
 	if r.replicas > 0 {
@@ -167,12 +175,13 @@ func (w *world) look(o observation) (again bool) {
 	if w.gone {
 		return false
 	}
+	before := clone(o.Snapshot)
 	d := lifecycle.Decide(o.Snapshot, w.now)
 	if d.Requeue > 0 {
 		w.wake = w.now.Add(d.Requeue)
 	}
-	w.checkDecision(d, o)
-	saved := !equality.Semantic.DeepEqual(d.Status, o.Status)
+	w.witness(decides, moment{seen: o, before: before, decision: d})
+	saved := !same(d.Status, o.Status)
 	if saved {
 		if o.resourceVersion != w.resourceVersion {
 			return true // a conflict
@@ -189,48 +198,17 @@ func (w *world) look(o observation) (again bool) {
 	return w.act(d, o) || saved
 }
 
-// checkDecision holds a decision to what must be true of every one.
-func (w *world) checkDecision(d lifecycle.Decision, o observation) {
-	if d.Moved(o.Snapshot) && d.Effect != lifecycle.Nothing {
-		w.broken("a decision either moves or acts")
-	}
-	if d.Event != nil && equality.Semantic.DeepEqual(d.Status, o.Status) {
-		w.broken("an event is announced only when something happened")
-	}
-	ended := o.Status.Phase == v1beta2.AppWrapperSucceeded || o.Status.Phase == v1beta2.AppWrapperFailed
-	if ended && d.Moved(o.Snapshot) && !o.Deleting {
-		w.broken("what has ended stays ended")
-	}
-	for i, c := range o.Status.ComponentStatus {
-		if !equality.Semantic.DeepEqual(c.PodSets, d.Status.ComponentStatus[i].PodSets) {
-			w.broken("pod sets never change")
-		}
-	}
-}
-
 func (w *world) save(status v1beta2.AppWrapperStatus) {
-	w.noteStatus(w.status, status)
+	was := w.status
+	w.noteStatus(was, status)
 	w.status = *status.DeepCopy()
 	w.resourceVersion++
-	w.accountForQuota()
 	w.lives[status.Phase] = true
-	if w.status.Retries > w.policy.RetryLimit {
-		w.broken("retries stay within the limit")
-	}
-	w.checkCause()
-}
-
-// checkCause: nobody is blamed for what did not happen.
-func (w *world) checkCause() {
-	unhealthy := meta.FindStatusCondition(w.status.Conditions, string(v1beta2.Unhealthy))
-	if unhealthy == nil || unhealthy.Status != metav1.ConditionTrue {
-		return
-	}
-	if unhealthy.Reason == v1beta2.ReasonCreateFailed && !w.refused && !w.removed {
-		w.broken("a creation fails only when something was refused")
-	}
-	if unhealthy.Reason == v1beta2.ReasonMissingComponent && !w.removed {
-		w.broken("a component is missing only when somebody removed it")
+	w.remember(was)
+	w.accountForQuota()
+	w.witness(saves, moment{was: was})
+	if status.Phase != was.Phase {
+		w.past.entered = w.now
 	}
 }
 
@@ -243,9 +221,7 @@ func (w *world) accountForQuota() {
 	}
 	w.quota = false
 	w.notes("Kueue", "gives the quota to others")
-	if !w.orphaning && slices.ContainsFunc(w.pods, usesQuota) {
-		w.broken("quota is given back only when no pod is Pending or Running")
-	}
+	w.witness(frees, moment{})
 }
 
 // finished is what Kueue makes of the phase.
@@ -304,12 +280,11 @@ func (w *world) create(targets []int, o observation) bool {
 		if r.exists {
 			continue
 		}
-		if !w.quota {
-			w.broken("nothing is created without quota")
-		}
+		w.witness(creates, moment{})
 		if r.refusal != nil {
 			w.notes("API server", fmt.Sprintf("refuses %s %q: %s", r.kind, r.name, r.refusal.Message))
 			w.refused = true
+			w.past.rejected = w.past.rejected || r.refusal.Final
 			w.save(lifecycle.Refuse(w.status, i, *r.refusal, w.now))
 			return true
 		}
@@ -351,6 +326,7 @@ func (w *world) forceDelete(targets []int, o observation) bool {
 	if o.resourceVersion != w.resourceVersion {
 		return true
 	}
+	w.witness(forces, moment{seen: o})
 	if len(o.pods) > 0 {
 		w.notes("controller", fmt.Sprintf("deletes %d pods by force", len(o.pods)))
 		before := len(w.pods)

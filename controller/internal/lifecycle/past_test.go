@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+)
+
+// past is what a witness with a clock remembers. Promises about time are measured by it
+// and not by the times that the controller wrote down.
+type past struct {
+	entered  time.Time // the phase was entered
+	attempt  time.Time // the attempt began
+	noticed  time.Time // something was last found to be wrong
+	lost     time.Time // pods that were ready were last found not to be; zero: not in this attempt
+	removal  time.Time // the removal of what is deployed began
+	occupied time.Time // a component or a pod was last there
+
+	reported map[int]bool // components that have reported success in this attempt
+	worked   bool         // a pod has succeeded, or a component has reported success, in this attempt
+	rejected bool         // a component was refused for good in this attempt
+}
+
+// remember is told of every save. Times that matter to the save itself are those of
+// the present moment.
+func (w *world) remember(was v1beta2.AppWrapperStatus) {
+	p := &w.past
+	if w.status.Phase != was.Phase && w.status.Phase == v1beta2.AppWrapperResuming {
+		*p = past{attempt: w.now, occupied: p.occupied}
+	}
+	if w.turned(was, v1beta2.Unhealthy, metav1.ConditionTrue) {
+		p.noticed = w.now
+	}
+	if meta.IsStatusConditionTrue(was.Conditions, string(v1beta2.PodsReady)) && w.turned(was, v1beta2.PodsReady, metav1.ConditionFalse) {
+		p.lost = w.now
+	}
+	if w.turned(was, v1beta2.DeletingResources, metav1.ConditionTrue) {
+		p.removal = w.now
+	}
+}
+
+// turned: a save has given a condition this status, and it had another before.
+func (w *world) turned(was v1beta2.AppWrapperStatus, kind v1beta2.AppWrapperCondition, to metav1.ConditionStatus) bool {
+	return meta.IsStatusConditionPresentAndEqual(w.status.Conditions, string(kind), to) &&
+		!meta.IsStatusConditionPresentAndEqual(was.Conditions, string(kind), to)
+}
+
+// watch is called whenever something may have happened in the world.
+func (w *world) watch() {
+	p := &w.past
+	if w.occupied() {
+		p.occupied = w.now
+	}
+	for _, pod := range w.pods {
+		p.worked = p.worked || pod.Phase == corev1.PodSucceeded
+	}
+	for i, r := range w.resources {
+		if !r.exists || r.verdict != kinds.Succeeded || p.reported[i] {
+			continue
+		}
+		if p.reported == nil {
+			p.reported = map[int]bool{}
+		}
+		p.reported[i], p.worked = true, true
+	}
+}
+
+// occupied: a component or a pod is there.
+func (w *world) occupied() bool {
+	for _, r := range w.resources {
+		if r.exists {
+			return true
+		}
+	}
+	return len(w.pods) > 0
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+// promises is what can be relied upon in every life, however it goes. They are kept in
+// every story and in every random walk, and for each there is a mutant in test/mutants
+// that breaks it.
+var promises = []promise{
+	// Quota.
+	{"nothing is created without quota", creates, always, func(m moment) bool { return m.quota }},
+	{"nothing is created that a deletion could leave behind", creates, always, func(m moment) bool { return m.guarded }},
+	{"quota is given back only when no pod is Pending or Running", frees, notSpared, func(m moment) bool { return !slices.ContainsFunc(m.pods, usesQuota) }},
+	{"quota that Kueue wants back is given back", recalls, always, func(m moment) bool { return !m.quota }},
+	{"an attempt begins when nothing is left of the one before", saves, entering(v1beta2.AppWrapperResuming), func(m moment) bool { return !m.occupied() }},
+
+	// Phases.
+	{"a decision either moves to another phase or acts, never both", decides, moves, func(m moment) bool { return m.decision.Effect == lifecycle.Nothing }},
+	{"each phase has its own effects and no others", decides, acts, hasEffect},
+	{"what has succeeded or failed stays so until it is deleted", decides, hasEnded, func(m moment) bool { return !m.decision.Moved(m.seen.Snapshot) }},
+	{"Resuming and Resetting are writes of their own", saves, movesOn, followsInOrder},
+	{"every deletion ends, and leaves nothing behind", farewells, always, func(m moment) bool { return m.gone && (m.orphaning || !m.occupied()) }},
+	{"what is to outlive the AppWrapper is left alone", decides, orphans, func(m moment) bool {
+		return m.decision.Effect == lifecycle.Nothing || m.decision.Effect == lifecycle.Release
+	}},
+
+	// Verdicts.
+	{"it succeeds only when all that can report success has done so, and something was done", saves, entering(v1beta2.AppWrapperSucceeded), achieved},
+	{"a creation fails only when something was refused or does not go away", saves, blames(v1beta2.ReasonCreateFailed), func(m moment) bool { return m.refused || m.removed }},
+	{"a component is missing only when somebody removed it", saves, blames(v1beta2.ReasonMissingComponent), func(m moment) bool { return m.removed }},
+	{"retries stay within the limit", saves, always, func(m moment) bool { return m.status.Retries <= m.policy.RetryLimit }},
+	{"a retry is counted once, with the move to Resetting", saves, always, countsRetries},
+
+	// Timers.
+	{"the pause between two attempts counts from when nothing was left of the first", saves, retries, func(m moment) bool { return m.waited(m.past.occupied, m.policy.RetryPause) }},
+	{"success is kept for its time to live, counted from the success", saves, beginsRemoval(v1beta2.AppWrapperSucceeded), func(m moment) bool { return m.waited(m.past.entered, m.policy.SuccessTTL) }},
+	{"a failure is held as long as was asked, counted from the failure", saves, beginsRemoval(v1beta2.AppWrapperFailed), func(m moment) bool { return m.suspend || m.waited(m.past.entered, m.policy.DeletionOnFailureHold) }},
+	{"failed and lost pods have a grace, counted from when they were noticed", saves, blames(v1beta2.ReasonFoundFailedPods, v1beta2.ReasonInsufficientPodsReady), graceIsOver},
+	{"a refusal is a failure only when it is final or the admission grace is over", saves, blames(v1beta2.ReasonCreateFailed), func(m moment) bool { return m.past.rejected || m.waited(m.past.attempt, m.policy.AdmissionGrace) }},
+	{"force is used only when an ordinary deletion has had its grace", forces, always, func(m moment) bool { return m.waited(m.past.removal, m.policy.ForcefulDeletionGrace) }},
+	{"no pod is removed by force while its owner would replace it", forces, hasPods, func(m moment) bool { return !slices.ContainsFunc(m.resources, (*resource).makesPods) }},
+
+	// Saves, events and wake-ups.
+	{"a crash after any save or effect ends in the same place", compares, always, func(m moment) bool { return reflect.DeepEqual(m.place(), m.other.place()) }},
+	{"deciding changes nothing, and deciding again decides the same", decides, always, isPure},
+	{"what has been written about a world is not written again and again", decides, writes, isStable},
+	{"a condition carries the time at which its status changed", decides, always, conditionsAreStamped},
+	{"pod sets never change", decides, always, podSetsAreKept},
+	{"an event is announced only when something has happened", decides, announces, func(m moment) bool { return !same(m.decision.Status, m.seen.Status) }},
+	{"a healthy AppWrapper that runs wants nothing", decides, isHealthy, isContent},
+	{"the controller comes to rest", settles, always, func(m moment) bool { return m.resting }},
+	{"what rests has nothing left to do, so no wake-up was lost", idles, always, isIdle},
+	{"what waits for a time is woken then", idles, waits, func(m moment) bool { return !m.wake.IsZero() && !m.wake.After(m.now.Add(m.decision.Requeue)) }},
+}
+
+// A promise is a sentence, and how to see that it was not kept: there are occasions on
+// which it is put to the test, and then something has to be true.
+type promise struct {
+	sentence string
+	on       occasion
+	when     func(moment) bool
+	then     func(moment) bool
+}
+
+type occasion int
+
+const (
+	decides   occasion = iota // a decision was made
+	saves                     // a status was saved
+	creates                   // a component is about to be created
+	forces                    // something is about to be removed by force
+	frees                     // the quota was given to others
+	settles                   // the cluster and the controller have reacted to each other
+	idles                     // a controller that is woken by others has nothing to do
+	compares                  // two worlds had the same life
+	recalls                   // Kueue took the quota back, some time ago
+	farewells                 // a user deleted the AppWrapper, some time ago
+)
+
+// moment is an occasion in a world. What it has besides depends on the occasion.
+type moment struct {
+	*world
+	seen     observation              // decides: what it saw
+	before   lifecycle.Snapshot       // decides: a copy of that from before
+	decision lifecycle.Decision       // decides, idles
+	was      v1beta2.AppWrapperStatus // saves: the status until then
+	resting  bool                     // settles: nothing moves any more
+	other    *world                   // compares
+}
+
+// witness puts the promises of an occasion to the test.
+func (w *world) witness(on occasion, m moment) {
+	m.world = w
+	for _, p := range promises {
+		if p.on != on || !p.when(m) {
+			continue
+		}
+		w.tested[p.sentence]++
+		if !p.then(m) {
+			w.broken(p.sentence + m.describe(on))
+		}
+	}
+}
+
+// describe says what was going on.
+func (m moment) describe(on occasion) string {
+	switch on {
+	case decides, idles:
+		return fmt.Sprintf("\nin %s it decided on %q %v, a look in %s, and (-seen +decided):\n%s", name(m.seen.Status.Phase),
+			m.decision.Effect, m.decision.Targets, m.decision.Requeue, cmp.Diff(m.seen.Status, m.decision.Status))
+	case saves:
+		return fmt.Sprintf("\nit saved (-before +after):\n%s", cmp.Diff(m.was, m.status))
+	case compares:
+		return fmt.Sprintf("\n(-calm +rough):\n%s", cmp.Diff(m.place(), m.other.place()))
+	}
+	return fmt.Sprintf("\nin %s, after %s", name(m.status.Phase), m.now.Sub(m.born))
+}
