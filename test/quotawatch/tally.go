@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package quotawatch
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// tally is what was seen at all moments together.
+type tally struct {
+	out         io.Writer
+	moments     int
+	pods        map[types.UID]bool
+	appWrappers map[types.NamespacedName]bool
+	most        map[corev1.ResourceName]load
+	// found has every finding once, in the order in which they were made.
+	found    []Finding
+	expected map[types.NamespacedName][]Finding
+}
+
+// load is the use of a resource in all queues at one moment, and what was held then.
+type load struct{ used, held resource.Quantity }
+
+func newTally(out io.Writer) tally {
+	return tally{
+		out: out, pods: map[types.UID]bool{}, appWrappers: map[types.NamespacedName]bool{},
+		most: map[corev1.ResourceName]load{}, expected: map[types.NamespacedName][]Finding{},
+	}
+}
+
+func (t *tally) add(m Moment) {
+	t.moments++
+	for _, p := range m.Pods {
+		if uses(p) {
+			t.pods[p.UID] = true
+			t.appWrappers[appWrapperOf(p)] = true
+		}
+	}
+	t.weigh(m)
+	for _, f := range m.Findings() {
+		aside, expected := t.expected[f.AppWrapper]
+		switch {
+		case expected:
+			t.expected[f.AppWrapper] = append(aside, f)
+		case !slices.Contains(t.found, f):
+			t.found = append(t.found, f)
+			fmt.Fprintf(t.out, "-- quota, revision %s: %s%s\n", m.Revision, f.Excess, excused(f.Excuse))
+		}
+	}
+}
+
+// weigh remembers the most that was in use at once.
+func (t *tally) weigh(m Moment) {
+	now := map[corev1.ResourceName]load{}
+	for _, e := range m.entries() {
+		l := now[e.resource]
+		l.used.Add(e.used)
+		l.held.Add(e.held)
+		now[e.resource] = l
+	}
+	for name, l := range now {
+		if l.used.Cmp(t.most[name].used) > 0 {
+			t.most[name] = l
+		}
+	}
+}
+
+// close prints the sum, and returns an error if there was a violation.
+func (t *tally) close() error {
+	var peaks []string
+	for _, name := range slices.SortedFunc(maps.Keys(t.most), cmp.Compare[corev1.ResourceName]) {
+		l := t.most[name]
+		peaks = append(peaks, fmt.Sprintf("%s %s of %s", name, l.used.String(), l.held.String()))
+	}
+	by := map[Excuse][]string{}
+	for _, f := range t.found {
+		by[f.Excuse] = append(by[f.Excuse], f.Excess)
+	}
+	fmt.Fprintf(t.out, "-- quota: %d moments, %d pods of %d AppWrappers; at most %s; violations: %d, excused: %d (%s), %d (%s); planted: %d\n",
+		t.moments, len(t.pods), len(t.appWrappers), strings.Join(peaks, ", "),
+		len(by[""]), len(by[Replaced]), Replaced, len(by[Deactivated]), Deactivated, len(t.expected))
+	if violations := by[""]; len(violations) > 0 {
+		return fmt.Errorf("pods used more than Kueue had admitted: %s", strings.Join(violations, "; "))
+	}
+	return nil
+}
+
+func excused(e Excuse) string {
+	if e == "" {
+		return ""
+	}
+	return ", which is excused: " + string(e)
+}

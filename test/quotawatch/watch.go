@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package quotawatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	retry "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// Watch looks at a cluster from Start to End.
+type Watch struct {
+	api  client.WithWatch
+	stop context.CancelFunc
+	ways sync.WaitGroup // the two streams of revisions
+	seen chan struct{}  // closed when every revision has been looked at
+
+	mu    sync.Mutex
+	tally tally
+	blind error // why something may have been missed
+}
+
+// Start begins to look. What it finds is printed when it is found.
+func Start(ctx context.Context, api client.WithWatch, out io.Writer) (*Watch, error) {
+	now, err := revision(ctx, api)
+	if err != nil {
+		return nil, err
+	}
+	streaming, stop := context.WithCancel(ctx)
+	w := &Watch{api: api, stop: stop, seen: make(chan struct{}), tally: newTally(out)}
+	revisions := make(chan string, 1000)
+	revisions <- now
+	for _, list := range []client.ObjectList{&corev1.PodList{}, &kueue.WorkloadList{}} {
+		events, err := retry.NewRetryWatcherWithContext(streaming, now, stream{api, list})
+		if err != nil {
+			stop()
+			return nil, fmt.Errorf("cannot watch a %T: %w", list, err)
+		}
+		w.ways.Go(func() { w.follow(streaming, events, revisions) })
+	}
+	go func() {
+		defer close(w.seen)
+		for at := range revisions {
+			w.look(ctx, at)
+		}
+	}()
+	go func() {
+		w.ways.Wait()
+		close(revisions)
+	}()
+	return w, nil
+}
+
+// Expect sets aside what is found about one AppWrapper, for a test that does
+// wrong on purpose. It returns what was set aside so far.
+func (w *Watch) Expect(appWrapper types.NamespacedName) func() []Finding {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tally.expected[appWrapper] = nil
+	return func() []Finding {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.tally.expected[appWrapper]
+	}
+}
+
+// End looks once more, prints what was seen, and fails if there was a violation or
+// if something may have been missed. A watch that was never started ends well.
+func (w *Watch) End(ctx context.Context) error {
+	if w == nil {
+		return nil
+	}
+	w.stop()
+	<-w.seen
+	now, err := revision(ctx, w.api)
+	if err != nil {
+		return err
+	}
+	w.look(ctx, now)
+	return errors.Join(w.blind, w.tally.close())
+}
+
+// follow passes on at which revisions something changed.
+func (w *Watch) follow(ctx context.Context, events watch.Interface, revisions chan<- string) {
+	for event := range events.ResultChan() {
+		if event.Type == watch.Error {
+			w.miss(apierrors.FromObject(event.Object))
+			continue
+		}
+		object, err := meta.Accessor(event.Object)
+		if err != nil {
+			w.miss(err)
+			continue
+		}
+		revisions <- object.GetResourceVersion()
+	}
+	if ctx.Err() == nil {
+		w.miss(errors.New("a watch has ended"))
+	}
+}
+
+func (w *Watch) miss(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.blind = errors.Join(w.blind, fmt.Errorf("quota was not watched all the time: %w", err))
+}
+
+// patience bounds the wait for an API server that does not answer for a moment.
+const patience = time.Minute
+
+// look judges one revision.
+func (w *Watch) look(ctx context.Context, at string) {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		m, err := read(ctx, w.api, at)
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			return false, err // history is not kept for ever
+		}
+		if last = err; err == nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.tally.add(m)
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		w.miss(errors.Join(err, last))
+	}
+}
+
+// ofAppWrappers are pods that carry the label.
+var ofAppWrappers = client.HasLabels{workload.AppWrapperLabel}
+
+// read returns pods and Workloads as they were at a revision: those of etcd count
+// every change of every kind.
+func read(ctx context.Context, api client.Client, at string) (Moment, error) {
+	then := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact}}
+	pods, workloads := &corev1.PodList{}, &kueue.WorkloadList{}
+	err := errors.Join(api.List(ctx, pods, ofAppWrappers, then), api.List(ctx, workloads, then))
+	return Moment{Revision: at, Pods: pods.Items, Workloads: workloads.Items}, err
+}
+
+// revision is the present one.
+func revision(ctx context.Context, api client.Client) (string, error) {
+	pods := &corev1.PodList{}
+	if err := api.List(ctx, pods, ofAppWrappers); err != nil {
+		return "", fmt.Errorf("cannot list pods: %w", err)
+	}
+	return pods.ResourceVersion, nil
+}
+
+// stream watches what can change the answer.
+type stream struct {
+	api  client.WithWatch
+	list client.ObjectList
+}
+
+// WatchWithContext begins a watch at a revision.
+func (s stream) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	selection := []client.ListOption{&client.ListOptions{Raw: &options}}
+	if _, pods := s.list.(*corev1.PodList); pods {
+		selection = append(selection, ofAppWrappers)
+	}
+	return s.api.Watch(ctx, s.list, selection...)
+}

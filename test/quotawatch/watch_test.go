@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package quotawatch
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+)
+
+// history is an API server that remembers every revision, as etcd does.
+type history struct {
+	client.WithWatch
+	mu      sync.Mutex
+	moments []Moment // that of revision n is the n-th, beginning with 1
+	refuse  []error  // what the next requests are answered with
+	pods    *watch.FakeWatcher
+	quota   *watch.FakeWatcher
+}
+
+// newHistory begins at revision 1 with nothing.
+func newHistory() *history {
+	return &history{moments: make([]Moment, 1), pods: watch.NewFakeWithChanSize(10, false), quota: watch.NewFakeWithChanSize(10, false)}
+}
+
+// change is what one revision changes, and what is there then.
+type change struct {
+	of client.Object
+	Moment
+}
+
+func pods(m Moment) change  { return change{&corev1.Pod{}, m} }
+func quota(m Moment) change { return change{&kueue.Workload{}, m} }
+
+// happen makes revisions. Nobody can ask for one before all are there.
+func (h *history) happen(changes ...change) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range changes {
+		h.moments = append(h.moments, c.Moment)
+		c.of.SetResourceVersion(strconv.Itoa(len(h.moments)))
+		if _, pod := c.of.(*corev1.Pod); pod {
+			h.pods.Modify(c.of)
+			continue
+		}
+		h.quota.Modify(c.of)
+	}
+}
+
+// end ends a watch when it has looked at all revisions, or could not.
+func (h *history) end(t *testing.T, w *Watch) error {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.tally.moments == len(h.moments) || w.blind != nil, nil
+	})
+	if err != nil {
+		t.Fatalf("not every revision was looked at: %v", err)
+	}
+	return w.End(t.Context())
+}
+
+// answer refuses the next requests.
+func (h *history) answer(refusals ...error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refuse = refusals
+}
+
+func (h *history) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.refuse) > 0 {
+		err := h.refuse[0]
+		h.refuse = h.refuse[1:]
+		return err
+	}
+	at := len(h.moments)
+	if asked := (&client.ListOptions{}).ApplyOptions(options).AsListOptions(); asked.ResourceVersion != "" {
+		at, _ = strconv.Atoi(asked.ResourceVersion)
+	}
+	switch list := list.(type) {
+	case *corev1.PodList:
+		list.Items = h.moments[at-1].Pods
+	case *kueue.WorkloadList:
+		list.Items = h.moments[at-1].Workloads
+	}
+	list.SetResourceVersion(strconv.Itoa(at))
+	return nil
+}
+
+func (h *history) Watch(_ context.Context, list client.ObjectList, _ ...client.ListOption) (watch.Interface, error) {
+	if _, pods := list.(*corev1.PodList); pods {
+		return h.pods, nil
+	}
+	return h.quota, nil
+}
+
+func start(t *testing.T, h *history) (*Watch, *strings.Builder) {
+	t.Helper()
+	out := &strings.Builder{}
+	w, err := Start(t.Context(), h, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, out
+}
+
+var (
+	allRight = Moment{Pods: []corev1.Pod{pod("a"), pod("b")}, Workloads: []kueue.Workload{admitted("2")}}
+	nothing  = Moment{}
+)
+
+func TestAJobThatKeepsToItsQuotaIsCounted(t *testing.T) {
+	h := newHistory()
+	w, out := start(t, h)
+	h.happen(
+		quota(Moment{Workloads: []kueue.Workload{admitted("2")}}),
+		pods(Moment{Pods: []corev1.Pod{pod("a"), pod("b", unbound)}, Workloads: []kueue.Workload{admitted("2")}}),
+		pods(allRight), pods(nothing),
+	)
+	if err := h.end(t, w); err != nil {
+		t.Error(err)
+	}
+	const want = "-- quota: 6 moments, 2 pods of 1 AppWrappers; at most nvidia.com/gpu 2 of 2; violations: 0, " +
+		"excused: 0 (a pod ends beside the one that replaces it), 0 (the Workload was deactivated); planted: 0\n"
+	if out.String() != want {
+		t.Errorf("got %s", out)
+	}
+}
+
+// Who compares the present pods with the present Workloads never sees it.
+func TestAnExcessOfOneRevisionIsFoundWhateverHasHappenedSince(t *testing.T) {
+	h := newHistory()
+	w, out := start(t, h)
+	h.happen(quota(Moment{Pods: allRight.Pods, Workloads: []kueue.Workload{admitted("1")}}), quota(allRight), pods(nothing))
+	err := h.end(t, w)
+	if err == nil || !strings.Contains(err.Error(), "uses 2 nvidia.com/gpu with pods a, b, and 1 of flavor h100 are held") {
+		t.Errorf("got %v", err)
+	}
+	if !strings.Contains(out.String(), "-- quota, revision 2: AppWrapper blue/train uses 2") {
+		t.Errorf("it was not printed when it was found: %s", out)
+	}
+}
+
+// Pods of one revision and Workloads of another were never there together.
+func TestThatOneKindIsReadLaterThanTheOtherDoesNoHarm(t *testing.T) {
+	h := newHistory()
+	w, _ := start(t, h)
+	h.happen(
+		quota(Moment{Workloads: []kueue.Workload{admitted("1")}}),
+		pods(Moment{Pods: []corev1.Pod{pod("a")}, Workloads: []kueue.Workload{admitted("1")}}),
+		pods(Moment{Workloads: []kueue.Workload{admitted("1")}}),
+		quota(nothing),
+	)
+	if err := h.end(t, w); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatATestPlantsIsSetAside(t *testing.T) {
+	h := newHistory()
+	w, out := start(t, h)
+	planted := w.Expect(train)
+	h.happen(pods(Moment{Pods: []corev1.Pod{pod("a")}}), pods(nothing))
+	if err := h.end(t, w); err != nil {
+		t.Error(err)
+	}
+	if len(planted()) == 0 || !strings.Contains(out.String(), "violations: 0") || !strings.Contains(out.String(), "planted: 1") {
+		t.Errorf("%d findings were set aside: %s", len(planted()), out)
+	}
+}
+
+func TestAnExcuseIsPrintedAndCounted(t *testing.T) {
+	h := newHistory()
+	w, out := start(t, h)
+	h.happen(pods(Moment{Pods: []corev1.Pod{pod("a", ending), pod("b")}, Workloads: []kueue.Workload{admitted("1")}}), pods(nothing))
+	if err := h.end(t, w); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"which is excused: a pod ends beside the one that replaces it\n", "excused: 1 ("} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing: %s", want, out)
+		}
+	}
+}
+
+func TestAServerThatDoesNotAnswerIsAskedAgain(t *testing.T) {
+	h := newHistory()
+	w, _ := start(t, h)
+	h.answer(errors.New("connection refused"), errors.New("connection refused"))
+	h.happen(pods(Moment{Pods: []corev1.Pod{pod("a")}}), pods(nothing))
+	if err := h.end(t, w); err == nil || !strings.Contains(err.Error(), "no quota is held") || strings.Contains(err.Error(), "refused") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhoMissedSomethingSaysSo(t *testing.T) {
+	gone := apierrors.NewResourceExpired("too old resource version")
+	for name, misfortune := range map[string]func(*history){
+		"a watch lost its place": func(h *history) { h.pods.Error(&gone.ErrStatus) },
+		"a revision is gone":     func(h *history) { h.answer(gone); h.happen(pods(nothing)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHistory()
+			w, _ := start(t, h)
+			misfortune(h)
+			if err := h.end(t, w); err == nil || !strings.Contains(err.Error(), "quota was not watched all the time") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestAWatchThatNeverBeganEndsWell(t *testing.T) {
+	var w *Watch
+	if err := w.End(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
