@@ -150,6 +150,15 @@ func TestOurMutatingWebhooksAreCalledBeforeKueues(t *testing.T) {
 	}
 }
 
+// The controller takes this account for Kueue's unless it is told otherwise, and lets no
+// other start what is queued.
+func TestKueueHasTheAccountThatMayStartWork(t *testing.T) {
+	kueue := find(t, platform(t, nil), "Deployment/kueue-controller-manager")
+	if account := kueue.Spec.Template.Spec.ServiceAccountName; account != "kueue-controller-manager" {
+		t.Errorf("Kueue runs as %s", account)
+	}
+}
+
 // A configuration of a webhook that nobody serves would refuse every AppWrapper.
 func TestWebhooksThatAreSwitchedOffAreNotCalled(t *testing.T) {
 	off := map[string]any{"config": map[string]any{"webhooksEnabled": false}}

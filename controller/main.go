@@ -60,7 +60,7 @@ func run(file string, log logr.Logger) error {
 	if err != nil {
 		return fmt.Errorf("cannot make the manager: %w", err)
 	}
-	if err := setup(mgr, c); err != nil {
+	if err := setup(mgr, c, namespace); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version, "namespace", namespace)
@@ -69,7 +69,7 @@ func run(file string, log logr.Logger) error {
 
 // setup begins with the certificate where there are webhooks, because nothing may
 // be deployed for an author whose right to it has not been checked.
-func setup(mgr ctrl.Manager, c config.Config) error {
+func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func setup(mgr ctrl.Manager, c config.Config) error {
 		return err
 	}
 	return mgr.Add(servingcert.After(ready, func() error {
-		if err := admission.Setup(mgr, c.AppWrapper); err != nil {
+		if err := admission.Setup(mgr, c.AppWrapper, namespace); err != nil {
 			return err
 		}
 		return appwrapper.Setup(mgr, c)

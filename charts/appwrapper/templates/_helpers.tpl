@@ -20,3 +20,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "appwrapper.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
+
+{{/*
+An AppWrapper that is being deleted must lose its finalizer even while no controller
+answers. What the controller itself changes needs no judgement of its own.
+*/}}
+{{- define "appwrapper.matchConditions" -}}
+- name: not-being-deleted
+  expression: request.operation == 'CREATE' || !has(oldObject.metadata.deletionTimestamp)
+- name: not-by-the-controller
+  expression: request.userInfo.username != 'system:serviceaccount:{{ .Release.Namespace }}:appwrapper-controller-manager'
+{{- end }}

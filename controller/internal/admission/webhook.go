@@ -10,8 +10,11 @@ import (
 	"context"
 	"fmt"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -24,19 +27,23 @@ import (
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
 // Setup serves both webhooks at the paths that controller-runtime derives from the
-// kind: /mutate- and /validate-workload-codeflare-dev-v1beta2-appwrapper.
-func Setup(mgr ctrl.Manager, c config.AppWrapper) error {
-	validator := &validator{podSetLimit: c.PodSetLimit}
+// kind: /mutate- and /validate-workload-codeflare-dev-v1beta2-appwrapper. The
+// controller runs in the namespace own.
+func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
+	kueue := users(c.Kueue.ServiceAccounts, own)
+	review := func(ctx context.Context, review *authorizationv1.SubjectAccessReview) error {
+		return mgr.GetClient().Create(ctx, review)
+	}
+	validator := &validator{podSetLimit: c.PodSetLimit, kueue: kueue, review: review}
 	if c.UserRBACAdmissionCheck {
-		validator.access = &access{
-			resourceOf: mgr.GetRESTMapper().RESTMapping,
-			review: func(ctx context.Context, review *authorizationv1.SubjectAccessReview) error {
-				return mgr.GetClient().Create(ctx, review)
-			},
-		}
+		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, review: review}
 	}
 	err := ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).
-		WithDefaulter(&defaulter{queue: c.DefaultQueueName}).
+		WithDefaulter(&defaulter{
+			queue:  c.DefaultQueueName,
+			kueue:  kueue,
+			decode: admission.NewDecoder(mgr.GetScheme()).DecodeRaw,
+		}).
 		WithValidator(validator).
 		Complete()
 	if err != nil {
@@ -47,20 +54,37 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper) error {
 
 type defaulter struct {
 	queue string
+	// kueue are the users that write podSetInfos.
+	kueue  sets.Set[string]
+	decode func(runtime.RawExtension, runtime.Object) error
 }
 
-// Default is called for every AppWrapper that is created.
+// Default is called for every AppWrapper that is created or changed.
 func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	setDefaults(aw, d.queue, request.UserInfo)
+	if request.Operation == admissionv1.Create {
+		setDefaults(aw, d.queue, request.UserInfo)
+		return nil
+	}
+	if d.kueue.Has(request.UserInfo.Username) {
+		return nil
+	}
+	stored := &v1beta2.AppWrapper{}
+	if err := d.decode(request.OldObject, stored); err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	keepPodSetInfos(stored, aw)
 	return nil
 }
 
 type validator struct {
 	podSetLimit int
+	// kueue are the users that start what is queued.
+	kueue  sets.Set[string]
+	review accessReview
 	// access is nil where authors may wrap what they cannot create.
 	access *access
 }
@@ -81,8 +105,16 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 }
 
 // ValidateUpdate looks at what changes, and never again at what is stored.
-func (v *validator) ValidateUpdate(_ context.Context, before, after *v1beta2.AppWrapper) (admission.Warnings, error) {
-	return nil, invalid(after, admissionrules.ValidateUpdate(before, after))
+func (v *validator) ValidateUpdate(ctx context.Context, before, after *v1beta2.AppWrapper) (admission.Warnings, error) {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	problems := admissionrules.ValidateUpdate(before, after)
+	if unsuspends(before, after) && !v.kueue.Has(request.UserInfo.Username) {
+		problems = append(problems, mayUnsuspend(ctx, v.review, request.UserInfo, after)...)
+	}
+	return nil, invalid(after, problems)
 }
 
 // ValidateDelete is never called: the webhook is not registered for deletions.

@@ -14,7 +14,8 @@ import (
 )
 
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
-// installations; clientConnection, concurrency and appwrapper.podSetLimit are additions.
+// installations; clientConnection, concurrency, appwrapper.podSetLimit and
+// appwrapper.kueue are additions.
 type Config struct {
 	AppWrapper        AppWrapper        `json:"appwrapper"`
 	CertManagement    CertManagement    `json:"certManagement"`
@@ -38,9 +39,17 @@ type AppWrapper struct {
 	// DefaultQueueName is the queue of AppWrappers that come without a queue label; empty sets none.
 	DefaultQueueName string `json:"defaultQueueName"`
 	// PodSetLimit is the most pod sets that one AppWrapper may have: 8 up to Kueue 0.18, 18 from 0.19.
-	PodSetLimit int `json:"podSetLimit"`
+	PodSetLimit int   `json:"podSetLimit"`
+	Kueue       Kueue `json:"kueue"`
 
 	legacyAppWrapper
+}
+
+// Kueue says who starts and stops AppWrappers that are queued.
+type Kueue struct {
+	// ServiceAccounts are those of Kueue: only they write podSetInfos. Each is
+	// "namespace/name", or a name in the controller's own namespace.
+	ServiceAccounts []string `json:"serviceAccounts"`
 }
 
 // legacyAppWrapper holds keys that earlier AppWrapper releases acted on. They are
@@ -120,6 +129,7 @@ func Default() Config {
 			UserRBACAdmissionCheck: true,
 			FaultTolerance:         defaultFaultTolerance(),
 			PodSetLimit:            8,
+			Kueue:                  Kueue{ServiceAccounts: []string{"kueue-controller-manager", "kueue-system/kueue-controller-manager"}},
 		},
 		CertManagement: CertManagement{
 			CertificateDir:              "/tmp/k8s-webhook-server/serving-certs",

@@ -4,6 +4,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -15,6 +16,7 @@ func (c *Config) validate() field.ErrorList {
 	problems := c.AppWrapper.FaultTolerance.validate(aw.Child("faultTolerance"))
 	problems = append(problems, c.AppWrapper.Autopilot.validate(aw.Child("autopilot"))...)
 	problems = append(problems, atLeastOne(aw.Child("podSetLimit"), c.AppWrapper.PodSetLimit)...)
+	problems = append(problems, c.AppWrapper.Kueue.validate(aw.Child("kueue"))...)
 	problems = append(problems, atLeastOne(field.NewPath("concurrency"), c.Concurrency)...)
 	problems = append(problems, atLeastOne(field.NewPath("clientConnection", "burst"), c.ClientConnection.Burst)...)
 	if c.ClientConnection.QPS <= 0 {
@@ -97,6 +99,21 @@ func (a *Autopilot) validate(path *field.Path) field.ErrorList {
 			default:
 				problems = append(problems, field.NotSupported(at.Child("effect"), string(taint.Effect), effects))
 			}
+		}
+	}
+	return problems
+}
+
+func (k *Kueue) validate(path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	for i, account := range k.ServiceAccounts {
+		namespace, name, named := strings.Cut(account, "/")
+		if !named {
+			namespace, name = "default", account
+		}
+		if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+			problems = append(problems, field.Invalid(path.Child("serviceAccounts").Index(i), account,
+				"must be namespace/name, or a name in the controller's own namespace"))
 		}
 	}
 	return problems

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// users are the names under which service accounts call the API server. An account
+// is "namespace/name", or a name in the namespace own.
+func users(accounts []string, own string) sets.Set[string] {
+	names := sets.New[string]()
+	for _, account := range accounts {
+		namespace, name, named := strings.Cut(account, "/")
+		if !named {
+			namespace, name = own, account
+		}
+		names.Insert("system:serviceaccount:" + namespace + ":" + name)
+	}
+	return names
+}
+
+// keepPodSetInfos undoes what a writer other than Kueue has made of podSetInfos:
+// they are what Kueue admitted, and the next attempt needs them. It is no error to
+// leave them out, because the original manifest, which anybody may apply again at
+// any time, has none.
+func keepPodSetInfos(stored, sent *v1beta2.AppWrapper) {
+	if len(stored.Spec.Components) != len(sent.Spec.Components) {
+		return // is refused anyway
+	}
+	for i := range sent.Spec.Components {
+		sent.Spec.Components[i].PodSetInfos = stored.Spec.Components[i].PodSetInfos
+	}
+}
+
+// unsuspends tells whether an update starts work that waits in a queue.
+func unsuspends(before, after *v1beta2.AppWrapper) bool {
+	return before.Spec.Suspend && !after.Spec.Suspend && (queued(before) || queued(after))
+}
+
+func queued(aw *v1beta2.AppWrapper) bool {
+	_, named := aw.Labels[v1beta2.QueueNameLabel]
+	return named
+}
+
+// mayUnsuspend: unsuspend is a verb of ours, for people who may start work without
+// quota. Nobody has it unless an administrator says so.
+func mayUnsuspend(ctx context.Context, review accessReview, user authenticationv1.UserInfo, aw *v1beta2.AppWrapper) field.ErrorList {
+	path := field.NewPath("spec", "suspend")
+	question := newReview(user, aw.Namespace, "unsuspend", v1beta2.GroupVersion.WithResource("appwrappers"))
+	question.Spec.ResourceAttributes.Name = aw.Name
+	if err := review(ctx, question); err != nil {
+		return field.ErrorList{field.InternalError(path, fmt.Errorf("cannot ask whether %s may unsuspend it: %w", user.Username, err))}
+	}
+	if question.Status.Allowed {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("Kueue starts what is in a queue, and user %q neither is Kueue "+
+		"(appwrapper.kueue.serviceAccounts in the controller's configuration) nor has the verb unsuspend", user.Username))}
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/given"
+)
+
+const kueueUser = "system:serviceaccount:kueue-system:kueue-controller-manager"
+
+func TestUsersOfServiceAccounts(t *testing.T) {
+	want := sets.New("system:serviceaccount:mlbatch-system:k", "system:serviceaccount:kueue-system:m")
+	if got := users([]string{"k", "kueue-system/m"}, "mlbatch-system"); !got.Equal(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// onFlavor is what Kueue writes when it has found quota on a flavor of nodes.
+func onFlavor(name string) v1beta2.AppWrapperPodSetInfo {
+	return v1beta2.AppWrapperPodSetInfo{NodeSelector: map[string]string{"flavor": name}}
+}
+
+func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
+	manifest := given.AppWrapper("a").With(given.Job("j", 1), given.Job("k", 1)).Build()
+	waiting := manifest
+	admitted := given.AppWrapper("a").Guarded().Unsuspended().
+		With(given.Job("j", 1).Admitted(onFlavor("a100")), given.Job("k", 1).Admitted(onFlavor("h100"))).Build()
+	failed := admitted.DeepCopy()
+	failed.Status.Phase = v1beta2.AppWrapperResetting
+	// Both ways to apply a manifest replace the list of components as a whole.
+	applied := admitted.DeepCopy()
+	applied.Spec.Components = manifest.Spec.Components
+	elsewhere := given.AppWrapper("a").With(given.Job("j", 1).Admitted(onFlavor("free")), given.Job("k", 1)).Build()
+	suspended := admitted.DeepCopy()
+	suspended.Spec.Suspend = true
+	fewer := manifest.DeepCopy()
+	fewer.Spec.Components = fewer.Spec.Components[:1]
+	for name, tc := range map[string]struct {
+		user         string
+		stored, sent *v1beta2.AppWrapper
+		want         *v1beta2.AppWrapper
+	}{
+		"the manifest is applied again while the job runs":    {"ada", admitted, applied, admitted},
+		"the manifest is applied again before a retry":        {"ada", failed, applied, admitted},
+		"the manifest is applied again while it waits":        {"ada", waiting, manifest, waiting},
+		"the controller adds a finalizer":                     {"controller", waiting, given.AppWrapper("a").Guarded().With(given.Job("j", 1), given.Job("k", 1)).Build(), waiting},
+		"an author chooses other nodes":                       {"ada", admitted, elsewhere, admitted},
+		"an author chooses nodes before Kueue does":           {"ada", waiting, elsewhere, waiting},
+		"an author suspends the job":                          {"ada", admitted, suspended, admitted},
+		"Kueue admits":                                        {kueueUser, waiting, admitted, admitted},
+		"Kueue suspends":                                      {kueueUser, admitted, waiting, waiting},
+		"another number of components, which will be refused": {"ada", admitted, fewer, fewer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := request(t, admissionv1.Update, tc.stored, tc.sent)
+			r.UserInfo.Username = tc.user
+			got, sent := tc.sent.DeepCopy(), tc.sent.DeepCopy()
+			if err := newDefaulter(t).Default(admission.NewContextWithRequest(t.Context(), r), got); err != nil {
+				t.Fatal(err)
+			}
+			sent.Spec.Components = tc.want.Spec.Components
+			if diff := cmp.Diff(sent, got); diff != "" {
+				t.Errorf("stored (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func newDefaulter(t *testing.T) *defaulter {
+	t.Helper()
+	return &defaulter{queue: "default-queue", kueue: sets.New(kueueUser), decode: admission.NewDecoder(scheme(t)).DecodeRaw}
+}
+
+func TestTheMutatingWebhookOnlyPutsPodSetInfosBack(t *testing.T) {
+	admitted := given.AppWrapper("a").Unsuspended().With(given.Job("j", 1).Admitted(onFlavor("a100"))).Build()
+	elsewhere := given.AppWrapper("a").Unsuspended().With(given.Job("j", 1).Admitted(onFlavor("free"))).Build()
+	none := given.AppWrapper("a").Unsuspended().With(given.Job("j", 1)).Build()
+	for name, tc := range map[string]struct {
+		stored, sent *v1beta2.AppWrapper
+		want         string
+	}{
+		"what is missing is added":    {admitted, none, "add /spec/components/0/podSetInfos"},
+		"what is new is removed":      {none, elsewhere, "remove /spec/components/0/podSetInfos"},
+		"what is different is undone": {admitted, elsewhere, "replace /spec/components/0/podSetInfos/0/nodeSelector/flavor"},
+		"what is the same stays":      {admitted, admitted, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response := admission.WithDefaulter(scheme(t), newDefaulter(t)).Handle(t.Context(), request(t, admissionv1.Update, tc.stored, tc.sent))
+			if !response.Allowed {
+				t.Fatal(response.Result)
+			}
+			var got []string
+			for _, patch := range response.Patches {
+				got = append(got, patch.Operation+" "+patch.Path)
+			}
+			if strings.Join(got, ", ") != tc.want {
+				t.Errorf("patches %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestOnlyKueueStartsWhatIsQueued(t *testing.T) {
+	const queue = v1beta2.QueueNameLabel
+	for name, tc := range map[string]struct {
+		user          string
+		before, after map[string]string // labels
+		was, is       bool              // suspended
+		grants        string
+		asked         int
+		refused       bool
+	}{
+		"Kueue starts it":                     {user: kueueUser, before: map[string]string{queue: "q"}, was: true},
+		"an author may not start it":          {user: "ada", before: map[string]string{queue: "q"}, was: true, asked: 1, refused: true},
+		"nor by leaving the queue with it":    {user: "ada", before: map[string]string{queue: "q"}, after: map[string]string{}, was: true, asked: 1, refused: true},
+		"nor by entering one with it":         {user: "ada", before: map[string]string{}, after: map[string]string{queue: "q"}, was: true, asked: 1, refused: true},
+		"whoever has the verb may":            {user: "ada", before: map[string]string{queue: "q"}, was: true, grants: "unsuspend appwrappers", asked: 1},
+		"without a queue it is its author's":  {user: "ada", was: true},
+		"an author may suspend it":            {user: "ada", before: map[string]string{queue: "q"}, is: true},
+		"a change beside it asks for nothing": {user: "ada", before: map[string]string{queue: "q"}, was: true, is: true},
+		"one that runs may be changed":        {user: "ada", before: map[string]string{queue: "q"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := given.AppWrapper("a").With(given.Job("j", 1)).Build()
+			before.Labels, before.Spec.Suspend = tc.before, tc.was
+			after := before.DeepCopy()
+			after.Spec.Suspend = tc.is
+			if tc.after != nil {
+				after.Labels = tc.after
+			}
+			asked := &grants{allowed: tc.grants}
+			v := &validator{podSetLimit: 8, kueue: sets.New(kueueUser), review: asked.review}
+			r := request(t, admissionv1.Update, before, after)
+			r.UserInfo.Username = tc.user
+			_, err := v.ValidateUpdate(admission.NewContextWithRequest(t.Context(), r), before, after)
+			if (err != nil) != tc.refused || len(asked.asked) != tc.asked {
+				t.Errorf("asked %q, error %v", asked.asked, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), "spec.suspend: Forbidden: Kueue starts") {
+				t.Errorf("says: %v", err)
+			}
+		})
+	}
+}
+
+func TestAReviewThatFailsStartsNothing(t *testing.T) {
+	aw := given.AppWrapper("a").Build()
+	problems := mayUnsuspend(t.Context(), (&grants{fails: true}).review, request(t, admissionv1.Update, aw, aw).UserInfo, aw)
+	if len(problems) != 1 {
+		t.Errorf("want one problem, got %v", problems)
+	}
+}
