@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// A manifest is applied again, by hand or by a GitOps tool, while its job runs and
+// before a retry. It does not have what Kueue wrote about the pods, and neither the
+// job that runs nor the next attempt may lose it.
+func TestAManifestIsAppliedAgain(t *testing.T) {
+	testenv.Test(t, features.New("apply").Assess("what Kueue wrote stays", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "applied", "amy")
+		for _, again := range []func(*story, context.Context, *workload.AppWrapper){(*story).apply, (*story).applyOnServer} {
+			s.applyAgainWhileItRuns(ctx, again)
+			s.applyAgainBeforeARetry(ctx, again)
+		}
+		return ctx
+	}).Feature())
+}
+
+func (s *story) applyAgainWhileItRuns(ctx context.Context, again func(*story, context.Context, *workload.AppWrapper)) {
+	s.t.Helper()
+	manifest := wrapped("steady", job("steady", "200m", "linger", "0s"), nil)
+	aw := manifest.DeepCopy()
+	s.apply(ctx, aw)
+	s.untilPhase(ctx, aw, workload.AppWrapperRunning)
+	s.untilRunning(ctx, "steady", 1)
+	admitted, before := aw.Spec, s.uids(ctx, "steady")
+
+	again(s, ctx, manifest.DeepCopy())
+	s.untilPhase(ctx, aw, workload.AppWrapperRunning)
+	if diff := cmp.Diff(admitted, aw.Spec); diff != "" {
+		s.t.Errorf("applying changed it (-before +after)\n%s", diff)
+	}
+	if diff := cmp.Diff(before, s.uids(ctx, "steady")); diff != "" {
+		s.t.Errorf("it has other pods (-before +after)\n%s", diff)
+	}
+	s.remove(ctx, aw)
+	s.until(ctx, "it is removed", func(ctx context.Context) (string, error) { return s.stillThere(ctx, aw) })
+}
+
+func (s *story) applyAgainBeforeARetry(ctx context.Context, again func(*story, context.Context, *workload.AppWrapper)) {
+	s.t.Helper()
+	manifest := wrapped("again", job("again", "200m", "exit", "3"), map[string]string{
+		workload.RetryLimitAnnotation:                   "1",
+		workload.RetryPausePeriodDurationAnnotation:     "5s",
+		workload.DeletionOnFailureGracePeriodAnnotation: "1h",
+	})
+	aw := manifest.DeepCopy()
+	s.apply(ctx, aw)
+	s.untilPhase(ctx, aw, workload.AppWrapperResetting)
+	again(s, ctx, manifest.DeepCopy())
+	s.untilPhase(ctx, aw, workload.AppWrapperFailed)
+	pods, err := s.pods(ctx, "again")
+	if err != nil || len(pods) == 0 {
+		s.t.Fatalf("the second attempt left %d pods (%v)", len(pods), err)
+	}
+	for _, pod := range pods {
+		if pod.Spec.NodeSelector["localcluster.mlbatch.dev/real"] != "true" {
+			s.t.Errorf("the second attempt is not on the nodes of its flavor: %v", pod.Spec.NodeSelector)
+		}
+	}
+	s.remove(ctx, aw)
+	s.until(ctx, "it is removed", func(ctx context.Context) (string, error) { return s.stillThere(ctx, aw) })
+}
+
+// apply does what kubectl apply does for a kind that it does not know.
+func (s *story) apply(ctx context.Context, aw *workload.AppWrapper) {
+	s.t.Helper()
+	modified := s.manifest(aw)
+	annotations := aw.DeepCopy().Annotations
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[corev1.LastAppliedConfigAnnotation] = string(modified)
+	aw.Annotations = annotations
+	stored := &unstructured.Unstructured{}
+	stored.SetGroupVersionKind(workload.GroupVersion.WithKind(workload.AppWrapperKind))
+	if err := s.user.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: aw.Name}, stored); err != nil {
+		s.create(ctx, aw)
+		return
+	}
+	current, err := stored.MarshalJSON()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	original := []byte(stored.GetAnnotations()[corev1.LastAppliedConfigAnnotation])
+	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(original, s.manifest(aw), current)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.user.Patch(ctx, stored, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		s.t.Fatalf("cannot apply %s again with %s: %v", aw.Name, patch, err)
+	}
+}
+
+// applyOnServer is kubectl apply --server-side --force-conflicts.
+func (s *story) applyOnServer(ctx context.Context, aw *workload.AppWrapper) {
+	s.t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(s.manifest(aw)); err != nil {
+		s.t.Fatal(err)
+	}
+	err := s.user.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership, client.FieldOwner("kubectl"))
+	if err != nil {
+		s.t.Fatalf("cannot apply %s on the server: %v", aw.Name, err)
+	}
+}
+
+// manifest is the AppWrapper as its author has it in a file.
+func (s *story) manifest(aw *workload.AppWrapper) []byte {
+	s.t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(aw)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	delete(content, "status")
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	content["apiVersion"], content["kind"] = workload.GroupVersion.String(), workload.AppWrapperKind
+	_ = unstructured.SetNestedField(content, s.namespace, "metadata", "namespace")
+	text, err := json.Marshal(content)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return text
+}
+
+// uids are those of the pods of an AppWrapper.
+func (s *story) uids(ctx context.Context, appWrapper string) []types.UID {
+	s.t.Helper()
+	pods, err := s.pods(ctx, appWrapper)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var uids []types.UID
+	for _, pod := range pods {
+		uids = append(uids, pod.UID)
+	}
+	return uids
+}
