@@ -14,8 +14,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 	"helm.sh/helm/v3/pkg/release"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/util/feature"
 	schedulerconfig "k8s.io/kube-scheduler/config/v1"
 	kueueconfig "sigs.k8s.io/kueue/apis/config/v1beta2"
@@ -156,6 +158,24 @@ func TestKueueHasTheAccountThatMayStartWork(t *testing.T) {
 	kueue := find(t, platform(t, nil), "Deployment/kueue-controller-manager")
 	if account := kueue.Spec.Template.Spec.ServiceAccountName; account != "kueue-controller-manager" {
 		t.Errorf("Kueue runs as %s", account)
+	}
+}
+
+// The controller warns of queues where Kueue does not look.
+func TestKueueAndTheControllerAgreeOnNamespaces(t *testing.T) {
+	all := platform(t, nil)
+	var queues kueueconfig.Configuration
+	decode(t, find(t, all, "ConfigMap/kueue-manager-config").Data["controller_manager_config.yaml"], &queues)
+	var controller struct {
+		AppWrapper struct {
+			Kueue struct{ ManagedJobsNamespaceSelector *metav1.LabelSelector }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(find(t, all, "ConfigMap/appwrapper-operator-config").Data["config.yaml"]), &controller); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(queues.ManagedJobsNamespaceSelector, controller.AppWrapper.Kueue.ManagedJobsNamespaceSelector); diff != "" {
+		t.Errorf("(-Kueue +controller)\n%s", diff)
 	}
 }
 

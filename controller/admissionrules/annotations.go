@@ -3,18 +3,88 @@
 package admissionrules
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/spelling"
 )
+
+var annotationsPath = field.NewPath("metadata", "annotations")
 
 // validateAnnotations refuses what the controller would have to replace by a
 // default: better a refusal now than a surprise in the middle of a night.
-func validateAnnotations(annotations map[string]string, path *field.Path) field.ErrorList {
+func validateAnnotations(annotations map[string]string) field.ErrorList {
 	var problems field.ErrorList
 	_, unclear := lifecycle.ParsePolicy(annotations, lifecycle.StandardDefaults())
 	for _, p := range unclear {
-		problems = append(problems, field.Invalid(path.Key(p.Annotation), p.Value, p.Message))
+		problems = append(problems, field.Invalid(annotationsPath.Key(p.Annotation), p.Value, p.Message))
 	}
 	return problems
+}
+
+// WarningsOnCreate are sentences about annotations of ours that have no effect, most
+// likely because they are misspelt.
+func WarningsOnCreate(aw *v1beta2.AppWrapper) []string {
+	warnings := unknownAnnotations(aw.Annotations, annotationsPath, lifecycle.Annotations())
+	for i, component := range aw.Spec.Components {
+		path := field.NewPath("spec", "components").Index(i)
+		for _, name := range ours(component.Annotations) {
+			warnings = append(warnings, fmt.Sprintf("%s has no effect here: annotations belong in metadata of the AppWrapper",
+				path.Child("annotations").Key(name)))
+		}
+		for j, podSet := range component.DeclaredPodSets {
+			at := path.Child("podSets").Index(j).Child("annotations")
+			warnings = append(warnings, unknownAnnotations(podSet.Annotations, at, podSetAnnotations)...)
+		}
+	}
+	return warnings
+}
+
+// WarningsOnUpdate are about annotations that are new or changed, those too that would
+// have been refused on creation: by now it is too late for that.
+func WarningsOnUpdate(before, after *v1beta2.AppWrapper) []string {
+	changed := maps.Clone(after.Annotations)
+	maps.DeleteFunc(changed, func(name, value string) bool {
+		old, was := before.Annotations[name]
+		return was && old == value
+	})
+	warnings := unknownAnnotations(changed, annotationsPath, lifecycle.Annotations())
+	for _, problem := range validateAnnotations(changed) {
+		warnings = append(warnings, problem.Error()+"; the default is used")
+	}
+	return warnings
+}
+
+var podSetAnnotations = []string{
+	v1beta2.PodSetAnnotationTASPodIndexLabel,
+	v1beta2.PodSetAnnotationTASSubGroupIndexLabel,
+	v1beta2.PodSetAnnotationTASSubGroupCount,
+}
+
+func unknownAnnotations(annotations map[string]string, path *field.Path, known []string) []string {
+	var warnings []string
+	for _, name := range ours(annotations) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		nearest := slices.MinFunc(known, func(a, b string) int {
+			return cmp.Compare(spelling.Distance(a, name), spelling.Distance(b, name))
+		})
+		warnings = append(warnings, fmt.Sprintf("%s is unknown and has no effect: did you mean %s?",
+			path.Key(name), strings.TrimPrefix(nearest, v1beta2.AnnotationPrefix)))
+	}
+	return warnings
+}
+
+// ours are the names under our prefix, in order.
+func ours(annotations map[string]string) []string {
+	names := slices.Sorted(maps.Keys(annotations))
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, v1beta2.AnnotationPrefix) })
 }

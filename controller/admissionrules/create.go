@@ -54,7 +54,7 @@ func ValidateCreate(aw *v1beta2.AppWrapper, podSetLimit int) field.ErrorList {
 		problems = append(problems, validateCount(podSets, podSetLimit, components)...)
 		problems = append(problems, validateName(aw, podSets)...)
 	}
-	return append(problems, validateAnnotations(aw.Annotations, field.NewPath("metadata", "annotations"))...)
+	return append(problems, validateAnnotations(aw.Annotations)...)
 }
 
 func validateObject(template *unstructured.Unstructured, namespace string, path *field.Path) field.ErrorList {

@@ -34,11 +34,15 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 	review := func(ctx context.Context, review *authorizationv1.SubjectAccessReview) error {
 		return mgr.GetClient().Create(ctx, review)
 	}
-	validator := &validator{podSetLimit: c.PodSetLimit, kueue: kueue, review: review}
+	managed, err := newManaged(c.Kueue.ManagedJobsNamespaceSelector, mgr.GetAPIReader())
+	if err != nil {
+		return err
+	}
+	validator := &validator{podSetLimit: c.PodSetLimit, kueue: kueue, review: review, managed: managed}
 	if c.UserRBACAdmissionCheck {
 		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, review: review}
 	}
-	err := ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).
+	err = ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).
 		WithDefaulter(&defaulter{
 			queue:  c.DefaultQueueName,
 			kueue:  kueue,
@@ -85,6 +89,8 @@ type validator struct {
 	// kueue are the users that start what is queued.
 	kueue  sets.Set[string]
 	review accessReview
+	// managed is nil where nobody said what Kueue manages.
+	managed *managed
 	// access is nil where authors may wrap what they cannot create.
 	access *access
 }
@@ -101,7 +107,8 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	if v.access != nil {
 		problems = append(problems, v.access.check(ctx, request.UserInfo, aw.Namespace, wrappedKinds(aw))...)
 	}
-	return nil, invalid(aw, problems)
+	warnings := append(v.managed.warning(ctx, aw), admissionrules.WarningsOnCreate(aw)...)
+	return warnings, invalid(aw, problems)
 }
 
 // ValidateUpdate looks at what changes, and never again at what is stored.
@@ -114,7 +121,7 @@ func (v *validator) ValidateUpdate(ctx context.Context, before, after *v1beta2.A
 	if unsuspends(before, after) && !v.kueue.Has(request.UserInfo.Username) {
 		problems = append(problems, mayUnsuspend(ctx, v.review, request.UserInfo, after)...)
 	}
-	return nil, invalid(after, problems)
+	return admissionrules.WarningsOnUpdate(before, after), invalid(after, problems)
 }
 
 // ValidateDelete is never called: the webhook is not registered for deletions.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
@@ -50,6 +51,9 @@ type Kueue struct {
 	// ServiceAccounts are those of Kueue: only they write podSetInfos. Each is
 	// "namespace/name", or a name in the controller's own namespace.
 	ServiceAccounts []string `json:"serviceAccounts"`
+	// ManagedJobsNamespaceSelector is that of Kueue's own configuration. An author who
+	// names a queue elsewhere is warned; nil warns nobody.
+	ManagedJobsNamespaceSelector *metav1.LabelSelector `json:"managedJobsNamespaceSelector"`
 }
 
 // legacyAppWrapper holds keys that earlier AppWrapper releases acted on. They are

@@ -85,6 +85,8 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 		"a negative retry limit":                     {"appwrapper: {faultTolerance: {retryLimit: -1}}", "appwrapper.faultTolerance.retryLimit"},
 		"a pod-set limit of zero":                    {"appwrapper: {podSetLimit: 0}", "appwrapper.podSetLimit"},
 		"a queue that cannot exist":                  {"appwrapper: {defaultQueueName: My Queue}", "appwrapper.defaultQueueName"},
+		"a service account that cannot exist":        {"appwrapper: {kueue: {serviceAccounts: [ok, a/b/c]}}", "appwrapper.kueue.serviceAccounts[1]"},
+		"a selector that selects nothing":            {"appwrapper: {kueue: {managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: is}]}}}", "appwrapper.kueue.managedJobsNamespaceSelector.matchExpressions[0].operator"},
 		"a weight out of range":                      {"appwrapper: {autopilot: {preferNoScheduleWeight: 101}}", "appwrapper.autopilot.preferNoScheduleWeight"},
 		"a taint without a key":                      {"appwrapper: {autopilot: {resourceTaints: {gpu: [{effect: NoSchedule}]}}}", "appwrapper.autopilot.resourceTaints[gpu][0].key"},
 		"a taint with an unknown effect":             {"appwrapper: {autopilot: {resourceTaints: {gpu: [{key: k, effect: Never}]}}}", "appwrapper.autopilot.resourceTaints[gpu][0].effect"},

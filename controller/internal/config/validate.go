@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -116,7 +117,9 @@ func (k *Kueue) validate(path *field.Path) field.ErrorList {
 				"must be namespace/name, or a name in the controller's own namespace"))
 		}
 	}
-	return problems
+	options := metav1validation.LabelSelectorValidationOptions{}
+	return append(problems, metav1validation.ValidateLabelSelector(k.ManagedJobsNamespaceSelector, options,
+		path.Child("managedJobsNamespaceSelector"))...)
 }
 
 func (m *CertManagement) validate(path *field.Path) field.ErrorList {

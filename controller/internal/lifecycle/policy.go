@@ -79,6 +79,18 @@ func (p Problem) Error() string {
 // ParsePolicy reads the annotations of an AppWrapper.
 func ParsePolicy(annotations map[string]string, d Defaults) (Policy, []Problem) {
 	r := reader{annotations: annotations, ceiling: d.GraceCeiling}
+	policy := r.policy(d)
+	return policy, r.problems
+}
+
+// Annotations are the names of those that ParsePolicy reads.
+func Annotations() []string {
+	r := reader{}
+	r.policy(StandardDefaults())
+	return r.asked
+}
+
+func (r *reader) policy(d Defaults) Policy {
 	policy := Policy{
 		AdmissionGrace:        r.grace(v1beta2.AdmissionGracePeriodDurationAnnotation, d.AdmissionGrace),
 		WarmupGrace:           r.grace(v1beta2.WarmupGracePeriodDurationAnnotation, d.WarmupGrace),
@@ -94,14 +106,22 @@ func ParsePolicy(annotations map[string]string, d Defaults) (Policy, []Problem) 
 	if ttl, ok := r.duration(v1beta2.SuccessTTLAnnotation); ok && 0 < ttl && ttl < d.SuccessTTLCeiling {
 		policy.SuccessTTL = ttl
 	}
-	return policy, r.problems
+	return policy
 }
 
-// reader reads annotations and remembers those that it could not understand.
+// reader reads annotations and remembers those that it was asked for, and those that
+// it could not understand.
 type reader struct {
 	annotations map[string]string
 	ceiling     time.Duration
+	asked       []string
 	problems    []Problem
+}
+
+func (r *reader) text(annotation string) (string, bool) {
+	r.asked = append(r.asked, annotation)
+	text, ok := r.annotations[annotation]
+	return text, ok
 }
 
 func (r *reader) problem(annotation, value string, err error) {
@@ -109,7 +129,7 @@ func (r *reader) problem(annotation, value string, err error) {
 }
 
 func (r *reader) duration(annotation string) (time.Duration, bool) {
-	text, ok := r.annotations[annotation]
+	text, ok := r.text(annotation)
 	if !ok {
 		return 0, false
 	}
@@ -130,7 +150,7 @@ func (r *reader) grace(annotation string, otherwise time.Duration) time.Duration
 }
 
 func (r *reader) count(annotation string, otherwise int32) int32 {
-	text, ok := r.annotations[annotation]
+	text, ok := r.text(annotation)
 	if !ok {
 		return otherwise
 	}
@@ -143,7 +163,7 @@ func (r *reader) count(annotation string, otherwise int32) int32 {
 }
 
 func (r *reader) exitCodes(annotation string) []int32 {
-	text, ok := r.annotations[annotation]
+	text, ok := r.text(annotation)
 	if !ok {
 		return nil
 	}

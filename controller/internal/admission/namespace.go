@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
+
+// managed knows in which namespaces Kueue looks at AppWrappers.
+type managed struct {
+	selector labels.Selector
+	// labelsOf are the labels of a namespace.
+	labelsOf func(ctx context.Context, namespace string) (labels.Set, error)
+}
+
+func newManaged(selector *metav1.LabelSelector, reader client.Reader) (*managed, error) {
+	if selector == nil {
+		return nil, nil
+	}
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil, fmt.Errorf("cannot understand appwrapper.kueue.managedJobsNamespaceSelector: %w", err)
+	}
+	labelsOf := func(ctx context.Context, name string) (labels.Set, error) {
+		namespace := &metav1.PartialObjectMetadata{}
+		namespace.SetGroupVersionKind(namespaceKind)
+		// What the API server remembers is new enough for a warning, and cheap.
+		remembered := &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}
+		err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace, remembered)
+		return namespace.Labels, err
+	}
+	return &managed{selector: parsed, labelsOf: labelsOf}, nil
+}
+
+var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
+
+// warning is for an author who believes that the AppWrapper is queued. A namespace that
+// cannot be read is no reason to refuse anything.
+func (m *managed) warning(ctx context.Context, aw *v1beta2.AppWrapper) admission.Warnings {
+	queue := aw.Labels[v1beta2.QueueNameLabel]
+	if m == nil || queue == "" {
+		return nil
+	}
+	found, err := m.labelsOf(ctx, aw.Namespace)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "cannot tell whether Kueue manages the namespace", "namespace", aw.Namespace)
+		return nil
+	}
+	if m.selector.Matches(found) {
+		return nil
+	}
+	return admission.Warnings{fmt.Sprintf("Kueue does not manage namespace %q (%s): the queue %q means nothing there, and nothing waits for quota",
+		aw.Namespace, m.selector, queue)}
+}
