@@ -65,6 +65,13 @@ func TestTeamMembersCreateComputeThroughQueuesOnly(t *testing.T) {
 		{group: "apps", resource: "statefulsets", wrap: true},
 		{group: "apps", resource: "replicasets", wrap: true},
 		{group: "jobset.x-k8s.io", resource: "jobsets", wrap: true},
+		{group: "leaderworkerset.x-k8s.io", resource: "leaderworkersets", wrap: true},
+		{group: "kubeflow.org", resource: "tfjobs", wrap: true},
+		{group: "kubeflow.org", resource: "xgboostjobs", wrap: true},
+		{group: "kubeflow.org", resource: "paddlejobs", wrap: true},
+		{group: "kubeflow.org", resource: "jaxjobs", wrap: true},
+		{group: "kubeflow.org", resource: "mpijobs", wrap: true},
+		{group: "ray.io", resource: "rayservices", wrap: true},
 		{group: "apps", resource: "daemonsets"},
 		{group: "kueue.x-k8s.io", resource: "localqueues"},
 		{group: "rbac.authorization.k8s.io", resource: "roles"},
@@ -74,6 +81,11 @@ func TestTeamMembersCreateComputeThroughQueuesOnly(t *testing.T) {
 		}
 		if got := allows(role, "wrap", kind.group, kind.resource); got != kind.wrap {
 			t.Errorf("wrap %s: %t, want %t", kind.resource, got, kind.wrap)
+		}
+		for _, verb := range []string{"get", "list", "watch", "delete"} {
+			if kind.wrap && kind.resource != "serviceaccounts" && !allows(role, verb, kind.group, kind.resource) {
+				t.Errorf("may wrap %s and not %s them", kind.resource, verb)
+			}
 		}
 	}
 	for _, rule := range role.Rules {

@@ -60,6 +60,15 @@ func replicas(object map[string]any, fields ...string) (*int32, error) {
 	return &n, nil
 }
 
+// times is the number of pods that so many of so many make.
+func times(a, b int32) (int32, error) {
+	product := int64(a) * int64(b)
+	if product > math.MaxInt32 {
+		return 0, fmt.Errorf("%d pods are more than can be counted", product)
+	}
+	return int32(product), nil
+}
+
 // present tells whether the field exists, of whatever type.
 func present(object map[string]any, fields ...string) bool {
 	_, found, err := unstructured.NestedFieldNoCopy(object, fields...)
@@ -77,26 +86,23 @@ func items(object map[string]any, fields ...string) []map[string]any {
 	return objects
 }
 
-// conditionIsTrue tells whether status.conditions has a condition of that type
-// with status True.
-func conditionIsTrue(object map[string]any, conditionType string) bool {
-	raw, _, _ := unstructured.NestedFieldNoCopy(object, "status", "conditions")
-	conditions, _ := raw.([]any)
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == conditionType && c["status"] == "True" {
-			return true
+// condition is the condition of that type in status.conditions, nil where it is absent.
+func condition(object map[string]any, conditionType string) map[string]any {
+	for _, c := range items(object, "status", "conditions") {
+		if c["type"] == conditionType {
+			return c
 		}
 	}
-	return false
+	return nil
 }
 
 // verdictFromConditions is the verdict of the many kinds that end with a condition.
 func verdictFromConditions(succeeded, failed string) func(map[string]any) Verdict {
 	return func(object map[string]any) Verdict {
-		if conditionIsTrue(object, succeeded) {
+		if condition(object, succeeded)["status"] == "True" {
 			return Succeeded
 		}
-		if conditionIsTrue(object, failed) {
+		if condition(object, failed)["status"] == "True" {
 			return Failed
 		}
 		return Running

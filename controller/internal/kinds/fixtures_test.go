@@ -17,20 +17,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	kjson "sigs.k8s.io/json"
+	lws "sigs.k8s.io/lws/api/leaderworkerset/v1"
 	"sigs.k8s.io/yaml"
 )
 
 // upstream has the Go type of each kind, as those who wrote the kind publish it.
 var upstream = map[schema.GroupVersionKind]func() any{
-	pod.GVK:         func() any { return &corev1.Pod{} },
-	deployment.GVK:  func() any { return &appsv1.Deployment{} },
-	statefulSet.GVK: func() any { return &appsv1.StatefulSet{} },
-	replicaSet.GVK:  func() any { return &appsv1.ReplicaSet{} },
-	job.GVK:         func() any { return &batchv1.Job{} },
-	jobSet.GVK:      func() any { return &jobset.JobSet{} },
-	pyTorchJob.GVK:  func() any { return &kubeflow.PyTorchJob{} },
-	rayCluster.GVK:  func() any { return &ray.RayCluster{} },
-	rayJob.GVK:      func() any { return &ray.RayJob{} },
+	pod.GVK:             func() any { return &corev1.Pod{} },
+	deployment.GVK:      func() any { return &appsv1.Deployment{} },
+	statefulSet.GVK:     func() any { return &appsv1.StatefulSet{} },
+	replicaSet.GVK:      func() any { return &appsv1.ReplicaSet{} },
+	job.GVK:             func() any { return &batchv1.Job{} },
+	jobSet.GVK:          func() any { return &jobset.JobSet{} },
+	leaderWorkerSet.GVK: func() any { return &lws.LeaderWorkerSet{} },
+	pyTorchJob.GVK:      func() any { return &kubeflow.PyTorchJob{} },
+	tfJob.GVK:           func() any { return &kubeflow.TFJob{} },
+	xgBoostJob.GVK:      func() any { return &kubeflow.XGBoostJob{} },
+	paddleJob.GVK:       func() any { return &kubeflow.PaddleJob{} },
+	jaxJob.GVK:          func() any { return &kubeflow.JAXJob{} },
+	mpiJob.GVK:          func() any { return &kubeflow.MPIJob{} },
+	// The MPI operator is none of our modules. Of its type only what v1 has too is used.
+	mpiJobV2.GVK:   func() any { return &kubeflow.MPIJob{} },
+	rayCluster.GVK: func() any { return &ray.RayCluster{} },
+	rayJob.GVK:     func() any { return &ray.RayJob{} },
+	rayService.GVK: func() any { return &ray.RayService{} },
 }
 
 // malformed holds what no API server with the right schema would have stored.

@@ -4,7 +4,6 @@ package kinds
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -42,11 +41,10 @@ func replicatedJobPodSet(job map[string]any, index int) (v1beta2.AppWrapperPodSe
 	if err != nil {
 		return v1beta2.AppWrapperPodSet{}, err
 	}
-	product := int64(*jobs) * int64(jobWidth(job, "template", "spec"))
-	if product > math.MaxInt32 {
-		return v1beta2.AppWrapperPodSet{}, fmt.Errorf("%d pods are more than can be counted", product)
+	pods, err := times(*jobs, jobWidth(job, "template", "spec"))
+	if err != nil {
+		return v1beta2.AppWrapperPodSet{}, err
 	}
-	pods := int32(product)
 	return v1beta2.AppWrapperPodSet{
 		Path:     fmt.Sprintf("template.spec.replicatedJobs[%d].template.spec.template", index),
 		Replicas: &pods,

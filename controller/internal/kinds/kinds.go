@@ -52,9 +52,17 @@ var known = []Kind{
 	replicaSet,
 	job,
 	jobSet,
+	leaderWorkerSet,
 	pyTorchJob,
+	tfJob,
+	xgBoostJob,
+	paddleJob,
+	jaxJob,
+	mpiJob,
+	mpiJobV2,
 	rayCluster,
 	rayJob,
+	rayService,
 }
 
 // For returns what is known about a kind. A kind that is not known may be wrapped

@@ -30,7 +30,7 @@ func rayJobVerdict(object map[string]any) Verdict {
 	switch {
 	case deployment == "Complete" && job == "SUCCEEDED":
 		return Succeeded
-	case deployment == "Complete", deployment == "Failed":
+	case deployment == "Complete", deployment == "Failed", deployment == "ValidationFailed":
 		return Failed
 	}
 	return Running

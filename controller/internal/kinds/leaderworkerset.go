@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// +kubebuilder:rbac:groups=leaderworkerset.x-k8s.io,resources=leaderworkersets,verbs=get;list;watch;create;delete
+
+// leaderWorkerSet is a LeaderWorkerSet: groups of a leader and workers. It never ends,
+// and it replaces groups that fail, so it has no verdict.
+var leaderWorkerSet = Kind{
+	GVK:     schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"},
+	podSets: leaderWorkerSetPodSets,
+}
+
+const (
+	lwsTemplate    = "template.spec.leaderWorkerTemplate."
+	lwsGroupIndex  = "leaderworkerset.sigs.k8s.io/group-index"
+	lwsWorkerIndex = "leaderworkerset.sigs.k8s.io/worker-index"
+)
+
+// leaderWorkerSetPodSets are the leaders and the workers or, where leaders have no
+// template of their own, all pods in one set.
+func leaderWorkerSetPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+	groups, err := replicas(object, "spec", "replicas")
+	if err != nil {
+		return nil, err
+	}
+	size, err := replicas(object, "spec", "leaderWorkerTemplate", "size")
+	if err != nil {
+		return nil, err
+	}
+	if !present(object, "spec", "leaderWorkerTemplate", "leaderTemplate") {
+		pods, err := times(*groups, *size)
+		return []v1beta2.AppWrapperPodSet{{
+			Path:     lwsTemplate + "workerTemplate",
+			Replicas: &pods,
+			Annotations: map[string]string{
+				v1beta2.PodSetAnnotationTASPodIndexLabel:      lwsWorkerIndex,
+				v1beta2.PodSetAnnotationTASSubGroupIndexLabel: lwsGroupIndex,
+				v1beta2.PodSetAnnotationTASSubGroupCount:      fmt.Sprint(*groups),
+			},
+		}}, err
+	}
+	// Workers beside a leader are numbered from 1, which Kueue does not take for a rank.
+	workers, err := times(*groups, *size-1)
+	return []v1beta2.AppWrapperPodSet{
+		{
+			Path:        lwsTemplate + "leaderTemplate",
+			Replicas:    groups,
+			Annotations: map[string]string{v1beta2.PodSetAnnotationTASPodIndexLabel: lwsGroupIndex},
+		},
+		{Path: lwsTemplate + "workerTemplate", Replicas: &workers},
+	}, err
+}
