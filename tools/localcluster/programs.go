@@ -146,6 +146,14 @@ func (c *Cluster) kwok(bins build.Binaries) plan.Program {
 			"--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
 			"--server-address=127.0.0.1:10247", "--node-lease-duration-seconds=40",
 		},
+		// A kwok that was killed has left leases; the next one, under another name,
+		// would not touch their nodes before they run out.
+		Before: plan.Probe{
+			Method: "DELETE",
+			URL: "https://" + innerAddress + "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?fieldSelector=metadata.name!=" +
+				c.config.Name,
+			CA: c.pkiFile("ca.crt"), Cert: c.pkiFile("kwok.crt"), Key: c.pkiFile("kwok.key"),
+		},
 		Ready: plan.Probe{URL: "http://127.0.0.1:10247/healthz"},
 	}
 }

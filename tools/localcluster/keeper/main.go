@@ -24,16 +24,20 @@ func main() {
 		os.Exit(2)
 	}
 	dir := os.Args[1]
+	signals := make(chan os.Signal, 1)
+	// Before anything else: a signal that nobody waits for would end the cluster.
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
 	reporter := newReporter(dir)
-	if err := keep(dir, reporter); err != nil {
+	if err := keep(dir, signals, reporter); err != nil {
 		reporter.fail(err)
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// keep returns only if the cluster cannot be brought up or is told to end.
-func keep(dir string, report *reporter) error {
+// keep returns only if the cluster cannot be brought up or is told to end. SIGHUP
+// makes it follow a new plan.
+func keep(dir string, signals <-chan os.Signal, report *reporter) error {
 	if err := awaitRecord(os.NewFile(plan.RecordedFD, "recorded")); err != nil {
 		return err
 	}
@@ -52,14 +56,18 @@ func keep(dir string, report *reporter) error {
 	}
 	go forward(listener, p.Forward)
 
-	end := make(chan os.Signal, 1)
-	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)
-	s := newSupervisor(p, report)
-	if err := s.startAll(); err != nil {
+	s := newSupervisor(dir, report)
+	if err := s.follow(p); err != nil {
 		return err
 	}
-	report.ready()
-	<-end
+	for received := range signals {
+		if received != syscall.SIGHUP {
+			return nil
+		}
+		if err := s.followNew(); err != nil {
+			report.fail(err) // what runs stays, and the next plan may be better
+		}
+	}
 	return nil
 }
 

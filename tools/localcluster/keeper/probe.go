@@ -3,6 +3,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -15,22 +17,28 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// await polls a probe until it is satisfied or the time is up.
-func await(probe plan.Probe, timeout time.Duration) error {
+// awaitFor polls a probe until it is satisfied or the time is up.
+func awaitFor(timeout time.Duration, probe plan.Probe) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return await(ctx, probe)
+}
+
+// await polls a probe until it is satisfied or the context ends; then it returns
+// what the probe said last.
+func await(ctx context.Context, probe plan.Probe) error {
 	check, err := checker(probe)
 	if err != nil {
 		return err
 	}
-	deadline := time.Now().Add(timeout)
 	for {
 		err := check()
 		if err == nil {
 			return nil
 		}
-		if time.Now().After(deadline) {
+		if !rest(ctx, 100*time.Millisecond) {
 			return err
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 }
 
@@ -43,7 +51,7 @@ func checker(probe plan.Probe) (func() error, error) {
 		if err != nil {
 			return nil, err
 		}
-		return func() error { return get(client, probe.URL) }, nil
+		return func() error { return ask(client, probe) }, nil
 	default:
 		return func() error { return nil }, nil
 	}
@@ -57,14 +65,18 @@ func dial(socket string) error {
 	return conn.Close()
 }
 
-func get(client *http.Client, url string) error {
-	response, err := client.Get(url)
+func ask(client *http.Client, probe plan.Probe) error {
+	request, err := http.NewRequest(cmp.Or(probe.Method, http.MethodGet), probe.URL, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answered %s", url, response.Status)
+		return fmt.Errorf("%s answered %s", probe.URL, response.Status)
 	}
 	return nil
 }

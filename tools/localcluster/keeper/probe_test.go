@@ -30,10 +30,10 @@ func TestAwaitURL(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	if err := await(plan.Probe{URL: server.URL + "/late"}, time.Minute); err != nil {
+	if err := awaitFor(time.Minute, plan.Probe{URL: server.URL + "/late"}); err != nil {
 		t.Errorf("a server that answers 200 at the third time is not ready: %v", err)
 	}
-	err := await(plan.Probe{URL: server.URL + "/sick"}, time.Millisecond)
+	err := awaitFor(time.Millisecond, plan.Probe{URL: server.URL + "/sick"})
 	if err == nil || !strings.Contains(err.Error(), "/sick answered 503 Service Unavailable") {
 		t.Errorf("a server that answers 503 gives %v", err)
 	}
@@ -41,7 +41,7 @@ func TestAwaitURL(t *testing.T) {
 
 func TestAwaitSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	if err := await(plan.Probe{Socket: path}, time.Millisecond); err == nil {
+	if err := awaitFor(time.Millisecond, plan.Probe{Socket: path}); err == nil {
 		t.Error("a socket that does not exist is ready")
 	}
 	listener, err := net.Listen("unix", path)
@@ -49,13 +49,13 @@ func TestAwaitSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	if err := await(plan.Probe{Socket: path}, time.Minute); err != nil {
+	if err := awaitFor(time.Minute, plan.Probe{Socket: path}); err != nil {
 		t.Errorf("a socket that accepts is not ready: %v", err)
 	}
 }
 
 func TestAwaitNothing(t *testing.T) {
-	if err := await(plan.Probe{}, 0); err != nil {
+	if err := awaitFor(0, plan.Probe{}); err != nil {
 		t.Errorf("a program without a probe is not ready at once: %v", err)
 	}
 }
@@ -73,23 +73,23 @@ func TestProbeProvesWhoItIs(t *testing.T) {
 	}
 	file := func(name string) string { return filepath.Join(dir, name) }
 	probe := plan.Probe{URL: serveTLS(t, file), CA: file("ca.crt"), Cert: file("admin.crt"), Key: file("admin.key")}
-	if err := await(probe, time.Minute); err != nil {
+	if err := awaitFor(time.Minute, probe); err != nil {
 		t.Errorf("a probe with a certificate is refused: %v", err)
 	}
 	anonymous := probe
 	anonymous.Cert = ""
-	if err := await(anonymous, time.Millisecond); err == nil {
+	if err := awaitFor(time.Millisecond, anonymous); err == nil {
 		t.Error("a probe without a certificate is let in")
 	}
 	trusting := probe
 	trusting.CA = ""
-	if err := await(trusting, time.Millisecond); err == nil {
+	if err := awaitFor(time.Millisecond, trusting); err == nil {
 		t.Error("a probe trusts a server of a strange authority")
 	}
 	if err := os.WriteFile(file("empty.crt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := await(plan.Probe{URL: probe.URL, CA: file("empty.crt")}, time.Minute); err == nil || !strings.Contains(err.Error(), "empty.crt holds no certificate") {
+	if err := awaitFor(time.Minute, plan.Probe{URL: probe.URL, CA: file("empty.crt")}); err == nil || !strings.Contains(err.Error(), "empty.crt holds no certificate") {
 		t.Errorf("a file without a certificate gives %v", err)
 	}
 }

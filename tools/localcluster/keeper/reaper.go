@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // reaper waits for every child of process 1: the node's programs, whose ends
@@ -29,9 +30,29 @@ func newReaper() *reaper {
 	return r
 }
 
-// start runs a program and returns a channel on which its end will appear.
-// Holding the lock over the start means that no end can be missed.
-func (r *reaper) start(path string, argv []string, attr *syscall.ProcAttr) (<-chan syscall.WaitStatus, error) {
+// process is a program that was started; end gives its end.
+type process struct {
+	pid int
+	end <-chan syscall.WaitStatus
+}
+
+// patience is how long a program may take to end when it is asked to.
+const patience = 10 * time.Second
+
+// stop ends a process and returns when it has ended.
+func (p *process) stop() {
+	_ = syscall.Kill(p.pid, syscall.SIGTERM)
+	select {
+	case <-p.end:
+	case <-time.After(patience):
+		_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		<-p.end
+	}
+}
+
+// start runs a program. Holding the lock over the start means that no end can be
+// missed.
+func (r *reaper) start(path string, argv []string, attr *syscall.ProcAttr) (*process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	pid, err := syscall.ForkExec(path, argv, attr)
@@ -40,7 +61,7 @@ func (r *reaper) start(path string, argv []string, attr *syscall.ProcAttr) (<-ch
 	}
 	end := make(chan syscall.WaitStatus, 1)
 	r.ends[pid] = end
-	return end, nil
+	return &process{pid: pid, end: end}, nil
 }
 
 func (r *reaper) reap() {

@@ -14,16 +14,27 @@ import (
 func TestEachEndReachesTheOneWhoStarted(t *testing.T) {
 	ends := map[int]<-chan syscall.WaitStatus{}
 	for code := range 5 {
-		end, err := oneReaper().start("/bin/sh", []string{"sh", "-c", fmt.Sprintf("exit %d", code)}, &syscall.ProcAttr{})
+		p, err := oneReaper().start("/bin/sh", []string{"sh", "-c", fmt.Sprintf("exit %d", code)}, &syscall.ProcAttr{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		ends[code] = end
+		ends[code] = p.end
 	}
 	for code, end := range ends {
 		if got := (<-end).ExitStatus(); got != code {
 			t.Errorf("the program that ended with %d is said to have ended with %d", code, got)
 		}
+	}
+}
+
+func TestAProcessThatIsStoppedHasEnded(t *testing.T) {
+	p, err := oneReaper().start("/bin/sleep", []string{"sleep", "60"}, &syscall.ProcAttr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stop()
+	if err := syscall.Kill(p.pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("it is still there (%v)", err)
 	}
 }
 

@@ -3,9 +3,9 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -20,9 +20,9 @@ import (
 // of the first.
 var oneReaper = sync.OnceValue(newReaper)
 
-// supervise runs a plan whose programs are shell scripts. Each is started
-// `times` times; done is closed when the last of all has ended.
-func supervise(t *testing.T, times int, programs ...plan.Program) (s *supervisor, done chan struct{}) {
+// supervise runs programs that are shell scripts. Each is started `times` times;
+// done is closed when the last of all has ended.
+func supervise(t *testing.T, times int, programs ...plan.Program) (s *supervisor, p plan.Plan, done chan struct{}) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, plan.LogDir), 0o755); err != nil {
@@ -31,15 +31,16 @@ func supervise(t *testing.T, times int, programs ...plan.Program) (s *supervisor
 	done = make(chan struct{})
 	var ends int
 	var mu sync.Mutex
-	pause := func() {
+	rest := func(context.Context, time.Duration) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		if ends++; ends == times*len(programs) {
 			close(done)
-			runtime.Goexit() // nobody looks any more
 		}
+		return ends < times*len(programs)
 	}
-	return &supervisor{plan: plan.Plan{Dir: dir, Programs: programs}, report: newReporter(dir), reaper: oneReaper(), pause: pause}, done
+	s = &supervisor{dir: dir, report: newReporter(dir), reaper: oneReaper(), lives: map[string]*life{}, rest: rest}
+	return s, plan.Plan{Dir: dir, Programs: programs}, done
 }
 
 func script(name, text string) plan.Program {
@@ -47,19 +48,21 @@ func script(name, text string) plan.Program {
 }
 
 func TestAProgramThatEndsIsStartedAgainAndCounted(t *testing.T) {
-	s, done := supervise(t, 3, script("etcd", "echo round; exit 7"))
-	if err := s.startAll(); err != nil {
+	s, p, done := supervise(t, 3, script("etcd", "echo round; exit 7"))
+	if err := s.follow(p); err != nil {
 		t.Fatal(err)
 	}
 	<-done
-	log, err := os.ReadFile(s.logPath(s.plan.Programs[0]))
+	log, err := os.ReadFile(s.logPath(p.Programs[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff("round\nround\nround\n", string(log)); diff != "" {
 		t.Errorf("the log does not hold all rounds: %s", diff)
 	}
-	if diff := cmp.Diff(plan.Status{Waiting: "etcd", Restarts: map[string]int{"etcd": 3}}, readStatus(t, s.plan.Dir)); diff != "" {
+	if diff := cmp.Diff(plan.Status{
+		Ready: true, Restarts: map[string]int{"etcd": 3}, Failing: map[string]string{"etcd": "ended with exit status 7"},
+	}, readStatus(t, s.dir)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -68,9 +71,9 @@ func TestAProgramThatDoesNotBecomeReadyIsExplainedInItsOwnWords(t *testing.T) {
 	program := script("containerd", "for i in 1 2 3 4 5 6 7 8 9 10; do echo line $i; done; exit 1")
 	program.Ready, program.Timeout = plan.Probe{Socket: filepath.Join(t.TempDir(), "none.sock")}, 200*time.Millisecond
 	never := script("etcd", "echo started too early")
-	s, done := supervise(t, 1, program)
-	s.plan.Programs = append(s.plan.Programs, never)
-	err := s.startAll()
+	s, p, done := supervise(t, 1, program)
+	p.Programs = append(p.Programs, never)
+	err := s.follow(p)
 	<-done
 	if err == nil {
 		t.Fatal("a program without its socket counts as ready")
@@ -89,8 +92,8 @@ func TestAProgramThatDoesNotBecomeReadyIsExplainedInItsOwnWords(t *testing.T) {
 }
 
 func TestAProgramThatCannotBeStartedAtAllIsAnError(t *testing.T) {
-	s, _ := supervise(t, 1, plan.Program{Name: "kubelet", Path: "/does/not/exist"})
-	if err := s.startAll(); err == nil || err.Error() != "cannot start kubelet: no such file or directory" {
+	s, p, _ := supervise(t, 1, plan.Program{Name: "kubelet", Path: "/does/not/exist"})
+	if err := s.follow(p); err == nil || err.Error() != "cannot start kubelet: no such file or directory" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -100,12 +103,12 @@ func TestAProgramThatCannotBeStartedAgainIsTriedUntilItCan(t *testing.T) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nrm $0\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s, done := supervise(t, 3, plan.Program{Name: "kubelet", Path: path})
-	if err := s.startAll(); err != nil {
+	s, p, done := supervise(t, 3, plan.Program{Name: "kubelet", Path: path})
+	if err := s.follow(p); err != nil {
 		t.Fatal(err)
 	}
 	<-done
-	if got := readStatus(t, s.plan.Dir).Restarts["kubelet"]; got != 3 {
+	if got := readStatus(t, s.dir).Restarts["kubelet"]; got != 3 {
 		t.Errorf("%d attempts are counted, want 3", got)
 	}
 }
@@ -114,8 +117,8 @@ func TestAProgramSeesNothingOfTheUsersEnvironment(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://proxy.example.org:3128")
 	program := script("kube-apiserver", `echo "own: $OWN, proxy: ${HTTPS_PROXY:-none}"`)
 	program.Env = []string{"OWN=yes"}
-	s, done := supervise(t, 1, program)
-	if err := s.startAll(); err != nil {
+	s, p, done := supervise(t, 1, program)
+	if err := s.follow(p); err != nil {
 		t.Fatal(err)
 	}
 	<-done
@@ -142,23 +145,6 @@ func TestTail(t *testing.T) {
 	}
 	if got := tail(filepath.Join(t.TempDir(), "none"), 2); !strings.HasPrefix(got, "  (no log: ") {
 		t.Errorf("an absent log gives %q", got)
-	}
-}
-
-func TestReportIsWhatHappenedSoFar(t *testing.T) {
-	r := newReporter(t.TempDir())
-	r.waiting("etcd")
-	r.restarted("etcd")
-	if diff := cmp.Diff(plan.Status{Waiting: "etcd", Restarts: map[string]int{"etcd": 1}}, readStatus(t, r.dir)); diff != "" {
-		t.Error(diff)
-	}
-	r.ready()
-	if diff := cmp.Diff(plan.Status{Ready: true, Restarts: map[string]int{"etcd": 1}}, readStatus(t, r.dir)); diff != "" {
-		t.Error(diff)
-	}
-	r.fail(os.ErrClosed)
-	if got := readStatus(t, r.dir).Error; got != os.ErrClosed.Error() {
-		t.Errorf("the status says %q", got)
 	}
 }
 

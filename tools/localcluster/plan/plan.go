@@ -50,6 +50,8 @@ type Plan struct {
 	// Forward is the address inside the namespace that connections to the
 	// listener are passed on to.
 	Forward string `json:"forward"`
+	// Revision is counted up when a running keeper is given another plan.
+	Revision int `json:"revision,omitempty"`
 	// Programs are started in this order; each waits for the one before.
 	Programs []Program `json:"programs"`
 }
@@ -76,6 +78,8 @@ type Program struct {
 	Args []string `json:"args,omitempty"`
 	// Env is the whole environment.
 	Env []string `json:"env"`
+	// Before has to be satisfied each time before the program is started.
+	Before Probe `json:"before,omitzero"`
 	// Ready tells when the next program may start.
 	Ready Probe `json:"ready"`
 	// Timeout bounds the wait for Ready.
@@ -85,7 +89,9 @@ type Program struct {
 // Probe is satisfied when the socket accepts a connection or the URL answers
 // 200. The zero Probe is satisfied at once.
 type Probe struct {
-	URL    string `json:"url,omitempty"`
+	URL string `json:"url,omitempty"`
+	// Method is how the URL is asked, if not with GET.
+	Method string `json:"method,omitempty"`
 	Socket string `json:"socket,omitempty"`
 	// CA, Cert and Key are PEM files for https URLs.
 	CA   string `json:"ca,omitempty"`
@@ -95,14 +101,19 @@ type Probe struct {
 
 // Status is what the keeper reports while it works.
 type Status struct {
-	// Ready is true once every program has been ready.
+	// Revision is that of the plan which the rest is about.
+	Revision int `json:"revision,omitempty"`
+	// Ready is true once every program of the plan has been ready.
 	Ready bool `json:"ready"`
 	// Waiting names the program that is being waited for.
 	Waiting string `json:"waiting,omitempty"`
-	// Error says in a sentence why the keeper gave up.
+	// Error says in a sentence why the keeper did not bring the plan about. If it
+	// was the first, the keeper ends.
 	Error string `json:"error,omitempty"`
-	// Restarts counts the restarts of each program that ended by itself.
+	// Restarts counts how often each program has ended by itself.
 	Restarts map[string]int `json:"restarts,omitempty"`
+	// Failing says of each program that has ended, and is not ready again, why.
+	Failing map[string]string `json:"failing,omitempty"`
 }
 
 // Keeper identifies the process that holds a cluster. A pid alone may be

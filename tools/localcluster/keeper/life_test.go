@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+func TestPausesGrowUntilAProgramLasts(t *testing.T) {
+	for name, c := range map[string]struct{ last, lived, want time.Duration }{
+		"the first time":                {0, 0, time.Second},
+		"the second time":               {time.Second, 0, 2 * time.Second},
+		"for the longest pause":         {8 * time.Second, 10 * time.Second, 8 * time.Second},
+		"after it has lasted a while":   {8 * time.Second, time.Minute, time.Second},
+		"once more after a short while": {2 * time.Second, 59 * time.Second, 4 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := nextPause(c.last, c.lived); got != c.want {
+				t.Errorf("the pause is %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAProgramThatFailsForEverIsGivenTime(t *testing.T) {
+	s, p, _ := supervise(t, 1, script("etcd", "exit 1"))
+	var pauses []time.Duration
+	done := make(chan struct{})
+	s.rest = func(_ context.Context, pause time.Duration) bool {
+		if pauses = append(pauses, pause); len(pauses) == 5 {
+			close(done)
+		}
+		return len(pauses) < 5
+	}
+	must(t, s.follow(p))
+	<-done
+	if diff := cmp.Diff([]time.Duration{1e9, 2e9, 4e9, 8e9, 8e9}, pauses); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnEndIsToldInWords(t *testing.T) {
+	for want, status := range map[string]syscall.WaitStatus{
+		"ended with exit status 3":        3 << 8,
+		"was ended by the signal killed":  syscall.WaitStatus(syscall.SIGKILL),
+		"was ended by the signal aborted": syscall.WaitStatus(syscall.SIGABRT),
+	} {
+		if got := ending(status); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestAProgramThatIsReadyAgainIsNotFailing(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "marker")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if _, err := os.Stat(marker); err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer server.Close()
+	program := script("etcd", "[ -e "+marker+" ] && exec sleep 60; touch "+marker+"; sleep 1; exit 1")
+	program.Ready = plan.Probe{URL: server.URL}
+	s, p, _ := supervise(t, 2, program)
+	must(t, s.follow(p))
+	defer s.lives["etcd"].finish()
+	for {
+		status := readStatus(t, s.dir)
+		if status.Restarts["etcd"] == 1 && len(status.Failing) == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func TestWhatHasToComeBeforeAProgramComesEachTime(t *testing.T) {
+	asked := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Method + " " + r.URL.Path }))
+	defer server.Close()
+	program := script("kwok", "exit 1")
+	program.Before = plan.Probe{URL: server.URL + "/leases", Method: http.MethodDelete}
+	s, p, done := supervise(t, 2, program)
+	must(t, s.follow(p))
+	<-done
+	close(asked)
+	var all []string
+	for request := range asked {
+		all = append(all, request)
+	}
+	if diff := cmp.Diff([]string{"DELETE /leases", "DELETE /leases"}, all); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnotherPlanChangesWhatDiffers(t *testing.T) {
+	stays, changes, goes := script("stays", "echo started; exec sleep 60"), script("changes", "echo old; exec sleep 60"), script("goes", "exec sleep 60")
+	s, p, _ := supervise(t, 1, stays, changes, goes)
+	must(t, s.follow(p))
+	awaitLog(t, s, "stays", "started\n")
+	awaitLog(t, s, "changes", "old\n")
+	gone := s.lives["goes"]
+
+	comes := script("comes", "exec sleep 60")
+	changed := script("changes", "echo new; exec sleep 60")
+	next := plan.Plan{Dir: s.dir, Revision: 1, Programs: []plan.Program{stays, changed, comes}}
+	must(t, plan.Write(s.dir, plan.File, next))
+	must(t, s.followNew())
+	defer s.endOthers(nil)
+
+	var names []string
+	for _, program := range next.Programs {
+		if s.lives[program.Name] != nil {
+			names = append(names, program.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"stays", "changes", "comes"}, names); diff != "" || len(s.lives) != 3 {
+		t.Errorf("%d programs live: %s", len(s.lives), diff)
+	}
+	<-gone.over // as would never happen if it was kept
+	if diff := cmp.Diff(plan.Status{Revision: 1, Ready: true}, readStatus(t, s.dir)); diff != "" {
+		t.Errorf("what was changed on purpose counts as a restart: %s", diff)
+	}
+	awaitLog(t, s, "changes", "old\nnew\n")
+	awaitLog(t, s, "stays", "started\n")
+}
+
+func TestAPlanThatCannotBeReadChangesNothing(t *testing.T) {
+	s, p, _ := supervise(t, 1, script("etcd", "exec sleep 60"))
+	must(t, s.follow(p))
+	defer s.endOthers(nil)
+	if err := s.followNew(); err == nil || !strings.HasPrefix(err.Error(), "cannot read plan.json") {
+		t.Errorf("got %v", err)
+	}
+	if len(s.lives) != 1 || !readStatus(t, s.dir).Ready {
+		t.Error("the program of the plan before is gone")
+	}
+}
+
+// awaitLog returns when a program has said what is wanted.
+func awaitLog(t *testing.T, s *supervisor, program, want string) {
+	t.Helper()
+	for {
+		log, _ := os.ReadFile(s.logPath(plan.Program{Name: program}))
+		if string(log) == want {
+			return
+		}
+		if !strings.HasPrefix(want, string(log)) {
+			t.Fatalf("%s has said %q, want %q", program, log, want)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
