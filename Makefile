@@ -42,11 +42,16 @@ test: ## All tests, in order of cost: lint, unit and chart tests, then end-to-en
 	$(call stage,generated files are up to date,$(MAKE) --no-print-directory verify-generate)
 	$(call stage,lint,$(MAKE) --no-print-directory lint)
 	$(call stage,unit and chart tests,$(MAKE) --no-print-directory unit)
+	$(call stage,tests of the local cluster,$(MAKE) --no-print-directory robust)
 	$(call stage,end-to-end tests,$(MAKE) --no-print-directory e2e)
 
 .PHONY: unit
 unit: ## Tests that need no cluster (under a minute when warm)
-	go test $$(go list ./... | grep -v /test/e2e)
+	go test $$(go list ./... | grep -v -e /test/e2e -e /test/localcluster)
+
+.PHONY: robust
+robust: ## Kill, fill and change real local clusters, and see that they recover (root; 4 minutes when warm)
+	go test -count=1 -timeout=60m -v ./test/localcluster
 
 .PHONY: e2e
 e2e: ## End-to-end tests on a real local cluster, with the real components

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// mode is a way to run a cluster; every test is done in each.
+type mode struct {
+	name string
+	// flags of 'mlbatch cluster up'.
+	flags []string
+	// real is true if there is a node that runs pods.
+	real bool
+}
+
+var modes = []mode{{name: "real", real: true}}
+
+// cluster is one that the tests make, as its user sees it.
+type cluster struct {
+	mode mode
+	name string
+	port int
+	// state is its XDG_STATE_HOME.
+	state string
+}
+
+// The clusters of a mode. Small numbers of nodes are enough, and quick.
+func (m mode) main() cluster { return cluster{mode: m, name: m.name, port: 36445, state: disk} }
+func (m mode) second() cluster {
+	return cluster{mode: m, name: m.name + "-second", port: 36446, state: home}
+}
+
+func everyCluster() []cluster {
+	var all []cluster
+	for _, m := range modes {
+		all = append(all, m.main(), m.second())
+	}
+	return all
+}
+
+// inEachMode runs a test in every mode.
+func inEachMode(t *testing.T, test func(*testing.T, mode)) {
+	for _, m := range modes {
+		t.Run(m.name, func(t *testing.T) { test(t, m) })
+	}
+}
+
+// command is 'mlbatch cluster …' for this cluster.
+func (c cluster) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(mlbatch(), append([]string{"cluster", "--name=" + c.name}, args...)...)
+	cmd.Dir = checkout
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+c.state)
+	return cmd
+}
+
+// run runs a command and returns what it said on stderr.
+func (c cluster) run(args ...string) (string, error) {
+	cmd := c.command(args...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	err := cmd.Run()
+	return said.String(), err
+}
+
+func (c cluster) mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	said, err := c.run(args...)
+	if err != nil {
+		t.Fatalf("mlbatch cluster %s: %v\n%s", strings.Join(args, " "), err, said)
+	}
+	return said
+}
+
+// wantRefusal runs a command that has to fail in one sentence, which it returns.
+func (c cluster) wantRefusal(t *testing.T, words string, args ...string) {
+	t.Helper()
+	said, err := c.run(args...)
+	if err == nil {
+		t.Errorf("mlbatch cluster %s succeeds", strings.Join(args, " "))
+	}
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, words) {
+		t.Errorf("it says\n%s\nwithout %q in its last line", said, words)
+	}
+}
+
+// upFlags are those that make the cluster.
+func (c cluster) upFlags() []string {
+	return append([]string{"up", "--port=" + strconv.Itoa(c.port), "--simulated-nodes=2"}, c.mode.flags...)
+}
+
+// running is the cluster, which runs.
+func running(t *testing.T, c cluster) cluster {
+	t.Helper()
+	if !c.described().Running() {
+		c.mustRun(t, c.upFlags()...)
+	}
+	return c
+}
+
+// described is the cluster as our programs see it.
+func (c cluster) described() *localcluster.Cluster {
+	described, err := localcluster.New(localcluster.Config{
+		Name: c.name, Port: c.port, Checkout: checkout, StateDir: filepath.Join(c.state, "mlbatch", "clusters"),
+	}, io.Discard)
+	if err != nil {
+		panic(err) // a mistake in this file
+	}
+	return described
+}
+
+func (c cluster) dir() string { return c.described().Dir() }
+
+// api is an administrator's client.
+func (c cluster) api(t *testing.T) client.Client {
+	t.Helper()
+	config, err := c.described().RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS, config.Burst = -1, -1
+	api, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+func (c cluster) plan(t *testing.T) plan.Plan {
+	t.Helper()
+	var p plan.Plan
+	read(t, c.dir(), plan.File, &p)
+	return p
+}
+
+func (c cluster) status(t *testing.T) plan.Status {
+	t.Helper()
+	var s plan.Status
+	read(t, c.dir(), plan.StatusFile, &s)
+	return s
+}
+
+func (c cluster) keeper(t *testing.T) int {
+	t.Helper()
+	var k plan.Keeper
+	read(t, c.dir(), plan.KeeperFile, &k)
+	return k.PID
+}
+
+func read(t *testing.T, dir, name string, v any) {
+	t.Helper()
+	if err := plan.Read(dir, name, v); err != nil {
+		t.Fatal(err)
+	}
+}

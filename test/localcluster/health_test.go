@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+)
+
+// patience bounds waits for what has to come. It proves nothing, and is long.
+const patience = 2 * time.Minute
+
+// eventually polls until there is nothing to complain of.
+func eventually(t *testing.T, what string, complaint func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		err := complaint(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: not in %s: %v", what, patience, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// wantHealthy sees to it that every part of the cluster does its work: nothing of
+// this would happen without the keeper and each of its programs.
+func (c cluster) wantHealthy(t *testing.T) {
+	t.Helper()
+	eventually(t, "every program is ready", func(context.Context) error {
+		if s := c.status(t); !s.Ready || len(s.Failing) > 0 {
+			return fmt.Errorf("the keeper says %+v", s)
+		}
+		return nil
+	})
+	api := c.api(t)
+	eventually(t, "nodes are ready", func(ctx context.Context) error { return nodesReady(ctx, api) })
+	jobs := []*batchv1.Job{simulatedJob()}
+	if c.mode.real {
+		jobs = append(jobs, realJob())
+	}
+	for _, job := range jobs {
+		eventually(t, "a Job is created", func(ctx context.Context) error { return api.Create(ctx, job) })
+	}
+	for _, job := range jobs {
+		eventually(t, "a new pod of "+job.GenerateName+" finishes", func(ctx context.Context) error {
+			if err := api.Get(ctx, client.ObjectKeyFromObject(job), job); err != nil || job.Status.Succeeded > 0 {
+				return err
+			}
+			return fmt.Errorf("the Job's status is %+v", job.Status)
+		})
+	}
+	if c.mode.real {
+		c.wantServices(t, api)
+	}
+}
+
+func nodesReady(ctx context.Context, api client.Client) error {
+	nodes := &corev1.NodeList{}
+	if err := api.List(ctx, nodes); err != nil {
+		return err
+	}
+	for _, node := range nodes.Items {
+		for _, taint := range node.Spec.Taints {
+			if taint.Key != "nvidia.com/gpu" {
+				return fmt.Errorf("node %s has the taint %s", node.Name, taint.Key)
+			}
+		}
+		for _, condition := range node.Status.Conditions {
+			if (condition.Type == corev1.NodeReady) != (condition.Status == corev1.ConditionTrue) {
+				return fmt.Errorf("node %s has %s=%s", node.Name, condition.Type, condition.Status)
+			}
+		}
+	}
+	return nil
+}
+
+func realJob() *batchv1.Job {
+	return job("real-", corev1.PodSpec{
+		NodeSelector: map[string]string{"localcluster.mlbatch.dev/real": "true"},
+		Containers: []corev1.Container{{
+			Name: "main", Image: localcluster.WorkloadImage, Args: []string{"exit", "0"}, ImagePullPolicy: corev1.PullNever,
+		}},
+	})
+}
+
+func simulatedJob() *batchv1.Job {
+	j := job("simulated-", corev1.PodSpec{
+		NodeSelector: map[string]string{"localcluster.mlbatch.dev/simulated": "true"},
+		Tolerations:  []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}},
+		Containers:   []corev1.Container{{Name: "main", Image: "images.local/none"}},
+	})
+	j.Spec.Template.Annotations = map[string]string{"localcluster.mlbatch.dev/run-for": "100ms"}
+	return j
+}
+
+func job(name string, pod corev1.PodSpec) *batchv1.Job {
+	pod.RestartPolicy = corev1.RestartPolicyNever
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: name, Namespace: "default"},
+		Spec:       batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: pod}},
+	}
+}
+
+// wantServices makes a Service in front of the API server and connects to it on
+// the node: kube-proxy has to see it.
+func (c cluster) wantServices(t *testing.T, api client.Client) {
+	t.Helper()
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "new-", Namespace: "default"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}},
+	}
+	if err := api.Create(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	port, address := int32(6443), "10.200.0.1"
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: service.Name, Namespace: "default", Labels: map[string]string{discoveryv1.LabelServiceName: service.Name},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{address}}},
+		Ports:       []discoveryv1.EndpointPort{{Port: &port}},
+	}
+	if err := api.Create(t.Context(), slice); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a new Service answers", func(context.Context) error {
+		return inNetworkOf(c.keeper(t), func() error {
+			conn, err := net.DialTimeout("tcp", net.JoinHostPort(service.Spec.ClusterIP, "443"), time.Second)
+			if err != nil {
+				return err
+			}
+			return conn.Close()
+		})
+	})
+}
+
+// keepObject makes an object that has to survive, and returns what looks for it.
+func (c cluster) keepObject(t *testing.T) (wantKept func(*testing.T)) {
+	t.Helper()
+	object := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "kept-", Namespace: "default"}, Data: map[string]string{"word": "kept"},
+	}
+	if err := c.api(t).Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	return func(t *testing.T) {
+		t.Helper()
+		found := &corev1.ConfigMap{}
+		err := c.api(t).Get(t.Context(), client.ObjectKeyFromObject(object), found)
+		if err == nil && (found.UID != object.UID || found.Data["word"] != "kept") {
+			err = errors.New("it is another one")
+		}
+		if err != nil {
+			t.Errorf("an object from before is not there: %v", err)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// pidOf finds a program below the cluster's keeper; 0 if it does not run.
+func (c cluster) pidOf(t *testing.T, program plan.Program) int {
+	t.Helper()
+	keeper := strconv.Itoa(c.keeper(t))
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, process := range processes {
+		stat, _ := os.ReadFile(filepath.Join(process, "stat"))
+		command, _ := os.ReadFile(filepath.Join(process, "cmdline"))
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if len(fields) > 1 && fields[1] == keeper && strings.HasPrefix(string(command), program.Path+"\x00") {
+			pid, _ := strconv.Atoi(filepath.Base(process))
+			return pid
+		}
+	}
+	return 0
+}
+
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	if pid <= 1 {
+		t.Fatal("there is nothing to kill")
+	}
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inNetworkOf does something in the network of a process.
+func inNetworkOf(pid int, do func() error) error {
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		network, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
+		if err == nil {
+			defer network.Close()
+			err = unix.Setns(int(network.Fd()), unix.CLONE_NEWNET)
+		}
+		if err == nil {
+			err = do()
+		}
+		result <- err
+	}()
+	return <-result
+}
