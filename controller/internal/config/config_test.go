@@ -87,6 +87,9 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 		"a queue that cannot exist":                  {"appwrapper: {defaultQueueName: My Queue}", "appwrapper.defaultQueueName"},
 		"a service account that cannot exist":        {"appwrapper: {kueue: {serviceAccounts: [ok, a/b/c]}}", "appwrapper.kueue.serviceAccounts[1]"},
 		"a selector that selects nothing":            {"appwrapper: {kueue: {managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: is}]}}}", "appwrapper.kueue.managedJobsNamespaceSelector.matchExpressions[0].operator"},
+		"a queue that fits no label":                 {"appwrapper: {defaultQueueName: " + strings.Repeat("q", 64) + "}", "appwrapper.defaultQueueName"},
+		"an address without a port":                  {"controllerManager: {metrics: {bindAddress: localhost}}", "controllerManager.metrics.bindAddress"},
+		"a port without a colon":                     {"controllerManager: {health: {bindAddress: '8081'}}", "controllerManager.health.bindAddress"},
 		"a weight out of range":                      {"appwrapper: {autopilot: {preferNoScheduleWeight: 101}}", "appwrapper.autopilot.preferNoScheduleWeight"},
 		"a taint without a key":                      {"appwrapper: {autopilot: {resourceTaints: {gpu: [{effect: NoSchedule}]}}}", "appwrapper.autopilot.resourceTaints[gpu][0].key"},
 		"a taint with an unknown effect":             {"appwrapper: {autopilot: {resourceTaints: {gpu: [{key: k, effect: Never}]}}}", "appwrapper.autopilot.resourceTaints[gpu][0].effect"},
@@ -104,6 +107,31 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 				t.Errorf("the message does not name %s: %v", tc.field, err)
 			}
 		})
+	}
+}
+
+func TestParseNamesTheKeyThatWasMeant(t *testing.T) {
+	for name, tc := range map[string]struct{ file, want string }{
+		"a plural":            {"appwrapper: {faultTolerance: {retryLimits: 1}}", "unknown key appwrapper.faultTolerance.retryLimits: did you mean appwrapper.faultTolerance.retryLimit?"},
+		"another case":        {"appwrapper: {schedulername: x}", "did you mean appwrapper.schedulerName?"},
+		"another section":     {"faultTolerance: {}", "did you mean appwrapper.faultTolerance?"},
+		"one of two sections": {"controllerManager: {metrics: {bindAdress: x}}", "did you mean controllerManager.metrics.bindAddress?"},
+		"the other of them":   {"controllerManager: {health: {bindAdress: x}}", "did you mean controllerManager.health.bindAddress?"},
+		"inside a list":       {"appwrapper: {autopilot: {resourceTaints: {gpu: [{keys: v}]}}}", "did you mean appwrapper.autopilot.resourceTaints.*[].key?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := Parse([]byte(tc.file)); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("want %q in: %v", tc.want, err)
+			}
+		})
+	}
+}
+
+func TestParseNamesAllUnknownKeys(t *testing.T) {
+	_, _, err := Parse([]byte("concurency: 1\nwebhookEnabled: true"))
+	want := "unknown key concurency: did you mean concurrency?\nunknown key webhookEnabled: did you mean webhooksEnabled?"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

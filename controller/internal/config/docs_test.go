@@ -4,6 +4,8 @@ package config
 
 import (
 	"os"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -27,4 +29,12 @@ func TestTheDocumentationShowsTheDefaults(t *testing.T) {
 	if diff := cmp.Diff(Default(), got, cmp.AllowUnexported(AppWrapper{})); diff != "" {
 		t.Errorf("(-defaults +documented)\n%s", diff)
 	}
+	for _, key := range keys(reflect.TypeFor[Config](), "") {
+		if !ofOthers.MatchString(key) && !strings.Contains(string(text), last(key)) {
+			t.Errorf("%s is not described", key)
+		}
+	}
 }
+
+// ofOthers are keys of Kubernetes' own types.
+var ofOthers = regexp.MustCompile(`resourceTaints\.|managedJobsNamespaceSelector\.`)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -39,12 +40,24 @@ func Parse(data []byte) (Config, []string, error) {
 		return Config{}, nil, wrongType(err)
 	}
 	if len(strict) > 0 {
-		return Config{}, nil, errors.Join(strict...)
+		return Config{}, nil, explained(strict)
 	}
 	if problems := c.validate(); len(problems) > 0 {
 		return Config{}, nil, problems.ToAggregate()
 	}
 	return c, c.notes(), nil
+}
+
+var unknownKey = regexp.MustCompile(`^unknown field "(.*)"$`)
+
+// explained adds to each unknown key the one that was probably meant.
+func explained(strict []error) error {
+	for i, err := range strict {
+		if key := unknownKey.FindStringSubmatch(err.Error()); key != nil {
+			strict[i] = fmt.Errorf("unknown key %s: did you mean %s?", key[1], nearest(key[1]))
+		}
+	}
+	return errors.Join(strict...)
 }
 
 // wrongType rewrites the decoder's message, which speaks of Go, for somebody

@@ -4,6 +4,7 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,10 +25,12 @@ func (c *Config) validate() field.ErrorList {
 		problems = append(problems, field.Invalid(field.NewPath("clientConnection", "qps"), c.ClientConnection.QPS, "must be greater than 0"))
 	}
 	if queue := c.AppWrapper.DefaultQueueName; queue != "" {
-		for _, why := range validation.IsDNS1123Subdomain(queue) {
+		// It becomes the value of a label.
+		for _, why := range append(validation.IsDNS1123Subdomain(queue), validation.IsValidLabelValue(queue)...) {
 			problems = append(problems, field.Invalid(aw.Child("defaultQueueName"), queue, why))
 		}
 	}
+	problems = append(problems, c.ControllerManager.validate(field.NewPath("controllerManager"))...)
 	if c.WebhooksEnabled {
 		problems = append(problems, c.CertManagement.validate(field.NewPath("certManagement"))...)
 	}
@@ -120,6 +123,17 @@ func (k *Kueue) validate(path *field.Path) field.ErrorList {
 	options := metav1validation.LabelSelectorValidationOptions{}
 	return append(problems, metav1validation.ValidateLabelSelector(k.ManagedJobsNamespaceSelector, options,
 		path.Child("managedJobsNamespaceSelector"))...)
+}
+
+func (m *ControllerManager) validate(path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	listeners := []struct{ section, address string }{{"metrics", m.Metrics.BindAddress}, {"health", m.Health.BindAddress}}
+	for _, l := range listeners {
+		if _, _, err := net.SplitHostPort(l.address); err != nil && l.address != "0" {
+			problems = append(problems, field.Invalid(path.Child(l.section, "bindAddress"), l.address, `must be an address such as ":8443", or "0"`))
+		}
+	}
+	return problems
 }
 
 func (m *CertManagement) validate(path *field.Path) field.ErrorList {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// schema is what this test looks at in a JSON schema.
+type schema struct {
+	Properties           map[string]schema `json:"properties"`
+	AdditionalProperties json.RawMessage   `json:"additionalProperties"`
+	Items                *schema           `json:"items"`
+}
+
+// The value config of our chart is the file, so the chart's schema has to know every
+// key that a file may have, and no other.
+func TestTheSchemaOfTheChartHasTheKeysOfAFile(t *testing.T) {
+	data, err := os.ReadFile("../../../charts/appwrapper/values.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root schema
+	if err := json.Unmarshal(data, &root); err != nil {
+		t.Fatal(err)
+	}
+	got, want := keysOf(t, root.Properties["config"], ""), keys(reflect.TypeFor[Config](), "")
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("values.schema.json of charts/appwrapper (-file +schema)\n%s", diff)
+	}
+}
+
+// keysOf does for a schema what keys does for a type.
+func keysOf(t *testing.T, s schema, path string) []string {
+	t.Helper()
+	var all []string
+	for name, property := range s.Properties {
+		at := name
+		if path != "" {
+			at = path + "." + name
+		}
+		all = append(append(all, at), keysOf(t, property, at)...)
+	}
+	if s.Items != nil {
+		all = append(all, keysOf(t, *s.Items, path+"[]")...)
+	}
+	if text := string(s.AdditionalProperties); text != "" && text != "false" {
+		var any schema
+		if err := json.Unmarshal(s.AdditionalProperties, &any); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, keysOf(t, any, path+".*")...)
+	}
+	if len(s.Properties) > 0 && string(s.AdditionalProperties) != "false" {
+		t.Errorf("%s lets unknown keys pass", path)
+	}
+	return all
+}
