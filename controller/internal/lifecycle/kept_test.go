@@ -28,7 +28,10 @@ func moves(m moment) bool { return m.decision.Moved(m.seen.Snapshot) }
 
 func stays(m moment) bool { return !moves(m) }
 
-func writes(m moment) bool { return stays(m) && !same(m.decision.Status, m.seen.Status) }
+func staysAndWrites(m moment) bool { return stays(m) && m.writes }
+
+// nowAndThen is for what takes long to see.
+func nowAndThen(m moment) bool { return m.looks%8 == 0 }
 
 func acts(m moment) bool { return m.decision.Effect != lifecycle.Nothing }
 
@@ -230,7 +233,7 @@ func podSetsAreKept(m moment) bool {
 
 func isContent(m moment) bool {
 	d := m.decision
-	return same(d.Status, m.seen.Status) && d.Effect == lifecycle.Nothing && d.Requeue == 0 && d.Event == nil
+	return !m.writes && d.Effect == lifecycle.Nothing && d.Requeue == 0 && d.Event == nil
 }
 
 // isIdle: what is left to do is at most to remove, which was tried and is being refused.

@@ -52,11 +52,11 @@ var promises = []promise{
 
 	// Saves, events and wake-ups.
 	{"a crash after any save or effect ends in the same place", compares, always, func(m moment) bool { return reflect.DeepEqual(m.place(), m.other.place()) }},
-	{"deciding changes nothing, and deciding again decides the same", decides, always, isPure},
-	{"what has been written about a world is not written again and again", decides, writes, isStable},
+	{"deciding changes nothing, and deciding again decides the same", decides, nowAndThen, isPure},
+	{"what has been written about a world is not written again and again", decides, staysAndWrites, isStable},
 	{"a condition carries the time at which its status changed", decides, always, conditionsAreStamped},
 	{"pod sets never change", decides, always, podSetsAreKept},
-	{"an event is announced only when something has happened", decides, announces, func(m moment) bool { return !same(m.decision.Status, m.seen.Status) }},
+	{"an event is announced only when something has happened", decides, announces, func(m moment) bool { return m.writes }},
 	{"a healthy AppWrapper that runs wants nothing", decides, isHealthy, isContent},
 	{"the controller comes to rest", settles, always, func(m moment) bool { return m.resting }},
 	{"what rests has nothing left to do, so no wake-up was lost", idles, always, isIdle},
@@ -93,6 +93,7 @@ type moment struct {
 	seen     observation              // decides: what it saw
 	before   lifecycle.Snapshot       // decides: a copy of that from before
 	decision lifecycle.Decision       // decides, idles
+	writes   bool                     // decides: the decision is to be saved
 	was      v1beta2.AppWrapperStatus // saves: the status until then
 	resting  bool                     // settles: nothing moves any more
 	other    *world                   // compares

@@ -33,6 +33,7 @@ type world struct {
 	resources []*resource
 	pods      []*pod
 	made      int // pods made so far, for their names
+	looks     int // of the controller
 
 	// quota is held for the AppWrapper, as Kueue sees it.
 	quota bool
@@ -176,12 +177,13 @@ func (w *world) look(o observation) (again bool) {
 		return false
 	}
 	before := clone(o.Snapshot)
+	w.looks++
 	d := lifecycle.Decide(o.Snapshot, w.now)
 	if d.Requeue > 0 {
 		w.wake = w.now.Add(d.Requeue)
 	}
-	w.witness(decides, moment{seen: o, before: before, decision: d})
 	saved := !same(d.Status, o.Status)
+	w.witness(decides, moment{seen: o, before: before, decision: d, writes: saved})
 	if saved {
 		if o.resourceVersion != w.resourceVersion {
 			return true // a conflict
