@@ -19,7 +19,7 @@ const longestNote = 1024
 func (r *Reconciler) announce(ctx context.Context, o *observation, d lifecycle.Decision) {
 	if d.Moved(o.snapshot) {
 		r.metrics.entered(o.aw.Namespace, d.Status.Phase)
-		log.FromContext(ctx).Info("moved", "from", o.snapshot.Status.Phase, "to", d.Status.Phase, "retries", d.Status.Retries)
+		log.FromContext(ctx).Info("moved", "from", o.snapshot.Status.Phase, "to", d.Status.Phase, "because", d.Because, "retries", d.Status.Retries)
 	}
 	if d.Event == nil {
 		return

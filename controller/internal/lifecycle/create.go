@@ -16,10 +16,10 @@ func unseen(v *view) Decision {
 	v.status.ComponentStatus = initialComponents(v.Components)
 	for i, c := range v.Components {
 		if c.Problem != "" {
-			return v.fail(v1beta2.ReasonCreateFailed, fmt.Sprintf("component %d cannot be deployed: %s", i, c.Problem))
+			return v.fail(v1beta2.ReasonCreateFailed, fmt.Sprintf("component %d cannot be deployed: %s", i, c.Problem)).because("a component makes no sense")
 		}
 	}
-	return v.move(v1beta2.AppWrapperSuspended)
+	return v.move(v1beta2.AppWrapperSuspended).because("accepted")
 }
 
 func initialComponents(components []Component) []v1beta2.AppWrapperComponentStatus {
@@ -44,7 +44,7 @@ func suspended(v *view) Decision {
 		return v.do(Guard, nil)
 	}
 	v.set(v1beta2.QuotaReserved, metav1.ConditionTrue, string(v1beta2.AppWrapperResuming), "spec.suspend is false")
-	return v.deploy("the components are being created")
+	return v.deploy("the components are being created").because("quota is given")
 }
 
 // deploy enters Resuming. The names of the components are promised with the move, so
@@ -82,7 +82,7 @@ func (v *view) unpromised(i int) bool {
 func resuming(v *view) Decision {
 	v.rememberSuccess()
 	if v.Suspend {
-		return v.suspend()
+		return v.suspend().because(isSuspended)
 	}
 	absent := v.where(v.absent)
 	if len(absent) == 0 && !v.someAreTerminating() {
@@ -95,7 +95,7 @@ func resuming(v *view) Decision {
 		return v.stay()
 	}
 	if rejected := v.where(v.isRejected); len(rejected) > 0 {
-		return v.fail(v1beta2.ReasonCreateFailed, v.refusalMessage(rejected[0]))
+		return v.fail(v1beta2.ReasonCreateFailed, v.refusalMessage(rejected[0])).because("creation refused for good")
 	}
 	return v.attempt(absent)
 }
@@ -107,10 +107,10 @@ func (v *view) attempt(absent []int) Decision {
 	refused := v.where(v.mayBeTriedAgain)
 	late := !v.now.Before(deadline)
 	if late && len(refused) > 0 {
-		return v.resetOrFail(v1beta2.ReasonCreateFailed, v.refusalMessage(refused[0]))
+		return v.resetOrFail(v1beta2.ReasonCreateFailed, v.refusalMessage(refused[0])).because("creation refused for too long")
 	}
 	if late && len(absent) == 0 {
-		return v.resetOrFail(v1beta2.ReasonCreateFailed, "a component is being deleted and does not go away")
+		return v.resetOrFail(v1beta2.ReasonCreateFailed, "a component is being deleted and does not go away").because("an old component does not go away")
 	}
 	if next := v.nextAttempt(); v.now.Before(next) {
 		return v.stay().at(earlier(next, deadline), v.now)
@@ -134,7 +134,7 @@ func (v *view) created() Decision {
 	for i := range v.Components {
 		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully)
 	}
-	return v.move(v1beta2.AppWrapperRunning)
+	return v.move(v1beta2.AppWrapperRunning).because("all components exist")
 }
 
 // mayBeTriedAgain: the last attempt to create component i was refused, not for good.

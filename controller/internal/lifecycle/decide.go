@@ -68,6 +68,12 @@ func (v *view) move(to v1beta2.AppWrapperPhase) Decision {
 	return Decision{Status: v.status}
 }
 
+// because is the decision with its cause.
+func (d Decision) because(cause string) Decision {
+	d.Because = cause + d.Because
+	return d
+}
+
 // at is the decision with a look at that time.
 func (d Decision) at(when, now time.Time) Decision {
 	if wait := when.Sub(now); wait > 0 {

@@ -20,6 +20,9 @@ type Decision struct {
 	// Targets are the indexes of the components that a Create, Delete or ForceDelete
 	// is about, in ascending order.
 	Targets []int
+	// Because is why the phase is left, as docs/lifecycle.md has it; for the log. In
+	// Running it is the check that applied.
+	Because string
 	// Requeue is when to look again though nothing was seen to change; 0 is never.
 	Requeue time.Duration
 }

@@ -28,6 +28,7 @@ var promises = []promise{
 	{"a decision either moves to another phase or acts, never both", decides, moves, func(m moment) bool { return m.decision.Effect == lifecycle.Nothing }},
 	{"each phase has its own effects and no others", decides, acts, hasEffect},
 	{"what has succeeded or failed stays so until it is deleted", decides, hasEnded, func(m moment) bool { return !m.decision.Moved(m.seen.Snapshot) }},
+	{"it moves on the ways that are documented, and on no others", decides, moves, func(m moment) bool { return isListed(m.seen.Status.Phase, m.decision) }},
 	{"Resuming and Resetting are writes of their own", saves, movesOn, followsInOrder},
 	{"every deletion ends, and leaves nothing behind", farewells, always, func(m moment) bool { return m.gone && (m.orphaning || !m.occupied()) }},
 	{"what is to outlive the AppWrapper is left alone", decides, orphans, func(m moment) bool {

@@ -11,12 +11,15 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
+// isSuspended is the cause that three phases share.
+const isSuspended = "suspended by Kueue"
+
 const nothingDeployed = "no resources are deployed"
 
 // resetOrFail starts another attempt if one is left and of use.
 func (v *view) resetOrFail(reason, message string) Decision {
 	if v.endedTerminally() || v.status.Retries >= v.Policy.RetryLimit {
-		return v.fail(reason, message)
+		return v.fail(reason, message).because(", and no retry is left or of use")
 	}
 	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, reason, message)
 	v.status.Retries++
@@ -40,7 +43,7 @@ func (v *view) suspend() Decision {
 // the last pod was gone, which is when ResourcesDeployed turns False.
 func resetting(v *view) Decision {
 	if v.Suspend {
-		return v.suspend()
+		return v.suspend().because(isSuspended)
 	}
 	if d, gone := v.tearDown(); !gone {
 		return d
@@ -53,7 +56,7 @@ func resetting(v *view) Decision {
 	if next := v.flipped(v1beta2.ResourcesDeployed).Add(v.Policy.RetryPause); v.now.Before(next) {
 		return v.stay().at(next, v.now)
 	}
-	return v.deploy(fmt.Sprintf("the components are being created again; retry %d", v.status.Retries))
+	return v.deploy(fmt.Sprintf("the components are being created again; retry %d", v.status.Retries)).because("the retry pause is over")
 }
 
 // suspending does not heed spec.suspend: what was begun is completed.
@@ -66,7 +69,7 @@ func suspending(v *view) Decision {
 	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, "spec.suspend is true")
 	v.lower(v1beta2.PodsReady, reason, "")
 	v.set(v1beta2.Unhealthy, metav1.ConditionFalse, reason, "")
-	return v.move(v1beta2.AppWrapperSuspended)
+	return v.move(v1beta2.AppWrapperSuspended).because("everything is gone")
 }
 
 // failed keeps the components for their author to look at, if that was asked for, and
@@ -128,7 +131,7 @@ func terminating(v *view) Decision {
 	}
 	if v.status.Phase != phase && (v.isTrue(v1beta2.ResourcesDeployed) || v.remains()) {
 		v.beginRemoval()
-		return v.move(phase)
+		return v.move(phase).because("deleted")
 	}
 	if d, gone := v.tearDown(); !gone {
 		return d

@@ -180,6 +180,11 @@ func TestResuming(t *testing.T) {
 			after: time.Minute,
 			want:  resets("CreateFailed"),
 		},
+		"without retries left that fails": {
+			given: []change{terminatingJob, retried(3)},
+			after: time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperFailed, Retries: 3, Event: "CreateFailed", Conditions: createFailed},
+		},
 		"a component that is done is not created again when it has gone": {
 			given: []change{and("second", refused(0)), finished},
 			after: 10 * time.Second,

@@ -52,6 +52,9 @@ func checkRows(t *testing.T, base func() lifecycle.Snapshot, rows map[string]row
 			if diff := cmp.Diff(before, s.Status); diff != "" {
 				t.Errorf("the snapshot was changed (-before +after):\n%s", diff)
 			}
+			if d.Moved(s) && !isListed(s.Status.Phase, d) {
+				t.Errorf("it moved to %s because %q, which is not in the list of ways", d.Status.Phase, d.Because)
+			}
 			if diff := cmp.Diff(r.want, summarize(s, d)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

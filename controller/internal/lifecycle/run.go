@@ -15,21 +15,24 @@ import (
 
 // checks is the specification of Running: the first that applies decides. What the
 // components say about themselves comes before what becomes of their pods.
-var checks = []func(*view) (d Decision, applies bool){
-	allSucceeded,     // what is done is done, even if it is being suspended
-	suspendedByKueue, // nothing below matters to a workload that has to go
-	componentMissing, // somebody removed what we deployed: fail, without a retry
-	componentFailed,  // a component has given up: try again
-	podsFailed,       // failed pods that nobody replaces: try again after a grace
-	podsReady,        // all is well: wait for the world to change
-	readinessIsLate,  // too few pods: try again after the grace that fits
+var checks = []struct {
+	name  string
+	check func(*view) (d Decision, applies bool)
+}{
+	{"all succeeded", allSucceeded},         // what is done is done, even if it is being suspended
+	{isSuspended, suspendedByKueue},         // nothing below matters to a workload that has to go
+	{"component missing", componentMissing}, // somebody removed what we deployed: fail, without a retry
+	{"component failed", componentFailed},   // a component has given up: try again
+	{"pods failed", podsFailed},             // failed pods that nobody replaces: try again after a grace
+	{"pods ready", podsReady},               // all is well: wait for the world to change
+	{"readiness is late", readinessIsLate},  // too few pods: try again after the grace that fits
 }
 
 func running(v *view) Decision {
 	v.rememberSuccess()
-	for _, check := range checks {
-		if d, applies := check(v); applies {
-			return d
+	for _, c := range checks {
+		if d, applies := c.check(v); applies {
+			return d.because(c.name)
 		}
 	}
 	return v.stay()

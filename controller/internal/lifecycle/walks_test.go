@@ -27,7 +27,22 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	flag.Parse()
-	os.Exit(m.Run())
+	code := m.Run()
+	if missing := unseenSteps(); code == 0 && everythingRan() && len(missing) > 0 {
+		fmt.Fprintf(os.Stderr, "no row, story or walk takes this way (see ways): %v\n", missing)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// everythingRan: no test was left out.
+func everythingRan() bool {
+	for _, filter := range []string{"test.run", "test.skip", "test.list", "test.bench", "test.fuzz"} {
+		if flag.Lookup(filter).Value.String() != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // TestPromises lives random lives. Each is lived twice: in a calm world, and in one
@@ -92,6 +107,12 @@ func bringToAnEnd(w *world) {
 	w.witness(farewells, moment{})
 }
 
+// phases are all but the first.
+var phases = []v1beta2.AppWrapperPhase{
+	v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting,
+	v1beta2.AppWrapperSuspending, v1beta2.AppWrapperSucceeded, v1beta2.AppWrapperFailed, v1beta2.AppWrapperTerminating,
+}
+
 // tally is what a test's walks came to.
 type tally struct {
 	walks  int
@@ -122,10 +143,6 @@ func (s *tally) add(w *world) {
 func (s *tally) expect(t *testing.T, except occasion) {
 	t.Helper()
 	t.Logf("%d walks came to %v", s.walks, s.lived)
-	phases := []v1beta2.AppWrapperPhase{
-		v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting,
-		v1beta2.AppWrapperSuspending, v1beta2.AppWrapperSucceeded, v1beta2.AppWrapperFailed, v1beta2.AppWrapperTerminating,
-	}
 	for _, phase := range phases {
 		if s.lived[phase] < s.walks/250 {
 			t.Errorf("only %d of %d walks came to %s", s.lived[phase], s.walks, phase)

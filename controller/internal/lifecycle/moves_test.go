@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/test/golden"
+)
+
+// A way leads from one phase to another, for any of these causes.
+type way struct {
+	from, to v1beta2.AppWrapperPhase
+	causes   []string
+}
+
+const (
+	isSuspended = "suspended by Kueue"
+	noRetry     = ", and no retry is left or of use"
+)
+
+var (
+	refusals = []string{"creation refused for too long", "an old component does not go away"}
+	failures = []string{"component failed", "pods failed", "readiness is late"}
+)
+
+// ways are all there are. Rows, stories and walks see no other, and together they see
+// each. docs/lifecycle.md shows them as a table and as a picture.
+var ways = []way{
+	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperSuspended, []string{"accepted"}},
+	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperFailed, []string{"a component makes no sense"}},
+	{v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming, []string{"quota is given"}},
+	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning, []string{"all components exist"}},
+	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperResetting, refusals},
+	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperFailed, append([]string{"creation refused for good"}, each(refusals, noRetry)...)},
+	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperSuspending, []string{isSuspended}},
+	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSucceeded, []string{"all succeeded"}},
+	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting, failures},
+	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperFailed, append([]string{"component missing"}, each(failures, noRetry)...)},
+	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSuspending, []string{isSuspended}},
+	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperResuming, []string{"the retry pause is over"}},
+	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperSuspending, []string{isSuspended}},
+	{v1beta2.AppWrapperSuspending, v1beta2.AppWrapperSuspended, []string{"everything is gone"}},
+	{anyPhase, v1beta2.AppWrapperTerminating, []string{"deleted"}},
+}
+
+// anyPhase stands for each phase but Terminating.
+const anyPhase v1beta2.AppWrapperPhase = "any"
+
+func each(causes []string, suffix string) []string {
+	longer := make([]string, len(causes))
+	for i, cause := range causes {
+		longer[i] = cause + suffix
+	}
+	return longer
+}
+
+// step is one move of one AppWrapper.
+type step struct {
+	from, to v1beta2.AppWrapperPhase
+	because  string
+}
+
+func (s step) String() string {
+	return fmt.Sprintf("%s → %s because %q", name(s.from), name(s.to), s.because)
+}
+
+func allSteps() []step {
+	var steps []step
+	for _, w := range ways {
+		for _, cause := range w.causes {
+			steps = append(steps, step{w.from, w.to, cause})
+		}
+	}
+	return steps
+}
+
+// seen are the steps that this run of the tests has seen.
+var seen = struct {
+	sync.Mutex
+	steps map[step]bool
+}{steps: map[step]bool{}}
+
+// isListed tells whether a move is one of the ways, and remembers that it was seen.
+func isListed(from v1beta2.AppWrapperPhase, d lifecycle.Decision) bool {
+	s := step{from, d.Status.Phase, d.Because}
+	if s.to == v1beta2.AppWrapperTerminating {
+		s.from = anyPhase
+	}
+	seen.Lock()
+	defer seen.Unlock()
+	seen.steps[s] = true
+	return slices.Contains(allSteps(), s)
+}
+
+// unseenSteps are those that no test came upon.
+func unseenSteps() []step {
+	return slices.DeleteFunc(allSteps(), func(s step) bool { return seen.steps[s] })
+}
+
+func TestDeletionLeadsToTerminatingFromWhereverSomethingIsLeft(t *testing.T) {
+	for _, phase := range append(phases, v1beta2.AppWrapperEmpty, "Levitating") {
+		s := deployed(phase)
+		s.Deleting = true
+		d := lifecycle.Decide(s, deployedAt)
+		if d.Status.Phase != v1beta2.AppWrapperTerminating {
+			t.Errorf("%s → %s", name(phase), d.Status.Phase)
+		}
+	}
+}
+
+func TestTheDocumentationShowsTheMoves(t *testing.T) {
+	file := filepath.Join("..", "..", "..", "docs", "lifecycle.md")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- moves: written by go test ./controller/internal/lifecycle -update -->\n", "<!-- end of moves -->\n"
+	head, rest, ok := strings.Cut(string(content), begin)
+	_, tail, also := strings.Cut(rest, end)
+	if !ok || !also {
+		t.Fatalf("%s has no place for the moves", file)
+	}
+	golden.Compare(t, file, []byte(head+begin+table()+end+tail))
+}
+
+func table() string {
+	var b strings.Builder
+	b.WriteString("\n| from | to | because |\n|---|---|---|\n")
+	for _, w := range ways {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", nameInDocs(w.from), w.to, strings.Join(summary(w.causes), "; "))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func nameInDocs(phase v1beta2.AppWrapperPhase) string {
+	switch phase {
+	case v1beta2.AppWrapperEmpty:
+		return "(none)"
+	case anyPhase:
+		return "any phase"
+	}
+	return string(phase)
+}
+
+// summary says once what several causes end with.
+func summary(causes []string) []string {
+	var short, retriable []string
+	for _, cause := range causes {
+		if first, ok := strings.CutSuffix(cause, noRetry); ok {
+			retriable = append(retriable, first)
+			continue
+		}
+		short = append(short, cause)
+	}
+	if len(retriable) > 0 {
+		short = append(short, "when no retry is left or of use: "+strings.Join(retriable, ", "))
+	}
+	return short
+}
