@@ -69,11 +69,15 @@ func (v *view) promise(i int) {
 
 // unpromised: component i is to be created and the status does not say so. Another
 // AppWrapper controller writes that when it comes to the component, not with the move.
+// Or it exists, and the status still has an error that came instead of the answer.
 func (v *view) unpromised(i int) bool {
-	if !v.absent(i) || v.mayBeTriedAgain(i) || v.isRejected(i) {
+	c := v.componentCondition(i, v1beta2.ResourcesDeployed)
+	if !v.absent(i) {
+		return c != nil && c.Reason == v1beta2.ReasonComponentCreationErrored
+	}
+	if v.mayBeTriedAgain(i) || v.isRejected(i) {
 		return false
 	}
-	c := v.componentCondition(i, v1beta2.ResourcesDeployed)
 	return c == nil || c.Status == metav1.ConditionFalse || v.status.ComponentStatus[i].Name != v.Components[i].Name
 }
 

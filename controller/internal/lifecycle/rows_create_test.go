@@ -230,6 +230,18 @@ func TestSuccessIsRememberedWhileOthersAreCreated(t *testing.T) {
 	}
 }
 
+// The answer to a create may get lost, or another attempt may come to a better one, while
+// other components are still refused.
+func TestWhatExistsIsNotCalledRefused(t *testing.T) {
+	s := deployed(v1beta2.AppWrapperResuming)
+	and("second", absent)(&s)
+	componentCondition(0, v1beta2.ResourcesDeployed, metav1.ConditionFalse, v1beta2.ReasonComponentCreationErrored, 0)(&s)
+	got := meta.FindStatusCondition(lifecycle.Decide(s, deployedAt).Status.ComponentStatus[0].Conditions, string(v1beta2.ResourcesDeployed))
+	if got.Reason != v1beta2.ReasonComponentCreationInitiated {
+		t.Errorf("the first component exists and has %v", got)
+	}
+}
+
 func TestRefuse(t *testing.T) {
 	status := deployed(v1beta2.AppWrapperResuming).Status
 	at := deployedAt.Add(time.Minute)
