@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mlbatch/mlbatch/test/stories"
+)
+
+var (
+	everyAnswer = flag.Bool("crash.every-answer", false, "let every call fail with every error, not with one of them")
+	seeds       = flag.Int("crash.seeds", 5, "how many lives of each story have several troubles at random")
+	firstSeed   = flag.Uint64("crash.first-seed", 1, "the seed of the first of these lives; the others follow")
+)
+
+// TestCrash lives every story calmly, then once for each call that the controller makes
+// in it and each manner in which that call can go wrong, and then with several troubles
+// at random. The promises that life checks hold throughout, and after every step the
+// story comes to where it came in the calm life.
+func TestCrash(t *testing.T) {
+	var calls, lives atomic.Int64
+	all := stories.All()
+	t.Cleanup(func() {
+		t.Logf("crash test: %d stories, %d calls, %d lives, seeds %d to %d of each story",
+			len(all), calls.Load(), lives.Load(), *firstSeed, *firstSeed+uint64(*seeds)-1)
+	})
+	for _, story := range all {
+		t.Run(story.Name, func(t *testing.T) {
+			t.Parallel()
+			calm := live(t, story, nil, nil)
+			calls.Add(int64(len(calm.wire.calls)))
+			lives.Add(1)
+			relive := func(name string, troubles map[int]trouble) {
+				lives.Add(1)
+				t.Run(name, func(t *testing.T) { live(t, story, troubles, calm) })
+			}
+			for n, c := range calm.wire.calls {
+				for _, tr := range troublesOf(c, n) {
+					relive(fmt.Sprintf("call_%d_%s", n+1, tr), map[int]trouble{n + 1: tr})
+				}
+			}
+			for i := range *seeds {
+				seed := *firstSeed + uint64(i)
+				relive(fmt.Sprintf("seed_%d", seed), randomTroubles(seed, len(calm.wire.calls)))
+			}
+		})
+	}
+}
+
+// troublesOf are those that the call can have. Without -crash.every-answer, its number
+// chooses the error.
+func troublesOf(c call, n int) []trouble {
+	var all []trouble
+	for _, m := range c.manners {
+		possible := answers
+		if m == outrun || m == dies {
+			possible = []answer{{}}
+		} else if !*everyAnswer {
+			possible = answers[n%len(answers) : n%len(answers)+1]
+		}
+		for _, a := range possible {
+			all = append(all, trouble{m, a})
+		}
+	}
+	return all
+}
+
+// randomTroubles are two to four.
+func randomTroubles(seed uint64, calls int) map[int]trouble {
+	random := rand.New(rand.NewPCG(seed, 0))
+	troubles := map[int]trouble{}
+	for range 2 + random.IntN(3) {
+		troubles[1+random.IntN(calls)] = trouble{writing[random.IntN(len(writing))], answers[random.IntN(len(answers))]}
+	}
+	return troubles
+}
+
+// replay is the command that runs one test again.
+func replay(test string) string {
+	parts := strings.Split(test, "/")
+	for i, part := range parts {
+		parts[i] = "^" + part + "$"
+	}
+	command := fmt.Sprintf("go test ./controller/internal/appwrapper -run '%s'", strings.Join(parts, "/"))
+	if *everyAnswer {
+		command += " -crash.every-answer"
+	}
+	if seed, random := strings.CutPrefix(test[strings.LastIndex(test, "/")+1:], "seed_"); random {
+		command += " -crash.seeds=1 -crash.first-seed=" + seed
+	}
+	return command
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+// hear is called with every change in the world.
+func (l *life) hear(before, after client.Object) {
+	if l.process != nil {
+		l.process.hear(before, after)
+	}
+	l.account()
+	component, created := after.(*unstructured.Unstructured)
+	if created && before == nil {
+		l.creates[component.GetName()]++
+		if !l.quota {
+			l.broken("nothing is created without quota")
+		}
+	}
+	was, ok := before.(*v1beta2.AppWrapper)
+	is, also := after.(*v1beta2.AppWrapper)
+	if ok && also {
+		l.checkMove(was, is)
+	}
+}
+
+func (l *life) checkMove(before, after *v1beta2.AppWrapper) {
+	policy, _ := lifecycle.ParsePolicy(after.Annotations, lifecycle.StandardDefaults())
+	if after.Status.Retries > policy.RetryLimit {
+		l.broken("retries stay within the limit")
+	}
+	ended := before.Status.Phase == v1beta2.AppWrapperSucceeded || before.Status.Phase == v1beta2.AppWrapperFailed
+	if ended && after.Status.Phase != before.Status.Phase && after.Status.Phase != v1beta2.AppWrapperTerminating {
+		l.broken("what has ended stays ended")
+	}
+	for i, c := range before.Status.ComponentStatus {
+		if !reflect.DeepEqual(c.PodSets, after.Status.ComponentStatus[i].PodSets) {
+			l.broken("pod sets never change")
+		}
+	}
+}
+
+// account is Kueue's view: what it gave is held until the AppWrapper says that it is
+// not, or has finished, or does not exist.
+func (l *life) account() {
+	if !l.quota || l.holdsQuota(l.api.theOne()) {
+		return
+	}
+	l.quota = false
+	if !l.sparing && slices.ContainsFunc(l.api.pods(), func(pod *corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodPending || pod.Status.Phase == corev1.PodRunning
+	}) {
+		l.broken("quota is given back only when no pod is Pending or Running")
+	}
+}
+
+func (l *life) holdsQuota(aw *v1beta2.AppWrapper) bool {
+	if aw == nil || finished(aw) {
+		return false
+	}
+	return meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.QuotaReserved)) || !aw.Spec.Suspend
+}
+
+// finished is what Kueue makes of the phase.
+func finished(aw *v1beta2.AppWrapper) bool {
+	deployed := meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.ResourcesDeployed))
+	return aw.Status.Phase == v1beta2.AppWrapperSucceeded || aw.Status.Phase == v1beta2.AppWrapperFailed && !deployed
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/test/given"
+	"github.com/mlbatch/mlbatch/test/stories"
+)
+
+// life is a story that the real reconciler lives before an API server in memory, while
+// everybody else is played.
+type life struct {
+	*testing.T
+	story stories.Story
+	now   time.Time
+	api   *apiServer
+	wire  *wire
+
+	process  *process  // nil when none runs
+	startsAt time.Time // when the next begins
+
+	quota   bool // as Kueue sees it
+	sparing bool // it is deleted without what it owns, which goes on using quota
+	permits map[int]bool
+	silent  map[string]bool // pods whose kubelet does not answer
+	made    int             // pods made so far
+	creates map[string]int  // components created so far
+	told    announcements
+	places  []place // where the story has come to, step by step
+	calm    *life   // the same without trouble, nil in that itself
+}
+
+// live lives a story. Where a calm life tells what places it has to come to, it waits for
+// them.
+func live(t *testing.T, story stories.Story, troubles map[int]trouble, calm *life) *life {
+	t.Helper()
+	born := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	l := &life{
+		T: t, story: story, now: born, startsAt: born, calm: calm,
+		wire:    &wire{troubles: troubles},
+		permits: map[int]bool{}, silent: map[string]bool{}, creates: map[string]int{}, told: announcements{},
+	}
+	l.wire.outrun = l.touch
+	clock := func() time.Time { return l.now }
+	l.api = &apiServer{now: clock, refuse: l.refuse, heard: l.hear}
+	builder := given.AppWrapper("a")
+	for _, c := range story.Components {
+		builder.With(componentOf(c))
+	}
+	aw := builder.Build()
+	aw.Annotations = story.Annotations
+	if err := l.api.Create(context.Background(), aw); err != nil {
+		t.Fatal(err)
+	}
+	l.Settle()
+	story.Live(l)
+	for reason, times := range l.told {
+		if calm != nil && times > calm.told[reason] {
+			l.broken(fmt.Sprintf("users are told once: of %s %d times, calmly %d", reason, times, calm.told[reason]))
+		}
+	}
+	return l
+}
+
+// touch is somebody writing into the AppWrapper what concerns nobody.
+func (l *life) touch() {
+	if aw := l.api.theOne(); aw != nil {
+		l.api.change(aw, func(o client.Object) { o.SetLabels(map[string]string{"touched": "true"}) })
+	}
+}
+
+// The clock, and what it wakes.
+const (
+	// delay is how long one trouble may delay a story: longer than the longest pause
+	// between two attempts to create something, and shorter than any grace.
+	delay = 20 * time.Second
+	// downtime is how long nobody controls after a process has died.
+	downtime = 2 * time.Second
+	// manySteps are more than a step of a story ever needs.
+	manySteps = 200
+)
+
+// react lets everybody react to each other until all rest.
+func (l *life) react() {
+	l.Helper()
+	for range manySteps {
+		moved := l.others()
+		if l.process == nil && !l.now.Before(l.startsAt) {
+			l.process, moved = startProcess(l.api, l.wire, l.told, func() time.Time { return l.now }), true
+		}
+		if l.process != nil {
+			moved = l.process.informers.catchUp(l.api.objects) || moved
+		}
+		if l.process != nil && l.process.queue.ready() {
+			moved = true
+			if died := l.process.reconcile(); died {
+				l.process, l.startsAt = nil, l.now.Add(downtime)
+			}
+		}
+		if !moved {
+			return
+		}
+	}
+	l.broken("all come to rest")
+}
+
+// next is when the controller wakes by itself.
+func (l *life) next() (at time.Time, ever bool) {
+	if l.process == nil {
+		return l.startsAt, true
+	}
+	return l.process.queue.at, !l.process.queue.at.IsZero()
+}
+
+// Settle writes down where the story has come to or, where that is known from a calm
+// life, waits until it has come there.
+func (l *life) Settle() {
+	l.Helper()
+	l.react()
+	step, limit := len(l.places), l.now.Add(delay*time.Duration(len(l.wire.troubles)))
+	for l.calm != nil && !reflect.DeepEqual(l.place(), l.calm.places[step]) {
+		at, ever := l.next()
+		if !ever || at.After(limit) {
+			l.broken(fmt.Sprintf("trouble leads nowhere else; after step %d (-calm +troubled)\n%s", step, cmp.Diff(l.calm.places[step], l.place())))
+		}
+		l.passTo(at)
+	}
+	l.places = append(l.places, l.place())
+}
+
+func (l *life) passTo(at time.Time) {
+	l.Helper()
+	if at.After(l.now) {
+		l.now = at
+	}
+	l.react()
+}
+
+// Pass lets time go by; the controller looks again whenever it asked to.
+func (l *life) Pass(d time.Duration) {
+	l.Helper()
+	until := l.now.Add(d)
+	for at, ever := l.next(); ever && !at.After(until); at, ever = l.next() {
+		l.passTo(at)
+	}
+	l.passTo(until)
+}
+
+// broken ends the life and says how to live it again.
+func (l *life) broken(promise string) {
+	l.Helper()
+	l.Fatalf("broken: %s\nafter the calls:\n%s\nto live it again: %s", promise, l.wire, replay(l.Name()))
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+)
+
+// place is where a life is after a step, without the times.
+type place struct {
+	Gone, Suspend, Quota bool
+	Finalizers           []string
+	Deleting             bool
+	Status               v1beta2.AppWrapperStatus
+	Components, Pods     []string
+	Creates              map[string]int
+	// Waits: the controller will look again though nothing happens.
+	Waits bool
+}
+
+func (l *life) place() place {
+	p := place{Quota: l.quota, Creates: map[string]int{}}
+	for name, n := range l.creates {
+		p.Creates[name] = n
+	}
+	_, p.Waits = l.next()
+	if aw := l.api.theOne(); aw == nil {
+		p.Gone = true
+	} else {
+		p.Suspend, p.Deleting, p.Finalizers = aw.Spec.Suspend, !aw.DeletionTimestamp.IsZero(), aw.Finalizers
+		p.Status = timeless(aw.Status)
+	}
+	for i := range l.story.Components {
+		if c := l.component(i); c != nil {
+			p.Components = append(p.Components, fmt.Sprintf("%s deleting=%t owned=%t verdict=%s", c.GetName(),
+				c.GetDeletionTimestamp() != nil, len(c.GetOwnerReferences()) > 0, kinds.For(kindOf(c)).Verdict(c)))
+		}
+	}
+	for _, pod := range l.api.pods() {
+		p.Pods = append(p.Pods, fmt.Sprintf("of %s %s deleting=%t", pod.Labels[v1beta2.AppWrapperComponentLabel], pod.Status.Phase, !pod.DeletionTimestamp.IsZero()))
+	}
+	slices.Sort(p.Pods)
+	return p
+}
+
+// timeless leaves the times out and the words of the API server's latest refusal.
+func timeless(status v1beta2.AppWrapperStatus) v1beta2.AppWrapperStatus {
+	status = *status.DeepCopy()
+	status.PhaseTransitionTime = nil
+	forget := func(conditions []metav1.Condition) {
+		for i := range conditions {
+			c := &conditions[i]
+			c.LastTransitionTime = metav1.Time{}
+			if c.Reason == v1beta2.ReasonComponentCreationErrored {
+				c.Message = ""
+			}
+			c.Message, _, _ = strings.Cut(c.Message, " could not be created: ")
+		}
+	}
+	forget(status.Conditions)
+	for _, c := range status.ComponentStatus {
+		forget(c.Conditions)
+	}
+	return status
+}

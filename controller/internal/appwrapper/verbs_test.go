@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/stories"
+)
+
+// A life is a world in which stories happen.
+var _ stories.World = (*life)(nil)
+
+// Note is for transcripts, of which there is none here.
+func (l *life) Note(string, string) {}
+
+func (l *life) suspend(value bool) {
+	l.api.change(l.api.theOne(), func(o client.Object) { o.(*v1beta2.AppWrapper).Spec.Suspend = value })
+}
+
+// Admit is Kueue giving quota, which it does not do for what has finished.
+func (l *life) Admit() {
+	if aw := l.api.theOne(); aw != nil && aw.Spec.Suspend && !finished(aw) {
+		l.suspend(false)
+		l.quota = true
+	}
+}
+
+func (l *life) Evict() {
+	if aw := l.api.theOne(); aw != nil && !aw.Spec.Suspend {
+		l.suspend(true)
+	}
+}
+
+func (l *life) Delete(sparing bool) {
+	aw := l.api.theOne()
+	if aw == nil {
+		return
+	}
+	if sparing {
+		l.sparing = true
+		l.api.change(aw, func(o client.Object) { o.SetFinalizers(append(o.GetFinalizers(), metav1.FinalizerOrphanDependents)) })
+	}
+	l.delete(l.api.theOne())
+}
+
+func (l *life) Remove(component int) {
+	if c := l.component(component); c != nil {
+		l.api.remove(c)
+	}
+}
+
+func (l *life) Free(component int) {
+	l.permits[component] = true
+	if c := l.component(component); c != nil {
+		l.api.change(c, func(o client.Object) { o.SetFinalizers(nil) })
+	}
+}
+
+func (l *life) Permit(component int) {
+	l.permits[component] = true
+}
+
+func (l *life) Report(component int, succeeded bool) {
+	condition := "Failed"
+	if succeeded {
+		condition = map[string]string{"Job": "Complete", "PyTorchJob": "Succeeded"}[l.story.Components[component].Kind]
+	}
+	l.api.change(l.component(component), func(o client.Object) {
+		o.(*unstructured.Unstructured).Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": condition, "status": "True"}}}
+	})
+}
+
+func (l *life) StartPods() {
+	for _, pod := range l.api.pods() {
+		if pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp.IsZero() {
+			l.api.change(pod, func(o client.Object) { o.(*corev1.Pod).Status.Phase = corev1.PodRunning })
+		}
+	}
+}
+
+func (l *life) running(component int) []*corev1.Pod {
+	return slices.DeleteFunc(l.podsOf(component), func(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning })
+}
+
+func (l *life) EndPods(component int, how corev1.PodPhase, exitCodes ...int32) {
+	for _, pod := range l.running(component) {
+		l.end(pod, how, exitCodes)
+	}
+}
+
+func (l *life) EndPod(component int, how corev1.PodPhase, exitCodes ...int32) {
+	if running := l.running(component); len(running) > 0 {
+		l.end(running[0], how, exitCodes)
+	}
+}
+
+func (l *life) end(pod *corev1.Pod, how corev1.PodPhase, exitCodes []int32) {
+	l.api.change(pod, func(o client.Object) {
+		status := &o.(*corev1.Pod).Status
+		status.Phase = how
+		for _, code := range exitCodes {
+			ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}
+			status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{State: ended})
+		}
+	})
+}
+
+func (l *life) EvictPod(component int) {
+	if pods := l.podsOf(component); len(pods) > 0 {
+		l.delete(pods[0])
+	}
+}
+
+func (l *life) LosePod(component int) {
+	if pods := l.podsOf(component); len(pods) > 0 {
+		l.api.remove(pods[0])
+	}
+}
+
+func (l *life) LoseNode(component int) {
+	if pods := l.podsOf(component); len(pods) > 0 {
+		l.silent[pods[0].Name] = true
+	}
+}
+
+func (l *life) ReturnNode(component int) {
+	if pods := l.podsOf(component); len(pods) > 0 {
+		l.silent[pods[0].Name] = false
+	}
+}
