@@ -59,6 +59,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		Policy:     policy,
 		Components: make([]lifecycle.Component, len(aw.Spec.Components)),
 	}
+	if r.problem != nil && aw.Status.Phase == v1beta2.AppWrapperEmpty {
+		o.snapshot.Problem = r.problem(aw)
+	}
 	for i := range aw.Spec.Components {
 		if err := r.observeComponent(ctx, o, i); err != nil {
 			return nil, err
@@ -100,6 +103,18 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 	c.Terminating = !found.GetDeletionTimestamp().IsZero()
 	c.Verdict = verdict(kind, found)
 	return nil
+}
+
+// unadmitted applies the rules of admission, for a controller whose webhooks are off.
+// Who the author was, and what they may wrap, nobody can say any more.
+func unadmitted(podSetLimit int) func(*v1beta2.AppWrapper) string {
+	return func(aw *v1beta2.AppWrapper) string {
+		problems := admissionrules.ValidateCreate(aw, podSetLimit)
+		if len(problems) == 0 {
+			return ""
+		}
+		return "it is not valid, correct it and create it again: " + problems.ToAggregate().Error()
+	}
 }
 
 // plan is what the status will say of component i once and for all, or why that cannot be.

@@ -62,6 +62,40 @@ func TestWhatMakesNoSenseIsSaidAtTheFirstLook(t *testing.T) {
 
 // Without webhooks nobody refuses such a name, and the API server lists no pods by a
 // label that none can have.
+// Without webhooks the controller is the first to see what makes no sense.
+func TestWhatAdmissionWouldRefuseFailsWhereItIsNotAsked(t *testing.T) {
+	misspelt := given.AppWrapper("a").With(given.Job("j", 1)).Build()
+	misspelt.Annotations = map[string]string{v1beta2.RetryLimitAnnotation: "many"}
+	for name, tc := range map[string]struct {
+		aw   *v1beta2.AppWrapper
+		says string
+	}{
+		"no pod set":               {given.AppWrapper("a").With(given.ConfigMap("c")).Build(), "at least one pod set"},
+		"more pod sets than Kueue": {given.AppWrapper("a").With(given.Job("j", 1), given.Job("k", 1), given.Job("l", 1)).Build(), "at most 2 pod sets"},
+		"two objects of one name":  {given.AppWrapper("a").With(given.Job("j", 1), given.Job("j", 1)).Build(), "Duplicate"},
+		"an unreadable annotation": {misspelt, v1beta2.RetryLimitAnnotation},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tc.aw)
+			w.reconciler.problem = unadmitted(2)
+			w.settle()
+			w.expectPhase(v1beta2.AppWrapperFailed)
+			condition := meta.FindStatusCondition(w.get().Status.Conditions, string(v1beta2.Unhealthy))
+			if condition == nil || condition.Reason != v1beta2.ReasonCreateFailed || !strings.Contains(condition.Message, tc.says) {
+				t.Errorf("Unhealthy is %+v, want %q in it", condition, tc.says)
+			}
+		})
+	}
+}
+
+func TestWhatWasSeenBeforeIsNotJudgedAgain(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Build())
+	w.settle()
+	w.reconciler.problem = unadmitted(0)
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperSuspended)
+}
+
 func TestANameThatNoLabelCanHave(t *testing.T) {
 	const name = "a-name-of-more-than-sixty-three-characters-that-no-label-value-can-be"
 	key := client.ObjectKey{Namespace: given.Namespace, Name: name}

@@ -41,6 +41,10 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	metrics  *metrics
 
+	// problem is what admission would have refused, where nobody asked it; nil where it
+	// is asked. What was stored before is not judged again.
+	problem func(*v1beta2.AppWrapper) string
+
 	defaults      lifecycle.Defaults
 	schedulerName string
 	now           func() time.Time

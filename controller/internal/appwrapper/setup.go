@@ -50,6 +50,9 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 		schedulerName: c.AppWrapper.SchedulerName,
 		now:           time.Now,
 	}
+	if !c.WebhooksEnabled {
+		r.problem = unadmitted(c.AppWrapper.PodSetLimit)
+	}
 	components := newWatches(mgr)
 	r.watch = components.watch
 	err = ctrl.NewControllerManagedBy(mgr).

@@ -14,6 +14,9 @@ import (
 // unseen is the phase "": the pod sets are written down once and for all.
 func unseen(v *view) Decision {
 	v.status.ComponentStatus = initialComponents(v.Components)
+	if v.Problem != "" {
+		return v.fail(v1beta2.ReasonCreateFailed, v.Problem)
+	}
 	for i, c := range v.Components {
 		if c.Problem != "" {
 			return v.fail(v1beta2.ReasonCreateFailed, fmt.Sprintf("component %d cannot be deployed: %s", i, c.Problem)).because("a component makes no sense")

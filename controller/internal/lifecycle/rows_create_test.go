@@ -35,6 +35,11 @@ func TestUnseen(t *testing.T) {
 			want: outcome{Phase: v1beta2.AppWrapperFailed, Event: "CreateFailed",
 				Conditions: map[string]string{"Unhealthy": "True CreateFailed"}},
 		},
+		"it fails where the whole makes no sense": {
+			given: []change{func(s *lifecycle.Snapshot) { s.Problem = "there is no pod set" }},
+			want: outcome{Phase: v1beta2.AppWrapperFailed, Event: "CreateFailed",
+				Conditions: map[string]string{"Unhealthy": "True CreateFailed"}},
+		},
 		"a deletion needs nothing from us": {
 			given: []change{deleted},
 			want:  outcome{Phase: v1beta2.AppWrapperEmpty},

@@ -53,6 +53,9 @@ type Snapshot struct {
 	Status v1beta2.AppWrapperStatus
 	// Policy holds the AppWrapper's timers and limits.
 	Policy Policy
+	// Problem says why the AppWrapper as a whole can never be deployed; empty where
+	// admission had no objection, or could have said so.
+	Problem string
 	// Components has one entry for each of spec.components, in that order.
 	Components []Component
 	// Pods are all pods in the namespace that carry the AppWrapper's label.
