@@ -3,6 +3,7 @@
 package localcluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -19,17 +20,30 @@ const (
 	gpusPerNode = 8
 )
 
-// Labels that tell the node that runs pods from those that pretend to. The
-// simulated ones also carry the taint nvidia.com/gpu=present:NoSchedule.
+// Labels that tell the node that runs pods from those that pretend to.
 const (
 	realNodeLabel      = "localcluster.mlbatch.dev/real"
 	simulatedNodeLabel = "localcluster.mlbatch.dev/simulated"
+)
+
+// Mode is what a cluster's first node is.
+type Mode string
+
+const (
+	// Real is a kubelet that runs containers. It needs root. Only pods that ask
+	// for GPUs go to simulated nodes.
+	Real Mode = "real"
+	// Simulated is a program that runs the platform's pods as processes, and no
+	// others: all others go to simulated nodes. Any user may run it.
+	Simulated Mode = "simulated"
 )
 
 // Config describes a cluster. What is left zero is completed by New.
 type Config struct {
 	// Name tells clusters on one machine apart; it is also the real node's name.
 	Name string
+	// Mode is Real unless it is said otherwise.
+	Mode Mode
 	// Port on 127.0.0.1 where the API server answers on the host.
 	Port int
 	// SimulatedNodes is the number of KWOK nodes, named gpu-0, gpu-1, …; a
@@ -60,11 +74,9 @@ func (c Config) completed() (Config, error) {
 	if c.SimulatedNodes == 0 {
 		c.SimulatedNodes = DefaultSimulatedNodes
 	}
-	if !validName.MatchString(c.Name) {
-		return c, fmt.Errorf("cluster name %q must be up to 20 lower-case letters, digits and dashes, starting with a letter", c.Name)
-	}
-	if simulatedName.MatchString(c.Name) {
-		return c, fmt.Errorf("cluster name %q is also that of a simulated node; choose another with --name", c.Name)
+	c.Mode = cmp.Or(c.Mode, Real)
+	if err := c.check(); err != nil {
+		return c, err
 	}
 	if c.StateDir == "" {
 		dir, err := defaultStateDir()
@@ -81,6 +93,20 @@ func (c Config) completed() (Config, error) {
 		c.CacheDir = filepath.Join(dir, "mlbatch")
 	}
 	return c, nil
+}
+
+// check refuses names and modes that there cannot be.
+func (c Config) check() error {
+	if !validName.MatchString(c.Name) {
+		return fmt.Errorf("cluster name %q must be up to 20 lower-case letters, digits and dashes, starting with a letter", c.Name)
+	}
+	if simulatedName.MatchString(c.Name) {
+		return fmt.Errorf("cluster name %q is also that of a simulated node; choose another with --name", c.Name)
+	}
+	if c.Mode != Real && c.Mode != Simulated {
+		return fmt.Errorf("there is no mode %q; choose %s or %s", c.Mode, Real, Simulated)
+	}
+	return nil
 }
 
 func defaultStateDir() (string, error) {

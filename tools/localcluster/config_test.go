@@ -3,11 +3,12 @@
 package localcluster
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 func TestConfigIsCompletedFromTheEnvironment(t *testing.T) {
@@ -28,17 +29,22 @@ func TestConfigIsCompletedFromTheEnvironment(t *testing.T) {
 			given: Config{Name: "e2e", Port: 1, SimulatedNodes: -1, CacheDir: "/c", StateDir: "/s"},
 			want:  Config{Name: "e2e", Port: 1, SimulatedNodes: -1, CacheDir: "/c", StateDir: "/s"},
 		},
+		"a mode is only what was asked for": {
+			given: Config{Name: "e2e", Mode: Simulated, Port: 1, SimulatedNodes: -1, CacheDir: "/c", StateDir: "/s"},
+			want:  Config{Name: "e2e", Mode: Simulated, Port: 1, SimulatedNodes: -1, CacheDir: "/c", StateDir: "/s"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment(t, c.env)
 			if c.want.Name == "" {
 				c.want.Name, c.want.Port, c.want.SimulatedNodes = defaults.Name, defaults.Port, defaults.SimulatedNodes
 			}
+			c.want.Mode = cmp.Or(c.want.Mode, Real)
 			got, err := c.given.completed()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
+			if diff := gocmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -60,6 +66,12 @@ func TestWithoutAFolderTheSentenceSaysWhatToSet(t *testing.T) {
 	wantSentence(t, err, "cannot find a cache folder (set HOME or XDG_CACHE_HOME)")
 	_, err = Leaks(Config{})
 	wantSentence(t, err, "set HOME or XDG_CACHE_HOME")
+}
+
+func TestThereAreTwoModes(t *testing.T) {
+	environment(t, map[string]string{"HOME": "/home/alice"})
+	_, err := Config{Mode: "fake"}.completed()
+	wantSentence(t, err, `there is no mode "fake"; choose real or simulated`)
 }
 
 func TestNames(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,8 @@ type host struct {
 	cgroups string // where the cgroup hierarchies are mounted
 	// modprobe loads a kernel module.
 	modprobe string
+	// try starts something in namespaces.
+	try func(*syscall.SysProcAttr) error
 	// disk looks at the disk that a folder is on, or will be.
 	disk func(dir string) (disk, error)
 }
@@ -32,7 +35,7 @@ type disk struct {
 func thisHost() host {
 	return host{
 		system: runtime.GOOS, user: os.Geteuid(),
-		proc: "/proc", cgroups: "/sys/fs/cgroup", modprobe: "/sbin/modprobe", disk: diskOf,
+		proc: "/proc", cgroups: "/sys/fs/cgroup", modprobe: "/sbin/modprobe", try: tryProgram, disk: diskOf,
 	}
 }
 

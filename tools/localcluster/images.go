@@ -32,11 +32,18 @@ func (c *Cluster) buildOwn(ctx context.Context, cache build.Cache, dir string, b
 		return fmt.Errorf("cannot make the cluster's folder: %w", err)
 	}
 	for _, tool := range toolsForPeople {
+		if bins[tool] == "" {
+			continue // in this mode there is no such component
+		}
 		if err := os.Symlink(bins[tool], filepath.Join(bin, tool)); err != nil {
 			return fmt.Errorf("cannot fill the cluster's folder: %w", err)
 		}
 	}
 	if _, err := cache.Own(ctx, c.progress, "tools/localcluster/keeper", bin); err != nil {
+		return err
+	}
+	if c.config.Mode == Simulated {
+		_, err := cache.Own(ctx, c.progress, "tools/localcluster/processnode", bin)
 		return err
 	}
 	workload, err := cache.Own(ctx, c.progress, "test/workload", bin)
@@ -72,6 +79,9 @@ func image(reference, binary, path string, entrypoint ...string) archive.Image {
 func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
 	if !c.Running() {
 		return c.notRunning()
+	}
+	if c.Mode() == Simulated {
+		return fmt.Errorf("cluster %q is simulated and runs no images; use one that was started with --mode=%s", c.config.Name, Real)
 	}
 	for _, path := range archives {
 		if _, err := os.Stat(path); err != nil {

@@ -4,17 +4,19 @@ package localcluster
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Leaks lists what clusters have left on this machine that belongs to no
-// running one: processes, namespaces, mounts and cgroups, a line each.
+// running one: processes, namespaces, mounts and cgroups, a line each. Others
+// than root, who can have simulated clusters only, are told of their own.
 func Leaks(config Config) ([]string, error) {
 	config, err := config.completed()
 	if err != nil {
@@ -52,9 +54,6 @@ func newScan(config Config, host host) scan {
 }
 
 func (s scan) leaks() ([]string, error) {
-	if s.user != 0 {
-		return nil, errors.New("only root sees which clusters run and what others have left behind; run the command with sudo")
-	}
 	mounts, err := s.mounts()
 	if err != nil {
 		return nil, err
@@ -70,7 +69,7 @@ func (s scan) processes() []string {
 	dirs, _ := filepath.Glob(filepath.Join(string(s.proc), "[0-9]*"))
 	for _, dir := range dirs {
 		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil || !s.ofCluster(dir) || s.kept(pid) {
+		if err != nil || !s.sees(dir) || !s.ofCluster(dir) || s.kept(pid) {
 			continue
 		}
 		command, _ := os.ReadFile(filepath.Join(dir, "comm"))
@@ -80,6 +79,13 @@ func (s scan) processes() []string {
 		}
 	}
 	return leaks
+}
+
+// sees reports whether the user can tell a process that is left from one of a
+// running cluster.
+func (s scan) sees(dir string) bool {
+	var process unix.Stat_t
+	return s.user == 0 || unix.Stat(dir, &process) == nil && int(process.Uid) == s.user
 }
 
 // ofCluster reports whether a process is a component or runs in a pod.
@@ -137,6 +143,9 @@ func (s scan) mounts() ([]string, error) {
 }
 
 func (s scan) cgroupsLeft() []string {
+	if s.user != 0 {
+		return nil
+	}
 	var leaks []string
 	for _, dir := range cgroupsNamed(s.cgroups, cgroupPrefix+"*") {
 		if !s.running[filepath.Base(dir)] {

@@ -110,11 +110,25 @@ func TestTwoHomesMayHaveAClusterOfTheSameName(t *testing.T) {
 	}
 }
 
-func TestOnlyRootCanTellLeaksFromRunningClusters(t *testing.T) {
+// Of other users' clusters they cannot tell which run, and they have no cgroups.
+func TestOthersThanRootAreToldOfTheirOwnLeaks(t *testing.T) {
 	h, config := machine(t)
-	h.user = 1000
-	_, err := newScan(config, h).leaks()
-	wantSentence(t, err, "only root sees", "sudo")
+	for user, want := range map[int][]string{
+		1000 + os.Getuid(): nil,
+		os.Getuid():        {"process 201 (kwok (old))", "process 202 (python)", "namespace pid:[4], held by process 202"},
+	} {
+		if h.user = user; user == 0 {
+			continue // root is told of all
+		}
+		got, err := newScan(config, h).leaks()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, "mount "+config.StateDir+"/dead/node/my pod", "mount /mnt/bound")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("user %d: %s", user, diff)
+		}
+	}
 }
 
 func TestAMachineWithoutMountsCannotBeJudged(t *testing.T) {

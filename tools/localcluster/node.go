@@ -28,10 +28,27 @@ func (c *Cluster) containerdSocket() string {
 // writePlan writes the keeper's plan and all files that its programs read.
 func (c *Cluster) writePlan(bins build.Binaries, tools string) error {
 	p := plan.Plan{
-		Name: c.config.Name, Dir: c.Dir(), Cgroup: c.cgroup(), Forward: innerAddress,
-		Network:  plan.Network{Bridge: bridgeName, Address: nodeCIDR, Services: serviceCIDR},
+		Name: c.config.Name, Dir: c.Dir(), Forward: innerAddress,
+		Network:  plan.Network{Bridge: bridgeName, Address: nodeCIDR},
 		Programs: c.programs(bins, tools),
 	}
+	if err := os.MkdirAll(c.LogDir(), 0o755); err != nil {
+		return fmt.Errorf("cannot make the cluster's folders: %w", err)
+	}
+	if c.config.Mode == Real {
+		if err := c.planContainers(&p, bins, tools); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(c.writeCredentials(), c.writeConfigs(), c.writeStages()); err != nil {
+		return err
+	}
+	return plan.Write(c.Dir(), plan.File, p)
+}
+
+// planContainers adds what a node has on which containers run.
+func (c *Cluster) planContainers(p *plan.Plan, bins build.Binaries, tools string) error {
+	p.Cgroup, p.Network.Services = c.cgroup(), serviceCIDR
 	for _, target := range []string{"/var/lib/kubelet", "/var/lib/containerd", "/var/lib/cni", "/var/log/pods", "/var/log/containers"} {
 		source := filepath.Join(c.Dir(), "node", filepath.Base(filepath.Dir(target))+"-"+filepath.Base(target))
 		if err := os.MkdirAll(source, 0o755); err != nil {
@@ -39,25 +56,26 @@ func (c *Cluster) writePlan(bins build.Binaries, tools string) error {
 		}
 		p.Binds = append(p.Binds, plan.Bind{Source: source, Target: target})
 	}
-	for _, dir := range []string{c.LogDir(), c.configFile("cni")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("cannot make the cluster's folders: %w", err)
-		}
-	}
-	sysctls, err := c.writeSysctls()
-	if err != nil {
+	var err error
+	if p.Sysctls, err = c.writeSysctls(); err != nil {
 		return err
 	}
-	p.Sysctls = sysctls
-	if err := errors.Join(c.writeCredentials(), c.writeConfigs(bins, tools), c.writeStages()); err != nil {
-		return err
-	}
-	return plan.Write(c.Dir(), plan.File, p)
+	return c.writeContainerConfigs(bins, tools)
 }
 
-func (c *Cluster) writeConfigs(bins build.Binaries, tools string) error {
+// writeConfigs writes what the programs of every cluster read.
+func (c *Cluster) writeConfigs() error {
+	return errors.Join(
+		c.render(c.configFile("kube-scheduler.yaml"), "kube-scheduler.yaml", map[string]string{"Kubeconfig": c.kubeconfigOf("kube-scheduler")}),
+		c.render(c.configFile("audit-policy.yaml"), "audit-policy.yaml", nil),
+		c.render(c.configFile("kwok.yaml"), "kwok.yaml", nil),
+	)
+}
+
+func (c *Cluster) writeContainerConfigs(bins build.Binaries, tools string) error {
 	resolv := c.configFile("resolv.conf")
 	return errors.Join(
+		os.MkdirAll(c.configFile("cni"), 0o755),
 		os.WriteFile(resolv, nil, 0o644), // pods have no world outside
 		c.render(c.configFile("containerd.toml"), "containerd.toml", map[string]string{
 			"ContainerdSocket": c.containerdSocket(), "PauseImage": pauseImage,
@@ -73,8 +91,6 @@ func (c *Cluster) writeConfigs(bins build.Binaries, tools string) error {
 		c.render(c.configFile("kube-proxy.yaml"), "kube-proxy.yaml", map[string]string{
 			"Kubeconfig": c.kubeconfigOf("kube-proxy"), "PodCIDR": podCIDR, "Node": c.config.Name,
 		}),
-		c.render(c.configFile("kube-scheduler.yaml"), "kube-scheduler.yaml", map[string]string{"Kubeconfig": c.kubeconfigOf("kube-scheduler")}),
-		c.render(c.configFile("audit-policy.yaml"), "audit-policy.yaml", nil),
 	)
 }
 

@@ -9,17 +9,16 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -36,14 +35,15 @@ func (c *Cluster) finish(ctx context.Context) error {
 	if err := c.applyAll(ctx, api); err != nil {
 		return err
 	}
-	for i := range c.config.SimulatedNodes {
-		if err := c.addSimulatedNode(ctx, api, i); err != nil {
-			return err
-		}
+	if err := c.addSimulatedNodes(ctx, api); err != nil {
+		return err
 	}
-	fmt.Fprintf(c.progress, "waiting for %d nodes and DNS\n", 1+max(0, c.config.SimulatedNodes))
+	fmt.Fprintf(c.progress, "waiting for %d nodes\n", 1+max(0, c.config.SimulatedNodes))
 	if err := until(ctx, "nodes", func(ctx context.Context) error { return c.nodesReady(ctx, api) }); err != nil {
 		return err
+	}
+	if c.config.Mode == Simulated {
+		return nil // there are no names
 	}
 	return until(ctx, "DNS", func(ctx context.Context) error { return dnsReady(ctx, api) })
 }
@@ -66,6 +66,7 @@ func (c *Cluster) client() (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	config.QPS = -1 // the API server knows best how much it can take
 	api, err := client.New(config, client.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("cannot talk to the cluster: %w", err)
@@ -75,6 +76,9 @@ func (c *Cluster) client() (client.Client, error) {
 
 // applyAll applies the cluster's own manifests.
 func (c *Cluster) applyAll(ctx context.Context, api client.Client) error {
+	if c.config.Mode == Simulated {
+		return nil
+	}
 	for name, values := range map[string]any{
 		"kube-proxy-rbac.yaml": nil,
 		"coredns.yaml":         map[string]string{"Image": coreDNSImage, "ClusterIP": dnsIP, "RealNodeLabel": realNodeLabel},
@@ -108,29 +112,31 @@ func apply(ctx context.Context, api client.Client, manifests []byte) error {
 	}
 }
 
-// addSimulatedNode makes one KWOK node and gives it its capacity.
+// addSimulatedNodes makes the KWOK nodes that are not there yet.
+func (c *Cluster) addSimulatedNodes(ctx context.Context, api client.Client) error {
+	count := max(0, c.config.SimulatedNodes)
+	errs := make([]error, count)
+	workqueue.ParallelizeUntil(ctx, 16, count, func(i int) { errs[i] = c.addSimulatedNode(ctx, api, i) })
+	for _, err := range errs {
+		if err != nil {
+			return fmt.Errorf("cannot add a simulated node: %w", err)
+		}
+	}
+	return ctx.Err()
+}
+
 func (c *Cluster) addSimulatedNode(ctx context.Context, api client.Client, index int) error {
-	text, err := rendered("simulated-node.yaml", map[string]any{"Index": index, "Label": simulatedNodeLabel})
+	text, err := rendered("simulated-node.yaml", map[string]any{
+		"Index": index, "Label": simulatedNodeLabel, "GPUs": gpusPerNode, "OnlyGPUs": c.config.Mode == Real,
+	})
 	if err != nil {
 		return err
 	}
-	if err := apply(ctx, api, text); err != nil {
-		return fmt.Errorf("cannot add a simulated node: %w", err)
-	}
 	node := &corev1.Node{}
-	if err := api.Get(ctx, client.ObjectKey{Name: "gpu-" + strconv.Itoa(index)}, node); err != nil {
-		return fmt.Errorf("cannot read a simulated node: %w", err)
+	if err := yaml.Unmarshal(text, node); err != nil {
+		return err
 	}
-	before := node.DeepCopy()
-	node.Status.Capacity = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("512Gi"),
-		corev1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": *resource.NewQuantity(gpusPerNode, resource.DecimalSI),
-	}
-	node.Status.Allocatable = node.Status.Capacity
-	if err := api.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("cannot give a simulated node its capacity: %w", err)
-	}
-	return nil
+	return client.IgnoreAlreadyExists(api.Create(ctx, node))
 }
 
 // until polls a condition and says at the end what was still missing.

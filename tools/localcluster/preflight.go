@@ -18,14 +18,15 @@ import (
 )
 
 // Preflight refuses in a sentence what would make Up fail later: another user
-// than root, no go command, folders that cannot be used, a small disk, a kernel
-// module that cannot be loaded, a port in use. It takes a moment and starts
-// nothing: call it before long builds. Others are components that the caller
-// builds beside the cluster's own, so that their disk space is asked for too.
-// A cluster that runs has passed already and is not looked at again.
+// than root, or for a simulated cluster one who may not make namespaces, no go
+// command, folders that cannot be used, a small disk, a kernel module that cannot
+// be loaded, a port in use. It takes a moment and starts nothing: call it before
+// long builds. Others are components that the caller builds beside the cluster's
+// own, so that their disk space is asked for too. A cluster that runs has passed
+// already; only flags that it was not started with are refused.
 func (c *Cluster) Preflight(ctx context.Context, others ...build.Component) error {
 	if c.Running() {
-		return nil
+		return c.join()
 	}
 	listener, err := c.preflight(ctx, others...)
 	if err != nil {
@@ -37,12 +38,13 @@ func (c *Cluster) Preflight(ctx context.Context, others ...build.Component) erro
 // preflight is Preflight of a cluster that does not run. It returns the socket
 // that the API server will answer on.
 func (c *Cluster) preflight(ctx context.Context, others ...build.Component) (*net.TCPListener, error) {
-	for _, check := range []func() error{
-		c.checkMachine,
-		c.checkFolders,
-		func() error { return c.checkSpace(others) },
-		func() error { return c.loadBridgeFilter(ctx) },
-	} {
+	checks := []func() error{c.checkMachine, c.checkFolders, func() error { return c.checkSpace(others) }}
+	if c.config.Mode == Real {
+		checks = append(checks, func() error { return c.loadBridgeFilter(ctx) })
+	} else {
+		checks = append(checks, c.checkNamespaces)
+	}
+	for _, check := range checks {
 		if err := check(); err != nil {
 			return nil, err
 		}
@@ -54,8 +56,9 @@ func (c *Cluster) checkMachine() error {
 	if c.host.system != "linux" {
 		return errors.New("a local cluster needs Linux; on other systems run it in a Linux virtual machine")
 	}
-	if c.host.user != 0 {
-		return errors.New("a local cluster needs root, for its private mounts, network and cgroups; run the command with sudo")
+	if c.host.user != 0 && c.config.Mode == Real {
+		return errors.New("a local cluster that runs containers needs root, for its private mounts, network and cgroups; " +
+			"run the command with sudo, or do with simulated nodes (mlbatch cluster up --mode=simulated)")
 	}
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("the go command was not found, which builds a local cluster; " +
@@ -67,10 +70,14 @@ func (c *Cluster) checkMachine() error {
 // checkFolders refuses folders that the node covers with file systems of its
 // own, and paths too long for the sockets below them.
 func (c *Cluster) checkFolders() error {
+	covers := []string{"/run", "/proc", "/sys"}
+	if c.config.Mode == Real {
+		covers = append(covers, "/var/lib", "/var/log")
+	}
 	for _, folder := range []struct{ dir, variable string }{
 		{c.config.StateDir, "XDG_STATE_HOME"}, {c.config.CacheDir, "XDG_CACHE_HOME"},
 	} {
-		for _, covered := range []string{"/run", "/var/lib", "/var/log", "/proc", "/sys"} {
+		for _, covered := range covers {
 			if strings.HasPrefix(resolved(folder.dir)+"/", resolved(covered)+"/") {
 				return fmt.Errorf("the folder %s may not lie in %s, which the cluster's node covers; choose another with %s", folder.dir, covered, folder.variable)
 			}

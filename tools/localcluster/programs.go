@@ -19,17 +19,15 @@ const volumePlugins = "/var/lib/kubelet/volume-plugins"
 
 // programs are the processes of the node in the order in which they start.
 func (c *Cluster) programs(bins build.Binaries, tools string) []plan.Program {
-	all := []plan.Program{
-		c.containerd(bins),
-		c.etcd(bins),
-		c.apiServer(bins),
-		c.controllerManager(bins),
-		c.scheduler(bins),
-		c.kubelet(bins),
-		c.kubeProxy(bins, tools),
-		c.kwok(bins),
+	path := "/usr/sbin:/usr/bin:/sbin:/bin"
+	all := []plan.Program{c.etcd(bins), c.apiServer(bins), c.controllerManager(bins), c.scheduler(bins)}
+	if c.config.Mode == Real {
+		path = filepath.Dir(bins["containerd"]) + ":" + filepath.Join(tools, "usr/sbin") + ":" + path
+		all = append([]plan.Program{c.containerd(bins)}, append(all, c.kubelet(bins), c.kubeProxy(bins, tools))...)
+	} else {
+		all = append(all, c.processNode())
 	}
-	path := filepath.Dir(bins["containerd"]) + ":" + filepath.Join(tools, "usr/sbin") + ":/usr/sbin:/usr/bin:/sbin:/bin"
+	all = append(all, c.kwok(bins))
 	for i := range all {
 		all[i].Timeout = readyTimeout
 		// Nothing of the user's: a proxy, for instance, cannot be reached from
@@ -60,6 +58,17 @@ func (c *Cluster) etcd(bins build.Binaries) plan.Program {
 	}
 }
 
+// admissionPlugins are those beside Kubernetes' defaults. OpenShift enforces the
+// second: who owns an object by reference must be allowed to set its owner's
+// finalizers. Our roles have to be right there. It learns of new kinds only every
+// 30 seconds, for which a simulated cluster does not wait.
+func (c *Cluster) admissionPlugins() string {
+	if c.config.Mode == Simulated {
+		return "NodeRestriction"
+	}
+	return "NodeRestriction,OwnerReferencesPermissionEnforcement"
+}
+
 func (c *Cluster) apiServer(bins build.Binaries) plan.Program {
 	return plan.Program{
 		Name: "kube-apiserver", Path: bins["kube-apiserver"],
@@ -70,9 +79,7 @@ func (c *Cluster) apiServer(bins build.Binaries) plan.Program {
 			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 			"--service-account-key-file=" + c.pkiFile("sa.pub"), "--service-account-signing-key-file=" + c.pkiFile("sa.key"),
 			"--authorization-mode=Node,RBAC",
-			// OpenShift enforces the second: who owns an object by reference must
-			// be allowed to set its owner's finalizers. Our roles have to be right there.
-			"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
+			"--enable-admission-plugins=" + c.admissionPlugins(),
 			"--requestheader-client-ca-file=" + c.pkiFile("front-proxy-ca.crt"), "--requestheader-allowed-names=front-proxy-client",
 			"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			"--proxy-client-cert-file=" + c.pkiFile("front-proxy-client.crt"), "--proxy-client-key-file=" + c.pkiFile("front-proxy-client.key"),
@@ -88,19 +95,23 @@ func (c *Cluster) apiServer(bins build.Binaries) plan.Program {
 
 func (c *Cluster) controllerManager(bins build.Binaries) plan.Program {
 	kubeconfig := c.kubeconfigOf("kube-controller-manager")
+	modal := []string{"--flex-volume-plugin-dir=" + volumePlugins}
+	if c.config.Mode == Simulated {
+		// It looks at a thousand nodes one by one.
+		modal = []string{"--flex-volume-plugin-dir=" + filepath.Join(c.Dir(), "volume-plugins"), "--kube-api-qps=1000", "--kube-api-burst=1000"}
+	}
 	return plan.Program{
 		Name: "kube-controller-manager", Path: bins["kube-controller-manager"],
-		Args: []string{
+		Args: append([]string{
 			"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 			"--bind-address=127.0.0.1", "--tls-cert-file=" + c.pkiFile("localhost-serving.crt"), "--tls-private-key-file=" + c.pkiFile("localhost-serving.key"),
 			"--leader-elect=false", "--use-service-account-credentials=true",
 			"--service-account-private-key-file=" + c.pkiFile("sa.key"), "--root-ca-file=" + c.pkiFile("ca.crt"),
-			"--flex-volume-plugin-dir=" + volumePlugins,
 			"--cluster-signing-cert-file=" + c.pkiFile("ca.crt"), "--cluster-signing-key-file=" + c.pkiFile("ca.key"),
 			"--requestheader-client-ca-file=" + c.pkiFile("front-proxy-ca.crt"),
 			// There is no cloud, and the one node has its pod addresses already.
 			"--controllers=*,-node-ipam-controller,-node-route-controller,-cloud-node-lifecycle-controller,-service-lb-controller",
-		},
+		}, modal...),
 		Ready: plan.Probe{URL: "https://127.0.0.1:10257/healthz", CA: c.pkiFile("ca.crt")},
 	}
 }
@@ -142,7 +153,7 @@ func (c *Cluster) kwok(bins build.Binaries) plan.Program {
 	return plan.Program{
 		Name: "kwok", Path: bins["kwok"],
 		Args: []string{
-			"--kubeconfig=" + c.kubeconfigOf("kwok"), "--config=" + c.configFile("stages.yaml"),
+			"--kubeconfig=" + c.kubeconfigOf("kwok"), "--config=" + c.configFile("kwok.yaml"), "--config=" + c.configFile("stages.yaml"),
 			"--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
 			"--server-address=127.0.0.1:10247", "--node-lease-duration-seconds=40",
 		},

@@ -58,7 +58,7 @@ func (c *Cluster) missing(others []build.Component) (count uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, component := range append(build.Node(versions), others...) {
+	for _, component := range append(c.Components(versions), others...) {
 		lacks, err := cache.Lacks(component)
 		if err != nil {
 			return 0, err

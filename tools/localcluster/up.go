@@ -3,6 +3,7 @@
 package localcluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/mlbatch/mlbatch/setup"
@@ -64,12 +64,16 @@ func (c *Cluster) join() error {
 	if asked := c.asked.SimulatedNodes; asked != 0 && max(0, asked) != keeper.SimulatedNodes {
 		return c.differs("simulated-nodes", max(0, asked), keeper.SimulatedNodes)
 	}
-	c.config.Port, c.config.SimulatedNodes = keeper.Port, keeper.SimulatedNodes
+	mode := cmp.Or(Mode(keeper.Mode), Real)
+	if asked := c.asked.Mode; asked != "" && asked != mode {
+		return c.differs("mode", asked, mode)
+	}
+	c.config.Port, c.config.SimulatedNodes, c.config.Mode = keeper.Port, keeper.SimulatedNodes, mode
 	return nil
 }
 
-func (c *Cluster) differs(flag string, asked, is int) error {
-	return fmt.Errorf("cluster %q runs with --%s=%d, not %d; leave that out, or end the cluster first with: mlbatch cluster down --name=%s",
+func (c *Cluster) differs(flag string, asked, is any) error {
+	return fmt.Errorf("cluster %q runs with --%s=%v, not %v; leave that out, or end the cluster first with: mlbatch cluster down --name=%s",
 		c.config.Name, flag, is, asked, c.config.Name)
 }
 
@@ -106,8 +110,10 @@ func (c *Cluster) complete(ctx context.Context) error {
 	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", fmt.Sprintf("https://127.0.0.1:%d", c.config.Port)); err != nil {
 		return err
 	}
-	if err := c.LoadImages(ctx, c.ownImages()); err != nil {
-		return err
+	if c.config.Mode == Real {
+		if err := c.LoadImages(ctx, c.ownImages()); err != nil {
+			return err
+		}
 	}
 	return c.finish(ctx)
 }
@@ -130,13 +136,15 @@ func (c *Cluster) buildAll(ctx context.Context) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	bins, err := cache.Get(ctx, c.progress, build.Node(versions)...)
+	bins, err := cache.Get(ctx, c.progress, c.Components(versions)...)
 	if err != nil {
 		return built{}, err
 	}
-	tools, err := c.hostTools(ctx)
-	if err != nil {
-		return built{}, err
+	var tools string
+	if c.config.Mode == Real {
+		if tools, err = c.hostTools(ctx); err != nil {
+			return built{}, err
+		}
 	}
 	dir := c.newDir()
 	if err := os.RemoveAll(dir); err != nil {
@@ -193,12 +201,9 @@ func (c *Cluster) startKeeper(listener *net.TCPListener) error {
 	cmd.Dir = c.Dir()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{socket, recorded} // become plan.ListenerFD and plan.RecordedFD
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setsid:     true,
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
-	}
+	cmd.SysProcAttr = c.host.namespaces()
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("cannot start the cluster in private namespaces (this needs root and CAP_SYS_ADMIN): %w", err)
+		return fmt.Errorf("cannot start the cluster in private namespaces (root needs CAP_SYS_ADMIN for it): %w", err)
 	}
 	// The keeper outlives us; until then its end must not leave a zombie.
 	go func() { _ = cmd.Wait() }()
@@ -206,7 +211,7 @@ func (c *Cluster) startKeeper(listener *net.TCPListener) error {
 	if err != nil {
 		return errors.New("the cluster's keeper ended at once")
 	}
-	keeper.Port, keeper.SimulatedNodes = c.config.Port, max(0, c.config.SimulatedNodes)
+	keeper.Port, keeper.SimulatedNodes, keeper.Mode = c.config.Port, max(0, c.config.SimulatedNodes), string(c.config.Mode)
 	if err := plan.Write(c.Dir(), plan.KeeperFile, keeper); err != nil {
 		return err
 	}

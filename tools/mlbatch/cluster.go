@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +19,7 @@ func clusterCommand() *cobra.Command {
 		Use:   "cluster",
 		Short: "Run a real Kubernetes on this machine, without Docker",
 		Long: "Run a real Kubernetes on this machine, without Docker: its components are built from their pinned\n" +
-			"Go modules and run in private namespaces. Needs Linux, root, Go and a checkout of MLBatch.",
+			"Go modules and run in private namespaces. Needs Linux, Go, a checkout of MLBatch, and root for containers.",
 		// Without these a misspelt subcommand would print help and succeed.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -30,38 +29,6 @@ func clusterCommand() *cobra.Command {
 	flags.StringVar(&config.Checkout, "checkout", "", "path of the MLBatch checkout (default: found from the working directory upwards)")
 	group.AddCommand(upCommand(&config), downCommand(&config), kubeconfigCommand(&config), loadImageCommand(&config), leaksCommand(&config))
 	return group
-}
-
-func upCommand(config *localcluster.Config) *cobra.Command {
-	var port, nodes int
-	cmd := &cobra.Command{
-		Use:   "up",
-		Short: "Build what is missing and start the cluster; harmless if it runs already",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			asked := *config
-			// What is left open follows a cluster that runs.
-			if cmd.Flags().Changed("port") {
-				asked.Port = port
-			}
-			if cmd.Flags().Changed("simulated-nodes") {
-				asked.SimulatedNodes = cmp.Or(nodes, -1) // 0 means none, too
-			}
-			cluster, err := localcluster.New(asked, cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			if err := cluster.Up(cmd.Context()); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\n", cluster.KubeconfigPath())
-			return nil
-		},
-	}
-	cmd.Flags().IntVar(&port, "port", localcluster.DefaultPort, "port on 127.0.0.1 for the API server")
-	cmd.Flags().IntVar(&nodes, "simulated-nodes", localcluster.DefaultSimulatedNodes,
-		"number of KWOK nodes with 8 GPUs each")
-	return cmd
 }
 
 func downCommand(config *localcluster.Config) *cobra.Command {

@@ -39,6 +39,7 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"cluster up now":                        `unknown command "now" for "mlbatch cluster up"`,
 		"cluster up --prot=1":                   "unknown flag: --prot",
 		"cluster up --port=x":                   `invalid argument "x" for "--port" flag`,
+		"cluster up --mode=fake":                `there is no mode "fake"; choose real or simulated`,
 		"cluster down mlbatch":                  `unknown command "mlbatch" for "mlbatch cluster down"`,
 		"cluster up --name=gpu-0":               `cluster name "gpu-0" is also that of a simulated node`,
 		"cluster up --name=Blue":                `cluster name "Blue" must be up to 20 lower-case letters`,
@@ -86,6 +87,7 @@ func TestARunningClusterIsFollowedUnlessAFlagSaysOtherwise(t *testing.T) {
 		"--port=36443":         "runs with --port=4711, not 36443",
 		"--simulated-nodes=10": "runs with --simulated-nodes=3, not 10",
 		"--simulated-nodes=0":  "runs with --simulated-nodes=3, not 0",
+		"--mode=simulated":     "runs with --mode=real, not simulated",
 		"--simulated-nodes=3":  "cannot read the certificate of admin", // it goes on
 	} {
 		t.Run(flag, func(t *testing.T) {

@@ -8,55 +8,61 @@ package platform
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/images/archive"
 	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
 // controllerProgram is the file that our controller is built into, beside the
 // archive with its image.
 const controllerProgram = "controller"
 
-// Images builds the operators from their pinned modules and our controller
-// from the checkout, and writes one archive of their images, under the names
-// that the charts pull, to path.
-func Images(ctx context.Context, cache build.Cache, progress Progress, path string) error {
+// programs builds the operators from their pinned modules, and our controller from
+// the checkout into dir. It returns each by the image that the charts pull.
+func programs(ctx context.Context, cache build.Cache, progress Progress, dir string) (map[string]plan.Image, error) {
 	versions, err := setup.Load()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	bins, err := cache.Get(ctx, progress, build.Platform(versions)...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("cannot make the folder %s: %w", dir, err)
+		return nil, fmt.Errorf("cannot make the folder %s: %w", dir, err)
 	}
 	fmt.Fprintln(progress, "building the controller of this checkout")
 	controller, err := cache.Own(ctx, progress, controllerProgram, dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p := versions.Platform
-	return archive.Write(path,
-		image(versions.ControllerImage(), controller, "/manager"),
-		image(p.Kueue.Image, bins["kueue"], "/manager"),
-		image(p.Coscheduler.Image, bins["scheduler"], "/bin/kube-scheduler"),
-		image(p.Coscheduler.ControllerImage, bins["controller"], "/bin/controller"),
-		image(p.TrainingOperator.Image, bins["training-operator.v1"], "/manager"),
-		image(p.KuberayOperator.Image, bins["ray-operator"], "/manager"),
-	)
+	return map[string]plan.Image{
+		versions.ControllerImage():    {File: controller, Path: "/manager"},
+		p.Kueue.Image:                 {File: bins["kueue"], Path: "/manager"},
+		p.Coscheduler.Image:           {File: bins["scheduler"], Path: "/bin/kube-scheduler"},
+		p.Coscheduler.ControllerImage: {File: bins["controller"], Path: "/bin/controller"},
+		p.TrainingOperator.Image:      {File: bins["training-operator.v1"], Path: "/manager"},
+		p.KuberayOperator.Image:       {File: bins["ray-operator"], Path: "/manager"},
+	}, nil
 }
 
-func image(reference, binary, path string) archive.Image {
-	return archive.Image{
-		Reference:  reference,
-		Platforms:  []archive.Platform{archive.Program(runtime.GOARCH, binary, path)},
-		Entrypoint: []string{path},
+// writeImages writes one archive of images that hold a program each.
+func writeImages(path string, programs map[string]plan.Image) error {
+	var images []archive.Image
+	for _, reference := range slices.Sorted(maps.Keys(programs)) {
+		program := programs[reference]
+		images = append(images, archive.Image{
+			Reference:  reference,
+			Platforms:  []archive.Platform{archive.Program(runtime.GOARCH, program.File, program.Path)},
+			Entrypoint: []string{program.Path},
+		})
 	}
+	return archive.Write(path, images...)
 }

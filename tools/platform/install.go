@@ -27,8 +27,9 @@ type Site struct {
 
 // Build makes everything that takes long before anything is started: all
 // components, so that progress counts them in one go, and the training image.
-// It returns the archive of the training image. What would keep the cluster from
-// starting is refused first, because builds may take half an hour.
+// It returns the archive of the training image, which a simulated cluster has no
+// use for and is "" there. What would keep the cluster from starting is refused
+// first, because builds may take half an hour.
 func (s Site) Build(ctx context.Context) (trainingImage string, err error) {
 	versions, err := setup.Load()
 	if err != nil {
@@ -38,17 +39,25 @@ func (s Site) Build(ctx context.Context) (trainingImage string, err error) {
 	if err := s.Cluster.Preflight(ctx, platform...); err != nil {
 		return "", err
 	}
-	components := append(build.Node(versions), platform...)
-	if _, err := s.cache().Get(ctx, s.Progress, components...); err != nil {
+	components := append(s.Cluster.Components(versions), platform...)
+	if _, err := s.cache().Get(ctx, s.Progress, components...); err != nil || s.Cluster.Mode() == localcluster.Simulated {
 		return "", err
 	}
 	return torch.Build(ctx, filepath.Join(s.Cluster.Config().CacheDir, "images"), s.Progress)
 }
 
-// LoadImages loads the operators, our controller and the given archives.
+// LoadImages loads the operators, our controller and the given archives. A
+// simulated cluster is told of the programs instead.
 func (s Site) LoadImages(ctx context.Context, archives ...string) error {
+	all, err := programs(ctx, s.cache(), s.Progress, s.dir())
+	if err != nil {
+		return err
+	}
+	if s.Cluster.Mode() == localcluster.Simulated {
+		return s.Cluster.RunInstead(all)
+	}
 	path := filepath.Join(s.dir(), "images.tar")
-	if err := Images(ctx, s.cache(), s.Progress, path); err != nil {
+	if err := writeImages(path, all); err != nil {
 		return err
 	}
 	return s.Cluster.LoadImages(ctx, append([]string{path}, archives...)...)

@@ -34,32 +34,39 @@ const (
 	ctrd = "github.com/containerd/containerd/v2/cmd/"
 )
 
-// Node returns what a local cluster itself is made of, slowest first: what
+// ControlPlane returns what every local cluster is made of, slowest first: what
 // comes later shares most of its packages with kube-apiserver.
-func Node(v setup.Versions) []Component {
+func ControlPlane(v setup.Versions) []Component {
 	version := kubernetesVersion(v.LocalCluster.Kubernetes)
 	return []Component{
 		kubernetes("kube-apiserver", version),
 		kubernetes("kube-controller-manager", version),
 		kubernetes("kube-scheduler", version),
-		kubernetes("kubelet", version),
-		kubernetes("kube-proxy", version),
 		kubernetes("kubectl", version),
 		{Name: "etcd", Folder: "etcd", Packages: []string{"go.etcd.io/etcd/server/v3"}, Binaries: []string{"server"}},
-		{
+		{Name: "kwok", Folder: "kueue", Packages: []string{"sigs.k8s.io/kwok/cmd/kwok"}, Binaries: []string{"kwok"}},
+	}
+}
+
+// Node returns ControlPlane and what runs containers on a node.
+func Node(v setup.Versions) []Component {
+	version := kubernetesVersion(v.LocalCluster.Kubernetes)
+	return append(ControlPlane(v),
+		kubernetes("kubelet", version),
+		kubernetes("kube-proxy", version),
+		Component{
 			Name: "containerd", Folder: "containerd", Tags: "no_btrfs no_zfs no_devmapper",
 			Packages: []string{ctrd + "containerd", ctrd + "containerd-shim-runc-v2", ctrd + "ctr"},
 			Binaries: []string{"containerd", "containerd-shim-runc-v2", "ctr"},
 			Ldflags:  "-X github.com/containerd/containerd/v2/version.Version=" + v.LocalCluster.Containerd,
 		},
-		{
+		Component{
 			Name: "cni", Folder: "cni",
 			Packages: []string{cni + "main/bridge", cni + "main/loopback", cni + "ipam/host-local"},
 			Binaries: []string{"bridge", "loopback", "host-local"},
 		},
-		{Name: "kwok", Folder: "kueue", Packages: []string{"sigs.k8s.io/kwok/cmd/kwok"}, Binaries: []string{"kwok"}},
-		{Name: "coredns", Folder: "coredns", Packages: []string{"."}, Binaries: []string{"coredns"}},
-	}
+		Component{Name: "coredns", Folder: "coredns", Packages: []string{"."}, Binaries: []string{"coredns"}},
+	)
 }
 
 // Platform returns the operators that run as pods beside our controller.

@@ -26,6 +26,9 @@ func makeNetwork(p plan.Plan) error {
 	if err := makeBridge(p.Network); err != nil {
 		return fmt.Errorf("cannot make the bridge %s: %w", p.Network.Bridge, err)
 	}
+	if p.Network.Services == "" {
+		return nil
+	}
 	return setSysctls()
 }
 
@@ -43,6 +46,9 @@ func makeBridge(n plan.Network) error {
 	}
 	if err := netlink.LinkSetUp(bridge); err != nil {
 		return err
+	}
+	if n.Services == "" {
+		return nil
 	}
 	_, services, err := net.ParseCIDR(n.Services)
 	if err != nil {

@@ -18,6 +18,7 @@ const (
 	File       = "plan.json"
 	StatusFile = "status.json"
 	KeeperFile = "keeper.json"
+	ImagesFile = "images.json"
 	LogDir     = "log"
 )
 
@@ -45,7 +46,8 @@ type Plan struct {
 	Sysctls []Bind `json:"sysctls"`
 	// Network is the one bridge that pods hang on.
 	Network Network `json:"network"`
-	// Cgroup is the folder below each cgroup hierarchy that pods live in.
+	// Cgroup is the folder below each cgroup hierarchy that pods live in; empty
+	// if they need none.
 	Cgroup string `json:"cgroup"`
 	// Forward is the address inside the namespace that connections to the
 	// listener are passed on to.
@@ -67,7 +69,8 @@ type Network struct {
 	Bridge string `json:"bridge"`
 	// Address is the node's address with the pods' prefix, e.g. 10.200.0.1/24.
 	Address string `json:"address"`
-	// Services is routed to the bridge so that host programs reach Services.
+	// Services is routed to the bridge so that host programs reach Services. If it
+	// is empty, nobody translates their addresses.
 	Services string `json:"services"`
 }
 
@@ -127,9 +130,19 @@ type Keeper struct {
 	StartTime string `json:"startTime"`
 	// Port on 127.0.0.1 is the one whose socket the keeper was given.
 	Port int `json:"port"`
+	// Mode is that of the cluster; empty means real.
+	Mode string `json:"mode"`
 	// SimulatedNodes is the number of nodes that the cluster was asked to have
-	// beside the real one.
+	// beside the first one.
 	SimulatedNodes int `json:"simulatedNodes"`
+}
+
+// Image is what a simulated cluster runs instead of an image. ImagesFile has one
+// by each image's reference.
+type Image struct {
+	// File is the program, Path where the image has it.
+	File string `json:"file"`
+	Path string `json:"path"`
 }
 
 // Write stores v as JSON in dir/name; readers never see half of it.

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+)
+
+// firstPod leaves some addresses below the pods' to the node.
+const firstPod = 10
+
+// addresses hands out the addresses of pods.
+type addresses struct {
+	node   netip.Addr
+	prefix netip.Prefix
+	mu     sync.Mutex
+	taken  map[netip.Addr]bool
+}
+
+func newAddresses(node string) (*addresses, error) {
+	prefix, err := netip.ParsePrefix(node)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the node's address: %w", err)
+	}
+	return &addresses{node: prefix.Addr(), prefix: prefix.Masked(), taken: map[netip.Addr]bool{}}, nil
+}
+
+// take returns the address that a pod has had before, or else the first free one.
+func (a *addresses) take(before string) (netip.Addr, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ip, err := netip.ParseAddr(before); err == nil && !a.taken[ip] {
+		a.taken[ip] = true
+		return ip, nil
+	}
+	ip := a.prefix.Addr()
+	for range firstPod {
+		ip = ip.Next()
+	}
+	for ; a.prefix.Contains(ip.Next()); ip = ip.Next() { // the last one is for broadcasts
+		if !a.taken[ip] {
+			a.taken[ip] = true
+			return ip, nil
+		}
+	}
+	return ip, errors.New("all addresses of the node are taken")
+}
+
+func (a *addresses) release(ip netip.Addr) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.taken, ip)
+}

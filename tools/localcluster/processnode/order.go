@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// enterArgument makes this program what is to become a container. Its order comes
+// through orderFD when its network is there.
+const (
+	enterArgument = "enter"
+	orderFD       = 3
+)
+
+// order is all that a container's process has to know before it is one.
+type order struct {
+	// Root is an empty folder that becomes the root; all paths but sources lie in it.
+	Root    string
+	Mounts  []mount
+	Address string // with the length of the prefix
+	Host    string
+	Dir     string
+	Args    []string
+	Env     []string
+}
+
+// mount shows a file or folder of the node at a path of the container.
+type mount struct{ Source, Target string }
+
+// pods' interfaces are called so inside.
+const podInterface = "eth0"
+
+// start runs an order in namespaces of its own, with its output in a log.
+func (n *node) start(o order, log *os.File) (*exec.Cmd, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer read.Close()
+	defer write.Close()
+	cmd := exec.Command("/proc/self/exe", enterArgument)
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{read}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setsid: true, Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS,
+		// It must not outlive us: the next one would not know of it.
+		Pdeathsig: syscall.SIGKILL,
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	if err = n.attach(cmd.Process.Pid); err == nil {
+		err = json.NewEncoder(write).Encode(o)
+	}
+	if err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return nil, err
+	}
+	return cmd, nil
+}
+
+// attach connects a process's network with the bridge. The pair of interfaces goes
+// with the process.
+func (n *node) attach(pid int) error {
+	bridge, err := netlink.LinkByName(n.bridge)
+	if err != nil {
+		return err
+	}
+	pair := &netlink.Veth{
+		LinkAttrs: netlink.LinkAttrs{Name: fmt.Sprintf("pod%d", pid), MasterIndex: bridge.Attrs().Index},
+		PeerName:  podInterface, PeerNamespace: netlink.NsPid(pid),
+	}
+	if err := netlink.LinkAdd(pair); err != nil {
+		return fmt.Errorf("cannot connect the pod with the bridge: %w", err)
+	}
+	return netlink.LinkSetUp(pair)
+}
+
+// enter turns this process into the one that is ordered.
+func enter(orders *os.File) error {
+	var o order
+	if err := json.NewDecoder(orders).Decode(&o); err != nil {
+		return fmt.Errorf("cannot learn what to run: %w", err)
+	}
+	orders.Close()
+	for _, step := range []func(order) error{joinNetwork, mountRoot, changeRoot} {
+		if err := step(o); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("cannot run %s: %w", o.Args[0], unix.Exec(o.Args[0], o.Args, o.Env))
+}
+
+func joinNetwork(o order) error {
+	address, err := netlink.ParseAddr(o.Address)
+	if err != nil {
+		return fmt.Errorf("cannot read the pod's address: %w", err)
+	}
+	for _, name := range []string{"lo", podInterface} {
+		link, err := netlink.LinkByName(name)
+		if err == nil && name == podInterface {
+			err = netlink.AddrAdd(link, address)
+		}
+		if err == nil {
+			err = netlink.LinkSetUp(link)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot bring up the interface %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func mountRoot(o order) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("cannot make mounts private: %w", err)
+	}
+	if err := unix.Mount("tmpfs", o.Root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
+		return fmt.Errorf("cannot make a root folder: %w", err)
+	}
+	for _, m := range o.Mounts {
+		if err := show(m.Source, o.Root+m.Target); err != nil {
+			return fmt.Errorf("cannot mount %s: %w", m.Target, err)
+		}
+	}
+	return nil
+}

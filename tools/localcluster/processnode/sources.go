@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+)
+
+// sources are what a pod's environment and volumes are made of.
+type sources struct {
+	// read returns what is in a ConfigMap or Secret.
+	read func(kind, name string) (map[string][]byte, error)
+	// token makes one of the pod's service account.
+	token func(*corev1.ServiceAccountTokenProjection) (string, error)
+}
+
+// content is read of what may be optional and then is empty.
+func (s sources) content(kind, name string, optional *bool) (map[string][]byte, error) {
+	data, err := s.read(kind, name)
+	if apierrors.IsNotFound(err) && ptr.Deref(optional, false) {
+		return nil, nil
+	}
+	return data, err
+}
+
+func (s sources) one(kind, name, key string, optional *bool) (string, error) {
+	data, err := s.content(kind, name, optional)
+	if err != nil {
+		return "", err
+	}
+	value, found := data[key]
+	if !found && !ptr.Deref(optional, false) {
+		return "", fmt.Errorf("%s %s has no key %s", kind, name, key)
+	}
+	return string(value), nil
+}
+
+func (s sources) all(from corev1.EnvFromSource) (map[string][]byte, error) {
+	if ref := from.ConfigMapRef; ref != nil {
+		return s.content("ConfigMap", ref.Name, ref.Optional)
+	}
+	return s.content("Secret", from.SecretRef.Name, from.SecretRef.Optional)
+}
+
+// apiSources asks the API server on behalf of a pod.
+func apiSources(ctx context.Context, api kubernetes.Interface, pod *corev1.Pod) sources {
+	return sources{
+		read: func(kind, name string) (map[string][]byte, error) {
+			if kind == "Secret" {
+				secret, err := api.CoreV1().Secrets(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+				return secret.Data, err
+			}
+			config, err := api.CoreV1().ConfigMaps(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+			data := maps.Clone(config.BinaryData)
+			for key, value := range config.Data {
+				data = set(data, key, []byte(value))
+			}
+			return data, err
+		},
+		token: func(p *corev1.ServiceAccountTokenProjection) (string, error) {
+			request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+				ExpirationSeconds: p.ExpirationSeconds,
+				BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+			}}
+			if p.Audience != "" {
+				request.Spec.Audiences = []string{p.Audience}
+			}
+			made, err := api.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, pod.Spec.ServiceAccountName, request, metav1.CreateOptions{})
+			if err != nil {
+				return "", err
+			}
+			return made.Status.Token, nil
+		},
+	}
+}
+
+// watchSources tells of changes of what a pod's volumes are made of. A node may
+// watch only what its pods use, one by one.
+func watchSources(ctx context.Context, api kubernetes.Interface, pod *corev1.Pod, changed func()) {
+	watch := func(resource, name string, object runtime.Object) {
+		of := cache.NewListWatchFromClient(api.CoreV1().RESTClient(), resource, pod.Namespace, fields.OneTermEqualSelector("metadata.name", name))
+		_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+			ListerWatcher: of, ObjectType: object,
+			Handler: cache.ResourceEventHandlerFuncs{
+				AddFunc: func(any) { changed() }, UpdateFunc: func(any, any) { changed() }, DeleteFunc: func(any) { changed() },
+			},
+		})
+		go controller.RunWithContext(ctx)
+	}
+	for _, v := range pod.Spec.Volumes {
+		for _, p := range projections(v) {
+			switch {
+			case p.ConfigMap != nil:
+				watch("configmaps", p.ConfigMap.Name, &corev1.ConfigMap{})
+			case p.Secret != nil:
+				watch("secrets", p.Secret.Name, &corev1.Secret{})
+			}
+		}
+	}
+}
+
+func set(data map[string][]byte, key string, value []byte) map[string][]byte {
+	if data == nil {
+		data = map[string][]byte{}
+	}
+	data[key] = value
+	return data
+}
+
+func sortedKeys(data map[string][]byte) []string { return slices.Sorted(maps.Keys(data)) }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// state is what a pod's worker knows of it.
+type state struct {
+	ip, hostIP string
+	// began is when the node has taken the pod.
+	began metav1.Time
+	// now is what its container does, before what the one before it did.
+	now, before corev1.ContainerState
+	restarts    int32
+	ready       bool
+}
+
+// ownConditions are those that a node sets; others belong to others.
+var ownConditions = []corev1.PodConditionType{
+	corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady,
+}
+
+// status is how a pod is, said at some time. It keeps conditions of others, and
+// times of those that have not changed.
+func status(pod *corev1.Pod, last corev1.PodStatus, s state, at metav1.Time) corev1.PodStatus {
+	phase := corev1.PodPending
+	if s.now.Running != nil || s.restarts > 0 {
+		phase = corev1.PodRunning
+	}
+	started := s.now.Running != nil
+	ready := s.ready && started
+	container := pod.Spec.Containers[0]
+	out := corev1.PodStatus{
+		Phase: phase, StartTime: &s.began, QOSClass: last.QOSClass,
+		HostIP: s.hostIP, HostIPs: []corev1.HostIP{{IP: s.hostIP}},
+		PodIP: s.ip, PodIPs: []corev1.PodIP{{IP: s.ip}},
+		ContainerStatuses: []corev1.ContainerStatus{{
+			Name: container.Name, Image: container.Image, ImageID: container.Image, RestartCount: s.restarts,
+			State: s.now, LastTerminationState: s.before, Ready: ready, Started: &started,
+		}},
+	}
+	for _, c := range last.Conditions {
+		if !slices.Contains(ownConditions, c.Type) {
+			out.Conditions = append(out.Conditions, c)
+		}
+	}
+	for _, c := range ownConditions {
+		holds := c == corev1.PodInitialized || s.now.Waiting == nil && c == corev1.PodReadyToStartContainers || ready
+		out.Conditions = append(out.Conditions, condition(c, holds, last.Conditions, at))
+	}
+	return out
+}
+
+func condition(kind corev1.PodConditionType, holds bool, last []corev1.PodCondition, at metav1.Time) corev1.PodCondition {
+	c := corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, LastTransitionTime: at}
+	if holds {
+		c.Status = corev1.ConditionTrue
+	}
+	for _, l := range last {
+		if l.Type == kind && l.Status == c.Status {
+			c.LastTransitionTime = l.LastTransitionTime
+		}
+	}
+	return c
+}

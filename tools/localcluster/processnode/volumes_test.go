@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestVolumesHoldWhatTheyAreMadeOf(t *testing.T) {
+	settings, none := corev1.LocalObjectReference{Name: "settings"}, corev1.LocalObjectReference{Name: "none"}
+	pick := []corev1.KeyToPath{{Key: "mode", Path: "sub/mode.txt"}}
+	for name, c := range map[string]struct {
+		source  corev1.VolumeSource
+		want    map[string]string
+		failure string
+	}{
+		"all of a ConfigMap": {
+			source: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: settings}},
+			want:   map[string]string{"level": "2", "mode": "fast"},
+		},
+		"one key of a ConfigMap": {
+			source: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: settings, Items: pick}},
+			want:   map[string]string{"sub/mode.txt": "fast"},
+		},
+		"a key that is not there": {
+			source:  corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert", Items: pick}},
+			failure: "cannot fill the volume v: there is no key mode",
+		},
+		"a key that need not be there": {
+			source: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert", Items: pick, Optional: ptr.To(true)}},
+			want:   map[string]string{},
+		},
+		"a Secret": {
+			source: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}},
+			want:   map[string]string{"tls.crt": "certificate", "tls.key": "key"},
+		},
+		"a Secret that is not there": {
+			source:  corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "none"}},
+			failure: `cannot fill the volume v: Secret "none" not found`,
+		},
+		"a ConfigMap that need not be there": {
+			source: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: none, Optional: ptr.To(true)}},
+			want:   map[string]string{},
+		},
+		"what the downward API says": {
+			source: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
+				{Path: "name", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}},
+			}}},
+			want: map[string]string{"name": "operator-1"},
+		},
+		"what a service account is given": {
+			source: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", Audience: "api"}},
+				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: settings, Items: []corev1.KeyToPath{{Key: "level", Path: "ca.crt"}}}},
+				{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
+					{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}},
+				}}},
+			}}},
+			want: map[string]string{"token": "token for api", "ca.crt": "2", "namespace": "system"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files, err := contents(one(func(*corev1.Pod, *corev1.Container) {}), corev1.Volume{Name: "v", VolumeSource: c.source}, stored)
+			if c.failure != "" {
+				if err == nil || err.Error() != c.failure {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for path, data := range files {
+				got[path] = string(data)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A certificate that is made later, and one that is taken away.
+func TestAFolderHoldsExactlyTheFilesThatWereStoredLast(t *testing.T) {
+	dir := t.TempDir()
+	for _, want := range []map[string]string{{}, {"tls.crt": "1", "sub/x": "1"}, {"tls.crt": "2", "tls.key": "2", "sub/x": "1"}, {"tls.key": "3", "sub/x": "3"}} {
+		files := map[string][]byte{}
+		for path, text := range want {
+			files[path] = []byte(text)
+		}
+		if err := store(dir, files); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() {
+				data, _ := os.ReadFile(path)
+				got[strings.TrimPrefix(path, dir+"/")] = string(data)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// The platform's pods have one container; what else this node cannot do, it says.
+func TestWhatThisNodeCannotDoForAPod(t *testing.T) {
+	for want, change := range map[string]func(*corev1.Pod, *corev1.Container){
+		"": func(p *corev1.Pod, _ *corev1.Container) {
+			p.Spec.Volumes = []corev1.Volume{
+				{Name: "a", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+				{Name: "b", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}}},
+			}
+		},
+		"none that has more than one container": func(p *corev1.Pod, c *corev1.Container) {
+			p.Spec.InitContainers = []corev1.Container{*c}
+		},
+		"none that has the network of its node":        func(p *corev1.Pod, _ *corev1.Container) { p.Spec.HostNetwork = true },
+		"none that has containers that are left ended": func(p *corev1.Pod, _ *corev1.Container) { p.Spec.RestartPolicy = corev1.RestartPolicyNever },
+		"none that has a startup probe":                func(_ *corev1.Pod, c *corev1.Container) { c.StartupProbe = &corev1.Probe{} },
+		"no volumes such as data": func(p *corev1.Pod, _ *corev1.Container) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}}}
+		},
+	} {
+		err := refusal(one(change))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasSuffix(err.Error(), want)) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

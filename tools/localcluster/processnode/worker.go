@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
+)
+
+// Pauses before a container is tried again, and how long it has to have run for
+// the first pause to be due again.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 10 * time.Second
+	goodLife   = time.Minute
+)
+
+// patience is how many attempts to start may fail in silence: a node may read
+// what a pod uses only a moment after it has been given the pod.
+const patience = 3
+
+// worker lives the life of one pod.
+type worker struct {
+	node    *node
+	pod     *corev1.Pod
+	events  record.EventRecorder
+	address netip.Addr
+	state   state
+	// last is the status that was saved last.
+	last corev1.PodStatus
+	// filling keeps two from filling the pod's volumes at once.
+	filling  sync.Mutex
+	watching sync.Once
+
+	// over is done once the pod is to end; ends gives the time that it has for it.
+	over  context.Context
+	end   context.CancelFunc
+	ends  chan time.Duration
+	grace time.Duration
+}
+
+func newWorker(n *node, pod *corev1.Pod, events record.EventRecorder) *worker {
+	over, end := context.WithCancel(context.Background())
+	w := &worker{node: n, pod: pod, events: events, last: pod.Status, over: over, end: end, ends: make(chan time.Duration, 2)}
+	if before := pod.Status.ContainerStatuses; len(before) > 0 { // another one of us has run it
+		w.state.restarts = before[0].RestartCount + 1
+	}
+	return w
+}
+
+// finish tells the worker that its pod is to end; less time may be given later.
+func (w *worker) finish(grace time.Duration) {
+	if w.over.Err() == nil || grace < w.grace {
+		w.grace = grace
+		w.end()
+		select {
+		case w.ends <- grace:
+		default: // it has been told of twice already
+		}
+	}
+}
+
+// live runs the pod until it is to end, and then removes what is left of it.
+func (w *worker) live(ctx context.Context) error {
+	var err error
+	if w.address, err = w.node.addresses.take(w.pod.Status.PodIP); err != nil {
+		return err
+	}
+	defer w.node.addresses.release(w.address)
+	w.state.ip, w.state.hostIP, w.state.began = w.address.String(), w.node.addresses.node.String(), metav1.Now()
+	w.pod.Status.PodIP, w.pod.Status.HostIP = w.state.ip, w.state.hostIP // for the downward API
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	pause, failures := firstPause, 0
+	for w.over.Err() == nil && ctx.Err() == nil {
+		begin := time.Now()
+		cmd, err := w.begin(ctx)
+		if err != nil {
+			if failures++; failures == patience {
+				w.complain(ctx, err)
+			}
+		} else {
+			failures = 0
+			w.tend(ctx, cmd)
+		}
+		if time.Since(begin) > goodLife {
+			pause = firstPause
+		}
+		w.rest(ctx, pause)
+		pause = min(2*pause, lastPause)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return w.leave(ctx)
+}
+
+// rest ends early if the pod does.
+func (w *worker) rest(ctx context.Context, pause time.Duration) {
+	select {
+	case <-w.over.Done():
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
+}
+
+// complain says why the pod waits.
+func (w *worker) complain(ctx context.Context, why error) {
+	w.state.now = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CannotStart", Message: why.Error()}}
+	w.publish(ctx)
+	w.events.Event(w.pod, corev1.EventTypeWarning, "CannotStart", why.Error())
+}
+
+// tend looks after a running container until it has ended.
+func (w *worker) tend(ctx context.Context, cmd *exec.Cmd) {
+	w.state.now = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}
+	w.state.ready = false
+	probing, stop := context.WithCancel(ctx)
+	defer stop()
+	turns := w.probe(probing)
+	exited := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(exited)
+	}()
+	w.publish(ctx)
+	for {
+		select {
+		case <-exited:
+			w.ended(ctx, cmd.ProcessState)
+			return
+		case t := <-turns:
+			w.turn(ctx, t, cmd)
+		case grace := <-w.ends:
+			stop()
+			terminate(cmd, grace)
+		}
+	}
+}
+
+// turn takes note of what a probe has found.
+func (w *worker) turn(ctx context.Context, t turn, cmd *exec.Cmd) {
+	switch {
+	case t.of == readiness:
+		w.state.ready = t.passing
+		w.publish(ctx)
+	case !t.passing:
+		w.events.Event(w.pod, corev1.EventTypeWarning, "Unhealthy", "the container fails its liveness probe and is started anew")
+		terminate(cmd, seconds(int32(ptr.Deref(w.pod.Spec.TerminationGracePeriodSeconds, 30)), 0))
+	}
+}
+
+func terminate(cmd *exec.Cmd, grace time.Duration) {
+	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	time.AfterFunc(grace, func() { _ = cmd.Process.Kill() })
+}
+
+func (w *worker) ended(ctx context.Context, how *os.ProcessState) {
+	code := int32(how.ExitCode())
+	if code < 0 {
+		code = 128 + int32(how.Sys().(syscall.WaitStatus).Signal())
+	}
+	end := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: code, Reason: "Ended", StartedAt: w.state.now.Running.StartedAt, FinishedAt: metav1.Now(),
+	}}
+	w.state.ready = false
+	if w.over.Err() != nil {
+		w.state.now = end
+	} else {
+		w.state.restarts++
+		w.state.before = end
+		w.state.now = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "it is started again in a moment"}}
+	}
+	w.publish(ctx)
+}
+
+// publish saves the pod's status. What cannot be saved now is said by the next one.
+func (w *worker) publish(ctx context.Context) {
+	now := status(w.pod, w.last, w.state, metav1.Now())
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.pod.UID}, "status": now})
+	if err == nil {
+		_, err = w.node.api.CoreV1().Pods(w.pod.Namespace).Patch(ctx, w.pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "cannot save the status of %s/%s: %v\n", w.pod.Namespace, w.pod.Name, err)
+		return
+	}
+	w.last = now
+}
+
+// leave removes the pod's folder, and then its object, which others wait for.
+func (w *worker) leave(ctx context.Context) error {
+	w.filling.Lock()
+	defer w.filling.Unlock()
+	err := os.RemoveAll(w.folder())
+	now := metav1.NewDeleteOptions(0)
+	now.Preconditions = metav1.NewUIDPreconditions(string(w.pod.UID))
+	gone := w.node.api.CoreV1().Pods(w.pod.Namespace).Delete(ctx, w.pod.Name, *now)
+	if apierrors.IsNotFound(gone) || apierrors.IsConflict(gone) {
+		gone = nil
+	}
+	return errors.Join(err, gone)
+}
+
+func (w *worker) folder() string {
+	return filepath.Join(w.node.dir, "node", "pods", string(w.pod.UID))
+}

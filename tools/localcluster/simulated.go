@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// Mode is that of the running cluster, or the one that it would have.
+func (c *Cluster) Mode() Mode {
+	if keeper, alive := c.host.proc.keeperOf(c.Dir()); alive {
+		return cmp.Or(Mode(keeper.Mode), Real)
+	}
+	return c.config.Mode
+}
+
+// Components are what the cluster is made of in its mode.
+func (c *Cluster) Components(v setup.Versions) []build.Component {
+	if c.Mode() == Simulated {
+		return build.ControlPlane(v)
+	}
+	return build.Node(v)
+}
+
+// platformTaint keeps all pods but the platform's away from the process node.
+// setup/profiles/localcluster.yaml tolerates it.
+const platformTaint = "localcluster.mlbatch.dev/platform"
+
+// processNodeProgram is our stand-in for a kubelet in the cluster in dir.
+func processNodeProgram(dir string) string { return filepath.Join(dir, "bin", "processnode") }
+
+// processNode acts as a kubelet does, and no API server gives it more rights.
+func (c *Cluster) processNode() plan.Program {
+	return plan.Program{
+		Name: "processnode", Path: processNodeProgram(c.Dir()),
+		Args: []string{
+			"--kubeconfig=" + c.kubeconfigOf("kubelet"), "--name=" + c.config.Name, "--dir=" + c.Dir(),
+			"--bridge=" + bridgeName, "--address=" + nodeCIDR,
+			"--label=" + realNodeLabel, "--taint=" + platformTaint,
+		},
+		Ready: plan.Probe{URL: "http://127.0.0.1:10248/healthz"},
+	}
+}
+
+// RunInstead tells a running simulated cluster which programs stand for which
+// images: those of containers that start from then on.
+func (c *Cluster) RunInstead(images map[string]plan.Image) error {
+	if !c.Running() {
+		return c.notRunning()
+	}
+	if c.Mode() != Simulated {
+		return fmt.Errorf("cluster %q runs containers; load images into it", c.config.Name)
+	}
+	return plan.Write(c.Dir(), plan.ImagesFile, images)
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// simulated is a cluster of a user who is not root.
+func simulated(t *testing.T) *Cluster {
+	t.Helper()
+	c, _ := newCluster(t)
+	c.config.Mode, c.host.user = Simulated, 1000
+	c.host.try = func(*syscall.SysProcAttr) error { return nil }
+	return c
+}
+
+func TestASimulatedClusterNeedsLittleOfTheMachine(t *testing.T) {
+	c := simulated(t)
+	c.host.proc, c.host.modprobe = "/none", "/none/modprobe"
+	if err := c.Preflight(t.Context()); err != nil {
+		t.Error(err)
+	}
+	c.config.StateDir = "/run/user/1000/mlbatch"
+	wantSentence(t, c.Preflight(t.Context()), "may not lie in /run", "XDG_STATE_HOME")
+	c.config.StateDir, c.config.CacheDir = "/proc/x", "/var/lib/jenkins/.cache"
+	wantSentence(t, c.Preflight(t.Context()), "may not lie in /proc")
+}
+
+func TestAMachineThatGivesNoUserNamespacesIsNamed(t *testing.T) {
+	c := simulated(t)
+	var tried *syscall.SysProcAttr
+	c.host.try = func(attr *syscall.SysProcAttr) error {
+		tried = attr
+		return &pathError{syscall.EPERM}
+	}
+	wantSentence(t, c.Preflight(t.Context()), "does not let user 1000 make user namespaces (operation not permitted)", "sudo", "user.max_user_namespaces")
+	if tried.Cloneflags != c.host.namespaces().Cloneflags || tried.Cloneflags&syscall.CLONE_NEWUSER == 0 {
+		t.Errorf("the namespaces %x were tried, not those of a keeper", tried.Cloneflags)
+	}
+	c.host.user = 0
+	if err := c.Preflight(t.Context()); err != nil {
+		t.Errorf("root needs no user namespace: %v", err)
+	}
+	if c.host.namespaces().Cloneflags&syscall.CLONE_NEWUSER != 0 {
+		t.Error("root is given a user namespace")
+	}
+}
+
+type pathError struct{ why error }
+
+func (e *pathError) Error() string { return "fork/exec /bin/sh: " + e.why.Error() }
+func (e *pathError) Unwrap() error { return e.why }
+
+func TestASimulatedClusterHasNoContainersAndNoCgroups(t *testing.T) {
+	c := simulated(t)
+	c.config.Checkout = checkout(t)
+	bins := fakeBinaries(t)
+	if err := c.writePlan(bins, ""); err != nil {
+		t.Fatal(err)
+	}
+	var p plan.Plan
+	if err := plan.Read(c.Dir(), plan.File, &p); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, program := range p.Programs {
+		names = append(names, program.Name)
+	}
+	if diff := cmp.Diff([]string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "processnode", "kwok"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if len(p.Binds)+len(p.Sysctls) > 0 || p.Cgroup != "" || p.Network.Services != "" {
+		t.Errorf("the plan is that of a node for containers: %+v", p)
+	}
+	node := program(t, p, "processnode")
+	for _, want := range []string{"--kubeconfig=" + c.kubeconfigOf("kubelet"), "--label=" + realNodeLabel, "--taint=" + platformTaint} {
+		if !slices.Contains(node.Args, want) {
+			t.Errorf("the node is not told %s", want)
+		}
+	}
+	if _, err := clientcmd.BuildConfigFromFlags("", c.kubeconfigOf("kubelet")); err != nil {
+		t.Error(err)
+	}
+	if args := strings.Join(program(t, p, "kube-controller-manager").Args, " "); strings.Contains(args, "/var/lib") {
+		t.Error("the controller manager makes a folder in the machine's /var/lib")
+	}
+}
+
+// What is built, and so what disk space is asked for, follows the mode.
+func TestASimulatedClusterIsMadeOfLess(t *testing.T) {
+	versions, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := simulated(t)
+	var names []string
+	for _, component := range c.Components(versions) {
+		names = append(names, component.Name)
+	}
+	want := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "etcd", "kwok"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// All nodes but the first take all pods, and the first takes the platform's only.
+func TestSimulatedNodesTakeAllPodsThere(t *testing.T) {
+	c := simulated(t)
+	api := fake.NewClientBuilder().Build()
+	c.config.SimulatedNodes = 30
+	for range 2 {
+		if err := c.addSimulatedNodes(t.Context(), api); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nodes := &corev1.NodeList{}
+	if err := api.List(t.Context(), nodes, client.MatchingLabels{simulatedNodeLabel: "true"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(nodes.Items) != 30 {
+		t.Errorf("there are %d nodes", len(nodes.Items))
+	}
+	for _, node := range nodes.Items {
+		if len(node.Spec.Taints) > 0 {
+			t.Errorf("%s has the taints %v", node.Name, node.Spec.Taints)
+		}
+	}
+}
+
+func TestARunningClusterIsOfTheModeThatItWasStartedIn(t *testing.T) {
+	c := simulated(t)
+	pretendRunning(t, c) // by a keeper.json that says nothing of modes
+	if c.Mode() != Real {
+		t.Errorf("its mode is %s", c.Mode())
+	}
+	wantSentence(t, c.RunInstead(nil), "runs containers; load images")
+	c.asked.Mode = Simulated
+	wantSentence(t, c.Up(t.Context()), "runs with --mode=real, not simulated", "mlbatch cluster down")
+	wantSentence(t, c.Preflight(t.Context()), "runs with --mode=real, not simulated")
+}
+
+func TestASimulatedClusterRunsProgramsInsteadOfImages(t *testing.T) {
+	c := simulated(t)
+	wantSentence(t, c.RunInstead(nil), "is not running")
+	pretendRunning(t, c)
+	var keeper plan.Keeper
+	if err := plan.Read(c.Dir(), plan.KeeperFile, &keeper); err != nil {
+		t.Fatal(err)
+	}
+	keeper.Mode = string(Simulated)
+	if err := plan.Write(c.Dir(), plan.KeeperFile, keeper); err != nil {
+		t.Fatal(err)
+	}
+	wantSentence(t, c.LoadImages(t.Context(), filepath.Join(c.Dir(), "x.tar")), "is simulated and runs no images", "--mode=real")
+	want := map[string]plan.Image{"example.org/a:1": {File: "/cache/a", Path: "/manager"}}
+	if err := c.RunInstead(want); err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]plan.Image
+	if err := plan.Read(c.Dir(), plan.ImagesFile, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

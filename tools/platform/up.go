@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"context"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+)
+
+// Up brings up the cluster with the platform on it, and two teams. It may be
+// repeated, as each of its steps may.
+func (s Site) Up(ctx context.Context) error {
+	training, err := s.Build(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.PackageCharts(ctx); err != nil {
+		return err
+	}
+	if err := s.Cluster.Up(ctx); err != nil {
+		return err
+	}
+	if err := s.LoadImages(ctx, training); err != nil {
+		return err
+	}
+	if err := s.Install(ctx); err != nil {
+		return err
+	}
+	return s.Onboard(ctx, s.teams())
+}
+
+// teams is the example that fits the nodes of the cluster.
+func (s Site) teams() string {
+	if s.Cluster.Mode() == localcluster.Simulated {
+		return "setup/teams/simulated.yaml"
+	}
+	return "setup/teams/demo.yaml"
+}
