@@ -37,7 +37,9 @@ var arrows = map[string][]string{
 	},
 	// Shells, which talk to the API server and never import each other.
 	"controller/internal/servingcert": {"controller/internal/config"},
-	"controller/internal/admission":   {"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules"},
+	"controller/internal/admission": {
+		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules", "controller/internal/kinds",
+	},
 	"controller/internal/appwrapper": {
 		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules",
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle",

@@ -43,7 +43,7 @@ func TestAQueueWhereKueueDoesNotLookIsAWarning(t *testing.T) {
 			}
 			aw := given.AppWrapper("a").With(given.Job("j", 1)).Build()
 			aw.Labels = tc.queue
-			v := &validator{podSetLimit: 8, managed: managed}
+			v := &validator{podSetLimit: 8, managed: managed, own: &ownRights{resourceOf: mapper().RESTMapping}}
 			response := admission.WithValidator(scheme(t), v).Handle(t.Context(), request(t, admissionv1.Create, nil, aw))
 			if !response.Allowed {
 				t.Fatal(response.Result)

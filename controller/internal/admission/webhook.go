@@ -39,6 +39,7 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 		return err
 	}
 	validator := &validator{podSetLimit: c.PodSetLimit, kueue: kueue, review: review, managed: managed}
+	validator.own = &ownRights{resourceOf: mgr.GetRESTMapper().RESTMapping, allowed: selfReview(mgr.GetClient())}
 	if c.UserRBACAdmissionCheck {
 		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, review: review}
 	}
@@ -91,6 +92,7 @@ type validator struct {
 	review accessReview
 	// managed is nil where nobody said what Kueue manages.
 	managed *managed
+	own     *ownRights
 	// access is nil where authors may wrap what they cannot create.
 	access *access
 }
@@ -104,8 +106,13 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	// The API server has checked that the two agree where the object names one.
 	aw.Namespace = request.Namespace
 	problems := admissionrules.ValidateCreate(aw, v.podSetLimit)
+	kinds := wrappedKinds(aw)
 	if v.access != nil {
-		problems = append(problems, v.access.check(ctx, request.UserInfo, aw.Namespace, wrappedKinds(aw))...)
+		problems = append(problems, v.access.check(ctx, request.UserInfo, aw.Namespace, kinds)...)
+	}
+	// What another controller looks after is deployed by it, perhaps in another cluster.
+	if aw.ManagedByThisController() {
+		problems = append(problems, v.own.check(ctx, aw.Namespace, kinds)...)
 	}
 	warnings := append(v.managed.warning(ctx, aw), admissionrules.WarningsOnCreate(aw)...)
 	return warnings, invalid(aw, problems)

@@ -9,6 +9,8 @@
 package kinds
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -74,6 +76,11 @@ func For(gvk schema.GroupVersionKind) Kind {
 		}
 	}
 	return Kind{GVK: gvk}
+}
+
+// Known tells whether it is one of ours, for which the controller's own role has rights.
+func Known(gvk schema.GroupVersionKind) bool {
+	return slices.ContainsFunc(known, func(k Kind) bool { return k.GVK == gvk })
 }
 
 // HasVerdict tells whether resources of this kind say themselves that they have

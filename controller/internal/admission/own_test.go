@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func TestWhatTheControllerCouldNotDeployIsRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kinds   []schema.GroupVersionKind
+		rights  []string // verbs
+		away    bool
+		asked   []string
+		refused string
+	}{
+		"a kind of its own role, without a question": {kinds: []schema.GroupVersionKind{job}},
+		"another that it may deploy":                 {kinds: []schema.GroupVersionKind{service}, rights: []string{"create", "get", "delete"}, asked: []string{"create services", "get services", "delete services"}},
+		"one that it may not create":                 {kinds: []schema.GroupVersionKind{service, service}, asked: []string{"create services"}, refused: "may not create services"},
+		"one that it could not remove":               {kinds: []schema.GroupVersionKind{service}, rights: []string{"create", "get"}, asked: []string{"create services", "get services", "delete services"}, refused: "may not delete services"},
+		"one that is not served is for others":       {kinds: []schema.GroupVersionKind{unknown}},
+		"a cluster-scoped one is for others":         {kinds: []schema.GroupVersionKind{node}},
+		"no answer refuses nothing":                  {kinds: []schema.GroupVersionKind{service}, away: true, asked: []string{"create services"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []string
+			o := ownRights{resourceOf: mapper().RESTMapping, allowed: func(_ context.Context, _, verb string, resource schema.GroupVersionResource) (bool, error) {
+				asked = append(asked, verb+" "+resource.Resource)
+				if tc.away {
+					return false, errors.New("the API server is away")
+				}
+				return slices.Contains(tc.rights, verb), nil
+			}}
+			var components []wrapped
+			for i, kind := range tc.kinds {
+				components = append(components, wrapped{kind, field.NewPath("spec", "components").Index(i)})
+			}
+			problems := o.check(t.Context(), "blue", components)
+			if diff := cmp.Diff(tc.asked, asked); diff != "" {
+				t.Errorf("asked (-want +got)\n%s", diff)
+			}
+			if tc.refused == "" {
+				expectProblem(t, problems, "", "")
+				return
+			}
+			if len(problems) != len(tc.kinds) {
+				t.Errorf("want a problem for each component, got %v", problems)
+			}
+			expectProblem(t, problems[:1], field.ErrorTypeForbidden, tc.refused)
+		})
+	}
+}
