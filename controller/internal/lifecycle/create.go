@@ -15,7 +15,7 @@ import (
 func unseen(v *view) Decision {
 	v.status.ComponentStatus = initialComponents(v.Components)
 	if v.Problem != "" {
-		return v.fail(v1beta2.ReasonCreateFailed, v.Problem)
+		return v.fail(v1beta2.ReasonCreateFailed, v.Problem).because("the AppWrapper makes no sense")
 	}
 	for i, c := range v.Components {
 		if c.Problem != "" {

@@ -36,7 +36,7 @@ var (
 // each. docs/lifecycle.md shows them as a table and as a picture.
 var ways = []way{
 	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperSuspended, []string{"accepted"}},
-	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperFailed, []string{"a component makes no sense"}},
+	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperFailed, []string{"the AppWrapper makes no sense", "a component makes no sense"}},
 	{v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming, []string{"quota is given"}},
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning, []string{"all components exist"}},
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperResetting, refusals},
