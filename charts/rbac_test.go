@@ -109,6 +109,35 @@ func TestNobodyReadsTheClustersSecretsForACertificate(t *testing.T) {
 	}
 }
 
+func TestTheControllerReadsNoSecretWithoutACertificateOfItsOwn(t *testing.T) {
+	for name, config := range map[string]map[string]any{
+		"cert-manager keeps it": {"certManagement": map[string]any{"certManager": true}},
+		"there are no webhooks": {"webhooksEnabled": false},
+		"nor with cert-manager": {"webhooksEnabled": false, "certManagement": map[string]any{"certManager": true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rendered, err := render(t, "appwrapper", map[string]any{"config": config})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
+				var role rbac.ClusterRole // a Role has the same rules
+				if o := parse(t, document); o.Kind != "ClusterRole" && o.Kind != "Role" {
+					continue
+				}
+				if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+					t.Fatal(err)
+				}
+				for _, rule := range role.Rules {
+					if slices.Contains(rule.Resources, "secrets") || slices.Contains(rule.Resources, "mutatingwebhookconfigurations") {
+						t.Errorf("%s has %v", role.Name, rule)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestWebhookConfigurationsAreWrittenByName(t *testing.T) {
 	for name, role := range clusterRoles(t) {
 		if strings.HasPrefix(name, "kueue-") {

@@ -21,6 +21,28 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
+{{/* Not empty where the webhooks are served. */}}
+{{- define "appwrapper.webhooks" -}}
+{{- if ne (toString (.Values.config).webhooksEnabled) "false" }}true{{ end }}
+{{- end }}
+
+{{/* Not empty where cert-manager keeps their certificate. */}}
+{{- define "appwrapper.certManager" -}}
+{{- if ((.Values.config).certManagement).certManager }}{{ include "appwrapper.webhooks" . }}{{ end }}
+{{- end }}
+
+{{- define "appwrapper.injectCA" -}}
+{{- if include "appwrapper.certManager" . -}}
+annotations:
+  cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/appwrapper-webhook-server
+{{- end }}
+{{- end }}
+
+{{/* Not empty where the controller does. */}}
+{{- define "appwrapper.rotates" -}}
+{{- if not (include "appwrapper.certManager" .) }}{{ include "appwrapper.webhooks" . }}{{ end }}
+{{- end }}
+
 {{/*
 An AppWrapper that is being deleted must lose its finalizer even while no controller
 answers. What the controller itself changes needs no judgement of its own.

@@ -87,6 +87,9 @@ type FaultTolerance struct {
 
 // CertManagement names the objects through which the webhooks get their certificate.
 type CertManagement struct {
+	// CertManager: cert-manager keeps the certificate, which is mounted at CertificateDir,
+	// and has the webhook configurations trust it.
+	CertManager bool `json:"certManager"`
 	// Namespace of the Secret and the Service; empty means the controller's own.
 	Namespace                   string `json:"namespace"`
 	CertificateDir              string `json:"certificateDir"`

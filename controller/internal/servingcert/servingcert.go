@@ -26,9 +26,16 @@ import (
 //
 // Every replica rotates, leader or not, because every replica serves; the
 // Secret's resourceVersion decides between two that try at once.
+//
+// Where cert-manager does all of this, the certificate was mounted before the process
+// began, and nothing is added.
 func Setup(mgr manager.Manager, c config.CertManagement) (<-chan struct{}, error) {
-	secret := types.NamespacedName{Namespace: c.Namespace, Name: c.WebhookSecretName}
 	ready := make(chan struct{})
+	if c.CertManager {
+		close(ready)
+		return ready, nil
+	}
+	secret := types.NamespacedName{Namespace: c.Namespace, Name: c.WebhookSecretName}
 	if err := rotator.AddRotator(mgr, &rotator.CertRotator{
 		SecretKey:      secret,
 		CertDir:        c.CertificateDir,

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
 
 func TestWriteCopiesOnlyWholePairs(t *testing.T) {
@@ -102,6 +104,18 @@ func TestCheckAsksTheServerOnlyOnceThereIsACertificate(t *testing.T) {
 				t.Errorf("asked the server %d times, error %v", asked, err)
 			}
 		})
+	}
+}
+
+func TestNothingIsAddedWhereCertManagerKeepsTheCertificate(t *testing.T) {
+	ready, err := Setup(nil, config.CertManagement{CertManager: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ready:
+	default:
+		t.Error("the webhooks would wait for a certificate that nobody makes")
 	}
 }
 
