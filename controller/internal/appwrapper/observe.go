@@ -72,6 +72,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 
 func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int) error {
 	c := &o.snapshot.Components[i]
+	c.PodSetInfos = len(o.aw.Spec.Components[i].PodSetInfos)
 	template, err := admissionrules.Template(&o.aw.Spec.Components[i])
 	if err != nil {
 		c.Problem = err.Error()

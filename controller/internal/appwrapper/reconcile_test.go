@@ -88,6 +88,27 @@ func TestNothingIsDeployedOnQuotaThatHasBeenTakenBack(t *testing.T) {
 	}
 }
 
+// While nobody has written the status, Kueue knows only of the pod sets that it finds itself.
+func TestNothingIsDeployedOnAShareOfItsQuota(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1), given.Job("k", 1)).Unsuspended().Build())
+	admit := func(components int) func(*v1beta2.AppWrapper) {
+		return func(aw *v1beta2.AppWrapper) {
+			for i := range components {
+				aw.Spec.Components[i].PodSetInfos = []v1beta2.AppWrapperPodSetInfo{{}}
+			}
+		}
+	}
+	w.change(admit(1))
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperSuspended)
+	if w.exists(jobKind, "j") {
+		t.Error("the component that has quota was created without the other")
+	}
+	w.change(admit(2))
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+}
+
 // frozen is a cache that has stopped hearing of an AppWrapper.
 type frozen struct {
 	client.Reader

@@ -58,6 +58,14 @@ func TestUnseen(t *testing.T) {
 
 func TestSuspended(t *testing.T) {
 	base := func() lifecycle.Snapshot { return oneJob(v1beta2.AppWrapperSuspended) }
+	infos := func(n int) change { return func(s *lifecycle.Snapshot) { s.Components[0].PodSetInfos = n } }
+	waiting := outcome{Phase: v1beta2.AppWrapperSuspended, Conditions: map[string]string{"QuotaReserved": "False Suspended"}}
+	resumed := outcome{Phase: v1beta2.AppWrapperResuming, Conditions: map[string]string{
+		"QuotaReserved":     "True Resuming",
+		"ResourcesDeployed": "True Resuming",
+		"PodsReady":         "False Resuming",
+		"Unhealthy":         "False Resuming",
+	}}
 	checkRows(t, base, map[string]row{
 		"it waits while it is suspended": {
 			given: []change{suspend},
@@ -71,13 +79,30 @@ func TestSuspended(t *testing.T) {
 			given: []change{unguarded},
 			want:  outcome{Phase: v1beta2.AppWrapperSuspended, Effect: lifecycle.Guard},
 		},
-		"with the finalizer it resumes": {
-			want: outcome{Phase: v1beta2.AppWrapperResuming, Conditions: map[string]string{
-				"QuotaReserved":     "True Resuming",
-				"ResourcesDeployed": "True Resuming",
-				"PodsReady":         "False Resuming",
-				"Unhealthy":         "False Resuming",
-			}},
+		"with the finalizer it resumes": {want: resumed},
+		"it resumes with quota for each pod set of each component": {
+			given: []change{infos(1), and("more", infos(1)), and("service", noPods, infos(0))},
+			want:  resumed,
+		},
+		"it waits where only some components have quota": {
+			given: []change{infos(1), and("more", infos(0))},
+			want:  waiting,
+		},
+		"it waits where only some pod sets of a component have quota": {
+			given: []change{infos(1), and("more", twoPodSets, infos(1))},
+			want:  waiting,
+		},
+		"it waits where there is quota for more than its pod sets": {
+			given: []change{infos(2)},
+			want:  waiting,
+		},
+		"it gets no finalizer before it has quota for all": {
+			given: []change{unguarded, infos(1), and("more", infos(0))},
+			want:  waiting,
+		},
+		"it resumes without any podSetInfo where nobody gives quota": {
+			given: []change{infos(0), and("more", twoPodSets, infos(0))},
+			want:  resumed,
 		},
 		"a deletion lets it go": {
 			given: []change{deleted},

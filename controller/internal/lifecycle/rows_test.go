@@ -178,6 +178,11 @@ func unknownKind(s *lifecycle.Snapshot) { s.Components[0].ReportsEnd = false }
 // noPods makes the Job a resource without pod sets.
 func noPods(s *lifecycle.Snapshot) { s.Status.ComponentStatus[0].PodSets = nil }
 
+func twoPodSets(s *lifecycle.Snapshot) {
+	podSets := &s.Status.ComponentStatus[0].PodSets
+	*podSets = append(*podSets, (*podSets)[0])
+}
+
 func withPods(phases ...corev1.PodPhase) change {
 	return func(s *lifecycle.Snapshot) {
 		for _, phase := range phases {

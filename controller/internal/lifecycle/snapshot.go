@@ -69,6 +69,8 @@ type Component struct {
 	// PodSets is kinds.PodSets of the spec. It is used once, when the status is first
 	// written; afterwards the status is the authority.
 	PodSets []v1beta2.AppWrapperPodSet
+	// PodSetInfos is how many podSetInfos the spec has for it.
+	PodSetInfos int
 	// Problem says why the component can never be deployed (its template does not
 	// decode, its pod sets cannot be found); empty where there is no problem.
 	Problem string
