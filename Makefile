@@ -45,9 +45,11 @@ test: ## All tests, in order of cost: lint, unit and chart tests, then end-to-en
 	$(call stage,tests of the local cluster,$(MAKE) --no-print-directory robust)
 	$(call stage,end-to-end tests,$(MAKE) --no-print-directory e2e)
 
+# The second line reads files outside its module, of which Go's cache does not notice changes.
 .PHONY: unit
 unit: ## Tests that need no cluster (under a minute when warm)
 	go test $$(go list ./... | grep -v -e /test/e2e -e /test/localcluster)
+	go -C tools/components/kueue test -count=1 ./...
 
 .PHONY: robust
 robust: ## Kill, fill and change real local clusters, and see that they recover (root; 4 minutes when warm)

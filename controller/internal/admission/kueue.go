@@ -28,16 +28,20 @@ func users(accounts []string, own string) sets.Set[string] {
 	return names
 }
 
-// keepPodSetInfos undoes what a writer other than Kueue has made of podSetInfos:
-// they are what Kueue admitted, and the next attempt needs them. It is no error to
-// leave them out, because the original manifest, which anybody may apply again at
-// any time, has none.
-func keepPodSetInfos(stored, sent *v1beta2.AppWrapper) {
+// keepWhatWasWritten undoes what a writer other than Kueue has made of podSetInfos: they
+// are what Kueue admitted, and the next attempt needs them. It is no error to leave them
+// out, because the original manifest, which anybody may apply again at any time, has
+// none. Nor does it have the pod sets that were declared when it was created.
+func keepWhatWasWritten(stored, sent *v1beta2.AppWrapper) {
 	if len(stored.Spec.Components) != len(sent.Spec.Components) {
 		return // is refused anyway
 	}
 	for i := range sent.Spec.Components {
-		sent.Spec.Components[i].PodSetInfos = stored.Spec.Components[i].PodSetInfos
+		was, is := &stored.Spec.Components[i], &sent.Spec.Components[i]
+		is.PodSetInfos = was.PodSetInfos
+		if len(is.DeclaredPodSets) == 0 {
+			is.DeclaredPodSets = was.DeclaredPodSets
+		}
 	}
 }
 

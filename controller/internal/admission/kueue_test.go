@@ -44,6 +44,9 @@ func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
 	suspended.Spec.Suspend = true
 	fewer := manifest.DeepCopy()
 	fewer.Spec.Components = fewer.Spec.Components[:1]
+	undeclared := given.AppWrapper("a").With(given.Component(replicaSet)).Build()
+	declared := given.AppWrapper("a").With(given.Component(replicaSet).Declaring("template.spec.template", 1)).Build()
+	otherwise := given.AppWrapper("a").With(given.Component(replicaSet).Declaring("template.spec.template", 2)).Build()
 	for name, tc := range map[string]struct {
 		user         string
 		stored, sent *v1beta2.AppWrapper
@@ -58,6 +61,8 @@ func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
 		"an author suspends the job":                          {"ada", admitted, suspended, admitted},
 		"Kueue admits":                                        {kueueUser, waiting, admitted, admitted},
 		"Kueue suspends":                                      {kueueUser, admitted, waiting, waiting},
+		"the manifest of a kind that Kueue does not know":     {"ada", declared, undeclared, declared},
+		"an author declares other pod sets, to be refused":    {"ada", declared, otherwise, otherwise},
 		"another number of components, which will be refused": {"ada", admitted, fewer, fewer},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,6 +77,27 @@ func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
 				t.Errorf("stored (-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// replicaSet is of a kind that Kueue does not know.
+var replicaSet = map[string]any{
+	"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": map[string]any{"name": "r"},
+	"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "c"}}}}},
+}
+
+func TestPodSetsThatKueueDoesNotFindAreDeclaredAtCreation(t *testing.T) {
+	aw := given.AppWrapper("a").With(given.Component(replicaSet), given.Job("j", 1)).Build()
+	r := request(t, admissionv1.Create, nil, aw)
+	if err := newDefaulter(t).Default(admission.NewContextWithRequest(t.Context(), r), aw); err != nil {
+		t.Fatal(err)
+	}
+	want := []v1beta2.AppWrapperPodSet{{Path: "template.spec.template", Replicas: new(int32(1))}}
+	if diff := cmp.Diff(want, aw.Spec.Components[0].DeclaredPodSets); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if declared := aw.Spec.Components[1].DeclaredPodSets; declared != nil {
+		t.Errorf("Kueue knows a Job, and yet %v was declared", declared)
 	}
 }
 

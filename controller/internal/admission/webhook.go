@@ -72,6 +72,7 @@ func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 	}
 	if request.Operation == admissionv1.Create {
 		setDefaults(aw, d.queue, request.UserInfo)
+		admissionrules.DeclarePodSets(aw)
 		return nil
 	}
 	if d.kueue.Has(request.UserInfo.Username) {
@@ -81,7 +82,7 @@ func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 	if err := d.decode(request.OldObject, stored); err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	keepPodSetInfos(stored, aw)
+	keepWhatWasWritten(stored, aw)
 	return nil
 }
 

@@ -14,6 +14,8 @@ import (
 var deployment = Kind{
 	GVK:     schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
 	podSets: scaledPodSets,
+
+	knownToKueue: always,
 }
 
 // scaledPodSets are those of a kind with spec.replicas and spec.template.

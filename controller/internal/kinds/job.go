@@ -17,7 +17,9 @@ const jobCompletionIndex = "batch.kubernetes.io/job-completion-index"
 var job = Kind{
 	GVK:     schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"},
 	podSets: jobPodSets,
-	verdict: verdictFromConditions("Complete", "Failed"),
+
+	knownToKueue: always,
+	verdict:      verdictFromConditions("Complete", "Failed"),
 }
 
 func jobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {

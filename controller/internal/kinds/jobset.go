@@ -18,7 +18,9 @@ import (
 var jobSet = Kind{
 	GVK:     schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"},
 	podSets: jobSetPodSets,
-	verdict: verdictFromConditions("Completed", "Failed"),
+
+	knownToKueue: always,
+	verdict:      verdictFromConditions("Completed", "Failed"),
 }
 
 func jobSetPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {

@@ -41,6 +41,10 @@ type Kind struct {
 	// could be found.
 	podSets func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error)
 
+	// knownToKueue tells whether Kueue, which was built with rules of its own, finds the
+	// same pod sets in the resource; nil for a kind in which it finds none.
+	knownToKueue func(object map[string]any) bool
+
 	// verdict reads the status of a resource; nil for a kind whose pods alone tell
 	// how it fares.
 	verdict func(object map[string]any) Verdict
@@ -104,6 +108,20 @@ func (k Kind) InferPodSets(template *unstructured.Unstructured) ([]v1beta2.AppWr
 		return nil, nil
 	}
 	return k.podSets(template.Object)
+}
+
+// MustDeclare tells whether a component has to declare its pod sets for Kueue to count
+// them before it sees the status.
+func (k Kind) MustDeclare(template *unstructured.Unstructured) bool {
+	return k.podSets != nil && (k.knownToKueue == nil || !k.knownToKueue(template.Object))
+}
+
+// always: Kueue has the same rule.
+func always(map[string]any) bool { return true }
+
+func (k Kind) alsoKnownToKueue() Kind {
+	k.knownToKueue = always
+	return k
 }
 
 // PodSets is the authoritative list for a component: what it declares, else what

@@ -18,6 +18,7 @@ import (
 // reading is what a kind makes of one resource of the golden pairs.
 type reading struct {
 	PodSets []v1beta2.AppWrapperPodSet `json:"podSets,omitempty"`
+	Declare bool                       `json:"declare,omitempty"`
 	Verdict Verdict                    `json:"verdict,omitempty"`
 	Error   string                     `json:"error,omitempty"`
 }
@@ -46,7 +47,7 @@ func read(object *unstructured.Unstructured) reading {
 	if err != nil {
 		return reading{Error: err.Error()}
 	}
-	return reading{PodSets: podSets, Verdict: kind.Verdict(object)}
+	return reading{PodSets: podSets, Declare: kind.MustDeclare(object), Verdict: kind.Verdict(object)}
 }
 
 func TestEveryKindIsKnownOnce(t *testing.T) {

@@ -18,7 +18,8 @@ var pod = Kind{
 		one := int32(1)
 		return []v1beta2.AppWrapperPodSet{{Path: "template", Replicas: &one}}, nil
 	},
-	verdict: podVerdict,
+	knownToKueue: always,
+	verdict:      podVerdict,
 }
 
 func podVerdict(object map[string]any) Verdict {

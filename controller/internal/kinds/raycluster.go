@@ -21,6 +21,7 @@ var rayCluster = Kind{
 	podSets: func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 		return rayPodSets(object, "template.spec", "spec")
 	},
+	knownToKueue: func(object map[string]any) bool { return oneHostEach(object, "spec") },
 }
 
 // rayPodSets are those of the cluster spec at these fields, to which path leads. The
@@ -66,4 +67,14 @@ func rayWorkers(group map[string]any) (int32, error) {
 		return 0, err
 	}
 	return times(*count, *hosts)
+}
+
+// oneHostEach: a replica of a worker group is one pod. Kueue counts so in any case.
+func oneHostEach(object map[string]any, fields ...string) bool {
+	for _, group := range items(object, append(fields, "workerGroupSpecs")...) {
+		if hosts, err := replicas(group, "numOfHosts"); err == nil && *hosts != 1 {
+			return false
+		}
+	}
+	return true
 }

@@ -19,7 +19,8 @@ var rayJob = Kind{
 	podSets: func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 		return rayPodSets(object, "template.spec.rayClusterSpec", "spec", "rayClusterSpec")
 	},
-	verdict: rayJobVerdict,
+	knownToKueue: func(object map[string]any) bool { return oneHostEach(object, "spec", "rayClusterSpec") },
+	verdict:      rayJobVerdict,
 }
 
 // rayJobVerdict believes a failure only from KubeRay: the job itself also fails in

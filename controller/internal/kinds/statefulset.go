@@ -10,4 +10,6 @@ import "k8s.io/apimachinery/pkg/runtime/schema"
 var statefulSet = Kind{
 	GVK:     schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"},
 	podSets: scaledPodSets,
+
+	knownToKueue: always,
 }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admissionrules
+
+import (
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+)
+
+// DeclarePodSets writes into the components the pod sets that Kueue would not find, or
+// would count in another way. Until our controller has written the status Kueue has
+// nothing else to go by, and might admit the AppWrapper with a part of its quota.
+// Where nothing can be found, nothing is declared: validation says why.
+func DeclarePodSets(aw *v1beta2.AppWrapper) {
+	for i := range aw.Spec.Components {
+		component := &aw.Spec.Components[i]
+		template, err := Template(component)
+		if err != nil || len(component.DeclaredPodSets) > 0 {
+			continue
+		}
+		kind := kinds.For(template.GroupVersionKind())
+		if !kind.MustDeclare(template) {
+			continue
+		}
+		if podSets, err := kind.InferPodSets(template); err == nil {
+			component.DeclaredPodSets = podSets
+		}
+	}
+}

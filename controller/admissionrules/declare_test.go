@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admissionrules
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+func TestWhatKueueDoesNotFindIsDeclared(t *testing.T) {
+	set := func(path string, replicas int32) v1beta2.AppWrapperPodSet {
+		return v1beta2.AppWrapperPodSet{Path: path, Replicas: &replicas}
+	}
+	const (
+		rayService = `{apiVersion: ray.io/v1, kind: RayService, metadata: {name: r}, spec: {rayClusterConfig: {headGroupSpec: {template: ` + podTemplate + `}}}}`
+		rayCluster = `{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: r}, spec: {headGroupSpec: {template: ` + podTemplate + `}, ` +
+			`workerGroupSpecs: [{replicas: 2, template: ` + podTemplate + `}]}}`
+		multiHost = `{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: r}, spec: {headGroupSpec: {template: ` + podTemplate + `}, ` +
+			`workerGroupSpecs: [{replicas: 2, numOfHosts: 4, template: ` + podTemplate + `}]}}`
+		autoscaled = `{apiVersion: ray.io/v1, kind: RayService, metadata: {name: r}, spec: {rayClusterConfig: {enableInTreeAutoscaling: true}}}`
+	)
+	for name, tc := range map[string]struct {
+		component string
+		want      []v1beta2.AppWrapperPodSet
+	}{
+		"a kind that Kueue does not know": {component(rayService), []v1beta2.AppWrapperPodSet{set("template.spec.rayClusterConfig.headGroupSpec.template", 1)}},
+		"replicas of several hosts": {component(multiHost), []v1beta2.AppWrapperPodSet{
+			set("template.spec.headGroupSpec.template", 1), set("template.spec.workerGroupSpecs[0].template", 8)}},
+		"nothing of a kind that Kueue knows":  {component(rayCluster), nil},
+		"nothing of a kind without pods":      {component(service), nil},
+		"nothing in place of the author's":    {declared("[{path: 'template.spec.pods[0].template', replicas: 3}]", custom), []v1beta2.AppWrapperPodSet{set("template.spec.pods[0].template", 3)}},
+		"nothing of what cannot be told":      {component(autoscaled), nil},
+		"nothing of what is no object at all": {component(`{apiVersion: v1}`), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			aw := appWrapper(t, tc.component)
+			DeclarePodSets(aw)
+			if diff := cmp.Diff(tc.want, aw.Spec.Components[0].DeclaredPodSets); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
