@@ -150,9 +150,12 @@ var ofAppWrappers = client.HasLabels{workload.AppWrapperLabel}
 // read returns pods and Workloads as they were at a revision: those of etcd count
 // every change of every kind.
 func read(ctx context.Context, api client.Client, at string) (Moment, error) {
-	then := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact}}
+	// Made anew for each list: the client writes the other options into it.
+	then := func() *client.ListOptions {
+		return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact}}
+	}
 	pods, workloads := &corev1.PodList{}, &kueue.WorkloadList{}
-	err := errors.Join(api.List(ctx, pods, ofAppWrappers, then), api.List(ctx, workloads, then))
+	err := errors.Join(api.List(ctx, pods, ofAppWrappers, then()), api.List(ctx, workloads, then()))
 	return Moment{Revision: at, Pods: pods.Items, Workloads: workloads.Items}, err
 }
 

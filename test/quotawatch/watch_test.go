@@ -5,6 +5,7 @@ package quotawatch
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -87,15 +89,20 @@ func (h *history) List(_ context.Context, list client.ObjectList, options ...cli
 		h.refuse = h.refuse[1:]
 		return err
 	}
+	asked := (&client.ListOptions{}).ApplyOptions(options).AsListOptions()
 	at := len(h.moments)
-	if asked := (&client.ListOptions{}).ApplyOptions(options).AsListOptions(); asked.ResourceVersion != "" {
+	if asked.ResourceVersion != "" {
 		at, _ = strconv.Atoi(asked.ResourceVersion)
+	}
+	selector, err := labels.Parse(asked.LabelSelector)
+	if err != nil {
+		return err
 	}
 	switch list := list.(type) {
 	case *corev1.PodList:
-		list.Items = h.moments[at-1].Pods
+		list.Items = slices.DeleteFunc(slices.Clone(h.moments[at-1].Pods), func(p corev1.Pod) bool { return !selector.Matches(labels.Set(p.Labels)) })
 	case *kueue.WorkloadList:
-		list.Items = h.moments[at-1].Workloads
+		list.Items = slices.DeleteFunc(slices.Clone(h.moments[at-1].Workloads), func(w kueue.Workload) bool { return !selector.Matches(labels.Set(w.Labels)) })
 	}
 	list.SetResourceVersion(strconv.Itoa(at))
 	return nil
