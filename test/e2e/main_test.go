@@ -74,9 +74,10 @@ func run(m *testing.M) (int, error) {
 			return site.Onboard(ctx, filepath.Join("test", "e2e", "testdata", "teams.yaml"))
 		}),
 		connect,
+		watchQuota,
 	)
 	code := testenv.Run(m)
-	return code, tearDown()
+	return code, errors.Join(quota.End(context.Background()), tearDown())
 }
 
 // trainingImage is the archive that build has made.
