@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// stays is a finalizer: a simulated pod with it that was told to end does not, like
+// a program that takes its time, until the story lets it go.
+const stays = "e2e.mlbatch.dev/stays"
+
+// What becomes of a simulated pod.
+const (
+	succeeds = `{"metadata": {"annotations": {"localcluster.mlbatch.dev/run-for": "0s"}}}`
+	letGo    = `{"metadata": {"$deleteFromPrimitiveList/finalizers": ["` + stays + `"]}}`
+)
+
+// gpuJob is a Job of one simulated pod that runs until the story ends it.
+func gpuJob(name, gpus string, finalizers ...string) *batchv1.Job {
+	return &batchv1.Job{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: new(int32),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Finalizers: finalizers},
+				Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever,
+					Containers:    []corev1.Container{container("main", requests("1", "1Gi", gpus), "sleep", "1h")},
+				},
+			},
+		},
+	}
+}
+
+// onlyPod is the one pod of an AppWrapper, when it runs.
+func (s *story) onlyPod(ctx context.Context, appWrapper string) *corev1.Pod {
+	s.t.Helper()
+	s.untilRunning(ctx, appWrapper, 1)
+	pods, err := s.pods(ctx, appWrapper)
+	if err != nil || len(pods) != 1 {
+		s.t.Fatalf("%s has %d pods, not 1 (%v)", appWrapper, len(pods), err)
+	}
+	return &pods[0]
+}
+
+// change changes a pod. One that is gone needs none.
+func (s *story) change(ctx context.Context, pod *corev1.Pod, patch string) {
+	s.t.Helper()
+	api := s.admin.GetControllerRuntimeClient()
+	if err := api.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, []byte(patch))); client.IgnoreNotFound(err) != nil {
+		s.t.Errorf("cannot change pod %s: %v", pod.Name, err)
+	}
+}
+
+// letAllGo is for the end of a story that has pods which stay.
+func (s *story) letAllGo() {
+	pods := &corev1.PodList{}
+	if err := s.admin.List(context.Background(), pods); err != nil {
+		s.t.Error(err)
+	}
+	for i, p := range pods.Items {
+		if slices.Contains(p.Finalizers, stays) {
+			s.change(context.Background(), &pods.Items[i], letGo)
+		}
+	}
+}
