@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -76,6 +77,15 @@ func (s *story) untilRunning(ctx context.Context, appWrapper string, want int) {
 		}
 		return fmt.Sprintf("%d of %d", running, want), err
 	})
+}
+
+// running lists those pods of an AppWrapper that run, without those that were told
+// to end.
+func (s *story) running(ctx context.Context, appWrapper string) ([]corev1.Pod, error) {
+	pods, err := s.pods(ctx, appWrapper)
+	return slices.DeleteFunc(pods, func(p corev1.Pod) bool {
+		return p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil
+	}), err
 }
 
 // workloadOf returns Kueue's Workload of an object, nil if there is none yet.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -90,6 +91,7 @@ func kinds() []k8s.ObjectList {
 	return []k8s.ObjectList{
 		&workload.AppWrapperList{}, &kueue.WorkloadList{}, &batchv1.JobList{}, &kubeflow.PyTorchJobList{},
 		&podgroup.PodGroupList{}, &rayv1.RayClusterList{}, &corev1.PodList{}, &corev1.ServiceList{},
+		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.ReplicaSetList{},
 	}
 }
 
