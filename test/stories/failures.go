@@ -45,4 +45,11 @@ var failures = []Story{
 
 	tell("a component that somebody removes", job("train", 1), job("watch", 1)).runs().
 		after(time.Minute).then("user", "deletes Job watch", removed(1)),
+
+	tell("what has failed is kept to be looked at", job("train", 1), front).
+		with(v1beta2.TerminalExitCodesAnnotation, "13").
+		with(v1beta2.DeletionOnFailureGracePeriodAnnotation, "1h").runs().
+		after(time.Minute).then("owner", "the Job has failed with exit code 13", fails(13)).
+		after(30*time.Minute).then("owner", "the Job reaches its own time to live", removed(0)).
+		after(time.Hour),
 }

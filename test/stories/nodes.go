@@ -2,7 +2,11 @@
 
 package stories
 
-import "time"
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 var nodes = []Story{
 	tell("a pod that is lost after warm-up", custom("train", 2)).runs().
@@ -10,4 +14,38 @@ var nodes = []Story{
 		after(30*time.Second).podsStart().
 		after(time.Hour).then("kubelet", "a pod is evicted", func(w World) { w.LosePod(0) }).
 		after(2 * time.Minute),
+
+	tell("a pod is evicted from its node and replaced in time", job("train", 2).replacing()).runs().
+		after(time.Hour).evictsAPod().
+		after(20*time.Second).podsStart().
+		after(time.Hour).then("owner", "the Job is complete", completes(0)),
+
+	tell("a pod is evicted from its node and its replacement finds no other", job("train", 2).replacing()).runs().
+		after(time.Hour).evictsAPod().
+		after(3 * time.Minute).podsStart(),
+
+	tell("a pod is evicted from its node and its Job gives up", job("train", 2)).runs().
+		after(time.Hour).then("node", "evicts a pod, and the Job fails", func(w World) {
+		w.EndPod(0, corev1.PodFailed, 143)
+		w.Report(0, false)
+	}).
+		after(2 * time.Minute),
+
+	tell("a node is lost and a pod with it", job("train", 2).replacing()).runs().
+		after(time.Hour).nodeIsLost().
+		after(5*time.Minute).evictsAPod().
+		after(13*time.Minute).podsStart().
+		after(time.Hour).then("owner", "the Job is complete", completes(0)),
+
+	tell("a node is lost and the Job goes on without it", job("train", 2).replacing()).runs().
+		after(time.Hour).nodeIsLost().
+		after(5*time.Minute).evictsAPod().
+		after(20*time.Second).podsStart().
+		after(time.Hour).then("owner", "the Job is complete", completes(0)).
+		after(20 * time.Minute),
+
+	tell("a node is lost for a moment", job("train", 2).replacing()).runs().
+		after(time.Hour).nodeIsLost().
+		after(time.Minute).nodeIsBack().
+		after(10 * time.Minute),
 }

@@ -80,7 +80,8 @@ type World interface {
 
 	// StartPods starts all pods that are pending.
 	StartPods()
-	// EndPods ends the running pods of a component, EndPod the first of them.
+	// EndPods ends the running pods of a component whose kubelet is there to say so, EndPod
+	// the first of them.
 	EndPods(component int, how corev1.PodPhase, exitCodes ...int32)
 	EndPod(component int, how corev1.PodPhase, exitCodes ...int32)
 	// EvictPod deletes the first pod of a component; its kubelet has to stop it.

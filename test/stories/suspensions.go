@@ -2,7 +2,11 @@
 
 package stories
 
-import "time"
+import (
+	"time"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
 
 var suspensions = []Story{
 	tell("suspension by Kueue while running", job("train", 2)).runs().
@@ -16,4 +20,39 @@ var suspensions = []Story{
 	tell("suspension during the pause between two attempts", job("train", 1)).runs().
 		after(time.Minute).then("owner", "the Job has failed", fails(1)).
 		after(30 * time.Second).evicted(),
+
+	tell("suspension before the controller has looked", job("train", 2)).
+		then("Kueue", "admits it and evicts it at once", func(w World) { w.Admit(); w.Evict() }).
+		after(time.Minute).runs(),
+
+	tell("suspension while a component is refused", front, job("train", 1).refused("exceeded quota: pods")).admitted().
+		after(10*time.Second).evicted().
+		after(time.Minute).then("admin", "makes room", permitted(1)).runs(),
+
+	tell("suspension while an attempt is being removed", job("train", 2)).runs().
+		after(time.Minute).nodeIsLost().then("owner", "the Job has failed", reportsFailure).
+		after(time.Minute).evicted().
+		after(time.Minute).nodeIsBack(),
+
+	tell("suspension that is taken back while it is carried out", job("train", 2)).runs().
+		after(time.Hour).nodeIsLost().evicted().
+		after(10*time.Second).then("user", "sets spec.suspend to false", World.Admit).
+		after(10 * time.Second).nodeIsBack().podsStart(),
+
+	tell("suspension after success", job("train", 1)).
+		with(v1beta2.SuccessTTLAnnotation, "1h").runs().
+		after(time.Hour).then("owner", "the Job is complete", completes(0)).
+		after(time.Minute).evicted().
+		after(2 * time.Hour),
+
+	tell("suspension ends the hold on failure", job("train", 1)).
+		with(v1beta2.RetryLimitAnnotation, "0").
+		with(v1beta2.DeletionOnFailureGracePeriodAnnotation, "8h").runs().
+		after(time.Minute).then("owner", "the Job has failed", fails(1)).
+		after(time.Hour).evicted(),
+
+	tell("suspension while being deleted", job("train", 2)).runs().
+		after(time.Hour).nodeIsLost().deleted().
+		after(10 * time.Second).evicted().
+		after(time.Minute).nodeIsBack(),
 }

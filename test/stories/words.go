@@ -97,6 +97,11 @@ func (s Story) nodeIsBack() Story {
 	return s.then("kubelet", "the node is back and the pod is stopped", func(w World) { w.ReturnNode(0) })
 }
 
+// evictsAPod is what the node lifecycle controller does for a taint NoExecute.
+func (s Story) evictsAPod() Story {
+	return s.then("node", "evicts a pod", func(w World) { w.EvictPod(0) })
+}
+
 func completes(component int) func(World) {
 	return func(w World) {
 		w.EndPods(component, corev1.PodSucceeded)
@@ -110,6 +115,11 @@ func fails(exitCode int32) func(World) {
 		w.EndPods(0, corev1.PodFailed, exitCode)
 		w.Report(0, false)
 	}
+}
+
+// reportsFailure leaves the pods as they are.
+func reportsFailure(w World) {
+	w.Report(0, false)
 }
 
 func removed(component int) func(World) {

@@ -122,10 +122,15 @@ func (l *life) next() (at time.Time, ever bool) {
 }
 
 // Settle writes down where the story has come to or, where that is known from a calm
-// life, waits until it has come there.
+// life, waits until it has come there. A calm life waits for what is only polled for.
 func (l *life) Settle() {
 	l.Helper()
 	l.react()
+	for range manySteps {
+		if at, ever := l.next(); l.calm == nil && ever && !at.After(l.now.Add(impatience)) {
+			l.passTo(at)
+		}
+	}
 	step, limit := len(l.places), l.now.Add(delay*time.Duration(len(l.wire.troubles)))
 	for l.calm != nil && !reflect.DeepEqual(l.place(), l.calm.places[step]) {
 		at, ever := l.next()

@@ -86,7 +86,9 @@ func (l *life) StartPods() {
 }
 
 func (l *life) running(component int) []*corev1.Pod {
-	return slices.DeleteFunc(l.podsOf(component), func(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodRunning })
+	return slices.DeleteFunc(l.podsOf(component), func(pod *corev1.Pod) bool {
+		return pod.Status.Phase != corev1.PodRunning || l.silent[pod.Name]
+	})
 }
 
 func (l *life) EndPods(component int, how corev1.PodPhase, exitCodes ...int32) {

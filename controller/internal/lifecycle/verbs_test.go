@@ -87,7 +87,7 @@ func (w *world) StartPods() {
 
 func (w *world) EndPods(component int, how corev1.PodPhase, exitCodes ...int32) {
 	for _, p := range w.pods {
-		if p.Component == component && p.Phase == corev1.PodRunning {
+		if p.Component == component && p.Phase == corev1.PodRunning && !p.stuck {
 			p.Phase, p.ExitCodes = how, exitCodes
 		}
 	}
@@ -95,7 +95,7 @@ func (w *world) EndPods(component int, how corev1.PodPhase, exitCodes ...int32) 
 
 func (w *world) EndPod(component int, how corev1.PodPhase, exitCodes ...int32) {
 	for _, p := range w.pods {
-		if p.Component == component && p.Phase == corev1.PodRunning {
+		if p.Component == component && p.Phase == corev1.PodRunning && !p.stuck {
 			p.Phase, p.ExitCodes = how, exitCodes
 			return
 		}
