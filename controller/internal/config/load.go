@@ -42,10 +42,22 @@ func Parse(data []byte) (Config, []string, error) {
 	if len(strict) > 0 {
 		return Config{}, nil, explained(strict)
 	}
+	c.refill()
 	if problems := c.validate(); len(problems) > 0 {
 		return Config{}, nil, problems.ToAggregate()
 	}
 	return c, c.notes(), nil
+}
+
+// refill gives lists and maps back what a null has taken from them. To everything else
+// null does nothing.
+func (c *Config) refill() {
+	if c.AppWrapper.Kueue.ServiceAccounts == nil {
+		c.AppWrapper.Kueue.ServiceAccounts = Default().AppWrapper.Kueue.ServiceAccounts
+	}
+	if c.AppWrapper.Autopilot.ResourceTaints == nil {
+		c.AppWrapper.Autopilot.ResourceTaints = Default().AppWrapper.Autopilot.ResourceTaints
+	}
 }
 
 var unknownKey = regexp.MustCompile(`^unknown field "(.*)"$`)
