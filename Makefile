@@ -48,7 +48,7 @@ test: ## All tests, in order of cost: lint, unit and chart tests, then end-to-en
 # The second line reads files outside its module, of which Go's cache does not notice changes.
 .PHONY: unit
 unit: ## Tests that need no cluster (under a minute when warm)
-	go test $$(go list ./... | grep -v -e /test/e2e -e /test/localcluster)
+	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/localcluster)
 	go -C tools/components/kueue test -count=1 ./...
 
 .PHONY: robust
@@ -56,8 +56,8 @@ robust: ## Kill, fill and change real local clusters, and see that they recover 
 	go test -count=1 -timeout=60m -v ./test/localcluster
 
 .PHONY: e2e
-e2e: ## End-to-end tests on a real local cluster, with the real components
-	E2E_PORT=$(E2E_PORT) go test -count=1 -timeout=60m -v ./test/e2e
+e2e: ## End-to-end tests with the real components, on a local cluster or on yours (E2E_KUBECONFIG=FILE, see docs/testing.md)
+	E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) go test -count=1 -timeout=60m -v ./test/e2e
 
 .PHONY: lint
 lint: ## The linter, with the rules of docs/contributing.md

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
 // A manifest is applied again, by hand or by a GitOps tool, while its job runs and
@@ -25,7 +26,7 @@ import (
 // job that runs nor the next attempt may lose it.
 func TestAManifestIsAppliedAgain(t *testing.T) {
 	testenv.Test(t, features.New("apply").Assess("what Kueue wrote stays", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		s := tell(t, cfg, "applied", "amy")
+		s := tell(t, cfg, "e2e-applied", "amy", needs.Pods)
 		for _, again := range []func(*story, context.Context, *workload.AppWrapper){(*story).apply, (*story).applyOnServer} {
 			s.applyAgainWhileItRuns(ctx, again)
 			s.applyAgainBeforeARetry(ctx, again)
@@ -72,7 +73,7 @@ func (s *story) applyAgainBeforeARetry(ctx context.Context, again func(*story, c
 		s.t.Fatalf("the second attempt left %d pods (%v)", len(pods), err)
 	}
 	for _, pod := range pods {
-		if pod.Spec.NodeSelector["localcluster.mlbatch.dev/real"] != "true" {
+		if pod.Spec.NodeSelector["kubernetes.io/os"] != "linux" {
 			s.t.Errorf("the second attempt is not on the nodes of its flavor: %v", pod.Spec.NodeSelector)
 		}
 	}

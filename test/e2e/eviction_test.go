@@ -12,6 +12,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
 // An administrator drains a team's queue and opens it again. Kueue asks for the
@@ -19,7 +20,7 @@ import (
 // the job anew without counting as a retry.
 func TestAnEvictedJobGivesItsQuotaBackAndStartsAgain(t *testing.T) {
 	testenv.Test(t, features.New("eviction").Assess("suspended, then running", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		s := tell(t, cfg, "evicted", "eve")
+		s := tell(t, cfg, "e2e-evicted", "eve", needs.Pods)
 		aw := wrapped("evictee", job("evictee", "200m", "linger", farewell), nil)
 		s.create(ctx, aw)
 		s.untilPhase(ctx, aw, workload.AppWrapperRunning)

@@ -5,8 +5,6 @@ package e2e_test
 import (
 	"cmp"
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -24,7 +22,7 @@ import (
 func (s *story) explain() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	s.explainLogs() // first: the log of a pod goes with it
+	s.explainLogs(ctx) // first: the log of a pod goes with it
 	for _, list := range kinds() {
 		if err := s.admin.List(ctx, list); err != nil {
 			s.t.Log(err)
@@ -63,20 +61,35 @@ func happened(e corev1.Event) time.Time {
 }
 
 // explainLogs prints the ends of the logs of the operators and of the story's
-// own pods, which the node keeps as files.
-func (s *story) explainLogs() {
+// own pods. Simulated ones have none.
+func (s *story) explainLogs(ctx context.Context) {
 	for _, namespace := range []string{platform.Namespace, s.namespace} {
-		logs, _ := filepath.Glob(filepath.Join(podLogs(), namespace+"_*", "*", "*.log"))
-		for _, path := range logs {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				s.t.Log(err)
+		pods, err := s.api.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			s.t.Log(err)
+			continue
+		}
+		for _, pod := range pods.Items {
+			if slices.Contains(here.Simulated, pod.Spec.NodeName) {
 				continue
 			}
-			const end = 4000
-			s.t.Logf("%s:\n…%s", path, data[max(0, len(data)-end):])
+			for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+				if c.RestartCount > 0 {
+					s.explainLog(ctx, pod, c.Name, true)
+				}
+				s.explainLog(ctx, pod, c.Name, false)
+			}
 		}
 	}
+}
+
+// explainLog prints the end of what a container says, or said before it was
+// started again.
+func (s *story) explainLog(ctx context.Context, pod corev1.Pod, container string, previous bool) {
+	lines := int64(40)
+	options := &corev1.PodLogOptions{Container: container, Previous: previous, TailLines: &lines}
+	log, err := s.api.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).DoRaw(ctx)
+	s.t.Logf("log of %s in pod %s/%s (previous: %t, %v):\n…%s", container, pod.Namespace, pod.Name, previous, err, log)
 }
 
 // withoutBookkeeping is an object or list as a person wants to read it.

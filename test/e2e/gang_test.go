@@ -17,6 +17,7 @@ import (
 	podgroup "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
@@ -26,7 +27,7 @@ import (
 func TestAGangIsNotHalfScheduled(t *testing.T) {
 	const size = localcluster.DefaultSimulatedNodes
 	testenv.Test(t, features.New("gang").Assess("all pods or none", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		s := tell(t, cfg, "gang", "gina")
+		s := tell(t, cfg, "e2e-gang", "gina", needs.SimulatedNodes, needs.PyTorchJobs, needs.Gangs)
 		occupant := wrapped("occupant", trainingJob("occupant", 1, "2"), nil)
 		gang := wrapped("gang", trainingJob("gang", size, "7"), nil)
 

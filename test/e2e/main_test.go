@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package e2e_test tells the platform's user stories against the real
-// components on a local cluster. One cluster is made for the run, installed
-// from the packaged charts with values only, and removed afterwards.
+// components: on a local cluster that is made for the run, installed from the
+// packaged charts with values only, and removed afterwards; or on a cluster that
+// is there.
 package e2e_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	"sigs.k8s.io/e2e-framework/klient"
+	"sigs.k8s.io/e2e-framework/klient/conf"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -26,6 +26,7 @@ import (
 	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/platform"
 )
@@ -33,7 +34,20 @@ import (
 var (
 	testenv env.Environment
 	site    platform.Site
+	// here is what stories are told on, and report what became of them.
+	here   needs.Cluster
+	report needs.Report
 )
+
+// venue is where stories are told.
+type venue interface {
+	// begin makes the platform ready there.
+	begin() []env.Func
+	// end removes what the run has made.
+	end(context.Context) error
+	// own is true if the run has made the cluster.
+	own() bool
+}
 
 func TestMain(m *testing.M) {
 	code, err := run(m)
@@ -44,67 +58,74 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// run is the life of the cluster. Its end is not left to the framework, which
+// run is the life of the venue. Its end is not left to the framework, which
 // would not tell anybody that it went wrong.
 func run(m *testing.M) (int, error) {
 	checkout, err := localcluster.FindCheckout(".")
 	if err != nil {
 		return 0, err
 	}
-	port, err := strconv.Atoi(cmp.Or(os.Getenv("E2E_PORT"), "36444"))
-	if err != nil {
-		return 0, fmt.Errorf("E2E_PORT has to be a port: %w", err)
-	}
-	cluster, err := localcluster.New(localcluster.Config{Name: "e2e", Port: port, Checkout: checkout}, os.Stderr)
+	site = platform.Site{Checkout: checkout, Progress: os.Stderr}
+	v, err := chooseVenue()
 	if err != nil {
 		return 0, err
 	}
-	site = platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr}
-	testenv, err = env.NewFromFlags()
-	if err != nil {
+	if testenv, err = env.NewFromFlags(); err != nil {
 		return 0, err
 	}
+	testenv.Setup(v.begin()...)
 	testenv.Setup(
-		timed("end an earlier run's cluster", endEarlier),
-		timed("build", build),
-		timed("start the cluster", func(ctx context.Context) error { return cluster.Up(ctx) }),
-		timed("load images", func(ctx context.Context) error { return site.LoadImages(ctx, trainingImage) }),
-		timed("install the platform", func(ctx context.Context) error { return site.Install(ctx) }),
-		timed("onboard teams", func(ctx context.Context) error {
-			return site.Onboard(ctx, filepath.Join("test", "e2e", "testdata", "teams.yaml"))
-		}),
-		connect,
+		timed("onboard teams", onboard),
+		func(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
+			return ctx, connect(ctx, cfg, v.own())
+		},
 		watchQuota,
 	)
 	code := testenv.Run(m)
-	return code, errors.Join(quota.End(context.Background()), tearDown())
+	fmt.Fprintln(os.Stderr, "e2e:", &report)
+	if report.Empty() {
+		err = errors.New("none of the stories that were asked for can be told on this cluster")
+	}
+	return code, errors.Join(err, quota.End(context.Background()), v.end(context.Background()))
 }
 
-// trainingImage is the archive that build has made.
-var trainingImage string
-
-func build(ctx context.Context) error {
-	if err := site.PackageCharts(ctx); err != nil {
-		return err
+// chooseVenue is our own cluster, unless somebody says which other one to use.
+// KUBECONFIG is not enough to say so: it is often set, and to a cluster on which
+// nobody wants to see tests.
+func chooseVenue() (venue, error) {
+	if path := os.Getenv(kubeconfigVariable); path != "" {
+		return newGuest(context.Background(), path)
 	}
-	var err error
-	trainingImage, err = site.Build(ctx)
-	return err
+	return newOwn()
+}
+
+// teams is the release of the stories' teams. All that it makes is called e2e-…,
+// so that nothing of others is in its way.
+func teams() (platform.Release, error) {
+	return site.Teams("mlbatch-e2e", "default", filepath.Join("test", "e2e", "testdata", "teams.yaml"))
+}
+
+func onboard(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
+	release, err := teams()
+	if err != nil {
+		return ctx, err
+	}
+	return ctx, release.Apply(ctx, cfg.KubeconfigFile())
 }
 
 // connected is true once the platform is there and stories can be told.
 var connected bool
 
 // connect gives the framework the cluster and the kinds of the platform.
-func connect(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
-	config, err := site.Cluster.RESTConfig()
+func connect(ctx context.Context, cfg *envconf.Config, own bool) error {
+	config, err := conf.New(cfg.KubeconfigFile())
 	if err != nil {
-		return ctx, err
+		return err
 	}
 	config.QPS, config.Burst = -1, -1 // tests wait on conditions, not on themselves
 	client, err := klient.New(config)
 	if err != nil {
-		return ctx, err
+		return err
 	}
 	cfg.WithClient(client)
 	scheme := client.Resources().GetScheme()
@@ -112,17 +133,26 @@ func connect(ctx context.Context, cfg *envconf.Config) (context.Context, error) 
 		workload.AddToScheme(scheme), kueue.AddToScheme(scheme), kubeflow.AddToScheme(scheme),
 		podgroup.AddToScheme(scheme), rayv1.AddToScheme(scheme),
 	)
+	if err != nil {
+		return err
+	}
+	here, err = needs.Observe(ctx, client.Resources().GetControllerRuntimeClient(), own, os.Getenv)
 	connected = err == nil
-	return ctx, err
+	return err
 }
 
 // timed prints how long a step took.
-func timed(name string, step func(context.Context) error) env.Func {
-	return func(ctx context.Context, _ *envconf.Config) (context.Context, error) {
+func timed(name string, step env.Func) env.Func {
+	return func(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
 		fmt.Fprintf(os.Stderr, "-- %s\n", name)
 		begin := time.Now()
-		err := step(ctx)
+		ctx, err := step(ctx, cfg)
 		fmt.Fprintf(os.Stderr, "-- %s: %s\n", name, time.Since(begin).Round(100*time.Millisecond))
 		return ctx, err
 	}
+}
+
+// plain is a step that has no use for the framework's configuration.
+func plain(step func(context.Context) error) env.Func {
+	return func(ctx context.Context, _ *envconf.Config) (context.Context, error) { return ctx, step(ctx) }
 }

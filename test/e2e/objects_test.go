@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
 // wrapped is an AppWrapper in the team's default queue around one object.
@@ -50,7 +49,7 @@ func job(name, cpu string, args ...string) *batchv1.Job {
 
 func container(name string, requests corev1.ResourceList, args ...string) corev1.Container {
 	return corev1.Container{
-		Name: name, Image: localcluster.WorkloadImage, Args: args,
+		Name: name, Image: here.Workload.Name, Args: args,
 		Resources: corev1.ResourceRequirements{Requests: requests, Limits: requests},
 	}
 }

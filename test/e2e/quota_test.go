@@ -12,13 +12,14 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
 // Two jobs that do not fit into the quota together run one after the other, the
 // second when the first has ended and not when it was told to.
 func TestAJobWaitsForQuotaAndStartsWhenAnotherIsDeleted(t *testing.T) {
 	testenv.Test(t, features.New("queueing").Assess("the second job follows the first", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		s := tell(t, cfg, "waiting", "walter")
+		s := tell(t, cfg, "e2e-waiting", "walter", needs.Pods)
 		first := wrapped("first", job("first", "700m", "linger", farewell), nil)
 		second := wrapped("second", job("second", "700m", "sleep", "1h"), nil)
 
@@ -41,7 +42,7 @@ func TestAJobWaitsForQuotaAndStartsWhenAnotherIsDeleted(t *testing.T) {
 // Deleting an AppWrapper takes its pods with it, and then gives the quota back.
 func TestDeletingAnAppWrapperRemovesItsPodsAndFreesQuota(t *testing.T) {
 	testenv.Test(t, features.New("deletion").Assess("nothing is left", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		s := tell(t, cfg, "leaving", "laura")
+		s := tell(t, cfg, "e2e-leaving", "laura", needs.Pods)
 		aw := wrapped("leaver", job("leaver", "300m", "linger", farewell), nil)
 		s.create(ctx, aw)
 		s.untilPhase(ctx, aw, workload.AppWrapperRunning)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 	"github.com/mlbatch/mlbatch/test/quotawatch"
 )
 
@@ -36,6 +37,7 @@ func watchQuota(ctx context.Context, cfg *envconf.Config) (context.Context, erro
 // what the watch over the whole run exists to see.
 func TestAPodWithoutQuotaIsSeen(t *testing.T) {
 	testenv.Test(t, features.New("watch").Assess("the pod is reported", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		requires(t, needs.SimulatedNodes)
 		admin, err := resources.New(cfg.Client().RESTConfig())
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +46,7 @@ func TestAPodWithoutQuotaIsSeen(t *testing.T) {
 		planted := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "planted", Namespace: "default", Labels: map[string]string{workload.AppWrapperLabel: "nobody"}},
 			Spec: corev1.PodSpec{
-				NodeName:   "gpu-0",
+				NodeName:   here.Simulated[0],
 				Containers: []corev1.Container{container("main", requests("1", "1Gi", "1"), "sleep", "1h")},
 			},
 		}

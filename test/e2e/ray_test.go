@@ -14,12 +14,14 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
 // A RayCluster that a user creates without an AppWrapper is queued as well.
 func TestARayClusterIsAdmitted(t *testing.T) {
 	testenv.Test(t, features.New("ray").Assess("it becomes ready", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		s := tell(t, cfg, "ray", "rita")
+		s := tell(t, cfg, "e2e-ray", "rita", needs.SimulatedNodes, needs.RayClusters)
 		cluster := rayCluster("cluster", 2)
 		s.create(ctx, cluster)
 		s.untilWorkload(ctx, cluster, kueue.WorkloadAdmitted, "True", "Admitted")

@@ -16,6 +16,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
 const gpu = corev1.ResourceName("nvidia.com/gpu")
@@ -26,7 +27,7 @@ const gpu = corev1.ResourceName("nvidia.com/gpu")
 // again when the owner is done.
 func TestWhatWasBorrowedIsGivenBack(t *testing.T) {
 	testenv.Test(t, features.New("reclaim").Assess("the owner gets its quota back", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		borrower, lender := tell(t, cfg, "borrower", "bert"), tell(t, cfg, "lender", "lena")
+		borrower, lender := tell(t, cfg, "e2e-borrower", "bert", needs.SimulatedNodes), tell(t, cfg, "e2e-lender", "lena", needs.SimulatedNodes)
 		t.Cleanup(borrower.letAllGo)
 		own := wrapped("own", gpuJob("own", "8"), nil)
 		extra := wrapped("extra", gpuJob("extra", "8", stays), nil)

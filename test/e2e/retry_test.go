@@ -14,13 +14,14 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
 // A job that fails each time is made anew as often as its owner allows,
 // then it is Failed and holds no quota.
 func TestAFailingJobIsRetriedUpToItsLimit(t *testing.T) {
 	testenv.Test(t, features.New("retry").Assess("the limit is reached", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		s := tell(t, cfg, "failing", "frank")
+		s := tell(t, cfg, "e2e-failing", "frank", needs.Pods)
 		aw := wrapped("failer", job("failer", "100m", "exit", "3"), map[string]string{
 			workload.RetryLimitAnnotation:               "2",
 			workload.RetryPausePeriodDurationAnnotation: "1s",

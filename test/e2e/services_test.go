@@ -18,6 +18,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
 // services are what runs until somebody ends it: each of two simulated pods.
@@ -51,7 +52,7 @@ func services() map[string]client.Object {
 func TestAServiceOutlivesItsPods(t *testing.T) {
 	for kind, object := range services() {
 		testenv.Test(t, features.New(kind).Assess("its pods are replaced", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-			s := tell(t, cfg, "serving", "sven")
+			s := tell(t, cfg, "e2e-serving", "sven", needs.SimulatedNodes)
 			aw := wrapped("service", object, nil)
 			s.create(ctx, aw)
 			s.untilServing(ctx, aw)

@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
@@ -12,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/klient/k8s"
@@ -23,6 +25,7 @@ import (
 	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
 // story is one test's view of the cluster: one team's namespace, and the
@@ -32,13 +35,28 @@ type story struct {
 	namespace string
 	admin     *resources.Resources
 	user      client.Client
+	api       kubernetes.Interface // the administrator's, for logs
 	created   []client.Object
 }
 
-// tell begins a story. When the test fails the objects, events and logs that
-// explain it are printed.
-func tell(t *testing.T, cfg *envconf.Config, namespace, user string) *story {
+// requires ends a test that needs what this cluster lacks. On our own cluster,
+// which has everything, that is a failure.
+func requires(t *testing.T, wanted ...needs.Need) {
 	t.Helper()
+	name, _, _ := strings.Cut(t.Name(), "/")
+	switch verdict := report.Judge(here, name, wanted...); {
+	case verdict.Wrong:
+		t.Fatal(verdict.Why)
+	case verdict.Why != "":
+		t.Skip(verdict.Why)
+	}
+}
+
+// tell begins a story, if this cluster has what it needs. When the test fails the
+// objects, events and logs that explain it are printed.
+func tell(t *testing.T, cfg *envconf.Config, namespace, user string, wanted ...needs.Need) *story {
+	t.Helper()
+	requires(t, wanted...)
 	config := rest.CopyConfig(cfg.Client().RESTConfig())
 	admin, err := resources.New(config) // the framework's own has one namespace for all stories
 	if err != nil {
@@ -50,7 +68,11 @@ func tell(t *testing.T, cfg *envconf.Config, namespace, user string) *story {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &story{t: t, namespace: namespace, admin: admin.WithNamespace(namespace), user: member}
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &story{t: t, namespace: namespace, admin: admin.WithNamespace(namespace), user: member, api: api}
 	t.Cleanup(func() {
 		if t.Failed() {
 			s.explain()
@@ -105,7 +127,7 @@ func (s *story) clear() {
 			}
 		}
 		for _, list := range kinds() {
-			if err := s.admin.List(ctx, list); err != nil {
+			if err := s.admin.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
 				return "", err
 			}
 			if left := meta.LenList(list); left > 0 {

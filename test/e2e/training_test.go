@@ -4,10 +4,10 @@ package e2e_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/yaml"
@@ -15,17 +15,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
 // The job of 'make demo': a settings file becomes an AppWrapper, two real pods
 // train together, and what they learned is in the log.
 func TestAGeneratedTrainingJobSucceeds(t *testing.T) {
 	testenv.Test(t, features.New("training").Assess("two pods learn together", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		s := tell(t, cfg, "blue", "alice")
+		s := tell(t, cfg, "e2e-blue", "alice", needs.TrainingPods, needs.PyTorchJobs, needs.Gangs)
 		manifest, err := site.Template(ctx, "pytorchjob-generator", "samples/pytorch-digits/settings.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
+		manifest = strings.ReplaceAll(manifest, needs.TrainingImage, here.Training.Name)
 		aw := &workload.AppWrapper{}
 		if err := yaml.UnmarshalStrict([]byte(manifest), aw); err != nil {
 			t.Fatal(err)
@@ -38,15 +40,11 @@ func TestAGeneratedTrainingJobSucceeds(t *testing.T) {
 			t.Fatalf("there are %d pods, not 2 (%v)", len(pods), err)
 		}
 		for _, p := range pods {
-			if p.Spec.SchedulerName != "scheduler-plugins-scheduler" || p.Spec.NodeName != site.Cluster.Config().Name {
+			if p.Spec.SchedulerName != "scheduler-plugins-scheduler" || slices.Contains(here.Simulated, p.Spec.NodeName) {
 				t.Errorf("pod %s was placed by %s on %s", p.Name, p.Spec.SchedulerName, p.Spec.NodeName)
 			}
 		}
-		clientset, err := kubernetes.NewForConfig(cfg.Client().RESTConfig())
-		if err != nil {
-			t.Fatal(err)
-		}
-		log, err := clientset.CoreV1().Pods(s.namespace).GetLogs(aw.Name+"-master-0", &corev1.PodLogOptions{}).DoRaw(ctx)
+		log, err := s.api.CoreV1().Pods(s.namespace).GetLogs(aw.Name+"-master-0", &corev1.PodLogOptions{}).DoRaw(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

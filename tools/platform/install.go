@@ -99,11 +99,18 @@ func (s Site) Install(ctx context.Context) error {
 // Onboard makes the queues, namespaces and roles of the teams in a values file
 // of charts/teams, given relative to the checkout.
 func (s Site) Onboard(ctx context.Context, values string) error {
-	release, err := s.release("teams", Namespace, values)
+	release, err := s.Teams("teams", Namespace, values)
 	if err != nil {
 		return err
 	}
 	return release.Apply(ctx, s.Cluster.KubeconfigPath())
+}
+
+// Teams is the packaged charts/teams as a release of that name.
+func (s Site) Teams(name, namespace, values string) (Release, error) {
+	release, err := s.release("teams", namespace, values)
+	release.Name = name
+	return release, err
 }
 
 func (s Site) release(name, namespace string, values ...string) (Release, error) {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/klient/conf"
+	"sigs.k8s.io/e2e-framework/pkg/env"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
+)
+
+// kubeconfigVariable names the kubeconfig of a cluster that is there, with the
+// platform on it. Nothing but our own teams is made and removed on it.
+const kubeconfigVariable = "E2E_KUBECONFIG"
+
+// guest is a stay on somebody else's cluster.
+type guest struct{ kubeconfig string }
+
+func newGuest(ctx context.Context, kubeconfig string) (*guest, error) {
+	if !filepath.IsAbs(kubeconfig) {
+		return nil, fmt.Errorf("%s is %s; set it to an absolute path, for tests run in a folder of their own", kubeconfigVariable, kubeconfig)
+	}
+	config, err := conf.New(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the kubeconfig of %s: %w", kubeconfigVariable, err)
+	}
+	config.WarningHandler = rest.NoWarnings{} // of probes
+	api, err := client.New(config, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot talk to the cluster at %s: %w", config.Host, err)
+	}
+	if err := needs.Platform(ctx, api); err != nil {
+		return nil, fmt.Errorf("stories cannot be told on the cluster at %s: %w", config.Host, err)
+	}
+	fmt.Fprintf(os.Stderr, "e2e: telling stories on the cluster at %s\n", config.Host)
+	return &guest{kubeconfig}, nil
+}
+
+func (*guest) own() bool { return false }
+
+func (g *guest) begin() []env.Func {
+	return []env.Func{
+		func(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
+			cfg.WithKubeconfigFile(g.kubeconfig)
+			return ctx, nil
+		},
+		timed("package the charts", plain(site.PackageCharts)),
+		timed("remove an earlier run's teams", plain(g.end)),
+	}
+}
+
+// end removes our teams with all that is theirs.
+func (g *guest) end(ctx context.Context) error {
+	if kept() {
+		return nil
+	}
+	release, err := teams()
+	if err != nil {
+		return err
+	}
+	return release.Remove(ctx, g.kubeconfig)
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package needs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+)
+
+// Variables that say where a cluster finds the images of stories. Without them it
+// has to have those of a local cluster on a node.
+const (
+	WorkloadVariable = "E2E_WORKLOAD_IMAGE"
+	TrainingVariable = "E2E_TRAINING_IMAGE"
+)
+
+// SimulatedLabel marks nodes that KWOK only pretends to run, and their flavor in
+// testdata/teams.yaml. They carry the taint nvidia.com/gpu, too.
+const SimulatedLabel = "localcluster.mlbatch.dev/simulated"
+
+// TrainingImage is the training image of local clusters.
+const TrainingImage = "images.local/mlbatch/pytorch-digits:1"
+
+// optional are the kinds of parts that an installation may leave out.
+var optional = []schema.GroupKind{
+	{Group: "kubeflow.org", Kind: "PyTorchJob"},
+	{Group: "scheduling.x-k8s.io", Kind: "PodGroup"},
+	{Group: "ray.io", Kind: "RayCluster"},
+}
+
+// Observe looks at a cluster. Variable reads the environment.
+func Observe(ctx context.Context, api client.Client, own bool, variable func(string) string) (Cluster, error) {
+	nodes := &corev1.NodeList{}
+	if err := api.List(ctx, nodes); err != nil {
+		return Cluster{}, fmt.Errorf("cannot list the cluster's nodes: %w", err)
+	}
+	c := Cluster{
+		Own: own, Kinds: map[string]bool{},
+		Workload: image(nodes.Items, variable(WorkloadVariable), localcluster.WorkloadImage),
+		Training: image(nodes.Items, variable(TrainingVariable), TrainingImage),
+	}
+	for _, n := range nodes.Items {
+		if gpus := n.Status.Allocatable["nvidia.com/gpu"]; n.Labels[SimulatedLabel] == "true" && gpus.Value() == 8 {
+			c.Simulated = append(c.Simulated, n.Name)
+		}
+	}
+	for _, kind := range optional {
+		_, err := api.RESTMapper().RESTMapping(kind)
+		if err != nil && !meta.IsNoMatchError(err) {
+			return Cluster{}, fmt.Errorf("cannot ask the cluster for the kind %s: %w", kind.Kind, err)
+		}
+		c.Kinds[kind.Kind] = err == nil
+	}
+	return c, nil
+}
+
+// image is the one that was asked for, which the cluster is trusted to pull, or
+// the local one if a node says that it has it.
+func image(nodes []corev1.Node, asked, local string) Image {
+	onNode := func(n corev1.Node) bool {
+		return slices.ContainsFunc(n.Status.Images, func(i corev1.ContainerImage) bool { return slices.Contains(i.Names, local) })
+	}
+	return Image{Name: cmp.Or(asked, local), There: asked != "" || slices.ContainsFunc(nodes, onNode)}
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"sigs.k8s.io/e2e-framework/pkg/env"
+	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/localcluster/provider"
+)
+
+// keepVariable keeps what the run has made, to look at what went wrong, and uses
+// what was kept.
+const keepVariable = "MLBATCH_E2E_KEEP"
+
+func kept() bool { return os.Getenv(keepVariable) != "" }
+
+// ownCluster is a local cluster that is made for the run.
+type ownCluster struct {
+	*provider.Cluster
+	// trainingImage is the archive that build has made.
+	trainingImage string
+	// leftByOthers is what lay on this machine before the cluster was made.
+	leftByOthers []string
+}
+
+func newOwn() (*ownCluster, error) {
+	port, err := strconv.Atoi(cmp.Or(os.Getenv("E2E_PORT"), "36444"))
+	if err != nil {
+		return nil, fmt.Errorf("E2E_PORT has to be a port: %w", err)
+	}
+	config := localcluster.Config{Name: "e2e", Port: port, Checkout: site.Checkout}
+	site.Cluster, err = localcluster.New(config, site.Progress)
+	return &ownCluster{Cluster: provider.New(config, site.Progress)}, err
+}
+
+func (*ownCluster) own() bool { return true }
+
+func (o *ownCluster) begin() []env.Func {
+	return []env.Func{
+		timed("end an earlier run's cluster", plain(o.endEarlier)),
+		timed("build", plain(o.build)),
+		timed("start the cluster", envfuncs.CreateCluster(o.Cluster, site.Cluster.Config().Name)),
+		timed("load images", plain(func(ctx context.Context) error { return site.LoadImages(ctx, o.trainingImage) })),
+		timed("install the platform", plain(site.Install)),
+	}
+}
+
+// endEarlier removes the cluster of a run that was killed before it could do so:
+// its objects and its controller are not those of this run.
+func (o *ownCluster) endEarlier(ctx context.Context) error {
+	if kept() {
+		return nil
+	}
+	if err := o.Destroy(ctx); err != nil {
+		return err
+	}
+	var err error
+	o.leftByOthers, err = localcluster.Leaks(site.Cluster.Config())
+	return err
+}
+
+func (o *ownCluster) build(ctx context.Context) error {
+	if err := site.PackageCharts(ctx); err != nil {
+		return err
+	}
+	var err error
+	o.trainingImage, err = site.Build(ctx)
+	return err
+}
+
+// end removes the cluster; that anything of it stays behind is an error.
+func (o *ownCluster) end(ctx context.Context) error {
+	if kept() {
+		fmt.Fprintf(os.Stderr, "kept: export KUBECONFIG=%s\n", site.Cluster.KubeconfigPath())
+		return nil
+	}
+	var unsaved error
+	if !connected {
+		unsaved = o.saveLogs(ctx)
+	}
+	if err := o.Destroy(ctx); err != nil {
+		return errors.Join(unsaved, err)
+	}
+	leaks, err := localcluster.Leaks(site.Cluster.Config())
+	leaks = slices.DeleteFunc(leaks, func(leak string) bool { return slices.Contains(o.leftByOthers, leak) })
+	if err == nil && len(leaks) > 0 {
+		err = fmt.Errorf("the cluster left behind: %q", leaks)
+	}
+	return errors.Join(unsaved, err)
+}
+
+// saveLogs keeps what the programs and pods of a cluster have written that did
+// not become a platform: the cluster's folder is about to go.
+func (o *ownCluster) saveLogs(ctx context.Context) error {
+	saved := filepath.Join(site.Checkout, "dist", "e2e-logs")
+	if err := os.RemoveAll(saved); err != nil {
+		return fmt.Errorf("cannot remove the logs of an earlier run: %w", err)
+	}
+	if err := o.ExportLogs(ctx, saved); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "the set-up failed; logs were saved in %s\n", saved)
+	return nil
+}

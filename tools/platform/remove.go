@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package platform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// removeTimeout bounds the wait for namespaces and queues to empty.
+const removeTimeout = 3 * time.Minute
+
+// Remove uninstalls the release with all that it has made, also what Helm is told
+// to keep. What exists under the same name and belongs to somebody else stays.
+// That there is no such release is no error.
+func (r Release) Remove(ctx context.Context, kubeconfig string) error {
+	config, err := r.configuration(kubeconfig)
+	if err != nil {
+		return err
+	}
+	last, err := config.Releases.Last(r.Name)
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the release %s: %w", r.Name, err)
+	}
+	rest, err := config.RESTClientGetter.ToRESTConfig()
+	if err != nil {
+		return fmt.Errorf("cannot talk to the cluster: %w", err)
+	}
+	api, err := client.New(rest, client.Options{})
+	if err != nil {
+		return fmt.Errorf("cannot talk to the cluster: %w", err)
+	}
+	// The record goes last: without it nobody would know of what is left.
+	if err := r.removeObjects(ctx, api, last.Manifest); err != nil {
+		return err
+	}
+	if _, err := action.NewUninstall(config).Run(r.Name); err != nil {
+		return fmt.Errorf("cannot uninstall the release %s: %w", r.Name, err)
+	}
+	return nil
+}
+
+// removeObjects deletes those objects of a manifest that the release owns, and
+// waits until they are gone.
+func (r Release) removeObjects(ctx context.Context, api client.Client, manifest string) error {
+	objects, err := decode(manifest)
+	if err != nil {
+		return fmt.Errorf("cannot read what the release %s has made: %w", r.Name, err)
+	}
+	var left error
+	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, removeTimeout, true, func(ctx context.Context) (bool, error) {
+		left = nil
+		for _, object := range objects {
+			left = errors.Join(left, r.removeObject(ctx, api, object))
+		}
+		return left == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("cannot remove what the release %s has made: %w", r.Name, errors.Join(left, ctx.Err()))
+	}
+	return nil
+}
+
+// removeObject returns nil once there is nothing of the release under an object's
+// name.
+func (r Release) removeObject(ctx context.Context, api client.Client, object *unstructured.Unstructured) error {
+	there := object.DeepCopy()
+	err := api.Get(ctx, client.ObjectKeyFromObject(object), there)
+	if apierrors.IsNotFound(err) || err == nil && !r.owns(there) {
+		return nil
+	}
+	if err == nil && there.GetDeletionTimestamp() == nil {
+		err = client.IgnoreNotFound(api.Delete(ctx, there))
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s %s is still there", there.GetKind(), there.GetName())
+}
+
+// owns tells by the annotations that Helm gives to what it makes.
+func (r Release) owns(object *unstructured.Unstructured) bool {
+	a := object.GetAnnotations()
+	return a["meta.helm.sh/release-name"] == r.Name && a["meta.helm.sh/release-namespace"] == r.Namespace
+}
+
+func decode(manifest string) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifest), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+}
