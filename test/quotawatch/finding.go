@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -51,9 +50,9 @@ func (m Moment) Findings() []Finding {
 func (e entry) excess() string {
 	of := "no quota is held for that"
 	if e.queue != "" {
-		of = fmt.Sprintf("%s of flavor %s are held for it in %s", amount(e.held), e.flavor, e.queue)
+		of = fmt.Sprintf("%s of flavor %s are held for it in %s", e.held.String(), e.flavor, e.queue)
 	}
-	return fmt.Sprintf("AppWrapper %s uses %s %s with pods %s, and %s", e.appWrapper, amount(e.used), e.resource, strings.Join(e.pods, ", "), of)
+	return fmt.Sprintf("AppWrapper %s uses %s %s with pods %s, and %s", e.appWrapper, e.used.String(), e.resource, strings.Join(e.pods, ", "), of)
 }
 
 func (e entry) excuse() Excuse {
@@ -67,5 +66,3 @@ func (e entry) excuse() Excuse {
 	}
 	return ""
 }
-
-func amount(q resource.Quantity) string { return q.String() }
