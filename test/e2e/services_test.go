@@ -57,6 +57,7 @@ func TestAServiceOutlivesItsPods(t *testing.T) {
 			s.create(ctx, aw)
 			s.untilServing(ctx, aw)
 
+			// Failed pods of a ReplicaSet stay: in the end there are as many as run.
 			s.untilReplaced(ctx, aw, func(pod *corev1.Pod) error { return s.user.Delete(ctx, pod) })
 			s.untilReplaced(ctx, aw, func(pod *corev1.Pod) error { return s.fail(ctx, pod) })
 			s.untilReplaced(ctx, aw, func(pod *corev1.Pod) error { return s.fail(ctx, pod) })
