@@ -27,7 +27,8 @@ func clusterCommand() *cobra.Command {
 	flags := group.PersistentFlags()
 	flags.StringVar(&config.Name, "name", localcluster.DefaultName, "name of the cluster; several can run side by side")
 	flags.StringVar(&config.Checkout, "checkout", "", "path of the MLBatch checkout (default: found from the working directory upwards)")
-	group.AddCommand(upCommand(&config), downCommand(&config), kubeconfigCommand(&config), loadImageCommand(&config), leaksCommand(&config))
+	group.AddCommand(upCommand(&config), downCommand(&config), statusCommand(&config), kubeconfigCommand(&config),
+		loadImageCommand(&config), leaksCommand(&config))
 	return group
 }
 

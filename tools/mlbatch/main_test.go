@@ -46,6 +46,8 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"cluster leaks --name=Blue":             `cluster name "Blue" must be up to 20 lower-case letters`,
 		"cluster kubeconfig --name=unit-y":      `cluster "unit-y" is not running; start it with: mlbatch cluster up --name=unit-y`,
 		"cluster load-image --name=unit-y a":    `cluster "unit-y" is not running; start it with: mlbatch cluster up --name=unit-y`,
+		"cluster status --name=unit-y":          `cluster "unit-y" is not running; start it with: mlbatch cluster up --name=unit-y`,
+		"cluster status --output=yaml":          `there is no output format "yaml"; choose text or json`,
 		"cluster load-image":                    "name at least one image archive to load",
 		"cluster down --name=unit-y --port 123": "unknown flag: --port",
 	} {

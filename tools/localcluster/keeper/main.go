@@ -45,7 +45,7 @@ func keep(dir string, signals <-chan os.Signal, report *reporter) error {
 	if err := plan.Read(dir, plan.File, &p); err != nil {
 		return err
 	}
-	for _, step := range []func(plan.Plan) error{mountNode, setHostname, makeNetwork, makeCgroups} {
+	for _, step := range []func(plan.Plan) error{mountNode, setHostname, makeNetwork, makeCgroups, serveHealth} {
 		if err := step(p); err != nil {
 			return err
 		}

@@ -20,6 +20,8 @@ const (
 	KeeperFile = "keeper.json"
 	ImagesFile = "images.json"
 	LogDir     = "log"
+	// HealthSocket is where a keeper answers with a Health.
+	HealthSocket = "health.sock"
 )
 
 // File descriptors that the keeper is started with.
@@ -118,6 +120,9 @@ type Status struct {
 	// Failing says of each program that has ended, and is not ready again, why.
 	Failing map[string]string `json:"failing,omitempty"`
 }
+
+// Health says of each program why its Ready probe is not satisfied; "" if it is.
+type Health map[string]string
 
 // Keeper identifies the process that holds a cluster. A pid alone may be
 // reused; together with its start time, and the boot that this counts from, it
