@@ -3,6 +3,7 @@
 // Command images writes the container images of this repository as OCI archives.
 //
 //	go run ./tools/images controller [-out dist] [-arch amd64,arm64]
+//	go run ./tools/images workload [-out dist] [-arch amd64,arm64]
 //	go run ./tools/images torch [-cache DIR]
 //
 // It prints the path of the archive.
@@ -21,9 +22,11 @@ import (
 
 	"github.com/mlbatch/mlbatch/tools/images/controller"
 	"github.com/mlbatch/mlbatch/tools/images/torch"
+	"github.com/mlbatch/mlbatch/tools/images/workload"
 )
 
 const usage = `usage: images controller [-out DIR] [-arch LIST] [-checkout DIR]
+       images workload [-out DIR] [-arch LIST] [-checkout DIR]
        images torch [-cache DIR]`
 
 func main() {
@@ -50,19 +53,22 @@ func run(ctx context.Context, args []string) (archivePath string, err error) {
 	}
 	switch args[0] {
 	case "controller":
-		return controllerImage(ctx, args[1:])
+		return compiledImage(ctx, controller.Build, args)
+	case "workload":
+		return compiledImage(ctx, workload.Build, args)
 	case "torch":
 		return torchImage(ctx, args[1:])
 	}
 	return "", fmt.Errorf("there is no image %q\n%s", args[0], usage)
 }
 
-func controllerImage(ctx context.Context, args []string) (string, error) {
-	flags := flag.NewFlagSet("controller", flag.ContinueOnError)
+// compiledImage builds an image of a program of this repository.
+func compiledImage(ctx context.Context, build func(context.Context, string, string, ...string) (string, error), args []string) (string, error) {
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	out := flags.String("out", "dist", "folder to write the archive to")
 	archs := flags.String("arch", strings.Join(controller.Published, ","), "architectures, separated by commas")
 	checkout := flags.String("checkout", ".", "folder that has the sources")
-	if err := parse(flags, args); err != nil {
+	if err := parse(flags, args[1:]); err != nil {
 		return "", err
 	}
 	list := strings.Split(*archs, ",")
@@ -71,7 +77,7 @@ func controllerImage(ctx context.Context, args []string) (string, error) {
 			return "", fmt.Errorf("-arch: %q is none of %s", arch, strings.Join(controller.Published, ", "))
 		}
 	}
-	return controller.Build(ctx, *checkout, *out, list...)
+	return build(ctx, *checkout, *out, list...)
 }
 
 func torchImage(ctx context.Context, args []string) (string, error) {
