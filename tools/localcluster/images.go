@@ -31,7 +31,7 @@ func (c *Cluster) buildOwn(ctx context.Context, cache build.Cache, dir string, b
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return fmt.Errorf("cannot make the cluster's folder: %w", err)
 	}
-	for _, tool := range toolsForPeople {
+	for _, tool := range append([]string{"coredns"}, toolsForPeople...) {
 		if bins[tool] == "" {
 			continue // in this mode there is no such component
 		}

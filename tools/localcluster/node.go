@@ -27,23 +27,36 @@ func (c *Cluster) containerdSocket() string {
 
 // writePlan writes the keeper's plan and all files that its programs read.
 func (c *Cluster) writePlan(bins build.Binaries, tools string) error {
+	if err := c.writeCredentials(); err != nil {
+		return err
+	}
+	p, err := c.plan(bins, tools)
+	if err != nil {
+		return err
+	}
+	return plan.Write(c.Dir(), plan.File, p)
+}
+
+// plan is what the keeper has to do. The files that its programs read are written
+// on the way, but for credentials, which a cluster keeps all its life.
+func (c *Cluster) plan(bins build.Binaries, tools string) (plan.Plan, error) {
 	p := plan.Plan{
 		Name: c.config.Name, Dir: c.Dir(), Forward: innerAddress,
 		Network:  plan.Network{Bridge: bridgeName, Address: nodeCIDR},
 		Programs: c.programs(bins, tools),
 	}
 	if err := os.MkdirAll(c.LogDir(), 0o755); err != nil {
-		return fmt.Errorf("cannot make the cluster's folders: %w", err)
+		return p, fmt.Errorf("cannot make the cluster's folders: %w", err)
 	}
 	if c.config.Mode == Real {
 		if err := c.planContainers(&p, bins, tools); err != nil {
-			return err
+			return p, err
 		}
 	}
-	if err := errors.Join(c.writeCredentials(), c.writeConfigs(), c.writeStages()); err != nil {
-		return err
+	if err := errors.Join(c.writeConfigs(), c.writeStages()); err != nil {
+		return p, err
 	}
-	return plan.Write(c.Dir(), plan.File, p)
+	return p, c.identify(p.Programs)
 }
 
 // planContainers adds what a node has on which containers run.

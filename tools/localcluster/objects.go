@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -81,7 +83,9 @@ func (c *Cluster) applyAll(ctx context.Context, api client.Client) error {
 	}
 	for name, values := range map[string]any{
 		"kube-proxy-rbac.yaml": nil,
-		"coredns.yaml":         map[string]string{"Image": coreDNSImage, "ClusterIP": dnsIP, "RealNodeLabel": realNodeLabel},
+		"coredns.yaml": map[string]string{
+			"Image": coreDNSImage, "Build": c.coreDNSBuild(), "ClusterIP": dnsIP, "RealNodeLabel": realNodeLabel,
+		},
 	} {
 		text, err := rendered(name, values)
 		if err != nil {
@@ -92,6 +96,13 @@ func (c *Cluster) applyAll(ctx context.Context, api client.Client) error {
 		}
 	}
 	return nil
+}
+
+// coreDNSBuild is another name for each build that the image may hold: its pod is
+// replaced when it changes.
+func (c *Cluster) coreDNSBuild() string {
+	binary, _ := os.Readlink(filepath.Join(c.Dir(), "bin", "coredns"))
+	return filepath.Base(filepath.Dir(binary))
 }
 
 func apply(ctx context.Context, api client.Client, manifests []byte) error {
@@ -195,7 +206,7 @@ func dnsReady(ctx context.Context, api client.Client) error {
 	if err := api.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "coredns"}, dns); err != nil {
 		return err
 	}
-	if dns.Status.ReadyReplicas < 1 {
+	if dns.Status.ObservedGeneration < dns.Generation || dns.Status.UpdatedReplicas < 1 || dns.Status.ReadyReplicas < 1 {
 		return errors.New("no pod of Deployment kube-system/coredns is ready")
 	}
 	return nil

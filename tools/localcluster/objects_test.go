@@ -61,7 +61,9 @@ func TestNamesResolveWhenAPodOfCoreDNSIsReady(t *testing.T) {
 	dns := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns"}}
 	wantMissing(t, dnsReady(t.Context(), fake.NewFakeClient()), `deployments.apps "coredns" not found`)
 	wantMissing(t, dnsReady(t.Context(), fake.NewFakeClient(dns)), "no pod of Deployment kube-system/coredns is ready")
-	dns.Status.ReadyReplicas = 1
+	dns.Status.ReadyReplicas = 1 // of what was before
+	wantMissing(t, dnsReady(t.Context(), fake.NewFakeClient(dns)), "no pod of Deployment kube-system/coredns is ready")
+	dns.Status.UpdatedReplicas = 1
 	wantMissing(t, dnsReady(t.Context(), fake.NewFakeClient(dns)), "")
 }
 

@@ -4,6 +4,7 @@ package localcluster
 
 import (
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mlbatch/mlbatch/tools/localcluster/build"
@@ -19,19 +20,20 @@ const volumePlugins = "/var/lib/kubelet/volume-plugins"
 
 // programs are the processes of the node in the order in which they start.
 func (c *Cluster) programs(bins build.Binaries, tools string) []plan.Program {
-	path := "/usr/sbin:/usr/bin:/sbin:/bin"
 	all := []plan.Program{c.etcd(bins), c.apiServer(bins), c.controllerManager(bins), c.scheduler(bins)}
 	if c.config.Mode == Real {
-		path = filepath.Dir(bins["containerd"]) + ":" + filepath.Join(tools, "usr/sbin") + ":" + path
 		all = append([]plan.Program{c.containerd(bins)}, append(all, c.kubelet(bins), c.kubeProxy(bins, tools))...)
 	} else {
 		all = append(all, c.processNode())
 	}
 	all = append(all, c.kwok(bins))
+	// Others would be started again with another containerd if it was in their PATH.
+	own := map[string]string{"containerd": filepath.Dir(bins["containerd"]), "kube-proxy": filepath.Join(tools, "usr/sbin")}
 	for i := range all {
 		all[i].Timeout = readyTimeout
 		// Nothing of the user's: a proxy, for instance, cannot be reached from
 		// inside, and the API server would call webhooks through it.
+		path := strings.TrimPrefix(own[all[i].Name]+":/usr/sbin:/usr/bin:/sbin:/bin", ":")
 		all[i].Env = append(all[i].Env, "PATH="+path, "HOME="+c.Dir())
 	}
 	return all

@@ -68,6 +68,7 @@ func (e *pathError) Unwrap() error { return e.why }
 func TestASimulatedClusterHasNoContainersAndNoCgroups(t *testing.T) {
 	c := simulated(t)
 	c.config.Checkout = checkout(t)
+	write(t, processNodeProgram(c.Dir()), "")
 	bins := fakeBinaries(t)
 	if err := c.writePlan(bins, ""); err != nil {
 		t.Fatal(err)

@@ -105,4 +105,17 @@ func (c *Cluster) checkDisks(needs []need) error {
 	return nil
 }
 
+// fullDisk says of an error that a full disk is the likely reason.
+func (c *Cluster) fullDisk(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, dir := range []string{c.config.StateDir, c.config.CacheDir} {
+		if d, unknown := c.host.disk(dir); unknown == nil && d.free < 16*mib {
+			return fmt.Errorf("the disk of %s is full; free some space and run the command again (%w)", dir, err)
+		}
+	}
+	return err
+}
+
 func inGiB(bytes uint64) float64 { return float64(bytes) / float64(gib) }

@@ -110,3 +110,25 @@ func fakeCompiler(t *testing.T) {
 	write(t, filepath.Join(dir, "go"), script)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
+
+func TestAFullDiskIsNamedAsTheReason(t *testing.T) {
+	for name, c := range map[string]struct {
+		free uint64
+		err  error
+		want string
+	}{
+		"the disk is full":      {15 * mib, errors.New("etcd is not ready"), "is full; free some space and run the command again (etcd is not ready)"},
+		"the disk is not full":  {17 * mib, errors.New("etcd is not ready"), "etcd is not ready"},
+		"nothing has gone awry": {0, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, _ := newCluster(t)
+			cluster.host.disk = func(string) (disk, error) { return disk{free: c.free}, nil }
+			err := cluster.fullDisk(c.err)
+			if c.want == "" && err == nil {
+				return
+			}
+			wantSentence(t, err, c.want)
+		})
+	}
+}

@@ -4,8 +4,10 @@ package localcluster
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
@@ -29,9 +31,9 @@ func (c *Cluster) writeSysctls() ([]plan.Bind, error) {
 		return nil, fmt.Errorf("cannot make the cluster's folders: %w", err)
 	}
 	var binds []plan.Bind
-	for name, value := range sysctls {
+	for _, name := range slices.Sorted(maps.Keys(sysctls)) {
 		file := filepath.Join(dir, strings.ReplaceAll(name, "/", "."))
-		if err := os.WriteFile(file, []byte(value+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(sysctls[name]+"\n"), 0o644); err != nil {
 			return nil, fmt.Errorf("cannot write %s: %w", file, err)
 		}
 		binds = append(binds, plan.Bind{Source: file, Target: filepath.Join("/proc/sys", name)})

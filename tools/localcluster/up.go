@@ -9,20 +9,17 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"time"
 
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/localcluster/build"
-	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
 // Up builds what is missing, starts the cluster and returns when its nodes are
-// ready and names resolve. If the cluster runs already it does only what an
-// earlier Up has left undone, with that one's port and number of nodes. On
-// failure of a new cluster nothing is left running; the logs stay until the next
-// Up or Down.
+// ready and names resolve. If the cluster runs already it does what an earlier Up
+// has left undone, with that one's port and number of nodes, and changes the
+// programs of which this checkout has others. On failure of a new cluster
+// nothing is left running; the logs stay until the next Up or Down.
 func (c *Cluster) Up(ctx context.Context) error {
 	unlock, err := c.lock()
 	if err != nil {
@@ -34,13 +31,18 @@ func (c *Cluster) Up(ctx context.Context) error {
 			return err
 		}
 		fmt.Fprintf(c.progress, "cluster %q is running\n", c.config.Name)
-		return c.withLogs(c.complete(ctx))
+		return c.fullDisk(c.carryOn(ctx))
 	}
 	listener, err := c.preflight(ctx)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
+	return c.fullDisk(c.begin(ctx, listener))
+}
+
+// begin starts a cluster that does not run.
+func (c *Cluster) begin(ctx context.Context, listener *net.TCPListener) error {
 	// What may fail for long reasons comes before the logs of an earlier
 	// cluster go.
 	built, err := c.buildAll(ctx)
@@ -52,6 +54,17 @@ func (c *Cluster) Up(ctx context.Context) error {
 		return err
 	}
 	return c.bringUp(ctx, listener)
+}
+
+// carryOn makes a running cluster what a new one would be.
+func (c *Cluster) carryOn(ctx context.Context) error {
+	if err := c.awaitPause(ctx); err != nil {
+		return c.withLogs(err)
+	}
+	if err := c.update(ctx); err != nil {
+		return err
+	}
+	return c.withLogs(c.complete(ctx))
 }
 
 // join makes the configuration that of the running cluster. What was asked for
@@ -178,70 +191,3 @@ func (c *Cluster) KubectlPath() string { return filepath.Join(c.Dir(), "bin", "k
 
 // keeperProgram is the keeper of the cluster in dir.
 func keeperProgram(dir string) string { return filepath.Join(dir, "bin", "keeper") }
-
-// startKeeper starts process 1 of the cluster, detached from this process.
-func (c *Cluster) startKeeper(listener *net.TCPListener) error {
-	socket, err := listener.File()
-	if err != nil {
-		return fmt.Errorf("cannot hand over the API server's socket: %w", err)
-	}
-	defer socket.Close()
-	log, err := os.Create(filepath.Join(c.LogDir(), "keeper.log"))
-	if err != nil {
-		return fmt.Errorf("cannot open the keeper's log: %w", err)
-	}
-	defer log.Close()
-	recorded, record, err := os.Pipe()
-	if err != nil {
-		return fmt.Errorf("cannot start the cluster: %w", err)
-	}
-	defer recorded.Close()
-	defer record.Close()
-	cmd := exec.Command(keeperProgram(c.Dir()), c.Dir())
-	cmd.Dir = c.Dir()
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.ExtraFiles = []*os.File{socket, recorded} // become plan.ListenerFD and plan.RecordedFD
-	cmd.SysProcAttr = c.host.namespaces()
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("cannot start the cluster in private namespaces (root needs CAP_SYS_ADMIN for it): %w", err)
-	}
-	// The keeper outlives us; until then its end must not leave a zombie.
-	go func() { _ = cmd.Wait() }()
-	keeper, err := c.host.proc.keeper(cmd.Process.Pid)
-	if err != nil {
-		return errors.New("the cluster's keeper ended at once")
-	}
-	keeper.Port, keeper.SimulatedNodes, keeper.Mode = c.config.Port, max(0, c.config.SimulatedNodes), string(c.config.Mode)
-	if err := plan.Write(c.Dir(), plan.KeeperFile, keeper); err != nil {
-		return err
-	}
-	if _, err := record.Write([]byte{1}); err != nil {
-		return fmt.Errorf("cannot start the cluster's keeper: %w", err)
-	}
-	return nil
-}
-
-// awaitKeeper follows the keeper's report until all programs are ready.
-func (c *Cluster) awaitKeeper(ctx context.Context) error {
-	var said string
-	for {
-		var status plan.Status
-		err := plan.Read(c.Dir(), plan.StatusFile, &status)
-		switch {
-		case err == nil && status.Error != "":
-			return errors.New(status.Error)
-		case err == nil && status.Ready:
-			return nil
-		case !c.Running():
-			return errors.New("the cluster's keeper ended; keeper.log may say why")
-		case status.Waiting != said:
-			said = status.Waiting
-			fmt.Fprintf(c.progress, "starting %s\n", said)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}

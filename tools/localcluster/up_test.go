@@ -77,17 +77,15 @@ func TestAnErrorOfAStartedClusterSaysWhereTheLogsAre(t *testing.T) {
 // The command that started the keeper was killed before it had written the
 // kubeconfig: the next one takes over, with the port that the keeper was given.
 func TestARunningClusterIsCompleted(t *testing.T) {
-	c, progress := newCluster(t)
+	c, _ := newCluster(t)
 	pretendRunning(t, c)
-	if err := errors.Join(c.writeCredentials(), plan.Write(c.Dir(), plan.StatusFile, plan.Status{Ready: true})); err != nil {
+	write(t, filepath.Join(c.Dir(), plan.File), "{}")
+	if err := errors.Join(c.writeCredentials(), c.join(), plan.Write(c.Dir(), plan.StatusFile, plan.Status{Ready: true})); err != nil {
 		t.Fatal(err)
 	}
-	err := c.Up(t.Context()) // ends where there are no images
-	if err == nil || !strings.Contains(err.Error(), "cannot load the image archive") || !strings.HasSuffix(err.Error(), "\nlogs are in "+c.LogDir()) {
+	err := c.complete(t.Context()) // ends where there are no images
+	if err == nil || !strings.Contains(err.Error(), "cannot load the image archive") {
 		t.Errorf("got %v", err)
-	}
-	if want := "cluster \"unit-x\" is running\n"; progress.String() != want {
-		t.Errorf("progress is %q, want %q", progress, want)
 	}
 	if c.config.SimulatedNodes != 3 {
 		t.Errorf("%d nodes are simulated, want those that the cluster was started with", c.config.SimulatedNodes)
@@ -136,15 +134,21 @@ func TestTheKeepersReportIsFollowed(t *testing.T) {
 		running bool
 		want    string
 	}{
-		"all programs are ready":              {t.Context(), &plan.Status{Ready: true}, true, ""},
-		"the keeper gave up":                  {t.Context(), &plan.Status{Error: "etcd did not become ready"}, true, "etcd did not become ready"},
+		"all programs are ready":            {t.Context(), &plan.Status{Revision: 1, Ready: true}, true, ""},
+		"all were ready in an earlier plan": {cancelled, &plan.Status{Ready: true}, true, "context canceled"},
+		"one has ended since": {
+			cancelled, &plan.Status{Revision: 1, Ready: true, Failing: map[string]string{"etcd": "ended with exit status 1"}}, true,
+			"context canceled",
+		},
+		"the keeper gave up":                  {t.Context(), &plan.Status{Revision: 1, Error: "etcd did not become ready"}, true, "etcd did not become ready"},
+		"the keeper gave up an earlier plan":  {cancelled, &plan.Status{Error: "etcd did not become ready"}, true, "context canceled"},
 		"the keeper gave up, and has ended":   {t.Context(), &plan.Status{Error: "etcd did not become ready"}, false, "etcd did not become ready"},
 		"the keeper has ended without a word": {t.Context(), nil, false, "the cluster's keeper ended; keeper.log may say why"},
 		"the user has no patience":            {cancelled, &plan.Status{Waiting: "etcd"}, true, "context canceled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, _ := newCluster(t)
-			write(t, filepath.Join(cluster.LogDir(), "keeper.log"), "")
+			write(t, filepath.Join(cluster.Dir(), plan.File), `{"revision": 1}`)
 			if c.running {
 				pretendRunning(t, cluster)
 			}
@@ -161,9 +165,15 @@ func TestTheKeepersReportIsFollowed(t *testing.T) {
 	}
 }
 
+func TestWhatDoesNotComeBackIsNamed(t *testing.T) {
+	err := failing(plan.Status{Failing: map[string]string{"etcd": "ended with exit status 1"}, Restarts: map[string]int{"etcd": 7}})
+	wantSentence(t, err, "etcd does not come back: it ended with exit status 1, after 7 restarts; etcd.log may say why")
+}
+
 func TestTheProgramThatIsWaitedForIsNamedOnce(t *testing.T) {
 	c, progress := newCluster(t)
 	pretendRunning(t, c)
+	write(t, filepath.Join(c.Dir(), plan.File), "{}")
 	if err := plan.Write(c.Dir(), plan.StatusFile, plan.Status{Waiting: "kubelet"}); err != nil {
 		t.Fatal(err)
 	}

@@ -78,11 +78,16 @@ type Network struct {
 
 // Program is one process of the node.
 type Program struct {
-	Name string   `json:"name"`
-	Path string   `json:"path"`
-	Args []string `json:"args,omitempty"`
+	Name string `json:"name"`
+	// Version is that of its module.
+	Version string   `json:"version,omitempty"`
+	Path    string   `json:"path"`
+	Args    []string `json:"args,omitempty"`
 	// Env is the whole environment.
 	Env []string `json:"env"`
+	// Files is a digest of the files that it reads: with others it is another
+	// program.
+	Files string `json:"files,omitempty"`
 	// Before has to be satisfied each time before the program is started.
 	Before Probe `json:"before,omitzero"`
 	// Ready tells when the next program may start.

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// identify writes down of programs what tells them from those of another
+// checkout, beside what they are started with.
+func (c *Cluster) identify(programs []plan.Program) error {
+	versions, err := setup.Load()
+	if err != nil {
+		return err
+	}
+	known := map[string]string{
+		"containerd": versions.LocalCluster.Containerd, "etcd": versions.LocalCluster.Etcd, "kwok": versions.LocalCluster.KWOK,
+		"processnode": versions.Version,
+	}
+	for i := range programs {
+		programs[i].Version = cmp.Or(known[programs[i].Name], versions.LocalCluster.Kubernetes)
+		if programs[i].Files, err = c.digest(programs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// digest is of the files in the cluster's folder that a program is made of or
+// reads. Credentials stay, and data changes all the time.
+func (c *Cluster) digest(program plan.Program) (string, error) {
+	hash := sha256.New()
+	for _, word := range append([]string{program.Path}, program.Args...) {
+		file := word[strings.Index(word, "=")+1:]
+		switch {
+		case strings.HasSuffix(file, ".kubeconfig"):
+			continue
+		case filepath.Dir(file) != filepath.Join(c.Dir(), "bin") && filepath.Dir(file) != c.configFile(""):
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("cannot read a file of %s: %w", program.Name, err)
+		}
+		fmt.Fprintln(hash, file, len(data))
+		hash.Write(data)
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:16], nil
+}
