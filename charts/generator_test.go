@@ -55,6 +55,9 @@ func admitted(t *testing.T, manifest string) *v1beta2.AppWrapper {
 	if problems := admissionrules.ValidateCreate(&aw, admissionrules.DefaultPodSetLimit); len(problems) > 0 {
 		t.Fatalf("admission refuses it: %v", problems.ToAggregate())
 	}
+	if warnings := admissionrules.WarningsOnCreate(&aw); len(warnings) > 0 {
+		t.Errorf("admission warns of it: %q", warnings)
+	}
 	return &aw
 }
 

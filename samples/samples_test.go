@@ -32,6 +32,9 @@ func TestSamplesAreAdmitted(t *testing.T) {
 			if problems := admissionrules.ValidateCreate(&aw, admissionrules.DefaultPodSetLimit); len(problems) > 0 {
 				t.Errorf("admission refuses it: %v", problems.ToAggregate())
 			}
+			if warnings := admissionrules.WarningsOnCreate(&aw); len(warnings) > 0 {
+				t.Errorf("admission warns of it: %q", warnings)
+			}
 			if aw.Labels["kueue.x-k8s.io/queue-name"] == "" {
 				t.Error("it names no queue")
 			}
