@@ -95,6 +95,26 @@ func TestTeamMembersCreateComputeThroughQueuesOnly(t *testing.T) {
 	}
 }
 
+func TestWhoMayDeployAKindThatAnAdministratorLists(t *testing.T) {
+	roles := clusterRolesWith(t, map[string]any{"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{
+		"extraKinds": []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Rocket", "resource": "rockets"}},
+	}}}})
+	for _, right := range []struct{ role, verb string }{
+		{"appwrapper-manager-role", "create"},
+		{"appwrapper-manager-role", "watch"},
+		{"appwrapper-manager-role", "delete"},
+		{"mlbatch-edit", "wrap"},
+		{"mlbatch-edit", "delete"},
+	} {
+		if !allows(roles[right.role], right.verb, "example.com", "rockets") {
+			t.Errorf("%s may not %s rockets", right.role, right.verb)
+		}
+	}
+	if allows(roles["mlbatch-edit"], "create", "example.com", "rockets") {
+		t.Error("members may make rockets without a queue")
+	}
+}
+
 func TestNobodyReadsTheClustersSecretsForACertificate(t *testing.T) {
 	for name, role := range clusterRoles(t) {
 		// KubeRay makes Secrets for Ray's tokens, and Kueue's own role is in its namespace.

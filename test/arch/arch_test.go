@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"controller/internal/spelling":    nil,
 	"controller/internal/lifecycle":   {"controller/api/v1beta2", "controller/internal/kinds"},
 	// Rules and the configuration file.
-	"controller/internal/config": {"controller/internal/spelling"},
+	"controller/internal/config": {"controller/internal/spelling", "controller/internal/kinds"},
 	"controller/admissionrules": {
 		"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle",
 		"controller/internal/spelling",

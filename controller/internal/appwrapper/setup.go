@@ -53,7 +53,7 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 	if !c.WebhooksEnabled {
 		r.problem = unadmitted(c.AppWrapper.PodSetLimit)
 	}
-	components := newWatches(mgr)
+	components := newWatches(mgr, c.AppWrapper.ExtraKinds)
 	r.watch = components.watch
 	err = ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.AppWrapper{}, builder.WithPredicates(ours())).
@@ -85,10 +85,15 @@ func defaults(f config.FaultTolerance) lifecycle.Defaults {
 	}
 }
 
-func newWatches(mgr ctrl.Manager) *watches {
+func newWatches(mgr ctrl.Manager, extra []config.ExtraKind) *watches {
+	listed := map[schema.GroupVersionKind]bool{}
+	for _, kind := range extra {
+		listed[kind.GVK()] = true
+	}
 	return &watches{
 		cache:  mgr.GetCache(),
 		mapper: mgr.GetRESTMapper(),
+		listed: listed,
 		allowed: func(ctx context.Context, verb string, resource schema.GroupVersionResource) (bool, error) {
 			return selfReview(ctx, mgr.GetClient(), "", verb, resource)
 		},

@@ -28,6 +28,8 @@ import (
 type watches struct {
 	cache  cache.Informers
 	mapper meta.RESTMapper
+	// listed are the kinds that we know nothing of and are to watch all the same.
+	listed map[schema.GroupVersionKind]bool
 	// allowed tells whether we hold a right on all objects of a resource.
 	allowed func(ctx context.Context, verb string, resource schema.GroupVersionResource) (bool, error)
 
@@ -53,7 +55,7 @@ func (w *watches) watch(ctx context.Context, kind kinds.Kind) (coverage, error) 
 	if kind.GVK == podKind {
 		return covered, nil
 	}
-	if !kind.HasVerdict() {
+	if !kind.Known() && !w.listed[kind.GVK] {
 		return uncovered, nil
 	}
 	if c := w.begun(kind); c != uncovered {
@@ -141,7 +143,7 @@ func wakeOwner(kind kinds.Kind, queue workqueue.TypedRateLimitingInterface[recon
 	}
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
-			if component, ok := object.(client.Object); ok && news(kind, component) != (standing{verdict: kinds.Running}) {
+			if component, ok := object.(client.Object); ok && news(kind, component).matters() {
 				wake(object)
 			}
 		},
@@ -160,6 +162,11 @@ func wakeOwner(kind kinds.Kind, queue workqueue.TypedRateLimitingInterface[recon
 type standing struct {
 	verdict     kinds.Verdict
 	terminating bool
+}
+
+// matters: it is not just what every component is for most of its life.
+func (s standing) matters() bool {
+	return s.terminating || s.verdict == kinds.Succeeded || s.verdict == kinds.Failed
 }
 
 func news(kind kinds.Kind, component client.Object) standing {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
@@ -68,7 +69,7 @@ func TestNoInformerIsStartedInVain(t *testing.T) {
 		coverage coverage
 	}{
 		"pods have a cache of their own":           {podKind, "", covered},
-		"a kind that says nothing of itself":       {configMapKind, "", uncovered},
+		"a kind that nobody knows or lists":        {configMapKind, "", uncovered},
 		"a kind that the controller may not list":  {jobKind, "list", uncovered},
 		"a kind that the controller may not watch": {jobKind, "watch", uncovered},
 	} {
@@ -83,6 +84,36 @@ func TestNoInformerIsStartedInVain(t *testing.T) {
 				t.Error("an informer was started")
 			}
 		})
+	}
+}
+
+// metadataInformers go by the kind that an object names; the fake goes by its Go type.
+type metadataInformers struct{ *informertest.FakeInformers }
+
+func (m metadataInformers) GetInformer(_ context.Context, object client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	return m.InformersByGVK[object.(*metav1.PartialObjectMetadata).GroupVersionKind()], nil
+}
+
+func TestKindsThatSayNothingOfTheirEndAreWatchedToo(t *testing.T) {
+	deploymentKind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	w, informers, mapper := watchWorld(t)
+	w.cache = metadataInformers{informers}
+	w.listed = map[schema.GroupVersionKind]bool{customKind: true}
+	informers.InformersByGVK = map[schema.GroupVersionKind]toolscache.SharedIndexInformer{}
+	for _, kind := range []schema.GroupVersionKind{deploymentKind, customKind} {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+		informers.InformersByGVK[kind] = controllertest.NewFakeInformer()
+		expectCoverage(t, w, kind, beginning)
+		informers.InformersByGVK[kind].(*controllertest.FakeInformer).Synced()
+		expectCoverage(t, w, kind, covered)
+	}
+	wake := wakeOwner(kinds.For(customKind), w.queue)
+	component := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: given.Namespace, OwnerReferences: job("j", "a").GetOwnerReferences()}}
+	if wake.OnAdd(component, false); w.queue.Len() != 0 {
+		t.Error("that it exists is no news")
+	}
+	if wake.OnDelete(component); w.queue.Len() != 1 {
+		t.Error("that it is gone wakes nobody")
 	}
 }
 

@@ -42,6 +42,8 @@ type AppWrapper struct {
 	// PodSetLimit is the most pod sets that one AppWrapper may have: 8 up to Kueue 0.18, 18 from 0.19.
 	PodSetLimit int   `json:"podSetLimit"`
 	Kueue       Kueue `json:"kueue"`
+	// ExtraKinds may be wrapped with declared pod sets, beside those that we know.
+	ExtraKinds []ExtraKind `json:"extraKinds"`
 
 	legacyAppWrapper
 }

@@ -42,6 +42,12 @@ func TestParseReadsOverTheDefaults(t *testing.T) {
 			c.Concurrency = 4
 			c.ClientConnection = ClientConnection{QPS: 50, Burst: 100}
 		}},
+		"a kind of the core group is listed with an empty group": {
+			`appwrapper: {extraKinds: [{group: "", version: v1, kind: ReplicationController, resource: replicationcontrollers}]}`,
+			func(c *Config) {
+				c.AppWrapper.ExtraKinds = []ExtraKind{{Group: new(string), Version: "v1", Kind: "ReplicationController", Resource: "replicationcontrollers"}}
+			},
+		},
 		"a resource's taints replace the default ones": {
 			"appwrapper: {autopilot: {resourceTaints: {nvidia.com/gpu: [{key: a/b, value: ERR, effect: NoExecute}]}}}",
 			func(c *Config) {

@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// schema is what this test looks at in a JSON schema.
-type schema struct {
-	Properties           map[string]schema `json:"properties"`
-	AdditionalProperties json.RawMessage   `json:"additionalProperties"`
-	Items                *schema           `json:"items"`
+// valuesSchema is what this test looks at in a JSON schema.
+type valuesSchema struct {
+	Properties           map[string]valuesSchema `json:"properties"`
+	AdditionalProperties json.RawMessage         `json:"additionalProperties"`
+	Items                *valuesSchema           `json:"items"`
 }
 
 // The value config of our chart is the file, so the chart's schema has to know every
@@ -26,7 +26,7 @@ func TestTheSchemaOfTheChartHasTheKeysOfAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var root schema
+	var root valuesSchema
 	if err := json.Unmarshal(data, &root); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestTheSchemaOfTheChartHasTheKeysOfAFile(t *testing.T) {
 }
 
 // keysOf does for a schema what keys does for a type.
-func keysOf(t *testing.T, s schema, path string) []string {
+func keysOf(t *testing.T, s valuesSchema, path string) []string {
 	t.Helper()
 	var all []string
 	for name, property := range s.Properties {
@@ -53,7 +53,7 @@ func keysOf(t *testing.T, s schema, path string) []string {
 		all = append(all, keysOf(t, *s.Items, path+"[]")...)
 	}
 	if text := string(s.AdditionalProperties); text != "" && text != "false" {
-		var any schema
+		var any valuesSchema
 		if err := json.Unmarshal(s.AdditionalProperties, &any); err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ func (c *Config) validate() field.ErrorList {
 	problems = append(problems, c.AppWrapper.Autopilot.validate(aw.Child("autopilot"))...)
 	problems = append(problems, atLeastOne(aw.Child("podSetLimit"), c.AppWrapper.PodSetLimit)...)
 	problems = append(problems, c.AppWrapper.Kueue.validate(aw.Child("kueue"))...)
+	problems = append(problems, validateExtraKinds(c.AppWrapper.ExtraKinds, aw.Child("extraKinds"))...)
 	problems = append(problems, atLeastOne(field.NewPath("concurrency"), c.Concurrency)...)
 	problems = append(problems, atLeastOne(field.NewPath("clientConnection", "burst"), c.ClientConnection.Burst)...)
 	if c.ClientConnection.QPS <= 0 {

@@ -87,6 +87,21 @@ func Known(gvk schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(known, func(k Kind) bool { return k.GVK == gvk })
 }
 
+// Knows tells whether a kind is known, in whatever version.
+func Knows(kind schema.GroupKind) bool {
+	for _, k := range known {
+		if k.GVK.GroupKind() == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// Known tells whether more is known of this kind than its name.
+func (k Kind) Known() bool {
+	return k.podSets != nil
+}
+
 // HasVerdict tells whether resources of this kind say themselves that they have
 // succeeded or failed. Where they do not, their pods count.
 func (k Kind) HasVerdict() bool {
@@ -113,7 +128,7 @@ func (k Kind) InferPodSets(template *unstructured.Unstructured) ([]v1beta2.AppWr
 // MustDeclare tells whether a component has to declare its pod sets for Kueue to count
 // them before it sees the status.
 func (k Kind) MustDeclare(template *unstructured.Unstructured) bool {
-	return k.podSets != nil && (k.knownToKueue == nil || !k.knownToKueue(template.Object))
+	return k.Known() && (k.knownToKueue == nil || !k.knownToKueue(template.Object))
 }
 
 // always: Kueue has the same rule.
