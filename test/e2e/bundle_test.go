@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// Kueue finds the pods of a Job by itself, and does not know ReplicaSets. It has to give
+// quota for both before a pod of either runs, and at the first attempt.
+func TestABundleStartsWithQuotaForAllOfIt(t *testing.T) {
+	testenv.Test(t, features.New("bundle").Assess("nothing runs on a share of the quota", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "serving", "sven")
+		aw := wrapped("bundle", job("bundle", "100m", "sleep", "1h"), nil)
+		aw.Spec.Components = append(aw.Spec.Components, wrapped("", services()["ReplicaSet"], nil).Spec.Components...)
+		s.create(ctx, aw)
+		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
+		s.untilRunning(ctx, "bundle", 3)
+
+		w, err := s.workloadOf(ctx, aw)
+		if err != nil || w == nil {
+			t.Fatalf("the Workload is %v (%v)", w, err)
+		}
+		var counts []int32
+		for _, podSet := range w.Spec.PodSets {
+			counts = append(counts, podSet.Count)
+		}
+		if diff := cmp.Diff([]int32{1, 2}, counts); diff != "" {
+			t.Errorf("pods that have quota (-want +got):\n%s", diff)
+		}
+		reserved := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)
+		if reserved == nil || meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted) != nil {
+			t.Fatalf("it was not admitted once and for all: %+v", w.Status.Conditions)
+		}
+		pods, err := s.pods(ctx, "bundle")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range pods {
+			if p.CreationTimestamp.Before(&reserved.LastTransitionTime) {
+				t.Errorf("pod %s is older than its quota", p.Name)
+			}
+		}
+		return ctx
+	}).Feature())
+}
