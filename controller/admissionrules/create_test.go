@@ -94,6 +94,10 @@ func TestCreateRefusesWhatCannotBeDeployed(t *testing.T) {
 			[]string{component(strings.Replace(job, "image", "imgae", 1))}, "spec.components[0].template", field.ErrorTypeInvalid},
 		"a replica count that is no number": {
 			[]string{component(strings.Replace(pyTorchJob, "replicas: 3", "replicas: three", 1))}, "spec.components[0].template", field.ErrorTypeInvalid},
+		"a Ray cluster that an autoscaler would enlarge": {
+			[]string{declared("[{path: template.spec.headGroupSpec.template}]", `{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: r}, spec: `+
+				`{enableInTreeAutoscaling: true, headGroupSpec: {template: `+podTemplate+`}}}`)},
+			"spec.components[0].template", field.ErrorTypeInvalid},
 		"declared pod sets that disagree": {
 			[]string{declared("[{path: template.spec.template, replicas: 3}]", job)}, "spec.components[0].podSets", field.ErrorTypeInvalid},
 		"nothing that makes pods": {
