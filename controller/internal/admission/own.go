@@ -32,7 +32,7 @@ func (o *ownRights) check(ctx context.Context, namespace string, components []wr
 	var problems field.ErrorList
 	missing := map[schema.GroupVersionKind]string{}
 	for _, component := range components {
-		if kinds.Known(component.kind) {
+		if kinds.For(component.kind).Known() {
 			continue
 		}
 		why, asked := missing[component.kind]

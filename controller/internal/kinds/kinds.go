@@ -82,22 +82,13 @@ func For(gvk schema.GroupVersionKind) Kind {
 	return Kind{GVK: gvk}
 }
 
-// Known tells whether it is one of ours, for which the controller's own role has rights.
-func Known(gvk schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(known, func(k Kind) bool { return k.GVK == gvk })
-}
-
 // Knows tells whether a kind is known, in whatever version.
 func Knows(kind schema.GroupKind) bool {
-	for _, k := range known {
-		if k.GVK.GroupKind() == kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(known, func(k Kind) bool { return k.GVK.GroupKind() == kind })
 }
 
-// Known tells whether more is known of this kind than its name.
+// Known tells whether more is known of this kind than its name: the controller's own
+// role has the rights to it then.
 func (k Kind) Known() bool {
 	return k.podSets != nil
 }
