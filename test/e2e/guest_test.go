@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/klient/conf"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
@@ -28,7 +28,7 @@ func newGuest(ctx context.Context, kubeconfig string) (*guest, error) {
 	if !filepath.IsAbs(kubeconfig) {
 		return nil, fmt.Errorf("%s is %s; set it to an absolute path, for tests run in a folder of their own", kubeconfigVariable, kubeconfig)
 	}
-	config, err := conf.New(kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the kubeconfig of %s: %w", kubeconfigVariable, err)
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/e2e-framework/klient"
-	"sigs.k8s.io/e2e-framework/klient/conf"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -118,7 +118,7 @@ var connected bool
 
 // connect gives the framework the cluster and the kinds of the platform.
 func connect(ctx context.Context, cfg *envconf.Config, own bool) error {
-	config, err := conf.New(cfg.KubeconfigFile())
+	config, err := clientcmd.BuildConfigFromFlags("", cfg.KubeconfigFile())
 	if err != nil {
 		return err
 	}
