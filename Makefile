@@ -44,11 +44,12 @@ test: ## All tests, in order of cost: lint, unit and chart tests, then end-to-en
 	$(call stage,unit and chart tests,$(MAKE) --no-print-directory unit)
 	$(call stage,tests of the local cluster,$(MAKE) --no-print-directory robust)
 	$(call stage,end-to-end tests,$(MAKE) --no-print-directory e2e)
+	$(call stage,tests of the simulated cluster,$(MAKE) --no-print-directory simulated)
 
 # The second line reads files outside its module, of which Go's cache does not notice changes.
 .PHONY: unit
 unit: ## Tests that need no cluster (under a minute when warm)
-	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/localcluster)
+	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/localcluster -e /test/simulated)
 	go -C tools/components/kueue test -count=1 ./...
 
 .PHONY: robust
@@ -58,6 +59,10 @@ robust: ## Kill, fill and change real local clusters, and see that they recover 
 .PHONY: e2e
 e2e: ## End-to-end tests with the real components, on a local cluster or on yours (E2E_KUBECONFIG=FILE, see docs/testing.md)
 	E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) go test -count=1 -timeout=60m -v ./test/e2e
+
+.PHONY: simulated
+simulated: ## The platform on simulated clusters, of root and of another user (root; 2 minutes when warm)
+	go test -count=1 -timeout=30m -v ./test/simulated
 
 .PHONY: lint
 lint: ## The linter, with the rules of docs/contributing.md

@@ -3,7 +3,9 @@
 // Package localcluster runs a real Kubernetes on one Linux machine without
 // Docker: etcd, API server, controller manager, scheduler, kubelet,
 // kube-proxy, containerd and CoreDNS as built from their pinned modules, with
-// one node that runs pods and any number of KWOK nodes that pretend to.
+// one node that runs pods and any number of KWOK nodes that pretend to. A simulated
+// cluster has the control plane and KWOK only, and instead of containers the
+// platform's pods as processes (see processnode); any user may run it.
 //
 // Everything lives in private namespaces below one process, the keeper, and in
 // one folder. When the keeper ends the kernel clears the rest away; Down also

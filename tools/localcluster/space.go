@@ -14,8 +14,10 @@ import (
 const (
 	mib = uint64(1) << 20
 	gib = uint64(1) << 30
-	// stateSpace is for the cluster's images, data and logs.
-	stateSpace = 3 * gib
+	// stateSpace is for the cluster's images, data and logs; a simulated one has
+	// no images, and less is said in its logs.
+	stateSpace          = 3 * gib
+	simulatedStateSpace = 1 * gib
 	// For each component that is still to be built: what Go has compiled and
 	// what it has downloaded. An interrupted build has taken its part already.
 	compiledSpace = 640 * mib
@@ -34,6 +36,9 @@ type need struct {
 // checkSpace asks every disk for the sum of what will be taken from it.
 func (c *Cluster) checkSpace(others []build.Component) error {
 	needs := []need{{c.config.StateDir, stateSpace}}
+	if c.config.Mode == Simulated {
+		needs[0].bytes = simulatedStateSpace
+	}
 	missing, err := c.missing(others)
 	if err != nil {
 		return err

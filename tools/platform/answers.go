@@ -79,6 +79,7 @@ func awaitAnswers(ctx context.Context, config *rest.Config) error {
 func awaitAnswer(ctx context.Context, config *rest.Config, p probe, timeout time.Duration) error {
 	as := rest.CopyConfig(config)
 	as.Impersonate.UserName = p.user
+	as.WarningHandler = rest.NoWarnings{} // about objects that are not stored
 	api, err := client.New(as, client.Options{})
 	if err != nil {
 		return fmt.Errorf("cannot talk to the cluster: %w", err)

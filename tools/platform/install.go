@@ -3,6 +3,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -23,6 +24,8 @@ type Site struct {
 	Cluster  *localcluster.Cluster
 	Checkout string
 	Progress Progress
+	// charts is where packaged charts are, if not in dist of the checkout.
+	charts string
 }
 
 // Build makes everything that takes long before anything is started: all
@@ -63,15 +66,17 @@ func (s Site) LoadImages(ctx context.Context, archives ...string) error {
 	return s.Cluster.LoadImages(ctx, append([]string{path}, archives...)...)
 }
 
-// PackageCharts writes dist/*.tgz and dist/install.yaml.
+// PackageCharts writes *.tgz and install.yaml.
 func (s Site) PackageCharts(ctx context.Context) error {
 	bundle, err := packaging.Build(ctx, s.Checkout)
 	if err != nil {
 		return err
 	}
-	_, err = bundle.Write(filepath.Join(s.Checkout, "dist"))
+	_, err = bundle.Write(s.chartsDir())
 	return err
 }
+
+func (s Site) chartsDir() string { return cmp.Or(s.charts, filepath.Join(s.Checkout, "dist")) }
 
 // dir is where images and values for this cluster are put together.
 func (s Site) dir() string { return filepath.Join(s.Cluster.Dir(), "platform") }
@@ -118,7 +123,7 @@ func (s Site) release(name, namespace string, values ...string) (Release, error)
 	if err != nil {
 		return Release{}, err
 	}
-	path := filepath.Join(s.Checkout, "dist", fmt.Sprintf("%s-%s.tgz", name, versions.Version))
+	path := filepath.Join(s.chartsDir(), fmt.Sprintf("%s-%s.tgz", name, versions.Version))
 	if _, err := os.Stat(path); err != nil {
 		return Release{}, fmt.Errorf("cannot find the packaged chart %s (run 'make charts'): %w", name, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
 )
 
 // Progress receives readable lines while long work goes on.
@@ -104,6 +105,10 @@ func (r Release) values() (chartutil.Values, error) {
 func (r Release) configuration(kubeconfig string) (*action.Configuration, error) {
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.KubeConfig, flags.Namespace = &kubeconfig, &r.Namespace
+	flags.WrapConfigFn = func(c *rest.Config) *rest.Config {
+		c.QPS = -1 // the waits look at each object of a release again and again
+		return c
+	}
 	config := &action.Configuration{}
 	if err := config.Init(flags, r.Namespace, "secret", func(string, ...any) {}); err != nil {
 		return nil, fmt.Errorf("cannot set up Helm: %w", err)

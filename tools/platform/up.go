@@ -4,6 +4,8 @@ package platform
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
 
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
@@ -15,18 +17,21 @@ func (s Site) Up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.PackageCharts(ctx); err != nil {
+	if err := s.Cluster.Up(ctx); err != nil {
 		return err
 	}
-	if err := s.Cluster.Up(ctx); err != nil {
+	s.charts = filepath.Join(s.dir(), "charts") // the checkout is left as it is
+	if err := s.PackageCharts(ctx); err != nil {
 		return err
 	}
 	if err := s.LoadImages(ctx, training); err != nil {
 		return err
 	}
+	fmt.Fprintln(s.Progress, "installing the platform")
 	if err := s.Install(ctx); err != nil {
 		return err
 	}
+	fmt.Fprintln(s.Progress, "onboarding teams")
 	return s.Onboard(ctx, s.teams())
 }
 

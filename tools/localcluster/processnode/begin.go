@@ -22,7 +22,8 @@ func refusal(pod *corev1.Pod) error {
 		"more than one container":        len(pod.Spec.Containers)+len(pod.Spec.InitContainers) > 1,
 		"the network of its node":        pod.Spec.HostNetwork,
 		"containers that are left ended": pod.Spec.RestartPolicy != corev1.RestartPolicyAlways,
-		"a startup probe":                len(pod.Spec.Containers) > 0 && pod.Spec.Containers[0].StartupProbe != nil,
+		"a startup probe":                pod.Spec.Containers[0].StartupProbe != nil,
+		"variables from a whole object":  pod.Spec.Containers[0].EnvFrom != nil,
 	} {
 		if wanted {
 			return fmt.Errorf("this node runs the platform's pods as processes, and none that has %s", what)

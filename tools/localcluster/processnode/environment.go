@@ -15,15 +15,6 @@ import (
 func environment(pod *corev1.Pod, given []string, s sources) ([]string, error) {
 	container := pod.Spec.Containers[0]
 	vars := slices.Clone(given)
-	for _, from := range container.EnvFrom {
-		data, err := s.all(from)
-		if err != nil {
-			return nil, err
-		}
-		for _, key := range sortedKeys(data) {
-			vars = append(vars, from.Prefix+key+"="+string(data[key]))
-		}
-	}
 	for _, e := range container.Env {
 		value, err := expand(e.Value, vars), error(nil)
 		if e.ValueFrom != nil {

@@ -71,7 +71,6 @@ func TestTheEnvironmentIsWhatThePodSaysInItsOrder(t *testing.T) {
 		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
 	}
 	pod := one(func(_ *corev1.Pod, c *corev1.Container) {
-		c.EnvFrom = []corev1.EnvFromSource{{Prefix: "S_", ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}}
 		c.Env = []corev1.EnvVar{
 			{Name: "NAMESPACE", ValueFrom: fieldRef("metadata.namespace")},
 			{Name: "IP", ValueFrom: fieldRef("status.podIP")},
@@ -79,9 +78,11 @@ func TestTheEnvironmentIsWhatThePodSaysInItsOrder(t *testing.T) {
 			{Name: "NOTE", ValueFrom: fieldRef("metadata.annotations['note']")},
 			{Name: "KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 				LocalObjectReference: corev1.LocalObjectReference{Name: "cert"}, Key: "tls.key"}}},
+			{Name: "LEVEL", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Key: "level"}}},
 			{Name: "NONE", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 				LocalObjectReference: corev1.LocalObjectReference{Name: "none"}, Key: "x", Optional: ptr.To(true)}}},
-			{Name: "ADDRESS", Value: "$(IP):$(S_level) at $(HOST)"},
+			{Name: "ADDRESS", Value: "$(IP):$(LEVEL) at $(HOST)"},
 		}
 	})
 	got, err := environment(pod, []string{"HOST=h"}, stored)
@@ -89,8 +90,8 @@ func TestTheEnvironmentIsWhatThePodSaysInItsOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"HOST=h", "S_level=2", "S_mode=fast", "NAMESPACE=system", "IP=10.200.0.10", "APP=operator", "NOTE=x",
-		"KEY=key", "NONE=", "ADDRESS=10.200.0.10:2 at h",
+		"HOST=h", "NAMESPACE=system", "IP=10.200.0.10", "APP=operator", "NOTE=x",
+		"KEY=key", "LEVEL=2", "NONE=", "ADDRESS=10.200.0.10:2 at h",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

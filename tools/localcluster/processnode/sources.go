@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -48,13 +47,6 @@ func (s sources) one(kind, name, key string, optional *bool) (string, error) {
 	return string(value), nil
 }
 
-func (s sources) all(from corev1.EnvFromSource) (map[string][]byte, error) {
-	if ref := from.ConfigMapRef; ref != nil {
-		return s.content("ConfigMap", ref.Name, ref.Optional)
-	}
-	return s.content("Secret", from.SecretRef.Name, from.SecretRef.Optional)
-}
-
 // apiSources asks the API server on behalf of a pod.
 func apiSources(ctx context.Context, api kubernetes.Interface, pod *corev1.Pod) sources {
 	return sources{
@@ -64,9 +56,10 @@ func apiSources(ctx context.Context, api kubernetes.Interface, pod *corev1.Pod) 
 				return secret.Data, err
 			}
 			config, err := api.CoreV1().ConfigMaps(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
-			data := maps.Clone(config.BinaryData)
+			data := map[string][]byte{}
+			maps.Copy(data, config.BinaryData)
 			for key, value := range config.Data {
-				data = set(data, key, []byte(value))
+				data[key] = []byte(value)
 			}
 			return data, err
 		},
@@ -111,13 +104,3 @@ func watchSources(ctx context.Context, api kubernetes.Interface, pod *corev1.Pod
 		}
 	}
 }
-
-func set(data map[string][]byte, key string, value []byte) map[string][]byte {
-	if data == nil {
-		data = map[string][]byte{}
-	}
-	data[key] = value
-	return data
-}
-
-func sortedKeys(data map[string][]byte) []string { return slices.Sorted(maps.Keys(data)) }

@@ -131,6 +131,7 @@ func TestWhatThisNodeCannotDoForAPod(t *testing.T) {
 		},
 		"none that has the network of its node":        func(p *corev1.Pod, _ *corev1.Container) { p.Spec.HostNetwork = true },
 		"none that has containers that are left ended": func(p *corev1.Pod, _ *corev1.Container) { p.Spec.RestartPolicy = corev1.RestartPolicyNever },
+		"none that has variables from a whole object":  func(_ *corev1.Pod, c *corev1.Container) { c.EnvFrom = make([]corev1.EnvFromSource, 1) },
 		"none that has a startup probe":                func(_ *corev1.Pod, c *corev1.Container) { c.StartupProbe = &corev1.Probe{} },
 		"no volumes such as data": func(p *corev1.Pod, _ *corev1.Container) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}}}

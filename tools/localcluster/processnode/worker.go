@@ -92,7 +92,7 @@ func (w *worker) live(ctx context.Context) error {
 		begin := time.Now()
 		cmd, err := w.begin(ctx)
 		if err != nil {
-			if failures++; failures == patience {
+			if failures++; failures >= patience {
 				w.complain(ctx, err)
 			}
 		} else {
@@ -122,6 +122,9 @@ func (w *worker) rest(ctx context.Context, pause time.Duration) {
 
 // complain says why the pod waits.
 func (w *worker) complain(ctx context.Context, why error) {
+	if said := w.state.now.Waiting; said != nil && said.Message == why.Error() {
+		return
+	}
 	w.state.now = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CannotStart", Message: why.Error()}}
 	w.publish(ctx)
 	w.events.Event(w.pod, corev1.EventTypeWarning, "CannotStart", why.Error())

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simulated_test answers whether 'mlbatch cluster up --mode=simulated
+// --platform' gives every user a cluster on which the platform works: root, and
+// another user in a user namespace. It has to run as root, to become the other one.
+package simulated_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+)
+
+// root is below the same path in every run, so that the next one finds what one
+// that was killed has left.
+var root = filepath.Join(os.TempDir(), "mlbatch-test-simulated")
+
+var checkout string
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "test/simulated:", err)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	var err error
+	if checkout, err = localcluster.FindCheckout("."); err != nil {
+		return 0, err
+	}
+	if os.Geteuid() != 0 {
+		return 0, errors.New("these tests become another user, which needs root; run them with sudo")
+	}
+	for _, p := range people {
+		if err := p.begin(); err != nil {
+			return 0, err
+		}
+	}
+	build := exec.Command("go", "build", "-o", mlbatch(), "./tools/mlbatch")
+	build.Dir = checkout
+	if out, err := build.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("cannot build the command: %w\n%s", err, out)
+	}
+	code := m.Run()
+	if code != 0 {
+		return code, nil // what was started is left to be looked at
+	}
+	return code, os.RemoveAll(root)
+}
+
+func mlbatch() string { return filepath.Join(root, "mlbatch") }
+
+// person is somebody who has a cluster.
+type person struct {
+	name string
+	uid  int
+	port int
+}
+
+// Clusters of both may be there at the same time.
+var people = []person{{"root", 0, 36551}, {"nobody", 65534, 36552}}
+
+func (p person) home() string    { return filepath.Join(root, p.name) }
+func (p person) cluster() string { return "sim-" + p.name }
+func (p person) dir() string {
+	return filepath.Join(p.home(), "state", "mlbatch", "clusters", p.cluster())
+}
+
+// begin ends what an earlier run has left, and gives the person a home with the
+// components that root has built.
+func (p person) begin() error {
+	if _, err := os.Stat(mlbatch()); err == nil {
+		if out, err := p.mlbatch("cluster", "down").CombinedOutput(); err != nil {
+			return fmt.Errorf("cannot end an earlier run's cluster: %w\n%s", err, out)
+		}
+	}
+	if err := os.RemoveAll(p.home()); err != nil {
+		return err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(p.home(), "cache", "mlbatch", "components")
+	for _, dir := range []string{filepath.Join(p.home(), "state"), to} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := linkAll(filepath.Join(cache, "mlbatch", "components"), to); err != nil {
+		return err
+	}
+	return filepath.WalkDir(p.home(), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		return os.Chown(path, p.uid, p.uid)
+	})
+}
+
+// linkAll links finished builds, or copies them from another disk.
+func linkAll(from, to string) error {
+	entries, err := filepath.Glob(filepath.Join(from, "*", "*"))
+	if err != nil {
+		return err
+	}
+	for _, file := range entries {
+		name, _ := filepath.Rel(from, file)
+		target := filepath.Join(to, name)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if err := os.Link(file, target); err == nil {
+			continue
+		}
+		if out, err := exec.Command("cp", "-p", file, target).CombinedOutput(); err != nil {
+			return fmt.Errorf("cannot copy a finished build: %w\n%s", err, out)
+		}
+	}
+	return nil
+}
+
+// mlbatch is the command as the person runs it. Beside what others may, nobody
+// may read and write root's Go caches, and this checkout: compiling the platform
+// from nothing would take minutes. No right to make namespaces comes with that,
+// and in a user namespace of its own it is gone.
+func (p person) mlbatch(args ...string) *exec.Cmd {
+	cmd := exec.Command(mlbatch(), append(args, "--name="+p.cluster(), "--checkout="+checkout)...)
+	cmd.Dir = p.home()
+	cmd.Env = append(os.Environ(), "HOME="+p.home(),
+		"XDG_STATE_HOME="+filepath.Join(p.home(), "state"), "XDG_CACHE_HOME="+filepath.Join(p.home(), "cache"),
+		"GOCACHE="+goEnv("GOCACHE"), "GOMODCACHE="+goEnv("GOMODCACHE"))
+	if p.uid != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Credential:  &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.uid)},
+			AmbientCaps: []uintptr{unix.CAP_DAC_OVERRIDE},
+		}
+	}
+	return cmd
+}
+
+func goEnv(name string) string {
+	out, _ := exec.Command("go", "env", name).Output()
+	return strings.TrimSpace(string(out))
+}
+
+// says runs a command of the person and returns what it prints.
+func (p person) says(t *testing.T, args ...string) (out string, err error) {
+	t.Helper()
+	cmd := p.mlbatch(args...)
+	var printed, progress bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &printed, &progress
+	err = cmd.Run()
+	t.Logf("%s: mlbatch %s\n%s%s", p.name, strings.Join(args, " "), progress.String(), printed.String())
+	return progress.String() + printed.String(), err
+}
+
+func (p person) up(t *testing.T) (out string, err error) {
+	t.Helper()
+	return p.says(t, "cluster", "up", "--mode=simulated", "--platform", "--port="+strconv.Itoa(p.port))
+}
+
+func kill(t *testing.T, pid string) {
+	t.Helper()
+	number, err := strconv.Atoi(pid)
+	if err == nil {
+		err = unix.Kill(number, unix.SIGKILL)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulated_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/platform"
+)
+
+// submit makes an AppWrapper around a Job of four pods with eight GPUs each, which
+// end when they are told to.
+func submit(t *testing.T, alice client.Client) {
+	t.Helper()
+	all := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), "cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")}
+	job := &batchv1.Job{
+		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: batchv1.JobSpec{
+			Parallelism: ptr.To[int32](4), Completions: ptr.To[int32](4),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"localcluster.mlbatch.dev/run-for": "1s"}},
+				Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{
+					{Name: "main", Image: "registry.example/work:1", Resources: corev1.ResourceRequirements{Requests: all, Limits: all}},
+				}},
+			},
+		},
+	}
+	raw, err := json.Marshal(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	aw := &workload.AppWrapper{ObjectMeta: inTeam(name), Spec: workload.AppWrapperSpec{
+		Components: []workload.AppWrapperComponent{{Template: runtime.RawExtension{Raw: raw}}},
+	}}
+	if err := alice.Create(t.Context(), aw); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forNobody makes a pod that insists on the platform's node and is not the platform's.
+func forNobody(t *testing.T, admin client.Client) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "other"},
+		Spec: corev1.PodSpec{
+			NodeSelector: map[string]string{"localcluster.mlbatch.dev/real": "true"},
+			Tolerations:  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers:   []corev1.Container{{Name: "main", Image: "registry.example/other:1"}},
+		},
+	}
+	if err := admin.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+// killOperator kills the process of one, which the node has to start again.
+func killOperator(t *testing.T, p person) {
+	t.Helper()
+	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range commands {
+		command, _ := os.ReadFile(file)
+		env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+		exe, _ := os.Readlink(filepath.Join(filepath.Dir(file), "exe"))
+		if strings.HasPrefix(exe, p.dir()) && strings.HasPrefix(string(command), "/manager\x00") && strings.Contains(string(env), "HOSTNAME=kuberay-operator") {
+			kill(t, filepath.Base(filepath.Dir(file)))
+			return
+		}
+	}
+	t.Fatal("no process is KubeRay's operator")
+}
+
+// pods have addresses from this one on; below are the node's.
+var podAddresses, firstPod = netip.MustParsePrefix("10.200.0.0/24"), netip.MustParseAddr("10.200.0.10")
+
+// wantOperatorsToBeThemselves reads who has asked the API server for what.
+func wantOperatorsToBeThemselves(t *testing.T, p person) {
+	t.Helper()
+	f, err := os.Open(filepath.Join(p.dir(), "log", "audit.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	prefix := "system:serviceaccount:" + platform.Namespace + ":"
+	asked := map[string]bool{}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct {
+			User      struct{ Username string }
+			SourceIPs []string
+		}
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			continue // the last line may not be whole yet
+		}
+		for _, source := range event.SourceIPs {
+			ip, err := netip.ParseAddr(source)
+			if err != nil || !podAddresses.Contains(ip) || ip.Less(firstPod) {
+				continue
+			}
+			account, own := strings.CutPrefix(event.User.Username, prefix)
+			if !own {
+				t.Fatalf("a pod acts as %s", event.User.Username)
+			}
+			asked[account] = true
+		}
+	}
+	if lines.Err() != nil {
+		t.Fatal(lines.Err())
+	}
+	for _, account := range []string{
+		"kueue-controller-manager", "scheduler-plugins-scheduler", "scheduler-plugins-controller", "training-operator", "kuberay-operator",
+		"appwrapper-controller-manager",
+	} {
+		if !asked[account] {
+			t.Errorf("nothing was asked by %s, but by %v", account, asked)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulated_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/platform"
+)
+
+// patience bounds every wait; a machine that compiles may be slow.
+const patience = 3 * time.Minute
+
+func TestEveryUserHasAClusterWithThePlatform(t *testing.T) {
+	for _, p := range people {
+		t.Run(p.name, func(t *testing.T) {
+			if out, err := p.up(t); err != nil {
+				if p.uid != 0 && !namespacesGiven(p) { // then it has to say so, and no more
+					wantRefusal(t, p, out)
+					return
+				}
+				t.Fatalf("up failed: %v", err)
+			}
+			story(t, p)
+			if _, err := p.says(t, "cluster", "down"); err != nil {
+				t.Fatal("down failed")
+			}
+			wantNothingLeft(t, p)
+		})
+	}
+}
+
+// story is what the platform is for, and who does what meanwhile.
+func story(t *testing.T, p person) {
+	admin, alice := access(t, p)
+	submit(t, alice)
+	refused := forNobody(t, admin)
+	await(t, "the AppWrapper has succeeded", func(ctx context.Context) error { return succeeded(ctx, admin) })
+	await(t, "a pod that nobody has a program for says so", func(ctx context.Context) error { return saysWhy(ctx, admin, refused) })
+	killOperator(t, p)
+	await(t, "an operator that was killed is ready again", func(ctx context.Context) error { return restarted(ctx, admin) })
+	wantOperatorsToBeThemselves(t, p)
+}
+
+// namespacesGiven asks this machine itself.
+func namespacesGiven(p person) bool {
+	cmd := exec.Command("unshare", "--user", "--map-root-user", "--net", "--mount", "true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.uid)}}
+	return cmd.Run() == nil
+}
+
+// A kernel that gives no user namespaces, as seen from a namespace whose limit of
+// further ones is zero.
+func TestAMachineWithoutUserNamespacesSaysSo(t *testing.T) {
+	nobody := people[1]
+	inner := nobody.mlbatch("cluster", "up", "--mode=simulated")
+	cmd := exec.Command("/bin/sh", append([]string{"-c", `echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --reuid="$0" --regid="$0" --clear-groups -- "$@"`,
+		fmt.Sprint(nobody.uid)}, inner.Args...)...)
+	cmd.Dir, cmd.Env = inner.Dir, inner.Env
+	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: nobody.uid, HostID: nobody.uid, Size: 1}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids, GidMappingsEnableSetgroups: true,
+	}
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Error("up does not fail")
+	}
+	wantRefusal(t, nobody, string(out))
+}
+
+func wantRefusal(t *testing.T, p person, said string) {
+	t.Helper()
+	if !strings.HasPrefix(said, fmt.Sprintf("mlbatch: this machine does not let user %d make user namespaces (", p.uid)) ||
+		!strings.Contains(said, "run the command with sudo") || strings.Count(said, "\n") != 1 {
+		t.Errorf("it says %q", said)
+	}
+	wantNothingLeft(t, p)
+}
+
+func wantNothingLeft(t *testing.T, p person) {
+	t.Helper()
+	if left, err := os.ReadDir(filepath.Dir(p.dir())); err == nil && len(left) > 0 && left[0].Name() != p.cluster()+".lock" {
+		t.Errorf("%v is left", left)
+	}
+	for _, who := range []person{p, {"root", 0, 0}} {
+		cmd := who.mlbatch("cluster", "leaks")
+		cmd.Env = p.mlbatch().Env // root looks into the same folders
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s finds leaks: %v\n%s", who.name, err, out)
+		}
+	}
+}
+
+// access is the administrator's, and that of a member of team blue.
+func access(t *testing.T, p person) (admin, alice client.Client) {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(p.dir(), "kubeconfig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.UserAgent = "test"
+	asAlice := rest.CopyConfig(config)
+	asAlice.Impersonate = rest.ImpersonationConfig{UserName: "alice", Groups: []string{"system:authenticated"}}
+	if err := workload.AddToScheme(clientgoscheme.Scheme); err != nil {
+		t.Fatal(err)
+	}
+	admin, err1 := client.New(config, client.Options{})
+	alice, err2 := client.New(asAlice, client.Options{})
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	return admin, alice
+}
+
+func await(t *testing.T, what string, condition func(context.Context) error) {
+	t.Helper()
+	var missing error
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		missing = condition(ctx)
+		return missing == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: not in %s: %v", what, patience, missing)
+	}
+}
+
+// team is that of alice, name is that of what she runs.
+const (
+	team = "blue"
+	name = "train"
+)
+
+func key() client.ObjectKey { return client.ObjectKey{Namespace: team, Name: name} }
+
+func inTeam(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: team, Name: name} }
+
+func succeeded(ctx context.Context, admin client.Client) error {
+	aw := &workload.AppWrapper{}
+	if err := admin.Get(ctx, key(), aw); err != nil {
+		return err
+	}
+	if aw.Status.Phase != workload.AppWrapperSucceeded {
+		return fmt.Errorf("it is %s", aw.Status.Phase)
+	}
+	pods := &corev1.PodList{}
+	if err := admin.List(ctx, pods, client.InNamespace(team), client.MatchingLabels{"job-name": name}); err != nil {
+		return err
+	}
+	if len(pods.Items) != 4 {
+		return fmt.Errorf("%d pods have run", len(pods.Items))
+	}
+	for _, pod := range pods.Items {
+		if !strings.HasPrefix(pod.Spec.NodeName, "gpu-") {
+			return fmt.Errorf("pod %s ran on %s", pod.Name, pod.Spec.NodeName)
+		}
+	}
+	return nil
+}
+
+func saysWhy(ctx context.Context, admin client.Client, pod *corev1.Pod) error {
+	if err := admin.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+		return err
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil && strings.Contains(w.Message, "has no program for the image registry.example/other:1") {
+			return admin.Delete(ctx, pod)
+		}
+	}
+	return fmt.Errorf("its status is %v", pod.Status)
+}
+
+// restarted looks for the one that was killed.
+func restarted(ctx context.Context, admin client.Client) error {
+	pods := &corev1.PodList{}
+	if err := admin.List(ctx, pods, client.InNamespace(platform.Namespace)); err != nil {
+		return err
+	}
+	for _, pod := range pods.Items {
+		for _, c := range pod.Status.ContainerStatuses {
+			if strings.HasPrefix(pod.Name, "kuberay-operator") && c.RestartCount == 1 && c.Ready {
+				return nil
+			}
+		}
+	}
+	return errors.New("no operator was restarted and is ready")
+}
