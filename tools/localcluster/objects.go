@@ -24,8 +24,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// objectsTimeout bounds the wait for nodes and DNS.
-const objectsTimeout = 3 * time.Minute
+// patience is how long to wait for nodes and DNS, and how often to look. It is
+// more, and less often, with many nodes: each has its part in both.
+type patience struct{ timeout, interval time.Duration }
+
+func (c *Cluster) patience() patience {
+	nodes := time.Duration(max(0, c.config.SimulatedNodes))
+	return patience{3*time.Minute + nodes*300*time.Millisecond, 200*time.Millisecond + nodes*2*time.Millisecond}
+}
 
 // finish makes the cluster's own objects and waits until nodes are ready and
 // names resolve. It may be repeated.
@@ -41,13 +47,13 @@ func (c *Cluster) finish(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(c.progress, "waiting for %d nodes\n", 1+max(0, c.config.SimulatedNodes))
-	if err := until(ctx, "nodes", func(ctx context.Context) error { return c.nodesReady(ctx, api) }); err != nil {
+	if err := c.patience().until(ctx, "nodes", func(ctx context.Context) error { return c.nodesReady(ctx, api) }); err != nil {
 		return err
 	}
 	if c.config.Mode == Simulated {
 		return nil // there are no names
 	}
-	return until(ctx, "DNS", func(ctx context.Context) error { return dnsReady(ctx, api) })
+	return c.patience().until(ctx, "DNS", func(ctx context.Context) error { return dnsReady(ctx, api) })
 }
 
 // RESTConfig is an administrator's access to the running cluster.
@@ -151,9 +157,9 @@ func (c *Cluster) addSimulatedNode(ctx context.Context, api client.Client, index
 }
 
 // until polls a condition and says at the end what was still missing.
-func until(ctx context.Context, what string, condition func(context.Context) error) error {
+func (p patience) until(ctx context.Context, what string, condition func(context.Context) error) error {
 	var missing error
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, objectsTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, p.interval, p.timeout, true, func(ctx context.Context) (bool, error) {
 		missing = condition(ctx)
 		return missing == nil, nil
 	})
@@ -161,7 +167,7 @@ func until(ctx context.Context, what string, condition func(context.Context) err
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("%s did not become ready in %s: %w", what, objectsTimeout, missing)
+		return fmt.Errorf("%s did not become ready in %s: %w", what, p.timeout, missing)
 	}
 	return nil
 }

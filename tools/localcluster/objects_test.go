@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -118,7 +119,7 @@ func TestTheClustersObjectsCanBeMadeTwice(t *testing.T) {
 
 func TestImpatienceIsNotSlowness(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	err := until(ctx, "nodes", func(context.Context) error {
+	err := patience{time.Minute, time.Millisecond}.until(ctx, "nodes", func(context.Context) error {
 		cancel()
 		return errors.New("1 of 3 nodes exist")
 	})
@@ -129,7 +130,7 @@ func TestImpatienceIsNotSlowness(t *testing.T) {
 
 func TestUntilLooksAgain(t *testing.T) {
 	looks := 0
-	err := until(t.Context(), "nodes", func(context.Context) error {
+	err := patience{time.Minute, time.Millisecond}.until(t.Context(), "nodes", func(context.Context) error {
 		if looks++; looks < 2 {
 			return errors.New("not yet")
 		}

@@ -99,8 +99,11 @@ func (c *Cluster) controllerManager(bins build.Binaries) plan.Program {
 	kubeconfig := c.kubeconfigOf("kube-controller-manager")
 	modal := []string{"--flex-volume-plugin-dir=" + volumePlugins}
 	if c.config.Mode == Simulated {
-		// It looks at a thousand nodes one by one.
-		modal = []string{"--flex-volume-plugin-dir=" + filepath.Join(c.Dir(), "volume-plugins"), "--kube-api-qps=1000", "--kube-api-burst=1000"}
+		// It looks at a thousand nodes one by one, and they may be late.
+		modal = []string{
+			"--flex-volume-plugin-dir=" + filepath.Join(c.Dir(), "volume-plugins"), "--kube-api-qps=1000", "--kube-api-burst=1000",
+			"--node-monitor-grace-period=180s",
+		}
 	}
 	return plan.Program{
 		Name: "kube-controller-manager", Path: bins["kube-controller-manager"],
@@ -151,13 +154,22 @@ func (c *Cluster) kubeProxy(bins build.Binaries, tools string) plan.Program {
 	}
 }
 
+// nodeLease is in seconds. Each node renews its lease four times in it: a thousand
+// nodes would make a hundred requests a second in a real cluster's 40.
+func (c *Cluster) nodeLease() string {
+	if c.config.Mode == Simulated {
+		return "160"
+	}
+	return "40"
+}
+
 func (c *Cluster) kwok(bins build.Binaries) plan.Program {
 	return plan.Program{
 		Name: "kwok", Path: bins["kwok"],
 		Args: []string{
 			"--kubeconfig=" + c.kubeconfigOf("kwok"), "--config=" + c.configFile("kwok.yaml"), "--config=" + c.configFile("stages.yaml"),
 			"--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
-			"--server-address=127.0.0.1:10247", "--node-lease-duration-seconds=40",
+			"--server-address=127.0.0.1:10247", "--node-lease-duration-seconds=" + c.nodeLease(),
 		},
 		// A kwok that was killed has left leases; the next one, under another name,
 		// would not touch their nodes before they run out.

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// heartbeat is how often the node says that it is well. Well below the 50 seconds
-// after which the node controller gives it up.
+// heartbeat is how often the node says that it is well, much oftener than the node
+// controller asks for.
 const heartbeat = 10 * time.Second
 
 type node struct {
