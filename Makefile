@@ -61,7 +61,7 @@ e2e: ## End-to-end tests with the real components, on a local cluster or on your
 	E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) go test -count=1 -timeout=60m -v ./test/e2e
 
 .PHONY: simulated
-simulated: ## The platform on simulated clusters, of root and of another user (root; 2 minutes when warm)
+simulated: ## The platform on simulated clusters, of root and of another user (root; some minutes when warm)
 	go test -count=1 -timeout=30m -v ./test/simulated
 
 .PHONY: lint

@@ -18,15 +18,18 @@ import (
 
 // refusal says what this node cannot do for a pod, if anything.
 func refusal(pod *corev1.Pod) error {
-	for what, wanted := range map[string]bool{
-		"more than one container":        len(pod.Spec.Containers)+len(pod.Spec.InitContainers) > 1,
-		"the network of its node":        pod.Spec.HostNetwork,
-		"containers that are left ended": pod.Spec.RestartPolicy != corev1.RestartPolicyAlways,
-		"a startup probe":                pod.Spec.Containers[0].StartupProbe != nil,
-		"variables from a whole object":  pod.Spec.Containers[0].EnvFrom != nil,
+	for _, never := range []struct {
+		wanted bool
+		what   string
+	}{
+		{len(pod.Spec.Containers)+len(pod.Spec.InitContainers) > 1, "more than one container"},
+		{pod.Spec.HostNetwork, "the network of its node"},
+		{pod.Spec.RestartPolicy != corev1.RestartPolicyAlways, "containers that are left ended"},
+		{pod.Spec.Containers[0].StartupProbe != nil, "a startup probe"},
+		{pod.Spec.Containers[0].EnvFrom != nil, "variables from a whole object"},
 	} {
-		if wanted {
-			return fmt.Errorf("this node runs the platform's pods as processes, and none that has %s", what)
+		if never.wanted {
+			return fmt.Errorf("this node runs the platform's pods as processes, and none that has %s", never.what)
 		}
 	}
 	for _, v := range pod.Spec.Volumes {
