@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 )
 
 // enterArgument makes this program what is to become a container. Its order comes
@@ -82,54 +81,4 @@ func (n *node) attach(pid int) error {
 		return fmt.Errorf("cannot connect the pod with the bridge: %w", err)
 	}
 	return netlink.LinkSetUp(pair)
-}
-
-// enter turns this process into the one that is ordered.
-func enter(orders *os.File) error {
-	var o order
-	if err := json.NewDecoder(orders).Decode(&o); err != nil {
-		return fmt.Errorf("cannot learn what to run: %w", err)
-	}
-	orders.Close()
-	for _, step := range []func(order) error{joinNetwork, mountRoot, changeRoot} {
-		if err := step(o); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("cannot run %s: %w", o.Args[0], unix.Exec(o.Args[0], o.Args, o.Env))
-}
-
-func joinNetwork(o order) error {
-	address, err := netlink.ParseAddr(o.Address)
-	if err != nil {
-		return fmt.Errorf("cannot read the pod's address: %w", err)
-	}
-	for _, name := range []string{"lo", podInterface} {
-		link, err := netlink.LinkByName(name)
-		if err == nil && name == podInterface {
-			err = netlink.AddrAdd(link, address)
-		}
-		if err == nil {
-			err = netlink.LinkSetUp(link)
-		}
-		if err != nil {
-			return fmt.Errorf("cannot bring up the interface %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-func mountRoot(o order) error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("cannot make mounts private: %w", err)
-	}
-	if err := unix.Mount("tmpfs", o.Root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
-		return fmt.Errorf("cannot make a root folder: %w", err)
-	}
-	for _, m := range o.Mounts {
-		if err := show(m.Source, o.Root+m.Target); err != nil {
-			return fmt.Errorf("cannot mount %s: %w", m.Target, err)
-		}
-	}
-	return nil
 }
