@@ -23,11 +23,20 @@ type mode struct {
 	name string
 	// flags of 'mlbatch cluster up'.
 	flags []string
-	// real is true if there is a node that runs pods.
+	// real is true if there is a node that runs containers; otherwise there is one
+	// that runs the platform's pods as processes.
 	real bool
+	// ports has the ports of its clusters.
+	ports [2]int
 }
 
-var modes = []mode{{name: "real", real: true}}
+var modes = []mode{
+	{name: "real", real: true, ports: [2]int{36445, 36446}},
+	{name: "simulated", flags: []string{"--mode=simulated"}, ports: [2]int{36447, 36448}},
+}
+
+// disk is a file system of its own, which the tests fill.
+func (m mode) disk() string { return filepath.Join(root, "disk-of-"+m.name) }
 
 // cluster is one that the tests make, as its user sees it.
 type cluster struct {
@@ -39,9 +48,11 @@ type cluster struct {
 }
 
 // The clusters of a mode. Small numbers of nodes are enough, and quick.
-func (m mode) main() cluster { return cluster{mode: m, name: m.name, port: 36445, state: disk} }
+func (m mode) main() cluster {
+	return cluster{mode: m, name: m.name, port: m.ports[0], state: m.disk()}
+}
 func (m mode) second() cluster {
-	return cluster{mode: m, name: m.name + "-second", port: 36446, state: home}
+	return cluster{mode: m, name: m.name + "-second", port: m.ports[1], state: home}
 }
 
 func everyCluster() []cluster {

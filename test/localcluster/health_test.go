@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
 // patience bounds waits for what has to come. It proves nothing, and is long.
@@ -69,6 +70,38 @@ func (c cluster) wantHealthy(t *testing.T) {
 	}
 	if c.mode.real {
 		c.wantServices(t, api)
+	} else {
+		c.wantProcesses(t, api)
+	}
+}
+
+// wantProcesses sees to it that a new pod of the platform's kind runs.
+func (c cluster) wantProcesses(t *testing.T, api client.Client) {
+	t.Helper()
+	err := c.described().RunInstead(map[string]plan.Image{localcluster.WorkloadImage: {File: workload(), Path: "/workload"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	no := false
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "process-", Namespace: "default"},
+		Spec: corev1.PodSpec{
+			NodeName: c.name, AutomountServiceAccountToken: &no,
+			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers: []corev1.Container{{
+				Name: "main", Image: localcluster.WorkloadImage, Command: []string{"/workload", "pause"},
+			}},
+		},
+	}
+	eventually(t, "a pod is created", func(ctx context.Context) error { return api.Create(ctx, pod) })
+	eventually(t, "a new pod runs as a process", func(ctx context.Context) error {
+		if err := api.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil || pod.Status.Phase == corev1.PodRunning {
+			return err
+		}
+		return fmt.Errorf("the pod's status is %+v", pod.Status)
+	})
+	if err := api.Delete(t.Context(), pod); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -79,7 +112,7 @@ func nodesReady(ctx context.Context, api client.Client) error {
 	}
 	for _, node := range nodes.Items {
 		for _, taint := range node.Spec.Taints {
-			if taint.Key != "nvidia.com/gpu" {
+			if taint.Key != "nvidia.com/gpu" && taint.Key != "localcluster.mlbatch.dev/platform" {
 				return fmt.Errorf("node %s has the taint %s", node.Name, taint.Key)
 			}
 		}

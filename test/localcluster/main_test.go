@@ -7,6 +7,7 @@
 package localcluster_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,18 +19,21 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/localcluster/build"
 )
 
 // insideVariable is set in the process that runs the tests.
 const insideVariable = "MLBATCH_TEST_PRIVATE_MOUNTS"
 
 // The tests' clusters are below one folder, so that the next run finds what one
-// that was killed has left. Each part is for XDG_STATE_HOME.
+// that was killed has left.
 var (
 	root = filepath.Join(os.TempDir(), "mlbatch-test-clusters")
-	disk = filepath.Join(root, "disk") // a disk of our own, which the tests fill
 	home = filepath.Join(root, "home")
+	// other is where the tests see a checkout that they change.
+	other = filepath.Join(root, "other-checkout")
 )
 
 // checkout is this repository.
@@ -50,7 +54,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// outside builds what is missing, where all clusters will find it, and goes inside.
 func outside(*testing.M) (int, error) {
+	if err := buildComponents(); err != nil {
+		return 0, err
+	}
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env = append(os.Environ(), insideVariable+"=yes")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -66,27 +74,64 @@ func outside(*testing.M) (int, error) {
 	return 0, nil
 }
 
+func buildComponents() error {
+	root, err1 := localcluster.FindCheckout(".")
+	versions, err2 := setup.Load()
+	dir, err3 := cache()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	components := build.Cache{Dir: filepath.Join(dir, "components"), Checkout: root}
+	_, err := components.Get(context.Background(), os.Stderr, build.Node(versions)...)
+	return err
+}
+
+// cache is where commands look for what was built.
+func cache() (string, error) {
+	dir, err := os.UserCacheDir()
+	return filepath.Join(dir, "mlbatch"), err
+}
+
 func inside(m *testing.M) (int, error) {
 	if err := prepare(); err != nil {
 		return 0, err
 	}
 	code := m.Run()
-	return code, endAll()
+	if err := endAll(); err != nil {
+		return code, err
+	}
+	left, err := leaks()
+	if err == nil && left != nil {
+		err = fmt.Errorf("the tests' clusters have left behind %q", left)
+	}
+	return code, err
 }
 
-// prepare ends what an earlier run has left, and makes the command and the disk.
+// prepare ends what an earlier run has left, and makes the command and the disks.
 func prepare() error {
 	var err error
 	if checkout, err = localcluster.FindCheckout("."); err != nil {
 		return err
 	}
-	if err := errors.Join(endAll(), os.MkdirAll(disk, 0o755)); err != nil {
+	if err := endAll(); err != nil {
 		return err
 	}
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=4g"); err != nil {
-		return fmt.Errorf("cannot mount a disk in memory: %w", err)
+	if leftByOthers, err = leaks(); err != nil {
+		return err
 	}
-	build := exec.Command("go", "build", "-o", mlbatch(), "./tools/mlbatch")
+	for _, m := range modes {
+		if err := mountDisk(m.disk(), roomy); err != nil {
+			return err
+		}
+	}
+	built, err := cache()
+	if err != nil {
+		return err
+	}
+	if err := cover(built, built); err != nil {
+		return err
+	}
+	build := exec.Command("go", "build", "-o", root+"/", "./tools/mlbatch", "./test/workload")
 	build.Dir = checkout
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build the command: %w\n%s", err, out)
@@ -94,7 +139,25 @@ func prepare() error {
 	return nil
 }
 
-func mlbatch() string { return filepath.Join(root, "mlbatch") }
+// cover shows a folder at another path, or at its own, where changes to it are seen
+// in our mounts only.
+func cover(folder, at string) error {
+	changes, err := os.MkdirTemp(root, "changes-")
+	if err != nil {
+		return err
+	}
+	upper, work := filepath.Join(changes, "upper"), filepath.Join(changes, "work")
+	if err := errors.Join(os.Mkdir(upper, 0o755), os.Mkdir(work, 0o755), os.MkdirAll(at, 0o755)); err != nil {
+		return err
+	}
+	if err := unix.Mount("overlay", at, "overlay", 0, "lowerdir="+folder+",upperdir="+upper+",workdir="+work); err != nil {
+		return fmt.Errorf("cannot mount a changeable copy of %s: %w", folder, err)
+	}
+	return nil
+}
+
+func mlbatch() string  { return filepath.Join(root, "mlbatch") }
+func workload() string { return filepath.Join(root, "workload") }
 
 // endAll ends the keepers below our folder, and removes it with the cgroups of
 // its clusters. The folder itself may be gone from sight with an earlier run's
@@ -116,6 +179,9 @@ func endAll() error {
 			return err
 		}
 	}
-	_ = unix.Unmount(disk, unix.MNT_DETACH) // if it was mounted
+	for _, m := range modes {
+		_ = unix.Unmount(m.disk(), unix.MNT_DETACH) // if it was mounted
+	}
+	_ = unix.Unmount(other, unix.MNT_DETACH) // and this
 	return os.RemoveAll(root)
 }

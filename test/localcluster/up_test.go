@@ -48,3 +48,17 @@ func TestAPortThatIsTakenIsRefusedBeforeAnythingStarts(t *testing.T) {
 		}
 	})
 }
+
+func TestASecondCommandIsToldWhoIsFirst(t *testing.T) {
+	inEachMode(t, func(t *testing.T, m mode) {
+		c := running(t, m.main())
+		first := c.start(t, "up")
+		first.reaches(t, c, point{name: "it is under way", line: "is running"})
+		for _, second := range []string{"up", "down"} {
+			c.wantRefusal(t, fmt.Sprintf("another command (process %d) is changing cluster %q; wait until it has ended", first.cmd.Process.Pid, c.name), second)
+		}
+		if said, err := first.ends(); err != nil {
+			t.Errorf("the first has failed: %v\n%s", err, said)
+		}
+	})
+}

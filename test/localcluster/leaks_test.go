@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+)
+
+// leftByOthers is what lay on this machine before.
+var leftByOthers []string
+
+// leaks is what clusters have left below either folder that was not there before.
+func leaks() ([]string, error) {
+	var all []string
+	for _, c := range everyCluster() {
+		left, err := localcluster.Leaks(c.described().Config())
+		if err != nil {
+			return nil, err
+		}
+		for _, leak := range left {
+			if !slices.Contains(all, leak) && !slices.Contains(leftByOthers, leak) {
+				all = append(all, leak)
+			}
+		}
+	}
+	return all, nil
+}
+
+func mustLeaks(t *testing.T) []string {
+	t.Helper()
+	left, err := leaks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
+// What is looked for after every 'down' has to be found where it is.
+func TestWhatIsLeftIsFound(t *testing.T) {
+	c := modes[0].second()
+	program := filepath.Join(filepath.Dir(c.dir()), "planted", "left-behind")
+	data, err := os.ReadFile("/bin/sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	left := exec.Command(program, "600")
+	if err := left.Start(); err != nil {
+		t.Fatal(err)
+	}
+	cgroup := filepath.Join(cgroups(), "mlbatch-planted-01234567")
+	if err := os.Mkdir(cgroup, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	found := mustLeaks(t)
+	c.wantRefusal(t, "clusters have left the above behind", "leaks")
+	_ = left.Process.Kill()
+	_ = left.Wait()
+	if err := os.Remove(cgroup); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"process " + strconv.Itoa(left.Process.Pid) + " (left-behind)", "cgroup " + cgroup} {
+		if !slices.Contains(found, want) {
+			t.Errorf("%q is not found; found was %q", want, found)
+		}
+	}
+	if found := mustLeaks(t); len(found) > 0 {
+		t.Errorf("found was %q when nothing was left", found)
+	}
+}
+
+// cgroups is a hierarchy of cgroups.
+func cgroups() string {
+	if exists("/sys/fs/cgroup/memory") {
+		return "/sys/fs/cgroup/memory"
+	}
+	return "/sys/fs/cgroup"
+}

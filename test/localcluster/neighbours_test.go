@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestTwoClustersSeeNothingOfEachOther(t *testing.T) {
+	inEachMode(t, func(t *testing.T, m mode) {
+		a, b := running(t, m.main()), running(t, m.second())
+		wantKept, keeper := a.keepObject(t), a.keeper(t)
+		a.wantHealthy(t)
+		b.wantHealthy(t)
+		if got := objectsWithPrefix(t, b, "kept-"); got != 0 {
+			t.Errorf("%d objects of the one are in the other", got)
+		}
+		b.endInPieces(t)
+		wantKept(t)
+		if a.keeper(t) != keeper || !a.described().Running() {
+			t.Error("the end of the one has ended the other")
+		}
+	})
+}
+
+// endInPieces ends a cluster with commands that are killed: the keeper ends first,
+// then the files go, and the plan after the programs.
+func (c cluster) endInPieces(t *testing.T) {
+	t.Helper()
+	for _, gone := range []string{"bin/keeper", "plan.json"} {
+		w := c.start(t, "down")
+		eventually(t, "down has removed "+gone, func(context.Context) error {
+			if exists(inFolder(gone)(c)) {
+				return errors.New("it is there")
+			}
+			return nil
+		})
+		_ = w.cmd.Process.Kill() // unless it was quicker
+		_, _ = w.ends()
+	}
+	c.mustRun(t, "down")
+	c.wantGone(t)
+}
+
+// objectsWithPrefix counts ConfigMaps.
+func objectsWithPrefix(t *testing.T, c cluster, prefix string) (count int) {
+	t.Helper()
+	all := &corev1.ConfigMapList{}
+	if err := c.api(t).List(t.Context(), all, client.InNamespace("default")); err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range all.Items {
+		if object.GenerateName == prefix {
+			count++
+		}
+	}
+	return count
+}
