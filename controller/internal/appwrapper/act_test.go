@@ -3,6 +3,7 @@
 package appwrapper
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -107,5 +109,37 @@ func TestADeletionThatSparesTheComponentsEndsAtOnce(t *testing.T) {
 				t.Error("the Job or its pod was deleted")
 			}
 		})
+	}
+}
+
+// The garbage collector may have been there, and the cache of components not know yet.
+func TestAComponentThatOnlyTheCacheTakesForOursIsSpared(t *testing.T) {
+	w := runningWorld(t)
+	ours := &unstructured.Unstructured{}
+	ours.SetGroupVersionKind(jobKind)
+	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: given.Namespace, Name: "j"}, ours); err != nil {
+		t.Fatal(err)
+	}
+	w.changeJob("j", func(job *unstructured.Unstructured) { job.SetOwnerReferences(nil) })
+	if err := w.api.Delete(t.Context(), w.get()); err != nil {
+		t.Fatal(err)
+	}
+	w.reconciler.cached = interceptor.NewClient(w.api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if job, ok := object.(*unstructured.Unstructured); ok {
+				ours.DeepCopyInto(job)
+				return nil
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+	})
+	for range 3 {
+		w.reconcile()
+	}
+	if !w.exists(jobKind, "j") {
+		t.Error("the Job was deleted though it was to be spared")
+	}
+	if w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") {
+		t.Error("the AppWrapper is not let go")
 	}
 }

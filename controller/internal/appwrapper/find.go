@@ -31,25 +31,40 @@ func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, 
 	if err != nil {
 		return nil, err
 	}
+	known := false
 	if coverage == covered {
 		found, err := get(ctx, r.cached, kind, key)
-		if err != nil || belongsTo(found, o.aw) {
+		known = belongsTo(found, o.aw)
+		if err != nil || known && !o.parting() {
 			return found, err
 		}
 	}
-	deployed := deployedCondition(o.aw, i)
-	if !mayExist(deployed) {
-		return nil, nil
+	if known || mayExist(deployedCondition(o.aw, i)) {
+		return r.findLive(ctx, o, kind, i, coverage)
 	}
-	found, err := get(ctx, r.live, kind, key)
-	if apierrors.IsForbidden(err) && deployed.Status != metav1.ConditionTrue {
+	return nil, nil
+}
+
+// parting: the AppWrapper is deleted, and it is open yet whether its components are to
+// live on. If so, the garbage collector has taken our ownership of them away before the
+// AppWrapper was seen as it is, and a cache that has not heard of it would have us delete
+// them.
+func (o *observation) parting() bool {
+	return o.snapshot.Deleting && !o.snapshot.Orphaning && o.snapshot.Status.Phase != v1beta2.AppWrapperTerminating
+}
+
+// findLive asks the API server for what may exist.
+func (r *Reconciler) findLive(ctx context.Context, o *observation, kind kinds.Kind, i int, c coverage) (client.Object, error) {
+	name := o.snapshot.Components[i].Name
+	found, err := get(ctx, r.live, kind, types.NamespacedName{Namespace: o.aw.Namespace, Name: name})
+	if deployed := deployedCondition(o.aw, i); apierrors.IsForbidden(err) && deployed != nil && deployed.Status != metav1.ConditionTrue {
 		// Never seen and not ours to see: the attempt to create it will tell why.
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot get %s %s: %w", kind.GVK.Kind, key.Name, err)
+		return nil, fmt.Errorf("cannot get %s %s: %w", kind.GVK.Kind, name, err)
 	}
-	o.rely(coverage, found)
+	o.rely(c, found)
 	return found, nil
 }
 

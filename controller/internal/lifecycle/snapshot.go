@@ -38,6 +38,8 @@ import (
 //
 //   - for a component that the cache does not have though it may exist: it has a
 //     ResourcesDeployed condition whose reason is not ComponentDeleted;
+//   - for every component when the AppWrapper is deleted and not Terminating yet: whether
+//     it is still ours decides whether it is to live on;
 //   - for pods, while ResourcesDeployed is True and the cache has none, and when a
 //     component has failed and exit codes decide what follows.
 type Snapshot struct {
