@@ -30,6 +30,7 @@ func (v *view) resetOrFail(reason, message string) Decision {
 
 func (v *view) fail(reason, message string) Decision {
 	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, reason, message)
+	v.lower(v1beta2.PodsReady, string(v1beta2.AppWrapperFailed), "")
 	return v.move(v1beta2.AppWrapperFailed).announcing(unhealthyEvent(reason, message))
 }
 

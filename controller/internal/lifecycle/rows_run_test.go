@@ -187,6 +187,11 @@ func TestRunningFails(t *testing.T) {
 			want: outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: "FailedComponent", Conditions: map[string]string{
 				"Unhealthy": "True FailedComponent", "PodsReady": "False Resetting", "DeletingResources": "True DeletionInitiated"}},
 		},
+		"readiness ends with a failure, however long the components are kept": {
+			given: []change{ready, verdict(kinds.Failed), retried(3)},
+			want: outcome{Phase: v1beta2.AppWrapperFailed, Retries: 3, Event: "FailedComponent",
+				Conditions: map[string]string{"Unhealthy": "True FailedComponent", "PodsReady": "False Failed"}},
+		},
 		"a terminal exit code is not tried again": {
 			given: []change{verdict(kinds.Failed), withPods(broken), exitedWith(13), policy(func(p *lifecycle.Policy) { p.TerminalExitCodes = []int32{12, 13} })},
 			want:  endsIn(v1beta2.AppWrapperFailed, "FailedComponent", map[string]string{"Unhealthy": "True FailedComponent"}),
