@@ -98,8 +98,13 @@ func failed(v *view) Decision {
 	return v.stay()
 }
 
-// succeeded keeps the finished components, and with them their logs, for a while.
+// succeeded keeps the finished components, and with them their logs, for a while, unless
+// they go by themselves.
 func succeeded(v *view) Decision {
+	if v.keeping() && !v.remains() {
+		v.nothingIsLeft()
+		return v.stay()
+	}
 	if v.keeping() {
 		if until := v.phaseBegan().Add(v.Policy.SuccessTTL); v.now.Before(until) {
 			return v.stay().at(until, v.now)

@@ -260,6 +260,11 @@ func TestSucceeded(t *testing.T) {
 			after: 1000 * time.Hour,
 			want:  outcome{Phase: succeeded},
 		},
+		"when they have gone by themselves it is said so": {
+			given: []change{absent},
+			after: time.Hour,
+			want:  outcome{Phase: succeeded, Conditions: map[string]string{"ResourcesDeployed": "False Succeeded"}},
+		},
 		"suspension is of no interest": {
 			given: []change{suspend},
 			after: time.Hour,

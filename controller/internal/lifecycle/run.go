@@ -115,16 +115,22 @@ func (v *view) outlivedByPods(i int) bool {
 // with them all that was deployed.
 func (v *view) succeed() Decision {
 	const reason = string(v1beta2.AppWrapperSucceeded)
-	const message = "the work of all components has succeeded"
-	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, message)
-	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, message)
+	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, allHasSucceeded)
+	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, allHasSucceeded)
 	v.lower(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
 	if !v.remains() {
-		v.markDeleted()
-		v.lower(v1beta2.ResourcesDeployed, reason, message+" and nothing is left of them")
+		v.nothingIsLeft()
 	}
 	v.lower(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
 	return v.move(v1beta2.AppWrapperSucceeded)
+}
+
+const allHasSucceeded = "the work of all components has succeeded"
+
+// nothingIsLeft: the components were cleaned up by themselves or by us, before their time.
+func (v *view) nothingIsLeft() {
+	v.markDeleted()
+	v.lower(v1beta2.ResourcesDeployed, string(v1beta2.AppWrapperSucceeded), allHasSucceeded+" and nothing is left of them")
 }
 
 func suspendedByKueue(v *view) (Decision, bool) {
