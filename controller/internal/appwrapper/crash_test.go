@@ -33,21 +33,21 @@ func TestCrash(t *testing.T) {
 	for _, story := range all {
 		t.Run(story.Name, func(t *testing.T) {
 			t.Parallel()
-			calm := live(t, story, nil, nil)
+			calm := live(t, story, reliable(nil), nil)
 			calls.Add(int64(len(calm.wire.calls)))
 			lives.Add(1)
-			relive := func(name string, troubles map[int]trouble) {
+			relive := func(name string, w *wire) {
 				lives.Add(1)
-				t.Run(name, func(t *testing.T) { live(t, story, troubles, calm) })
+				t.Run(name, func(t *testing.T) { live(t, story, w, calm) })
 			}
 			for n, c := range calm.wire.calls {
 				for _, tr := range troublesOf(c, n) {
-					relive(fmt.Sprintf("call_%d_%s", n+1, tr), map[int]trouble{n + 1: tr})
+					relive(fmt.Sprintf("call_%d_%s", n+1, tr), reliable(map[int]trouble{n + 1: tr}))
 				}
 			}
 			for i := range *seeds {
 				seed := *firstSeed + uint64(i)
-				relive(fmt.Sprintf("seed_%d", seed), randomTroubles(seed, len(calm.wire.calls)))
+				relive(fmt.Sprintf("seed_%d", seed), unreliableWire(seed, len(calm.wire.calls)))
 			}
 		})
 	}
@@ -71,14 +71,19 @@ func troublesOf(c call, n int) []trouble {
 	return all
 }
 
-// randomTroubles are two to four.
-func randomTroubles(seed uint64, calls int) map[int]trouble {
+// reliable is a wire but for these troubles.
+func reliable(troubles map[int]trouble) *wire {
+	return &wire{troubles: troubles, lags: func() bool { return false }}
+}
+
+// unreliableWire has two to four troubles, and caches that lag behind every third time.
+func unreliableWire(seed uint64, calls int) *wire {
 	random := rand.New(rand.NewPCG(seed, 0))
-	troubles := map[int]trouble{}
+	w := &wire{troubles: map[int]trouble{}, lags: func() bool { return random.IntN(3) == 0 }}
 	for range 2 + random.IntN(3) {
-		troubles[1+random.IntN(calls)] = trouble{writing[random.IntN(len(writing))], answers[random.IntN(len(answers))]}
+		w.troubles[1+random.IntN(calls)] = trouble{writing[random.IntN(len(writing))], answers[random.IntN(len(answers))]}
 	}
-	return troubles
+	return w
 }
 
 // replay is the command that runs one test again.

@@ -41,12 +41,12 @@ type life struct {
 
 // live lives a story. Where a calm life tells what places it has to come to, it waits for
 // them.
-func live(t *testing.T, story stories.Story, troubles map[int]trouble, calm *life) *life {
+func live(t *testing.T, story stories.Story, w *wire, calm *life) *life {
 	t.Helper()
 	born := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	l := &life{
 		T: t, story: story, now: born, startsAt: born, calm: calm,
-		wire:    &wire{troubles: troubles},
+		wire:    w,
 		permits: map[int]bool{}, silent: map[string]bool{}, creates: map[string]int{}, told: announcements{},
 	}
 	l.wire.outrun = l.touch
@@ -89,28 +89,37 @@ const (
 	manySteps = 200
 )
 
-// react lets everybody react to each other until all rest.
+// react lets everybody react to each other until all rest. Caches lag behind, if they do,
+// for as long as something else happens.
 func (l *life) react() {
 	l.Helper()
 	for range manySteps {
 		moved := l.others()
-		if l.process == nil && !l.now.Before(l.startsAt) {
-			l.process, moved = startProcess(l.api, l.wire, l.told, func() time.Time { return l.now }), true
-		}
-		if l.process != nil {
-			moved = l.process.informers.catchUp(l.api.objects) || moved
-		}
-		if l.process != nil && l.process.queue.ready() {
-			moved = true
-			if died := l.process.reconcile(); died {
-				l.process, l.startsAt = nil, l.now.Add(downtime)
-			}
-		}
-		if !moved {
+		moved = l.control() || moved
+		if !moved && (l.process == nil || !l.process.catchUp(func() bool { return false })) {
 			return
 		}
 	}
 	l.broken("all come to rest")
+}
+
+// control is the controller's turn.
+func (l *life) control() (moved bool) {
+	if l.process == nil {
+		if l.now.Before(l.startsAt) {
+			return false
+		}
+		l.process, moved = startProcess(l.api, l.wire, l.told, func() time.Time { return l.now }), true
+	}
+	moved = l.process.catchUp(l.wire.lags) || moved
+	moved = l.process.informers.begin(l.process.seen.objects) || moved
+	if !l.process.queue.ready() {
+		return moved
+	}
+	if died := l.process.reconcile(); died {
+		l.process, l.startsAt = nil, l.now.Add(downtime)
+	}
+	return true
 }
 
 // next is when the controller wakes by itself.

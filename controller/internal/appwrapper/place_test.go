@@ -61,6 +61,9 @@ func timeless(status v1beta2.AppWrapperStatus) v1beta2.AppWrapperStatus {
 			if c.Reason == v1beta2.ReasonComponentCreationErrored {
 				c.Message = ""
 			}
+			if c.Type == string(v1beta2.PodsReady) && c.Status == metav1.ConditionFalse {
+				c.Reason, c.Message = "", ""
+			}
 			c.Message, _, _ = strings.Cut(c.Message, " could not be created: ")
 		}
 	}

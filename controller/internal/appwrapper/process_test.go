@@ -4,6 +4,7 @@ package appwrapper
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -32,6 +33,22 @@ type process struct {
 	reconciler *Reconciler
 	queue      *queue
 	informers  informers
+	// seen is what the caches have, news what has happened since.
+	seen *apiServer
+	news []change
+}
+
+// change is what has happened to an object.
+type change struct {
+	before, after client.Object // nil before a creation, and after a removal
+}
+
+// object is the one that has changed, as it was seen last.
+func (c change) object() client.Object {
+	if c.after == nil {
+		return c.before
+	}
+	return c.after
 }
 
 var theRequest = reconcile.Request{NamespacedName: client.ObjectKey{Namespace: given.Namespace, Name: "a"}}
@@ -42,7 +59,7 @@ func startProcess(api *apiServer, wire *wire, told announcements, now func() tim
 		panic(err)
 	}
 	c := unreliable{apiServer: api, wire: wire}
-	p := &process{queue: &queue{now: now, limiter: patience()}, informers: informers{byKind: map[schema.GroupVersionKind]*controllertest.FakeInformer{}}}
+	p := &process{seen: &apiServer{}, queue: &queue{now: now, limiter: patience()}, informers: informers{byKind: map[schema.GroupVersionKind]*controllertest.FakeInformer{}}}
 	components := &watches{
 		cache:  p.informers,
 		mapper: c.RESTMapper(),
@@ -53,12 +70,13 @@ func startProcess(api *apiServer, wire *wire, told announcements, now func() tim
 		queue:   p.queue,
 	}
 	p.reconciler = &Reconciler{
-		client: c, cached: slimCache{api}, live: c, watch: components.watch,
+		client: c, cached: slimCache{p.seen}, live: c, watch: components.watch,
 		recorder: told, metrics: counters, defaults: lifecycle.StandardDefaults(), now: now,
 	}
 	for _, object := range api.objects {
-		p.hear(nil, object)
+		p.news = append(p.news, change{nil, object})
 	}
+	p.catchUp(func() bool { return false })
 	return p
 }
 
@@ -69,36 +87,76 @@ func (a announcements) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...
 	a[reason]++
 }
 
-// hear is what informers do: the predicates of Setup decide what is news.
-func (p *process) hear(before, after client.Object) {
-	known := after
-	if known == nil {
-		known = before
-	}
-	switch kindOf(known) {
-	case v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind):
-		if ours().Generic(event.GenericEvent{Object: known}) {
-			p.queue.Add(theRequest)
+// catchUp lets the caches hear the news, and news wakes the controller. There are three
+// caches, of which each may lag behind for itself.
+func (p *process) catchUp(lags func() bool) (moved bool) {
+	for _, cached := range []func(client.Object) bool{isAppWrapper, isPod, isComponent} {
+		if lags() {
+			continue
 		}
-	case podKind:
-		if isPodNews(before, after) {
-			for _, request := range wakeAppWrapperOfPod(context.Background(), known) {
-				p.queue.Add(request)
+		var others []change
+		for _, c := range p.news {
+			if !cached(c.object()) {
+				others = append(others, c)
+				continue
 			}
+			p.seen.apply(c)
+			p.hear(c)
+			moved = true
 		}
-	default:
-		p.informers.hear(before, after)
+		p.news = others
+	}
+	return moved
+}
+
+func isAppWrapper(object client.Object) bool {
+	_, is := object.(*v1beta2.AppWrapper)
+	return is
+}
+
+func isPod(object client.Object) bool {
+	return kindOf(object) == podKind
+}
+
+func isComponent(object client.Object) bool {
+	return !isAppWrapper(object) && !isPod(object)
+}
+
+// apply repeats a change that another has made.
+func (s *apiServer) apply(c change) {
+	if c.before != nil {
+		i := slices.Index(s.objects, c.before)
+		s.objects = slices.Delete(s.objects, i, i+1)
+	}
+	if c.after != nil {
+		s.objects = append(s.objects, c.after)
 	}
 }
 
-func isPodNews(before, after client.Object) bool {
+// hear is what informers do: the predicates of Setup decide what is news.
+func (p *process) hear(c change) {
 	switch {
-	case before == nil:
-		return podNews().Create(event.CreateEvent{Object: after})
-	case after == nil:
-		return podNews().Delete(event.DeleteEvent{Object: before})
+	case isAppWrapper(c.object()):
+		if ours().Generic(event.GenericEvent{Object: c.object()}) {
+			p.queue.Add(theRequest)
+		}
+	case !isPod(c.object()):
+		p.informers.hear(c)
+	case isPodNews(c):
+		for _, request := range wakeAppWrapperOfPod(context.Background(), c.object()) {
+			p.queue.Add(request)
+		}
 	}
-	return podNews().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
+}
+
+func isPodNews(c change) bool {
+	switch {
+	case c.before == nil:
+		return podNews().Create(event.CreateEvent{Object: c.after})
+	case c.after == nil:
+		return podNews().Delete(event.DeleteEvent{Object: c.before})
+	}
+	return podNews().Update(event.UpdateEvent{ObjectOld: c.before, ObjectNew: c.after})
 }
 
 // reconcile takes what is due. It tells whether the process has died of it.
@@ -201,25 +259,21 @@ func (i informers) GetInformer(_ context.Context, object client.Object, _ ...cac
 	return i.byKind[kind], nil
 }
 
-func (i informers) hear(before, after client.Object) {
-	known := after
-	if known == nil {
-		known = before
-	}
-	informer := i.byKind[kindOf(known)]
+func (i informers) hear(c change) {
+	informer := i.byKind[kindOf(c.object())]
 	switch {
 	case informer == nil || !informer.HasSynced():
-	case before == nil:
-		informer.Add(after)
-	case after == nil:
-		informer.Delete(before)
+	case c.before == nil:
+		informer.Add(c.after)
+	case c.after == nil:
+		informer.Delete(c.before)
 	default:
-		informer.Update(before, after)
+		informer.Update(c.before, c.after)
 	}
 }
 
-// catchUp tells the informers that have begun what there is.
-func (i informers) catchUp(objects []client.Object) (moved bool) {
+// begin tells the informers that have begun what there is.
+func (i informers) begin(objects []client.Object) (moved bool) {
 	for kind, informer := range i.byKind { // in any order: all of them do no more than wake
 		if informer.HasSynced() {
 			continue

@@ -79,6 +79,8 @@ type wire struct {
 	calls    []call
 	troubles map[int]trouble // by the number of the call, the first being 1
 	outrun   func()
+	// lags is asked whether a cache that could hear the news does not.
+	lags func() bool
 }
 
 func (w *wire) carry(name string, manners []manner, happen func() error) error {
