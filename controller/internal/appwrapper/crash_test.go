@@ -59,7 +59,7 @@ func troublesOf(c call, n int) []trouble {
 	var all []trouble
 	for _, m := range c.manners {
 		possible := answers
-		if m == outrun || m == dies {
+		if m != fails && m != lost {
 			possible = []answer{{}}
 		} else if !*everyAnswer {
 			possible = answers[n%len(answers) : n%len(answers)+1]
@@ -81,7 +81,7 @@ func unreliableWire(seed uint64, calls int) *wire {
 	random := rand.New(rand.NewPCG(seed, 0))
 	w := &wire{troubles: map[int]trouble{}, lags: func() bool { return random.IntN(3) == 0 }}
 	for range 2 + random.IntN(3) {
-		w.troubles[1+random.IntN(calls)] = trouble{writing[random.IntN(len(writing))], answers[random.IntN(len(answers))]}
+		w.troubles[1+random.IntN(calls)] = trouble{passing[random.IntN(len(passing))], answers[random.IntN(len(answers))]}
 	}
 	return w
 }

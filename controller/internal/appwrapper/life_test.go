@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/given"
 	"github.com/mlbatch/mlbatch/test/stories"
 )
@@ -35,6 +36,7 @@ type life struct {
 	made    int             // pods made so far
 	creates map[string]int  // components created so far
 	told    announcements
+	over    manner  // why the story has ended before its end, if it has
 	places  []place // where the story has come to, step by step
 	calm    *life   // the same without trouble, nil in that itself
 }
@@ -49,7 +51,7 @@ func live(t *testing.T, story stories.Story, w *wire, calm *life) *life {
 		wire:    w,
 		permits: map[int]bool{}, silent: map[string]bool{}, creates: map[string]int{}, told: announcements{},
 	}
-	l.wire.outrun = l.touch
+	l.wire.outrun = l.outrun
 	clock := func() time.Time { return l.now }
 	l.api = &apiServer{now: clock, refuse: l.refuse, heard: l.hear}
 	builder := given.AppWrapper("a")
@@ -61,20 +63,66 @@ func live(t *testing.T, story stories.Story, w *wire, calm *life) *life {
 	if err := l.api.Create(context.Background(), aw); err != nil {
 		t.Fatal(err)
 	}
-	l.Settle()
-	story.Live(l)
+	l.tell()
 	for reason, times := range l.told {
-		if calm != nil && times > calm.told[reason] {
+		if calm != nil && l.over == "" && times > calm.told[reason] {
 			l.broken(fmt.Sprintf("users are told once: of %s %d times, calmly %d", reason, times, calm.told[reason]))
 		}
 	}
 	return l
 }
 
-// touch is somebody writing into the AppWrapper what concerns nobody.
-func (l *life) touch() {
-	if aw := l.api.theOne(); aw != nil {
-		l.api.change(aw, func(o client.Object) { o.SetLabels(map[string]string{"touched": "true"}) })
+// tell lets the story happen, and what is to happen when it is over before its end.
+func (l *life) tell() {
+	l.Helper()
+	defer func() {
+		reason := recover()
+		if _, over := reason.(storyIsOver); over {
+			l.endAsItMust()
+		} else if reason != nil {
+			panic(reason)
+		}
+	}()
+	l.Settle()
+	l.story.Live(l)
+}
+
+type storyIsOver struct{}
+
+// outrun is somebody who is faster than the controller. Who only touches the AppWrapper
+// writes what concerns nobody.
+func (l *life) outrun(how manner) {
+	switch how {
+	case evicted:
+		l.over = how
+		l.Evict()
+	case deleted:
+		l.over = how
+		l.Delete(false)
+	default:
+		if aw := l.api.theOne(); aw != nil {
+			l.api.change(aw, func(o client.Object) { o.SetLabels(map[string]string{"touched": "true"}) })
+		}
+	}
+}
+
+// endAsItMust: an hour after an eviction or a deletion nothing is left, whatever was
+// going on, but what has succeeded may be kept.
+func (l *life) endAsItMust() {
+	l.Helper()
+	for i, c := range l.story.Components {
+		if c.Held {
+			l.Free(i)
+		}
+	}
+	l.Pass(time.Hour)
+	p := l.place()
+	kept := l.over == evicted && p.Status.Phase == v1beta2.AppWrapperSucceeded || l.sparing
+	if p.Quota || !kept && len(p.Components)+len(p.Pods) > 0 {
+		l.broken(fmt.Sprintf("an hour after it was %s nothing is left; but there is %+v", l.over, p))
+	}
+	if l.over == deleted && !p.Gone {
+		l.broken(fmt.Sprintf("an hour after it was deleted the AppWrapper is gone; it is %s", p.Status.Phase))
 	}
 }
 
@@ -141,12 +189,15 @@ func (l *life) Settle() {
 		}
 	}
 	step, limit := len(l.places), l.now.Add(delay*time.Duration(len(l.wire.troubles)))
-	for l.calm != nil && !reflect.DeepEqual(l.place(), l.calm.places[step]) {
+	for l.calm != nil && l.over == "" && !reflect.DeepEqual(l.place(), l.calm.places[step]) {
 		at, ever := l.next()
 		if !ever || at.After(limit) {
 			l.broken(fmt.Sprintf("trouble leads nowhere else; after step %d (-calm +troubled)\n%s", step, cmp.Diff(l.calm.places[step], l.place())))
 		}
 		l.passTo(at)
+	}
+	if l.over != "" {
+		panic(storyIsOver{})
 	}
 	l.places = append(l.places, l.place())
 }

@@ -29,15 +29,22 @@ const (
 	outrun manner = "outrun"
 	// dies: the process ends before the call, and so after the one before it.
 	dies manner = "dies"
+	// evicted and deleted: just before the call Kueue takes the quota back, or the user
+	// deletes the AppWrapper. That is the end of the story.
+	evicted manner = "evicted"
+	deleted manner = "deleted"
 )
 
 // What can go wrong with a call. That a process dies before it reads, or somebody
 // changes something, is the same as at its next write.
 var (
 	reading   = []manner{fails}
-	ascertain = []manner{fails, outrun}
-	writing   = []manner{fails, lost, outrun, dies}
+	ascertain = []manner{fails, outrun, evicted, deleted}
+	writing   = []manner{fails, lost, outrun, dies, evicted, deleted}
 )
+
+// passing are those after which a story goes on.
+var passing = []manner{fails, lost, outrun, dies}
 
 // trouble is a call that goes wrong, and the answer that comes then.
 type trouble struct {
@@ -78,7 +85,8 @@ type death struct{}
 type wire struct {
 	calls    []call
 	troubles map[int]trouble // by the number of the call, the first being 1
-	outrun   func()
+	// outrun lets others be faster than the controller.
+	outrun func(manner)
 	// lags is asked whether a cache that could hear the news does not.
 	lags func() bool
 }
@@ -92,8 +100,8 @@ func (w *wire) carry(name string, manners []manner, happen func() error) error {
 	switch t.manner {
 	case fails:
 		return t.answer.err
-	case outrun:
-		w.outrun()
+	case outrun, evicted, deleted:
+		w.outrun(t.manner)
 		return happen()
 	case dies:
 		panic(death{})
