@@ -66,7 +66,7 @@ func outside(*testing.M) (int, error) {
 	err := cmd.Run()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
-		return failed.ExitCode(), nil
+		return failed.ExitCode(), endAll() // it may have run out of time
 	}
 	if err != nil {
 		return 0, fmt.Errorf("cannot run in private mounts, which needs root: %w", err)

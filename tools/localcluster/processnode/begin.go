@@ -124,6 +124,9 @@ func (w *worker) fill(ctx context.Context) error {
 	if w.over.Err() != nil {
 		return context.Canceled // its folder may be gone
 	}
+	if err := os.MkdirAll(w.folder(), 0o755); err != nil { // for what is no volume
+		return err
+	}
 	from := apiSources(ctx, w.node.api, w.pod)
 	for _, v := range w.pod.Spec.Volumes {
 		if err := os.MkdirAll(w.volume(v.Name), 0o755); err != nil {

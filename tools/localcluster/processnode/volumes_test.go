@@ -143,3 +143,15 @@ func TestWhatThisNodeCannotDoForAPod(t *testing.T) {
 		}
 	}
 }
+
+// Its hosts file, for instance, lies in the folder, too.
+func TestAPodWithoutVolumesHasAFolder(t *testing.T) {
+	w := &worker{node: &node{dir: t.TempDir()}, pod: one(func(*corev1.Pod, *corev1.Container) {}), over: t.Context()}
+	w.pod.Spec.Volumes = nil
+	if err := w.fill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(w.folder()); err != nil {
+		t.Error(err)
+	}
+}
