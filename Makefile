@@ -56,6 +56,21 @@ unit: ## Tests that need no cluster (under a minute when warm)
 robust: ## Kill, fill and change real local clusters, and see that they recover (root; 4 minutes when warm)
 	go test -count=1 -timeout=60m -v ./test/localcluster
 
+.PHONY: mutants
+mutants: ## Bring known defects back, one at a time, and see that a test notices each (up to 3 minutes)
+	go run ./test/mutants
+
+# What was walked is told in a file that is committed: docs/evidence/walks.log.
+.PHONY: test-long
+test-long: ## 10,000 random lives of each sort, with what they came to in docs/evidence (some minutes)
+	@mkdir -p docs/evidence; seed=$$(date +%s); { \
+		echo "date     $$(date -u +%Y-%m-%dT%H:%MZ)"; \
+		echo "commit   $$(git describe --always --dirty)"; \
+		echo "machine  $$(nproc) CPUs, $$(go version)"; \
+		echo "seed     $$seed"; \
+		go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$$seed; \
+	} 2>&1 | tee docs/evidence/walks.log
+
 .PHONY: e2e
 e2e: ## End-to-end tests with the real components, on a local cluster or on yours (E2E_KUBECONFIG=FILE, see docs/testing.md)
 	E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) go test -count=1 -timeout=60m -v ./test/e2e

@@ -35,6 +35,8 @@ func nowAndThen(m moment) bool { return m.looks%8 == 0 }
 
 func acts(m moment) bool { return m.decision.Effect != lifecycle.Nothing }
 
+func lives(m moment) bool { return !m.deleting }
+
 func announces(m moment) bool { return m.decision.Event != nil }
 
 func waits(m moment) bool { return m.decision.Requeue > 0 }
@@ -124,17 +126,6 @@ func hasEffect(m moment) bool {
 	return slices.Contains(effects[m.decision.Status.Phase], m.decision.Effect)
 }
 
-// followsInOrder: nobody who looks at every write misses the beginning of an attempt.
-func followsInOrder(m moment) bool {
-	switch m.status.Phase {
-	case v1beta2.AppWrapperRunning:
-		return m.was.Phase == v1beta2.AppWrapperResuming
-	case v1beta2.AppWrapperResuming:
-		return m.was.Phase == v1beta2.AppWrapperSuspended || m.was.Phase == v1beta2.AppWrapperResetting
-	}
-	return true
-}
-
 func countsRetries(m moment) bool {
 	counted := m.status.Retries - m.was.Retries
 	if movesOn(m) && m.status.Phase == v1beta2.AppWrapperResetting {
@@ -168,8 +159,7 @@ func graceIsOver(m moment) bool {
 func (r *resource) makesPods() bool { return r.exists && !r.terminating && r.replicas > 0 }
 
 func isPure(m moment) bool {
-	again := lifecycle.Decide(m.before, m.now)
-	return reflect.DeepEqual(m.before, m.seen.Snapshot) && reflect.DeepEqual(again, m.decision)
+	return reflect.DeepEqual(m.before, m.seen.Snapshot) && reflect.DeepEqual(lifecycle.Decide(m.before, m.now), m.decision)
 }
 
 // isStable: the look after the next adds nothing, unless it moves on.

@@ -4,8 +4,12 @@ package lifecycle_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
+	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,15 +25,14 @@ var promises = []promise{
 	{"nothing is created without quota", creates, always, func(m moment) bool { return m.quota }},
 	{"nothing is created that a deletion could leave behind", creates, always, func(m moment) bool { return m.guarded }},
 	{"quota is given back only when no pod is Pending or Running", frees, notSpared, func(m moment) bool { return !slices.ContainsFunc(m.pods, usesQuota) }},
-	{"quota that Kueue wants back is given back", recalls, always, func(m moment) bool { return !m.quota }},
+	{"quota that Kueue wants back is given back", recalls, lives, func(m moment) bool { return !m.quota }},
 	{"an attempt begins when nothing is left of the one before", saves, entering(v1beta2.AppWrapperResuming), func(m moment) bool { return !m.occupied() }},
 
 	// Phases.
 	{"a decision either moves to another phase or acts, never both", decides, moves, func(m moment) bool { return m.decision.Effect == lifecycle.Nothing }},
 	{"each phase has its own effects and no others", decides, acts, hasEffect},
 	{"what has succeeded or failed stays so until it is deleted", decides, hasEnded, func(m moment) bool { return !m.decision.Moved(m.seen.Snapshot) }},
-	{"it moves on the ways that are documented, and on no others", decides, moves, func(m moment) bool { return isListed(m.seen.Status.Phase, m.decision) }},
-	{"Resuming and Resetting are writes of their own", saves, movesOn, followsInOrder},
+	{"it moves on the documented ways, of which Resuming and Resetting are writes of their own", decides, moves, func(m moment) bool { return isListed(m.seen.Status.Phase, m.decision) }},
 	{"every deletion ends, and leaves nothing behind", farewells, always, func(m moment) bool { return m.gone && (m.orphaning || !m.occupied()) }},
 	{"what is to outlive the AppWrapper is left alone", decides, orphans, func(m moment) bool {
 		return m.decision.Effect == lifecycle.Nothing || m.decision.Effect == lifecycle.Release
@@ -98,6 +101,28 @@ type moment struct {
 	was      v1beta2.AppWrapperStatus // saves: the status until then
 	resting  bool                     // settles: nothing moves any more
 	other    *world                   // compares
+}
+
+// A promise that nothing can break promises nothing.
+func TestEveryPromiseIsBrokenByAMutant(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "test", "mutants", "*.patch"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var patches strings.Builder
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		patches.Write(content)
+	}
+	for _, p := range promises {
+		if !strings.Contains(patches.String(), "\nSays: broken: "+p.sentence+"\n") {
+			t.Errorf("no mutant in test/mutants breaks it: %s", p.sentence)
+		}
+	}
+	t.Logf("there are %d promises", len(promises))
 }
 
 // witness puts the promises of an occasion to the test.

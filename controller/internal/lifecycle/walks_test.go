@@ -230,6 +230,7 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		"pods start":                toOne((*world).starts),
 		"all pods start":            simple((*world).allStart),
 		"a pod succeeds":            toOne(func(w *world, i int) { w.onePod(i, corev1.PodSucceeded) }),
+		"a wave of pods ends":       toOne(func(w *world, i int) { w.phase(i, corev1.PodRunning, corev1.PodSucceeded) }),
 		"a pod fails":               toOne(func(w *world, i int) { w.onePod(i, corev1.PodFailed, 1) }),
 		"a pod fails for good":      toOne(func(w *world, i int) { w.onePod(i, corev1.PodFailed, 13) }),
 		"a pod is lost":             toOne((*world).loses),
@@ -249,6 +250,7 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		"a node is back":            toOne(func(w *world, i int) { w.sticks(i, false) }),
 		"seconds pass":              simple(func(w *world) { w.pass(7 * time.Second) }),
 		"minutes pass":              simple(func(w *world) { w.pass(100 * time.Second) }),
+		"all timers run down":       simple(func(w *world) { w.pass(10 * time.Minute) }),
 	}
 }
 

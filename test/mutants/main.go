@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command mutants asks whether the tests would notice if a known defect came back.
+// Each *.patch in this folder brings one back. It is applied to a copy of the tree, and
+// the test that it names has to fail there, and to pass without it. Arguments are the
+// names of patches, where not all are to be tried.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+)
+
+func main() {
+	root := flag.String("root", ".", "root of the repository")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *root, flag.Args(), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, root string, names []string, out io.Writer) error {
+	mutants, err := load(filepath.Join(root, "test", "mutants"), names)
+	if err != nil {
+		return err
+	}
+	trees, remove, err := copies(ctx, root, min(runtime.NumCPU(), len(mutants)))
+	defer remove()
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	sound := map[string]string{}
+	inAll(trees, commands(mutants), func(t tree, command string) {
+		problem := t.passes(ctx, command)
+		mu.Lock()
+		defer mu.Unlock()
+		sound[command] = problem
+	})
+	unnoticed := 0
+	inAll(trees, mutants, func(t tree, m mutant) {
+		began := time.Now()
+		problem := sound[m.test]
+		if problem == "" {
+			problem = t.notices(ctx, m)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if problem != "" {
+			unnoticed++
+		}
+		report(out, m, problem, time.Since(began))
+	})
+	if unnoticed > 0 {
+		return fmt.Errorf("%d of %d mutants were not noticed", unnoticed, len(mutants))
+	}
+	fmt.Fprintf(out, "all %d mutants were noticed\n", len(mutants))
+	return ctx.Err()
+}
+
+// inAll does all jobs, one at a time in each tree.
+func inAll[Job any](trees []tree, jobs []Job, do func(tree, Job)) {
+	next := make(chan Job)
+	var workers sync.WaitGroup
+	for _, t := range trees {
+		workers.Go(func() {
+			for job := range next {
+				do(t, job)
+			}
+		})
+	}
+	for _, job := range jobs {
+		next <- job
+	}
+	close(next)
+	workers.Wait()
+}
+
+// commands are the tests that the mutants name, each once.
+func commands(mutants []mutant) []string {
+	var all []string
+	known := map[string]bool{}
+	for _, m := range mutants {
+		if !known[m.test] {
+			all = append(all, m.test)
+		}
+		known[m.test] = true
+	}
+	return all
+}
+
+func report(out io.Writer, m mutant, problem string, took time.Duration) {
+	verdict := "noticed"
+	if problem != "" {
+		verdict = "PROBLEM"
+	}
+	fmt.Fprintf(out, "%s %4.0fs  %-9s %-42s %s\n", verdict, took.Seconds(), m.defect, m.name, m.breaks)
+	if problem != "" {
+		fmt.Fprintf(out, "         %s\n         %s\n", problem, m.test)
+	}
+}

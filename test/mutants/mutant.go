@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// mutant is a patch that brings a defect back, and what it says about itself in the
+// lines before the first difference.
+type mutant struct {
+	file, name string
+	defect     string // the number in the list of known defects, or the law that is broken
+	breaks     string // what a user would see, in a sentence
+	test       string // the command of the test that has to fail
+	says       string // what its output has to contain; empty where its failure is enough
+}
+
+// load reads the patches of a folder, or those with the given names.
+func load(folder string, names []string) ([]mutant, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.patch"))
+	if err != nil {
+		return nil, err
+	}
+	var mutants []mutant
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".patch")
+		if len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		m, err := parse(string(content))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		m.file, m.name = file, name
+		mutants = append(mutants, m)
+	}
+	if len(mutants) == 0 || len(names) > len(mutants) {
+		return nil, fmt.Errorf("%s has no mutant of that name", folder)
+	}
+	return mutants, nil
+}
+
+func parse(patch string) (mutant, error) {
+	head, _, ok := strings.Cut(patch, "diff --git ")
+	if !ok {
+		return mutant{}, fmt.Errorf("it changes nothing: there is no line that begins with diff --git")
+	}
+	var m mutant
+	fields := map[string]*string{"Defect": &m.defect, "Breaks": &m.breaks, "Test": &m.test, "Says": &m.says}
+	for line := range strings.Lines(head) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(line, ": ")
+		field := fields[key]
+		if field == nil || *field != "" || value == "" {
+			return mutant{}, fmt.Errorf("the line %q is none of Defect, Breaks, Test and Says, or comes twice", line)
+		}
+		*field = value
+	}
+	if m.defect == "" || m.breaks == "" || !strings.HasPrefix(m.test, goTest) {
+		return mutant{}, fmt.Errorf("its head needs the lines Defect, Breaks and Test, and the test begins with %q", goTest)
+	}
+	return m, nil
+}
+
+const goTest = "go test "
+
+// arguments of the test, which may be in single quotes.
+func arguments(test string) []string {
+	args := strings.Fields(strings.TrimPrefix(test, goTest))
+	for i := range args {
+		args[i] = strings.Trim(args[i], "'")
+	}
+	return args
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// repository makes a small one, with these patches.
+func repository(t *testing.T, patches map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	files := map[string]string{
+		"go.mod":      "module example.com/small\n\ngo 1.26\n",
+		"sum.go":      "package small\n\nfunc sum(a, b int) int {\n\treturn a + b\n}\n",
+		"sum_test.go": "package small\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif sum(1, 2) != 3 {\n\t\tt.Error(\"it cannot add\")\n\t}\n}\n\nfunc TestBroken(t *testing.T) {\n\tt.Error(\"always\")\n}\n",
+	}
+	for name, patch := range patches {
+		files["test/mutants/"+name+".patch"] = patch
+	}
+	for name, content := range files {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", root).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return root
+}
+
+// mutation is a patch that makes a sum something else.
+func mutation(test, from, to string) string {
+	return "Defect: X-1\nBreaks: sums are wrong\nTest: " + test + "\n\n" +
+		"diff --git a/sum.go b/sum.go\n--- a/sum.go\n+++ b/sum.go\n@@ -3,3 +3,3 @@ package small\n func sum(a, b int) int {\n-\treturn " + from + "\n+\treturn " + to + "\n }\n"
+}
+
+func TestVerdicts(t *testing.T) {
+	const sum = "go test . -run '^TestSum$'"
+	cases := map[string]struct{ patch, want string }{
+		"a mutant that is noticed":                    {mutation(sum, "a + b", "a - b"), ""},
+		"a mutant that is noticed for what it is":     {strings.Replace(mutation(sum, "a + b", "a - b"), "\n\n", "\nSays: it cannot add\n\n", 1), ""},
+		"one that is noticed for another reason":      {strings.Replace(mutation(sum, "a + b", "a - b"), "\n\n", "\nSays: it cannot count\n\n", 1), `does not say "it cannot count"`},
+		"one that lives":                              {mutation(sum, "a + b", "b + a"), "it lives"},
+		"one that does not compile":                   {mutation(sum, "a + b", "a + c"), "does not compile"},
+		"one that belongs to an older tree":           {mutation(sum, "b - a", "a - b"), "does not apply"},
+		"a test that does not exist":                  {mutation("go test . -run '^TestMul$'", "a + b", "a - b"), "no such test"},
+		"a test that fails also without the patch":    {mutation("go test . -run '^TestBroken$'", "a + b", "a - b"), "fails without the patch as well"},
+		"a failure that is not one of the test's own": {mutation(sum, "a + b", "a + b + exit()") + exit, "no test does"},
+	}
+	patches := map[string]string{}
+	for sentence, c := range cases {
+		patches[strings.ReplaceAll(sentence, " ", "-")] = c.patch
+	}
+	root := repository(t, patches)
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			var out bytes.Buffer
+			err := run(t.Context(), root, []string{strings.ReplaceAll(sentence, " ", "-")}, &out)
+			if noticed := err == nil; noticed != (c.want == "") || !strings.Contains(out.String(), c.want) {
+				t.Errorf("%v, want %q:\n%s", err, c.want, out.String())
+			}
+		})
+	}
+	if content, err := os.ReadFile(filepath.Join(root, "sum.go")); err != nil || !strings.Contains(string(content), "a + b\n") {
+		t.Errorf("the tree itself was changed: %s, %v", content, err)
+	}
+}
+
+// exit is the rest of a patch that ends the run without a test that fails.
+const exit = "diff --git a/exit.go b/exit.go\nnew file mode 100644\n--- /dev/null\n+++ b/exit.go\n@@ -0,0 +1,8 @@\n" +
+	"+package small\n+\n+import \"os\"\n+\n+func exit() int {\n+\tos.Exit(3)\n+\treturn 0\n+}\n"
+
+func TestHeadsThatSayTooLittle(t *testing.T) {
+	const diff = "diff --git a/a b/a\n"
+	for sentence, patch := range map[string]string{
+		"no difference":     "Defect: X-1\nBreaks: it\nTest: go test .\n",
+		"no head":           diff,
+		"no test":           "Defect: X-1\nBreaks: it\n" + diff,
+		"another program":   "Defect: X-1\nBreaks: it\nTest: rm -r .\n" + diff,
+		"a line twice":      "Defect: X-1\nDefect: X-2\nBreaks: it\nTest: go test .\n" + diff,
+		"a line of another": "Defect: X-1\nBreaks: it\nTest: go test .\nBecause: so\n" + diff,
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			if m, err := parse(patch); err == nil {
+				t.Errorf("was understood as %v", m)
+			}
+		})
+	}
+}
+
+// A patch that has become stale is found here, in a moment; whether its test notices it
+// takes make mutants.
+func TestEveryMutantAppliesToThisTree(t *testing.T) {
+	root := filepath.Join("..", "..")
+	mutants, err := load(".", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trees, remove, err := copies(t.Context(), root, 1)
+	defer remove()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		if err := trees[0].apply(t.Context(), m.file, "--check"); err != nil {
+			t.Errorf("%s does not apply, so make it anew: %v", m.file, err)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// notices tells why the test of a mutant does not notice it as it should; empty if it does.
+func (t tree) notices(ctx context.Context, m mutant) (problem string) {
+	if err := t.apply(ctx, m.file); err != nil {
+		return "the patch does not apply, so make it anew: " + err.Error()
+	}
+	defer func() {
+		if err := t.apply(ctx, m.file, "--reverse"); err != nil {
+			problem = "cannot take the patch back: " + err.Error()
+		}
+	}()
+	o := t.test(ctx, m.test)
+	switch {
+	case o.unbuilt:
+		return "with the patch it does not compile, which proves nothing:\n" + o.text
+	case o.failed == 0 && o.ok:
+		return "it lives: the test passes all the same"
+	case o.failed == 0:
+		return "the run fails, but no test does:\n" + o.text
+	case !strings.Contains(o.text, m.says):
+		return "the test fails, but does not say \"" + m.says + "\":\n" + o.text
+	}
+	return ""
+}
+
+// passes tells why a test is of no use as it is; empty if it passes.
+func (t tree) passes(ctx context.Context, test string) (problem string) {
+	switch o := t.test(ctx, test); {
+	case !o.ok:
+		return "the test fails without the patch as well:\n" + o.text
+	case o.passed == 0:
+		return "there is no such test"
+	}
+	return ""
+}
+
+// outcome is what a run of go test came to.
+type outcome struct {
+	ok             bool // as a whole
+	passed, failed int  // tests
+	unbuilt        bool
+	text           string
+}
+
+func (t tree) test(ctx context.Context, test string) outcome {
+	// Vet is not asked: a mutant may be sloppy.
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-vet=off", "-count=1"}, arguments(test)...)...)
+	cmd.Dir = string(t)
+	// Random walks go the same way every time, and are not made short.
+	cmd.Env = append(os.Environ(), "RAPID_SEED=1", "RAPID_SHRINKTIME=0s", "RAPID_NOFAILFILE=true")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	o := read(&stdout)
+	o.ok = err == nil
+	o.text += stderr.String()
+	return o
+}
+
+// read reads what go test -json prints.
+func read(stdout *bytes.Buffer) outcome {
+	var o outcome
+	var text strings.Builder
+	for line := range bytes.Lines(stdout.Bytes()) {
+		var event struct{ Action, Test, Output string }
+		if err := json.Unmarshal(line, &event); err != nil {
+			text.Write(line)
+			continue
+		}
+		text.WriteString(event.Output)
+		switch {
+		case event.Action == "build-fail":
+			o.unbuilt = true
+		case event.Action == "fail" && event.Test != "":
+			o.failed++
+		case event.Action == "pass" && event.Test != "":
+			o.passed++
+		}
+	}
+	o.text = text.String()
+	return o
+}
