@@ -38,10 +38,11 @@ bin/mlbatch:
 ##@ Test
 
 .PHONY: test
-test: ## All tests, in order of cost: lint, unit and chart tests, then end-to-end tests on a real cluster (root; cold up to 70 minutes)
+test: ## All tests, in order of cost: lint, unit and chart tests, mutants, then tests on real clusters (root; cold up to 70 minutes)
 	$(call stage,generated files are up to date,$(MAKE) --no-print-directory verify-generate)
 	$(call stage,lint,$(MAKE) --no-print-directory lint)
 	$(call stage,unit and chart tests,$(MAKE) --no-print-directory unit)
+	$(call stage,mutants,$(MAKE) --no-print-directory mutants)
 	$(call stage,tests of the local cluster,$(MAKE) --no-print-directory robust)
 	$(call stage,end-to-end tests,$(MAKE) --no-print-directory e2e)
 	$(call stage,tests of the simulated cluster,$(MAKE) --no-print-directory simulated)
