@@ -13,13 +13,14 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
 // Kueue finds the pods of a Job by itself, and does not know ReplicaSets. It has to give
 // quota for both before a pod of either runs, and at the first attempt.
 func TestABundleStartsWithQuotaForAllOfIt(t *testing.T) {
 	testenv.Test(t, features.New("bundle").Assess("nothing runs on a share of the quota", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		s := tell(t, cfg, "serving", "sven")
+		s := tell(t, cfg, "e2e-serving", "sven", needs.SimulatedNodes)
 		aw := wrapped("bundle", job("bundle", "100m", "sleep", "1h"), nil)
 		aw.Spec.Components = append(aw.Spec.Components, wrapped("", services()["ReplicaSet"], nil).Spec.Components...)
 		s.create(ctx, aw)
