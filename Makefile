@@ -54,7 +54,7 @@ unit: ## Tests that need no cluster (under a minute when warm)
 	go -C tools/components/kueue test -count=1 ./...
 
 .PHONY: robust
-robust: ## Kill, fill and change real local clusters, and see that they recover (root; 4 minutes when warm)
+robust: ## Kill, fill and change real local clusters, and see that they recover (root; some minutes when warm)
 	go test -count=1 -timeout=60m -v ./test/localcluster
 
 .PHONY: mutants

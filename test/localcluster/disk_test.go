@@ -98,7 +98,7 @@ func TestAClusterOutlivesAFullDisk(t *testing.T) {
 		eventually(t, "etcd cannot write any more", func(ctx context.Context) error {
 			object := &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{GenerateName: "large-", Namespace: "default"},
-				Data:       map[string]string{"word": strings.Repeat("x", 500_000)},
+				Data:       map[string]string{"word": strings.Repeat("x", 1_000_000)},
 			}
 			if api.Create(ctx, object) == nil {
 				return errors.New("it still can")
