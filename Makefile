@@ -70,7 +70,7 @@ test-long: ## 10,000 random lives of each sort, with what they came to in docs/e
 		echo "machine  $$(nproc) CPUs, $$(go version)"; \
 		echo "seed     $$seed"; \
 		go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$$seed; \
-	} 2>&1 | tee docs/evidence/walks.log
+	} 2>&1 | sed -e '/^=== /d' -e 's/^    walks_test.go:[0-9]*: //' | tee docs/evidence/walks.log
 
 .PHONY: e2e
 e2e: ## End-to-end tests with the real components, on a local cluster or on yours (E2E_KUBECONFIG=FILE, see docs/testing.md)

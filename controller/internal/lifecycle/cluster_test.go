@@ -69,7 +69,7 @@ func (w *world) garbageCollect() bool {
 	moved := false
 	for _, r := range w.resources {
 		if r.exists && r.terminating && !r.stubborn {
-			r.exists, r.terminating = false, false
+			w.goes(r)
 			moved = true
 		}
 	}

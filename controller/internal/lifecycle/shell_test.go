@@ -92,6 +92,15 @@ func (s *shell) polls() bool {
 	return removing && !s.w.gone && slices.ContainsFunc(s.w.resources, func(r *resource) bool { return r.exists && !r.reportsEnd })
 }
 
+// goes: a resource is no more. A known gap, which is in docs/lifecycle.md: nobody hears
+// of one that is not watched, unless it is being polled for.
+func (w *world) goes(r *resource) {
+	r.exists, r.terminating = false, false
+	if w.shell != nil && !r.reportsEnd {
+		w.shell.woken = w.shell.woken || !meta.IsStatusConditionTrue(w.status.Conditions, string(v1beta2.DeletingResources))
+	}
+}
+
 // restart begins anew, at once or later, with an AppWrapper that may be an old one.
 func (s *shell) restart() {
 	now := s.w.observe()

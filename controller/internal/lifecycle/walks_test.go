@@ -316,10 +316,7 @@ func (w *world) removeAlone() {
 
 func vanishes(w *world, i int) {
 	w.removed = w.removed || w.resources[i].exists
-	w.resources[i].exists, w.resources[i].terminating = false, false
-	if w.shell != nil && !w.resources[i].reportsEnd {
-		w.shell.woken = true // a known gap: nobody hears of what is not watched
-	}
+	w.goes(w.resources[i])
 }
 
 func refuses(refusal *lifecycle.Refusal) func(*world, int) {
