@@ -47,7 +47,7 @@ type Config struct {
 	// Port on 127.0.0.1 where the API server answers on the host.
 	Port int
 	// SimulatedNodes is the number of KWOK nodes, named gpu-0, gpu-1, …; a
-	// negative one means none.
+	// negative one means none. A thousand were seen in a simulated cluster.
 	SimulatedNodes int
 	// Checkout is the root of this repository.
 	Checkout string
