@@ -32,6 +32,7 @@ type mode struct {
 
 var modes = []mode{
 	{name: "real", real: true, ports: [2]int{36445, 36446}},
+	{name: "simulated", flags: []string{"--mode=simulated"}, ports: [2]int{36447, 36448}},
 }
 
 // disk is a file system of its own, which the tests fill.
