@@ -24,13 +24,13 @@ func (t tree) notices(ctx context.Context, m mutant) (problem string) {
 	o := t.test(ctx, m.test)
 	switch {
 	case o.unbuilt:
-		return "with the patch it does not compile, which proves nothing:\n" + o.text
+		return "with the patch it does not compile, which proves nothing:\n" + o.excerpt()
 	case o.failed == 0 && o.ok:
 		return "it lives: the test passes all the same"
 	case o.failed == 0:
-		return "the run fails, but no test does:\n" + o.text
+		return "the run fails, but no test does:\n" + o.excerpt()
 	case !strings.Contains(o.text, m.says):
-		return "the test fails, but does not say \"" + m.says + "\":\n" + o.text
+		return "the test fails, but does not say \"" + m.says + "\":\n" + o.excerpt()
 	}
 	return ""
 }
@@ -39,7 +39,7 @@ func (t tree) notices(ctx context.Context, m mutant) (problem string) {
 func (t tree) passes(ctx context.Context, test string) (problem string) {
 	switch o := t.test(ctx, test); {
 	case !o.ok:
-		return "the test fails without the patch as well:\n" + o.text
+		return "the test fails without the patch as well:\n" + o.excerpt()
 	case o.passed == 0:
 		return "there is no such test"
 	}
@@ -52,6 +52,12 @@ type outcome struct {
 	passed, failed int  // tests
 	unbuilt        bool
 	text           string
+}
+
+// excerpt is the beginning of the output: a random walk that fails shows all its steps.
+func (o outcome) excerpt() string {
+	lines := strings.SplitN(o.text, "\n", 21)
+	return strings.Join(lines[:min(len(lines), 20)], "\n")
 }
 
 func (t tree) test(ctx context.Context, test string) outcome {
