@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
+)
+
+// Whoever may change an AppWrapper may not start it: what waits for quota is started
+// by Kueue.
+func TestAMemberCannotStartWhatWaits(t *testing.T) {
+	testenv.Test(t, features.New("bypass").Assess("it goes on waiting", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "e2e-applied", "amy", needs.Pods)
+		aw := wrapped("greedy", job("greedy", "100", "exit", "0"), nil)
+		s.create(ctx, aw)
+		s.untilWorkload(ctx, aw, kueue.WorkloadQuotaReserved, "False", "Pending")
+		for _, patch := range []string{`{"spec":{"suspend":false}}`, `{"metadata":{"labels":null},"spec":{"suspend":false}}`} {
+			err := s.user.Patch(ctx, aw.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
+			if err == nil || !strings.Contains(err.Error(), "Kueue starts what is in a queue") {
+				t.Errorf("%s is answered with: %v", patch, err)
+			}
+		}
+		if err := s.admin.Get(ctx, aw.Name, s.namespace, aw); err != nil || !aw.Spec.Suspend {
+			t.Errorf("it was started (%v)", err)
+		}
+		return ctx
+	}).Feature())
+}
