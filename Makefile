@@ -38,7 +38,7 @@ bin/mlbatch:
 ##@ Test
 
 .PHONY: test
-test: ## All tests, in order of cost: lint, unit and chart tests, mutants, then tests on real clusters (root; cold up to 70 minutes)
+test: ## All tests, lint, unit and chart tests, mutants, then tests on real clusters (root; cold up to 70 minutes)
 	$(call stage,generated files are up to date,$(MAKE) --no-print-directory verify-generate)
 	$(call stage,lint,$(MAKE) --no-print-directory lint)
 	$(call stage,unit and chart tests,$(MAKE) --no-print-directory unit)
@@ -61,16 +61,24 @@ robust: ## Kill, fill and change real local clusters, and see that they recover 
 mutants: ## Bring known defects back, one at a time, and see that a test notices each (up to 3 minutes)
 	go run ./test/mutants
 
-# What was walked is told in a file that is committed: docs/evidence/walks.log.
-.PHONY: test-long
-test-long: ## 10,000 random lives of each sort, with what they came to in docs/evidence (some minutes)
-	@mkdir -p docs/evidence; seed=$$(date +%s); { \
+# $(call evidence,name,seed,command) runs a long test and keeps what it came to in a
+# file that is committed, with what is needed to run it again.
+define evidence
+	@mkdir -p docs/evidence; { \
 		echo "date     $$(date -u +%Y-%m-%dT%H:%MZ)"; \
 		echo "commit   $$(git describe --always --dirty)"; \
 		echo "machine  $$(nproc) CPUs, $$(go version)"; \
-		echo "seed     $$seed"; \
-		go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$$seed; \
-	} 2>&1 | sed -e '/^=== /d' -e 's/^    walks_test.go:[0-9]*: //' | tee docs/evidence/walks.log
+		echo "seed     $(2)"; \
+		$(3); \
+	} 2>&1 | sed -e '/^ *=== /d' -e '/^    --- PASS/d' -e 's/^    [a-z_]*_test.go:[0-9]*: //' | tee docs/evidence/$(1).log
+endef
+
+LONG_SEED := $(shell date +%s)
+
+.PHONY: test-long
+test-long: ## 10,000 random lives of each sort, and the crash test with every answer; results go to docs/evidence (some minutes)
+	$(call evidence,walks,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$(LONG_SEED))
+	$(call evidence,crashes,1,go test -count=1 -timeout=60m -v -run '^TestCrash$$' ./controller/internal/appwrapper -crash.every-answer -crash.seeds=200)
 
 .PHONY: e2e
 e2e: ## End-to-end tests with the real components, on a local cluster or on yours (E2E_KUBECONFIG=FILE, see docs/testing.md)
