@@ -24,7 +24,11 @@ func TestAMemberCannotStartWhatWaits(t *testing.T) {
 		aw := wrapped("greedy", job("greedy", "100", "exit", "0"), nil)
 		s.create(ctx, aw)
 		s.untilWorkload(ctx, aw, kueue.WorkloadQuotaReserved, "False", "Pending")
-		for _, patch := range []string{`{"spec":{"suspend":false}}`, `{"metadata":{"labels":null},"spec":{"suspend":false}}`} {
+		for _, patch := range []string{
+			`{"metadata":{"labels":{"kueue.x-k8s.io/queue-name":null}}}`, // first out of the queue, and then
+			`{"spec":{"suspend":false}}`,
+			`{"metadata":{"labels":null},"spec":{"suspend":false}}`,
+		} {
 			err := s.user.Patch(ctx, aw.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
 			if err == nil || !strings.Contains(err.Error(), "Kueue starts what is in a queue") {
 				t.Errorf("%s is answered with: %v", patch, err)

@@ -45,9 +45,21 @@ func keepWhatWasWritten(stored, sent *v1beta2.AppWrapper) {
 	}
 }
 
-// unsuspends tells whether an update starts work that waits in a queue.
+// taken is the field in which an update takes from Kueue what is Kueue's to decide, or
+// nil: it starts work that waits in a queue, or leaves all queues so that a later update
+// could. To move to another queue is to wait there.
+func (v *validator) taken(ctx context.Context, before, after *v1beta2.AppWrapper) *field.Path {
+	switch {
+	case unsuspends(before, after) && (queued(before) || queued(after) || v.managed.waits(ctx, after)):
+		return field.NewPath("spec", "suspend")
+	case queued(before) && !queued(after):
+		return field.NewPath("metadata", "labels").Key(v1beta2.QueueNameLabel)
+	}
+	return nil
+}
+
 func unsuspends(before, after *v1beta2.AppWrapper) bool {
-	return before.Spec.Suspend && !after.Spec.Suspend && (queued(before) || queued(after))
+	return before.Spec.Suspend && !after.Spec.Suspend
 }
 
 func queued(aw *v1beta2.AppWrapper) bool {
@@ -56,9 +68,8 @@ func queued(aw *v1beta2.AppWrapper) bool {
 }
 
 // mayUnsuspend: unsuspend is a verb of ours, for people who may start work without
-// quota. Nobody has it unless an administrator says so.
-func mayUnsuspend(ctx context.Context, review accessReview, user authenticationv1.UserInfo, aw *v1beta2.AppWrapper) field.ErrorList {
-	path := field.NewPath("spec", "suspend")
+// quota. Nobody has it unless an administrator says so. The path is what they change.
+func mayUnsuspend(ctx context.Context, review accessReview, user authenticationv1.UserInfo, aw *v1beta2.AppWrapper, path *field.Path) field.ErrorList {
 	question := newReview(user, aw.Namespace, "unsuspend", v1beta2.GroupVersion.WithResource("appwrappers"))
 	question.Spec.ResourceAttributes.Name = aw.Name
 	if err := review(ctx, question); err != nil {

@@ -3,12 +3,17 @@
 package admission
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -142,18 +147,26 @@ func TestOnlyKueueStartsWhatIsQueued(t *testing.T) {
 		before, after map[string]string // labels
 		was, is       bool              // suspended
 		grants        string
+		manages       string // label of the namespaces that Kueue manages
 		asked         int
-		refused       bool
+		refused       string // field
 	}{
-		"Kueue starts it":                     {user: kueueUser, before: map[string]string{queue: "q"}, was: true},
-		"an author may not start it":          {user: "ada", before: map[string]string{queue: "q"}, was: true, asked: 1, refused: true},
-		"nor by leaving the queue with it":    {user: "ada", before: map[string]string{queue: "q"}, after: map[string]string{}, was: true, asked: 1, refused: true},
-		"nor by entering one with it":         {user: "ada", before: map[string]string{}, after: map[string]string{queue: "q"}, was: true, asked: 1, refused: true},
-		"whoever has the verb may":            {user: "ada", before: map[string]string{queue: "q"}, was: true, grants: "unsuspend appwrappers", asked: 1},
-		"without a queue it is its author's":  {user: "ada", was: true},
-		"an author may suspend it":            {user: "ada", before: map[string]string{queue: "q"}, is: true},
-		"a change beside it asks for nothing": {user: "ada", before: map[string]string{queue: "q"}, was: true, is: true},
-		"one that runs may be changed":        {user: "ada", before: map[string]string{queue: "q"}},
+		"Kueue starts it":                                               {user: kueueUser, before: map[string]string{queue: "q"}, was: true},
+		"an author may not start it":                                    {user: "ada", before: map[string]string{queue: "q"}, was: true, asked: 1, refused: "spec.suspend"},
+		"nor by leaving the queue with it":                              {user: "ada", before: map[string]string{queue: "q"}, after: map[string]string{}, was: true, asked: 1, refused: "spec.suspend"},
+		"nor by entering one with it":                                   {user: "ada", before: map[string]string{}, after: map[string]string{queue: "q"}, was: true, asked: 1, refused: "spec.suspend"},
+		"whoever has the verb may":                                      {user: "ada", before: map[string]string{queue: "q"}, was: true, grants: "unsuspend appwrappers", asked: 1},
+		"without a queue it is its author's":                            {user: "ada", was: true},
+		"an author may suspend it":                                      {user: "ada", before: map[string]string{queue: "q"}, is: true},
+		"a change beside it asks for nothing":                           {user: "ada", before: map[string]string{queue: "q"}, was: true, is: true},
+		"one that runs may be changed":                                  {user: "ada", before: map[string]string{queue: "q"}},
+		"an author may not take it out of the queue, to start it later": {user: "ada", before: map[string]string{queue: "q"}, after: map[string]string{}, was: true, is: true, asked: 1, refused: "metadata.labels[" + queue + "]"},
+		"nor while it runs, to suspend and start it later":              {user: "ada", before: map[string]string{queue: "q"}, after: map[string]string{}, asked: 1, refused: "metadata.labels[" + queue + "]"},
+		"whoever may start it may take it out":                          {user: "ada", before: map[string]string{queue: "q"}, after: map[string]string{}, was: true, is: true, grants: "unsuspend appwrappers", asked: 1},
+		"Kueue may, too":                                                {user: kueueUser, before: map[string]string{queue: "q"}, after: map[string]string{}, was: true, is: true},
+		"an author may move it to another queue":                        {user: "ada", before: map[string]string{queue: "q"}, after: map[string]string{queue: "r"}, was: true, is: true},
+		"without a queue it waits where Kueue manages everything":       {user: "ada", was: true, manages: "team", asked: 1, refused: "spec.suspend"},
+		"and is its author's elsewhere":                                 {user: "ada", was: true, manages: "others"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := given.AppWrapper("a").With(given.Job("j", 1)).Build()
@@ -164,23 +177,45 @@ func TestOnlyKueueStartsWhatIsQueued(t *testing.T) {
 				after.Labels = tc.after
 			}
 			asked := &grants{allowed: tc.grants}
-			v := &validator{podSetLimit: 8, kueue: sets.New(kueueUser), review: asked.review}
+			v := &validator{podSetLimit: 8, kueue: sets.New(kueueUser), review: asked.review, managed: managing(t, tc.manages)}
 			r := request(t, admissionv1.Update, before, after)
 			r.UserInfo.Username = tc.user
 			_, err := v.ValidateUpdate(admission.NewContextWithRequest(t.Context(), r), before, after)
-			if (err != nil) != tc.refused || len(asked.asked) != tc.asked {
+			if (err != nil) != (tc.refused != "") || len(asked.asked) != tc.asked {
 				t.Errorf("asked %q, error %v", asked.asked, err)
 			}
-			if err != nil && !strings.Contains(err.Error(), "spec.suspend: Forbidden: Kueue starts") {
+			if err != nil && !strings.Contains(err.Error(), tc.refused+": Forbidden: Kueue starts") {
 				t.Errorf("says: %v", err)
 			}
 		})
 	}
 }
 
+// managing is what Kueue manages by a label, of which all namespaces here have team.
+func managing(t *testing.T, label string) *managed {
+	t.Helper()
+	if label == "" {
+		return nil
+	}
+	m, err := newManaged(&metav1.LabelSelector{MatchLabels: map[string]string{label: "true"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.labelsOf = func(context.Context, string) (labels.Set, error) { return labels.Set{"team": "true"}, nil }
+	return m
+}
+
+func TestANamespaceThatCannotBeReadIsManaged(t *testing.T) {
+	m := managing(t, "others")
+	m.labelsOf = func(context.Context, string) (labels.Set, error) { return nil, errors.New("away") }
+	if !m.waits(t.Context(), given.AppWrapper("a").Build()) {
+		t.Error("it may be started without a question")
+	}
+}
+
 func TestAReviewThatFailsStartsNothing(t *testing.T) {
 	aw := given.AppWrapper("a").Build()
-	problems := mayUnsuspend(t.Context(), (&grants{fails: true}).review, request(t, admissionv1.Update, aw, aw).UserInfo, aw)
+	problems := mayUnsuspend(t.Context(), (&grants{fails: true}).review, request(t, admissionv1.Update, aw, aw).UserInfo, aw, field.NewPath("spec", "suspend"))
 	if len(problems) != 1 {
 		t.Errorf("want one problem, got %v", problems)
 	}

@@ -64,3 +64,13 @@ func (m *managed) warning(ctx context.Context, aw *v1beta2.AppWrapper) admission
 	return admission.Warnings{fmt.Sprintf("Kueue does not manage namespace %q (%s): the queue %q means nothing there, and nothing waits for quota",
 		aw.Namespace, m.selector, queue)}
 }
+
+// waits tells whether Kueue decides when an AppWrapper without a queue starts. One whose
+// namespace cannot be read is not started without a question.
+func (m *managed) waits(ctx context.Context, aw *v1beta2.AppWrapper) bool {
+	if m == nil {
+		return false
+	}
+	found, err := m.labelsOf(ctx, aw.Namespace)
+	return err != nil || m.selector.Matches(found)
+}

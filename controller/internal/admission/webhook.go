@@ -126,8 +126,8 @@ func (v *validator) ValidateUpdate(ctx context.Context, before, after *v1beta2.A
 		return nil, apierrors.NewInternalError(err)
 	}
 	problems := admissionrules.ValidateUpdate(before, after)
-	if unsuspends(before, after) && !v.kueue.Has(request.UserInfo.Username) {
-		problems = append(problems, mayUnsuspend(ctx, v.review, request.UserInfo, after)...)
+	if path := v.taken(ctx, before, after); path != nil && !v.kueue.Has(request.UserInfo.Username) {
+		problems = append(problems, mayUnsuspend(ctx, v.review, request.UserInfo, after, path)...)
 	}
 	return admissionrules.WarningsOnUpdate(before, after), invalid(after, problems)
 }
