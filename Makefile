@@ -70,7 +70,7 @@ define evidence
 		echo "machine  $$(nproc) CPUs, $$(go version)"; \
 		echo "seed     $(2)"; \
 		$(3); \
-	} 2>&1 | sed -e '/^ *=== /d' -e '/^    --- PASS/d' -e 's/^    [a-z_]*_test.go:[0-9]*: //' | tee docs/evidence/$(1).log
+	} 2>&1 | sed -e '/^ *=== /d' -e '/^ *--- PASS: .*\//d' -e 's/^    [a-z_]*_test.go:[0-9]*: //' | tee docs/evidence/$(1).log
 endef
 
 LONG_SEED := $(shell date +%s)

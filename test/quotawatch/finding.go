@@ -56,10 +56,11 @@ func (e entry) excess() string {
 }
 
 func (e entry) excuse() Excuse {
-	staying := e.used.DeepCopy()
+	staying, entitled := e.used.DeepCopy(), e.held.DeepCopy()
 	staying.Sub(e.replaced)
+	entitled.Add(e.deactivated)
 	switch {
-	case e.deactivated:
+	case e.used.Cmp(entitled) <= 0:
 		return Deactivated
 	case e.queue != "" && staying.Cmp(e.held) <= 0:
 		return Replaced

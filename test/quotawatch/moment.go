@@ -49,8 +49,8 @@ type entry struct {
 	// replaced is the part of used that belongs to pods which were told to end and
 	// whose controller has made others in their place.
 	replaced resource.Quantity
-	// deactivated: the Workload has quota, and Kueue counts it as free all the same.
-	deactivated bool
+	// deactivated is quota that a Workload has and Kueue counts as free all the same.
+	deactivated resource.Quantity
 	pods        []string
 }
 
@@ -58,7 +58,7 @@ type entry struct {
 type claim struct {
 	flavors     map[string]map[corev1.ResourceName]account // by pod set
 	held        map[account]resource.Quantity
-	deactivated bool
+	deactivated map[account]resource.Quantity
 }
 
 // entries are all accounts on which something is used at this moment.
@@ -76,7 +76,7 @@ func (m Moment) entries() []entry {
 		for account, amount := range c.charge(p) {
 			k := key{owner, account}
 			if found[k] == nil {
-				found[k] = &entry{account: account, appWrapper: owner, held: c.held[account], deactivated: c.deactivated}
+				found[k] = &entry{account: account, appWrapper: owner, held: c.held[account], deactivated: c.deactivated[account]}
 			}
 			found[k].add(p, amount, isReplaced(p, running))
 		}
@@ -130,32 +130,34 @@ func claims(workloads []kueue.Workload) map[types.NamespacedName]claim {
 		}
 		c, known := all[owner]
 		if !known {
-			c = claim{flavors: map[string]map[corev1.ResourceName]account{}, held: map[account]resource.Quantity{}}
+			c = claim{
+				flavors:     map[string]map[corev1.ResourceName]account{},
+				held:        map[account]resource.Quantity{},
+				deactivated: map[account]resource.Quantity{},
+			}
 		}
-		// Kueue counts the quota of such a Workload as free at once: docs/decisions/0004.
-		deactivated := w.Spec.Active != nil && !*w.Spec.Active
-		c.deactivated = c.deactivated || deactivated
+		amounts := c.held
+		if w.Spec.Active != nil && !*w.Spec.Active {
+			amounts = c.deactivated // Kueue counts it as free at once: docs/decisions/0004
+		}
 		for _, assignment := range w.Status.Admission.PodSetAssignments {
-			c.take(string(w.Status.Admission.ClusterQueue), assignment, deactivated)
+			c.take(string(w.Status.Admission.ClusterQueue), assignment, amounts)
 		}
 		all[owner] = c
 	}
 	return all
 }
 
-func (c claim) take(queue string, assignment kueue.PodSetAssignment, deactivated bool) {
+func (c claim) take(queue string, assignment kueue.PodSetAssignment, amounts map[account]resource.Quantity) {
 	flavors := map[corev1.ResourceName]account{}
 	for name, flavor := range assignment.Flavors {
 		flavors[name] = account{queue, string(flavor), name}
 	}
 	c.flavors[string(assignment.Name)] = flavors
-	if deactivated {
-		return
-	}
 	for name, amount := range assignment.ResourceUsage {
-		total := c.held[flavors[name]]
+		total := amounts[flavors[name]]
 		total.Add(amount)
-		c.held[flavors[name]] = total
+		amounts[flavors[name]] = total
 	}
 }
 

@@ -174,6 +174,10 @@ func TestWhatRunsIsHeldAgainstWhatWasAdmitted(t *testing.T) {
 			want:   []string{"AppWrapper blue/train uses 1 nvidia.com/gpu with pods a, and 0 of flavor h100 are held for it in blue-cluster-queue"},
 			excuse: Deactivated,
 		},
+		"a deactivated Workload excuses no more than it had": {
+			pods: []corev1.Pod{pod("a"), pod("b")}, workloads: []kueue.Workload{admitted("1", deactivated)},
+			want: []string{"AppWrapper blue/train uses 2 nvidia.com/gpu with pods a, b, and 0 of flavor h100 are held for it in blue-cluster-queue"},
+		},
 		"once a deactivated Workload has given it back, nothing excuses a pod": {
 			pods: []corev1.Pod{pod("a", requesting("cpu", "0"))}, workloads: []kueue.Workload{admitted("1", deactivated, evicted)},
 			want: []string{"AppWrapper blue/train uses 1 pods with pods a, and no quota is held for that"},
