@@ -24,14 +24,15 @@ func TestAMemberCannotStartWhatWaits(t *testing.T) {
 		aw := wrapped("greedy", job("greedy", "100", "exit", "0"), nil)
 		s.create(ctx, aw)
 		s.untilWorkload(ctx, aw, kueue.WorkloadQuotaReserved, "False", "Pending")
-		for _, patch := range []string{
-			`{"metadata":{"labels":{"kueue.x-k8s.io/queue-name":null}}}`, // first out of the queue, and then
-			`{"spec":{"suspend":false}}`,
-			`{"metadata":{"labels":null},"spec":{"suspend":false}}`,
+		const ours = "Kueue starts what is in a queue"
+		for _, try := range []struct{ patch, answer string }{
+			{`{"metadata":{"labels":{"kueue.x-k8s.io/queue-name":null}}}`, ours}, // first out of the queue, and then
+			{`{"spec":{"suspend":false}}`, ours},
+			{`{"metadata":{"labels":null},"spec":{"suspend":false}}`, "denied the request"}, // by Kueue, too
 		} {
-			err := s.user.Patch(ctx, aw.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
-			if err == nil || !strings.Contains(err.Error(), "Kueue starts what is in a queue") {
-				t.Errorf("%s is answered with: %v", patch, err)
+			err := s.user.Patch(ctx, aw.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(try.patch)))
+			if err == nil || !strings.Contains(err.Error(), try.answer) {
+				t.Errorf("%s is answered with: %v", try.patch, err)
 			}
 		}
 		if err := s.admin.Get(ctx, aw.Name, s.namespace, aw); err != nil || !aw.Spec.Suspend {

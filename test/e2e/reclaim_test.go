@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,7 @@ func TestWhatWasBorrowedIsGivenBack(t *testing.T) {
 		borrower.create(ctx, own)
 		borrower.untilPhase(ctx, own, workload.AppWrapperRunning)
 		kept := borrower.onlyPod(ctx, "own")
+		borrower.untilLaterThan(ctx, own)
 		borrower.create(ctx, extra)
 		borrower.untilPhase(ctx, extra, workload.AppWrapperRunning)
 		lent := borrower.onlyPod(ctx, "extra")
@@ -70,6 +72,23 @@ func TestWhatWasBorrowedIsGivenBack(t *testing.T) {
 		borrower.mustRunOn(ctx, own, kept)
 		return ctx
 	}).Feature())
+}
+
+// untilLaterThan waits until what is admitted now is younger: Kueue's times are whole
+// seconds, and of two that were admitted in one it may choose either to end.
+func (s *story) untilLaterThan(ctx context.Context, aw *workload.AppWrapper) {
+	s.t.Helper()
+	s.until(ctx, "the second in which "+aw.Name+" was admitted is over", func(ctx context.Context) (string, error) {
+		w, err := s.workloadOf(ctx, aw)
+		if err != nil || w == nil {
+			return "there is no Workload", err
+		}
+		c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)
+		if c == nil || !time.Now().After(c.LastTransitionTime.Add(time.Second)) {
+			return "it is not", nil
+		}
+		return "", nil
+	})
 }
 
 // untilToldToEnd waits until a pod has a deletion timestamp.
