@@ -18,16 +18,13 @@ func TestParseReadsOverTheDefaults(t *testing.T) {
 		file string
 		want func(*Config)
 	}{
-		"an empty file means the defaults":     {"", func(*Config) {}},
-		"a null section means its defaults":    {"appwrapper: null\ncontrollerManager: null\ncertManagement: null", func(*Config) {}},
-		"a null subsection means its defaults": {"appwrapper: {faultTolerance: null, autopilot: null}", func(*Config) {}},
-		"a null number means its default":      {"appwrapper: {podSetLimit: null}\nconcurrency: null", func(*Config) {}},
-		"a null duration means its default":    {"appwrapper: {faultTolerance: {resetPause: null}}", func(*Config) {}},
-		"a null list means its default":        {"appwrapper: {kueue: {serviceAccounts: null}}", func(*Config) {}},
-		"a null map means its default":         {"appwrapper: {autopilot: {resourceTaints: null}}", func(*Config) {}},
-		"an empty list is empty": {"appwrapper: {kueue: {serviceAccounts: []}}", func(c *Config) {
-			c.AppWrapper.Kueue.ServiceAccounts = []string{}
-		}},
+		"an empty file means the defaults":         {"", func(*Config) {}},
+		"a null section means its defaults":        {"appwrapper: null\ncontrollerManager: null\ncertManagement: null", func(*Config) {}},
+		"a null subsection means its defaults":     {"appwrapper: {faultTolerance: null, autopilot: null}", func(*Config) {}},
+		"a null number means its default":          {"appwrapper: {podSetLimit: null}\nconcurrency: null", func(*Config) {}},
+		"a null duration means its default":        {"appwrapper: {faultTolerance: {resetPause: null}}", func(*Config) {}},
+		"a null list means its default":            {"appwrapper: {kueue: {serviceAccounts: null}}", func(*Config) {}},
+		"a null map means its default":             {"appwrapper: {autopilot: {resourceTaints: null}}", func(*Config) {}},
 		"a duration may be written for people":     {"appwrapper: {faultTolerance: {resetPause: 1m30s}}", func(*Config) {}},
 		"a duration may be a count of nanoseconds": {"appwrapper: {faultTolerance: {resetPause: 90000000000}}", func(*Config) {}},
 		"a setting changes only itself": {"appwrapper: {faultTolerance: {warmupGracePeriod: 10m}}", func(c *Config) {
@@ -107,6 +104,7 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 		"no workers":                                 {"concurrency: 0", "concurrency"},
 		"no requests":                                {"clientConnection: {qps: 0}", "clientConnection.qps"},
 		"no burst":                                   {"clientConnection: {burst: 0}", "clientConnection.burst"},
+		"nobody who acts for Kueue":                  {"appwrapper: {kueue: {serviceAccounts: []}}", "appwrapper.kueue.serviceAccounts: Required value"},
 		"webhooks without a Secret":                  {"certManagement: {webhookSecretName: ''}", "certManagement.webhookSecretName"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -111,6 +111,9 @@ func (a *Autopilot) validate(path *field.Path) field.ErrorList {
 
 func (k *Kueue) validate(path *field.Path) field.ErrorList {
 	var problems field.ErrorList
+	if len(k.ServiceAccounts) == 0 {
+		problems = append(problems, field.Required(path.Child("serviceAccounts"), "without an account nobody could start what is in a queue; leave it out for the defaults"))
+	}
 	for i, account := range k.ServiceAccounts {
 		namespace, name, named := strings.Cut(account, "/")
 		if !named {
