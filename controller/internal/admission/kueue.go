@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -28,17 +29,32 @@ func users(accounts []string, own string) sets.Set[string] {
 	return names
 }
 
+// removePodSetInfos: nobody has admitted what is only now created. With podSetInfos for
+// some components and not for others it would wait for ever.
+func removePodSetInfos(aw *v1beta2.AppWrapper) {
+	for i := range aw.Spec.Components {
+		aw.Spec.Components[i].PodSetInfos = nil
+	}
+}
+
 // keepWhatWasWritten undoes what a writer other than Kueue has made of podSetInfos: they
 // are what Kueue admitted, and the next attempt needs them. It is no error to leave them
 // out, because the original manifest, which anybody may apply again at any time, has
-// none. Nor does it have the pod sets that were declared when it was created.
+// none. Nor does it have the pod sets that were declared when it was created. What comes
+// with a start is kept for the validating webhook to judge: the writer may be a Kueue that
+// nobody told us of, and its work would run on any nodes. What waits has no nodes yet, and
+// may be freed of a part of them, with which it would wait for ever.
 func keepWhatWasWritten(stored, sent *v1beta2.AppWrapper) {
 	if len(stored.Spec.Components) != len(sent.Spec.Components) {
 		return // is refused anyway
 	}
 	for i := range sent.Spec.Components {
 		was, is := &stored.Spec.Components[i], &sent.Spec.Components[i]
-		is.PodSetInfos = was.PodSetInfos
+		starts := unsuspends(stored, sent) && len(is.PodSetInfos) > 0
+		freed := stored.Spec.Suspend && sent.Spec.Suspend && len(is.PodSetInfos) == 0
+		if !starts && !freed {
+			is.PodSetInfos = was.PodSetInfos
+		}
 		if len(is.DeclaredPodSets) == 0 {
 			is.DeclaredPodSets = was.DeclaredPodSets
 		}
@@ -47,10 +63,10 @@ func keepWhatWasWritten(stored, sent *v1beta2.AppWrapper) {
 
 // taken is the field in which an update takes from Kueue what is Kueue's to decide, or
 // nil: it starts work that waits in a queue, or leaves all queues so that a later update
-// could. To move to another queue is to wait there.
+// could, or chooses the nodes. To move to another queue is to wait there.
 func (v *validator) taken(ctx context.Context, before, after *v1beta2.AppWrapper) *field.Path {
 	switch {
-	case unsuspends(before, after) && (queued(before) || queued(after) || v.managed.waits(ctx, after)):
+	case unsuspends(before, after) && (queued(before) || queued(after) || placed(before, after) || v.managed.waits(ctx, after)):
 		return field.NewPath("spec", "suspend")
 	case queued(before) && !queued(after):
 		return field.NewPath("metadata", "labels").Key(v1beta2.QueueNameLabel)
@@ -65,6 +81,19 @@ func unsuspends(before, after *v1beta2.AppWrapper) bool {
 func queued(aw *v1beta2.AppWrapper) bool {
 	_, named := aw.Labels[v1beta2.QueueNameLabel]
 	return named
+}
+
+// placed tells whether an update writes podSetInfos.
+func placed(before, after *v1beta2.AppWrapper) bool {
+	if len(before.Spec.Components) != len(after.Spec.Components) {
+		return false // is refused anyway
+	}
+	for i, component := range after.Spec.Components {
+		if !equality.Semantic.DeepEqual(component.PodSetInfos, before.Spec.Components[i].PodSetInfos) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayUnsuspend: unsuspend is a verb of ours, for people who may start work without

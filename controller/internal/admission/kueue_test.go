@@ -47,6 +47,10 @@ func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
 	elsewhere := given.AppWrapper("a").With(given.Job("j", 1).Admitted(onFlavor("free")), given.Job("k", 1)).Build()
 	suspended := admitted.DeepCopy()
 	suspended.Spec.Suspend = true
+	partial := waiting.DeepCopy()
+	partial.Spec.Components[0].PodSetInfos = admitted.Spec.Components[0].PodSetInfos
+	started := elsewhere.DeepCopy()
+	started.Spec.Suspend = false
 	fewer := manifest.DeepCopy()
 	fewer.Spec.Components = fewer.Spec.Components[:1]
 	undeclared := given.AppWrapper("a").With(given.Component(replicaSet)).Build()
@@ -57,15 +61,18 @@ func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
 		stored, sent *v1beta2.AppWrapper
 		want         *v1beta2.AppWrapper
 	}{
-		"the manifest is applied again while the job runs":    {"ada", admitted, applied, admitted},
-		"the manifest is applied again before a retry":        {"ada", failed, applied, admitted},
-		"the manifest is applied again while it waits":        {"ada", waiting, manifest, waiting},
-		"the controller adds a finalizer":                     {"controller", waiting, given.AppWrapper("a").Guarded().With(given.Job("j", 1), given.Job("k", 1)).Build(), waiting},
-		"an author chooses other nodes":                       {"ada", admitted, elsewhere, admitted},
-		"an author chooses nodes before Kueue does":           {"ada", waiting, elsewhere, waiting},
-		"an author suspends the job":                          {"ada", admitted, suspended, admitted},
-		"Kueue admits":                                        {kueueUser, waiting, admitted, admitted},
-		"Kueue suspends":                                      {kueueUser, admitted, waiting, waiting},
+		"the manifest is applied again while the job runs":     {"ada", admitted, applied, admitted},
+		"the manifest is applied again before a retry":         {"ada", failed, applied, admitted},
+		"the manifest is applied again while it waits":         {"ada", waiting, manifest, waiting},
+		"the controller adds a finalizer":                      {"controller", waiting, given.AppWrapper("a").Guarded().With(given.Job("j", 1), given.Job("k", 1)).Build(), waiting},
+		"an author chooses other nodes":                        {"ada", admitted, elsewhere, admitted},
+		"an author chooses nodes before Kueue does":            {"ada", waiting, elsewhere, waiting},
+		"an author suspends the job":                           {"ada", admitted, suspended, admitted},
+		"an author repairs one that waits with a part of them": {"ada", partial, manifest, waiting},
+		"an author changes what one waits with":                {"ada", partial, elsewhere, partial},
+		"somebody starts it on nodes, to be judged":            {"ada", waiting, started, started},
+		"Kueue admits":   {kueueUser, waiting, admitted, admitted},
+		"Kueue suspends": {kueueUser, admitted, waiting, waiting},
 		"the manifest of a kind that Kueue does not know":     {"ada", declared, undeclared, declared},
 		"an author declares other pod sets, to be refused":    {"ada", declared, otherwise, otherwise},
 		"another number of components, which will be refused": {"ada", admitted, fewer, fewer},
@@ -103,6 +110,28 @@ func TestPodSetsThatKueueDoesNotFindAreDeclaredAtCreation(t *testing.T) {
 	}
 	if declared := aw.Spec.Components[1].DeclaredPodSets; declared != nil {
 		t.Errorf("Kueue knows a Job, and yet %v was declared", declared)
+	}
+}
+
+func TestOnlyKueueCreatesWithPodSetInfos(t *testing.T) {
+	for name, tc := range map[string]struct {
+		user string
+		want []v1beta2.AppWrapperPodSetInfo
+	}{
+		"an author does not": {"ada", nil},
+		"Kueue may":          {kueueUser, []v1beta2.AppWrapperPodSetInfo{onFlavor("free")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			aw := given.AppWrapper("a").With(given.Job("j", 1).Admitted(onFlavor("free")), given.Job("k", 1)).Build()
+			r := request(t, admissionv1.Create, nil, aw)
+			r.UserInfo.Username = tc.user
+			if err := newDefaulter(t).Default(admission.NewContextWithRequest(t.Context(), r), aw); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, aw.Spec.Components[0].PodSetInfos); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -146,6 +175,7 @@ func TestOnlyKueueStartsWhatIsQueued(t *testing.T) {
 		user          string
 		before, after map[string]string // labels
 		was, is       bool              // suspended
+		flavor        string            // of nodes, that the update chooses
 		grants        string
 		manages       string // label of the namespaces that Kueue manages
 		asked         int
@@ -166,6 +196,8 @@ func TestOnlyKueueStartsWhatIsQueued(t *testing.T) {
 		"Kueue may, too":                                                {user: kueueUser, before: map[string]string{queue: "q"}, after: map[string]string{}, was: true, is: true},
 		"an author may move it to another queue":                        {user: "ada", before: map[string]string{queue: "q"}, after: map[string]string{queue: "r"}, was: true, is: true},
 		"without a queue it waits where Kueue manages everything":       {user: "ada", was: true, manages: "team", asked: 1, refused: "spec.suspend"},
+		"nodes are chosen by Kueue, queue or not":                       {user: "ada", was: true, flavor: "a100", asked: 1, refused: "spec.suspend"},
+		"whoever has the verb chooses them, too":                        {user: "ada", was: true, flavor: "a100", grants: "unsuspend appwrappers", asked: 1},
 		"and is its author's elsewhere":                                 {user: "ada", was: true, manages: "others"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,6 +205,9 @@ func TestOnlyKueueStartsWhatIsQueued(t *testing.T) {
 			before.Labels, before.Spec.Suspend = tc.before, tc.was
 			after := before.DeepCopy()
 			after.Spec.Suspend = tc.is
+			if tc.flavor != "" {
+				after.Spec.Components[0].PodSetInfos = []v1beta2.AppWrapperPodSetInfo{onFlavor(tc.flavor)}
+			}
 			if tc.after != nil {
 				after.Labels = tc.after
 			}

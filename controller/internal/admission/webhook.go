@@ -70,12 +70,16 @@ func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
+	isKueue := d.kueue.Has(request.UserInfo.Username)
 	if request.Operation == admissionv1.Create {
 		setDefaults(aw, d.queue, request.UserInfo)
 		admissionrules.DeclarePodSets(aw)
+		if !isKueue {
+			removePodSetInfos(aw)
+		}
 		return nil
 	}
-	if d.kueue.Has(request.UserInfo.Username) {
+	if isKueue {
 		return nil
 	}
 	stored := &v1beta2.AppWrapper{}
