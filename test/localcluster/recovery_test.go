@@ -30,8 +30,8 @@ func TestAProgramThatIsKilledComesBackAndNothingIsLost(t *testing.T) {
 				restarts := c.status(t).Restarts[program.Name]
 				kill(t, c.pidOf(t, program))
 				eventually(t, "the keeper counts a restart", func(context.Context) error {
-					if got := c.status(t).Restarts[program.Name]; got != restarts+1 {
-						return fmt.Errorf("it says %d, want %d", got, restarts+1)
+					if got := c.status(t).Restarts[program.Name]; got <= restarts { // it may also have failed to start
+						return fmt.Errorf("it says %d, as before", got)
 					}
 					return nil
 				})

@@ -7,6 +7,7 @@ package simulated_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +21,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/localcluster/build"
 )
 
 // root is below the same path in every run, so that the next one finds what one
@@ -46,6 +49,9 @@ func run(m *testing.M) (int, error) {
 	if os.Geteuid() != 0 {
 		return 0, errors.New("these tests become another user, which needs root; run them with sudo")
 	}
+	if err := buildComponents(); err != nil {
+		return 0, err
+	}
 	for _, p := range people {
 		if err := p.begin(); err != nil {
 			return 0, err
@@ -57,10 +63,42 @@ func run(m *testing.M) (int, error) {
 		return 0, fmt.Errorf("cannot build the command: %w\n%s", err, out)
 	}
 	code := m.Run()
-	if code != 0 {
-		return code, nil // what was started is left to be looked at
+	if code == 0 {
+		return code, os.RemoveAll(root)
 	}
-	return code, os.RemoveAll(root)
+	return code, endFailed()
+}
+
+// buildComponents builds what is missing where the next run will find it, too.
+func buildComponents() error {
+	versions, err1 := setup.Load()
+	dir, err2 := os.UserCacheDir()
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	components := build.Cache{Dir: filepath.Join(dir, "mlbatch", "components"), Checkout: checkout}
+	_, err := components.Get(context.Background(), os.Stderr, append(build.ControlPlane(versions), build.Platform(versions)...)...)
+	return err
+}
+
+// endFailed keeps the clusters' logs, and the clusters only if that is wanted.
+func endFailed() error {
+	if os.Getenv("MLBATCH_E2E_KEEP") != "" {
+		return nil
+	}
+	var failed error
+	for _, p := range people {
+		logs := filepath.Join(root, "log-"+p.name)
+		failed = errors.Join(failed, os.RemoveAll(logs))
+		if _, err := os.Stat(filepath.Join(p.dir(), "log")); err == nil {
+			fmt.Fprintf(os.Stderr, "test/simulated: the logs of the cluster of %s are in %s\n", p.name, logs)
+			failed = errors.Join(failed, os.CopyFS(logs, os.DirFS(filepath.Join(p.dir(), "log"))))
+		}
+		if out, err := p.mlbatch("cluster", "down").CombinedOutput(); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("cannot end the cluster of %s: %w\n%s", p.name, err, out))
+		}
+	}
+	return failed
 }
 
 func mlbatch() string { return filepath.Join(root, "mlbatch") }

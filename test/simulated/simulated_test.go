@@ -55,8 +55,9 @@ func story(t *testing.T, p person) {
 	refused := forNobody(t, admin)
 	await(t, "the AppWrapper has succeeded", func(ctx context.Context) error { return succeeded(ctx, admin) })
 	await(t, "a pod that nobody has a program for says so", func(ctx context.Context) error { return saysWhy(ctx, admin, refused) })
+	before := theOperator(t, admin).RestartCount // it may have waited for others
 	killOperator(t, p)
-	await(t, "an operator that was killed is ready again", func(ctx context.Context) error { return restarted(ctx, admin) })
+	await(t, "an operator that was killed is ready again", func(ctx context.Context) error { return restarted(ctx, admin, before) })
 	wantOperatorsToBeThemselves(t, p)
 }
 
@@ -187,18 +188,33 @@ func saysWhy(ctx context.Context, admin client.Client, pod *corev1.Pod) error {
 	return fmt.Errorf("its status is %v", pod.Status)
 }
 
-// restarted looks for the one that was killed.
-func restarted(ctx context.Context, admin client.Client) error {
+// theOperator is the container of the one that is killed.
+func theOperator(t *testing.T, admin client.Client) corev1.ContainerStatus {
+	t.Helper()
+	c, err := operator(t.Context(), admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func operator(ctx context.Context, admin client.Client) (corev1.ContainerStatus, error) {
 	pods := &corev1.PodList{}
 	if err := admin.List(ctx, pods, client.InNamespace(platform.Namespace)); err != nil {
-		return err
+		return corev1.ContainerStatus{}, err
 	}
 	for _, pod := range pods.Items {
-		for _, c := range pod.Status.ContainerStatuses {
-			if strings.HasPrefix(pod.Name, "kuberay-operator") && c.RestartCount == 1 && c.Ready {
-				return nil
-			}
+		if strings.HasPrefix(pod.Name, "kuberay-operator") && len(pod.Status.ContainerStatuses) == 1 {
+			return pod.Status.ContainerStatuses[0], nil
 		}
 	}
-	return errors.New("no operator was restarted and is ready")
+	return corev1.ContainerStatus{}, errors.New("there is no operator")
+}
+
+func restarted(ctx context.Context, admin client.Client, before int32) error {
+	c, err := operator(ctx, admin)
+	if err == nil && (c.RestartCount <= before || !c.Ready) {
+		err = fmt.Errorf("its restarts are %d, %d before, and it is ready: %t", c.RestartCount, before, c.Ready)
+	}
+	return err
 }

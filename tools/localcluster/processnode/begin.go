@@ -158,19 +158,25 @@ func (w *worker) keepFilled(ctx context.Context) {
 		default:
 		}
 	})
-	go func() {
-		for {
-			select {
-			case <-w.over.Done():
-				return
-			case <-ctx.Done():
-				return
-			case <-changes:
-			case <-time.After(tokenLife):
-			}
-			if err := w.fill(ctx); err != nil && !strings.Contains(err.Error(), context.Canceled.Error()) {
-				fmt.Fprintf(os.Stderr, "%s/%s: %v\n", w.pod.Namespace, w.pod.Name, err)
-			}
+	go w.refill(ctx, changes)
+}
+
+// refill fills the volumes at each change, when tokens grow old, and until it could.
+func (w *worker) refill(ctx context.Context, changes <-chan struct{}) {
+	next := tokenLife
+	for {
+		select {
+		case <-w.over.Done():
+			return
+		case <-ctx.Done():
+			return
+		case <-changes:
+		case <-time.After(next):
 		}
-	}()
+		next = tokenLife
+		if err := w.fill(ctx); err != nil && !strings.Contains(err.Error(), context.Canceled.Error()) {
+			fmt.Fprintf(os.Stderr, "%s/%s: %v\n", w.pod.Namespace, w.pod.Name, err)
+			next = retry
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,9 +37,42 @@ func (n *node) runPods(ctx context.Context) error {
 			DeleteFunc: func(o any) { w.lose(o) },
 		},
 	})
+	if err := n.forget(ctx); err != nil {
+		return err
+	}
 	controller.RunWithContext(ctx)
 	return ctx.Err()
 }
+
+// forget removes the folders of pods that went while no worker was there.
+func (n *node) forget(ctx context.Context) error {
+	folders, err := os.ReadDir(n.folders())
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil // there has been no pod yet
+		}
+		return fmt.Errorf("cannot look for pods of earlier: %w", err)
+	}
+	mine := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", n.name).String()}
+	pods, err := n.api.CoreV1().Pods(metav1.NamespaceAll).List(ctx, mine)
+	if err != nil {
+		return fmt.Errorf("cannot list the node's pods: %w", err)
+	}
+	known := map[string]bool{}
+	for _, pod := range pods.Items {
+		known[string(pod.UID)] = true
+	}
+	for _, folder := range folders {
+		if !known[folder.Name()] {
+			if err := os.RemoveAll(filepath.Join(n.folders(), folder.Name())); err != nil {
+				fmt.Fprintln(os.Stderr, "cannot remove what a pod has left:", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (n *node) folders() string { return filepath.Join(n.dir, "node", "pods") }
 
 // workers are by their pods' UIDs: a name may be used again.
 type workers struct {
@@ -53,7 +87,9 @@ func (w *workers) see(ctx context.Context, pod *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one, known := w.all[pod.UID]
-	if !known {
+	if known {
+		one.told(pod)
+	} else {
 		one = newWorker(w.node, pod.DeepCopy(), w.events)
 		w.all[pod.UID] = one
 		go func() {

@@ -25,8 +25,8 @@ var ownConditions = []corev1.PodConditionType{
 	corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady,
 }
 
-// status is how a pod is, said at some time. It keeps conditions of others, and
-// times of those that have not changed.
+// status is how a pod is, said at some time. It keeps what others say, and
+// times of conditions that have not changed.
 func status(pod *corev1.Pod, last corev1.PodStatus, s state, at metav1.Time) corev1.PodStatus {
 	phase := corev1.PodPending
 	if s.now.Running != nil || s.restarts > 0 {
@@ -35,15 +35,15 @@ func status(pod *corev1.Pod, last corev1.PodStatus, s state, at metav1.Time) cor
 	started := s.now.Running != nil
 	ready := s.ready && started
 	container := pod.Spec.Containers[0]
-	out := corev1.PodStatus{
-		Phase: phase, StartTime: &s.began, QOSClass: last.QOSClass,
-		HostIP: s.hostIP, HostIPs: []corev1.HostIP{{IP: s.hostIP}},
-		PodIP: s.ip, PodIPs: []corev1.PodIP{{IP: s.ip}},
-		ContainerStatuses: []corev1.ContainerStatus{{
-			Name: container.Name, Image: container.Image, ImageID: container.Image, RestartCount: s.restarts,
-			State: s.now, LastTerminationState: s.before, Ready: ready, Started: &started,
-		}},
-	}
+	out := *last.DeepCopy()
+	out.Phase, out.StartTime = phase, &s.began
+	out.HostIP, out.HostIPs = s.hostIP, []corev1.HostIP{{IP: s.hostIP}}
+	out.PodIP, out.PodIPs = s.ip, []corev1.PodIP{{IP: s.ip}}
+	out.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: container.Name, Image: container.Image, ImageID: container.Image, RestartCount: s.restarts,
+		State: s.now, LastTerminationState: s.before, Ready: ready, Started: &started,
+	}}
+	out.Conditions = nil
 	for _, c := range last.Conditions {
 		if !slices.Contains(ownConditions, c.Type) {
 			out.Conditions = append(out.Conditions, c)

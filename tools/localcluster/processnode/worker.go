@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -18,7 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 )
@@ -31,6 +29,9 @@ const (
 	goodLife   = time.Minute
 )
 
+// retry is the pause before the API server is asked again for what it has refused.
+const retry = time.Second
+
 // patience is how many attempts to start may fail in silence: a node may read
 // what a pod uses only a moment after it has been given the pod.
 const patience = 3
@@ -42,8 +43,13 @@ type worker struct {
 	events  record.EventRecorder
 	address netip.Addr
 	state   state
-	// last is the status that was saved last.
-	last corev1.PodStatus
+	// last is the pod's status as the API server has it, in a version of the pod, and
+	// unsaved that it should be another.
+	last    corev1.PodStatus
+	version string
+	unsaved bool
+	// heard gives what the pod has become, which others change, too.
+	heard chan *corev1.Pod
 	// filling keeps two from filling the pod's volumes at once.
 	filling  sync.Mutex
 	watching sync.Once
@@ -57,9 +63,15 @@ type worker struct {
 
 func newWorker(n *node, pod *corev1.Pod, events record.EventRecorder) *worker {
 	over, end := context.WithCancel(context.Background())
-	w := &worker{node: n, pod: pod, events: events, last: pod.Status, over: over, end: end, ends: make(chan time.Duration, 2)}
-	if before := pod.Status.ContainerStatuses; len(before) > 0 { // another one of us has run it
-		w.state.restarts = before[0].RestartCount + 1
+	w := &worker{
+		node: n, pod: pod, events: events, last: *pod.Status.DeepCopy(), version: pod.ResourceVersion,
+		heard: make(chan *corev1.Pod, 1), over: over, end: end, ends: make(chan time.Duration, 2),
+	}
+	if before := pod.Status.ContainerStatuses; len(before) > 0 { // another one of us has had it
+		w.state.restarts = before[0].RestartCount
+		if before[0].State.Running != nil {
+			w.state.restarts++
+		}
 	}
 	return w
 }
@@ -113,16 +125,26 @@ func (w *worker) live(ctx context.Context) error {
 
 // rest ends early if the pod does.
 func (w *worker) rest(ctx context.Context, pause time.Duration) {
-	select {
-	case <-w.over.Done():
-	case <-ctx.Done():
-	case <-time.After(pause):
+	enough := time.After(pause)
+	for {
+		select {
+		case <-w.over.Done():
+			return
+		case <-ctx.Done():
+			return
+		case <-enough:
+			return
+		case pod := <-w.heard:
+			w.hear(ctx, pod)
+		case <-w.again():
+			w.publish(ctx)
+		}
 	}
 }
 
 // complain says why the pod waits.
 func (w *worker) complain(ctx context.Context, why error) {
-	if said := w.state.now.Waiting; said != nil && said.Message == why.Error() {
+	if saved := w.last.ContainerStatuses; len(saved) > 0 && saved[0].State.Waiting != nil && saved[0].State.Waiting.Message == why.Error() {
 		return
 	}
 	w.state.now = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CannotStart", Message: why.Error()}}
@@ -150,6 +172,10 @@ func (w *worker) tend(ctx context.Context, cmd *exec.Cmd) {
 			return
 		case t := <-turns:
 			w.turn(ctx, t, cmd)
+		case pod := <-w.heard:
+			w.hear(ctx, pod)
+		case <-w.again():
+			w.publish(ctx)
 		case grace := <-w.ends:
 			stop()
 			terminate(cmd, grace)
@@ -193,34 +219,27 @@ func (w *worker) ended(ctx context.Context, how *os.ProcessState) {
 	w.publish(ctx)
 }
 
-// publish saves the pod's status. What cannot be saved now is said by the next one.
-func (w *worker) publish(ctx context.Context) {
-	now := status(w.pod, w.last, w.state, metav1.Now())
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.pod.UID}, "status": now})
-	if err == nil {
-		_, err = w.node.api.CoreV1().Pods(w.pod.Namespace).Patch(ctx, w.pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "cannot save the status of %s/%s: %v\n", w.pod.Namespace, w.pod.Name, err)
-		return
-	}
-	w.last = now
-}
-
 // leave removes the pod's folder, and then its object, which others wait for.
 func (w *worker) leave(ctx context.Context) error {
 	w.filling.Lock()
-	defer w.filling.Unlock()
 	err := os.RemoveAll(w.folder())
+	w.filling.Unlock()
 	now := metav1.NewDeleteOptions(0)
 	now.Preconditions = metav1.NewUIDPreconditions(string(w.pod.UID))
-	gone := w.node.api.CoreV1().Pods(w.pod.Namespace).Delete(ctx, w.pod.Name, *now)
-	if apierrors.IsNotFound(gone) || apierrors.IsConflict(gone) {
-		gone = nil
+	for {
+		gone := w.node.api.CoreV1().Pods(w.pod.Namespace).Delete(ctx, w.pod.Name, *now)
+		if gone == nil || apierrors.IsNotFound(gone) || apierrors.IsConflict(gone) {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "cannot delete %s/%s: %v\n", w.pod.Namespace, w.pod.Name, gone)
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, gone)
+		case <-time.After(retry):
+		}
 	}
-	return errors.Join(err, gone)
 }
 
 func (w *worker) folder() string {
-	return filepath.Join(w.node.dir, "node", "pods", string(w.pod.UID))
+	return filepath.Join(w.node.folders(), string(w.pod.UID))
 }
