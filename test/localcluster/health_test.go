@@ -78,6 +78,28 @@ func (c cluster) wantHealthy(t *testing.T) {
 // wantProcesses sees to it that a new pod of the platform's kind runs.
 func (c cluster) wantProcesses(t *testing.T, api client.Client) {
 	t.Helper()
+	pod := c.processPod(t, api)
+	eventually(t, "a new pod runs as a process", func(ctx context.Context) error { return runsOnce(ctx, api, pod) })
+	if err := api.Delete(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runsOnce updates the pod, and asks for its process, too: the node says that a
+// pod runs before the process has entered it.
+func runsOnce(ctx context.Context, api client.Client, pod *corev1.Pod) error {
+	if err := api.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+		return err
+	}
+	if pids := processesOf(pod); pod.Status.Phase != corev1.PodRunning || len(pids) != 1 {
+		return fmt.Errorf("its processes are %v, and its status is %+v", pids, pod.Status)
+	}
+	return nil
+}
+
+// processPod makes a pod of the platform's kind.
+func (c cluster) processPod(t *testing.T, api client.Client) *corev1.Pod {
+	t.Helper()
 	err := c.described().RunInstead(map[string]plan.Image{localcluster.WorkloadImage: {File: workload(), Path: "/workload"}})
 	if err != nil {
 		t.Fatal(err)
@@ -94,15 +116,7 @@ func (c cluster) wantProcesses(t *testing.T, api client.Client) {
 		},
 	}
 	eventually(t, "a pod is created", func(ctx context.Context) error { return api.Create(ctx, pod) })
-	eventually(t, "a new pod runs as a process", func(ctx context.Context) error {
-		if err := api.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil || pod.Status.Phase == corev1.PodRunning {
-			return err
-		}
-		return fmt.Errorf("the pod's status is %+v", pod.Status)
-	})
-	if err := api.Delete(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
+	return pod
 }
 
 func nodesReady(ctx context.Context, api client.Client) error {

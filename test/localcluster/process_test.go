@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
@@ -31,6 +32,20 @@ func (c cluster) pidOf(t *testing.T, program plan.Program) int {
 		}
 	}
 	return 0
+}
+
+// processesOf finds the workload of a pod that runs as a process.
+func processesOf(pod *corev1.Pod) []string {
+	var pids []string
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, process := range processes {
+		command, _ := os.ReadFile(filepath.Join(process, "cmdline"))
+		exe, _ := os.Readlink(filepath.Join(process, "exe"))
+		if strings.HasPrefix(string(command), "/workload\x00pause\x00") && strings.Contains(exe, "/"+string(pod.UID)+"/") {
+			pids = append(pids, filepath.Base(process))
+		}
+	}
+	return pids
 }
 
 func kill(t *testing.T, pid int) {

@@ -4,7 +4,9 @@ package localcluster_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -13,7 +15,8 @@ import (
 
 // What has to be told about one program beside what holds for all.
 var furthermore = map[string]func(*testing.T, cluster) (wantAfterwards func()){
-	"kwok": leasesAreNew,
+	"kwok":        leasesAreNew,
+	"processnode": podsRunAgain,
 }
 
 // The plan is the table: a new program is covered by itself.
@@ -57,6 +60,35 @@ func leasesAreNew(t *testing.T, c cluster) (wantAfterwards func()) {
 		}
 		if after.UID == before.UID {
 			t.Error("the next kwok has waited until the leases of the one before ran out")
+		}
+	}
+}
+
+// podsRunAgain looks at a pod that the killed node has run: it is started anew, once.
+func podsRunAgain(t *testing.T, c cluster) (wantAfterwards func()) {
+	api := c.api(t)
+	pod := c.processPod(t, api)
+	eventually(t, "a pod runs as a process", func(ctx context.Context) error {
+		err := runsOnce(ctx, api, pod)
+		if err == nil && len(pod.Status.ContainerStatuses) == 0 {
+			err = errors.New("it has no container")
+		}
+		return err
+	})
+	before, restarts := processesOf(pod), pod.Status.ContainerStatuses[0].RestartCount
+	return func() {
+		eventually(t, "the pod runs again", func(ctx context.Context) error {
+			if err := runsOnce(ctx, api, pod); err != nil {
+				return err
+			}
+			now, again := processesOf(pod), pod.Status.ContainerStatuses[0].RestartCount
+			if slices.Equal(now, before) || again != restarts+1 {
+				return fmt.Errorf("its processes are %v, %v before; its restarts are %d, %d before", now, before, again, restarts)
+			}
+			return nil
+		})
+		if err := api.Delete(t.Context(), pod); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
