@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/mlbatch/mlbatch/setup"
 )
 
 // pids are the processes of all programs.
@@ -23,6 +25,10 @@ func (c cluster) pids(t *testing.T) map[string]int {
 }
 
 func TestAProgramOfWhichTheCheckoutHasAnotherIsReplaced(t *testing.T) {
+	versions, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cover(checkout, other); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +43,7 @@ func TestAProgramOfWhichTheCheckoutHasAnotherIsReplaced(t *testing.T) {
 		// All files of a module decide about the name of its build.
 		change(t, "tools/components/etcd/note.txt", "another")
 		said := c.mustRun(t, "up", "--checkout="+other)
-		if !strings.Contains(said, "\netcd v3.6.16 is another build\n") {
+		if !strings.Contains(said, "\netcd "+versions.LocalCluster.Etcd+" is another build\n") {
 			t.Errorf("it says\n%s", said)
 		}
 		after := c.pids(t)

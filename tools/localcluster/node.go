@@ -7,9 +7,11 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mlbatch/mlbatch/tools/localcluster/build"
@@ -40,16 +42,13 @@ func (c *Cluster) writePlan(bins build.Binaries, tools string) error {
 // plan is what the keeper has to do. The files that its programs read are written
 // on the way, but for credentials, which a cluster keeps all its life.
 func (c *Cluster) plan(bins build.Binaries, tools string) (plan.Plan, error) {
-	p := plan.Plan{
-		Name: c.config.Name, Dir: c.Dir(), Forward: innerAddress,
-		Network:  plan.Network{Bridge: bridgeName, Address: nodeCIDR},
-		Programs: c.programs(bins, tools),
-	}
+	p := c.frame()
+	p.Programs = c.programs(bins, tools)
 	if err := os.MkdirAll(c.LogDir(), 0o755); err != nil {
 		return p, fmt.Errorf("cannot make the cluster's folders: %w", err)
 	}
 	if c.config.Mode == Real {
-		if err := c.planContainers(&p, bins, tools); err != nil {
+		if err := c.writeNode(p, bins, tools); err != nil {
 			return p, err
 		}
 	}
@@ -59,18 +58,34 @@ func (c *Cluster) plan(bins build.Binaries, tools string) (plan.Plan, error) {
 	return p, c.identify(p.Programs)
 }
 
-// planContainers adds what a node has on which containers run.
-func (c *Cluster) planContainers(p *plan.Plan, bins build.Binaries, tools string) error {
+// frame is what a keeper makes once, of a plan: all but its programs. It writes nothing.
+func (c *Cluster) frame() plan.Plan {
+	p := plan.Plan{
+		Name: c.config.Name, Dir: c.Dir(), Forward: innerAddress,
+		Network: plan.Network{Bridge: bridgeName, Address: nodeCIDR},
+	}
+	if c.config.Mode != Real {
+		return p
+	}
 	p.Cgroup, p.Network.Services = c.cgroup(), serviceCIDR
 	for _, target := range []string{"/var/lib/kubelet", "/var/lib/containerd", "/var/lib/cni", "/var/log/pods", "/var/log/containers"} {
 		source := filepath.Join(c.Dir(), "node", filepath.Base(filepath.Dir(target))+"-"+filepath.Base(target))
-		if err := os.MkdirAll(source, 0o755); err != nil {
-			return fmt.Errorf("cannot make the node's folder: %w", err)
-		}
 		p.Binds = append(p.Binds, plan.Bind{Source: source, Target: target})
 	}
-	var err error
-	if p.Sysctls, err = c.writeSysctls(); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(sysctls)) {
+		p.Sysctls = append(p.Sysctls, plan.Bind{Source: c.sysctlFile(name), Target: filepath.Join("/proc/sys", name)})
+	}
+	return p
+}
+
+// writeNode writes what a node has on which containers run.
+func (c *Cluster) writeNode(p plan.Plan, bins build.Binaries, tools string) error {
+	for _, bind := range p.Binds {
+		if err := os.MkdirAll(bind.Source, 0o755); err != nil {
+			return fmt.Errorf("cannot make the node's folder: %w", err)
+		}
+	}
+	if err := c.writeSysctls(); err != nil {
 		return err
 	}
 	return c.writeContainerConfigs(bins, tools)

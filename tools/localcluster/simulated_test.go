@@ -42,6 +42,9 @@ func TestASimulatedClusterNeedsLittleOfTheMachine(t *testing.T) {
 	wantSentence(t, c.Preflight(t.Context()), "may not lie in /run", "XDG_STATE_HOME")
 	c.config.StateDir, c.config.CacheDir = "/proc/x", "/var/lib/jenkins/.cache"
 	wantSentence(t, c.Preflight(t.Context()), "may not lie in /proc")
+	short := simulated(t)
+	short.config.StateDir = filepath.Join(short.config.StateDir, strings.Repeat("x", 90))
+	wantSentence(t, short.Preflight(t.Context()), "is too long for a socket", "XDG_STATE_HOME")
 }
 
 func TestAMachineThatGivesNoUserNamespacesIsNamed(t *testing.T) {

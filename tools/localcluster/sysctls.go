@@ -4,13 +4,9 @@ package localcluster
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
 // sysctls are settings of the whole kernel that the kubelet would change to these
@@ -24,19 +20,20 @@ var sysctls = map[string]string{
 	"kernel/keys/root_maxbytes": "25000000",
 }
 
-// writeSysctls writes the files that cover the kernel's.
-func (c *Cluster) writeSysctls() ([]plan.Bind, error) {
-	dir := c.configFile("sysctls")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make the cluster's folders: %w", err)
+// sysctlFile is the file that covers one of the kernel's.
+func (c *Cluster) sysctlFile(name string) string {
+	return filepath.Join(c.configFile("sysctls"), strings.ReplaceAll(name, "/", "."))
+}
+
+func (c *Cluster) writeSysctls() error {
+	if err := os.MkdirAll(c.configFile("sysctls"), 0o755); err != nil {
+		return fmt.Errorf("cannot make the cluster's folders: %w", err)
 	}
-	var binds []plan.Bind
-	for _, name := range slices.Sorted(maps.Keys(sysctls)) {
-		file := filepath.Join(dir, strings.ReplaceAll(name, "/", "."))
-		if err := os.WriteFile(file, []byte(sysctls[name]+"\n"), 0o644); err != nil {
-			return nil, fmt.Errorf("cannot write %s: %w", file, err)
+	for name, value := range sysctls {
+		file := c.sysctlFile(name)
+		if err := os.WriteFile(file, []byte(value+"\n"), 0o644); err != nil {
+			return fmt.Errorf("cannot write %s: %w", file, err)
 		}
-		binds = append(binds, plan.Bind{Source: file, Target: filepath.Join("/proc/sys", name)})
 	}
-	return binds, nil
+	return nil
 }

@@ -24,26 +24,36 @@ func (c *Cluster) update(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(b.dir)
-	if err := c.adopt(b); err != nil {
-		return err
-	}
 	var runs plan.Plan
 	if err := plan.Read(c.Dir(), plan.File, &runs); err != nil {
+		return err
+	}
+	if err := c.changeable(runs, b); err != nil {
+		return err
+	}
+	if err := c.adopt(b); err != nil {
 		return err
 	}
 	next, err := c.plan(b.bins, b.tools)
 	if err != nil {
 		return err
 	}
-	if !same(frame(runs), frame(next)) {
-		return c.cannotChange("has other mounts or another network than this checkout would give it")
-	}
 	return c.hand(runs, next)
 }
 
-// adopt puts what was built of this repository where that of the running cluster
-// is. The keeper itself cannot be another one: all else would end with it.
-func (c *Cluster) adopt(b built) error {
+// changeable refuses what a running cluster cannot become, while none of its files
+// has changed. The keeper cannot be another one: all else would end with it.
+func (c *Cluster) changeable(runs plan.Plan, b built) error {
+	if err := c.sameKeeper(b); err != nil {
+		return err
+	}
+	if !same(frame(runs), c.frame()) {
+		return c.cannotChange("has other mounts or another network than this checkout would give it")
+	}
+	return nil
+}
+
+func (c *Cluster) sameKeeper(b built) error {
 	runs, err1 := os.ReadFile(keeperProgram(c.Dir()))
 	next, err2 := os.ReadFile(keeperProgram(b.dir))
 	if err := errors.Join(err1, err2); err != nil {
@@ -52,6 +62,12 @@ func (c *Cluster) adopt(b built) error {
 	if !bytes.Equal(runs, next) {
 		return c.cannotChange("has another keeper than this checkout")
 	}
+	return nil
+}
+
+// adopt puts what was built of this repository where that of the running cluster
+// is.
+func (c *Cluster) adopt(b built) error {
 	files, err := filepath.Glob(filepath.Join(b.dir, "bin", "*"))
 	if err != nil {
 		return err
@@ -90,7 +106,10 @@ func (c *Cluster) hand(runs, next plan.Plan) error {
 	if err := plan.Write(c.Dir(), plan.File, next); err != nil {
 		return err
 	}
-	keeper, _ := c.host.proc.keeperOf(c.Dir())
+	keeper, alive := c.host.proc.keeperOf(c.Dir())
+	if !alive { // its pid may be another process's by now
+		return errors.New("the cluster's keeper has ended; run the command again")
+	}
 	if err := syscall.Kill(keeper.PID, syscall.SIGHUP); err != nil {
 		return fmt.Errorf("cannot tell the cluster's keeper, process %d, of another plan: %w", keeper.PID, err)
 	}

@@ -77,11 +77,37 @@ func TestTheKeeperIsToldOfAnotherPlanOnce(t *testing.T) {
 	}
 }
 
+func TestAnEndedKeeperIsNotTold(t *testing.T) {
+	c, _ := newCluster(t)
+	pretendRunning(t, c)
+	var keeper plan.Keeper
+	read := plan.Read(c.Dir(), plan.KeeperFile, &keeper)
+	keeper.StartTime += "0" // its pid is another process's now: ours
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGHUP)
+	defer signal.Stop(told)
+	if err := errors.Join(read, plan.Write(c.Dir(), plan.KeeperFile, keeper), plan.Write(c.Dir(), plan.StatusFile, plan.Status{Error: "x"})); err != nil {
+		t.Fatal(err)
+	}
+	wantSentence(t, c.hand(plan.Plan{}, plan.Plan{}), "the cluster's keeper has ended")
+}
+
+func TestAClusterOfAnotherFrameIsRefusedAndKeepsItsFiles(t *testing.T) {
+	c, runs := planned(t)
+	runs.Network.Address = "10.0.0.1/8"
+	write(t, keeperProgram(c.Dir()), "one")
+	write(t, keeperProgram(c.newDir()), "one")
+	wantSentence(t, c.changeable(runs, built{dir: c.newDir()}), "has other mounts or another network")
+	if data, err := os.ReadFile(keeperProgram(c.newDir())); err != nil || string(data) != "one" {
+		t.Errorf("what was built is not where it was (%v)", err)
+	}
+}
+
 func TestTheKeeperItselfIsNotChanged(t *testing.T) {
 	c, _ := newCluster(t)
 	write(t, keeperProgram(c.Dir()), "one")
 	write(t, keeperProgram(c.newDir()), "two")
-	wantSentence(t, c.adopt(built{dir: c.newDir()}),
+	wantSentence(t, c.changeable(c.frame(), built{dir: c.newDir()}),
 		`cluster "unit-x" has another keeper than this checkout, which cannot be changed while it runs; end it first with: mlbatch cluster down --name=unit-x`)
 	write(t, keeperProgram(c.newDir()), "one")
 	write(t, filepath.Join(c.newDir(), "bin", "kubectl"), "new")
@@ -103,7 +129,7 @@ func TestAPlanKnowsTheFilesOfItsPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := differences(before.Programs, again.Programs); lines != nil || !same(frame(before), frame(again)) {
+	if lines := differences(before.Programs, again.Programs); lines != nil || !same(frame(before), frame(again)) || !same(frame(before), c.frame()) {
 		t.Errorf("the same checkout makes another plan: %q", lines)
 	}
 	for name, file := range map[string]string{"kubelet": "kubelet.yaml", "containerd": "containerd.toml", "kwok": "stages.yaml", "kube-apiserver": "audit-policy.yaml"} {

@@ -51,6 +51,9 @@ func (s *supervisor) keep(l *life, p *process) {
 			return
 		}
 		for pause = nextPause(pause, time.Since(began)); ; pause = nextPause(pause, 0) {
+			if l.ctx.Err() != nil {
+				return // it was about to end when it was ended
+			}
 			fmt.Fprintf(os.Stderr, "%s %s\n", l.program.Name, why)
 			s.report.ended(l.program.Name, why)
 			if !s.rest(l.ctx, pause) {

@@ -136,6 +136,16 @@ func TestAnotherPlanChangesWhatDiffers(t *testing.T) {
 	awaitLog(t, s, "stays", "started\n")
 }
 
+func TestAProgramThatFailedIsForgottenWithItsPlan(t *testing.T) {
+	s, p, done := supervise(t, 2, script("goes", "exit 1"))
+	must(t, s.follow(p))
+	<-done
+	must(t, s.follow(plan.Plan{Dir: s.dir, Revision: 1}))
+	if diff := cmp.Diff(plan.Status{Revision: 1, Ready: true}, readStatus(t, s.dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAPlanThatCannotBeReadChangesNothing(t *testing.T) {
 	s, p, _ := supervise(t, 1, script("etcd", "exec sleep 60"))
 	must(t, s.follow(p))

@@ -100,5 +100,7 @@ func httpClient(probe plan.Probe) (*http.Client, error) {
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
-	return &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: config}}, nil
+	// Each health request makes a client, whose connections nobody would use again.
+	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
+	return &http.Client{Timeout: 2 * time.Second, Transport: transport}, nil
 }

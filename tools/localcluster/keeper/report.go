@@ -39,6 +39,14 @@ func (r *reporter) ended(program, why string) {
 	})
 }
 
+// gone forgets a program that is not planned any more.
+func (r *reporter) gone(program string) {
+	r.save(func(s *plan.Status) {
+		delete(s.Restarts, program)
+		delete(s.Failing, program)
+	})
+}
+
 // recovered reports that a program is ready again, unless it has ended since,
 // and with it the context.
 func (r *reporter) recovered(ctx context.Context, program string) {

@@ -67,6 +67,7 @@ func (s *supervisor) endOthers(planned []plan.Program) {
 		if !slices.ContainsFunc(planned, func(p plan.Program) bool { return p.Name == name }) {
 			l.finish()
 			delete(s.lives, name)
+			s.report.gone(name)
 		}
 	}
 }
