@@ -18,6 +18,9 @@ import (
 // lets an administrator allow, say, PyTorchJobs only when they are queued.
 var sufficientVerbs = []string{"create", "wrap"}
 
+// clusterScoped is one text for two checks: of equal problems a message shows one.
+const clusterScoped = "%s is a cluster-scoped kind; an AppWrapper can only own objects of its namespace"
+
 // accessReview asks the API server and fills in the review's status.
 type accessReview func(context.Context, *authorizationv1.SubjectAccessReview) error
 
@@ -61,7 +64,7 @@ func (a *access) verdict(ctx context.Context, user authenticationv1.UserInfo, na
 		return internal(fmt.Errorf("cannot find the resource of kind %s: %w", kind.Kind, err))
 	}
 	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
-		return forbidden("%s is a cluster-scoped kind; an AppWrapper can only own objects of its namespace", kind.Kind)
+		return forbidden(clusterScoped, kind.Kind)
 	}
 	for _, verb := range sufficientVerbs {
 		review := newReview(user, namespace, verb, mapping.Resource)

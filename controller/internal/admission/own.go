@@ -50,8 +50,11 @@ func (o *ownRights) check(ctx context.Context, namespace string, components []wr
 // missing says which right the controller lacks for a kind, or nothing.
 func (o *ownRights) missing(ctx context.Context, namespace string, kind schema.GroupVersionKind) string {
 	mapping, err := o.resourceOf(kind.GroupKind(), kind.Version)
-	if err != nil || mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+	if err != nil {
 		return ""
+	}
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		return fmt.Sprintf(clusterScoped, kind.Kind)
 	}
 	for _, verb := range neededVerbs {
 		allowed, err := o.allowed(ctx, namespace, verb, mapping.Resource)

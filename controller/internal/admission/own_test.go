@@ -26,7 +26,7 @@ func TestWhatTheControllerCouldNotDeployIsRefused(t *testing.T) {
 		"one that it may not create":                 {kinds: []schema.GroupVersionKind{service, service}, asked: []string{"create services"}, refused: "may not create services"},
 		"one that it could not remove":               {kinds: []schema.GroupVersionKind{service}, rights: []string{"create", "get"}, asked: []string{"create services", "get services", "delete services"}, refused: "may not delete services"},
 		"one that is not served is for others":       {kinds: []schema.GroupVersionKind{unknown}},
-		"a cluster-scoped one is for others":         {kinds: []schema.GroupVersionKind{node}},
+		"a cluster-scoped one, whatever its rights":  {kinds: []schema.GroupVersionKind{node}, rights: []string{"create", "get", "delete"}, refused: "Node is a cluster-scoped kind"},
 		"no answer refuses nothing":                  {kinds: []schema.GroupVersionKind{service}, away: true, asked: []string{"create services"}},
 	} {
 		t.Run(name, func(t *testing.T) {
