@@ -85,7 +85,9 @@ func read(stdout *bytes.Buffer) outcome {
 			text.Write(line)
 			continue
 		}
-		text.WriteString(event.Output)
+		if !announces(event.Output) {
+			text.WriteString(event.Output)
+		}
 		switch {
 		case event.Action == "build-fail":
 			o.unbuilt = true
@@ -97,4 +99,11 @@ func read(stdout *bytes.Buffer) outcome {
 	}
 	o.text = text.String()
 	return o
+}
+
+// announces tells whether a line only names a test that begins or passes: no failure says
+// what such a line says.
+func announces(line string) bool {
+	line = strings.TrimSpace(line)
+	return strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- PASS")
 }

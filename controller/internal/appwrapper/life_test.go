@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -106,6 +107,9 @@ func (l *life) outrun(how manner) {
 	}
 }
 
+// restingPlaces are the phases in which somebody who was evicted may stay.
+var restingPlaces = []v1beta2.AppWrapperPhase{v1beta2.AppWrapperSuspended, v1beta2.AppWrapperSucceeded, v1beta2.AppWrapperFailed}
+
 // endAsItMust: an hour after an eviction or a deletion nothing is left, whatever was
 // going on, but what has succeeded may be kept.
 func (l *life) endAsItMust() {
@@ -120,6 +124,9 @@ func (l *life) endAsItMust() {
 	kept := l.over == evicted && p.Status.Phase == v1beta2.AppWrapperSucceeded || l.sparing
 	if p.Quota || !kept && len(p.Components)+len(p.Pods) > 0 {
 		l.broken(fmt.Sprintf("an hour after it was %s nothing is left; but there is %+v", l.over, p))
+	}
+	if l.over == evicted && !p.Gone && !slices.Contains(restingPlaces, p.Status.Phase) {
+		l.broken(fmt.Sprintf("an hour after it was evicted the AppWrapper rests; it is %s", p.Status.Phase))
 	}
 	if l.over == deleted && !p.Gone {
 		l.broken(fmt.Sprintf("an hour after it was deleted the AppWrapper is gone; it is %s", p.Status.Phase))
