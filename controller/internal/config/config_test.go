@@ -70,6 +70,12 @@ func TestParseReadsOverTheDefaults(t *testing.T) {
 	}
 }
 
+func TestAuthorsAreAskedWhatTheyMayCreateByDefault(t *testing.T) {
+	if !Default().AppWrapper.UserRBACAdmissionCheck {
+		t.Error("by default, nobody asks whether an author may create what is wrapped")
+	}
+}
+
 func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 	for name, tc := range map[string]struct{ file, field string }{
 		"an unknown key at the top":                  {"webhookEnabled: true", "webhookEnabled"},
