@@ -49,16 +49,16 @@ test: ## All tests, lint, unit and chart tests, mutants, then tests on real clus
 
 # The second line reads files outside its module, of which Go's cache does not notice changes.
 .PHONY: unit
-unit: ## Tests that need no cluster (under a minute when warm)
+unit: ## Tests that need no cluster (a minute when warm)
 	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/localcluster -e /test/simulated)
 	go -C tools/components/kueue test -count=1 ./...
 
 .PHONY: robust
-robust: ## Kill, fill and change real local clusters, and see that they recover (root; some minutes when warm)
+robust: ## Kill, fill and change real local clusters, and see that they recover (root; 8 minutes when warm)
 	go test -count=1 -timeout=60m -v ./test/localcluster
 
 .PHONY: mutants
-mutants: ## Bring known defects back, one at a time, and see that a test notices each (up to 3 minutes)
+mutants: ## Bring known defects back, one at a time, and see that a test notices each (2 minutes when warm)
 	go run ./test/mutants
 
 # $(call evidence,name,seed,command) runs a long test and keeps what it came to in a
@@ -85,7 +85,7 @@ e2e: ## End-to-end tests with the real components, on a local cluster or on your
 	E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) go test -count=1 -timeout=60m -v ./test/e2e
 
 .PHONY: simulated
-simulated: ## The platform on simulated clusters, of root and of another user (root; some minutes when warm)
+simulated: ## The platform on simulated clusters, of root and of another user (root; 2 minutes when warm)
 	go test -count=1 -timeout=30m -v ./test/simulated
 
 .PHONY: lint
