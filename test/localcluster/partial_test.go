@@ -23,8 +23,8 @@ func TestDownEndsWhatAKilledUpHasLeft(t *testing.T) {
 				c.wantGone(t)
 			})
 		}
-		t.Run("the keeper starts the first programs and is killed, too", func(t *testing.T) {
-			c.killedAt(t, upPoint(m, "the keeper starts the first programs"), c.upFlags()...)
+		t.Run("the keeper starts a program and is killed, too", func(t *testing.T) {
+			c.killedAt(t, upPoint(m, "the keeper starts a program"), c.upFlags()...)
 			c.killKeeper(t)
 			c.mustRun(t, "down")
 			c.wantGone(t)
