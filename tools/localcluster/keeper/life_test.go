@@ -76,13 +76,10 @@ func TestAProgramThatIsReadyAgainIsNotFailing(t *testing.T) {
 	s, p, _ := supervise(t, 2, program)
 	must(t, s.follow(p))
 	defer s.lives["etcd"].finish()
-	for {
+	until(t, "etcd is well after one restart", func() bool {
 		status := readStatus(t, s.dir)
-		if status.Restarts["etcd"] == 1 && len(status.Failing) == 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return status.Restarts["etcd"] == 1 && len(status.Failing) == 0
+	})
 }
 
 func TestWhatHasToComeBeforeAProgramComesEachTime(t *testing.T) {
@@ -161,15 +158,26 @@ func TestAPlanThatCannotBeReadChangesNothing(t *testing.T) {
 // awaitLog returns when a program has said what is wanted.
 func awaitLog(t *testing.T, s *supervisor, program, want string) {
 	t.Helper()
-	for {
+	until(t, program+" says "+want, func() bool {
 		log, _ := os.ReadFile(s.logPath(plan.Program{Name: program}))
-		if string(log) == want {
-			return
-		}
 		if !strings.HasPrefix(want, string(log)) {
 			t.Fatalf("%s has said %q, want %q", program, log, want)
 		}
-		time.Sleep(10 * time.Millisecond)
+		return string(log) == want
+	})
+}
+
+// until waits for what other processes do, and no longer than a minute.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	look, tooLate := time.NewTicker(10*time.Millisecond), time.After(time.Minute)
+	defer look.Stop()
+	for !holds() {
+		select {
+		case <-look.C:
+		case <-tooLate:
+			t.Fatalf("not in a minute: %s", what)
+		}
 	}
 }
 

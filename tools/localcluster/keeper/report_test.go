@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -56,14 +55,9 @@ func TestAStatusThatCouldNotBeSavedIsSavedLater(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for {
-		var status plan.Status
-		if err := plan.Read(dir, plan.StatusFile, &status); err == nil {
-			if !status.Ready || status.Restarts["etcd"] != 1 {
-				t.Errorf("the status is %+v", status)
-			}
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	var status plan.Status
+	until(t, "the status is saved", func() bool { return plan.Read(dir, plan.StatusFile, &status) == nil })
+	if !status.Ready || status.Restarts["etcd"] != 1 {
+		t.Errorf("the status is %+v", status)
 	}
 }

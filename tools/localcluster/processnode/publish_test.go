@@ -68,14 +68,23 @@ func TestAStatusThatCouldNotBeSavedIsSavedLater(t *testing.T) {
 	if again := w.again(); again == nil {
 		t.Fatal("it is not tried again")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go w.rest(ctx, time.Minute)
-	for !holding(saved(t, api), corev1.PodReady) {
-		if ctx.Err() != nil {
+	untilTriedAgain(t, func() bool { return holding(saved(t, api), corev1.PodReady) })
+}
+
+// untilTriedAgain waits for what goes on beside the test, and no longer than a minute.
+func untilTriedAgain(t *testing.T, holds func() bool) {
+	t.Helper()
+	look, tooLate := time.NewTicker(10*time.Millisecond), time.After(time.Minute)
+	defer look.Stop()
+	for !holds() {
+		select {
+		case <-look.C:
+		case <-tooLate:
 			t.Fatal("it was not tried again")
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 }
 
@@ -162,18 +171,13 @@ func TestAVolumeThatCouldNotBeFilledIsFilledLater(t *testing.T) {
 	failOnce(api, "create", "serviceaccounts")
 	changes := make(chan struct{}, 1)
 	changes <- struct{}{}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go w.refill(ctx, changes)
-	for {
-		if token, err := os.ReadFile(filepath.Join(w.volume("token"), "token")); err == nil && string(token) == "secret" {
-			break
-		}
-		if ctx.Err() != nil {
-			t.Fatal("it was not tried again")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	untilTriedAgain(t, func() bool {
+		token, err := os.ReadFile(filepath.Join(w.volume("token"), "token"))
+		return err == nil && string(token) == "secret"
+	})
 	w.end()
 	w.filling.Lock() // or it writes into a folder that is removed
 }
