@@ -320,6 +320,11 @@ func TestRunningWatchesReadiness(t *testing.T) {
 			after: time.Minute,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 4 * time.Minute},
 		},
+		"a failed pod that is gone by then was the beginning of it": {
+			given: []change{condition(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, time.Minute), withPods(pending, runs)},
+			after: 5 * time.Minute,
+			want:  resets("InsufficientPodsReady"),
+		},
 		"pods that do not run then are too late": {
 			given: []change{withPods(pending, runs)},
 			after: 5 * time.Minute,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -58,7 +59,20 @@ func checkRows(t *testing.T, base func() lifecycle.Snapshot, rows map[string]row
 			if diff := cmp.Diff(r.want, summarize(s, d)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
+			checkTimes(t, before.Conditions, d.Status.Conditions)
 		})
+	}
+}
+
+// checkTimes: timers begin at the times of conditions, so those of a condition whose
+// status stays must stay, too.
+func checkTimes(t *testing.T, before, after []metav1.Condition) {
+	t.Helper()
+	for _, c := range after {
+		old := meta.FindStatusCondition(before, c.Type)
+		if old != nil && old.Status == c.Status && !old.LastTransitionTime.Equal(&c.LastTransitionTime) {
+			t.Errorf("%s is %s as before, and its time changed from %s to %s", c.Type, c.Status, old.LastTransitionTime, c.LastTransitionTime)
+		}
 	}
 }
 

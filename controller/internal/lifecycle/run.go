@@ -203,8 +203,8 @@ func podsReady(v *view) (Decision, bool) {
 func readinessIsLate(v *view) (Decision, bool) {
 	c := v.census()
 	v.lower(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, c.String())
-	v.lower(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
 	if deadline := v.readinessDeadline(c); v.now.Before(deadline) {
+		v.lower(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
 		return v.stay().at(deadline, v.now), true
 	}
 	return v.resetOrFail(v1beta2.ReasonInsufficientPodsReady, c.String()), true
