@@ -15,9 +15,9 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
-// assemble makes the object of component i from its template and from what Kueue
-// wants its pods to have.
-func assemble(aw *v1beta2.AppWrapper, i int, schedulerName string) (*unstructured.Unstructured, error) {
+// assemble makes the object of component i from its template, from what Kueue wants its
+// pods to have, and from what the administrator has all pods have.
+func assemble(aw *v1beta2.AppWrapper, i int, all podtemplate.Edit) (*unstructured.Unstructured, error) {
 	object, err := admissionrules.Template(&aw.Spec.Components[i])
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func assemble(aw *v1beta2.AppWrapper, i int, schedulerName string) (*unstructure
 	object.SetName(name)
 	object.SetGenerateName("")
 	addLabel(object, v1beta2.AppWrapperLabel, aw.Name)
-	if err := editPodTemplates(object, aw, i, schedulerName); err != nil {
+	if err := editPodTemplates(object, aw, i, all); err != nil {
 		return nil, err
 	}
 	return object, own(object, aw)
@@ -51,15 +51,13 @@ func addLabel(object *unstructured.Unstructured, key, value string) {
 	}
 }
 
-func editPodTemplates(object *unstructured.Unstructured, aw *v1beta2.AppWrapper, i int, schedulerName string) error {
+func editPodTemplates(object *unstructured.Unstructured, aw *v1beta2.AppWrapper, i int, all podtemplate.Edit) error {
 	infos := aw.Spec.Components[i].PodSetInfos
 	for j, podSet := range aw.Status.ComponentStatus[i].PodSets {
-		edit := podtemplate.Edit{
-			Labels: map[string]string{
-				v1beta2.AppWrapperLabel:          aw.Name,
-				v1beta2.AppWrapperComponentLabel: strconv.Itoa(i),
-			},
-			SchedulerName: schedulerName,
+		edit := all
+		edit.Labels = map[string]string{
+			v1beta2.AppWrapperLabel:          aw.Name,
+			v1beta2.AppWrapperComponentLabel: strconv.Itoa(i),
 		}
 		if j < len(infos) {
 			edit.Info = infos[j]

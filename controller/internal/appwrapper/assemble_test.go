@@ -9,11 +9,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 	"github.com/mlbatch/mlbatch/test/given"
 	"github.com/mlbatch/mlbatch/test/golden"
 )
 
 func TestAssemble(t *testing.T) {
+	c := config.Default().AppWrapper
+	c.SchedulerName = "scheduler-plugins-scheduler"
 	golden.Pairs(t, "testdata/assemble", func(t *testing.T, in []byte) []byte {
 		aw := &v1beta2.AppWrapper{}
 		if err := yaml.UnmarshalStrict(in, aw); err != nil {
@@ -21,7 +25,7 @@ func TestAssemble(t *testing.T) {
 		}
 		var documents []string
 		for i := range aw.Spec.Components {
-			object, err := assemble(aw, i, "scheduler-plugins-scheduler")
+			object, err := assemble(aw, i, forAllPods(c))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +56,7 @@ func TestAssembleRefusesWhatNobodyMayOverrule(t *testing.T) {
 				tc.component = given.Component(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tc.metadata})
 			}
 			aw := given.AppWrapper("a").With(tc.component).InPhase(v1beta2.AppWrapperResuming).Build()
-			if _, err := assemble(aw, 0, ""); err == nil || !strings.Contains(err.Error(), tc.message) {
+			if _, err := assemble(aw, 0, podtemplate.Edit{}); err == nil || !strings.Contains(err.Error(), tc.message) {
 				t.Errorf("want an error about %s, got %v", tc.message, err)
 			}
 		})

@@ -55,7 +55,7 @@ const (
 // createComponent returns an error only where the question could not be put; what
 // the API server answers is a refusal or nil.
 func (r *Reconciler) createComponent(ctx context.Context, aw *v1beta2.AppWrapper, i int) (*refusal, error) {
-	object, err := assemble(aw, i, r.schedulerName)
+	object, err := assemble(aw, i, r.allPods)
 	if err != nil {
 		return final(causeTemplate, err.Error()), nil
 	}

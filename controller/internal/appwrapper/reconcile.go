@@ -19,6 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
 // +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers,verbs=get;list;watch;update;patch
@@ -45,9 +46,10 @@ type Reconciler struct {
 	// is asked. What was stored before is not judged again.
 	problem func(*v1beta2.AppWrapper) string
 
-	defaults      lifecycle.Defaults
-	schedulerName string
-	now           func() time.Time
+	defaults lifecycle.Defaults
+	// allPods is what is done to every pod template.
+	allPods podtemplate.Edit
+	now     func() time.Time
 }
 
 // Reconcile takes an AppWrapper one step further. Steps follow each other because

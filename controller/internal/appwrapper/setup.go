@@ -25,6 +25,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
 // podsByAppWrapper indexes pods by the AppWrapper that their label names.
@@ -41,14 +42,14 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 		return fmt.Errorf("cannot register metrics: %w", err)
 	}
 	r := &Reconciler{
-		client:        mgr.GetClient(),
-		cached:        mgr.GetCache(),
-		live:          mgr.GetAPIReader(),
-		recorder:      mgr.GetEventRecorder("appwrappers"),
-		metrics:       counters,
-		defaults:      defaults(c.AppWrapper.FaultTolerance),
-		schedulerName: c.AppWrapper.SchedulerName,
-		now:           time.Now,
+		client:   mgr.GetClient(),
+		cached:   mgr.GetCache(),
+		live:     mgr.GetAPIReader(),
+		recorder: mgr.GetEventRecorder("appwrappers"),
+		metrics:  counters,
+		defaults: defaults(c.AppWrapper.FaultTolerance),
+		allPods:  forAllPods(c.AppWrapper),
+		now:      time.Now,
 	}
 	if !c.WebhooksEnabled {
 		r.problem = unadmitted(c.AppWrapper.PodSetLimit)
@@ -83,6 +84,15 @@ func defaults(f config.FaultTolerance) lifecycle.Defaults {
 		GraceCeiling:          f.GracePeriodCeiling.Duration,
 		SuccessTTLCeiling:     f.SuccessTTLCeiling.Duration,
 	}
+}
+
+// forAllPods is what the administrator has all pods have.
+func forAllPods(c config.AppWrapper) podtemplate.Edit {
+	edit := podtemplate.Edit{SchedulerName: c.SchedulerName}
+	if c.Autopilot.InjectAntiAffinities {
+		edit.Avoid = podtemplate.Avoidance{Taints: c.Autopilot.ResourceTaints, Weight: c.Autopilot.PreferNoScheduleWeight}
+	}
+	return edit
 }
 
 func newWatches(mgr ctrl.Manager, extra []config.ExtraKind) *watches {

@@ -117,9 +117,6 @@ func (c *Config) notes() []string {
 		{"controllerManager.metrics.secureServing", "metrics are always served over TLS", c.ControllerManager.Metrics.SecureServing},
 	}
 	var notes []string
-	if !reflect.DeepEqual(c.AppWrapper.Autopilot, defaultAutopilot()) {
-		notes = append(notes, "appwrapper.autopilot"+ignored+"this controller does not look at nodes yet")
-	}
 	for _, l := range legacy {
 		if len(l.value) > 0 {
 			notes = append(notes, l.key+ignored+l.why)

@@ -5,6 +5,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,19 +93,29 @@ func (a *Autopilot) validate(path *field.Path) field.ErrorList {
 	if a.PreferNoScheduleWeight < 1 || a.PreferNoScheduleWeight > 100 {
 		problems = append(problems, field.Invalid(path.Child("preferNoScheduleWeight"), a.PreferNoScheduleWeight, "must be between 1 and 100"))
 	}
-	effects := []string{string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute)}
 	for resource, taints := range a.ResourceTaints {
 		for i, taint := range taints {
-			at := path.Child("resourceTaints").Key(resource).Index(i)
-			if taint.Key == "" {
-				problems = append(problems, field.Required(at.Child("key"), "the node label to look at"))
-			}
-			switch taint.Effect {
-			case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
-			default:
-				problems = append(problems, field.NotSupported(at.Child("effect"), string(taint.Effect), effects))
-			}
+			problems = append(problems, validateTaint(taint, path.Child("resourceTaints").Key(resource).Index(i))...)
 		}
+	}
+	return problems
+}
+
+// validateTaint: key and value are those of a node label, and become part of the node
+// affinity of pods, which the API server would refuse otherwise.
+func validateTaint(taint corev1.Taint, at *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	if taint.Key == "" {
+		problems = append(problems, field.Required(at.Child("key"), "the node label to look at"))
+	} else if why := validation.IsQualifiedName(taint.Key); len(why) > 0 {
+		problems = append(problems, field.Invalid(at.Child("key"), taint.Key, strings.Join(why, "; ")))
+	}
+	if why := validation.IsValidLabelValue(taint.Value); len(why) > 0 {
+		problems = append(problems, field.Invalid(at.Child("value"), taint.Value, strings.Join(why, "; ")))
+	}
+	effects := []string{string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute)}
+	if !slices.Contains(effects, string(taint.Effect)) {
+		problems = append(problems, field.NotSupported(at.Child("effect"), string(taint.Effect), effects))
 	}
 	return problems
 }

@@ -21,6 +21,8 @@ type Edit struct {
 	Labels map[string]string
 	// SchedulerName is set where it is not empty and the template names none.
 	SchedulerName string
+	// Avoid says which nodes to keep away from.
+	Avoid Avoidance
 }
 
 // Apply edits a pod template, as Find returned it, in place. A label, annotation or
@@ -34,6 +36,7 @@ func Apply(template map[string]any, e Edit) error {
 		addTolerations,
 		addSchedulingGates,
 		setSchedulerName,
+		avoidNodes,
 	}
 	for _, step := range steps {
 		if err := step(template, e); err != nil {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package podtemplate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Avoidance keeps pods away from nodes on which a resource that they ask for is unhealthy.
+type Avoidance struct {
+	// Taints has, by resource, the node labels that say so, and how strictly they are
+	// avoided: NoSchedule and NoExecute forbid, PreferNoSchedule advises.
+	Taints map[string][]corev1.Taint
+	// Weight of the advice, from 1 to 100.
+	Weight int32
+}
+
+// AsksFor tells whether any container, of those that begin and those that stay, asks for
+// some of the resource.
+func AsksFor(spec *corev1.PodSpec, resource corev1.ResourceName) bool {
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		for _, list := range []corev1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
+			if quantity, ok := list[resource]; ok && !quantity.IsZero() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// avoidNodes adds to the template's node affinity what it does not say already.
+func avoidNodes(template map[string]any, e Edit) error {
+	if len(e.Avoid.Taints) == 0 {
+		return nil
+	}
+	holder, err := child(template, "spec")
+	if err != nil {
+		return err
+	}
+	spec := &corev1.PodSpec{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(holder, spec); err != nil {
+		return fmt.Errorf("cannot decode the pod spec: %w", err)
+	}
+	forbidden, advised := e.Avoid.expressions(spec)
+	if len(forbidden)+len(advised) == 0 {
+		return nil
+	}
+	affinity := nodeAffinityOf(spec)
+	require(affinity, forbidden)
+	prefer(affinity, advised, e.Avoid.Weight)
+	encoded, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec.Affinity)
+	if err != nil {
+		return fmt.Errorf("cannot encode the affinity: %w", err)
+	}
+	holder["affinity"] = encoded
+	return nil
+}
+
+func nodeAffinityOf(spec *corev1.PodSpec) *corev1.NodeAffinity {
+	if spec.Affinity == nil {
+		spec.Affinity = &corev1.Affinity{}
+	}
+	if spec.Affinity.NodeAffinity == nil {
+		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	return spec.Affinity.NodeAffinity
+}
+
+// expressions are those that keep away from the nodes on which what the pod asks for is
+// unhealthy: one for each label.
+func (a Avoidance) expressions(spec *corev1.PodSpec) (forbidden, advised []corev1.NodeSelectorRequirement) {
+	for _, resource := range slices.Sorted(maps.Keys(a.Taints)) {
+		if !AsksFor(spec, corev1.ResourceName(resource)) {
+			continue
+		}
+		for _, taint := range a.Taints[resource] {
+			if taint.Effect == corev1.TaintEffectPreferNoSchedule {
+				advised = exclude(advised, taint)
+			} else {
+				forbidden = exclude(forbidden, taint)
+			}
+		}
+	}
+	return forbidden, advised
+}
+
+func exclude(expressions []corev1.NodeSelectorRequirement, taint corev1.Taint) []corev1.NodeSelectorRequirement {
+	for i := range expressions {
+		if e := &expressions[i]; e.Key == taint.Key {
+			if !slices.Contains(e.Values, taint.Value) {
+				e.Values = append(e.Values, taint.Value)
+			}
+			return expressions
+		}
+	}
+	return append(expressions, corev1.NodeSelectorRequirement{
+		Key: taint.Key, Operator: corev1.NodeSelectorOpNotIn, Values: []string{taint.Value},
+	})
+}
+
+// require adds to every term, for they are alternatives. A term that is empty admits no
+// node: it stays so, and would admit nearly all if something were added.
+func require(affinity *corev1.NodeAffinity, expressions []corev1.NodeSelectorRequirement) {
+	if len(expressions) == 0 {
+		return
+	}
+	if affinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{}
+	}
+	required := affinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if len(required.NodeSelectorTerms) == 0 {
+		required.NodeSelectorTerms = []corev1.NodeSelectorTerm{{MatchExpressions: expressions}}
+		return
+	}
+	for i := range required.NodeSelectorTerms {
+		if term := &required.NodeSelectorTerms[i]; len(term.MatchExpressions)+len(term.MatchFields) > 0 {
+			term.MatchExpressions = append(term.MatchExpressions, unsaid(term.MatchExpressions, expressions)...)
+		}
+	}
+}
+
+func prefer(affinity *corev1.NodeAffinity, expressions []corev1.NodeSelectorRequirement, weight int32) {
+	for _, preferred := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		expressions = unsaid(preferred.Preference.MatchExpressions, expressions)
+	}
+	if len(expressions) > 0 {
+		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
+			corev1.PreferredSchedulingTerm{Weight: weight, Preference: corev1.NodeSelectorTerm{MatchExpressions: expressions}})
+	}
+}
+
+// unsaid are the expressions that those which are there do not include.
+func unsaid(there, expressions []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
+	return slices.DeleteFunc(slices.Clone(expressions), func(e corev1.NodeSelectorRequirement) bool {
+		return slices.ContainsFunc(there, func(t corev1.NodeSelectorRequirement) bool {
+			return t.Key == e.Key && t.Operator == e.Operator && !slices.ContainsFunc(e.Values, func(v string) bool { return !slices.Contains(t.Values, v) })
+		})
+	})
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package podtemplate
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const gpuHealth = "autopilot.ibm.com/gpuhealth"
+
+func avoidance() Avoidance {
+	return Avoidance{Weight: 50, Taints: map[string][]corev1.Taint{
+		"nvidia.com/gpu": {
+			{Key: gpuHealth, Value: "WARN", Effect: corev1.TaintEffectPreferNoSchedule},
+			{Key: gpuHealth, Value: "TESTING", Effect: corev1.TaintEffectNoSchedule},
+			{Key: gpuHealth, Value: "EVICT", Effect: corev1.TaintEffectNoExecute},
+		},
+		"nvidia.com/roce_gdr": {
+			{Key: "network", Value: "BROKEN", Effect: corev1.TaintEffectNoExecute},
+			{Key: gpuHealth, Value: "EVICT", Effect: corev1.TaintEffectNoExecute},
+		},
+	}}
+}
+
+// asking is a pod spec that asks for something in a container, with that affinity for nodes.
+func asking(containers, kind string, resources object, nodeAffinity object) object {
+	spec := object{containers: []any{object{"name": "main", "resources": object{kind: resources}}}}
+	if nodeAffinity != nil {
+		spec["affinity"] = object{"nodeAffinity": nodeAffinity}
+	}
+	return object{"spec": spec}
+}
+
+func gpuPod(nodeAffinity object) object {
+	return asking("containers", "limits", object{"nvidia.com/gpu": "8"}, nodeAffinity)
+}
+
+func required(terms ...any) object {
+	return object{"requiredDuringSchedulingIgnoredDuringExecution": object{"nodeSelectorTerms": terms}}
+}
+
+func and(a, b object) object {
+	both := runtime.DeepCopyJSON(a)
+	for key, value := range b {
+		both[key] = value
+	}
+	return both
+}
+
+func expression(key, operator string, values ...any) object {
+	return object{"key": key, "operator": operator, "values": values}
+}
+
+func term(expressions ...any) object { return object{"matchExpressions": expressions} }
+
+func TestPodsKeepAwayFromNodesWhereWhatTheyAskForIsUnhealthy(t *testing.T) {
+	healthy := expression(gpuHealth, "NotIn", "TESTING", "EVICT")
+	fast := expression("disk", "In", "ssd")
+	named := object{"key": "metadata.name", "operator": "In", "values": []any{"node-1"}}
+	advice := object{"preferredDuringSchedulingIgnoredDuringExecution": []any{
+		object{"weight": int64(50), "preference": term(expression(gpuHealth, "NotIn", "WARN"))},
+	}}
+	cases := map[string]struct{ template, want object }{
+		"who asks for nothing of the kind goes anywhere": {
+			asking("containers", "requests", object{"cpu": "1"}, nil), asking("containers", "requests", object{"cpu": "1"}, nil),
+		},
+		"who asks for none of it goes anywhere": {
+			asking("containers", "requests", object{"nvidia.com/gpu": "0"}, nil), asking("containers", "requests", object{"nvidia.com/gpu": "0"}, nil),
+		},
+		"a limit is a request": {gpuPod(nil), gpuPod(and(required(term(healthy)), advice))},
+		"a request is one, too": {
+			asking("containers", "requests", object{"nvidia.com/gpu": int64(1)}, nil),
+			asking("containers", "requests", object{"nvidia.com/gpu": int64(1)}, and(required(term(healthy)), advice)),
+		},
+		"an init container may ask for it": {
+			asking("initContainers", "limits", object{"nvidia.com/gpu": "1"}, nil),
+			asking("initContainers", "limits", object{"nvidia.com/gpu": "1"}, and(required(term(healthy)), advice)),
+		},
+		"every alternative gets the condition, and keeps its own": {
+			gpuPod(required(term(fast), term(expression("zone", "Exists")), object{"matchFields": []any{named}})),
+			gpuPod(and(required(term(fast, healthy), term(object{"key": "zone", "operator": "Exists"}, healthy),
+				object{"matchFields": []any{named}, "matchExpressions": []any{healthy}}), advice)),
+		},
+		"no alternatives at all become one": {gpuPod(required()), gpuPod(and(required(term(healthy)), advice))},
+		"an alternative that admits no node admits none afterwards": {
+			gpuPod(required(object{}, term(fast))), gpuPod(and(required(object{}, term(fast, healthy)), advice)),
+		},
+		"what is said already is not said again": {
+			gpuPod(and(required(term(expression(gpuHealth, "NotIn", "ERR", "TESTING", "EVICT"))), advice)),
+			gpuPod(and(required(term(expression(gpuHealth, "NotIn", "ERR", "TESTING", "EVICT"))), advice)),
+		},
+		"what is said in part is said": {
+			gpuPod(and(required(term(expression(gpuHealth, "NotIn", "EVICT"))), advice)),
+			gpuPod(and(required(term(expression(gpuHealth, "NotIn", "EVICT"), healthy)), advice)),
+		},
+		"each label has one condition, whatever resources it is about": {
+			asking("containers", "limits", object{"nvidia.com/gpu": "8", "nvidia.com/roce_gdr": "2"}, nil),
+			asking("containers", "limits", object{"nvidia.com/gpu": "8", "nvidia.com/roce_gdr": "2"},
+				and(required(term(healthy, expression("network", "NotIn", "BROKEN"))), advice)),
+		},
+	}
+	for sentence, c := range cases {
+		t.Run(sentence, func(t *testing.T) {
+			got := runtime.DeepCopyJSON(c.template)
+			for _, occasion := range []string{"once", "twice"} {
+				if err := Apply(got, Edit{Avoid: avoidance()}); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(normal(t, c.want), normal(t, got)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", occasion, diff)
+				}
+			}
+		})
+	}
+}
+
+// normal is how a pod spec looks when it has been decoded and encoded.
+func normal(t *testing.T, template object) *corev1.PodSpec {
+	t.Helper()
+	spec := &corev1.PodSpec{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(template["spec"].(object), spec); err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+func TestAffinitiesBesideThatForNodesStay(t *testing.T) {
+	template := gpuPod(nil)
+	apart := object{"podAntiAffinity": object{"requiredDuringSchedulingIgnoredDuringExecution": []any{object{"topologyKey": "kubernetes.io/hostname"}}}}
+	template["spec"].(object)["affinity"] = apart
+	if err := Apply(template, Edit{Avoid: avoidance()}); err != nil {
+		t.Fatal(err)
+	}
+	got := normal(t, template).Affinity
+	if got.PodAntiAffinity == nil || len(got.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) != 1 || got.NodeAffinity == nil {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestNobodyKeepsAwayIfNothingIsToBeAvoided(t *testing.T) {
+	template := gpuPod(nil)
+	if err := Apply(template, Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(gpuPod(nil), template); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
