@@ -40,7 +40,7 @@ func gpuPod(nodeAffinity object) object {
 }
 
 func required(terms ...any) object {
-	return object{"requiredDuringSchedulingIgnoredDuringExecution": object{"nodeSelectorTerms": terms}}
+	return object{"requiredDuringSchedulingIgnoredDuringExecution": object{"nodeSelectorTerms": append([]any{}, terms...)}}
 }
 
 func and(a, b object) object {
