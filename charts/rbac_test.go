@@ -236,3 +236,102 @@ func TestTheTrainingOperatorMayDoWhatItsKindsNeed(t *testing.T) {
 		})
 	}
 }
+
+// What members may put into an AppWrapper and what its controller may deploy is one
+// list. The exception is for AppWrappers that were there before: today's Coscheduler
+// has its PodGroups in another group.
+func TestTheControllerMayDeployWhatMembersMayWrap(t *testing.T) {
+	all := clusterRoles(t)
+	members, everywhere := all["mlbatch-edit"], all["appwrapper-manager-role"]
+	team := map[string]any{"teams": []any{map[string]any{"name": "blue", "quota": map[string]any{"default-flavor": map[string]any{"cpu": 1, "memory": 1}}}}}
+	inTeam := roleInChart(t, "teams", "mlbatch-wrapped-secrets", team)
+	for resource := range resources(members, everywhere, inTeam) {
+		group, name, _ := strings.Cut(resource, "/")
+		wrappable := !strings.Contains(name, "/") &&
+			(allows(members, "create", group, name) || allows(members, "wrap", group, name) || resource == "scheduling.sigs.k8s.io/podgroups")
+		for _, verb := range []string{"create", "delete", "get", "list", "watch", "update", "patch"} {
+			want := wrappable && slices.Contains([]string{"create", "delete", "get"}, verb) ||
+				wrappable && resource != "/secrets" && slices.Contains([]string{"list", "watch"}, verb)
+			if got := allows(everywhere, verb, group, name) || allows(inTeam, verb, group, name); got != want && deployed(resource) {
+				t.Errorf("the controller may %s %s: %t, want %t", verb, resource, got, want)
+			}
+		}
+	}
+}
+
+// deployed: a resource that the controller has rights to, if any, because it is wrapped.
+func deployed(resource string) bool {
+	return !strings.HasPrefix(resource, "workload.codeflare.dev/") && !slices.Contains([]string{
+		"/namespaces",
+		"authorization.k8s.io/subjectaccessreviews", "authorization.k8s.io/selfsubjectaccessreviews", "events.k8s.io/events",
+	}, resource)
+}
+
+// resources are all that the roles name, as group/resource.
+func resources(roles ...rbac.ClusterRole) map[string]bool {
+	named := map[string]bool{}
+	for _, role := range roles {
+		for _, rule := range role.Rules {
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					named[group+"/"+resource] = true
+				}
+			}
+		}
+	}
+	return named
+}
+
+func TestWhoMayDeployTheSecretsThatMembersWrap(t *testing.T) {
+	one := []any{map[string]any{"name": "blue", "namespace": "azure", "quota": map[string]any{"default-flavor": map[string]any{"cpu": 1, "memory": 1}}}}
+	for name, row := range map[string]struct {
+		controller map[string]any
+		want       string
+	}{
+		"the platform's controller":   {map[string]any{}, namespace + "/appwrapper-controller-manager"},
+		"one that is somewhere else":  {map[string]any{"serviceAccount": map[string]any{"name": "codeflare", "namespace": "rhoai"}}, "rhoai/codeflare"},
+		"nobody, if that is too much": {map[string]any{"wrappedSecrets": false}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rendered, err := render(t, "teams", map[string]any{"teams": one, "controller": row.controller})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
+				var binding rbac.RoleBinding
+				if o := parse(t, document); o.Kind != "RoleBinding" || o.Name != "mlbatch-wrapped-secrets" {
+					continue
+				}
+				if err := yaml.UnmarshalStrict([]byte(document), &binding); err != nil {
+					t.Fatal(err)
+				}
+				if binding.Namespace != "azure" || binding.RoleRef.Kind != "Role" {
+					t.Errorf("it is %v in %s", binding.RoleRef, binding.Namespace)
+				}
+				got = binding.Subjects[0].Namespace + "/" + binding.Subjects[0].Name
+			}
+			if got != row.want {
+				t.Errorf("it is %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+// roleInChart has the rules of a Role in a chart.
+func roleInChart(t *testing.T, chart, name string, values map[string]any) rbac.ClusterRole {
+	t.Helper()
+	rendered, err := render(t, chart, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var role rbac.ClusterRole
+	for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
+		if o := parse(t, document); o.Kind == "Role" && o.Name == name {
+			if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return role
+}

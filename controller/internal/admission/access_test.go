@@ -19,6 +19,7 @@ import (
 var (
 	job     = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 	service = schema.GroupVersionKind{Version: "v1", Kind: "Service"}
+	secret  = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 	node    = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
 	unknown = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Unknown"}
 )
@@ -27,6 +28,7 @@ func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(job, meta.RESTScopeNamespace)
 	m.Add(service, meta.RESTScopeNamespace)
+	m.Add(secret, meta.RESTScopeNamespace)
 	m.Add(node, meta.RESTScopeRoot)
 	return m
 }

@@ -21,13 +21,13 @@ func TestWhatTheControllerCouldNotDeployIsRefused(t *testing.T) {
 		asked   []string
 		refused string
 	}{
-		"a kind of its own role, without a question": {kinds: []schema.GroupVersionKind{job}},
-		"another that it may deploy":                 {kinds: []schema.GroupVersionKind{service}, rights: []string{"create", "get", "delete"}, asked: []string{"create services", "get services", "delete services"}},
-		"one that it may not create":                 {kinds: []schema.GroupVersionKind{service, service}, asked: []string{"create services"}, refused: "may not create services"},
-		"one that it could not remove":               {kinds: []schema.GroupVersionKind{service}, rights: []string{"create", "get"}, asked: []string{"create services", "get services", "delete services"}, refused: "may not delete services"},
+		"a kind of its own role, without a question": {kinds: []schema.GroupVersionKind{job, service}},
+		"another that it may deploy":                 {kinds: []schema.GroupVersionKind{secret}, rights: []string{"create", "get", "delete"}, asked: []string{"create secrets", "get secrets", "delete secrets"}},
+		"one that it may not create":                 {kinds: []schema.GroupVersionKind{secret, secret}, asked: []string{"create secrets"}, refused: "may not create secrets"},
+		"one that it could not remove":               {kinds: []schema.GroupVersionKind{secret}, rights: []string{"create", "get"}, asked: []string{"create secrets", "get secrets", "delete secrets"}, refused: "may not delete secrets"},
 		"one that is not served is for others":       {kinds: []schema.GroupVersionKind{unknown}},
 		"a cluster-scoped one, whatever its rights":  {kinds: []schema.GroupVersionKind{node}, rights: []string{"create", "get", "delete"}, refused: "Node is a cluster-scoped kind"},
-		"no answer refuses nothing":                  {kinds: []schema.GroupVersionKind{service}, away: true, asked: []string{"create services"}},
+		"no answer refuses nothing":                  {kinds: []schema.GroupVersionKind{secret}, away: true, asked: []string{"create secrets"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked []string

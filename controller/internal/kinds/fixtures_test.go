@@ -18,6 +18,7 @@ import (
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	kjson "sigs.k8s.io/json"
 	lws "sigs.k8s.io/lws/api/leaderworkerset/v1"
+	podgroup "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -41,6 +42,14 @@ var upstream = map[schema.GroupVersionKind]func() any{
 	rayCluster.GVK: func() any { return &ray.RayCluster{} },
 	rayJob.GVK:     func() any { return &ray.RayJob{} },
 	rayService.GVK: func() any { return &ray.RayService{} },
+
+	{Version: "v1", Kind: "Service"}:               func() any { return &corev1.Service{} },
+	{Version: "v1", Kind: "ConfigMap"}:             func() any { return &corev1.ConfigMap{} },
+	{Version: "v1", Kind: "PersistentVolumeClaim"}: func() any { return &corev1.PersistentVolumeClaim{} },
+	{Version: "v1", Kind: "ServiceAccount"}:        func() any { return &corev1.ServiceAccount{} },
+	// The group that a PodGroup had before is no Go module's any more.
+	{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Kind: "PodGroup"}:    func() any { return &podgroup.PodGroup{} },
+	{Group: "scheduling.sigs.k8s.io", Version: "v1alpha1", Kind: "PodGroup"}: func() any { return &podgroup.PodGroup{} },
 }
 
 // malformed holds what no API server with the right schema would have stored.

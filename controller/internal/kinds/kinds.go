@@ -51,7 +51,7 @@ type Kind struct {
 }
 
 // known lists the kinds. Adding one is a file, a line here and a pair of test data.
-var known = []Kind{
+var known = append([]Kind{
 	pod,
 	deployment,
 	statefulSet,
@@ -69,7 +69,7 @@ var known = []Kind{
 	rayCluster,
 	rayJob,
 	rayService,
-}
+}, companions...)
 
 // For returns what is known about a kind. A kind that is not known may be wrapped
 // all the same: it has the pod sets that its component declares, and no verdict.

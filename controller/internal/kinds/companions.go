@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// +kubebuilder:rbac:groups="",resources=services;configmaps;persistentvolumeclaims;serviceaccounts,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=scheduling.x-k8s.io;scheduling.sigs.k8s.io,resources=podgroups,verbs=get;list;watch;create;delete
+
+// companions are what work needs beside compute. They make no pods and have no end.
+// Secrets are missing on purpose: a right to those of the whole cluster is too much, and
+// the chart of teams gives one in each team's namespace.
+var companions = []Kind{
+	companion("", "v1", "Service"),
+	companion("", "v1", "ConfigMap"),
+	companion("", "v1", "PersistentVolumeClaim"),
+	companion("", "v1", "ServiceAccount"),
+	companion("scheduling.x-k8s.io", "v1alpha1", "PodGroup"),
+	companion("scheduling.sigs.k8s.io", "v1alpha1", "PodGroup"),
+}
+
+func companion(group, version, kind string) Kind {
+	return Kind{
+		GVK:          schema.GroupVersionKind{Group: group, Version: version, Kind: kind},
+		podSets:      func(map[string]any) ([]v1beta2.AppWrapperPodSet, error) { return nil, nil },
+		knownToKueue: always, // it finds none either
+	}
+}
