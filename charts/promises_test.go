@@ -193,13 +193,19 @@ func TestWebhooksThatAreSwitchedOffAreNotCalled(t *testing.T) {
 	}
 }
 
+// optionalParts are values that switch on what is off by default.
+func optionalParts() map[string]any {
+	on := map[string]any{"enabled": true}
+	return map[string]any{"jobset": on, "leaderworkerset": on}
+}
+
 // maxRelease leaves a third of the 1 MiB that a Secret may have to values.
 const maxRelease = 700 << 10
 
 func TestTheStoredReleaseFitsItsSecret(t *testing.T) {
-	rendered, err := render(t, "mlbatch", map[string]any{
-		"training-operator": map[string]any{"kinds": []any{"pytorchjob", "tfjob", "xgboostjob", "paddlejob", "jaxjob", "mpijob"}},
-	})
+	values := optionalParts()
+	values["training-operator"] = map[string]any{"kinds": []any{"pytorchjob", "tfjob", "xgboostjob", "paddlejob", "jaxjob", "mpijob"}}
+	rendered, err := render(t, "mlbatch", values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,9 +236,10 @@ func TestEveryImageIsTheOneOfVersionsYAML(t *testing.T) {
 	known := []string{
 		v.ControllerImage(), v.Platform.Kueue.Image, v.Platform.Coscheduler.Image, v.Platform.Coscheduler.ControllerImage,
 		v.Platform.TrainingOperator.Image, v.Platform.KuberayOperator.Image,
+		v.Platform.JobSet.Image, v.Platform.LeaderWorkerSet.Image,
 	}
 	var got []string
-	for _, o := range platform(t, nil) {
+	for _, o := range platform(t, optionalParts()) {
 		for _, container := range o.containers() {
 			got = append(got, container.Image)
 		}
@@ -279,7 +286,7 @@ func TestThePinnedKueueKnowsOurGates(t *testing.T) {
 // because a part is switched off.
 func TestCRDsOutliveTheRelease(t *testing.T) {
 	var kinds []string
-	for _, o := range platform(t, nil) {
+	for _, o := range platform(t, optionalParts()) {
 		if o.Kind != "CustomResourceDefinition" {
 			continue
 		}
@@ -306,7 +313,11 @@ func TestCRDsOutliveTheRelease(t *testing.T) {
 func TestTheLocalClusterHasRoomForThePlatform(t *testing.T) {
 	text := must(os.ReadFile(filepath.Join("..", "setup", "profiles", "localcluster.yaml")))(t)
 	total := int64(0)
-	for _, o := range platform(t, values(t, text)) {
+	all := values(t, text)
+	for _, part := range []string{"jobset", "leaderworkerset"} {
+		all[part].(map[string]any)["enabled"] = true
+	}
+	for _, o := range platform(t, all) {
 		if o.Kind == "Deployment" && o.Spec.Template.Spec.NodeSelector["localcluster.mlbatch.dev/real"] != "true" {
 			t.Errorf("%s would not stay on the real node", o.Name)
 		}

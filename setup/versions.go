@@ -40,6 +40,9 @@ type Platform struct {
 	Coscheduler      Operator `json:"coscheduler"`
 	TrainingOperator Operator `json:"trainingOperator"`
 	KuberayOperator  Operator `json:"kuberayOperator"`
+	// JobSet and LeaderWorkerSet are off by default.
+	JobSet          Operator `json:"jobset"`
+	LeaderWorkerSet Operator `json:"leaderWorkerSet"`
 }
 
 // Operator is one upstream operator: the Go module that its CRDs, rules and

@@ -32,6 +32,10 @@ func TestModulesMatch(t *testing.T) {
 		{"../tools/components/kueue", "sigs.k8s.io/kwok", v.LocalCluster.KWOK},
 		{"../tools/components/training-operator", v.Platform.TrainingOperator.Module, v.Platform.TrainingOperator.Version},
 		{"../tools/components/kuberay", v.Platform.KuberayOperator.Module, v.Platform.KuberayOperator.Version},
+		{"..", v.Platform.JobSet.Module, v.Platform.JobSet.Version},
+		{"..", v.Platform.LeaderWorkerSet.Module, v.Platform.LeaderWorkerSet.Version},
+		{"../tools/components/jobset", v.Platform.JobSet.Module, v.Platform.JobSet.Version},
+		{"../tools/components/lws", v.Platform.LeaderWorkerSet.Module, v.Platform.LeaderWorkerSet.Version},
 		{"../tools/components/kubernetes", v.Platform.Coscheduler.Module, v.Platform.Coscheduler.Version},
 		{"../tools/components/kubernetes", "k8s.io/kubernetes", v.LocalCluster.Kubernetes},
 		{"../tools/components/etcd", "go.etcd.io/etcd/server/v3", v.LocalCluster.Etcd},
@@ -57,6 +61,8 @@ func TestImagesCarryTheirVersion(t *testing.T) {
 		v.Platform.Coscheduler.Image:           v.Platform.Coscheduler.Version,
 		v.Platform.Coscheduler.ControllerImage: v.Platform.Coscheduler.Version,
 		v.Platform.KuberayOperator.Image:       v.Platform.KuberayOperator.Version,
+		v.Platform.JobSet.Image:                v.Platform.JobSet.Version,
+		v.Platform.LeaderWorkerSet.Image:       v.Platform.LeaderWorkerSet.Version,
 	} {
 		if !strings.HasSuffix(image, ":"+version) {
 			t.Errorf("image %s does not carry version %s", image, version)

@@ -65,7 +65,10 @@ func run(m *testing.M) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	site = platform.Site{Checkout: checkout, Progress: os.Stderr}
+	site = platform.Site{
+		Checkout: checkout, Progress: os.Stderr, EveryPart: true,
+		Values: []string{filepath.Join("test", "e2e", "testdata", "platform.yaml")},
+	}
 	v, err := chooseVenue()
 	if err != nil {
 		return 0, err

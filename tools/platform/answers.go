@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,14 @@ type probe struct {
 	user string
 }
 
+// probes are what has to be answered when all that was installed is in place.
+func (s Site) probes() []probe {
+	if s.EveryPart {
+		return append(slices.Clone(probes), optionalProbes...)
+	}
+	return probes
+}
+
 // probes ask every webhook, and then whether the API server knows the kinds
 // that own others: where OwnerReferencesPermissionEnforcement is on, as on
 // OpenShift, it learns them up to half a minute late, and the training operator
@@ -39,6 +48,14 @@ var probes = []probe{
 	owned("workload.codeflare.dev/v1beta2", "AppWrapper"),
 	owned("kubeflow.org/v1", "PyTorchJob"),
 	owned("ray.io/v1", "RayCluster"),
+}
+
+// optionalProbes do so for the parts that are off by default.
+var optionalProbes = []probe{
+	{object: `{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: probe, namespace: default}, spec: {}}`},
+	{object: `{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: probe, namespace: default}, spec: {}}`},
+	owned("jobset.x-k8s.io/v1alpha2", "JobSet"),
+	owned("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
 }
 
 // owned is a Pod that has an owner of some kind.
@@ -67,8 +84,8 @@ func answered(err error) bool {
 // awaitAnswers waits until the API server judges every probe. Operators whose
 // pods are ready are not enough: certificates are made and trusted, and kinds
 // become known, a moment later. Nothing is stored: each probe is a dry run.
-func awaitAnswers(ctx context.Context, config *rest.Config) error {
-	for _, p := range probes {
+func awaitAnswers(ctx context.Context, config *rest.Config, all []probe) error {
+	for _, p := range all {
 		if err := awaitAnswer(ctx, config, p, answersTimeout); err != nil {
 			return err
 		}

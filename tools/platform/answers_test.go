@@ -27,6 +27,8 @@ func apiServer(t *testing.T, create http.HandlerFunc) *rest.Config {
 		"kueue.x-k8s.io/v1beta2":         {Name: "clusterqueues", Kind: "ClusterQueue"},
 		"workload.codeflare.dev/v1beta2": {Name: "appwrappers", Kind: "AppWrapper", Namespaced: true},
 		"kubeflow.org/v1":                {Name: "pytorchjobs", Kind: "PyTorchJob", Namespaced: true},
+		"jobset.x-k8s.io/v1alpha2":       {Name: "jobsets", Kind: "JobSet", Namespaced: true},
+		"leaderworkerset.x-k8s.io/v1":    {Name: "leaderworkersets", Kind: "LeaderWorkerSet", Namespaced: true},
 	} {
 		name, version, _ := strings.Cut(group, "/")
 		served := metav1.GroupVersionForDiscovery{GroupVersion: group, Version: version}
@@ -72,7 +74,7 @@ func TestProbesAreMadeUntilEachIsJudged(t *testing.T) {
 			answer(w, http.StatusForbidden, refusal(403, "admission webhook denied the request: there are no components"))
 		}
 	})
-	if err := awaitAnswers(t.Context(), config); err != nil {
+	if err := awaitAnswers(t.Context(), config, Site{EveryPart: true}.probes()); err != nil {
 		t.Fatal(err)
 	}
 	const controller = "system:serviceaccount:mlbatch-system:appwrapper-controller-manager"
@@ -83,6 +85,10 @@ func TestProbesAreMadeUntilEachIsJudged(t *testing.T) {
 		" /apis/kubeflow.org/v1/namespaces/default/pytorchjobs?dryRun=All",
 		controller + " /api/v1/namespaces/default/pods?dryRun=All",
 		controller + " /api/v1/namespaces/default/pods?dryRun=All",
+		controller + " /api/v1/namespaces/default/pods?dryRun=All",
+		controller + " /api/v1/namespaces/default/pods?dryRun=All",
+		" /apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets?dryRun=All",
+		" /apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets?dryRun=All",
 		controller + " /api/v1/namespaces/default/pods?dryRun=All",
 		controller + " /api/v1/namespaces/default/pods?dryRun=All",
 	}
@@ -106,7 +112,7 @@ func TestAnInterruptionIsNotTakenForSilence(t *testing.T) {
 		cancel()
 		silent(w, r)
 	})
-	if err := awaitAnswers(ctx, config); !errors.Is(err, context.Canceled) {
+	if err := awaitAnswers(ctx, config, Site{}.probes()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

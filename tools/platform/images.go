@@ -24,33 +24,47 @@ import (
 const controllerProgram = "controller"
 
 // programs builds the operators from their pinned modules, and our controller from
-// the checkout into dir. It returns each by the image that the charts pull.
-func programs(ctx context.Context, cache build.Cache, progress Progress, dir string) (map[string]plan.Image, error) {
+// the checkout. It returns each by the image that the charts pull.
+func (s Site) programs(ctx context.Context) (map[string]plan.Image, error) {
 	versions, err := setup.Load()
 	if err != nil {
 		return nil, err
 	}
-	bins, err := cache.Get(ctx, progress, build.Platform(versions)...)
+	bins, err := s.cache().Get(ctx, s.Progress, s.operators(versions)...)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make the folder %s: %w", dir, err)
+	if err := os.MkdirAll(s.dir(), 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the folder %s: %w", s.dir(), err)
 	}
-	fmt.Fprintln(progress, "building the controller of this checkout")
-	controller, err := cache.Own(ctx, progress, controllerProgram, dir)
+	fmt.Fprintln(s.Progress, "building the controller of this checkout")
+	controller, err := s.cache().Own(ctx, s.Progress, controllerProgram, s.dir())
 	if err != nil {
 		return nil, err
 	}
 	p := versions.Platform
-	return map[string]plan.Image{
+	all := map[string]plan.Image{
 		versions.ControllerImage():    {File: controller, Path: "/manager"},
 		p.Kueue.Image:                 {File: bins["kueue"], Path: "/manager"},
 		p.Coscheduler.Image:           {File: bins["scheduler"], Path: "/bin/kube-scheduler"},
 		p.Coscheduler.ControllerImage: {File: bins["controller"], Path: "/bin/controller"},
 		p.TrainingOperator.Image:      {File: bins["training-operator.v1"], Path: "/manager"},
 		p.KuberayOperator.Image:       {File: bins["ray-operator"], Path: "/manager"},
-	}, nil
+	}
+	if s.EveryPart {
+		all[p.JobSet.Image] = plan.Image{File: bins["jobset"], Path: "/manager"}
+		all[p.LeaderWorkerSet.Image] = plan.Image{File: bins["cmd"], Path: "/manager"}
+	}
+	return all, nil
+}
+
+// operators are the components of the platform.
+func (s Site) operators(versions setup.Versions) []build.Component {
+	all := build.Platform(versions)
+	if s.EveryPart {
+		all = append(all, build.Optional()...)
+	}
+	return all
 }
 
 // writeImages writes one archive of images that hold a program each.

@@ -24,6 +24,11 @@ type Site struct {
 	Cluster  *localcluster.Cluster
 	Checkout string
 	Progress Progress
+	// EveryPart is true if the parts of the platform are wanted, too, that are off
+	// by default.
+	EveryPart bool
+	// Values are files with more values of the platform's chart, relative to the checkout.
+	Values []string
 	// charts is where packaged charts are, if not in dist of the checkout.
 	charts string
 }
@@ -38,7 +43,7 @@ func (s Site) Build(ctx context.Context) (trainingImage string, err error) {
 	if err != nil {
 		return "", err
 	}
-	platform := build.Platform(versions)
+	platform := s.operators(versions)
 	if err := s.Cluster.Preflight(ctx, platform...); err != nil {
 		return "", err
 	}
@@ -52,7 +57,7 @@ func (s Site) Build(ctx context.Context) (trainingImage string, err error) {
 // LoadImages loads the operators, our controller and the given archives. A
 // simulated cluster is told of the programs instead.
 func (s Site) LoadImages(ctx context.Context, archives ...string) error {
-	all, err := programs(ctx, s.cache(), s.Progress, s.dir())
+	all, err := s.programs(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,7 +92,11 @@ func (s Site) Install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	release, err := s.release("mlbatch", Namespace, "setup/profiles/localcluster.yaml", stamp)
+	values := []string{"setup/profiles/localcluster.yaml", stamp}
+	if s.EveryPart {
+		values = append(values, "setup/profiles/every-part.yaml")
+	}
+	release, err := s.release("mlbatch", Namespace, append(values, s.Values...)...)
 	if err != nil {
 		return err
 	}
@@ -98,7 +107,7 @@ func (s Site) Install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return awaitAnswers(ctx, config)
+	return awaitAnswers(ctx, config, s.probes())
 }
 
 // Onboard makes the queues, namespaces and roles of the teams in a values file

@@ -49,6 +49,7 @@ func (b builder) platform() (Chart, error) {
 	}
 	for _, build := range []func() (Chart, error){
 		b.appwrapper, b.kueue, b.coscheduler, b.trainingOperator, b.kuberayOperator,
+		b.jobset, b.leaderWorkerSet,
 	} {
 		part, err := build()
 		if err != nil {

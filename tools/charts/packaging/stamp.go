@@ -24,6 +24,8 @@ func tokens(v setup.Versions) map[string]string {
 		"coscheduler-controller": v.Platform.Coscheduler.ControllerImage,
 		"training-operator":      v.Platform.TrainingOperator.Image,
 		"kuberay-operator":       v.Platform.KuberayOperator.Image,
+		"jobset":                 v.Platform.JobSet.Image,
+		"leaderworkerset":        v.Platform.LeaderWorkerSet.Image,
 	} {
 		at := strings.LastIndex(image, ":")
 		facts[name+".repository"], facts[name+".tag"] = image[:at], image[at+1:]

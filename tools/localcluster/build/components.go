@@ -83,6 +83,14 @@ func Platform(v setup.Versions) []Component {
 	}
 }
 
+// Optional returns the operators of the platform's parts that are off by default.
+func Optional() []Component {
+	return []Component{
+		{Name: "jobset", Folder: "jobset", Packages: []string{"sigs.k8s.io/jobset"}, Binaries: []string{"jobset"}},
+		{Name: "lws", Folder: "lws", Packages: []string{"sigs.k8s.io/lws/cmd"}, Binaries: []string{"cmd"}},
+	}
+}
+
 func kubernetes(name, ldflags string) Component {
 	return Component{Name: name, Folder: "kubernetes", Packages: []string{k8s + name}, Binaries: []string{name}, Ldflags: ldflags}
 }
