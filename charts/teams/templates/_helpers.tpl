@@ -5,34 +5,33 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{/*
-Namespaces, queues and flavors stay when the release goes or a team leaves the
-list: with them would go running work.
+Namespaces, queues, cohorts and flavors stay when the release goes or a team leaves
+the list: with them would go running work.
 */}}
 {{- define "teams.keep" -}}
 helm.sh/resource-policy: keep
 argocd.argoproj.io/sync-options: Prune=false
 {{- end }}
 
-{{/* One amount of a quota, which is a number or a text. (list where amount) */}}
-{{- define "teams.amount" -}}
-{{- $amount := index . 1 }}
-{{- if kindIs "float64" $amount }}
-{{- $amount = $amount | toJson }}
-{{- end }}
-{{- $amount | toString | quote }}
+{{- define "teams.namespace" -}}
+{{ .namespace | default .name }}
 {{- end }}
 
-{{/* The quota of one resource in one flavor: (dict "name" … "quota" …) */}}
-{{- define "teams.resource" -}}
-{{- $quota := .quota -}}
-{{- if not (kindIs "map" $quota) }}
-{{- $quota = dict "nominal" $quota }}
-{{- end -}}
-- name: {{ quote .name }}
-  nominalQuota: {{ include "teams.amount" (list . $quota.nominal) }}
-  {{- range $limit := list "borrowingLimit" "lendingLimit" }}
-  {{- if hasKey $quota $limit }}
-  {{ $limit }}: {{ include "teams.amount" (list . (get $quota $limit)) }}
-  {{- end }}
-  {{- end }}
+{{/* Subjects of a binding, from the names of users and groups. */}}
+{{- define "teams.subjects" -}}
+{{- range .users }}
+- apiGroup: rbac.authorization.k8s.io
+  kind: User
+  name: {{ quote . }}
+{{- end }}
+{{- range .groups }}
+- apiGroup: rbac.authorization.k8s.io
+  kind: Group
+  name: {{ quote . }}
+{{- end }}
+{{- range .serviceAccounts }}
+- kind: ServiceAccount
+  name: {{ quote .name }}
+  namespace: {{ quote .namespace }}
+{{- end }}
 {{- end }}

@@ -3,6 +3,13 @@ Renders nothing; says in a sentence what is wrong with the file of teams. The
 templates include it first, because Helm does not say which of them it begins with.
 */}}
 {{- define "teams.requirements" -}}
+{{- include "teams.require.flavors" . }}
+{{- include "teams.require.cohorts" . }}
+{{- include "teams.require.teams" . }}
+{{- include "teams.require.capacity" . }}
+{{- end }}
+
+{{- define "teams.require.flavors" -}}
 {{- $flavors := list }}
 {{- range .Values.flavors }}
 {{- if has .name $flavors }}
@@ -10,11 +17,40 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- end }}
 {{- $flavors = append $flavors .name }}
 {{- end }}
+{{- end }}
 
+{{- define "teams.require.cohorts" -}}
+{{- $parents := dict }}
+{{- range .Values.cohorts }}
+{{- if hasKey $parents .name }}
+{{- fail (printf "teams: cohort %q is listed twice" .name) }}
+{{- end }}
+{{- $_ := set $parents .name (.parent | default "") }}
+{{- end }}
+{{- range $cohort := .Values.cohorts }}
+{{- if and .parent (not (hasKey $parents .parent)) }}
+{{- fail (printf "teams: the parent %q of cohort %q is not among the cohorts" .parent .name) }}
+{{- end }}
+{{- $at := .name }}
+{{- range until (len $parents) }}
+{{- $at = get $parents $at }}
+{{- if eq $at $cohort.name }}
+{{- fail (printf "teams: cohort %q is its own ancestor, and none of its teams could start work" $at) }}
+{{- end }}
+{{- end }}
+{{- include "teams.require.quota" (dict "root" $ "who" (printf "cohort %q" .name) "quota" .quota "lends" .parent "why" "the cohort has no parent") }}
+{{- end }}
+{{- end }}
+
+{{- define "teams.require.teams" -}}
+{{- $cohorts := list "" }}
+{{- range .Values.cohorts }}
+{{- $cohorts = append $cohorts .name }}
+{{- end }}
 {{- $names := list }}
 {{- $namespaces := list }}
 {{- range $team := .Values.teams }}
-{{- $namespace := .namespace | default .name }}
+{{- $namespace := include "teams.namespace" . }}
 {{- if has .name $names }}
 {{- fail (printf "teams: team %q is listed twice" .name) }}
 {{- end }}
@@ -23,37 +59,91 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- end }}
 {{- $names = append $names .name }}
 {{- $namespaces = append $namespaces $namespace }}
+{{- include "teams.require.names" . }}
+{{- $cohort := hasKey . "cohort" | ternary .cohort $.Values.cohort | default "" }}
+{{- if and $.Values.cohorts (not (has $cohort $cohorts)) }}
+{{- fail (printf "teams: the cohort %q of team %q is not among the cohorts" $cohort .name) }}
+{{- end }}
+{{- if not .quota }}
+{{- fail (printf "teams: team %q has no quota, so none of its work could ever start" .name) }}
+{{- end }}
+{{- range $flavor, $quota := .quota }}
+{{- range $.Values.requiredResources }}
+{{- if not (hasKey $quota .) }}
+{{- fail (printf "teams: team %q: the quota in flavor %q lacks %s; work that asks for it would wait forever (0 is an answer, see requiredResources)" $team.name $flavor .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- include "teams.require.quota" (dict "root" $ "who" (printf "team %q" .name) "quota" .quota "lends" $cohort "why" "the team is in no cohort") }}
+{{- end }}
+{{- end }}
+
+{{/* Of one team. */}}
+{{- define "teams.require.names" -}}
+{{- $namespace := include "teams.namespace" . }}
 {{- if gt (len .name) 49 }}
 {{- fail (printf "teams: team %q: the name has %d characters; at most 49 leave room for its queue's name" .name (len .name)) }}
 {{- end }}
 {{- if gt (len $namespace) 63 }}
 {{- fail (printf "teams: team %q: the name of namespace %q has %d characters; at most 63 are allowed" .name $namespace (len $namespace)) }}
 {{- end }}
+{{- if gt (len (.queueName | default "")) 63 }}
+{{- fail (printf "teams: team %q: the name of queue %q has %d characters; work names it in a label, which allows 63" .name .queueName (len .queueName)) }}
+{{- end }}
+{{- if or (hasPrefix "kube-" $namespace) (has $namespace (list "kueue-system" "mlbatch-system")) }}
+{{- fail (printf "teams: team %q cannot have namespace %q, which is the system's: Kueue looks at no work there" .name $namespace) }}
+{{- end }}
+{{- end }}
 
-{{- if not .quota }}
-{{- fail (printf "teams: team %q has no quota, so none of its work could ever start" .name) }}
+{{/* Of a team or a cohort: (dict "root" . "who" … "quota" … "lends" … "why" …) */}}
+{{- define "teams.require.quota" -}}
+{{- $owner := . }}
+{{- $flavors := list }}
+{{- range .root.Values.flavors }}
+{{- $flavors = append $flavors .name }}
 {{- end }}
-{{- $covered := keys (get .quota (keys .quota | sortAlpha | first)) | sortAlpha }}
-{{- $cohort := hasKey . "cohort" | ternary .cohort $.Values.cohort }}
-{{- range $flavor := keys .quota | sortAlpha }}
-{{- $quota := get $team.quota $flavor }}
+{{- range $flavor, $quota := .quota }}
 {{- if not (has $flavor $flavors) }}
-{{- fail (printf "teams: team %q has quota in flavor %q, which is not among the flavors" $team.name $flavor) }}
+{{- fail (printf "teams: %s has quota in flavor %q, which is not among the flavors" $owner.who $flavor) }}
 {{- end }}
-{{- range $.Values.requiredResources }}
-{{- if not (hasKey $quota .) }}
-{{- fail (printf "teams: team %q: the quota in flavor %q lacks %s; work that asks for it would wait forever (0 is an answer, see requiredResources)" $team.name $flavor .) }}
+{{- $covered := keys (get $owner.quota (keys $owner.quota | sortAlpha | first)) | sortAlpha | join ", " }}
+{{- if not $quota }}
+{{- fail (printf "teams: %s: the quota in flavor %q names no resource" $owner.who $flavor) }}
 {{- end }}
-{{- end }}
-{{- if ne (keys $quota | sortAlpha | join ", ") ($covered | join ", ") }}
-{{- fail (printf "teams: team %q: all its flavors must name the same resources, but flavor %q has %s where another has %s" $team.name $flavor (keys $quota | sortAlpha | join ", ") ($covered | join ", ")) }}
+{{- if ne (keys $quota | sortAlpha | join ", ") $covered }}
+{{- fail (printf "teams: %s: all its flavors must name the same resources, but flavor %q has %s where another has %s" $owner.who $flavor (keys $quota | sortAlpha | join ", ") $covered) }}
 {{- end }}
 {{- range $resource, $amount := $quota }}
 {{- if kindIs "map" $amount }}
-{{- if and (not $cohort) (or (hasKey $amount "lendingLimit") (hasKey $amount "borrowingLimit")) }}
-{{- fail (printf "teams: team %q: flavor %q limits lending or borrowing of %s, but the team is in no cohort" $team.name $flavor $resource) }}
+{{- if and (not $owner.lends) (or (hasKey $amount "lendingLimit") (hasKey $amount "borrowingLimit")) }}
+{{- fail (printf "teams: %s: flavor %q limits lending or borrowing of %s, but %s" $owner.who $flavor $resource $owner.why) }}
+{{- end }}
+{{- $lends := get $amount "lendingLimit" | default 0 }}
+{{- if gt (include "teams.number" $lends | float64) (include "teams.number" $amount.nominal | float64) }}
+{{- fail (printf "teams: %s: flavor %q lends %s of %s, more than the nominal %s" $owner.who $flavor (include "teams.amount" $lends) $resource (include "teams.nominal" $amount)) }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What all have together is there, in each flavor whose capacity is told. */}}
+{{- define "teams.require.capacity" -}}
+{{- $owners := concat (.Values.teams | default list) (.Values.cohorts | default list) }}
+{{- range $flavor := .Values.flavors }}
+{{- range $resource, $capacity := .capacity }}
+{{- $sum := 0.0 }}
+{{- $shares := list }}
+{{- range $owner := $owners }}
+{{- $quota := get (.quota | default dict) $flavor.name | default dict }}
+{{- if hasKey $quota $resource }}
+{{- $nominal := include "teams.nominal" (get $quota $resource) }}
+{{- $sum = addf $sum (include "teams.number" $nominal | float64) }}
+{{- $shares = append $shares (printf "%s has %s" $owner.name $nominal) }}
+{{- end }}
+{{- end }}
+{{- if gt $sum (include "teams.number" $capacity | float64) }}
+{{- fail (printf "teams: flavor %q has %s of %s, but more is given away: %s" $flavor.name (include "teams.amount" $capacity) $resource (join ", " $shares)) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/tools/charts/packaging"
+)
+
+// onboarded are the objects of a release of charts/teams, each as the API server reads it.
+func onboarded(t *testing.T, release string, in map[string]any) map[string]any {
+	t.Helper()
+	rendered, err := packaging.Render(t.Context(), load(t, "teams"), release, namespace, "v1.34.0", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]any{}
+	for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
+		o := parse(t, document)
+		into := map[string]func() any{
+			"Namespace":          func() any { return &corev1.Namespace{} },
+			"LimitRange":         func() any { return &corev1.LimitRange{} },
+			"ResourceQuota":      func() any { return &corev1.ResourceQuota{} },
+			"NetworkPolicy":      func() any { return &networkingv1.NetworkPolicy{} },
+			"Role":               func() any { return &rbacv1.Role{} },
+			"RoleBinding":        func() any { return &rbacv1.RoleBinding{} },
+			"ClusterRoleBinding": func() any { return &rbacv1.ClusterRoleBinding{} },
+			"ResourceFlavor":     func() any { return &kueue.ResourceFlavor{} },
+			"Cohort":             func() any { return &kueue.Cohort{} },
+			"ClusterQueue":       func() any { return &kueue.ClusterQueue{} },
+			"LocalQueue":         func() any { return &kueue.LocalQueue{} },
+		}[o.Kind]()
+		decode(t, document, into)
+		all[o.Kind+"/"+o.Namespace+"/"+o.Name] = into
+	}
+	return all
+}
+
+// exampleTeams are all values files of teams that this repository has.
+func exampleTeams(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	examples := map[string]map[string]any{}
+	for _, pattern := range []string{"testdata/teams/*.in.yaml", "../setup/teams/*.yaml"} {
+		for _, file := range must(filepath.Glob(pattern))(t) {
+			examples[filepath.Base(file)] = values(t, must(os.ReadFile(file))(t))
+		}
+	}
+	return examples
+}
+
+func TestTeamsAreWhatTheAPIServerReads(t *testing.T) {
+	for name, in := range exampleTeams(t) {
+		t.Run(name, func(t *testing.T) { onboarded(t, "teams", in) })
+	}
+}
+
+// H-37: who may make a LocalQueue somewhere must not come by a team's quota.
+func TestOnlyItsTeamsNamespaceUsesAClusterQueue(t *testing.T) {
+	for name, in := range exampleTeams(t) {
+		t.Run(name, func(t *testing.T) {
+			all := onboarded(t, "teams", in)
+			for _, o := range all {
+				queue, ok := o.(*kueue.LocalQueue)
+				if !ok {
+					continue
+				}
+				behind := all["ClusterQueue//"+string(queue.Spec.ClusterQueue)].(*kueue.ClusterQueue)
+				want := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: queue.Namespace}}
+				if diff := cmp.Diff(want, behind.Spec.NamespaceSelector); diff != "" {
+					t.Errorf("%s is for other namespaces than %s (-want +got)\n%s", behind.Name, queue.Namespace, diff)
+				}
+			}
+		})
+	}
+}
+
+// Whoever leaves the list loses access; running work loses nothing.
+func TestWorkOutlivesItsPlaceInTheList(t *testing.T) {
+	kept := []string{"Namespace", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor"}
+	for id, o := range onboarded(t, "teams", exampleTeams(t)["hierarchy.in.yaml"]) {
+		kind, _, _ := strings.Cut(id, "/")
+		annotations := o.(metav1.Object).GetAnnotations()
+		keeps := annotations["helm.sh/resource-policy"] == "keep" && annotations["argocd.argoproj.io/sync-options"] == "Prune=false"
+		if keeps != slices.Contains(kept, kind) {
+			t.Errorf("%s has annotations %v", id, annotations)
+		}
+	}
+}
+
+// fifty are values of as many teams.
+func fifty() []any {
+	var teams []any
+	for i := range 50 {
+		teams = append(teams, map[string]any{
+			"name": fmt.Sprintf("team-%d", i), "users": []any{fmt.Sprintf("lead-%d", i)},
+			"quota": map[string]any{"default-flavor": map[string]any{"cpu": 8, "memory": "64Gi", "nvidia.com/gpu": 8}},
+		})
+	}
+	return teams
+}
+
+func TestOneTeamAReleaseIsAsGoodAsFiftyInOne(t *testing.T) {
+	dashboards := map[string]any{"users": []any{"carol"}}
+	together := onboarded(t, "teams", map[string]any{"teams": fifty()})
+	apart := onboarded(t, "nodes", nil)
+	for i, team := range fifty() {
+		in := map[string]any{"teams": []any{team}, "dashboards": dashboards, "flavors": []any{map[string]any{"name": "default-flavor", "create": false}}}
+		for id, o := range onboarded(t, fmt.Sprintf("release-%d", i), in) {
+			if _, twice := apart[id]; twice {
+				t.Errorf("two releases own %s", id)
+			}
+			apart[id] = o
+		}
+	}
+	for id, o := range together {
+		if diff := cmp.Diff(o, apart[id]); diff != "" {
+			t.Errorf("%s (-together +apart)\n%s", id, diff)
+		}
+	}
+}
+
+func TestFiftyTeamsFitOneRelease(t *testing.T) {
+	rendered, err := render(t, "teams", map[string]any{"teams": fifty()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := len(stored(t, rendered))
+	t.Logf("a stored release of fifty teams has %d KiB", size>>10)
+	if size > maxRelease {
+		t.Errorf("the stored release has %d bytes, more than %d", size, maxRelease)
+	}
+}
+
+func TestTheRolesThatTeamsAreBoundToAreThere(t *testing.T) {
+	roles := clusterRoles(t)
+	for id, o := range onboarded(t, "teams", exampleTeams(t)["hierarchy.in.yaml"]) {
+		var ref rbacv1.RoleRef
+		switch binding := o.(type) {
+		case *rbacv1.RoleBinding:
+			ref = binding.RoleRef
+		case *rbacv1.ClusterRoleBinding:
+			ref = binding.RoleRef
+		}
+		if _, there := roles[ref.Name]; ref.Kind == "ClusterRole" && !there {
+			t.Errorf("%s binds %s, which is nowhere", id, ref.Name)
+		}
+	}
+}
+
+func TestDashboardsReadNoSecretAndChangeNothing(t *testing.T) {
+	roles := clusterRoles(t)
+	for _, name := range []string{"mlbatch-view", "mlbatch-view-queues"} {
+		for _, rule := range roles[name].Rules {
+			for _, verb := range rule.Verbs {
+				if !slices.Contains([]string{"get", "list", "watch"}, verb) {
+					t.Errorf("%s may %s %v", name, verb, rule.Resources)
+				}
+			}
+			for _, resource := range []string{"secrets", "configmaps", "pods/log", "*"} {
+				if slices.Contains(rule.Resources, resource) {
+					t.Errorf("%s reads %s", name, resource)
+				}
+			}
+		}
+	}
+}
