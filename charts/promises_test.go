@@ -131,6 +131,35 @@ func TestTheNotesNameTheSchedulerThatHasToBeThere(t *testing.T) {
 	}
 }
 
+// With another account nothing that is queued would ever start, whoever installed Kueue.
+func TestTheNotesNameKueuesServiceAccounts(t *testing.T) {
+	off := map[string]any{"enabled": false}
+	accounts := func(names ...any) map[string]any {
+		return map[string]any{"config": map[string]any{"appwrapper": map[string]any{"kueue": map[string]any{"serviceAccounts": names}}}}
+	}
+	const sentence = "Kueue is who starts what is queued"
+	for name, row := range map[string]struct {
+		values map[string]any
+		want   string
+	}{
+		"ours":              {nil, "  mlbatch-system/kueue-controller-manager\n  kueue-system/kueue-controller-manager\n"},
+		"yours":             {map[string]any{"kueue": off}, "  mlbatch-system/kueue-controller-manager\n  kueue-system/kueue-controller-manager\n"},
+		"one of your own":   {map[string]any{"kueue": off, "appwrapper": accounts("rhoai/kueue")}, "serviceAccounts):\n  rhoai/kueue\n"},
+		"none to be obeyed": {map[string]any{"kueue": off, "appwrapper": off}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rendered, err := render(t, "mlbatch", row.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes := rendered.Info.Notes + "\n"
+			if strings.Contains(notes, sentence) != (row.want != "") || !strings.Contains(notes, row.want) {
+				t.Errorf("the notes are\n%s", notes)
+			}
+		})
+	}
+}
+
 func TestOurMutatingWebhooksAreCalledBeforeKueues(t *testing.T) {
 	for _, name := range []string{"a", "mlbatch", "zzz-platform"} {
 		rendered, err := packaging.Render(t.Context(), load(t, "mlbatch"), name, namespace, "v1.34.0", nil)

@@ -61,6 +61,18 @@ func keepWhatWasWritten(stored, sent *v1beta2.AppWrapper) {
 	}
 }
 
+// mustBeKept refuses what the mutating webhook would have undone. It was not called: the
+// API server goes on without an answer to it, but not without one to this.
+func mustBeKept(before, after *v1beta2.AppWrapper) field.ErrorList {
+	kept := after.DeepCopy()
+	keepWhatWasWritten(before, kept)
+	if !placed(kept, after) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "components"),
+		"podSetInfos are Kueue's, and the webhook that puts them back has not answered: try again")}
+}
+
 // taken is the field in which an update takes from Kueue what is Kueue's to decide, or
 // nil: it starts work that waits in a queue, or leaves all queues so that a later update
 // could, or chooses the nodes. To move to another queue is to wait there.

@@ -26,6 +26,12 @@ import (
 
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
+// updatePath is where the mutating webhook is called for changes. Another AppWrapper
+// controller, which may still answer while this one takes its place, takes a call for a
+// change at the path for creation to be one, and writes what must not change. Here it
+// answers that it does not know the path, and the API server goes on without it.
+const updatePath = "/update-workload-codeflare-dev-v1beta2-appwrapper"
+
 // Setup serves both webhooks at the paths that controller-runtime derives from the
 // kind: /mutate- and /validate-workload-codeflare-dev-v1beta2-appwrapper. The
 // controller runs in the namespace own.
@@ -43,17 +49,12 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 	if c.UserRBACAdmissionCheck {
 		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, review: review}
 	}
-	err = ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).
-		WithDefaulter(&defaulter{
-			queue:  c.DefaultQueueName,
-			kueue:  kueue,
-			decode: admission.NewDecoder(mgr.GetScheme()).DecodeRaw,
-		}).
-		WithValidator(validator).
-		Complete()
+	defaulter := &defaulter{queue: c.DefaultQueueName, kueue: kueue, decode: admission.NewDecoder(mgr.GetScheme()).DecodeRaw}
+	err = ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).WithDefaulter(defaulter).WithValidator(validator).Complete()
 	if err != nil {
 		return fmt.Errorf("cannot serve the AppWrapper webhooks: %w", err)
 	}
+	mgr.GetWebhookServer().Register(updatePath, admission.WithDefaulter(mgr.GetScheme(), defaulter))
 	return nil
 }
 
@@ -130,6 +131,9 @@ func (v *validator) ValidateUpdate(ctx context.Context, before, after *v1beta2.A
 		return nil, apierrors.NewInternalError(err)
 	}
 	problems := admissionrules.ValidateUpdate(before, after)
+	if !v.kueue.Has(request.UserInfo.Username) {
+		problems = append(problems, mustBeKept(before, after)...)
+	}
 	if path := v.taken(ctx, before, after); path != nil && !v.kueue.Has(request.UserInfo.Username) {
 		problems = append(problems, mayUnsuspend(ctx, v.review, request.UserInfo, after, path)...)
 	}

@@ -86,6 +86,8 @@ func TestTheValidatingWebhook(t *testing.T) {
 	bad := given.AppWrapper("a").With(given.ConfigMap("c")).Guarded().Build()
 	released := bad.DeepCopy()
 	released.Finalizers = nil
+	running := given.AppWrapper("a").Unsuspended().With(given.Job("j", 1).Admitted(onFlavor("a100"))).Build()
+	elsewhere := given.AppWrapper("a").Unsuspended().With(given.Job("j", 1).Admitted(onFlavor("free"))).Build()
 	for name, tc := range map[string]struct {
 		operation     admissionv1.Operation
 		before, after *v1beta2.AppWrapper
@@ -105,6 +107,10 @@ func TestTheValidatingWebhook(t *testing.T) {
 			operation: admissionv1.Update, before: bad, after: released},
 		"refuses another template": {
 			operation: admissionv1.Update, before: good, after: bad, refusal: "spec.components[0].template: Forbidden: is immutable"},
+		"refuses other podSetInfos, which nobody has put back": {
+			operation: admissionv1.Update, before: running, after: elsewhere, refusal: "spec.components: Forbidden: podSetInfos are Kueue's"},
+		"lets those be that were put back": {
+			operation: admissionv1.Update, before: running, after: running.DeepCopy()},
 		"lets everything be deleted": {
 			operation: admissionv1.Delete, before: bad, after: bad},
 	} {
