@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -17,6 +18,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/admission"
 	"github.com/mlbatch/mlbatch/controller/internal/appwrapper"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/incumbent"
 	"github.com/mlbatch/mlbatch/controller/internal/servingcert"
 )
 
@@ -73,23 +75,34 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
-	if !c.WebhooksEnabled {
-		if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
-			return err
-		}
-		return appwrapper.Setup(mgr, c)
-	}
-	ready, err := servingcert.Setup(mgr, c.CertManagement)
+	served, err := webhooks(mgr, c, namespace)
 	if err != nil {
 		return err
 	}
-	if err := mgr.AddReadyzCheck("webhooks", servingcert.Check(ready, mgr.GetWebhookServer)); err != nil {
-		return err
+	own := types.NamespacedName{Namespace: namespace, Name: c.CertManagement.WebhookServiceName}
+	return mgr.Add(incumbent.After(served, mgr, leaderElectionID, own, func() error { return appwrapper.Setup(mgr, c) }))
+}
+
+// webhooks are served from when their certificate is there. The channel is closed then, or
+// at once where there are none.
+func webhooks(mgr ctrl.Manager, c config.Config, namespace string) (<-chan struct{}, error) {
+	served := make(chan struct{})
+	if !c.WebhooksEnabled {
+		close(served)
+		return served, mgr.AddReadyzCheck("ping", healthz.Ping)
 	}
-	return mgr.Add(servingcert.After(ready, func() error {
-		if err := admission.Setup(mgr, c.AppWrapper, namespace); err != nil {
-			return err
+	ready, err := servingcert.Setup(mgr, c.CertManagement)
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.AddReadyzCheck("webhooks", servingcert.Check(ready, mgr.GetWebhookServer)); err != nil {
+		return nil, err
+	}
+	return served, mgr.Add(servingcert.After(ready, func() error {
+		err := admission.Setup(mgr, c.AppWrapper, namespace)
+		if err == nil {
+			close(served)
 		}
-		return appwrapper.Setup(mgr, c)
+		return err
 	}))
 }

@@ -5,7 +5,9 @@ package main
 import (
 	"crypto/tls"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,7 +22,7 @@ import (
 
 // leaderElectionID is the name of the Lease. It is that of every AppWrapper
 // controller, so that two different ones in one namespace never work at the same time.
-// Nothing but the administrator keeps apart those in two namespaces.
+// Package incumbent keeps apart those in two namespaces.
 const leaderElectionID = "f134c674.codeflare.dev"
 
 func newManager(c config.Config, namespace string) (ctrl.Manager, error) {
@@ -60,7 +62,9 @@ func newManager(c config.Config, namespace string) (ctrl.Manager, error) {
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authorizationv1.AddToScheme, v1beta2.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, authorizationv1.AddToScheme, admissionregistrationv1.AddToScheme, coordinationv1.AddToScheme, v1beta2.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}

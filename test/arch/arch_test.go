@@ -37,6 +37,7 @@ var arrows = map[string][]string{
 	},
 	// Shells, which talk to the API server and never import each other.
 	"controller/internal/servingcert": {"controller/internal/config"},
+	"controller/internal/incumbent":   {"controller/api/v1beta2"},
 	"controller/internal/admission": {
 		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules", "controller/internal/kinds",
 	},
@@ -47,7 +48,7 @@ var arrows = map[string][]string{
 	// Puts the parts together.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/servingcert", "controller/internal/admission", "controller/internal/appwrapper",
+		"controller/internal/servingcert", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/incumbent",
 	},
 }
 
