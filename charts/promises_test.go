@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 	"helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/util/feature"
@@ -64,9 +63,8 @@ func TestOneSchedulerNameEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job := pytorchJob(t, admitted(t, rendered.Manifest))
-	if got := job.Spec.PyTorchReplicaSpecs[kubeflow.PyTorchJobReplicaTypeMaster].Template.Spec.SchedulerName; got != "" {
-		t.Errorf("the generator sends pods to %q", got)
+	if strings.Contains(rendered.Manifest, "schedulerName") {
+		t.Errorf("the generator names a scheduler:\n%s", rendered.Manifest)
 	}
 }
 

@@ -1,8 +1,25 @@
 {{/*
 Renders nothing; says in a sentence what is wrong with the settings. Types,
-unknown keys and allowed words are values.schema.json's.
+unknown keys, patterns and allowed words are values.schema.json's.
 */}}
 {{- define "generator.check" -}}
+{{- include "generator.checkJob" . }}
+{{- include "generator.checkResources" . }}
+{{- include "generator.checkPlacement" . }}
+{{- include "generator.checkLabels" . }}
+{{- include "generator.checkEnvironment" . }}
+{{- include "generator.checkVolumes" . }}
+{{- include "generator.needAll" (list . "initContainers" "name" "image" "command") }}
+{{- include "generator.unique" (list .Values.initContainers "name" "initContainers has the name" "a name belongs to one container") }}
+{{- include "generator.unique" (list .Values.imagePullSecrets "name" "imagePullSecrets has" "name it once") }}
+{{- range .Values.initContainers }}
+{{- if eq .name "pytorch" }}
+{{- fail "initContainers has the name pytorch, which is that of the job's own container: give it another" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "generator.checkJob" -}}
 {{- $name := .Values.jobName | default "" }}
 {{- if not $name }}
 {{- fail "jobName is missing: every job needs a name" }}
@@ -16,111 +33,73 @@ unknown keys and allowed words are values.schema.json's.
 {{- if not .Values.containerImage }}
 {{- fail "containerImage is missing: which image has the program?" }}
 {{- end }}
+{{- if and (eq (include "generator.backend" .) "jobset") (eq (.Values.restartPolicy | default "Never") "Always") }}
+{{- fail "restartPolicy is Always, but the pods of a JobSet have an end: make it Never or OnFailure" }}
+{{- end }}
+{{- end }}
 
+{{- define "generator.checkResources" -}}
 {{- range list "numPods" "numCpusPerPod" "totalMemoryPerPod" }}
 {{- if kindIs "invalid" (index $.Values .) }}
 {{- fail (printf "%s is empty: say how much, or leave it out for the default" .) }}
 {{- end }}
 {{- end }}
-{{- if and (eq (int .Values.numPods) 1) (gt (int .Values.numRoceGdr) 0) }}
-{{- fail (printf "numRoceGdr is %d, but a job of one pod has nobody to talk to over RDMA: set it to 0 or numPods to 2 or more" (int .Values.numRoceGdr)) }}
+{{- range $request, $limit := dict "numCpusPerPod" "limitCpusPerPod" "totalMemoryPerPod" "limitMemoryPerPod" }}
+{{- $asked := get $.Values $request }}
+{{- $most := get $.Values $limit }}
+{{- $number := include "generator.amount" $most | float64 }}
+{{- if and $number (lt $number (include "generator.amount" $asked | float64)) }}
+{{- fail (printf "%s is %s, less than %s, which is %s: raise it or leave it out" $limit (include "generator.plain" $most) $request (include "generator.plain" $asked)) }}
+{{- end }}
+{{- end }}
+{{- $gpus := int .Values.numGpusPerPod }}
+{{- $rdma := int .Values.numRoceGdr }}
+{{- if and (eq (int .Values.numPods) 1) (gt $rdma 0) }}
+{{- fail (printf "numRoceGdr is %d, but a job of one pod has nobody to talk to over RDMA: set it to 0 or numPods to 2 or more" $rdma) }}
 {{- end }}
 {{- if not (kindIs "invalid" .Values.limitGpusPerPod) }}
-{{- if ne (int .Values.limitGpusPerPod) (int .Values.numGpusPerPod) }}
-{{- fail (printf "limitGpusPerPod is %d and numGpusPerPod %d, but GPUs cannot be overcommitted: make them equal or leave limitGpusPerPod out" (int .Values.limitGpusPerPod) (int .Values.numGpusPerPod)) }}
+{{- if ne (int .Values.limitGpusPerPod) $gpus }}
+{{- fail (printf "limitGpusPerPod is %d and numGpusPerPod %d, but GPUs cannot be overcommitted: make them equal or leave limitGpusPerPod out" (int .Values.limitGpusPerPod) $gpus) }}
+{{- end }}
+{{- end }}
+{{- if eq (include "generator.gpuName" .) (include "generator.rdmaName" .) }}
+{{- fail (printf "resources.gpu.resourceName and roceGdrResName are both %s: GPUs and RDMA interfaces are two resources" (include "generator.gpuName" .)) }}
 {{- end }}
 {{- end }}
 
-{{- range $i, $label := .Values.customLabels }}
-{{- include "generator.checkLabel" (list $i $label) }}
+{{- define "generator.checkPlacement" -}}
+{{- with .Values.topology }}
+{{- if and .required .preferred }}
+{{- fail "topology has both required and preferred: leave one of them out" }}
 {{- end }}
-{{- include "generator.checkEnvironment" . }}
-{{- range $i, $_ := .Values.volumes }}
-{{- include "generator.need" (list "volumes" $i . "name" "claimName" "mountPath") }}
+{{- if not (or .required .preferred) }}
+{{- fail "topology has neither required nor preferred: name a level of the topology, such as cloud.provider.com/topology-rack" }}
 {{- end }}
-{{- range $i, $_ := .Values.initContainers }}
-{{- include "generator.need" (list "initContainers" $i . "name" "image" "command") }}
+{{- include "generator.checkLabel" (list "topology" (.required | default .preferred) "") }}
 {{- end }}
-{{- with .Values.sshGitCloneConfig }}
-{{- range list "secretName" "configMapName" }}
-{{- if not (get $.Values.sshGitCloneConfig .) }}
-{{- fail (printf "sshGitCloneConfig lacks %s" .) }}
+{{- range $key, $value := .Values.nodeSelector }}
+{{- include "generator.checkLabel" (list "nodeSelector" $key $value) }}
 {{- end }}
-{{- end }}
-{{- end }}
-{{- with .Values.mountNVMe }}
-{{- if not .storage }}
-{{- fail "mountNVMe lacks storage: how large shall the volume be?" }}
+{{- range $key, $values := .Values.unhealthyNodes }}
+{{- range $values }}
+{{- include "generator.checkLabel" (list "unhealthyNodes" $key .) }}
 {{- end }}
 {{- end }}
+{{- range .Values.hostIgnoreList }}
+{{- include "generator.checkLabel" (list "hostIgnoreList" "kubernetes.io/hostname" .) }}
 {{- end }}
-
-{{/* (list list-name index entry key…): every key of the entry is set. */}}
-{{- define "generator.need" -}}
-{{- $list := index . 0 }}
-{{- $position := add1 (index . 1) }}
-{{- $entry := index . 2 }}
-{{- range slice . 3 }}
-{{- if not (get $entry .) }}
-{{- fail (printf "entry %d of %s lacks %s" $position $list .) }}
+{{- range $i, $toleration := .Values.tolerations }}
+{{- if not (or .key (eq (.operator | default "") "Exists")) }}
+{{- fail (printf "entry %d of tolerations has no key: only with the operator Exists is every taint tolerated" (add1 $i)) }}
 {{- end }}
+{{- if and (eq (.operator | default "") "Exists") (include "generator.plain" .value) }}
+{{- fail (printf "entry %d of tolerations has a value, which the operator Exists does not look at: leave one of them out" (add1 $i)) }}
 {{- end }}
+{{- if and (not (kindIs "invalid" .tolerationSeconds)) (ne (.effect | default "") "NoExecute") }}
+{{- fail (printf "entry %d of tolerations has tolerationSeconds, which are for the effect NoExecute only" (add1 $i)) }}
 {{- end }}
-
-{{- define "generator.checkEnvironment" -}}
-{{- range $i, $variable := .Values.environmentVariables }}
-{{- include "generator.need" (list "environmentVariables" $i . "name") }}
-{{- if and (eq .name "NCCL_TOPO_FILE") $.Values.topologyFileConfigMap }}
-{{- fail "environmentVariables sets NCCL_TOPO_FILE, which topologyFileConfigMap sets too: leave one of them out" }}
+{{- with .key }}
+{{- include "generator.checkLabel" (list "tolerations" . $toleration.value) }}
 {{- end }}
-{{- if not (or (hasKey . "value") .secret .configmap) }}
-{{- fail (printf "environmentVariables: %s has neither a value nor a secret nor a configmap to take it from" .name) }}
-{{- end }}
-{{- range $source := list "secret" "configmap" }}
-{{- with get $variable $source }}
-{{- range $key := list "name" "key" }}
-{{- if not (get (get $variable $source) $key) }}
-{{- fail (printf "environmentVariables: the %s of %s lacks %s" $source $variable.name $key) }}
-{{- end }}
-{{- end }}
-{{- end }}
-{{- end }}
-{{- end }}
-{{- end }}
-
-{{/* Labels as Kubernetes allows them: (list index label) */}}
-{{- define "generator.checkLabel" -}}
-{{- $label := index . 1 }}
-{{- include "generator.need" (list "customLabels" (index . 0) $label "key") }}
-{{- $key := include "generator.plain" $label.key }}
-{{- $parts := splitList "/" $key }}
-{{- $name := last $parts }}
-{{- if gt (len $parts) 2 }}
-{{- fail (printf "customLabels: the key %q has more than one slash" $key) }}
-{{- end }}
-{{- if eq (len $parts) 2 }}
-{{- $prefix := first $parts }}
-{{- if gt (len $prefix) 253 }}
-{{- fail (printf "customLabels: the part before the slash of key %q has %d characters; at most 253 are allowed" $key (len $prefix)) }}
-{{- end }}
-{{- if not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" $prefix) }}
-{{- fail (printf "customLabels: the part before the slash of key %q must be a domain name in lower case" $key) }}
-{{- end }}
-{{- end }}
-{{- if gt (len $name) 63 }}
-{{- fail (printf "customLabels: the name in key %q has %d characters; at most 63 are allowed" $key (len $name)) }}
-{{- end }}
-{{- if not (regexMatch "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$" $name) }}
-{{- fail (printf "customLabels: the name in key %q must begin and end with a letter or digit and have only letters, digits, dashes, underscores and dots" $key) }}
-{{- end }}
-{{- if not (hasKey $label "value") }}
-{{- fail (printf "customLabels: %s has no value" $key) }}
-{{- end }}
-{{- $value := include "generator.plain" $label.value }}
-{{- if gt (len $value) 63 }}
-{{- fail (printf "customLabels: the value of %s has %d characters; at most 63 are allowed" $key (len $value)) }}
-{{- end }}
-{{- if not (regexMatch "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" $value) }}
-{{- fail (printf "customLabels: the value %q of %s must begin and end with a letter or digit and have only letters, digits, dashes, underscores and dots" $value $key) }}
 {{- end }}
 {{- end }}

@@ -1,4 +1,7 @@
 {{- define "generator.env" -}}
+{{- if eq (include "generator.backend" .) "jobset" }}
+{{- include "generator.rendezvous" . }}
+{{- end }}
 {{- if include "generator.sakkara" . }}
 - name: SAKKARA_RANK
   valueFrom:
@@ -36,77 +39,18 @@
 {{- end }}
 {{- end }}
 
-{{- define "generator.sshKeys" -}}
-{{ .secretMountPath | default "/tmp/.ssh/keys" }}
-{{- end }}
-
-{{- define "generator.sshHosts" -}}
-{{ .configMapMountPath | default "/tmp/.ssh/hosts" }}
-{{- end }}
-
-{{/* Volumes and mounts come in the same order. */}}
-{{- define "generator.volumes" -}}
-{{- with .Values.topologyFileConfigMap }}
-- name: topology-volume
-  configMap:
-    name: {{ quote . }}
-{{- end }}
-{{- with .Values.mountNVMe }}
-- name: ephemeral-odf-lvm-vg1
-  ephemeral:
-    volumeClaimTemplate:
-      spec:
-        storageClassName: {{ .storageClassName | default "odf-lvm-vg1" | quote }}
-        volumeMode: Filesystem
-        accessModes:
-          - ReadWriteOnce
-        resources:
-          requests:
-            storage: {{ include "generator.text" .storage }}
-{{- end }}
-{{- range .Values.volumes }}
-- name: {{ quote .name }}
-  persistentVolumeClaim:
-    claimName: {{ quote .claimName }}
-{{- end }}
-{{- with .Values.sshGitCloneConfig }}
-- name: private-ssh-git-deploy-key
-  secret:
-    secretName: {{ quote .secretName }}
-    optional: false
-- name: github-known-hosts
-  configMap:
-    name: {{ quote .configMapName }}
-{{- end }}
-{{- if not .Values.disableSharedMemory }}
-- name: dshm
-  emptyDir:
-    medium: Memory
-{{- end }}
-{{- end }}
-
-{{- define "generator.mounts" -}}
-{{- if .Values.topologyFileConfigMap }}
-- name: topology-volume
-  mountPath: /var/run/nvidia-topologyd
-{{- end }}
-{{- with .Values.mountNVMe }}
-- name: ephemeral-odf-lvm-vg1
-  mountPath: {{ .mountPath | default "/workspace/scratch-nvme" | quote }}
-{{- end }}
-{{- range .Values.volumes }}
-- name: {{ quote .name }}
-  mountPath: {{ quote .mountPath }}
-{{- end }}
-{{- with .Values.sshGitCloneConfig }}
-- name: private-ssh-git-deploy-key
-  readOnly: true
-  mountPath: {{ include "generator.sshKeys" . | quote }}
-- name: github-known-hosts
-  mountPath: {{ include "generator.sshHosts" . | quote }}
-{{- end }}
-{{- if not .Values.disableSharedMemory }}
-- name: dshm
-  mountPath: /dev/shm
-{{- end }}
+{{/* What the training operator tells the pods of a PyTorchJob. */}}
+{{- define "generator.rendezvous" }}
+- name: MASTER_ADDR
+  value: {{ printf "%s-node-0-0.%s" .Values.jobName .Values.jobName | quote }}
+- name: MASTER_PORT
+  value: "23456"
+- name: WORLD_SIZE
+  value: {{ int .Values.numPods | quote }}
+- name: RANK
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.annotations['batch.kubernetes.io/job-completion-index']
+- name: PYTHONUNBUFFERED
+  value: "1"
 {{- end }}

@@ -1,11 +1,13 @@
 {{/* The template of every pod of the job, master and workers alike. */}}
 {{- define "generator.pod" -}}
-{{- $meta := include "generator.podMetadata" . }}
-{{- with $meta | trim }}
+{{- with include "generator.podMetadata" . | trim }}
 metadata:
   {{- . | nindent 2 }}
 {{- end }}
 spec:
+  {{- if eq (include "generator.backend" .) "jobset" }}
+  restartPolicy: {{ .Values.restartPolicy | default "Never" }}
+  {{- end }}
   {{- with .Values.serviceAccountName }}
   serviceAccountName: {{ quote . }}
   {{- end }}
@@ -27,18 +29,7 @@ spec:
   {{- if not (kindIs "invalid" .Values.terminationGracePeriodSeconds) }}
   terminationGracePeriodSeconds: {{ int64 .Values.terminationGracePeriodSeconds }}
   {{- end }}
-  {{- with .Values.schedulerName }}
-  schedulerName: {{ quote . }}
-  {{- end }}
-  priorityClassName: {{ .Values.priority | default "default-priority" }}
-  {{- with include "generator.nodes" . | trim }}
-  affinity:
-    nodeAffinity:
-      requiredDuringSchedulingIgnoredDuringExecution:
-        nodeSelectorTerms:
-          - matchExpressions:
-              {{- . | nindent 14 }}
-  {{- end }}
+  {{- include "generator.placement" . }}
   {{- $volumes := include "generator.volumes" . | trim }}
   volumes:{{ if not $volumes }} []{{ end }}
     {{- with $volumes }}
@@ -46,98 +37,109 @@ spec:
     {{- end }}
   containers:
     - name: pytorch
-      image: {{ quote .Values.containerImage }}
-      imagePullPolicy: {{ .Values.imagePullPolicy | default "IfNotPresent" }}
-      {{- if or (gt (int .Values.numRoceGdr) 0) (eq (.Values.serviceAccountName | default "") "gdr") }}
-      securityContext:
-        capabilities:
-          add:
-            - IPC_LOCK
-      {{- end }}
-      {{- $envFrom := .Values.envFrom | default list }}
-      {{- with .Values.ncclGdrEnvConfigMap }}
-      {{- $envFrom = append $envFrom (dict "configMapRef" (dict "name" .)) }}
-      {{- end }}
-      {{- with $envFrom }}
-      envFrom:
-        {{- toYaml . | nindent 8 }}
-      {{- end }}
-      {{- $env := include "generator.env" . | trim }}
-      env:{{ if not $env }} []{{ end }}
-        {{- with $env }}
-        {{- . | nindent 8 }}
-        {{- end }}
-      {{- $mounts := include "generator.mounts" . | trim }}
-      volumeMounts:{{ if not $mounts }} []{{ end }}
-        {{- with $mounts }}
-        {{- . | nindent 8 }}
-        {{- end }}
-      resources:
-        {{- include "generator.resources" . | trim | nindent 8 }}
-      command:
-        - sh
-        - -c
-        - |
-          {{- include "generator.script" . | trim | nindent 10 }}
+      {{- include "generator.container" . | trim | nindent 6 }}
+{{- end }}
+
+{{- define "generator.container" -}}
+image: {{ quote .Values.containerImage }}
+imagePullPolicy: {{ .Values.imagePullPolicy | default "IfNotPresent" }}
+{{- if or (gt (int .Values.numRoceGdr) 0) (eq (.Values.serviceAccountName | default "") "gdr") }}
+securityContext:
+  capabilities:
+    add:
+      - IPC_LOCK
+{{- end }}
+{{- $envFrom := .Values.envFrom | default list }}
+{{- with .Values.ncclGdrEnvConfigMap }}
+{{- $envFrom = append $envFrom (dict "configMapRef" (dict "name" .)) }}
+{{- end }}
+{{- with $envFrom }}
+envFrom:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- $env := include "generator.env" . | trim }}
+env:{{ if not $env }} []{{ end }}
+  {{- with $env }}
+  {{- . | nindent 2 }}
+  {{- end }}
+{{- $mounts := include "generator.mounts" . | trim }}
+volumeMounts:{{ if not $mounts }} []{{ end }}
+  {{- with $mounts }}
+  {{- . | nindent 2 }}
+  {{- end }}
+resources:
+  {{- include "generator.resources" . | trim | nindent 2 }}
+command:
+  - sh
+  - -c
+  - {{ include "generator.lines" (include "generator.script" .) | nindent 4 | trim }}
 {{- end }}
 
 {{- define "generator.podMetadata" -}}
-{{- if or .Values.customLabels .Values.autopilotHealthChecks }}
+{{- with include "generator.podLabels" . | trim }}
 labels:
-  {{- with include "generator.labels" . | trim }}
   {{- . | nindent 2 }}
-  {{- end }}
-  {{- with .Values.autopilotHealthChecks }}
-  autopilot: ""
-  {{- range . }}
-  {{ include "generator.text" . }}: ""
-  {{- end }}
-  {{- end }}
 {{- end }}
-{{- with .Values.multiNicNetworkName }}
+{{- with include "generator.podAnnotations" . | trim }}
 annotations:
-  k8s.v1.cni.cncf.io/networks: {{ quote . }}
+  {{- . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{/* Which nodes not to run on. The health of GPUs matters to jobs that have some. */}}
-{{- define "generator.nodes" -}}
-{{- if gt (int .Values.numGpusPerPod) 0 }}
-- key: autopilot.ibm.com/gpuhealth
-  operator: NotIn
-  values:
-    - ERR
-    - TESTING
-    - EVICT
+{{- define "generator.podLabels" -}}
+{{- if .Values.podGroup }}
+scheduling.x-k8s.io/pod-group: {{ include "generator.podGroupName" . | quote }}
 {{- end }}
-{{- with .Values.hostIgnoreList }}
-- key: kubernetes.io/hostname
-  operator: NotIn
-  values:
-    {{- range . }}
-    - {{ include "generator.text" . }}
-    {{- end }}
+{{- include "generator.labels" . }}
+{{- with .Values.autopilotHealthChecks }}
+autopilot: ""
+{{- range . }}
+{{ include "generator.text" . }}: ""
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Master and workers are two pod sets to Kueue: as one group they are placed together. */}}
+{{- define "generator.podAnnotations" -}}
+{{- with .Values.multiNicNetworkName }}
+k8s.v1.cni.cncf.io/networks: {{ quote . }}
+{{- end }}
+{{- with .Values.topology }}
+{{- with .required }}
+kueue.x-k8s.io/podset-required-topology: {{ quote . }}
+{{- end }}
+{{- with .preferred }}
+kueue.x-k8s.io/podset-preferred-topology: {{ quote . }}
+{{- end }}
+{{- if and (gt (int $.Values.numPods) 1) (eq (include "generator.backend" $) "pytorchjob") }}
+kueue.x-k8s.io/podset-group-name: pods
+{{- end }}
 {{- end }}
 {{- end }}
 
 {{- define "generator.resources" -}}
-{{- $gpus := int64 .Values.numGpusPerPod }}
-{{- $rdma := int64 .Values.numRoceGdr }}
-{{- $rdmaName := .Values.roceGdrResName | default "nvidia.com/roce_gdr" }}
 {{- $limits := dict "cpu" .Values.limitCpusPerPod "memory" .Values.limitMemoryPerPod }}
 {{- $requests := dict "cpu" .Values.numCpusPerPod "memory" .Values.totalMemoryPerPod }}
 {{- range $side := list "requests" "limits" }}
 {{ $side }}:
   {{- range $resource := list "cpu" "memory" }}
+  {{- $asked := get $requests $resource }}
   {{- $limit := get $limits $resource }}
-  {{- $limited := and (eq $side "limits") $limit (ne (toString $limit) "0") }}
-  {{ $resource }}: {{ include "generator.text" (ternary $limit (get $requests $resource) (not (empty $limited))) }}
+  {{- $limited := and (eq $side "limits") (include "generator.amount" $limit | float64 | ne 0.0) }}
+  {{ $resource }}: {{ $limited | ternary $limit $asked | include "generator.text" }}
   {{- end }}
-  {{- if or $gpus $.Values.emitZeroResources }}
-  nvidia.com/gpu: {{ $gpus }}
+  {{- range $device := list (list (include "generator.gpuName" $) $.Values.numGpusPerPod) (list (include "generator.rdmaName" $) $.Values.numRoceGdr) }}
+  {{- if or (last $device) $.Values.emitZeroResources }}
+  {{ first $device }}: {{ last $device | int64 }}
   {{- end }}
-  {{- if or $rdma $.Values.emitZeroResources }}
-  {{ quote $rdmaName }}: {{ $rdma }}
   {{- end }}
 {{- end }}
+{{- end }}
+
+{{- define "generator.gpuName" -}}
+{{ (((.Values.resources).gpu).resourceName) | default "nvidia.com/gpu" }}
+{{- end }}
+
+{{- define "generator.rdmaName" -}}
+{{ .Values.roceGdrResName | default "nvidia.com/roce_gdr" }}
 {{- end }}

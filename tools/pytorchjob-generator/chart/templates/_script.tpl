@@ -1,6 +1,6 @@
 {{/* What the shell in each container runs. */}}
 {{- define "generator.script" -}}
-echo "Set by the training operator:"
+echo "Set by the {{ eq (include "generator.backend" .) "jobset" | ternary "JobSet" "training operator" }}:"
 echo "  MASTER_ADDR:MASTER_PORT=${MASTER_ADDR}:${MASTER_PORT}"
 echo "  PYTHONUNBUFFERED=${PYTHONUNBUFFERED}"
 echo "  RANK=${RANK} WORLD_SIZE=${WORLD_SIZE}"
@@ -17,20 +17,38 @@ export RANK=$SAKKARA_RANK
 set -e
 {{- end }}
 {{- range .Values.setupCommands }}
-{{ include "generator.plain" . | trimSuffix "\n" }}
+{{ include "generator.plain" . | replace "\r\n" "\n" | trimSuffix "\n" }}
 {{- end }}
-{{- with .Values.mainProgram }}
-{{- $command := include "generator.torchrun" $ }}
+{{- if .Values.mainProgram | default "" | trim }}
+{{- $command := include "generator.torchrun" . }}
 echo {{ include "generator.shellQuote" (printf "executing: %s" $command) }}
 {{ $command }}
 {{- end }}
 {{- end }}
 
-{{/* The lines of a main program are one command. */}}
 {{- define "generator.torchrun" -}}
-{{- $program := regexReplaceAll "[ \\t]*\\\\?\\r?\\n[ \\t]*" (trim .Values.mainProgram) " \\\n  " -}}
 torchrun --nnodes=${WORLD_SIZE} --node_rank=${RANK}
-{{- with int .Values.numGpusPerPod }} --nproc_per_node={{ . }}{{ end }} --rdzv_id=101 --rdzv_endpoint="${MASTER_ADDR}:${MASTER_PORT}" {{ $program }}
+{{- with int .Values.numGpusPerPod }} --nproc_per_node={{ . }}{{ end }} --rdzv_id=101 --rdzv_endpoint="${MASTER_ADDR}:${MASTER_PORT}" {{ .Values.mainProgram | replace "\r\n" "\n" | include "generator.command" }}
+{{- end }}
+
+{{/*
+The lines of a main program are one command, however the author went on to the
+next line: with a backslash or without, after a comment, past empty lines. What
+stands in quotes is left as it is.
+*/}}
+{{- define "generator.command" -}}
+{{- $quoted := `'[^']*'|"(?:\\(?s:.)|[^"\\])*"|\\[^\n]` -}}
+{{- $comment := `[ \t]+#[^\n]*` -}}
+{{- $newLine := `[ \t]*\\?\n(?:[ \t]*(?:#[^\n]*|\\)?\n)*[ \t]*(?:#[^\n]*$)?` -}}
+{{- $lines := "" -}}
+{{- range regexFindAll (printf `%s|%s|%s|[^\s'"\\#]+|(?s:.)` $quoted $newLine $comment) (trim . | print " ") -1 -}}
+{{- if regexMatch (printf "^(?:%s)$" $newLine) . -}}
+{{- $lines = print $lines " \\\n  " -}}
+{{- else if not (regexMatch (printf "^(?:%s)$" $comment) .) -}}
+{{- $lines = print $lines . -}}
+{{- end -}}
+{{- end -}}
+{{ $lines | trimPrefix " " | trimPrefix "\\\n  " | trimSuffix " \\\n  " }}
 {{- end }}
 
 {{/* A text as one word of the shell, in which nothing is expanded. */}}

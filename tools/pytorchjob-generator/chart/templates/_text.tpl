@@ -7,7 +7,7 @@ prints as they were.
 {{- if kindIs "invalid" . -}}
 ""
 {{- else if kindIs "string" . -}}
-{{ printf "%s" . | toRawJson }}
+{{ quote . }}
 {{- else -}}
 {{ toRawJson . | quote }}
 {{- end -}}
@@ -22,6 +22,16 @@ prints as they were.
 {{- end -}}
 {{- end }}
 
+{{/* Several lines as a text of YAML, readable unless YAML would change them. */}}
+{{- define "generator.lines" -}}
+{{- if regexMatch "[^\\t\\n -~¡-\\x{2027}\\x{2030}-\\x{d7ff}\\x{e000}-\\x{fefe}\\x{ff00}-\\x{fffd}\\x{10000}-\\x{10ffff}]|\\s$" . -}}
+{{ include "generator.text" . }}
+{{- else -}}
+|
+{{ . }}
+{{- end -}}
+{{- end }}
+
 {{/* A duration as the controller parses it, which knows no days. */}}
 {{- define "generator.duration" -}}
 {{- $days := regexFind "^[0-9]+d" . | trimSuffix "d" -}}
@@ -32,10 +42,16 @@ prints as they were.
 {{- end -}}
 {{- end }}
 
-{{- define "generator.labels" -}}
-{{- range .Values.customLabels }}
-{{ include "generator.text" .key }}: {{ include "generator.text" .value }}
-{{- end }}
+{{/* A quantity as a number, of any kind of YAML; nothing is 0. */}}
+{{- define "generator.amount" -}}
+{{- $text := include "generator.plain" . | default "0" -}}
+{{- $suffix := regexFind "[a-zA-Z].*$" $text -}}
+{{- $factors := dict "n" 1e-9 "u" 1e-6 "m" 1e-3 "" 1.0 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 "Pi" 1125899906842624.0 "Ei" 1152921504606846976.0 -}}
+{{- if hasKey $factors $suffix -}}
+{{ mulf ($text | trimSuffix $suffix | trimPrefix "+" | float64) (get $factors $suffix) }}
+{{- else -}}
+{{ $text | trimPrefix "+" | float64 }}
+{{- end -}}
 {{- end }}
 
 {{- define "generator.sakkara" -}}

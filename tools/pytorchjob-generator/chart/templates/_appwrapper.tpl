@@ -1,0 +1,104 @@
+{{/* What the author asks of the controller. */}}
+{{- define "generator.annotations" -}}
+workload.codeflare.dev.mlbatch/pytorchGeneratorVersion: {{ .Chart.Version | quote }}
+{{- range $period := list "admissionGracePeriodDuration" "warmupGracePeriodDuration" "failureGracePeriodDuration" "retryPausePeriodDuration" "forcefulDeletionGracePeriodDuration" "deletionOnFailureGracePeriodDuration" "successTTLDuration" }}
+{{- with get $.Values $period }}
+workload.codeflare.dev.appwrapper/{{ $period }}: {{ include "generator.duration" . }}
+{{- end }}
+{{- end }}
+{{- if not (kindIs "invalid" .Values.retryLimit) }}
+workload.codeflare.dev.appwrapper/retryLimit: {{ .Values.retryLimit | int64 | toString | quote }}
+{{- end }}
+{{- range $codes := list "terminalExitCodes" "retryableExitCodes" }}
+{{- with get $.Values $codes }}
+workload.codeflare.dev.appwrapper/{{ $codes }}: {{ join "," . | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Labels that Kueue reads, and the author's. */}}
+{{- define "generator.queueing" -}}
+{{- with .Values.queueName }}
+kueue.x-k8s.io/queue-name: {{ quote . }}
+{{- end }}
+{{- with .Values.workloadPriorityClass }}
+kueue.x-k8s.io/priority-class: {{ quote . }}
+{{- end }}
+{{- include "generator.labels" . }}
+{{- end }}
+
+{{- define "generator.labels" -}}
+{{- range .Values.customLabels }}
+{{ include "generator.text" .key }}: {{ include "generator.text" .value }}
+{{- end }}
+{{- end }}
+
+{{/* What makes the pods: the template of that name renders it. */}}
+{{- define "generator.backend" -}}
+{{ .Values.backend | default "pytorchjob" }}
+{{- end }}
+
+{{- define "generator.pytorchjob" -}}
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+{{- include "generator.objectMetadata" . }}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      restartPolicy: {{ .Values.restartPolicy | default "Never" }}
+      template:
+        {{- include "generator.pod" . | trim | nindent 8 }}
+    {{- with sub (int .Values.numPods) 1 }}
+    Worker:
+      replicas: {{ . }}
+      restartPolicy: {{ $.Values.restartPolicy | default "Never" }}
+      template:
+        {{- include "generator.pod" $ | trim | nindent 8 }}
+    {{- end }}
+{{- end }}
+
+{{/*
+One Job whose pods are numbered. A pod that fails ends it: trying again is the
+controller's. Restarts in place, if they are wanted, are not counted.
+*/}}
+{{- define "generator.jobset" -}}
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+{{- include "generator.objectMetadata" . }}
+spec:
+  replicatedJobs:
+    - name: node
+      replicas: 1
+      template:
+        spec:
+          parallelism: {{ int .Values.numPods }}
+          completions: {{ int .Values.numPods }}
+          completionMode: Indexed
+          backoffLimit: {{ eq (.Values.restartPolicy | default "Never") "OnFailure" | ternary 2147483647 0 }}
+          template:
+            {{- include "generator.pod" . | trim | nindent 12 }}
+{{- end }}
+
+{{- define "generator.podGroup" -}}
+apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: PodGroup
+metadata:
+  name: {{ include "generator.podGroupName" . | quote }}
+spec:
+  minMember: {{ int .Values.numPods }}
+{{- end }}
+
+{{/* Not the job's name, which the training operator gives to a group of its own. */}}
+{{- define "generator.podGroupName" -}}
+{{ .Values.jobName }}-gang
+{{- end }}
+
+{{- define "generator.objectMetadata" }}
+metadata:
+  name: {{ quote .Values.jobName }}
+  {{- with .Values.customLabels }}
+  labels:
+    {{- include "generator.labels" $ | trim | nindent 4 }}
+  {{- end }}
+{{- end }}

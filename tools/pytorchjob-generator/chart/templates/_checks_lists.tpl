@@ -1,0 +1,80 @@
+{{/* (list root name-of-list key…): every entry of the list has every key. */}}
+{{- define "generator.needAll" -}}
+{{- $list := index . 1 }}
+{{- $keys := slice . 2 }}
+{{- range $i, $entry := get (first .).Values $list }}
+{{- range $keys }}
+{{- if not (get $entry .) }}
+{{- fail (printf "entry %d of %s lacks %s" (add1 $i) $list .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* (list entries key what why): no two entries have the same value of the key. */}}
+{{- define "generator.unique" -}}
+{{- $seen := dict }}
+{{- range first . }}
+{{- $value := include "generator.plain" (get . (index $ 1)) }}
+{{- if hasKey $seen $value }}
+{{- fail (printf "%s %s twice: %s" (index $ 2) $value (index $ 3)) }}
+{{- end }}
+{{- $_ := set $seen $value true }}
+{{- end }}
+{{- end }}
+
+{{- define "generator.checkEnvironment" -}}
+{{- include "generator.needAll" (list . "environmentVariables" "name") }}
+{{- range $variable := .Values.environmentVariables }}
+{{- if and (eq .name "NCCL_TOPO_FILE") $.Values.topologyFileConfigMap }}
+{{- fail "environmentVariables sets NCCL_TOPO_FILE, which topologyFileConfigMap sets too: leave one of them out" }}
+{{- end }}
+{{- if not (or (hasKey . "value") .secret .configmap) }}
+{{- fail (printf "environmentVariables: %s has neither a value nor a secret nor a configmap to take it from" .name) }}
+{{- end }}
+{{- range $source := list "secret" "configmap" }}
+{{- with get $variable $source }}
+{{- range $key := list "name" "key" }}
+{{- if not (get (get $variable $source) $key) }}
+{{- fail (printf "environmentVariables: the %s of %s lacks %s" $source $variable.name $key) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- include "generator.unique" (list (include "generator.env" . | fromYamlArray) "name" "the pods would have the variable" "it is in environmentVariables more than once, or set by another value too") }}
+{{- range $i, $source := .Values.envFrom }}
+{{- if eq (empty .configMapRef) (empty .secretRef) }}
+{{- fail (printf "entry %d of envFrom needs either configMapRef or secretRef" (add1 $i)) }}
+{{- end }}
+{{- if not (.configMapRef | default .secretRef).name }}
+{{- fail (printf "entry %d of envFrom lacks name" (add1 $i)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "generator.checkVolumes" -}}
+{{- include "generator.needAll" (list . "volumes" "name" "claimName" "mountPath") }}
+{{- include "generator.needAll" (list . "extraVolumes" "name" "mountPath") }}
+{{- range $i, $volume := .Values.extraVolumes }}
+{{- $sources := omit . "name" "mountPath" "subPath" "readOnly" | keys | sortAlpha }}
+{{- if ne (len $sources) 1 }}
+{{- fail (printf "entry %d of extraVolumes has %d sources, not one such as emptyDir: {}" (add1 $i) (len $sources)) }}
+{{- end }}
+{{- end }}
+{{- with .Values.sshGitCloneConfig }}
+{{- range list "secretName" "configMapName" }}
+{{- if not (get $.Values.sshGitCloneConfig .) }}
+{{- fail (printf "sshGitCloneConfig lacks %s" .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with .Values.mountNVMe }}
+{{- if not .storage }}
+{{- fail "mountNVMe lacks storage: how large shall the volume be?" }}
+{{- end }}
+{{- end }}
+{{- $mounts := include "generator.mounts" . | fromYamlArray }}
+{{- include "generator.unique" (list $mounts "name" "the pods would have the volume" "give it another name") }}
+{{- include "generator.unique" (list $mounts "mountPath" "the pods would mount something at" "give it another mountPath") }}
+{{- end }}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package generator turns the settings of a training job into an AppWrapper. It
+// has the chart inside, so that a program renders what helm template does.
+package generator
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// Without all: the files whose names begin with _ would be missing.
+//
+//go:embed all:chart
+var files embed.FS
+
+// Render makes the manifest of a job. Version is that of the generator.
+func Render(version string, settings map[string]any) (string, error) {
+	c, err := load(version)
+	if err != nil {
+		return "", err
+	}
+	options := chartutil.ReleaseOptions{Name: c.Name(), IsInstall: true}
+	values, err := chartutil.ToRenderValues(c, settings, options, chartutil.DefaultCapabilities)
+	if err != nil {
+		return "", sentence(err)
+	}
+	rendered, err := engine.Render(c, values)
+	if err != nil {
+		return "", sentence(err)
+	}
+	return rendered[c.Name()+"/templates/appwrapper.yaml"], nil
+}
+
+// AppWrapper is what a manifest describes.
+func AppWrapper(manifest string) (*v1beta2.AppWrapper, error) {
+	aw := &v1beta2.AppWrapper{}
+	if err := yaml.UnmarshalStrict([]byte(manifest), aw); err != nil {
+		return nil, fmt.Errorf("cannot read the rendered job: %w", err)
+	}
+	return aw, nil
+}
+
+func load(version string) (*chart.Chart, error) {
+	var all []*loader.BufferedFile
+	err := fs.WalkDir(files, "chart", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := files.ReadFile(path)
+		all = append(all, &loader.BufferedFile{Name: strings.TrimPrefix(path, "chart/"), Data: data})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the generator's chart: %w", err)
+	}
+	c, err := loader.LoadFiles(all)
+	if err != nil {
+		return nil, fmt.Errorf("cannot load the generator's chart: %w", err)
+	}
+	c.Metadata.Version = version
+	return c, nil
+}
+
+var (
+	// where Helm says in which template it is, before the sentence itself.
+	where = regexp.MustCompile(`(?s)^.*: error calling fail: `)
+	// bullets are the schema's findings, one a line.
+	bullets = regexp.MustCompile(`(?s)^.*?\n- at '/?`)
+)
+
+// sentence leaves of Helm's error what concerns the settings.
+func sentence(err error) error {
+	text := strings.TrimSpace(err.Error())
+	text = where.ReplaceAllString(text, "")
+	text = bullets.ReplaceAllString(text, "")
+	text = strings.ReplaceAll(text, "\n- at '/", "; ")
+	return fmt.Errorf("the settings are wrong: %s", strings.Replace(text, "': ", ": ", 1))
+}

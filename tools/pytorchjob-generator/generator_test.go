@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package generator_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+	"sigs.k8s.io/json"
+	podgroup "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	generator "github.com/mlbatch/mlbatch/tools/pytorchjob-generator"
+)
+
+// TestGeneratedJobs makes the promises that hold for whatever the generator
+// renders, on everything that the golden files and the examples have it render.
+func TestGeneratedJobs(t *testing.T) {
+	for _, file := range files(t, "testdata/*.in.yaml", "examples/*.yaml") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			job := rendered(t, settings(t, file))
+			shell(t, job.script())
+		})
+	}
+}
+
+// job is a rendered AppWrapper, checked, and the pods that it makes.
+type job struct {
+	appWrapper *v1beta2.AppWrapper
+	pods       []corev1.PodTemplateSpec
+}
+
+// script is what the containers run.
+func (j job) script() string { return j.pods[0].Spec.Containers[0].Command[2] }
+
+// rendered renders settings and holds the result to everything that an API server and
+// the webhooks ask of it.
+func rendered(t failer, settings map[string]any) job {
+	t.Helper()
+	manifest, err := generator.Render("0.0.1", settings)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	aw, err := generator.AppWrapper(manifest)
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, manifest)
+	}
+	checkShape(t, object(t, []byte(manifest)))
+	if problems := admissionrules.ValidateCreate(aw, admissionrules.DefaultPodSetLimit); len(problems) > 0 {
+		t.Fatalf("admission refuses it: %v\n%s", problems.ToAggregate(), manifest)
+	}
+	if warnings := admissionrules.WarningsOnCreate(aw); len(warnings) > 0 {
+		t.Errorf("admission warns of it: %q", warnings)
+	}
+	j := job{appWrapper: aw}
+	for _, component := range aw.Spec.Components {
+		template, err := admissionrules.Template(&component)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		checkShape(t, template)
+		j.pods = append(j.pods, pods(t, template.GetKind(), component.Template.Raw)...)
+	}
+	for _, other := range j.pods[1:] {
+		if diff := cmp.Diff(j.pods[0], other); diff != "" {
+			t.Errorf("the pods of master and workers differ:\n%s", diff)
+		}
+	}
+	return j
+}
+
+// pods decodes a component as its operator does, and returns the templates in it.
+func pods(t failer, kind string, raw []byte) []corev1.PodTemplateSpec {
+	t.Helper()
+	var all []corev1.PodTemplateSpec
+	var err error
+	switch kind {
+	case "PyTorchJob":
+		var o kubeflow.PyTorchJob
+		err = decode(raw, &o)
+		for _, replica := range o.Spec.PyTorchReplicaSpecs {
+			all = append(all, replica.Template)
+		}
+	case "JobSet":
+		var o jobset.JobSet
+		err = decode(raw, &o)
+		for _, replicated := range o.Spec.ReplicatedJobs {
+			all = append(all, replicated.Template.Spec.Template)
+		}
+	default:
+		err = decode(raw, &podgroup.PodGroup{})
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", kind, err)
+	}
+	return all
+}
+
+// decode reads JSON, of which YAML does not have every character.
+func decode(raw []byte, into any) error {
+	strict, err := json.UnmarshalStrict(raw, into)
+	return errors.Join(append(strict, err)...)
+}
+
+func object(t failer, text []byte) *unstructured.Unstructured {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &o.Object); err != nil {
+		t.Fatalf("cannot parse: %v\n%s", err, text)
+	}
+	return o
+}
+
+// shell fails the test if a shell cannot read the script.
+func shell(t failer, script string) {
+	t.Helper()
+	for _, name := range []string{"sh", "bash"} {
+		command := exec.CommandContext(context.Background(), name, "-n")
+		command.Stdin = strings.NewReader(script)
+		if says, err := command.CombinedOutput(); err != nil {
+			t.Errorf("%s cannot read the script: %v: %s\n%s", name, err, says, script)
+		}
+	}
+}
+
+func files(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("there is no %s (%v)", pattern, err)
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
+func settings(t *testing.T, file string) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed := map[string]any{}
+	if err := yaml.UnmarshalStrict(text, &parsed); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return parsed
+}
+
+// A value that no golden file sets is one whose effect nobody has read.
+func TestEveryValueIsSetInAGoldenFile(t *testing.T) {
+	unseen := settings(t, "chart/values.yaml")
+	for _, file := range files(t, "testdata/*.in.yaml") {
+		for value := range settings(t, file) {
+			delete(unseen, value)
+		}
+	}
+	for value := range unseen {
+		t.Errorf("no golden file sets %s", value)
+	}
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package generator_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// torchrun stands in for the real one: it says with what it was called.
+const torchrun = `#!/bin/sh
+echo "RANK=$RANK"
+for word in "$@"; do echo "<$word>"; done
+exit "${EXIT:-0}"
+`
+
+const calledWith = "<--nnodes=2>\n<--node_rank=1>\n<--rdzv_id=101>\n<--rdzv_endpoint=host:23456>\n"
+
+// The scripts of pods are run by a shell, and do what the author of the settings means.
+func TestScripts(t *testing.T) {
+	for name, row := range map[string]struct {
+		settings map[string]any
+		// torchrun ends with this code.
+		exit string
+		// what the script prints at its end, and the code that it ends with.
+		says string
+		code int
+	}{
+		"a main program is told who it is":            {settings: map[string]any{"mainProgram": "train.py --lr 1"}, says: "RANK=1\n" + calledWith + "<train.py>\n<--lr>\n<1>\n"},
+		"the exit code is the program's":              {settings: map[string]any{"mainProgram": "train.py"}, exit: "7", says: "<train.py>\n", code: 7},
+		"several lines are one command":               {settings: map[string]any{"mainProgram": "train.py\n  --a 1 \\\n\n  # why\n  --b 2 # and how\n"}, says: "<train.py>\n<--a>\n<1>\n<--b>\n<2>\n"},
+		"a new line in quotes stays":                  {settings: map[string]any{"mainProgram": "train.py 'a\n  b' \"c\n# d\" \\\n e\\ f"}, says: "<train.py>\n<a\n  b>\n<c\n# d>\n<e f>\n"},
+		"quotes in quotes stay":                       {settings: map[string]any{"mainProgram": "train.py '\"\n' \"it's\n\" \"a \\\" 'b\n\" c"}, says: "<train.py>\n<\"\n>\n<it's\n>\n<a \" 'b\n>\n<c>\n"},
+		"variables are put in":                        {settings: map[string]any{"setupCommands": []any{"X=1"}, "mainProgram": "$X-train.py a#b"}, says: "<1-train.py>\n<a#b>\n"},
+		"a comment at the end is none of it":          {settings: map[string]any{"mainProgram": "# first\ntrain.py\n# don't\n# last"}, says: calledWith + "<train.py>\n"},
+		"setup commands are lines of one script":      {settings: map[string]any{"setupCommands": []any{"for i in 1 2; do", "  echo $i", "done", "cat <<EOF\n $i\nEOF\n", false, nil}}, says: "1\n2\n 2\n", code: 1},
+		"a setup command that fails ends the job":     {settings: map[string]any{"setupCommands": []any{"cd /", "sh -c 'exit 42'", "echo no"}, "mainProgram": "train.py"}, says: "NVME_MOUNT_PATH=\n", code: 42},
+		"one of several lines that fails does, too":   {settings: map[string]any{"setupCommands": []any{"sh -c 'exit 3'\necho no"}}, says: "NVME_MOUNT_PATH=\n", code: 3},
+		"unless it may fail":                          {settings: map[string]any{"setupCommands": []any{"false || echo yes"}}, says: "yes\n"},
+		"unless nothing is to stop the job":           {settings: map[string]any{"stopOnSetupFailure": false, "setupCommands": []any{"false", "echo on"}}, says: "on\n"},
+		"without setup commands nothing is different": {settings: map[string]any{"stopOnSetupFailure": true, "mainProgram": "train.py; echo $?"}, exit: "5", says: "<train.py>\n5\n"},
+		"the rank comes from sakkara":                 {settings: map[string]any{"schedulerName": "sakkara", "mainProgram": "train.py"}, says: "RANK=5\n" + strings.Replace(calledWith, "rank=1", "rank=5", 1) + "<train.py>\n"},
+		"the rank comes from sakkara's other name":    {settings: map[string]any{"schedulerName": "sakkara-scheduler", "mainProgram": "train.py"}, says: "RANK=5\n" + strings.Replace(calledWith, "rank=1", "rank=5", 1) + "<train.py>\n"},
+		"a process is started for each GPU":           {settings: map[string]any{"numGpusPerPod": 4, "mainProgram": "train.py"}, says: "<--node_rank=1>\n<--nproc_per_node=4>\n<--rdzv_id=101>\n<--rdzv_endpoint=host:23456>\n<train.py>\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row.settings["jobName"], row.settings["containerImage"] = "a", "b"
+			out, code := execute(t, rendered(t, row.settings).script(), "EXIT="+row.exit)
+			if !strings.HasSuffix(out, row.says) || code != row.code {
+				t.Errorf("code %d, not %d (-want +got)\n%s", code, row.code, cmp.Diff(row.says, out))
+			}
+		})
+	}
+}
+
+// execute runs a script as a pod would, and returns what it printed and its exit code.
+func execute(t *testing.T, script string, variables ...string) (string, int) {
+	t.Helper()
+	programs := t.TempDir()
+	if err := os.WriteFile(filepath.Join(programs, "torchrun"), []byte(torchrun), 0o755); err != nil { //nolint:gosec // It is run.
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "sh", "-c", script)
+	command.Env = append(variables, "PATH="+programs+":"+os.Getenv("PATH"),
+		"RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=host", "MASTER_PORT=23456", "SAKKARA_RANK=5")
+	out, err := command.Output()
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return string(out), command.ProcessState.ExitCode()
+}
