@@ -184,6 +184,7 @@ func TestTheControllerMayDoWhatItsCodeAsksFor(t *testing.T) {
 		{"patch", "workload.codeflare.dev", "appwrappers"},
 		{"patch", "workload.codeflare.dev", "appwrappers/status"},
 		{"create", "events.k8s.io", "events"},
+		{"patch", "events.k8s.io", "events"}, // one that happens again becomes a series
 		{"create", "authorization.k8s.io", "subjectaccessreviews"},
 		{"create", "authorization.k8s.io", "selfsubjectaccessreviews"},
 		{"watch", "", "pods"},

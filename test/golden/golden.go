@@ -34,6 +34,21 @@ func Compare(t *testing.T, file string, got []byte) {
 	}
 }
 
+// Between fails the test unless the file has exactly this content between two lines.
+func Between(t *testing.T, file, begin, end, got string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(content), begin)
+	_, tail, also := strings.Cut(rest, end)
+	if !ok || !also {
+		t.Fatalf("%s has no place between %q and %q", file, begin, end)
+	}
+	Compare(t, file, []byte(head+begin+got+end+tail))
+}
+
 // Only fails the test if there are files that are not among those that the test
 // asks for, as there are when a case has got another name.
 func Only(t *testing.T, pattern string, asked []string) {

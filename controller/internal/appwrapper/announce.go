@@ -5,7 +5,7 @@ package appwrapper
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
@@ -17,17 +17,60 @@ const longestNote = 1024
 // announce tells users, dashboards and the log what a saved decision means. The
 // wording of events is lifecycle's.
 func (r *Reconciler) announce(ctx context.Context, o *observation, d lifecycle.Decision) {
-	if d.Moved(o.snapshot) {
-		r.metrics.entered(o.aw.Namespace, d.Status.Phase)
-		log.FromContext(ctx).Info("moved", "from", o.snapshot.Status.Phase, "to", d.Status.Phase, "because", d.Because, "retries", d.Status.Retries)
+	r.metrics.changed(o.aw, o.snapshot.Status, d)
+	writeDown(ctx, o, d)
+	if d.Event != nil {
+		r.recorder.Eventf(o.aw, nil, d.Event.Type, d.Event.Reason, d.Event.Action, "%s", cut(d.Event.Message, longestNote))
 	}
-	if d.Event == nil {
+}
+
+// The verbosity from which the log has a decision.
+const (
+	verbosityOfMoves   = 0 // another phase
+	verbosityOfChanges = 1 // an effect, or another status
+	verbosityOfLooks   = 4 // neither: all is as it was
+)
+
+func verbosity(o *observation, d lifecycle.Decision) int {
+	switch {
+	case d.Moved(o.snapshot):
+		return verbosityOfMoves
+	case d.Effect != lifecycle.Nothing || !equality.Semantic.DeepEqual(o.snapshot.Status, d.Status):
+		return verbosityOfChanges
+	}
+	return verbosityOfLooks
+}
+
+// writeDown gives each decision one line.
+func writeDown(ctx context.Context, o *observation, d lifecycle.Decision) {
+	line := log.FromContext(ctx).V(verbosity(o, d))
+	if !line.Enabled() {
 		return
 	}
-	if d.Event.Type == corev1.EventTypeWarning {
-		r.metrics.failed(d.Event.Reason, d.Status.Phase)
+	words := []any{"phase", phaseName(d.Status.Phase)}
+	if d.Moved(o.snapshot) {
+		words = append(words, "from", phaseName(o.snapshot.Status.Phase), "retries", d.Status.Retries)
 	}
-	r.recorder.Eventf(o.aw, nil, d.Event.Type, d.Event.Reason, d.Event.Action, "%s", cut(d.Event.Message, longestNote))
+	if d.Because != "" {
+		words = append(words, "because", d.Because)
+	}
+	if d.Effect != lifecycle.Nothing {
+		words = append(words, "effect", d.Effect, "targets", names(d))
+	}
+	if d.Requeue > 0 {
+		words = append(words, "requeue", d.Requeue.String())
+	}
+	line.Info("decided", words...)
+}
+
+// names are what a decision's targets are called.
+func names(d lifecycle.Decision) []string {
+	all := make([]string, len(d.Targets))
+	for n, i := range d.Targets {
+		c := d.Status.ComponentStatus[i]
+		all[n] = c.Kind + "/" + c.Name
+	}
+	return all
 }
 
 // cut shortens text to at most n bytes, between two characters.

@@ -126,6 +126,7 @@ func (s *apiServer) Create(_ context.Context, object client.Object, _ ...client.
 	}
 	s.uids++
 	object.SetUID(types.UID(fmt.Sprintf("uid-%d", s.uids)))
+	object.SetCreationTimestamp(metav1.Time{Time: s.now()})
 	s.store(nil, object)
 	return nil
 }

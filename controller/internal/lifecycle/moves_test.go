@@ -4,7 +4,6 @@ package lifecycle_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -119,17 +118,7 @@ func TestDeletionLeadsToTerminatingFromWhereverSomethingIsLeft(t *testing.T) {
 
 func TestTheDocumentationShowsTheMoves(t *testing.T) {
 	file := filepath.Join("..", "..", "..", "docs", "lifecycle.md")
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- moves: written by go test ./controller/internal/lifecycle -update -->\n", "<!-- end of moves -->\n"
-	head, rest, ok := strings.Cut(string(content), begin)
-	_, tail, also := strings.Cut(rest, end)
-	if !ok || !also {
-		t.Fatalf("%s has no place for the moves", file)
-	}
-	golden.Compare(t, file, []byte(head+begin+table()+end+tail))
+	golden.Between(t, file, "<!-- moves: written by go test ./controller/internal/lifecycle -update -->\n", "<!-- end of moves -->\n", table())
 }
 
 func table() string {

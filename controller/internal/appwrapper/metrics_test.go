@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/given"
+	"github.com/mlbatch/mlbatch/test/golden"
+	"github.com/mlbatch/mlbatch/test/stories"
+)
+
+// sample is one series of a scrape; of a histogram it is how often and how long.
+type sample struct {
+	name, labels string
+	value        float64
+}
+
+func (s sample) String() string {
+	return fmt.Sprintf("%s{%s} %v", s.name, s.labels, s.value)
+}
+
+// scrape is what a scrape finds, but for the zeros.
+func scrape(t *testing.T, m *metrics) []sample {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m.all()...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []sample
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			var labels []string
+			for _, label := range series.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%q", label.GetName(), label.GetValue()))
+			}
+			add := func(suffix string, value float64) {
+				if value != 0 {
+					all = append(all, sample{family.GetName() + suffix, strings.Join(labels, ","), value})
+				}
+			}
+			add("", series.GetCounter().GetValue())
+			add("_count", float64(series.GetHistogram().GetSampleCount()))
+			add("_sum", series.GetHistogram().GetSampleSum())
+		}
+	}
+	return all
+}
+
+func told(name string) stories.Story {
+	all := stories.All()
+	return all[slices.IndexFunc(all, func(s stories.Story) bool { return s.Name == name })]
+}
+
+// Whole lives, as a scrape at their end shows them.
+func TestMetricsOfLives(t *testing.T) {
+	const folder = "testdata/metrics"
+	var files []string
+	for _, name := range []string{
+		"retry then success", "suspension by Kueue while running", "a component that is refused for good", "pods that never start",
+	} {
+		file := filepath.Join(folder, name+".golden")
+		files = append(files, file)
+		t.Run(name, func(t *testing.T) {
+			var lines strings.Builder
+			for _, s := range scrape(t, live(t, told(name), reliable(nil), nil).process.reconciler.metrics) {
+				fmt.Fprintln(&lines, s)
+			}
+			golden.Compare(t, file, []byte(lines.String()))
+		})
+	}
+	golden.Only(t, filepath.Join(folder, "*"), files)
+}
+
+// The rows of the table of moves in docs/lifecycle.md.
+var documentedMove = regexp.MustCompile(`(?m)^\| (.+?) \| ([A-Z][a-z]+) \| (.+) \|$`)
+
+func TestTheCausesOfTransitionsAreThoseOfTheDocumentation(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "lifecycle.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	const noRetry = "when no retry is left or of use: "
+	for _, row := range documentedMove.FindAllStringSubmatch(string(text), -1) {
+		certain, exhausted, _ := strings.Cut(row[3], noRetry)
+		for _, cause := range strings.Split(strings.TrimSuffix(certain, "; "), "; ") {
+			documented[cause] = true
+		}
+		for _, cause := range strings.Split(exhausted, ", ") {
+			documented[cause+", and no retry is left or of use"] = true
+		}
+	}
+	cause := regexp.MustCompile(`cause="([^"]*)"`)
+	for _, story := range stories.All() {
+		for _, s := range scrape(t, live(t, story, reliable(nil), nil).process.reconciler.metrics) {
+			found := cause.FindStringSubmatch(s.labels)
+			if s.name == "appwrapper_transitions_total" && !documented[found[1]] {
+				t.Errorf("%s: %s", story.Name, s)
+			}
+		}
+	}
+}
+
+// A new leader counts from zero, and measures from the times in the status.
+func TestANewLeaderMeasuresWhatBeganUnderAnother(t *testing.T) {
+	w := runningWorld(t)
+	var err error
+	if w.reconciler.metrics, err = newMetrics(prometheus.NewRegistry()); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(time.Hour)
+	w.setJobCondition("j", "Failed")
+	w.settle()
+	want := []sample{
+		{"appwrapper_phase_duration_seconds_count", `phase="Running"`, 1},
+		{"appwrapper_phase_duration_seconds_sum", `phase="Running"`, 3600},
+		{"appwrapper_phase_total", `namespace="team-a",phase="Resetting"`, 1},
+		{"appwrapper_resets_total", `cause="FailedComponent"`, 1},
+		{"appwrapper_transitions_total", `cause="component failed",from="Running",to="Resetting"`, 1},
+	}
+	if got := scrape(t, w.reconciler.metrics); !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestWhatIsMeasuredFromWhenQuotaWasGiven(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Build())
+	w.settle()
+	w.now = w.now.Add(time.Hour) // the wait for quota is none of it
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = false })
+	refused := 0
+	w.refuse = func(client.Object) error {
+		if refused++; refused > 1 {
+			return nil
+		}
+		return errors.New("connection refused")
+	}
+	w.settle()
+	w.now = w.now.Add(3 * time.Second)
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	w.now = w.now.Add(4 * time.Second)
+	w.add(pod("j-1", "Running"))
+	w.settle()
+	const created, ready = "appwrapper_unsuspend_to_created_seconds_sum{} 3", "appwrapper_unsuspend_to_ready_seconds_sum{} 7"
+	for _, want := range []string{created, ready} {
+		if !slices.ContainsFunc(scrape(t, w.reconciler.metrics), func(s sample) bool { return s.String() == want }) {
+			t.Errorf("no %s in %v", want, scrape(t, w.reconciler.metrics))
+		}
+	}
+}
+
+func TestLabelsHaveAClosedSetOfValues(t *testing.T) {
+	t.Run("a webhook gives any text for its reason", func(t *testing.T) {
+		w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+		w.refuse = func(client.Object) error {
+			return &apierrors.StatusError{ErrStatus: metav1.Status{Code: 400, Reason: "user 4711 is tired"}}
+		}
+		w.settle()
+		expectSample(t, w, `appwrapper_creation_failures_total{reason="Other"} 1`)
+	})
+	t.Run("a status has any text for its phase", func(t *testing.T) {
+		w := runningWorld(t)
+		aw := w.get()
+		aw.Status.Phase = "Levitating"
+		if err := w.api.Status().Update(w.Context(), aw); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.api.Delete(w.Context(), aw); err != nil {
+			t.Fatal(err)
+		}
+		w.reconcile()
+		expectSample(t, w, `appwrapper_transitions_total{cause="deleted",from="Other",to="Terminating"} 1`)
+	})
+}
+
+func expectSample(t *testing.T, w *world, want string) {
+	t.Helper()
+	all := scrape(t, w.reconciler.metrics)
+	if !slices.ContainsFunc(all, func(s sample) bool { return s.String() == want }) {
+		t.Errorf("no %s in %v", want, all)
+	}
+}
+
+// Prometheus sees no increase in a series that is there from its first increment only.
+func TestWhatAlertsAskForIsThereBeforeItHappens(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	if _, err := newMetrics(registry); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := map[string]int{}
+	for _, family := range families {
+		series[family.GetName()] = len(family.GetMetric())
+	}
+	for name, want := range map[string]int{
+		"appwrapper_resets_total":            len(resetCauses) + 1,
+		"appwrapper_creation_failures_total": len(refusalReasons) + 1,
+	} {
+		if series[name] != want {
+			t.Errorf("%s has %d series, not %d", name, series[name], want)
+		}
+	}
+}
+
+var described = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: "([^"]+)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}`)
+
+// TestTheDocumentationHasTheMetrics holds the table to what is registered.
+func TestTheDocumentationHasTheMetrics(t *testing.T) {
+	m, err := newMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	table.WriteString("\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
+	for _, c := range m.all() {
+		kind := "histogram"
+		if _, is := c.(*prometheus.CounterVec); is {
+			kind = "counter"
+		}
+		descriptions := make(chan *prometheus.Desc, 1)
+		c.Describe(descriptions)
+		found := described.FindStringSubmatch((<-descriptions).String())
+		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", found[1], kind, strings.ReplaceAll(found[3], ",", ", "), found[2])
+	}
+	table.WriteString("\n")
+	golden.Between(t, filepath.Join("..", "..", "..", "docs", "monitoring.md"),
+		"<!-- metrics: written by go test ./controller/internal/appwrapper -update -->\n", "<!-- end of metrics -->\n", table.String())
+}
