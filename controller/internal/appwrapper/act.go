@@ -32,9 +32,11 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 	case lifecycle.Release:
 		return 0, r.release(ctx, o.aw)
 	}
-	if current, err := r.current(ctx, o.aw); err != nil || !current {
+	current, err := r.current(ctx, o.aw)
+	if err != nil || current == nil {
 		return 0, err
 	}
+	o.aw = current
 	switch d.Effect {
 	case lifecycle.Create:
 		return r.create(ctx, o, d.Targets)
@@ -44,15 +46,18 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 	return 0, r.forceDelete(ctx, o, d.Targets)
 }
 
-// current tells, from the API server itself, whether the AppWrapper is still the one that
-// was decided upon. Kueue takes quota back, and gives it again, by changing it.
-func (r *Reconciler) current(ctx context.Context, aw *v1beta2.AppWrapper) (bool, error) {
-	now := &metav1.PartialObjectMetadata{}
-	now.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind))
+// current is the AppWrapper as the API server has it, with whole templates, or nil if it is
+// no longer the one that was decided upon. Kueue takes quota back, and gives it again, by
+// changing it.
+func (r *Reconciler) current(ctx context.Context, aw *v1beta2.AppWrapper) (*v1beta2.AppWrapper, error) {
+	now := &v1beta2.AppWrapper{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(aw), now); err != nil {
-		return false, fmt.Errorf("cannot make sure of the AppWrapper: %w", err)
+		return nil, fmt.Errorf("cannot make sure of the AppWrapper: %w", err)
 	}
-	return now.UID == aw.UID && now.ResourceVersion == aw.ResourceVersion, nil
+	if now.UID != aw.UID || now.ResourceVersion != aw.ResourceVersion {
+		return nil, nil
+	}
+	return now, nil
 }
 
 func guarded(aw *v1beta2.AppWrapper) bool {

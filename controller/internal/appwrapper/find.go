@@ -94,10 +94,11 @@ func mayExist(deployed *metav1.Condition) bool {
 		(deployed.Status != metav1.ConditionFalse || deployed.Reason == v1beta2.ReasonComponentCreationErrored)
 }
 
-// get returns nil where there is no such object, or no such kind.
+// get returns nil where there is no such object, or no such kind. What a cache has is not
+// copied: nobody changes it.
 func get(ctx context.Context, reader client.Reader, kind kinds.Kind, key types.NamespacedName) (client.Object, error) {
 	object := objectOf(kind)
-	err := reader.Get(ctx, key, object)
+	err := reader.Get(ctx, key, object, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}

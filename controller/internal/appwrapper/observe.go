@@ -27,7 +27,8 @@ import (
 
 // observation is one look at an AppWrapper and what belongs to it.
 type observation struct {
-	// aw is what the snapshot was taken from. Saving brings it up to date.
+	// aw is what the snapshot was taken from, without what caches drop. Saving brings it up
+	// to date, and before something is created or deleted it is the API server's.
 	aw       *v1beta2.AppWrapper
 	snapshot lifecycle.Snapshot
 	// objects are the components that exist, nil where one does not.
@@ -173,7 +174,7 @@ func recordedName(aw *v1beta2.AppWrapper, i int) string {
 func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
 	pods := &corev1.PodList{}
 	inNamespace := client.InNamespace(o.aw.Namespace)
-	if err := r.cached.List(ctx, pods, inNamespace, client.MatchingFields{podsByAppWrapper: o.aw.Name}); err != nil {
+	if err := r.cached.List(ctx, pods, inNamespace, client.MatchingFields{podsByAppWrapper: o.aw.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("cannot list the pods: %w", err)
 	}
 	if o.doubts(pods.Items) && canBeLabel(o.aw.Name) {

@@ -222,8 +222,13 @@ func (c slimCache) Get(ctx context.Context, key client.ObjectKey, into client.Ob
 	if err := c.apiServer.Get(ctx, key, into, options...); err != nil {
 		return err
 	}
-	if component, ok := into.(*unstructured.Unstructured); ok {
-		_, err := slimComponent(component)
+	switch into := into.(type) {
+	case *v1beta2.AppWrapper:
+		_, err := slimAppWrapper(into)
+		return err
+	case *unstructured.Unstructured:
+		slim, err := slimComponent(into)
+		into.Object = slim.(*unstructured.Unstructured).Object
 		return err
 	}
 	return nil

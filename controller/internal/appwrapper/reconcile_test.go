@@ -4,7 +4,9 @@ package appwrapper
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +48,21 @@ func TestAHealthyRunningAppWrapperCausesNoRequest(t *testing.T) {
 	}
 }
 
+// A list without an index would look at every pod there is.
+func TestPodsAreFoundByAnIndex(t *testing.T) {
+	w := runningWorld(t)
+	w.reconciler.cached = interceptor.NewClient(w.api, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			var wanted client.ListOptions
+			if wanted.ApplyOptions(options); wanted.FieldSelector == nil {
+				t.Error("the cache is searched")
+			}
+			return c.List(ctx, list, options...)
+		},
+	})
+	w.reconcile()
+}
+
 func TestALifeCostsSixWritesAndOneCreate(t *testing.T) {
 	w := runningWorld(t)
 	w.setJobCondition("j", "Complete")
@@ -56,6 +73,30 @@ func TestALifeCostsSixWritesAndOneCreate(t *testing.T) {
 	want := []string{status, "patch a", status, "create j", status, status, status}
 	if diff := cmp.Diff(want, w.writes); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// The API server would ignore the rest, and it is large.
+func TestASaveSendsTheStatusAlone(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+	var sent []string
+	w.reconciler.client = interceptor.NewClient(w.api, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			body, err := patch.Data(object)
+			if err != nil {
+				return err
+			}
+			fields := map[string]any{}
+			if err := json.Unmarshal(body, &fields); err != nil {
+				return err
+			}
+			sent = slices.AppendSeq(sent, maps.Keys(fields))
+			return c.SubResource(sub).Patch(ctx, object, patch, options...)
+		},
+	})
+	w.reconcile()
+	if slices.Sort(sent); !slices.Equal(sent, []string{"metadata", "status"}) {
+		t.Errorf("sends %v", sent)
 	}
 }
 

@@ -8,12 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
-	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/given"
 )
@@ -55,56 +53,6 @@ func TestOnlyOurAppWrappersAreHeeded(t *testing.T) {
 	mine, theirs := given.AppWrapper("a").Build(), given.AppWrapper("a").ManagedBy("example.com/other").Build()
 	if !ours().Generic(event.GenericEvent{Object: mine}) || ours().Generic(event.GenericEvent{Object: theirs}) {
 		t.Error("heeds the wrong ones")
-	}
-}
-
-// What the caches drop must not be missed by what reads them.
-func TestASlimPodSaysTheSameToTheLifecycle(t *testing.T) {
-	full := pod("p", corev1.PodFailed)
-	now := metav1.Now()
-	full.DeletionTimestamp = &now
-	full.Spec.Containers = []corev1.Container{{Name: "c"}}
-	full.Annotations = map[string]string{"a": "b"}
-	full.Labels["other"] = "label"
-	full.Status.ContainerStatuses = []corev1.ContainerStatus{
-		{Name: "fine", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
-		{Name: "failed", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Message: "long"}}},
-		{Name: "running", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
-	}
-	kept, err := slimPod(full)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slim := kept.(*corev1.Pod)
-	if diff := cmp.Diff((&observation{}).podOf(full), (&observation{}).podOf(slim)); diff != "" {
-		t.Errorf("(-full +slim)\n%s", diff)
-	}
-	if slim.UID != full.UID || !cmp.Equal(appWrapperOfPod(full), appWrapperOfPod(slim)) {
-		t.Error("the pod cannot be found or deleted any more")
-	}
-	if len(slim.Spec.Containers)+len(slim.Annotations) > 0 || slim.Labels["other"] != "" {
-		t.Error("the pod is not slim")
-	}
-}
-
-func TestASlimComponentHasTheSameVerdictAndOwner(t *testing.T) {
-	full := job("j", "a")
-	full.Object["spec"] = map[string]any{"template": map[string]any{}}
-	full.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}}}
-	slim := full.DeepCopy()
-	if _, err := slimComponent(slim); err != nil {
-		t.Fatal(err)
-	}
-	kind := kinds.For(jobKind)
-	owner, owned := ownerOf(slim)
-	if news(kind, slim) != news(kind, full) || !owned || owner.Name != "a" || slim.GetUID() != full.GetUID() {
-		t.Errorf("lost what is read: %v", slim)
-	}
-	if _, kept := slim.Object["spec"]; kept {
-		t.Error("the spec is kept")
-	}
-	if _, err := slimComponent(&unstructured.Unstructured{Object: map[string]any{}}); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -55,19 +55,13 @@ type world struct {
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authorizationv1.AddToScheme, v1beta2.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []schema.GroupVersionKind{jobKind, configMapKind, podKind, v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind)} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
 	}
 	mapper.Add(nodeKind, meta.RESTScopeRoot)
 	w := &world{T: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), permitted: true}
-	w.api = fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).
+	w.api = fake.NewClientBuilder().WithScheme(scheme(t)).WithRESTMapper(mapper).
 		WithStatusSubresource(&v1beta2.AppWrapper{}).
 		WithIndex(&corev1.Pod{}, podsByAppWrapper, appWrapperOfPod).
 		WithObjects(objects...).Build()
@@ -91,6 +85,17 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		now:      func() time.Time { return w.now },
 	}
 	return w
+}
+
+func scheme(t testing.TB) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authorizationv1.AddToScheme, v1beta2.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme
 }
 
 func (w *world) counting() client.Client {

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// What the controller may keep in memory, in bytes.
+const (
+	mostPerAppWrapper = 6 << 10 // with its component
+	mostPerPod        = 2.5 * (1 << 10)
+)
+
+// kept is what the controller keeps of what there is: how much more is alive, once
+// garbage is collected, after it has begun to look after it.
+func (c *cluster) kept(appWrappers int) float64 {
+	c.Helper()
+	c.stop()
+	c.api.Requests()
+	before, reconciled := alive(), reconciles(c)
+	c.start()
+	c.await("a look at each", func() bool { return reconciles(c)-reconciled >= appWrappers })
+	after := alive()
+	runtime.KeepAlive(c)
+	return float64(after) - float64(before)
+}
+
+// alive is what is left when garbage is collected, and what is just being done is done.
+func alive() uint64 {
+	const noise = 2 << 10
+	for before := uint64(0); ; {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // what was pooled
+		runtime.ReadMemStats(&m)
+		if max(m.HeapAlloc, before)-min(m.HeapAlloc, before) < noise {
+			return m.HeapAlloc
+		}
+		before = m.HeapAlloc
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// reconciles is how many there were in this process.
+func reconciles(t testing.TB) int {
+	t.Helper()
+	families, err := ctrlmetrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0.0
+	for _, family := range families {
+		if family.GetName() == "controller_runtime_reconcile_total" {
+			for _, m := range family.GetMetric() {
+				total += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return int(total)
+}
+
+// heap is what the controller keeps of one more running AppWrapper with its Job, and of
+// one more pod.
+func heap(t testing.TB, more int) (perAppWrapper, perPod float64) {
+	t.Helper()
+	const few, pods = 20, 5
+	c := newCluster(t, 1)
+	run := func(from, to int) {
+		c.submit(from, to)
+		c.start()
+		c.await("all run", func() bool { return c.count(v1beta2.AppWrapperRunning) == to })
+	}
+	run(0, few)
+	least := c.kept(few)
+	c.stop()
+	run(few, few+more)
+	less := c.kept(few + more)
+	c.stop()
+	for _, job := range c.api.All("jobs") {
+		for i := 1; i < pods; i++ {
+			c.addPod(job, i)
+		}
+	}
+	most := c.kept(few + more)
+	perPod = (most - less) / float64((few+more)*(pods-1))
+	return (less-least)/float64(more) - perPod, perPod
+}
+
+func TestTheControllerKeepsLittleInMemory(t *testing.T) {
+	perAppWrapper, perPod := heap(t, 200)
+	if perAppWrapper > mostPerAppWrapper || perPod > mostPerPod {
+		t.Errorf("keeps %.0f bytes of an AppWrapper with its Job, and %.0f of a pod; at most %d and %.0f are wanted",
+			perAppWrapper, perPod, mostPerAppWrapper, mostPerPod)
+	}
+}
+
+func BenchmarkHeap(b *testing.B) {
+	for b.Loop() {
+		perAppWrapper, perPod := heap(b, 1000)
+		b.ReportMetric(perAppWrapper, "B/AppWrapper")
+		b.ReportMetric(perPod, "B/pod")
+	}
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// slimAppWrapper leaves what a look reads. Templates are large, and are needed whole for
+// two things only: to find the pod sets of a new AppWrapper, which stays as it is, and to
+// create components, for which the AppWrapper is read from the API server anyway.
+func slimAppWrapper(object any) (any, error) {
+	aw, ok := object.(*v1beta2.AppWrapper)
+	if !ok {
+		return object, nil
+	}
+	aw.ManagedFields = nil
+	if !podSetsAreRecorded(aw) {
+		return aw, nil
+	}
+	maps.DeleteFunc(aw.Annotations, func(key, _ string) bool { return !strings.HasPrefix(key, v1beta2.AnnotationPrefix) })
+	for i := range aw.Spec.Components {
+		whole := &aw.Spec.Components[i]
+		slim := v1beta2.AppWrapperComponent{Template: whole.Template}
+		if head, err := headOf(whole.Template.Raw); err == nil { // else a look will tell what is wrong with it
+			slim.Template.Raw = head
+		}
+		if admitted := len(whole.PodSetInfos); admitted > 0 {
+			slim.PodSetInfos = make([]v1beta2.AppWrapperPodSetInfo, admitted)
+		}
+		aw.Spec.Components[i] = slim
+	}
+	return aw, nil
+}
+
+// head is what tells which object a template makes.
+type head struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Metadata   struct {
+		Name         string `json:"name,omitempty"`
+		GenerateName string `json:"generateName,omitempty"`
+		Namespace    string `json:"namespace,omitempty"`
+	} `json:"metadata"`
+}
+
+func headOf(template []byte) ([]byte, error) {
+	var h head
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(template, &h); err != nil {
+		return nil, err
+	}
+	return json.Marshal(h)
+}
+
+// slimComponent leaves whose the component is, and the words of its status and of its
+// conditions, in which it says how it fares.
+func slimComponent(object any) (any, error) {
+	switch whole := object.(type) {
+	case *unstructured.Unstructured:
+		slim := &unstructured.Unstructured{Object: map[string]any{}}
+		slim.SetGroupVersionKind(whole.GroupVersionKind())
+		keepMetadata(whole, slim)
+		if status, ok := whole.Object["status"].(map[string]any); ok {
+			slim.Object["status"] = slimStatus(status)
+		}
+		return slim, nil
+	case *metav1.PartialObjectMetadata:
+		slim := &metav1.PartialObjectMetadata{TypeMeta: whole.TypeMeta}
+		keepMetadata(whole, slim)
+		return slim, nil
+	}
+	return object, nil
+}
+
+func keepMetadata(whole, slim metav1.Object) {
+	slim.SetName(whole.GetName())
+	slim.SetNamespace(whole.GetNamespace())
+	slim.SetUID(whole.GetUID())
+	slim.SetResourceVersion(whole.GetResourceVersion())
+	slim.SetDeletionTimestamp(whole.GetDeletionTimestamp())
+	slim.SetFinalizers(whole.GetFinalizers())
+	slim.SetOwnerReferences(whole.GetOwnerReferences())
+	slim.SetLabels(ourLabels(whole))
+}
+
+func ourLabels(object metav1.Object) map[string]string {
+	ours := map[string]string{}
+	for _, key := range []string{v1beta2.AppWrapperLabel, v1beta2.AppWrapperComponentLabel} {
+		if value, ok := object.GetLabels()[key]; ok {
+			ours[key] = value
+		}
+	}
+	return ours
+}
+
+func slimStatus(whole map[string]any) map[string]any {
+	slim := map[string]any{}
+	for key, value := range whole {
+		if word, ok := value.(string); ok {
+			slim[key] = word
+		}
+	}
+	conditions, _ := whole["conditions"].([]any)
+	kept := make([]any, 0, len(conditions))
+	for i := range conditions {
+		if condition, ok := conditions[i].(map[string]any); ok {
+			kept = append(kept, map[string]any{"type": condition["type"], "status": condition["status"], "reason": condition["reason"]})
+		}
+	}
+	if len(kept) > 0 {
+		slim["conditions"] = kept
+	}
+	return slim
+}
+
+// slimPod leaves what podOf reads, and what a delete needs.
+func slimPod(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	slim := &corev1.Pod{}
+	slim.Name, slim.Namespace, slim.UID = pod.Name, pod.Namespace, pod.UID
+	slim.ResourceVersion, slim.DeletionTimestamp = pod.ResourceVersion, pod.DeletionTimestamp
+	slim.OwnerReferences = pod.OwnerReferences
+	slim.Status.Phase = pod.Status.Phase
+	slim.Labels = ourLabels(pod)
+	for _, container := range pod.Status.ContainerStatuses {
+		if container.State.Terminated != nil {
+			ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: container.State.Terminated.ExitCode}}
+			slim.Status.ContainerStatuses = append(slim.Status.ContainerStatuses, corev1.ContainerStatus{State: ended})
+		}
+	}
+	return slim, nil
+}

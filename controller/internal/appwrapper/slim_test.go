@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/test/given"
+)
+
+// What the caches drop must not be missed by what reads them.
+func TestASlimPodSaysTheSameToTheLifecycle(t *testing.T) {
+	full := pod("p", corev1.PodFailed)
+	now := metav1.Now()
+	full.DeletionTimestamp = &now
+	full.Spec.Containers = []corev1.Container{{Name: "c"}}
+	full.Annotations = map[string]string{"a": "b"}
+	full.Labels["other"] = "label"
+	full.Status.ContainerStatuses = []corev1.ContainerStatus{
+		{Name: "fine", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
+		{Name: "failed", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Message: "long"}}},
+		{Name: "running", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+	}
+	kept, err := slimPod(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slim := kept.(*corev1.Pod)
+	if diff := cmp.Diff((&observation{}).podOf(full), (&observation{}).podOf(slim)); diff != "" {
+		t.Errorf("(-full +slim)\n%s", diff)
+	}
+	if slim.UID != full.UID || !cmp.Equal(appWrapperOfPod(full), appWrapperOfPod(slim)) {
+		t.Error("the pod cannot be found or deleted any more")
+	}
+	if len(slim.Spec.Containers)+len(slim.Annotations) > 0 || slim.Labels["other"] != "" {
+		t.Error("the pod is not slim")
+	}
+}
+
+func TestASlimComponentHasTheSameVerdictAndOwner(t *testing.T) {
+	full := job("j", "a")
+	full.Object["spec"] = map[string]any{"template": map[string]any{}}
+	full.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}}}
+	kept, err := slimComponent(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slim := kept.(*unstructured.Unstructured)
+	kind := kinds.For(jobKind)
+	owner, owned := ownerOf(slim)
+	if news(kind, slim) != news(kind, full) || !owned || owner.Name != "a" || slim.GetUID() != full.GetUID() {
+		t.Errorf("lost what is read: %v", slim)
+	}
+	if _, kept := slim.Object["spec"]; kept {
+		t.Error("the spec is kept")
+	}
+	if _, err := slimComponent(&unstructured.Unstructured{Object: map[string]any{}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A verdict that reads more of a status than caches keep would be another one.
+func TestASlimComponentOfEveryKindHasTheSameVerdict(t *testing.T) {
+	files, err := filepath.Glob("../kinds/testdata/*.in.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples := map[string]map[string]any{}
+		if err := yaml.Unmarshal(text, &examples); err != nil {
+			t.Fatal(err)
+		}
+		for sentence, object := range examples {
+			full := &unstructured.Unstructured{Object: object}
+			kind := kinds.For(full.GroupVersionKind())
+			want := kind.Verdict(full)
+			slim, err := slimComponent(full)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := kind.Verdict(slim.(*unstructured.Unstructured)); got != want {
+				t.Errorf("%s: %s: the verdict is %q, and %q for the caches", file, sentence, want, got)
+			}
+			if want == kinds.Succeeded || want == kinds.Failed {
+				compared++
+			}
+		}
+	}
+	if compared < 10 {
+		t.Errorf("only %d examples have ended", compared)
+	}
+}
+
+func TestASlimAppWrapperIsSeenAsTheSame(t *testing.T) {
+	unnamed := given.Component(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "c-"}, "data": map[string]any{"a": "b"}})
+	for _, phase := range []v1beta2.AppWrapperPhase{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning} {
+		t.Run("phase "+string(phase), func(t *testing.T) {
+			whole := given.AppWrapper("a").With(given.Job("j", 2).Admitted(v1beta2.AppWrapperPodSetInfo{Labels: map[string]string{"a": "b"}}), unnamed).Build()
+			whole.Annotations = map[string]string{v1beta2.RetryLimitAnnotation: "7", corev1.LastAppliedConfigAnnotation: "long"}
+			if whole.Status.Phase = phase; phase != v1beta2.AppWrapperEmpty {
+				whole.Status.ComponentStatus = []v1beta2.AppWrapperComponentStatus{{Name: "j"}, {}}
+			}
+			w := newWorld(t, whole)
+			see := func() lifecycle.Snapshot {
+				o, err := w.reconciler.observe(t.Context(), theRequest.NamespacedName)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return o.snapshot
+			}
+			want := see()
+			slim := w.get()
+			if _, err := slimAppWrapper(slim); err != nil {
+				t.Fatal(err)
+			}
+			w.reconciler.cached = frozen{w.api, slim}
+			if diff := cmp.Diff(want, see()); diff != "" {
+				t.Errorf("(-whole +slim)\n%s", diff)
+			}
+			const heads = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j"}}` + `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"c-"}}`
+			kept := string(slim.Spec.Components[0].Template.Raw) + string(slim.Spec.Components[1].Template.Raw)
+			if recorded := phase != v1beta2.AppWrapperEmpty; (kept == heads) != recorded {
+				t.Errorf("keeps %s", kept)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeDecodedStaysAsItIs(t *testing.T) {
+	aw := given.AppWrapper("a").With(given.Job("j", 1)).InPhase(v1beta2.AppWrapperSuspended).Build()
+	aw.Spec.Components[0].Template.Raw = []byte(`{"kind": 1}`)
+	if _, err := slimAppWrapper(aw); err != nil || string(aw.Spec.Components[0].Template.Raw) != `{"kind": 1}` {
+		t.Errorf("got %s, error %v", aw.Spec.Components[0].Template.Raw, err)
+	}
+}

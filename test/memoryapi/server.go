@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package memoryapi is an API server in memory: real clients, caches and watches work
+// with it over HTTP, and it is as fast as JSON allows. It has no schemas, no
+// admission and no garbage collector; a test that needs an owner plays one.
+package memoryapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+// Object is what is stored: it is replaced and never changed.
+type Object = *unstructured.Unstructured
+
+// Change is told to whoever listens; there is nothing before a creation or after a removal.
+type Change struct {
+	Resource      string
+	Before, After Object
+}
+
+// Server is an API server in memory.
+type Server struct {
+	// Heard, if any, is told of every change, by one change after the other.
+	Heard func(Change)
+
+	http   *httptest.Server
+	kinds  map[string]schema.GroupVersionKind // by resource
+	mapper *meta.DefaultRESTMapper
+
+	mu       sync.Mutex
+	version  int64
+	stored   map[string]map[types.NamespacedName]Object // by resource
+	watchers map[*watcher]bool
+	requests []string
+}
+
+// Start starts a server that serves namespaced kinds. It allows everything that it is asked about, and
+// forgets events.
+func Start(kinds ...schema.GroupVersionKind) *Server {
+	s := &Server{
+		kinds: map[string]schema.GroupVersionKind{}, mapper: meta.NewDefaultRESTMapper(nil),
+		stored: map[string]map[types.NamespacedName]Object{}, watchers: map[*watcher]bool{},
+	}
+	s.mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
+	for _, kind := range kinds {
+		s.mapper.Add(kind, meta.RESTScopeNamespace)
+		resource, _ := meta.UnsafeGuessKindToResource(kind)
+		s.kinds[resource.Resource] = kind
+		s.stored[resource.Resource] = map[types.NamespacedName]Object{}
+	}
+	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	return s
+}
+
+// Stop ends the server and all watches.
+func (s *Server) Stop() {
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// Config is how clients reach the server.
+func (s *Server) Config() *rest.Config {
+	return &rest.Config{Host: s.http.URL, QPS: -1}
+}
+
+// Mapper knows the kinds that are served.
+func (s *Server) Mapper() meta.RESTMapper { return s.mapper }
+
+// Requests are all that were made since the last call, each as its verb and its path.
+func (s *Server) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	requests := s.requests
+	s.requests = nil
+	return requests
+}
+
+// Put stores an object as it is.
+func (s *Server) Put(object Object) {
+	resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
+	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+	for !s.replace(resource.Resource, s.Get(resource.Resource, key), object.DeepCopy()) {
+	}
+}
+
+// Remove removes an object, whatever holds it.
+func (s *Server) Remove(resource string, key types.NamespacedName) {
+	for before := s.Get(resource, key); before != nil; before = s.Get(resource, key) {
+		s.replace(resource, before, nil)
+	}
+}
+
+// Get returns nil where there is no such object.
+func (s *Server) Get(resource string, key types.NamespacedName) Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stored[resource][key]
+}
+
+// All are the objects of a resource, in no order.
+func (s *Server) All(resource string) []Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Object
+	for _, object := range s.stored[resource] {
+		all = append(all, object)
+	}
+	return all
+}
+
+// replace stores an object, or removes one, unless somebody else was faster.
+func (s *Server) replace(resource string, before, after Object) bool {
+	if !s.commit(resource, before, after) {
+		return false
+	}
+	if s.Heard != nil {
+		s.Heard(Change{resource, before, after})
+	}
+	return true
+}
+
+// commit gives an object what an API server gives it.
+func (s *Server) commit(resource string, before, after Object) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	event, object := "MODIFIED", after
+	switch {
+	case before == nil:
+		event = "ADDED"
+	case after == nil:
+		event, object = "DELETED", before.DeepCopy()
+	}
+	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+	if s.stored[resource][key] != before {
+		return false
+	}
+	s.version++
+	if object.GetUID() == "" {
+		object.SetUID(types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.version)))
+		object.SetCreationTimestamp(metav1.NewTime(time.Now()))
+	}
+	object.SetResourceVersion(fmt.Sprint(s.version))
+	s.stored[resource][key] = object
+	if after == nil {
+		delete(s.stored[resource], key)
+	}
+	for w := range s.watchers {
+		if w.resource == resource {
+			w.add(eventText(event, object))
+		}
+	}
+	return true
+}
+
+func eventText(event string, object Object) []byte {
+	text, _ := json.Marshal(map[string]any{"type": event, "object": object.Object}) // it came as JSON
+	return append(text, '\n')
+}
+
+// watcher is one open watch. It never keeps who writes waiting.
+type watcher struct {
+	resource string
+	mu       sync.Mutex
+	pending  [][]byte
+	wake     chan struct{}
+}
+
+func (w *watcher) add(text []byte) {
+	w.mu.Lock()
+	w.pending = append(w.pending, text)
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watcher) take() [][]byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pending := w.pending
+	w.pending = nil
+	return pending
+}
+
+// watch begins to watch, first of all what there is if that is wanted.
+func (s *Server) watch(resource string, initially bool) *watcher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := &watcher{resource: resource, wake: make(chan struct{}, 1)}
+	s.watchers[w] = true
+	if !initially {
+		return w
+	}
+	for _, object := range s.stored[resource] {
+		w.add(eventText("ADDED", object))
+	}
+	end := &unstructured.Unstructured{}
+	end.SetGroupVersionKind(s.kinds[resource])
+	end.SetResourceVersion(fmt.Sprint(s.version))
+	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	w.add(eventText("BOOKMARK", end))
+	return w
+}
+
+func (s *Server) unwatch(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.watchers, w)
+}
+
+// Watched are the resources that somebody watches.
+func (s *Server) Watched() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var watched []string
+	for w := range s.watchers {
+		if !slices.Contains(watched, w.resource) {
+			watched = append(watched, w.resource)
+		}
+	}
+	return watched
+}
