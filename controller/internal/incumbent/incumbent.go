@@ -51,6 +51,10 @@ func (c *candidate) Start(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
+	return c.wait(ctx)
+}
+
+func (c *candidate) wait(ctx context.Context) error {
 	for said := ""; ; {
 		who, err := c.other(ctx)
 		if err == nil && who == "" {
