@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package takeover_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// configuration is one file for both controllers: nothing is late, and pauses do not end.
+const configuration = `appwrapper:
+  autopilot: {injectAntiAffinities: false, monitorNodes: false}
+  userRBACAdmissionCheck: false
+  faultTolerance:
+    admissionGracePeriod: 3600000000000
+    warmupGracePeriod: 3600000000000
+    failureGracePeriod: 60000000000
+    resetPause: 3600000000000
+    retryLimit: 3
+    deletionGracePeriod: 3600000000000
+    gracePeriodCeiling: 86400000000000
+    successTTLCeiling: 604800000000000
+controllerManager:
+  metrics: {bindAddress: "0"}
+  health: {bindAddress: "localhost:0"}
+  leaderElection: true
+webhooksEnabled: false
+`
+
+// Each controller is in a namespace of its own, as in two installations.
+const theirNamespace, ourNamespace = "appwrapper-system", "mlbatch-system"
+
+// controller is a process that runs.
+type controller struct {
+	cmd *exec.Cmd
+	log string
+}
+
+func (s *site) startTheirs(t *testing.T) *controller {
+	t.Helper()
+	return s.start(t, "upstream", theirNamespace, s.theirs)
+}
+
+func (s *site) startOurs(t *testing.T) *controller {
+	t.Helper()
+	file := filepath.Join(s.dir, "config.yaml")
+	if err := os.WriteFile(file, []byte(configuration), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s.start(t, "ours", ourNamespace, s.ours, "--config="+file)
+}
+
+func (s *site) start(t *testing.T, name, namespace, program string, args ...string) *controller {
+	t.Helper()
+	log, err := os.CreateTemp(s.dir, name+"-*.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(program, append(args, "--kubeconfig="+s.kubeconfig)...)
+	cmd.Env = append(os.Environ(), "NAMESPACE="+namespace)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &controller{cmd: cmd, log: log.Name()}
+	t.Cleanup(func() {
+		if t.Failed() {
+			text, _ := os.ReadFile(c.log)
+			t.Logf("%s\n%s", c.log, text)
+		}
+		if cmd.ProcessState == nil {
+			c.end(t, syscall.SIGKILL)
+		}
+	})
+	return c
+}
+
+// end waits until the process is gone.
+func (c *controller) end(t *testing.T, signal syscall.Signal) {
+	t.Helper()
+	if err := c.cmd.Process.Signal(signal); err != nil {
+		t.Fatalf("%s: %v", c.log, err)
+	}
+	_ = c.cmd.Wait() // it was told to end
+}
+
+// prepare makes what both controllers, and their AppWrappers, are in.
+func (s *site) prepare(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{theirNamespace, ourNamespace, open, full} {
+		s.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	s.create(t, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: theirNamespace, Name: "appwrapper-operator-config"},
+		Data:       map[string]string{"config.yaml": configuration},
+	})
+	s.create(t, definition(t, true))
+}
+
+func (s *site) create(t *testing.T, object client.Object) {
+	t.Helper()
+	if err := s.client.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// definition is our CustomResourceDefinition, or what v1.2.2's has of it: the same
+// without our additions.
+func definition(t *testing.T, withoutAdditions bool) *unstructured.Unstructured {
+	t.Helper()
+	text, err := os.ReadFile("../../charts/appwrapper/files/crds/workload.codeflare.dev_appwrappers.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &crd.Object); err != nil {
+		t.Fatal(err)
+	}
+	if !withoutAdditions {
+		return crd
+	}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	status := []string{"schema", "openAPIV3Schema", "properties", "status", "properties"}
+	known := map[string]bool{"phase": true, "resettingCount": true, "conditions": true, "componentStatus": true}
+	properties, _, err := unstructured.NestedMap(versions[0].(map[string]any), status...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range properties {
+		if !known[name] {
+			delete(properties, name)
+		}
+	}
+	if err := unstructured.SetNestedMap(versions[0].(map[string]any), properties, status...); err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	return crd
+}
+
+// upgrade is what helm upgrade makes of the definition.
+func (s *site) upgrade(t *testing.T) {
+	t.Helper()
+	ours, old := definition(t, false), definition(t, true)
+	if err := s.client.Get(t.Context(), client.ObjectKeyFromObject(old), old); err != nil {
+		t.Fatal(err)
+	}
+	ours.SetResourceVersion(old.GetResourceVersion())
+	if err := s.client.Update(t.Context(), ours); err != nil {
+		t.Fatal(fmt.Errorf("cannot upgrade the definition: %w", err))
+	}
+}

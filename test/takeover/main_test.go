@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package takeover_test answers whether the controllers of upstream, v1.2.2, and of ours
+// can take each other's place while AppWrappers are in every phase: nothing that runs may
+// be deleted or made anew. Both run as processes, before a simulated cluster. Of upstream
+// nothing is known here but its program and what it writes. It takes some minutes and
+// belongs to make test-long.
+package takeover_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+)
+
+// upstream is the other controller.
+var upstream = build.Component{
+	Name: "appwrapper-upstream", Folder: "upstream",
+	Packages: []string{"github.com/project-codeflare/appwrapper/cmd"}, Binaries: []string{"cmd"},
+}
+
+// site is what the test runs on.
+type site struct {
+	client     client.Client
+	kubeconfig string
+	dir        string
+	// programs are the paths of both controllers.
+	ours, theirs string
+}
+
+const clusterName = "takeover"
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	checkout, err := localcluster.FindCheckout(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{dir: t.TempDir()}
+	caches, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := build.Cache{Dir: filepath.Join(caches, "mlbatch", "components"), Checkout: checkout}
+	built, err := cache.Get(t.Context(), os.Stderr, upstream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.theirs, s.ours = built["cmd"], filepath.Join(s.dir, "controller")
+	command := filepath.Join(s.dir, "mlbatch")
+	for program, folder := range map[string]string{s.ours: "./controller", command: "./tools/mlbatch"} {
+		run(t, checkout, "go", "build", "-o", program, folder)
+	}
+	up := []string{"cluster", "up", "--mode=simulated", "--name=" + clusterName, "--port=36561", "--simulated-nodes=2"}
+	t.Cleanup(func() { run(t, checkout, command, "cluster", "down", "--name="+clusterName) })
+	run(t, checkout, command, up...)
+	s.kubeconfig = strings.TrimSpace(run(t, checkout, command, "cluster", "kubeconfig", "--name="+clusterName))
+	s.client = newClient(t, s.kubeconfig)
+	return s
+}
+
+func run(t *testing.T, dir, program string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", program, args, err, out)
+	}
+	return string(out)
+}
+
+func newClient(t *testing.T, kubeconfig string) client.Client {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := workload.AddToScheme(clientgoscheme.Scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(fmt.Errorf("cannot reach the cluster: %w", err))
+	}
+	return c
+}
