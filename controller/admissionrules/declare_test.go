@@ -20,6 +20,11 @@ func TestWhatKueueDoesNotFindIsDeclared(t *testing.T) {
 			`workerGroupSpecs: [{replicas: 2, template: ` + podTemplate + `}]}}`
 		multiHost = `{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: r}, spec: {headGroupSpec: {template: ` + podTemplate + `}, ` +
 			`workerGroupSpecs: [{replicas: 2, numOfHosts: 4, template: ` + podTemplate + `}]}}`
+		atLeast = `{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: r}, spec: {headGroupSpec: {template: ` + podTemplate + `}, ` +
+			`workerGroupSpecs: [{replicas: 2, minReplicas: 3, template: ` + podTemplate + `}]}}`
+		asBefore   = "[{path: template.spec.headGroupSpec.template}, {path: 'template.spec.workerGroupSpecs[0].template', replicas: 2}]"
+		asNever    = "[{path: template.spec.headGroupSpec.template}, {path: 'template.spec.workerGroupSpecs[0].template', replicas: 5}]"
+		lowerCase  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: p}, spec: {pytorchReplicaSpecs: {worker: {replicas: 2, template: ` + podTemplate + `}}}}`
 		autoscaled = `{apiVersion: ray.io/v1, kind: RayService, metadata: {name: r}, spec: {rayClusterConfig: {enableInTreeAutoscaling: true}}}`
 	)
 	for name, tc := range map[string]struct {
@@ -29,6 +34,15 @@ func TestWhatKueueDoesNotFindIsDeclared(t *testing.T) {
 		"a kind that Kueue does not know": {component(rayService), []v1beta2.AppWrapperPodSet{set("template.spec.rayClusterConfig.headGroupSpec.template", 1)}},
 		"replicas of several hosts": {component(multiHost), []v1beta2.AppWrapperPodSet{
 			set("template.spec.headGroupSpec.template", 1), set("template.spec.workerGroupSpecs[0].template", 8)}},
+		"more replicas than there are said to be": {component(atLeast), []v1beta2.AppWrapperPodSet{
+			set("template.spec.headGroupSpec.template", 1), set("template.spec.workerGroupSpecs[0].template", 3)}},
+		"hosts that 1.2 had not counted": {declared(asBefore, multiHost), []v1beta2.AppWrapperPodSet{
+			set("template.spec.headGroupSpec.template", 1), set("template.spec.workerGroupSpecs[0].template", 8)}},
+		"nothing in place of a number that was never right": {declared(asNever, multiHost), []v1beta2.AppWrapperPodSet{
+			{Path: "template.spec.headGroupSpec.template"}, set("template.spec.workerGroupSpecs[0].template", 5)}},
+		"a role in a spelling that Kueue does not know": {component(lowerCase), []v1beta2.AppWrapperPodSet{{
+			Path: "template.spec.pytorchReplicaSpecs.worker.template", Replicas: new(int32(2)),
+			Annotations: map[string]string{v1beta2.PodSetAnnotationTASPodIndexLabel: "training.kubeflow.org/replica-index"}}}},
 		"nothing of a kind that Kueue knows":  {component(rayCluster), nil},
 		"nothing of a kind without pods":      {component(service), nil},
 		"nothing in place of the author's":    {declared("[{path: 'template.spec.pods[0].template', replicas: 3}]", custom), []v1beta2.AppWrapperPodSet{set("template.spec.pods[0].template", 3)}},

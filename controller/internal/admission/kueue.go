@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
 
 // users are the names under which service accounts call the API server. An account
@@ -57,8 +59,19 @@ func keepWhatWasWritten(stored, sent *v1beta2.AppWrapper) {
 		}
 		if len(is.DeclaredPodSets) == 0 {
 			is.DeclaredPodSets = was.DeclaredPodSets
+		} else if recounted := recounted(is); equality.Semantic.DeepEqual(recounted, was.DeclaredPodSets) {
+			is.DeclaredPodSets = recounted
 		}
 	}
+}
+
+// recounted are the pod sets that creation would have made of the declared ones.
+func recounted(component *v1beta2.AppWrapperComponent) []v1beta2.AppWrapperPodSet {
+	template, err := admissionrules.Template(component)
+	if err != nil {
+		return nil // is refused anyway
+	}
+	return kinds.For(template.GroupVersionKind()).Recount(component.DeclaredPodSets, template)
 }
 
 // mustBeKept refuses what the mutating webhook would have undone. It was not called: the

@@ -56,6 +56,8 @@ func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
 	undeclared := given.AppWrapper("a").With(given.Component(replicaSet)).Build()
 	declared := given.AppWrapper("a").With(given.Component(replicaSet).Declaring("template.spec.template", 1)).Build()
 	otherwise := given.AppWrapper("a").With(given.Component(replicaSet).Declaring("template.spec.template", 2)).Build()
+	former := given.AppWrapper("a").With(declaring(given.Component(rayCluster), 1, 2)).Build()
+	counted := given.AppWrapper("a").With(declaring(given.Component(rayCluster), 1, 8)).Build()
 	for name, tc := range map[string]struct {
 		user         string
 		stored, sent *v1beta2.AppWrapper
@@ -74,6 +76,8 @@ func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
 		"Kueue admits":   {kueueUser, waiting, admitted, admitted},
 		"Kueue suspends": {kueueUser, admitted, waiting, waiting},
 		"the manifest of a kind that Kueue does not know":     {"ada", declared, undeclared, declared},
+		"the manifest of a kind that 1.2 counted otherwise":   {"ada", counted, former, counted},
+		"the same, of an AppWrapper that 1.2 has stored":      {"ada", former, former, former},
 		"an author declares other pod sets, to be refused":    {"ada", declared, otherwise, otherwise},
 		"another number of components, which will be refused": {"ada", admitted, fewer, fewer},
 	} {
@@ -90,6 +94,19 @@ func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rayCluster has a group of two replicas, with four hosts each.
+var rayCluster = map[string]any{
+	"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": map[string]any{"name": "r"},
+	"spec": map[string]any{
+		"headGroupSpec":    map[string]any{"template": map[string]any{}},
+		"workerGroupSpecs": []any{map[string]any{"replicas": int64(2), "numOfHosts": int64(4), "template": map[string]any{}}},
+	},
+}
+
+func declaring(c *given.ComponentBuilder, head, workers int32) *given.ComponentBuilder {
+	return c.Declaring("template.spec.headGroupSpec.template", head).Declaring("template.spec.workerGroupSpecs[0].template", workers)
 }
 
 // replicaSet is of a kind that Kueue does not know.

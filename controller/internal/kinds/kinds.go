@@ -41,6 +41,10 @@ type Kind struct {
 	// could be found.
 	podSets func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error)
 
+	// formerly finds the pod sets that AppWrapper 1.2 found, or that its users had to
+	// declare, where it counted other pods; nil where it counted the same, or none.
+	formerly func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error)
+
 	// knownToKueue tells whether Kueue, which was built with rules of its own, finds the
 	// same pod sets in the resource; nil for a kind in which it finds none.
 	knownToKueue func(object map[string]any) bool
@@ -116,6 +120,28 @@ func (k Kind) InferPodSets(template *unstructured.Unstructured) ([]v1beta2.AppWr
 	return k.podSets(template.Object)
 }
 
+// Recount replaces what a component declares as AppWrapper 1.2 wanted it, and which has too
+// few pods, by what there will be. Other declarations are returned as they are.
+func (k Kind) Recount(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) []v1beta2.AppWrapperPodSet {
+	if k.formerly == nil || len(declared) == 0 {
+		return declared
+	}
+	former, err := k.formerly(template.Object)
+	inferred, also := k.InferPodSets(template)
+	if err != nil || also != nil || CheckDeclared(declared, former) != nil {
+		return declared
+	}
+	recounted := slices.Clone(declared)
+	for i := range recounted {
+		for _, p := range inferred {
+			if p.Path == recounted[i].Path {
+				recounted[i].Replicas = p.Replicas
+			}
+		}
+	}
+	return recounted
+}
+
 // MustDeclare tells whether a component has to declare its pod sets for Kueue to count
 // them before it sees the status.
 func (k Kind) MustDeclare(template *unstructured.Unstructured) bool {
@@ -125,8 +151,8 @@ func (k Kind) MustDeclare(template *unstructured.Unstructured) bool {
 // always: Kueue has the same rule.
 func always(map[string]any) bool { return true }
 
-func (k Kind) alsoKnownToKueue() Kind {
-	k.knownToKueue = always
+func (k Kind) knownToKueueIf(same func(map[string]any) bool) Kind {
+	k.knownToKueue = same
 	return k
 }
 

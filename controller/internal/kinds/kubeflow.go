@@ -26,13 +26,27 @@ func kubeflowJob(version, kind, field string, roles ...string) Kind {
 	}
 }
 
+// spelledAsKueueDoes: Kueue finds a role in this spelling only.
+func spelledAsKueueDoes(field string, roles ...string) func(map[string]any) bool {
+	return func(object map[string]any) bool {
+		for role := range withTemplate(object, field) {
+			if !slices.Contains(roles, role) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
 func rolePodSets(object map[string]any, field string, roles []string) ([]v1beta2.AppWrapperPodSet, error) {
-	if err := checkRoles(object, field, roles); err != nil {
+	spelt, err := spelling(object, field, roles)
+	if err != nil {
 		return nil, err
 	}
 	var podSets []v1beta2.AppWrapperPodSet
 	for _, role := range roles {
-		if !present(object, "spec", field, role, "template") {
+		role, there := spelt[role]
+		if !there {
 			continue
 		}
 		count, err := replicas(object, "spec", field, role, "replicas")
@@ -48,14 +62,32 @@ func rolePodSets(object map[string]any, field string, roles []string) ([]v1beta2
 	return podSets, nil
 }
 
-// checkRoles refuses roles of another spelling. The operator takes "worker" for Worker,
-// and its pods would be in no pod set, so they would run without quota.
-func checkRoles(object map[string]any, field string, roles []string) error {
+// spelling is how a job spells each of the roles that it has: the operator takes "worker"
+// for Worker. A role that no operator knows, or one that is there twice, is refused: its
+// pods would be in no pod set, so they would run without quota.
+func spelling(object map[string]any, field string, roles []string) (map[string]string, error) {
+	spelt := map[string]string{}
+	for _, role := range slices.Sorted(maps.Keys(withTemplate(object, field))) {
+		i := slices.IndexFunc(roles, func(known string) bool { return strings.EqualFold(known, role) })
+		if i < 0 {
+			return nil, fmt.Errorf("spec.%s has the role %q, which should be one of: %s", field, role, strings.Join(roles, ", "))
+		}
+		if twin, twice := spelt[roles[i]]; twice {
+			return nil, fmt.Errorf("spec.%s has the roles %q and %q, which are the same one", field, twin, role)
+		}
+		spelt[roles[i]] = role
+	}
+	return spelt, nil
+}
+
+// withTemplate are the roles that make pods.
+func withTemplate(object map[string]any, field string) map[string]bool {
 	specs, _, _ := unstructured.NestedMap(object, "spec", field)
-	for _, role := range slices.Sorted(maps.Keys(specs)) {
-		if !slices.Contains(roles, role) && present(specs, role, "template") {
-			return fmt.Errorf("spec.%s has the role %q, which should be one of: %s", field, role, strings.Join(roles, ", "))
+	found := map[string]bool{}
+	for role := range specs {
+		if present(specs, role, "template") {
+			found[role] = true
 		}
 	}
-	return nil
+	return found
 }

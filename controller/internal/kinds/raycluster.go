@@ -5,6 +5,7 @@ package kinds
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,41 +18,43 @@ import (
 // rayCluster is a RayCluster: a head and any number of worker groups. It never ends,
 // and it recovers from the failures that it reports, so it has no verdict.
 var rayCluster = Kind{
-	GVK: schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"},
-	podSets: func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
-		return rayPodSets(object, "template.spec", "spec")
-	},
-	knownToKueue: func(object map[string]any) bool { return oneHostEach(object, "spec") },
+	GVK:          schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"},
+	podSets:      rayPodSets("template.spec", rayWorkers, "spec"),
+	formerly:     rayPodSets("template.spec", rayReplicas, "spec"),
+	knownToKueue: oneHostEach("spec"),
 }
 
 // rayPodSets are those of the cluster spec at these fields, to which path leads. The
 // head is always one of them: a cluster without it must fail where its path is tried.
-func rayPodSets(object map[string]any, path string, fields ...string) ([]v1beta2.AppWrapperPodSet, error) {
-	if autoscaling, _, _ := unstructured.NestedBool(object, append(fields, "enableInTreeAutoscaling")...); autoscaling {
-		return nil, errors.New("enableInTreeAutoscaling cannot be true, because an autoscaler would add pods that have no quota: leave it out")
-	}
-	head := int32(1)
-	podSets := []v1beta2.AppWrapperPodSet{{Path: path + ".headGroupSpec.template", Replicas: &head}}
-	for i, group := range items(object, append(fields, "workerGroupSpecs")...) {
-		if !present(group, "template") {
-			continue
+func rayPodSets(path string, workersOf func(group map[string]any) (int32, error), fields ...string) func(map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+	at := func(field string) []string { return append(slices.Clone(fields), field) }
+	return func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+		if autoscaling, _, _ := unstructured.NestedBool(object, at("enableInTreeAutoscaling")...); autoscaling {
+			return nil, errors.New("enableInTreeAutoscaling cannot be true, because an autoscaler would add pods that have no quota: leave it out")
 		}
-		workers, err := rayWorkers(group)
-		if err != nil {
-			return nil, fmt.Errorf("workerGroupSpecs[%d]: %w", i, err)
+		head := int32(1)
+		podSets := []v1beta2.AppWrapperPodSet{{Path: path + ".headGroupSpec.template", Replicas: &head}}
+		for i, group := range items(object, at("workerGroupSpecs")...) {
+			if !present(group, "template") {
+				continue
+			}
+			workers, err := workersOf(group)
+			if err != nil {
+				return nil, fmt.Errorf("workerGroupSpecs[%d]: %w", i, err)
+			}
+			podSets = append(podSets, v1beta2.AppWrapperPodSet{
+				Path:     fmt.Sprintf("%s.workerGroupSpecs[%d].template", path, i),
+				Replicas: &workers,
+			})
 		}
-		podSets = append(podSets, v1beta2.AppWrapperPodSet{
-			Path:     fmt.Sprintf("%s.workerGroupSpecs[%d].template", path, i),
-			Replicas: &workers,
-		})
+		return podSets, nil
 	}
-	return podSets, nil
 }
 
-// rayWorkers is how many pods a worker group has: a replica may be several hosts. KubeRay
-// raises too few replicas to their minimum, for which there would be no quota.
+// rayWorkers is how many pods a worker group has: KubeRay raises too few replicas to their
+// minimum, and a replica may be several hosts.
 func rayWorkers(group map[string]any) (int32, error) {
-	count, err := replicas(group, "replicas")
+	count, err := rayReplicas(group)
 	if err != nil {
 		return 0, err
 	}
@@ -59,22 +62,32 @@ func rayWorkers(group map[string]any) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	if least > *count {
-		return 0, fmt.Errorf("minReplicas is %d and replicas %d: KubeRay would make more pods than have quota", least, *count)
-	}
 	hosts, err := replicas(group, "numOfHosts")
 	if err != nil {
 		return 0, err
 	}
-	return times(*count, *hosts)
+	return times(max(count, least), *hosts)
 }
 
-// oneHostEach: a replica of a worker group is one pod. Kueue counts so in any case.
-func oneHostEach(object map[string]any, fields ...string) bool {
-	for _, group := range items(object, append(fields, "workerGroupSpecs")...) {
-		if hosts, err := replicas(group, "numOfHosts"); err == nil && *hosts != 1 {
-			return false
-		}
+// rayReplicas is how many pods Kueue, and AppWrapper 1.2, take a worker group to have.
+func rayReplicas(group map[string]any) (int32, error) {
+	count, err := replicas(group, "replicas")
+	if err != nil {
+		return 0, err
 	}
-	return true
+	return *count, nil
+}
+
+// oneHostEach: each worker group has as many pods as replicas. Kueue counts so in any case.
+func oneHostEach(fields ...string) func(map[string]any) bool {
+	return func(object map[string]any) bool {
+		for _, group := range items(object, append(slices.Clone(fields), "workerGroupSpecs")...) {
+			count, err := rayReplicas(group)
+			workers, also := rayWorkers(group)
+			if err == nil && also == nil && count != workers {
+				return false
+			}
+		}
+		return true
+	}
 }

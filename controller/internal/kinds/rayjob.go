@@ -5,8 +5,6 @@ package kinds
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 // +kubebuilder:rbac:groups=ray.io,resources=rayjobs,verbs=get;list;watch;create;delete
@@ -15,11 +13,10 @@ import (
 // among them, because Kueue's copy of this rule does not count it. The pods tell nothing
 // of the end: they live on, or are removed, as the RayJob says.
 var rayJob = Kind{
-	GVK: schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayJob"},
-	podSets: func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
-		return rayPodSets(object, "template.spec.rayClusterSpec", "spec", "rayClusterSpec")
-	},
-	knownToKueue: func(object map[string]any) bool { return oneHostEach(object, "spec", "rayClusterSpec") },
+	GVK:          schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayJob"},
+	podSets:      rayPodSets("template.spec.rayClusterSpec", rayWorkers, "spec", "rayClusterSpec"),
+	formerly:     rayPodSets("template.spec.rayClusterSpec", rayReplicas, "spec", "rayClusterSpec"),
+	knownToKueue: oneHostEach("spec", "rayClusterSpec"),
 	verdict:      rayJobVerdict,
 }
 

@@ -4,19 +4,16 @@ package kinds
 
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 // +kubebuilder:rbac:groups=ray.io,resources=rayservices,verbs=get;list;watch;create;delete
 
 // rayService is a RayService: the pods of its cluster. It never succeeds.
 var rayService = Kind{
-	GVK: schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayService"},
-	podSets: func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
-		return rayPodSets(object, "template.spec.rayClusterConfig", "spec", "rayClusterConfig")
-	},
-	verdict: rayServiceVerdict,
+	GVK:      schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayService"},
+	podSets:  rayPodSets("template.spec.rayClusterConfig", rayWorkers, "spec", "rayClusterConfig"),
+	formerly: rayPodSets("template.spec.rayClusterConfig", rayReplicas, "spec", "rayClusterConfig"),
+	verdict:  rayServiceVerdict,
 }
 
 // rayServiceVerdict fails only what KubeRay has given up. A service that is not ready,
