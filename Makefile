@@ -50,7 +50,7 @@ test: ## All tests, lint, unit and chart tests, mutants, then tests on real clus
 # The second line reads files outside its module, of which Go's cache does not notice changes.
 .PHONY: unit
 unit: ## Tests that need no cluster (a minute when warm)
-	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/localcluster -e /test/simulated)
+	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/localcluster -e /test/simulated -e /test/takeover)
 	go -C tools/components/kueue test -count=1 ./...
 
 .PHONY: robust
@@ -76,9 +76,10 @@ endef
 LONG_SEED := $(shell date +%s)
 
 .PHONY: test-long
-test-long: ## 10,000 random lives of each sort, and the crash test with every answer; results go to docs/evidence (some minutes)
+test-long: ## 10,000 random lives of each sort, the crash test with every answer, upstream's controller and ours in turn (root); results go to docs/evidence (some minutes)
 	$(call evidence,walks,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$(LONG_SEED))
 	$(call evidence,crashes,1,go test -count=1 -timeout=60m -v -run '^TestCrash$$' ./controller/internal/appwrapper -crash.every-answer -crash.seeds=200)
+	$(call evidence,takeover,none,go test -count=1 -timeout=60m -v ./test/takeover)
 
 .PHONY: e2e
 e2e: ## End-to-end tests with the real components, on a local cluster or on yours (E2E_KUBECONFIG=FILE, see docs/testing.md)
