@@ -123,11 +123,7 @@ func slimStatus(whole map[string]any) map[string]any {
 }
 
 // slimPod leaves what podOf reads, and what a delete needs.
-func slimPod(object any) (any, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil
-	}
+func slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim := &corev1.Pod{}
 	slim.Name, slim.Namespace, slim.UID = pod.Name, pod.Namespace, pod.UID
 	slim.ResourceVersion, slim.DeletionTimestamp = pod.ResourceVersion, pod.DeletionTimestamp
@@ -140,5 +136,5 @@ func slimPod(object any) (any, error) {
 			slim.Status.ContainerStatuses = append(slim.Status.ContainerStatuses, corev1.ContainerStatus{State: ended})
 		}
 	}
-	return slim, nil
+	return slim
 }
