@@ -47,12 +47,13 @@ test: ## All tests, lint, unit and chart tests, mutants, then tests on real clus
 	$(call stage,end-to-end tests,$(MAKE) --no-print-directory e2e)
 	$(call stage,tests of the simulated cluster,$(MAKE) --no-print-directory simulated)
 
-# The second command reads files outside its module, of which Go's cache does not notice changes.
+# The others read files outside their modules, of which Go's cache does not notice changes.
 .PHONY: unit
 unit: ## Tests that need no cluster (a minute when warm)
 	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/localcluster -e /test/simulated -e /test/takeover)
 	go -C tools/components/kueue test -count=1 ./...
-	go -C tools/components/ray test ./...
+	go -C tools/components/kube-state-metrics test -count=1 ./...
+	go -C tools/components/prometheus test -count=1 ./...
 
 .PHONY: robust
 robust: ## Kill, fill and change real local clusters, and see that they recover (root; 8 minutes when warm)

@@ -28,7 +28,6 @@ var arrows = map[string][]string{
 	"controller/internal/kinds":       {"controller/api/v1beta2"},
 	"controller/internal/podtemplate": {"controller/api/v1beta2"},
 	"controller/internal/spelling":    nil,
-	"controller/internal/nodehealth":  nil,
 	"controller/internal/lifecycle":   {"controller/api/v1beta2", "controller/internal/kinds"},
 	// Rules and the configuration file.
 	"controller/internal/config": {"controller/internal/spelling", "controller/internal/kinds"},
@@ -44,7 +43,7 @@ var arrows = map[string][]string{
 	},
 	"controller/internal/appwrapper": {
 		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules",
-		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
+		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle",
 	},
 	// Puts the parts together.
 	"controller": {
@@ -56,7 +55,6 @@ var arrows = map[string][]string{
 // core are the packages that decide.
 var core = []string{
 	"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/spelling",
-	"controller/internal/nodehealth",
 }
 
 // pure is what the core may import that is not ours: nothing here talks to

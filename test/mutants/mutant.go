@@ -75,11 +75,16 @@ func parse(patch string) (mutant, error) {
 
 const goTest = "go test "
 
-// arguments of the test, which may be in single quotes.
-func arguments(test string) []string {
+// arguments are those of go, with these flags. Those of the test may be in single quotes,
+// and begin with -C and the folder of another module.
+func arguments(test string, flags ...string) []string {
 	args := strings.Fields(strings.TrimPrefix(test, goTest))
 	for i := range args {
 		args[i] = strings.Trim(args[i], "'")
 	}
-	return args
+	first := 0
+	if len(args) > 1 && args[0] == "-C" {
+		first = 2
+	}
+	return slices.Concat([]string{"test"}, args[:first], flags, args[first:])
 }

@@ -10,13 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
 
 // CacheOptions keep the caches to what belongs to AppWrappers, and of that to what
 // is read: every other pod and Job of the cluster stays outside.
-func CacheOptions(c config.AppWrapper) (cache.Options, error) {
-	rules := rulesOf(c.Autopilot)
+func CacheOptions() (cache.Options, error) {
 	labelled, err := labels.NewRequirement(v1beta2.AppWrapperLabel, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
@@ -26,8 +24,7 @@ func CacheOptions(c config.AppWrapper) (cache.Options, error) {
 		DefaultTransform:     slimComponent,
 		ByObject: map[client.Object]cache.ByObject{
 			&v1beta2.AppWrapper{}: {Label: labels.Everything(), Transform: slimAppWrapper},
-			&corev1.Pod{}:         {Transform: boundPods(rules)},
-			&corev1.Node{}:        {Label: labels.Everything(), Transform: slimNode(rules)},
+			&corev1.Pod{}:         {Transform: slimPod},
 		},
 	}, nil
 }

@@ -91,14 +91,19 @@ func TestMetricsOfLives(t *testing.T) {
 // The rows of the table of moves in docs/lifecycle.md.
 var documentedMove = regexp.MustCompile(`(?m)^\| (.+?) \| ([A-Z][a-z]+) \| (.+) \|$`)
 
-func TestTheCausesOfTransitionsAreThoseOfTheDocumentation(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "lifecycle.md"))
+func document(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	documented := map[string]bool{}
+	return string(text)
+}
+
+func TestTheDocumentationHasCausesAndEvents(t *testing.T) {
+	documented, events := map[string]bool{}, document(t, "monitoring.md")
 	const noRetry = "when no retry is left or of use: "
-	for _, row := range documentedMove.FindAllStringSubmatch(string(text), -1) {
+	for _, row := range documentedMove.FindAllStringSubmatch(document(t, "lifecycle.md"), -1) {
 		certain, exhausted, _ := strings.Cut(row[3], noRetry)
 		for _, cause := range strings.Split(strings.TrimSuffix(certain, "; "), "; ") {
 			documented[cause] = true
@@ -109,7 +114,13 @@ func TestTheCausesOfTransitionsAreThoseOfTheDocumentation(t *testing.T) {
 	}
 	cause := regexp.MustCompile(`cause="([^"]*)"`)
 	for _, story := range stories.All() {
-		for _, s := range scrape(t, live(t, story, reliable(nil), nil).process.reconciler.metrics) {
+		l := live(t, story, reliable(nil), nil)
+		for reason := range l.told {
+			if !strings.Contains(events, " | `"+reason+"` | ") {
+				t.Errorf("docs/monitoring.md has no event %s", reason)
+			}
+		}
+		for _, s := range scrape(t, l.process.reconciler.metrics) {
 			found := cause.FindStringSubmatch(s.labels)
 			if s.name == "appwrapper_transitions_total" && !documented[found[1]] {
 				t.Errorf("%s: %s", story.Name, s)

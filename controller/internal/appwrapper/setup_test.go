@@ -17,7 +17,7 @@ import (
 )
 
 func TestTheConfigurationsDefaultsAreTheLifecycles(t *testing.T) {
-	got := defaults(config.Default().AppWrapper)
+	got := defaults(config.Default().AppWrapper.FaultTolerance)
 	if diff := cmp.Diff(lifecycle.StandardDefaults(), got); diff != "" {
 		t.Errorf("(-lifecycle +config)\n%s", diff)
 	}
@@ -57,7 +57,7 @@ func TestOnlyOurAppWrappersAreHeeded(t *testing.T) {
 }
 
 func TestCachesHoldOnlyWhatBelongsToAppWrappers(t *testing.T) {
-	options, err := CacheOptions(config.Default().AppWrapper)
+	options, err := CacheOptions()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,6 @@ type Policy struct {
 	RetryPause time.Duration
 	// RetryLimit is how many times a failed workload is tried again.
 	RetryLimit int32
-	// MigrationLimit is how many times a workload leaves nodes that are unhealthy.
-	MigrationLimit int32
 	// ForcefulDeletionGrace is how long a deletion may take before force is used.
 	ForcefulDeletionGrace time.Duration
 	// DeletionOnFailureHold is how long the components of a failed workload are kept.
@@ -47,7 +45,6 @@ type Defaults struct {
 	FailureGrace          time.Duration
 	RetryPause            time.Duration
 	RetryLimit            int32
-	MigrationLimit        int32
 	ForcefulDeletionGrace time.Duration
 	// GraceCeiling is the longest of any of the periods above, and of the hold.
 	GraceCeiling time.Duration
@@ -63,7 +60,6 @@ func StandardDefaults() Defaults {
 		FailureGrace:          time.Minute,
 		RetryPause:            90 * time.Second,
 		RetryLimit:            3,
-		MigrationLimit:        10,
 		ForcefulDeletionGrace: 10 * time.Minute,
 		GraceCeiling:          24 * time.Hour,
 		SuccessTTLCeiling:     7 * 24 * time.Hour,
@@ -101,7 +97,6 @@ func (r *reader) policy(d Defaults) Policy {
 		FailureGrace:          r.grace(v1beta2.FailureGracePeriodDurationAnnotation, d.FailureGrace),
 		RetryPause:            r.grace(v1beta2.RetryPausePeriodDurationAnnotation, d.RetryPause),
 		RetryLimit:            r.count(v1beta2.RetryLimitAnnotation, d.RetryLimit),
-		MigrationLimit:        d.MigrationLimit,
 		ForcefulDeletionGrace: r.grace(v1beta2.ForcefulDeletionGracePeriodAnnotation, d.ForcefulDeletionGrace),
 		DeletionOnFailureHold: r.grace(v1beta2.DeletionOnFailureGracePeriodAnnotation, 0),
 		SuccessTTL:            d.SuccessTTLCeiling,

@@ -38,9 +38,7 @@ func TestStories(t *testing.T) {
 
 func transcribe(t *testing.T, story stories.Story) string {
 	t.Helper()
-	defaults := lifecycle.StandardDefaults()
-	defaults.MigrationLimit = story.MigrationLimit
-	policy, problems := lifecycle.ParsePolicy(story.Annotations, defaults)
+	policy, problems := lifecycle.ParsePolicy(story.Annotations, lifecycle.StandardDefaults())
 	if len(problems) > 0 {
 		t.Fatalf("cannot tell a story with these annotations: %v", problems)
 	}
