@@ -59,6 +59,9 @@ func story(t *testing.T, p person) {
 	killOperator(t, p)
 	await(t, "an operator that was killed is ready again", func(ctx context.Context) error { return restarted(ctx, admin, before) })
 	wantOperatorsToBeThemselves(t, p)
+	if p.uid == 0 { // it is the same for all
+		helmTakesOwnership(t, p, admin)
+	}
 }
 
 // namespacesGiven asks this machine itself.

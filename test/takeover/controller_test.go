@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 // configuration is one file for both controllers: nothing is late, and pauses do not end.
@@ -106,6 +108,7 @@ func (s *site) prepare(t *testing.T) {
 		Data:       map[string]string{"config.yaml": configuration},
 	})
 	s.create(t, definition(t, true))
+	await(t, "AppWrappers are served", func() error { return s.client.List(t.Context(), &workload.AppWrapperList{}) })
 }
 
 func (s *site) create(t *testing.T, object client.Object) {
