@@ -206,6 +206,45 @@ func TestKueueAndTheControllerAgreeOnNamespaces(t *testing.T) {
 	}
 }
 
+// A Workload with more pod sets than Kueue takes could never be made.
+func TestThePodSetLimitIsThatOfThePinnedKueue(t *testing.T) {
+	rendered, err := render(t, "mlbatch", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var controller struct{ AppWrapper struct{ PodSetLimit int64 } }
+	if err := yaml.Unmarshal([]byte(find(t, objects(t, rendered.Manifest), "ConfigMap/appwrapper-operator-config").Data["config.yaml"]), &controller); err != nil {
+		t.Fatal(err)
+	}
+	type schema struct {
+		Properties map[string]struct {
+			Properties map[string]struct{ MaxItems int64 }
+		}
+	}
+	var workloads struct {
+		Spec struct {
+			Versions []struct {
+				Schema struct{ OpenAPIV3Schema schema }
+			}
+		}
+	}
+	for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
+		if parse(t, document).Name == "workloads.kueue.x-k8s.io" {
+			if err := yaml.Unmarshal([]byte(document), &workloads); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, version := range workloads.Spec.Versions {
+		if kueues := version.Schema.OpenAPIV3Schema.Properties["spec"].Properties["podSets"].MaxItems; kueues != controller.AppWrapper.PodSetLimit {
+			t.Errorf("the controller takes %d pod sets, and Kueue %d", controller.AppWrapper.PodSetLimit, kueues)
+		}
+	}
+	if len(workloads.Spec.Versions) == 0 {
+		t.Error("Kueue brings no Workloads")
+	}
+}
+
 // A configuration of a webhook that nobody serves would refuse every AppWrapper.
 func TestWebhooksThatAreSwitchedOffAreNotCalled(t *testing.T) {
 	off := map[string]any{"config": map[string]any{"webhooksEnabled": false}}
