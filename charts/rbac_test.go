@@ -195,6 +195,32 @@ func TestTheControllerMayDoWhatItsCodeAsksFor(t *testing.T) {
 	}
 }
 
+func TestTheControllerMayWatchNodesIfItIsTo(t *testing.T) {
+	for sentence, row := range map[string]struct {
+		autopilot map[string]any
+		want      bool
+	}{
+		"by default":               {nil, true},
+		"where nothing is said":    {map[string]any{"monitorNodes": nil}, true},
+		"unless it is told not to": {map[string]any{"monitorNodes": false}, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			config := map[string]any{"appwrapper": map[string]any{"autopilot": row.autopilot}}
+			role := clusterRolesWith(t, alone("appwrapper", map[string]any{"config": config}))["appwrapper-manager-role"]
+			for _, verb := range []string{"list", "watch"} {
+				if got := allows(role, verb, "", "nodes"); got != row.want {
+					t.Errorf("%s: %t", verb, got)
+				}
+			}
+			for _, verb := range []string{"get", "update", "patch"} {
+				if allows(role, verb, "", "nodes") {
+					t.Errorf("it may %s nodes, for which there is no need", verb)
+				}
+			}
+		})
+	}
+}
+
 // Upstream's role has every right for every kind; MPIJobs need far more than others.
 func TestTheTrainingOperatorMayDoWhatItsKindsNeed(t *testing.T) {
 	rights := []struct {
@@ -264,7 +290,7 @@ func TestTheControllerMayDeployWhatMembersMayWrap(t *testing.T) {
 // deployed: a resource that the controller has rights to, if any, because it is wrapped.
 func deployed(resource string) bool {
 	return !strings.HasPrefix(resource, "workload.codeflare.dev/") && !slices.Contains([]string{
-		"/namespaces", "admissionregistration.k8s.io/mutatingwebhookconfigurations",
+		"/namespaces", "/nodes", "admissionregistration.k8s.io/mutatingwebhookconfigurations",
 		"authorization.k8s.io/subjectaccessreviews", "authorization.k8s.io/selfsubjectaccessreviews", "events.k8s.io/events",
 	}, resource)
 }

@@ -35,7 +35,7 @@ func newManager(c config.Config, namespace string) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	caches, err := appwrapper.CacheOptions()
+	caches, err := appwrapper.CacheOptions(c.AppWrapper)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ var arrows = map[string][]string{
 	"controller/internal/kinds":       {"controller/api/v1beta2"},
 	"controller/internal/podtemplate": {"controller/api/v1beta2"},
 	"controller/internal/spelling":    nil,
+	"controller/internal/nodehealth":  nil,
 	"controller/internal/lifecycle":   {"controller/api/v1beta2", "controller/internal/kinds"},
 	// Rules and the configuration file.
 	"controller/internal/config": {"controller/internal/spelling", "controller/internal/kinds"},
@@ -43,7 +44,7 @@ var arrows = map[string][]string{
 	},
 	"controller/internal/appwrapper": {
 		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules",
-		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle",
+		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
 	},
 	// Puts the parts together.
 	"controller": {
@@ -55,6 +56,7 @@ var arrows = map[string][]string{
 // core are the packages that decide.
 var core = []string{
 	"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/spelling",
+	"controller/internal/nodehealth",
 }
 
 // pure is what the core may import that is not ours: nothing here talks to

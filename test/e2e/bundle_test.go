@@ -16,26 +16,23 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// Kueue finds the pods of a Job by itself, and does not know ReplicaSets. It has to give
-// quota for both before a pod of either runs, and at the first attempt.
+// Kueue finds the pods of a Job by itself, and does not know ReplicaSets and
+// LeaderWorkerSets. It has to give quota for all before a pod of any runs, and at the first attempt.
 func TestABundleStartsWithQuotaForAllOfIt(t *testing.T) {
 	testenv.Test(t, features.New("bundle").Assess("nothing runs on a share of the quota", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		s := tell(t, cfg, "e2e-serving", "sven", needs.SimulatedNodes)
+		s := tell(t, cfg, "e2e-serving", "sven", needs.SimulatedNodes, needs.LeaderWorkerSets)
 		aw := wrapped("bundle", job("bundle", "100m", "sleep", "1h"), nil)
 		aw.Spec.Components = append(aw.Spec.Components, wrapped("", services()["ReplicaSet"], nil).Spec.Components...)
+		aw.Spec.Components = append(aw.Spec.Components, wrapped("", s.manifestOf("leaderworkerset", "group", ""), nil).Spec.Components...)
 		s.create(ctx, aw)
 		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
-		s.untilRunning(ctx, "bundle", 3)
+		s.untilRunning(ctx, "bundle", 7)
 
 		w, err := s.workloadOf(ctx, aw)
 		if err != nil || w == nil {
 			t.Fatalf("the Workload is %v (%v)", w, err)
 		}
-		var counts []int32
-		for _, podSet := range w.Spec.PodSets {
-			counts = append(counts, podSet.Count)
-		}
-		if diff := cmp.Diff([]int32{1, 2}, counts); diff != "" {
+		if diff := cmp.Diff([]int32{1, 2, 2, 2}, s.podsWithQuota(ctx, aw)); diff != "" {
 			t.Errorf("pods that have quota (-want +got):\n%s", diff)
 		}
 		reserved := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)

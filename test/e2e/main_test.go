@@ -20,7 +20,9 @@ import (
 	"sigs.k8s.io/e2e-framework/klient"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	lws "sigs.k8s.io/lws/api/leaderworkerset/v1"
 	podgroup "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
@@ -135,6 +137,7 @@ func connect(ctx context.Context, cfg *envconf.Config, own bool) error {
 	err = errors.Join(
 		workload.AddToScheme(scheme), kueue.AddToScheme(scheme), kubeflow.AddToScheme(scheme),
 		podgroup.AddToScheme(scheme), rayv1.AddToScheme(scheme),
+		jobset.AddToScheme(scheme), lws.AddToScheme(scheme),
 	)
 	if err != nil {
 		return err

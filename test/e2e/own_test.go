@@ -12,8 +12,11 @@ import (
 	"slices"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
+	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/localcluster/provider"
@@ -30,6 +33,8 @@ type ownCluster struct {
 	*provider.Cluster
 	// trainingImage is the archive that build has made.
 	trainingImage string
+	// rayImage is that of what stands in for Ray.
+	rayImage string
 	// leftByOthers is what lay on this machine before the cluster was made.
 	leftByOthers []string
 }
@@ -51,8 +56,9 @@ func (o *ownCluster) begin() []env.Func {
 		timed("end an earlier run's cluster", plain(o.endEarlier)),
 		timed("build", plain(o.build)),
 		timed("start the cluster", envfuncs.CreateCluster(o.Cluster, site.Cluster.Config().Name)),
-		timed("load images", plain(func(ctx context.Context) error { return site.LoadImages(ctx, o.trainingImage) })),
+		timed("load images", plain(func(ctx context.Context) error { return site.LoadImages(ctx, o.trainingImage, o.rayImage) })),
 		timed("install the platform", plain(site.Install)),
+		timed("make the kind of the stories", plain(o.makeKind)),
 	}
 }
 
@@ -75,8 +81,32 @@ func (o *ownCluster) build(ctx context.Context) error {
 		return err
 	}
 	var err error
-	o.trainingImage, err = site.Build(ctx)
+	if o.trainingImage, err = site.Build(ctx); err != nil {
+		return err
+	}
+	o.rayImage, err = site.Ray(ctx)
 	return err
+}
+
+// makeKind makes a kind that the controller was told of when there was none yet.
+func (o *ownCluster) makeKind(ctx context.Context) error {
+	text, err := os.ReadFile(filepath.Join("testdata", "rehearsals.yaml"))
+	if err != nil {
+		return err
+	}
+	kind := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &kind.Object); err != nil {
+		return err
+	}
+	config, err := site.Cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	api, err := client.New(config, client.Options{})
+	if err != nil {
+		return err
+	}
+	return client.IgnoreAlreadyExists(api.Create(ctx, kind))
 }
 
 // end removes the cluster; that anything of it stays behind is an error.

@@ -13,13 +13,16 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/klient/k8s"
 	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	lws "sigs.k8s.io/lws/api/leaderworkerset/v1"
 	podgroup "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
@@ -113,8 +116,31 @@ func kinds() []k8s.ObjectList {
 	return []k8s.ObjectList{
 		&workload.AppWrapperList{}, &kueue.WorkloadList{}, &batchv1.JobList{}, &kubeflow.PyTorchJobList{},
 		&podgroup.PodGroupList{}, &rayv1.RayClusterList{}, &corev1.PodList{}, &corev1.ServiceList{},
-		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.ReplicaSetList{},
+		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.ReplicaSetList{}, &corev1.ReplicationControllerList{},
+		&kubeflow.TFJobList{}, &kubeflow.XGBoostJobList{}, &kubeflow.PaddleJobList{}, &kubeflow.JAXJobList{}, &kubeflow.MPIJobList{},
+		&rayv1.RayJobList{}, &rayv1.RayServiceList{}, &jobset.JobSetList{}, &lws.LeaderWorkerSetList{},
+		&unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "e2e.mlbatch.dev/v1", "kind": "RehearsalList"}},
 	}
+}
+
+// left answers "" if the namespace has nothing that stories make.
+func (s *story) left(ctx context.Context) (string, error) {
+	for _, list := range kinds() {
+		if err := s.admin.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
+			return "", err
+		}
+		if left := meta.LenList(list); left > 0 {
+			return fmt.Sprintf("a %T of %d", list, left), nil
+		}
+	}
+	return "", nil
+}
+
+// in is the story in a test within its own.
+func (s *story) in(t *testing.T) *story {
+	within := *s
+	within.t = t
+	return &within
 }
 
 // clear removes what the story has made, and waits until all of it is gone: the
@@ -126,15 +152,7 @@ func (s *story) clear() {
 				return "", fmt.Errorf("cannot remove %s: %w", object.GetName(), err)
 			}
 		}
-		for _, list := range kinds() {
-			if err := s.admin.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
-				return "", err
-			}
-			if left := meta.LenList(list); left > 0 {
-				return fmt.Sprintf("a %T of %d", list, left), nil
-			}
-		}
-		return "", nil
+		return s.left(ctx)
 	})
 	if err != nil {
 		s.t.Errorf("the story leaves something in %s: %v", s.namespace, err)

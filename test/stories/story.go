@@ -17,6 +17,8 @@ type Story struct {
 	Name string
 	// Annotations are the AppWrapper's; the rest of its policy is the standard.
 	Annotations map[string]string
+	// MigrationLimit is the configured one.
+	MigrationLimit int32
 	// Components are what the AppWrapper wraps.
 	Components []Component
 	// Steps follow each other.
@@ -88,6 +90,10 @@ type World interface {
 	EvictPod(component int)
 	// LosePod makes the first pod of a component vanish.
 	LosePod(component int)
+	// CondemnNode makes the node of the first pod of a component one that has to be left,
+	// AbsolveNode ends that.
+	CondemnNode(component int)
+	AbsolveNode(component int)
 	// LoseNode silences the kubelet of the first pod of a component, ReturnNode ends that.
 	LoseNode(component int)
 	ReturnNode(component int)

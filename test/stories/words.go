@@ -11,11 +11,11 @@ import (
 
 // All are the stories.
 func All() []Story {
-	return slices.Concat(successes, failures, refusals, nodes, suspensions, deletions)
+	return slices.Concat(successes, failures, refusals, nodes, migrations, suspensions, deletions)
 }
 
 func tell(name string, components ...Component) Story {
-	return Story{Name: name, Annotations: map[string]string{}, Components: components}
+	return Story{Name: name, Annotations: map[string]string{}, MigrationLimit: 10, Components: components}
 }
 
 func job(name string, pods int32) Component {
@@ -58,6 +58,11 @@ func (s Story) with(annotation, value string) Story {
 	return s
 }
 
+func (s Story) migratingAtMost(limit int32) Story {
+	s.MigrationLimit = limit
+	return s
+}
+
 func (s Story) then(who, what string, happens func(World)) Story {
 	s.Steps = append(s.Steps, Step{who, what, happens})
 	return s
@@ -95,6 +100,16 @@ func (s Story) nodeIsLost() Story {
 
 func (s Story) nodeIsBack() Story {
 	return s.then("kubelet", "the node is back and the pod is stopped", func(w World) { w.ReturnNode(0) })
+}
+
+// nodeIsCondemned marks the node of the first component's first pod as one that has to be
+// left.
+func (s Story) nodeIsCondemned() Story {
+	return s.then("Autopilot", "finds a broken GPU on the node of a pod", func(w World) { w.CondemnNode(0) })
+}
+
+func (s Story) nodeIsAbsolved() Story {
+	return s.then("Autopilot", "finds the GPUs of the node in order", func(w World) { w.AbsolveNode(0) })
 }
 
 // evictsAPod is what the node lifecycle controller does for a taint NoExecute.

@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/images/archive"
+	"github.com/mlbatch/mlbatch/tools/images/ray"
 	"github.com/mlbatch/mlbatch/tools/localcluster/build"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
@@ -56,6 +58,11 @@ func (s Site) programs(ctx context.Context) (map[string]plan.Image, error) {
 		all[p.LeaderWorkerSet.Image] = plan.Image{File: bins["cmd"], Path: "/manager"}
 	}
 	return all, nil
+}
+
+// Ray makes the archive of the images that stand in for Ray.
+func (s Site) Ray(ctx context.Context) (archivePath string, err error) {
+	return ray.Build(ctx, s.cache(), s.Progress, filepath.Join(s.Checkout, "dist"))
 }
 
 // operators are the components of the platform.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chart"
@@ -74,17 +75,21 @@ func load(version string) (*chart.Chart, error) {
 }
 
 var (
-	// where Helm says in which template it is, before the sentence itself.
-	where = regexp.MustCompile(`(?s)^.*: error calling fail: `)
-	// bullets are the schema's findings, one a line.
-	bullets = regexp.MustCompile(`(?s)^.*?\n- at '/?`)
+	// where is how Helm says in which template a sentence of ours stands.
+	where = regexp.MustCompile(`^execution error at \([^)]*\): `)
+	// preamble and finding are how it puts what the schema says, one finding a line.
+	preamble = regexp.MustCompile(`(?s)^.*?\n- at '`)
+	finding  = regexp.MustCompile(`(?m)^/?([^'\n]*)': `)
 )
 
 // sentence leaves of Helm's error what concerns the settings.
 func sentence(err error) error {
-	text := strings.TrimSpace(err.Error())
-	text = where.ReplaceAllString(text, "")
-	text = bullets.ReplaceAllString(text, "")
-	text = strings.ReplaceAll(text, "\n- at '/", "; ")
-	return fmt.Errorf("the settings are wrong: %s", strings.Replace(text, "': ", ": ", 1))
+	text := where.ReplaceAllString(strings.TrimSpace(err.Error()), "")
+	if at := preamble.FindStringIndex(text); at != nil {
+		text = strings.ReplaceAll(text[at[1]:], "\n- at '", "\n")
+		findings := strings.Split(finding.ReplaceAllString(text, "$1: "), "\n")
+		slices.Sort(findings)
+		text = strings.ReplaceAll(strings.Join(findings, "; "), "<nil>", "null")
+	}
+	return fmt.Errorf("the settings are wrong: %s", strings.TrimPrefix(text, ": "))
 }

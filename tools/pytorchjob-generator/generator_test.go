@@ -161,6 +161,19 @@ func settings(t *testing.T, file string) map[string]any {
 	return parsed
 }
 
+func TestWhatIsWrongIsOneSentence(t *testing.T) {
+	for want, settings := range map[string]map[string]any{
+		"the settings are wrong: containerImage is missing: which image has the program?":                                {"jobName": "a"},
+		"the settings are wrong: additional properties 'x' not allowed":                                                  {"x": 1},
+		"the settings are wrong: volumes/0: additional properties 'x' not allowed":                                       {"volumes": []any{map[string]any{"x": 1}}},
+		"the settings are wrong: numPods: got string, want integer; priority: value must be one of 'default-priority', ": {"numPods": "x", "priority": "y"},
+	} {
+		if _, err := generator.Render("0.0.1", settings); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 // A value that no golden file sets is one whose effect nobody has read.
 func TestEveryValueIsSetInAGoldenFile(t *testing.T) {
 	unseen := settings(t, "chart/values.yaml")

@@ -43,6 +43,9 @@ const (
 	Unhealthy AppWrapperCondition = "Unhealthy"
 	// DeletingResources is True while components are being removed.
 	DeletingResources AppWrapperCondition = "DeletingResources"
+	// OnUnhealthyNodes is True while pods use unhealthy resources of their nodes and do not
+	// leave, because the limit of migrations is reached. It is an addition of this controller.
+	OnUnhealthyNodes AppWrapperCondition = "OnUnhealthyNodes"
 
 	// ComponentSucceeded is a component's own condition: True once the component has
 	// reported success in the present attempt. It outlives the component, so that a
@@ -68,6 +71,10 @@ const (
 	ReasonFoundNoFailedPods = "FoundNoFailedPods"
 	// ReasonAutopilotNoExecute: pods run on nodes that must be left.
 	ReasonAutopilotNoExecute = "AutopilotNoExecute"
+	// ReasonMigrationLimitReached: the workload has left unhealthy nodes as often as it may.
+	ReasonMigrationLimitReached = "MigrationLimitReached"
+	// ReasonNodesHealthy: no pod uses an unhealthy resource of its node any more.
+	ReasonNodesHealthy = "NodesHealthy"
 	// ReasonDeletionInitiated: the removal of components has begun.
 	ReasonDeletionInitiated = "DeletionInitiated"
 	// ReasonDeletionComplete: neither components nor pods are left.

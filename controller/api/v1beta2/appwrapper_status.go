@@ -23,6 +23,12 @@ type AppWrapperStatus struct {
 	// +optional
 	Retries int32 `json:"resettingCount,omitempty"`
 
+	// Migrations is how often the workload has been reset to leave unhealthy nodes, which
+	// is no failure of its own. It is an addition of this controller: where it is dropped,
+	// counting begins anew.
+	// +optional
+	Migrations int32 `json:"migrations,omitempty"`
+
 	// Conditions describe quota, deployment, readiness, health and deletion.
 	// +optional
 	// +patchMergeKey=type

@@ -47,6 +47,8 @@ func kindOf(object client.Object) schema.GroupVersionKind {
 		return v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind)
 	case *corev1.Pod:
 		return podKind
+	case *corev1.Node:
+		return nodeKind
 	}
 	return object.GetObjectKind().GroupVersionKind()
 }
@@ -88,6 +90,8 @@ func copyInto(stored, into client.Object) {
 		stored.(*v1beta2.AppWrapper).DeepCopyInto(into)
 	case *corev1.Pod:
 		stored.(*corev1.Pod).DeepCopyInto(into)
+	case *corev1.Node:
+		stored.(*corev1.Node).DeepCopyInto(into)
 	case *unstructured.Unstructured:
 		stored.(*unstructured.Unstructured).DeepCopyInto(into)
 	case *metav1.PartialObjectMetadata:
@@ -104,7 +108,7 @@ func (s *apiServer) List(_ context.Context, list client.ObjectList, options ...c
 	pods := list.(*corev1.PodList)
 	pods.Items = nil
 	for _, pod := range s.pods() {
-		named := fields.Set{podsByAppWrapper: pod.Labels[v1beta2.AppWrapperLabel]}
+		named := fields.Set{podsByAppWrapper: pod.Labels[v1beta2.AppWrapperLabel], podsByNode: pod.Spec.NodeName}
 		if (wanted.LabelSelector == nil || wanted.LabelSelector.Matches(labels.Set(pod.Labels))) &&
 			(wanted.FieldSelector == nil || wanted.FieldSelector.Matches(named)) {
 			pods.Items = append(pods.Items, *pod.DeepCopy())

@@ -10,11 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
 
 // CacheOptions keep the caches to what belongs to AppWrappers, and of that to what
 // is read: every other pod and Job of the cluster stays outside.
-func CacheOptions() (cache.Options, error) {
+func CacheOptions(c config.AppWrapper) (cache.Options, error) {
+	rules := rulesOf(c.Autopilot)
 	labelled, err := labels.NewRequirement(v1beta2.AppWrapperLabel, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
@@ -24,7 +26,8 @@ func CacheOptions() (cache.Options, error) {
 		DefaultTransform:     slimComponent,
 		ByObject: map[client.Object]cache.ByObject{
 			&v1beta2.AppWrapper{}: {Label: labels.Everything(), Transform: slimAppWrapper},
-			&corev1.Pod{}:         {Transform: slimPod},
+			&corev1.Pod{}:         {Transform: boundPods(rules)},
+			&corev1.Node{}:        {Label: labels.Everything(), Transform: slimNode(rules)},
 		},
 	}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -125,8 +126,11 @@ func verdict(kind kinds.Kind, object client.Object) kinds.Verdict {
 	case *unstructured.Unstructured:
 		return kind.Verdict(o)
 	case *corev1.Pod:
-		status := map[string]any{"phase": string(o.Status.Phase)}
-		return kind.Verdict(&unstructured.Unstructured{Object: map[string]any{"status": status}})
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return kinds.Unknown // a pod has a form in JSON
+		}
+		return kind.Verdict(&unstructured.Unstructured{Object: content})
 	}
 	return kinds.Unknown
 }

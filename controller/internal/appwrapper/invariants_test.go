@@ -37,6 +37,9 @@ func (l *life) hear(before, after client.Object) {
 
 func (l *life) checkMove(before, after *v1beta2.AppWrapper) {
 	policy, _ := lifecycle.ParsePolicy(after.Annotations, lifecycle.StandardDefaults())
+	if after.Status.Migrations > l.story.MigrationLimit {
+		l.broken("migrations stay within their own limit")
+	}
 	if after.Status.Retries > policy.RetryLimit {
 		l.broken("retries stay within the limit")
 	}

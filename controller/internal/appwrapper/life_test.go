@@ -164,7 +164,7 @@ func (l *life) control() (moved bool) {
 		if l.now.Before(l.startsAt) {
 			return false
 		}
-		l.process, moved = startProcess(l.api, l.wire, l.told, func() time.Time { return l.now }), true
+		l.process, moved = startProcess(l.api, l.wire, l.told, l.story.MigrationLimit, func() time.Time { return l.now }), true
 	}
 	moved = l.process.catchUp(l.wire.lags) || moved
 	moved = l.process.informers.begin(l.process.seen.objects) || moved

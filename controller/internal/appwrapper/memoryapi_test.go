@@ -46,7 +46,7 @@ type cluster struct {
 func newCluster(t testing.TB, pods int) *cluster {
 	t.Helper()
 	c := &cluster{TB: t, pods: pods, stop: func() {}}
-	c.api = memoryapi.Start(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), jobKind, podKind)
+	c.api = memoryapi.Start(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), jobKind, podKind, nodeKind)
 	c.api.Heard = c.play
 	t.Cleanup(func() {
 		c.stop()
@@ -95,7 +95,7 @@ func phaseOf(aw memoryapi.Object) v1beta2.AppWrapperPhase {
 // start starts the controller, or another one after the first has stopped.
 func (c *cluster) start() {
 	c.Helper()
-	caches, err := CacheOptions()
+	caches, err := CacheOptions(config.Default().AppWrapper)
 	if err != nil {
 		c.Fatal(err)
 	}

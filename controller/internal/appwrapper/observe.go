@@ -187,7 +187,7 @@ func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
 	for i := range pods.Items {
 		o.snapshot.Pods[i] = o.podOf(&pods.Items[i])
 	}
-	return nil
+	return r.condemn(ctx, o)
 }
 
 // doubts: the cache of pods is not to be believed. It has none though there may be some,

@@ -125,6 +125,8 @@ func (l *life) makePod(i int, component *unstructured.Unstructured) {
 	pod := &corev1.Pod{}
 	pod.Name, pod.Namespace, pod.Labels = fmt.Sprintf("%s-%d", component.GetName(), l.made), given.Namespace, labels
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(component, kindOf(component))}
+	pod.Spec.NodeName = fmt.Sprintf("node-%d", l.made)
+	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": one}}}}
 	pod.Status.Phase = corev1.PodPending
 	if err := l.api.Create(context.Background(), pod); err != nil {
 		l.Fatal(err)

@@ -19,10 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/given"
 )
@@ -53,7 +56,7 @@ func (c change) object() client.Object {
 
 var theRequest = reconcile.Request{NamespacedName: client.ObjectKey{Namespace: given.Namespace, Name: "a"}}
 
-func startProcess(api *apiServer, wire *wire, told announcements, now func() time.Time) *process {
+func startProcess(api *apiServer, wire *wire, told announcements, migrationLimit int32, now func() time.Time) *process {
 	counters, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
 		panic(err)
@@ -69,9 +72,11 @@ func startProcess(api *apiServer, wire *wire, told announcements, now func() tim
 		started: map[schema.GroupVersionKind]toolscache.ResourceEventHandlerRegistration{},
 		queue:   p.queue,
 	}
+	defaults := lifecycle.StandardDefaults()
+	defaults.MigrationLimit = migrationLimit
 	p.reconciler = &Reconciler{
 		client: c, cached: slimCache{p.seen}, live: c, watch: components.watch,
-		recorder: told, metrics: counters, defaults: lifecycle.StandardDefaults(), now: now,
+		recorder: told, metrics: counters, rules: theRules, defaults: defaults, now: now,
 	}
 	for _, object := range api.objects {
 		p.news = append(p.news, change{nil, object})
@@ -87,10 +92,13 @@ func (a announcements) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...
 	a[reason]++
 }
 
-// catchUp lets the caches hear the news, and news wakes the controller. There are three
+// theRules are those of a controller that nobody has configured.
+var theRules = rulesOf(config.Default().AppWrapper.Autopilot)
+
+// catchUp lets the caches hear the news, and news wakes the controller. There are four
 // caches, of which each may lag behind for itself.
 func (p *process) catchUp(lags func() bool) (moved bool) {
-	for _, cached := range []func(client.Object) bool{isAppWrapper, isPod, isComponent} {
+	for _, cached := range []func(client.Object) bool{isAppWrapper, isPod, isNode, isComponent} {
 		if lags() {
 			continue
 		}
@@ -118,8 +126,12 @@ func isPod(object client.Object) bool {
 	return kindOf(object) == podKind
 }
 
+func isNode(object client.Object) bool {
+	return kindOf(object) == nodeKind
+}
+
 func isComponent(object client.Object) bool {
-	return !isAppWrapper(object) && !isPod(object)
+	return !isAppWrapper(object) && !isPod(object) && !isNode(object)
 }
 
 // apply repeats a change that another has made.
@@ -140,23 +152,42 @@ func (p *process) hear(c change) {
 		if ours().Generic(event.GenericEvent{Object: c.object()}) {
 			p.queue.Add(theRequest)
 		}
-	case !isPod(c.object()):
+	case isComponent(c.object()):
 		p.informers.hear(c)
-	case isPodNews(c):
-		for _, request := range wakeAppWrapperOfPod(context.Background(), c.object()) {
-			p.queue.Add(request)
-		}
+	case isPod(c.object()) && isNews(podNews(), c):
+		p.wake(wakeAppWrapperOfPod, c)
+	case isNode(c.object()) && isNews(nodeNews(theRules), c):
+		p.wake(wakeAppWrappersOnNode(slimCache{p.seen}), c)
 	}
 }
 
-func isPodNews(c change) bool {
+func (p *process) wake(those handler.MapFunc, c change) {
+	for _, request := range those(context.Background(), c.object()) {
+		p.queue.Add(request)
+	}
+}
+
+func isNews(news predicate.Predicate, c change) bool {
 	switch {
 	case c.before == nil:
-		return podNews().Create(event.CreateEvent{Object: c.after})
+		return news.Create(event.CreateEvent{Object: slim(c.after)})
 	case c.after == nil:
-		return podNews().Delete(event.DeleteEvent{Object: c.before})
+		return news.Delete(event.DeleteEvent{Object: slim(c.before)})
 	}
-	return podNews().Update(event.UpdateEvent{ObjectOld: c.before, ObjectNew: c.after})
+	return news.Update(event.UpdateEvent{ObjectOld: slim(c.before), ObjectNew: slim(c.after)})
+}
+
+// slim is what a cache keeps of a pod or a node.
+func slim(object client.Object) client.Object {
+	transform := boundPods(theRules)
+	if isNode(object) {
+		transform = slimNode(theRules)
+	}
+	kept, err := transform(object)
+	if err != nil {
+		panic(err)
+	}
+	return kept.(client.Object)
 }
 
 // reconcile takes what is due. It tells whether the process has died of it.
@@ -230,6 +261,8 @@ func (c slimCache) Get(ctx context.Context, key client.ObjectKey, into client.Ob
 		slim, err := slimComponent(into)
 		into.Object = slim.(*unstructured.Unstructured).Object
 		return err
+	case *corev1.Node:
+		*into = *slim(into).(*corev1.Node)
 	}
 	return nil
 }
@@ -240,11 +273,7 @@ func (c slimCache) List(ctx context.Context, list client.ObjectList, options ...
 	}
 	pods := list.(*corev1.PodList)
 	for i := range pods.Items {
-		slim, err := slimPod(&pods.Items[i])
-		if err != nil {
-			return err
-		}
-		pods.Items[i] = *slim.(*corev1.Pod)
+		pods.Items[i] = *slim(&pods.Items[i]).(*corev1.Pod)
 	}
 	return nil
 }

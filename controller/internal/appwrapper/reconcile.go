@@ -19,6 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
@@ -46,6 +47,8 @@ type Reconciler struct {
 	// is asked. What was stored before is not judged again.
 	problem func(*v1beta2.AppWrapper) string
 
+	// rules say which nodes have to be left; there are none where nobody looks at nodes.
+	rules    nodehealth.Rules
 	defaults lifecycle.Defaults
 	// allPods is what is done to every pod template.
 	allPods podtemplate.Edit

@@ -25,6 +25,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
@@ -47,7 +48,8 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 		live:     mgr.GetAPIReader(),
 		recorder: mgr.GetEventRecorder("appwrappers"),
 		metrics:  counters,
-		defaults: defaults(c.AppWrapper.FaultTolerance),
+		rules:    rulesOf(c.AppWrapper.Autopilot),
+		defaults: defaults(c.AppWrapper),
 		allPods:  forAllPods(c.AppWrapper),
 		now:      time.Now,
 	}
@@ -56,13 +58,15 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 	}
 	components := newWatches(mgr, c.AppWrapper.ExtraKinds)
 	r.watch = components.watch
-	err = ctrl.NewControllerManagedBy(mgr).
+	forAppWrappers := ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.AppWrapper{}, builder.WithPredicates(ours())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(wakeAppWrapperOfPod), builder.WithPredicates(podNews())).
 		WatchesRawSource(components).
-		WithOptions(controller.Options{MaxConcurrentReconciles: c.Concurrency, RateLimiter: patience()}).
-		Complete(r)
-	if err != nil {
+		WithOptions(controller.Options{MaxConcurrentReconciles: c.Concurrency, RateLimiter: patience()})
+	if err := watchNodes(mgr, forAppWrappers, r.rules); err != nil {
+		return err
+	}
+	if err := forAppWrappers.Complete(r); err != nil {
 		return fmt.Errorf("cannot make the AppWrapper controller: %w", err)
 	}
 	return nil
@@ -73,13 +77,15 @@ func patience() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](20*time.Millisecond, time.Minute)
 }
 
-func defaults(f config.FaultTolerance) lifecycle.Defaults {
+func defaults(c config.AppWrapper) lifecycle.Defaults {
+	f := c.FaultTolerance
 	return lifecycle.Defaults{
 		AdmissionGrace:        f.AdmissionGracePeriod.Duration,
 		WarmupGrace:           f.WarmupGracePeriod.Duration,
 		FailureGrace:          f.FailureGracePeriod.Duration,
 		RetryPause:            f.ResetPause.Duration,
 		RetryLimit:            f.RetryLimit,
+		MigrationLimit:        c.Autopilot.MigrationLimit,
 		ForcefulDeletionGrace: f.DeletionGracePeriod.Duration,
 		GraceCeiling:          f.GracePeriodCeiling.Duration,
 		SuccessTTLCeiling:     f.SuccessTTLCeiling.Duration,
@@ -119,18 +125,32 @@ func ours() predicate.Predicate {
 	})
 }
 
-// podNews is what a decision may depend on in a pod: its phase, and whether it is
-// going. A pod that has only just appeared is expected.
+// watchNodes has nodes wake the AppWrappers that may have to leave them.
+func watchNodes(mgr ctrl.Manager, forAppWrappers *builder.Builder, rules nodehealth.Rules) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, podsByNode, nodeOfPod); err != nil {
+		return fmt.Errorf("cannot index pods: %w", err)
+	}
+	forAppWrappers.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(wakeAppWrappersOnNode(mgr.GetCache())),
+		builder.WithPredicates(nodeNews(rules)))
+	return nil
+}
+
+// podNews is what a decision may depend on in a pod: its phase, whether it is going, and
+// the node that it is on if it may have to leave that. A pod that has only just appeared,
+// and is nowhere yet, is expected.
 func podNews() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
 			pod, ok := e.Object.(*corev1.Pod)
-			return ok && (pod.Status.Phase != corev1.PodPending || !pod.DeletionTimestamp.IsZero())
+			return ok && (pod.Status.Phase != corev1.PodPending || !pod.DeletionTimestamp.IsZero() || pod.Spec.NodeName != "")
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*corev1.Pod)
 			after, also := e.ObjectNew.(*corev1.Pod)
-			return ok && also && (before.Status.Phase != after.Status.Phase ||
+			return ok && also && (before.Status.Phase != after.Status.Phase || before.Spec.NodeName != after.Spec.NodeName ||
 				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return true },

@@ -17,7 +17,7 @@ import (
 )
 
 func TestTheConfigurationsDefaultsAreTheLifecycles(t *testing.T) {
-	got := defaults(config.Default().AppWrapper.FaultTolerance)
+	got := defaults(config.Default().AppWrapper)
 	if diff := cmp.Diff(lifecycle.StandardDefaults(), got); diff != "" {
 		t.Errorf("(-lifecycle +config)\n%s", diff)
 	}
@@ -57,7 +57,7 @@ func TestOnlyOurAppWrappersAreHeeded(t *testing.T) {
 }
 
 func TestCachesHoldOnlyWhatBelongsToAppWrappers(t *testing.T) {
-	options, err := CacheOptions()
+	options, err := CacheOptions(config.Default().AppWrapper)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,17 +122,18 @@ func slimStatus(whole map[string]any) map[string]any {
 	return slim
 }
 
-// slimPod leaves what podOf reads, and what a delete needs.
-func slimPod(object any) (any, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil
-	}
+// slimPod leaves what podOf and the verdict on a bare pod read, and what a delete needs.
+func slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim := &corev1.Pod{}
 	slim.Name, slim.Namespace, slim.UID = pod.Name, pod.Namespace, pod.UID
 	slim.ResourceVersion, slim.DeletionTimestamp = pod.ResourceVersion, pod.DeletionTimestamp
 	slim.OwnerReferences = pod.OwnerReferences
 	slim.Status.Phase = pod.Status.Phase
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget { // few pods have it
+			slim.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status}}
+		}
+	}
 	slim.Labels = ourLabels(pod)
 	for _, container := range pod.Status.ContainerStatuses {
 		if container.State.Terminated != nil {
@@ -140,5 +141,5 @@ func slimPod(object any) (any, error) {
 			slim.Status.ContainerStatuses = append(slim.Status.ContainerStatuses, corev1.ContainerStatus{State: ended})
 		}
 	}
-	return slim, nil
+	return slim
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -32,11 +33,7 @@ func TestASlimPodSaysTheSameToTheLifecycle(t *testing.T) {
 		{Name: "failed", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Message: "long"}}},
 		{Name: "running", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
 	}
-	kept, err := slimPod(full)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slim := kept.(*corev1.Pod)
+	slim := slimPod(full)
 	if diff := cmp.Diff((&observation{}).podOf(full), (&observation{}).podOf(slim)); diff != "" {
 		t.Errorf("(-full +slim)\n%s", diff)
 	}
@@ -104,6 +101,29 @@ func TestASlimComponentOfEveryKindHasTheSameVerdict(t *testing.T) {
 	}
 	if compared < 10 {
 		t.Errorf("only %d examples have ended", compared)
+	}
+}
+
+// Pods are kept as such, and so are those that are components.
+func TestASlimPodHasTheSameVerdict(t *testing.T) {
+	text, err := os.ReadFile("../kinds/testdata/pod.in.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := map[string]map[string]any{}
+	if err := yaml.Unmarshal(text, &examples); err != nil || len(examples) == 0 {
+		t.Fatalf("there are no examples: %v", err)
+	}
+	for sentence, object := range examples {
+		full := &corev1.Pod{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, full); err != nil {
+			t.Fatal(err)
+		}
+		kind := kinds.For(podKind)
+		want := kind.Verdict(&unstructured.Unstructured{Object: object})
+		if got := verdict(kind, slimPod(full)); got != want {
+			t.Errorf("%s: the verdict is %q, and %q for the caches", sentence, want, got)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@
 package appwrapper
 
 import (
+	"context"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -123,6 +124,30 @@ func (l *life) EvictPod(component int) {
 func (l *life) LosePod(component int) {
 	if pods := l.podsOf(component); len(pods) > 0 {
 		l.api.remove(pods[0])
+	}
+}
+
+func (l *life) CondemnNode(component int) {
+	l.label(component, map[string]string{"autopilot.ibm.com/gpuhealth": "EVICT"})
+}
+
+func (l *life) AbsolveNode(component int) {
+	l.label(component, map[string]string{"autopilot.ibm.com/gpuhealth": "OK"})
+}
+
+// label gives the node of a component's first pod these labels. Nodes without any are in
+// no need of being there.
+func (l *life) label(component int, labels map[string]string) {
+	pods := l.podsOf(component)
+	if len(pods) == 0 {
+		return
+	}
+	node := &corev1.Node{}
+	node.Name, node.Labels = pods[0].Spec.NodeName, labels
+	if known := l.api.find(nodeKind, node.Name); known != nil {
+		l.api.change(known, func(o client.Object) { o.SetLabels(labels) })
+	} else if err := l.api.Create(context.Background(), node); err != nil {
+		l.Fatal(err)
 	}
 }
 

@@ -64,6 +64,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.api = fake.NewClientBuilder().WithScheme(scheme(t)).WithRESTMapper(mapper).
 		WithStatusSubresource(&v1beta2.AppWrapper{}).
 		WithIndex(&corev1.Pod{}, podsByAppWrapper, appWrapperOfPod).
+		WithIndex(&corev1.Pod{}, podsByNode, nodeOfPod).
 		WithObjects(objects...).Build()
 	counters, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {

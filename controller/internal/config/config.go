@@ -15,8 +15,8 @@ import (
 )
 
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
-// installations; clientConnection, concurrency, appwrapper.podSetLimit and
-// appwrapper.kueue are additions.
+// installations; clientConnection, concurrency, appwrapper.podSetLimit, appwrapper.kueue
+// and appwrapper.autopilot.migrationLimit are additions.
 type Config struct {
 	AppWrapper        AppWrapper        `json:"appwrapper"`
 	CertManagement    CertManagement    `json:"certManagement"`
@@ -68,10 +68,12 @@ type legacyAppWrapper struct {
 
 // Autopilot says which node labels mean that a resource of that node is unhealthy.
 type Autopilot struct {
-	InjectAntiAffinities   bool                      `json:"injectAntiAffinities"`
-	MonitorNodes           bool                      `json:"monitorNodes"`
-	PreferNoScheduleWeight int32                     `json:"preferNoScheduleWeight"`
-	ResourceTaints         map[string][]corev1.Taint `json:"resourceTaints"`
+	InjectAntiAffinities   bool  `json:"injectAntiAffinities"`
+	MonitorNodes           bool  `json:"monitorNodes"`
+	PreferNoScheduleWeight int32 `json:"preferNoScheduleWeight"`
+	// MigrationLimit is how often one AppWrapper is reset to leave unhealthy nodes.
+	MigrationLimit int32                     `json:"migrationLimit"`
+	ResourceTaints map[string][]corev1.Taint `json:"resourceTaints"`
 }
 
 // FaultTolerance holds the grace periods and limits that an AppWrapper's
@@ -165,6 +167,7 @@ func defaultAutopilot() Autopilot {
 		InjectAntiAffinities:   true,
 		MonitorNodes:           true,
 		PreferNoScheduleWeight: 50,
+		MigrationLimit:         10,
 		ResourceTaints: map[string][]corev1.Taint{
 			"nvidia.com/gpu": {
 				{Key: gpuHealth, Value: "WARN", Effect: corev1.TaintEffectPreferNoSchedule},

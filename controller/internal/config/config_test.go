@@ -104,6 +104,7 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 		"an address without a port":                  {"controllerManager: {metrics: {bindAddress: localhost}}", "controllerManager.metrics.bindAddress"},
 		"a port without a colon":                     {"controllerManager: {health: {bindAddress: '8081'}}", "controllerManager.health.bindAddress"},
 		"a weight out of range":                      {"appwrapper: {autopilot: {preferNoScheduleWeight: 101}}", "appwrapper.autopilot.preferNoScheduleWeight"},
+		"fewer migrations than none":                 {"appwrapper: {autopilot: {migrationLimit: -1}}", "appwrapper.autopilot.migrationLimit"},
 		"a taint without a key":                      {"appwrapper: {autopilot: {resourceTaints: {gpu: [{effect: NoSchedule}]}}}", "appwrapper.autopilot.resourceTaints[gpu][0].key"},
 		"a taint with an unknown effect":             {"appwrapper: {autopilot: {resourceTaints: {gpu: [{key: k, effect: Never}]}}}", "appwrapper.autopilot.resourceTaints[gpu][0].effect"},
 		"a taint that is no label":                   {"appwrapper: {autopilot: {resourceTaints: {gpu: [{key: a b, effect: NoSchedule}]}}}", "appwrapper.autopilot.resourceTaints[gpu][0].key"},

@@ -93,6 +93,9 @@ func (a *Autopilot) validate(path *field.Path) field.ErrorList {
 	if a.PreferNoScheduleWeight < 1 || a.PreferNoScheduleWeight > 100 {
 		problems = append(problems, field.Invalid(path.Child("preferNoScheduleWeight"), a.PreferNoScheduleWeight, "must be between 1 and 100"))
 	}
+	if a.MigrationLimit < 0 {
+		problems = append(problems, field.Invalid(path.Child("migrationLimit"), a.MigrationLimit, "must not be negative"))
+	}
 	for resource, taints := range a.ResourceTaints {
 		for i, taint := range taints {
 			problems = append(problems, validateTaint(taint, path.Child("resourceTaints").Key(resource).Index(i))...)

@@ -30,5 +30,15 @@ func podVerdict(object map[string]any) Verdict {
 	case "Failed":
 		return Failed
 	}
+	if evicted(object) {
+		return Failed
+	}
 	return Running
+}
+
+// evicted: the cluster, not a person, takes the pod away, and nobody makes another. The
+// condition alone says no more than that this was tried.
+func evicted(object map[string]any) bool {
+	_, terminating, _ := unstructured.NestedString(object, "metadata", "deletionTimestamp")
+	return terminating && condition(object, "DisruptionTarget")["status"] == "True"
 }

@@ -45,9 +45,10 @@ func (w *world) makePods() bool {
 		}
 		for have := w.podsOf(i, r.replaces); have < r.replicas; have++ {
 			name := fmt.Sprintf("%s-%d", r.name, w.made)
+			node := fmt.Sprintf("node-%d", w.made)
 			w.made++
 			w.notes("owner", "makes pod "+name)
-			w.pods = append(w.pods, &pod{Pod: lifecycle.Pod{Name: name, Component: i, Phase: corev1.PodPending}})
+			w.pods = append(w.pods, &pod{node: node, Pod: lifecycle.Pod{Name: name, Component: i, Phase: corev1.PodPending}})
 			made = true
 		}
 	}

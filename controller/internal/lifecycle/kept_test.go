@@ -83,6 +83,7 @@ func isHealthy(m moment) bool {
 	if o.Status.Phase != v1beta2.AppWrapperRunning || o.Deleting || o.Suspend ||
 		!meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.PodsReady)) ||
 		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.Unhealthy)) ||
+		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.OnUnhealthyNodes)) ||
 		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.DeletingResources)) {
 		return false
 	}
@@ -95,7 +96,7 @@ func isHealthy(m moment) bool {
 			expected += int(podSet.Count())
 		}
 	}
-	busy := func(p lifecycle.Pod) bool { return p.Phase == corev1.PodRunning && !p.Terminating }
+	busy := func(p lifecycle.Pod) bool { return p.Phase == corev1.PodRunning && !p.Terminating && p.MustLeave == "" }
 	return len(o.Pods) >= expected && !slices.ContainsFunc(o.Pods, func(p lifecycle.Pod) bool { return !busy(p) })
 }
 
@@ -127,11 +128,39 @@ func hasEffect(m moment) bool {
 }
 
 func countsRetries(m moment) bool {
-	counted := m.status.Retries - m.was.Retries
-	if movesOn(m) && m.status.Phase == v1beta2.AppWrapperResetting {
-		return counted == 1
+	retried := entering(v1beta2.AppWrapperResetting)(m) && !blames(v1beta2.ReasonAutopilotNoExecute)(m)
+	return m.status.Retries-m.was.Retries == countOf(retried)
+}
+
+func countsMigrations(m moment) bool {
+	return m.status.Migrations-m.was.Migrations == countOf(blames(v1beta2.ReasonAutopilotNoExecute)(m))
+}
+
+func countOf(happened bool) int32 {
+	if happened {
+		return 1
 	}
-	return counted == 0
+	return 0
+}
+
+// mayMigrate: it rests in Running, nobody is about to end that, and it may leave nodes.
+func mayMigrate(m moment) bool {
+	hopeless := func(p *pod) bool { return slices.Contains(p.ExitCodes, 13) }
+	return m.status.Phase == v1beta2.AppWrapperRunning && !m.deleting && (m.shell == nil || !m.now.Before(m.shell.away)) &&
+		m.status.Migrations < m.policy.MigrationLimit && !slices.ContainsFunc(m.pods, hopeless) &&
+		!meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.DeletingResources))
+}
+
+// hasLeft: no component that works has a pod on a node that has to be left.
+func hasLeft(m moment) bool {
+	for _, p := range m.pods {
+		done := m.past.reported[p.Component] && !m.resources[p.Component].unlabelled
+		ended := p.Phase == corev1.PodSucceeded || p.Phase == corev1.PodFailed
+		if p.MustLeave != "" && !p.Terminating && !ended && !done {
+			return false
+		}
+	}
+	return true
 }
 
 func achieved(m moment) bool {

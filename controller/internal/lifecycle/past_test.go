@@ -26,6 +26,8 @@ type past struct {
 	reported map[int]bool // components that have reported success in this attempt
 	worked   bool         // a pod has succeeded, or a component has reported success, in this attempt
 	rejected bool         // a component was refused for good in this attempt
+
+	condemned bool // the node of a pod had to be left in this attempt
 }
 
 // remember is told of every save. Times that matter to the save itself are those of

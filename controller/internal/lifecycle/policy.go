@@ -25,6 +25,8 @@ type Policy struct {
 	RetryPause time.Duration
 	// RetryLimit is how many times a failed workload is tried again.
 	RetryLimit int32
+	// MigrationLimit is how many times a workload leaves nodes that are unhealthy.
+	MigrationLimit int32
 	// ForcefulDeletionGrace is how long a deletion may take before force is used.
 	ForcefulDeletionGrace time.Duration
 	// DeletionOnFailureHold is how long the components of a failed workload are kept.
@@ -45,6 +47,7 @@ type Defaults struct {
 	FailureGrace          time.Duration
 	RetryPause            time.Duration
 	RetryLimit            int32
+	MigrationLimit        int32
 	ForcefulDeletionGrace time.Duration
 	// GraceCeiling is the longest of any of the periods above, and of the hold.
 	GraceCeiling time.Duration
@@ -60,6 +63,7 @@ func StandardDefaults() Defaults {
 		FailureGrace:          time.Minute,
 		RetryPause:            90 * time.Second,
 		RetryLimit:            3,
+		MigrationLimit:        10,
 		ForcefulDeletionGrace: 10 * time.Minute,
 		GraceCeiling:          24 * time.Hour,
 		SuccessTTLCeiling:     7 * 24 * time.Hour,
@@ -97,6 +101,7 @@ func (r *reader) policy(d Defaults) Policy {
 		FailureGrace:          r.grace(v1beta2.FailureGracePeriodDurationAnnotation, d.FailureGrace),
 		RetryPause:            r.grace(v1beta2.RetryPausePeriodDurationAnnotation, d.RetryPause),
 		RetryLimit:            r.count(v1beta2.RetryLimitAnnotation, d.RetryLimit),
+		MigrationLimit:        d.MigrationLimit,
 		ForcefulDeletionGrace: r.grace(v1beta2.ForcefulDeletionGracePeriodAnnotation, d.ForcefulDeletionGrace),
 		DeletionOnFailureHold: r.grace(v1beta2.DeletionOnFailureGracePeriodAnnotation, 0),
 		SuccessTTL:            d.SuccessTTLCeiling,

@@ -44,6 +44,10 @@ var promises = []promise{
 	{"a component is missing only when somebody removed it", saves, blames(v1beta2.ReasonMissingComponent), func(m moment) bool { return m.removed }},
 	{"retries stay within the limit", saves, always, func(m moment) bool { return m.status.Retries <= m.policy.RetryLimit }},
 	{"a retry is counted once, with the move to Resetting", saves, always, countsRetries},
+	{"migrations stay within their own limit", saves, always, func(m moment) bool { return m.status.Migrations <= m.policy.MigrationLimit }},
+	{"a migration is counted once, with the move to Resetting, and is no retry", saves, always, countsMigrations},
+	{"a workload migrates only when a pod was on a node that has to be left", saves, blames(v1beta2.ReasonAutopilotNoExecute), func(m moment) bool { return m.past.condemned }},
+	{"no pod stays on a node that has to be left while a migration is left", settles, mayMigrate, hasLeft},
 
 	// Timers.
 	{"the pause between two attempts counts from when nothing was left of the first", saves, retries, func(m moment) bool { return m.waited(m.past.occupied, m.policy.RetryPause) }},

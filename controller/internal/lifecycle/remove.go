@@ -21,8 +21,13 @@ func (v *view) resetOrFail(reason, message string) Decision {
 	if v.endedTerminally() || v.status.Retries >= v.Policy.RetryLimit {
 		return v.fail(reason, message).because(", and no retry is left or of use")
 	}
-	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, reason, message)
 	v.status.Retries++
+	return v.reset(reason, message)
+}
+
+// reset removes what is deployed, to create it again.
+func (v *view) reset(reason, message string) Decision {
+	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, reason, message)
 	v.lower(v1beta2.PodsReady, string(v1beta2.AppWrapperResetting), "")
 	v.beginRemoval()
 	return v.move(v1beta2.AppWrapperResetting).announcing(unhealthyEvent(reason, message))
@@ -57,7 +62,16 @@ func resetting(v *view) Decision {
 	if next := v.flipped(v1beta2.ResourcesDeployed).Add(v.Policy.RetryPause); v.now.Before(next) {
 		return v.stay().at(next, v.now)
 	}
-	return v.deploy(fmt.Sprintf("the components are being created again; retry %d", v.status.Retries)).because("the retry pause is over")
+	return v.deploy(v.attempts()).because("the retry pause is over")
+}
+
+// attempts says how often it was tried again, and why.
+func (v *view) attempts() string {
+	message := fmt.Sprintf("the components are being created again; retry %d", v.status.Retries)
+	if v.status.Migrations > 0 {
+		message += fmt.Sprintf(", migration %d", v.status.Migrations)
+	}
+	return message
 }
 
 // suspending does not heed spec.suspend: what was begun is completed.
@@ -173,6 +187,7 @@ func (v *view) tearDown() (d Decision, gone bool) {
 		return v.remove(v.existing()), false
 	}
 	v.lower(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
+	v.lower(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
 	v.markDeleted()
 	return Decision{}, true
 }

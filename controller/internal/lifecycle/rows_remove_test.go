@@ -73,6 +73,11 @@ func TestResetting(t *testing.T) {
 			want: outcome{Phase: resetting, Requeue: 90 * time.Second,
 				Conditions: map[string]string{"ResourcesDeployed": "False Resetting", "DeletingResources": "False DeletionComplete"}},
 		},
+		"nothing is on an unhealthy node any more": {
+			given: []change{absent, condition(v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, 0)},
+			want: outcome{Phase: resetting, Requeue: 90 * time.Second, Conditions: map[string]string{
+				"ResourcesDeployed": "False Resetting", "DeletingResources": "False DeletionComplete", "OnUnhealthyNodes": "False NodesHealthy"}},
+		},
 		"absence is not believed before deletion was promised": {
 			given: []change{absent, condition(v1beta2.DeletingResources, metav1.ConditionFalse, v1beta2.ReasonDeletionComplete, -time.Hour)},
 			want: outcome{Phase: resetting, Requeue: 10 * time.Minute,

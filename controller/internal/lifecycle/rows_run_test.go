@@ -144,6 +144,11 @@ func TestRunningSucceeds(t *testing.T) {
 			given: []change{and("front", unknownKind, noPods), verdict(kinds.Succeeded)},
 			want:  success,
 		},
+		"nor are unhealthy nodes": {
+			given: []change{condition(v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, 0), verdict(kinds.Succeeded), withPods(done)},
+			want: endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{
+				"QuotaReserved": "False Succeeded", "ResourcesDeployed": "True Succeeded", "OnUnhealthyNodes": "False NodesHealthy"}),
+		},
 		"a problem that is over is not carried into success": {
 			given: []change{condition(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, time.Hour), verdict(kinds.Succeeded)},
 			want: endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{

@@ -35,6 +35,7 @@ type outcome struct {
 	Requeue    time.Duration
 	Event      string
 	Retries    int32
+	Migrations int32
 	Conditions map[string]string
 }
 
@@ -77,7 +78,7 @@ func checkTimes(t *testing.T, before, after []metav1.Condition) {
 }
 
 func summarize(s lifecycle.Snapshot, d lifecycle.Decision) outcome {
-	o := outcome{Phase: d.Status.Phase, Effect: d.Effect, Targets: d.Targets, Requeue: d.Requeue, Retries: d.Status.Retries}
+	o := outcome{Phase: d.Status.Phase, Effect: d.Effect, Targets: d.Targets, Requeue: d.Requeue, Retries: d.Status.Retries, Migrations: d.Status.Migrations}
 	if d.Event != nil {
 		o.Event = d.Event.Reason
 	}

@@ -23,6 +23,7 @@ var checks = []struct {
 	{isSuspended, suspendedByKueue},         // nothing below matters to a workload that has to go
 	{"component missing", componentMissing}, // somebody removed what we deployed: fail, without a retry
 	{"component failed", componentFailed},   // a component has given up: try again
+	{"a node has to be left", nodesToLeave}, // what a pod uses there is unhealthy: migrate, which is no retry
 	{"pods failed", podsFailed},             // failed pods that nobody replaces: try again after a grace
 	{"pods ready", podsReady},               // all is well: wait for the world to change
 	{"readiness is late", readinessIsLate},  // too few pods: try again after the grace that fits
@@ -118,6 +119,7 @@ func (v *view) succeed() Decision {
 	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, allHasSucceeded)
 	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, allHasSucceeded)
 	v.lower(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
+	v.lower(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
 	if !v.remains() {
 		v.nothingIsLeft()
 	}

@@ -173,7 +173,7 @@ func componentNews(w *world, before, now observation) (differs, wakes bool) {
 	return differs, wakes
 }
 
-// podNews: phases, deletions and ends wake; that a pod appears does not.
+// podNews: phases, deletions, ends and nodes that have to be left wake; that a pod appears does not.
 func podNews(before, now observation) (differs, wakes bool) {
 	known := map[*pod]lifecycle.Pod{}
 	for i, p := range before.pods {
@@ -185,7 +185,7 @@ func podNews(before, now observation) (differs, wakes bool) {
 		if !ok {
 			old, differs = lifecycle.Pod{Phase: corev1.PodPending}, true
 		}
-		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating {
+		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating || old.MustLeave != now.Pods[i].MustLeave {
 			differs, wakes = true, true
 		}
 	}

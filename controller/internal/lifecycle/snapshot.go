@@ -101,6 +101,9 @@ type Pod struct {
 	Phase corev1.PodPhase
 	// Terminating: the pod has a deletionTimestamp.
 	Terminating bool
+	// MustLeave is the node that the pod is on and has to leave, because something that it
+	// uses there is unhealthy; empty where it may stay.
+	MustLeave string
 	// ExitCodes are the exit codes, other than 0, of its terminated regular containers.
 	ExitCodes []int32
 }

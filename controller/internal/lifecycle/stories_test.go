@@ -38,7 +38,9 @@ func TestStories(t *testing.T) {
 
 func transcribe(t *testing.T, story stories.Story) string {
 	t.Helper()
-	policy, problems := lifecycle.ParsePolicy(story.Annotations, lifecycle.StandardDefaults())
+	defaults := lifecycle.StandardDefaults()
+	defaults.MigrationLimit = story.MigrationLimit
+	policy, problems := lifecycle.ParsePolicy(story.Annotations, defaults)
 	if len(problems) > 0 {
 		t.Fatalf("cannot tell a story with these annotations: %v", problems)
 	}

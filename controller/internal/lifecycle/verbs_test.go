@@ -126,6 +126,19 @@ func (w *world) ReturnNode(component int) {
 	}
 }
 
+func (w *world) CondemnNode(component int) {
+	if i := w.firstPod(component); i >= 0 {
+		w.pods[i].MustLeave = w.pods[i].node
+		w.past.condemned = true
+	}
+}
+
+func (w *world) AbsolveNode(component int) {
+	if i := w.firstPod(component); i >= 0 {
+		w.pods[i].MustLeave = ""
+	}
+}
+
 // firstPod is the index of a component's oldest pod, -1 where it has none.
 func (w *world) firstPod(component int) int {
 	return slices.IndexFunc(w.pods, func(p *pod) bool { return p.Component == component })

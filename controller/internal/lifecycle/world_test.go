@@ -83,6 +83,8 @@ type resource struct {
 
 type pod struct {
 	lifecycle.Pod
+	// node is where it is from the beginning, and no other pod.
+	node string
 	// stuck: the pod's kubelet is gone, so that it never stops by itself.
 	stuck bool
 }

@@ -20,17 +20,20 @@ type Avoidance struct {
 	Weight int32
 }
 
-// AsksFor tells whether any container, of those that begin and those that stay, asks for
-// some of the resource.
+// AsksFor tells whether any container, of those that begin and those that stay, or the pod
+// as a whole asks for some of the resource.
 func AsksFor(spec *corev1.PodSpec, resource corev1.ResourceName) bool {
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
-		for _, list := range []corev1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
-			if quantity, ok := list[resource]; ok && !quantity.IsZero() {
-				return true
-			}
+		if some(container.Resources, resource) {
+			return true
 		}
 	}
-	return false
+	return spec.Resources != nil && some(*spec.Resources, resource)
+}
+
+func some(r corev1.ResourceRequirements, resource corev1.ResourceName) bool {
+	requested, limit := r.Requests[resource], r.Limits[resource]
+	return !requested.IsZero() || !limit.IsZero()
 }
 
 // avoidNodes adds to the template's node affinity what it does not say already.

@@ -21,8 +21,9 @@ type Cluster struct {
 	Kinds map[string]bool
 	// Simulated are the names of its simulated nodes with 8 GPUs.
 	Simulated []string
-	// Workload is the image of test/workload, Training that of samples/pytorch-digits.
-	Workload, Training Image
+	// Workload is the image of test/workload, Training that of samples/pytorch-digits,
+	// and Ray that of tools/components/ray.
+	Workload, Training, Ray Image
 }
 
 // Image is one that pods of stories run.
@@ -52,10 +53,26 @@ var (
 		fmt.Sprintf("%d simulated nodes with 8 GPUs each", localcluster.DefaultSimulatedNodes),
 		func(c Cluster) bool { return len(c.Simulated) == localcluster.DefaultSimulatedNodes },
 	}
-	PyTorchJobs = kind("PyTorchJob", "the training operator")
-	Gangs       = kind("PodGroup", "the Coscheduler")
-	RayClusters = kind("RayCluster", "KubeRay")
-	Machine     = Need{"the machine that the cluster runs on", func(c Cluster) bool { return c.Own }}
+	PyTorchJobs      = kind("PyTorchJob", "the training operator")
+	Gangs            = kind("PodGroup", "the Coscheduler")
+	RayClusters      = kind("RayCluster", "KubeRay")
+	LeaderWorkerSets = kind("LeaderWorkerSet", "the LeaderWorkerSet controller")
+	RayPods          = Need{
+		"pods that run the image of tools/components/ray (" + RayVariable + ")",
+		func(c Cluster) bool { return c.Ray.There },
+	}
+	EveryKind = Need{
+		"every operator, and the kinds of test/e2e/testdata",
+		func(c Cluster) bool {
+			for _, kind := range optional {
+				if !c.Kinds[kind.Kind] {
+					return false
+				}
+			}
+			return true
+		},
+	}
+	Machine = Need{"the machine that the cluster runs on", func(c Cluster) bool { return c.Own }}
 )
 
 func kind(name, part string) Need {

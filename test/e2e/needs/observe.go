@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/tools/images/ray"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
@@ -21,6 +22,7 @@ import (
 const (
 	WorkloadVariable = "E2E_WORKLOAD_IMAGE"
 	TrainingVariable = "E2E_TRAINING_IMAGE"
+	RayVariable      = "E2E_RAY_IMAGE"
 )
 
 // SimulatedLabel marks nodes that KWOK only pretends to run, and their flavor in
@@ -31,10 +33,14 @@ const SimulatedLabel = "localcluster.mlbatch.dev/simulated"
 const TrainingImage = "images.local/mlbatch/pytorch-digits:1"
 
 // optional are the kinds of parts that an installation may leave out.
-var optional = []schema.GroupKind{
-	{Group: "kubeflow.org", Kind: "PyTorchJob"},
-	{Group: "scheduling.x-k8s.io", Kind: "PodGroup"},
-	{Group: "ray.io", Kind: "RayCluster"},
+var optional = []schema.GroupVersionKind{
+	{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"},
+	{Group: "kubeflow.org", Version: "v1", Kind: "MPIJob"},
+	{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Kind: "PodGroup"},
+	{Group: "ray.io", Version: "v1", Kind: "RayCluster"},
+	{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"},
+	{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"},
+	{Group: "e2e.mlbatch.dev", Version: "v1", Kind: "Rehearsal"},
 }
 
 // Observe looks at a cluster. Variable reads the environment.
@@ -47,6 +53,7 @@ func Observe(ctx context.Context, api client.Client, own bool, variable func(str
 		Own: own, Kinds: map[string]bool{},
 		Workload: image(nodes.Items, variable(WorkloadVariable), localcluster.WorkloadImage),
 		Training: image(nodes.Items, variable(TrainingVariable), TrainingImage),
+		Ray:      image(nodes.Items, variable(RayVariable), ray.Image),
 	}
 	for _, n := range nodes.Items {
 		if gpus := n.Status.Allocatable["nvidia.com/gpu"]; n.Labels[SimulatedLabel] == "true" && gpus.Value() == 8 {
@@ -54,7 +61,7 @@ func Observe(ctx context.Context, api client.Client, own bool, variable func(str
 		}
 	}
 	for _, kind := range optional {
-		_, err := api.RESTMapper().RESTMapping(kind)
+		_, err := api.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil && !meta.IsNoMatchError(err) {
 			return Cluster{}, fmt.Errorf("cannot ask the cluster for the kind %s: %w", kind.Kind, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/mlbatch/mlbatch/tools/images/ray"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
@@ -37,7 +38,10 @@ func TestWhatAClusterHasIsSeen(t *testing.T) {
 		node("gpu-0", "8", simulated),
 		node("gpu-1", "4", simulated),
 	).Build()
-	kinds := map[string]bool{"PyTorchJob": true, "PodGroup": false, "RayCluster": false}
+	kinds := map[string]bool{}
+	for _, kind := range optional {
+		kinds[kind.Kind] = kind.Kind == "PyTorchJob"
+	}
 
 	for name, c := range map[string]struct {
 		variables map[string]string
@@ -45,10 +49,11 @@ func TestWhatAClusterHasIsSeen(t *testing.T) {
 	}{
 		"images on nodes are found": {nil, Cluster{
 			Own: true, Kinds: kinds, Simulated: []string{"gpu-0"},
-			Workload: Image{localcluster.WorkloadImage, true}, Training: Image{TrainingImage, false},
+			Workload: Image{localcluster.WorkloadImage, true}, Training: Image{TrainingImage, false}, Ray: Image{ray.Image, false},
 		}},
-		"images of a registry are believed in": {map[string]string{WorkloadVariable: "r/w:2", TrainingVariable: "r/t:2"}, Cluster{
+		"images of a registry are believed in": {map[string]string{WorkloadVariable: "r/w:2", TrainingVariable: "r/t:2", RayVariable: "r/r:2"}, Cluster{
 			Own: true, Kinds: kinds, Simulated: []string{"gpu-0"}, Workload: Image{"r/w:2", true}, Training: Image{"r/t:2", true},
+			Ray: Image{"r/r:2", true},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
+)
+
+// podsByNode indexes pods that may have to leave their node by its name.
+const podsByNode = "node"
+
+// rulesOf are those after which nodes have to be left. Where there are none, nobody looks
+// at nodes, and nothing is kept or watched for their sake.
+func rulesOf(c config.Autopilot) nodehealth.Rules {
+	rules := nodehealth.Rules(c.ResourceTaints)
+	if !c.MonitorNodes || len(rules.Evicting()) == 0 {
+		return nil
+	}
+	return rules
+}
+
+// condemn tells which pods have to leave the node that they are on.
+func (r *Reconciler) condemn(ctx context.Context, o *observation) error {
+	if len(r.rules) == 0 {
+		return nil
+	}
+	unhealthy := map[string][]corev1.ResourceName{}
+	for i := range o.pods {
+		pod := &o.pods[i]
+		node := pod.Spec.NodeName
+		if node == "" {
+			continue
+		}
+		resources, known := unhealthy[node]
+		if !known {
+			found := &corev1.Node{}
+			if err := r.cached.Get(ctx, client.ObjectKey{Name: node}, found); client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("cannot get node %s: %w", node, err)
+			}
+			resources = r.rules.MustBeLeft(found)
+			unhealthy[node] = resources
+		}
+		if slices.ContainsFunc(resources, func(name corev1.ResourceName) bool { return podtemplate.AsksFor(&pod.Spec, name) }) {
+			o.snapshot.Pods[i].MustLeave = node
+		}
+	}
+	return nil
+}
+
+// nodeOfPod is where a pod is; of those that never have to leave the cache does not say it.
+func nodeOfPod(object client.Object) []string {
+	if pod, ok := object.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+		return []string{pod.Spec.NodeName}
+	}
+	return nil
+}
+
+// one is some of a resource; how much of it a pod uses is of no interest.
+var one = resource.MustParse("1")
+
+// boundPods is slimPod for those who look at nodes: a pod also keeps where it is, and which
+// of the resources it uses that may become unhealthy. What is said of these is the same of
+// thousands of pods, so it is kept once.
+func boundPods(rules nodehealth.Rules) toolscache.TransformFunc {
+	var kept sync.Map
+	return func(object any) (any, error) {
+		pod, ok := object.(*corev1.Pod)
+		if !ok {
+			return object, nil
+		}
+		slim := slimPod(pod)
+		used, names := corev1.ResourceList{}, []string{}
+		for _, name := range rules.Evicting() {
+			if podtemplate.AsksFor(&pod.Spec, name) {
+				used[name] = one
+				names = append(names, string(name))
+			}
+		}
+		if len(used) > 0 {
+			slim.Spec.NodeName = pod.Spec.NodeName
+			requirements, _ := kept.LoadOrStore(strings.Join(names, ","), &corev1.ResourceRequirements{Limits: used})
+			slim.Spec.Resources = requirements.(*corev1.ResourceRequirements)
+		}
+		return slim, nil
+	}
+}
+
+// slimNode leaves what the rules are about.
+func slimNode(rules nodehealth.Rules) toolscache.TransformFunc {
+	return func(object any) (any, error) {
+		if node, ok := object.(*corev1.Node); ok {
+			return rules.Slim(node), nil
+		}
+		return object, nil
+	}
+}
+
+// nodeNews is that a node has to be left, or no longer. What else becomes of a node, above
+// all that it reports to be alive, concerns nobody; and when it goes its pods go.
+func nodeNews(rules nodehealth.Rules) predicate.Predicate {
+	unhealthy := func(object client.Object) []corev1.ResourceName {
+		if node, ok := object.(*corev1.Node); ok {
+			return rules.MustBeLeft(node)
+		}
+		return nil
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return len(unhealthy(e.Object)) > 0 },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !slices.Equal(unhealthy(e.ObjectOld), unhealthy(e.ObjectNew))
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+// wakeAppWrappersOnNode wakes those with pods there that may have to leave.
+func wakeAppWrappersOnNode(cached client.Reader) handler.MapFunc {
+	return func(ctx context.Context, node client.Object) []reconcile.Request {
+		pods := &corev1.PodList{}
+		if err := cached.List(ctx, pods, client.MatchingFields{podsByNode: node.GetName()}); err != nil {
+			return nil // a cache that has stopped, and so has the controller
+		}
+		var requests []reconcile.Request
+		for i := range pods.Items {
+			requests = append(requests, wakeAppWrapperOfPod(ctx, &pods.Items[i])...)
+		}
+		return requests
+	}
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// nodesToLeave: pods use what is unhealthy on their nodes. The workload is reset and comes
+// back elsewhere; it has done nothing wrong, so no retry is counted. Migrations have a limit
+// of their own, because pods may be sent to such nodes again. When it is reached the work
+// goes on for as long as it can, which is worth more than a failure, and that is said once.
+func nodesToLeave(v *view) (Decision, bool) {
+	nodes := v.condemned()
+	if len(nodes) == 0 {
+		v.lower(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
+		return Decision{}, false
+	}
+	if v.beyondRepair() {
+		return Decision{}, false
+	}
+	message := "pods use unhealthy resources of nodes that have to be left: " + strings.Join(nodes, ", ")
+	if v.status.Migrations < v.Policy.MigrationLimit {
+		v.status.Migrations++
+		return v.reset(v1beta2.ReasonAutopilotNoExecute, message), true
+	}
+	known := v.isTrue(v1beta2.OnUnhealthyNodes)
+	message = fmt.Sprintf("%s; they stay there because migrationLimit, which is %d, is reached", message, v.Policy.MigrationLimit)
+	v.set(v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, message)
+	return v.stay().announcing(unhealthyEvent(v1beta2.ReasonAutopilotNoExecute, message)), !known
+}
+
+// condemned are the nodes that pods of unfinished components have to leave, each once.
+func (v *view) condemned() []string {
+	var nodes []string
+	for _, p := range v.Pods {
+		finished := p.Component != UnknownComponent && v.finished(p.Component)
+		if p.MustLeave != "" && p.alive() && !p.Terminating && !finished {
+			nodes = append(nodes, p.MustLeave)
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// beyondRepair: pods failed in a way that another attempt cannot mend, on whatever node.
+func (v *view) beyondRepair() bool {
+	c := v.census()
+	return c.failed > 0 && !c.ready() && v.endedTerminally()
+}

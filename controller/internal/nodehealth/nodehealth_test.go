@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodehealth
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+var rules = Rules{
+	"nvidia.com/gpu": {
+		{Key: "gpuhealth", Value: "TESTING", Effect: corev1.TaintEffectNoSchedule},
+		{Key: "gpuhealth", Value: "EVICT", Effect: corev1.TaintEffectNoExecute},
+	},
+	"nvidia.com/roce_gdr": {
+		{Key: "gpuhealth", Value: "EVICT", Effect: corev1.TaintEffectNoExecute},
+		{Key: "network", Value: "", Effect: corev1.TaintEffectNoExecute},
+	},
+	"example.com/disk": {{Key: "disk", Value: "SLOW", Effect: corev1.TaintEffectPreferNoSchedule}},
+}
+
+func labelledNode(labels map[string]string) *corev1.Node {
+	node := &corev1.Node{}
+	node.Name, node.Labels = "n", labels
+	return node
+}
+
+func TestANodeHasToBeLeftByThoseWhoUseWhatIsUnhealthyThere(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		labels map[string]string
+		want   []corev1.ResourceName
+	}{
+		"without a label nobody has to leave":          {nil, nil},
+		"a label that nobody asks for means nothing":   {map[string]string{"zone": "EVICT"}, nil},
+		"a milder effect is for those who are to come": {map[string]string{"gpuhealth": "TESTING", "disk": "SLOW"}, nil},
+		"one label may be about several resources":     {map[string]string{"gpuhealth": "EVICT"}, []corev1.ResourceName{"nvidia.com/gpu", "nvidia.com/roce_gdr"}},
+		"a label may be without a value":               {map[string]string{"network": ""}, []corev1.ResourceName{"nvidia.com/roce_gdr"}},
+		"another value is another label":               {map[string]string{"network": "EVICT", "gpuhealth": "OK"}, nil},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			node := labelledNode(tc.labels)
+			if diff := cmp.Diff(tc.want, rules.MustBeLeft(node)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.want, rules.MustBeLeft(rules.Slim(node))); diff != "" {
+				t.Errorf("of a slim node (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Kubernetes evicts for them, and who tolerates one was told to stay.
+func TestTaintsAreKubernetesAffair(t *testing.T) {
+	node := labelledNode(nil)
+	node.Spec.Taints = []corev1.Taint{{Key: "gpuhealth", Value: "EVICT", Effect: corev1.TaintEffectNoExecute}}
+	if got := rules.MustBeLeft(node); got != nil {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestOnlySomeResourcesMakeAnybodyLeave(t *testing.T) {
+	if diff := cmp.Diff([]corev1.ResourceName{"nvidia.com/gpu", "nvidia.com/roce_gdr"}, rules.Evicting()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestASlimNodeHasOnlyWhatIsRead(t *testing.T) {
+	node := labelledNode(map[string]string{"gpuhealth": "EVICT", "zone": "a"})
+	node.Annotations = map[string]string{"long": "text"}
+	node.Spec.Taints = []corev1.Taint{{Key: "k"}}
+	node.Status.Images = []corev1.ContainerImage{{SizeBytes: 1}}
+	want := labelledNode(map[string]string{"gpuhealth": "EVICT"})
+	if diff := cmp.Diff(want, rules.Slim(node)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, rules.Slim(rules.Slim(node))); diff != "" {
+		t.Errorf("twice (-want +got):\n%s", diff)
+	}
+}

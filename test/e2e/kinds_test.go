@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
+)
+
+// rehearsal is a kind that the controller knows from its configuration alone.
+const rehearsal = "rehearsal"
+
+// life is one object of a kind, from testdata/kinds, and what becomes of it.
+type life struct {
+	kind string
+	// code is what its programs end with; those of services do not end.
+	code string
+	// pods are those that Kueue gives quota for, by pod set.
+	pods []int32
+	end  workload.AppWrapperPhase
+	// declared is the path of its pods, where its kind has to be told.
+	declared string
+}
+
+// lives are those of the kinds that the controller knows, and of two that it is told of.
+var lives = []life{
+	{kind: "pod", code: "0", pods: []int32{1}, end: workload.AppWrapperSucceeded},
+	{kind: "pod", code: "3", pods: []int32{1}, end: workload.AppWrapperFailed},
+	{kind: "job", code: "0", pods: []int32{2}, end: workload.AppWrapperSucceeded},
+	{kind: "job", code: "3", pods: []int32{2}, end: workload.AppWrapperFailed},
+	{kind: "jobset", code: "0", pods: []int32{1, 2}, end: workload.AppWrapperSucceeded},
+	{kind: "jobset", code: "3", pods: []int32{1, 2}, end: workload.AppWrapperFailed},
+	{kind: "pytorchjob", code: "3", pods: []int32{1, 1}, end: workload.AppWrapperFailed},
+	{kind: "tfjob", code: "0", pods: []int32{1, 2}, end: workload.AppWrapperSucceeded},
+	{kind: "tfjob", code: "3", pods: []int32{1, 2}, end: workload.AppWrapperFailed},
+	{kind: "xgboostjob", code: "0", pods: []int32{1, 2}, end: workload.AppWrapperSucceeded},
+	{kind: "xgboostjob", code: "3", pods: []int32{1, 2}, end: workload.AppWrapperFailed},
+	{kind: "paddlejob", code: "0", pods: []int32{1, 2}, end: workload.AppWrapperSucceeded},
+	{kind: "paddlejob", code: "3", pods: []int32{1, 2}, end: workload.AppWrapperFailed},
+	{kind: "jaxjob", code: "0", pods: []int32{2}, end: workload.AppWrapperSucceeded},
+	{kind: "jaxjob", code: "3", pods: []int32{2}, end: workload.AppWrapperFailed},
+	{kind: "mpijob", code: "0", pods: []int32{1, 2}, end: workload.AppWrapperSucceeded},
+	{kind: "mpijob", code: "3", pods: []int32{1, 2}, end: workload.AppWrapperFailed},
+	{kind: "rayjob", code: "0", pods: []int32{1, 1}, end: workload.AppWrapperSucceeded},
+	{kind: "rayjob", code: "3", pods: []int32{1, 1}, end: workload.AppWrapperFailed},
+	{kind: rehearsal, code: "0", pods: []int32{2}, end: workload.AppWrapperSucceeded, declared: "template.spec.template"},
+	{kind: rehearsal, code: "3", pods: []int32{2}, end: workload.AppWrapperFailed, declared: "template.spec.template"},
+	{kind: "deployment", pods: []int32{2}, end: workload.AppWrapperRunning},
+	{kind: "statefulset", pods: []int32{2}, end: workload.AppWrapperRunning},
+	{kind: "replicaset", pods: []int32{2}, end: workload.AppWrapperRunning},
+	{kind: "leaderworkerset", pods: []int32{2, 2}, end: workload.AppWrapperRunning},
+	{kind: "raycluster", pods: []int32{1, 2}, end: workload.AppWrapperRunning},
+	{kind: "rayservice", pods: []int32{1, 1}, end: workload.AppWrapperRunning},
+	{kind: "replicationcontroller", pods: []int32{2}, end: workload.AppWrapperRunning, declared: "template.spec.template"},
+}
+
+// Every kind is queued with the pods that it makes, and its end is seen as its operator
+// reports it. All of them live at the same time.
+func TestEveryKindLives(t *testing.T) {
+	testenv.Test(t, features.New("kinds").Assess("each comes to its end", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "e2e-kinds", "kate", needs.Pods, needs.RayPods, needs.EveryKind)
+		all := map[*life]*workload.AppWrapper{}
+		for i := range lives {
+			aw := lives[i].wrapped(s)
+			all[&lives[i]] = aw
+			s.create(ctx, aw)
+		}
+		for i := range lives {
+			l := &lives[i]
+			t.Run(l.name(), func(t *testing.T) { s.in(t).comesToItsEnd(ctx, l, all[l]) })
+		}
+		for _, aw := range all {
+			s.remove(ctx, aw)
+		}
+		s.until(ctx, "nothing is left", s.left)
+		s.untilReserved(ctx, corev1.ResourceCPU, "0")
+		return ctx
+	}).Feature())
+}
+
+func (l *life) name() string {
+	return l.kind + map[string]string{"": "", "0": "-succeeds", "3": "-fails"}[l.code]
+}
+
+// wrapped reads the manifest. Where something succeeds only its pods may be waited for,
+// and where something fails only its own word may count.
+func (l *life) wrapped(s *story) *workload.AppWrapper {
+	s.t.Helper()
+	annotations := map[string]string{workload.FailureGracePeriodDurationAnnotation: "1s"}
+	if l.end == workload.AppWrapperFailed {
+		annotations[workload.RetryLimitAnnotation] = "0"
+		if l.kind != rehearsal {
+			annotations[workload.FailureGracePeriodDurationAnnotation] = "1h"
+		}
+	}
+	aw := wrapped(l.name(), s.manifestOf(l.kind, l.name(), l.code), annotations)
+	if l.kind == rehearsal {
+		annotations[workload.AdmissionGracePeriodDurationAnnotation] = "1h" // until the story makes the pods
+	}
+	if l.declared != "" {
+		aw.Spec.Components[0].DeclaredPodSets = []workload.AppWrapperPodSet{{Path: l.declared, Replicas: &l.pods[0]}}
+	}
+	return aw
+}
+
+// manifestOf is an object from testdata/kinds.
+func (s *story) manifestOf(kind, name, code string) map[string]any {
+	s.t.Helper()
+	object := map[string]any{}
+	s.read(filepath.Join("kinds", kind+".yaml"), map[string]string{"NAME": name, "CODE": code, "IMAGE": here.Workload.Name, "RAY": here.Ray.Name}, &object)
+	return object
+}
+
+// read reads a file of testdata in which values are named as in a shell.
+func (s *story) read(file string, values map[string]string, into any) {
+	s.t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict([]byte(os.Expand(string(text), func(key string) string { return values[key] })), into); err != nil {
+		s.t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// comesToItsEnd follows one life to where its table says that it ends.
+func (s *story) comesToItsEnd(ctx context.Context, l *life, aw *workload.AppWrapper) {
+	s.t.Helper()
+	if l.kind == rehearsal {
+		s.rehearse(ctx, l)
+	}
+	s.untilPhase(ctx, aw, l.end)
+	if diff := gocmp.Diff(l.pods, s.podsWithQuota(ctx, aw)); diff != "" {
+		s.t.Errorf("pods that have quota (-want +got):\n%s", diff)
+	}
+	switch l.end {
+	case workload.AppWrapperRunning:
+		s.untilReady(ctx, aw)
+		s.untilRunning(ctx, aw.Name, sum(l.pods))
+	case workload.AppWrapperFailed:
+		s.untilWorkload(ctx, aw, kueue.WorkloadFinished, "True", kueue.WorkloadFinishedReasonFailed)
+		want := cmp.Or(map[string]string{rehearsal: "FoundFailedPods"}[l.kind], "FailedComponent")
+		if c := meta.FindStatusCondition(aw.Status.Conditions, string(workload.Unhealthy)); c == nil || c.Reason != want {
+			s.t.Errorf("it failed for another reason than %s: %+v", want, c)
+		}
+	default:
+		s.untilWorkload(ctx, aw, kueue.WorkloadFinished, "True", kueue.WorkloadFinishedReasonSucceeded)
+	}
+}
+
+// podsWithQuota are those of an AppWrapper's Workload, by pod set.
+func (s *story) podsWithQuota(ctx context.Context, aw *workload.AppWrapper) (counts []int32) {
+	s.t.Helper()
+	w, err := s.workloadOf(ctx, aw)
+	if err != nil || w == nil {
+		s.t.Fatalf("the Workload is %v (%v)", w, err)
+	}
+	for _, podSet := range w.Spec.PodSets {
+		counts = append(counts, podSet.Count)
+	}
+	return counts
+}
+
+// untilReady waits until an AppWrapper says that its pods are ready.
+func (s *story) untilReady(ctx context.Context, aw *workload.AppWrapper) {
+	s.t.Helper()
+	s.until(ctx, "the pods of "+aw.Name+" are ready", func(ctx context.Context) (string, error) {
+		err := s.admin.Get(ctx, aw.Name, s.namespace, aw)
+		if meta.IsStatusConditionTrue(aw.Status.Conditions, string(workload.PodsReady)) {
+			return "", err
+		}
+		return fmt.Sprintf("it is %s, and its conditions are %+v", aw.Status.Phase, aw.Status.Conditions), err
+	})
+}
+
+// rehearse does what an operator of Rehearsals would: it makes the pods.
+func (s *story) rehearse(ctx context.Context, l *life) {
+	s.t.Helper()
+	owner := &unstructured.Unstructured{}
+	owner.SetAPIVersion("e2e.mlbatch.dev/v1")
+	owner.SetKind("Rehearsal")
+	s.until(ctx, "the Rehearsal is made", func(ctx context.Context) (string, error) {
+		return "", s.admin.Get(ctx, l.name(), s.namespace, owner)
+	})
+	content, _, _ := unstructured.NestedMap(owner.Object, "spec", "template")
+	var template corev1.PodTemplateSpec
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &template); err != nil {
+		s.t.Fatal(err)
+	}
+	for i := range sum(l.pods) {
+		pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: template.Spec}
+		pod.Name, pod.Namespace = fmt.Sprintf("%s-%d", l.name(), i), s.namespace
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
+		if err := s.admin.Create(ctx, pod); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func sum(counts []int32) int {
+	total := 0
+	for _, count := range counts {
+		total += int(count)
+	}
+	return total
+}

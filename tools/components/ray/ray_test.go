@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"mvdan.cc/sh/v3/interp"
+)
+
+// submitter is what KubeRay gives to the pod that submits a job.
+const submitter = `if ! ray job status --address URL job-1 >/dev/null 2>&1 ; then ray job submit --address URL --no-wait ` +
+	`--runtime-env-json "{\"a\":1}" --submission-id job-1 -- ENTRYPOINT ; fi ; ray job logs --address URL --follow job-1`
+
+func TestAJobEndsAsItsEntrypoint(t *testing.T) {
+	for name, c := range map[string]struct{ entrypoint, status string }{
+		"one that succeeds": {"echo trained", "SUCCEEDED"},
+		"one that fails":    {"exit 3", "FAILED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(newDashboard(t.Context()))
+			defer server.Close()
+			text := strings.NewReplacer("URL", server.URL, "ENTRYPOINT", c.entrypoint).Replace(submitter)
+			for range 2 { // it may be asked twice, and submits once
+				if err := script(t.Context(), text, t.Output(), "-e"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			j, err := look(t.Context(), server.URL, "job-1")
+			if err != nil || j.Status != c.status {
+				t.Errorf("it is %+v (%v)", j, err)
+			}
+		})
+	}
+}
+
+func TestTheShellEndsAtTheFirstError(t *testing.T) {
+	var out bytes.Buffer
+	err := script(t.Context(), "ulimit -n 65536; echo one; ray job status nowhere; echo two", &out, "-e")
+	if err != interp.ExitStatus(1) || !strings.Contains(out.String(), "one\n") || strings.Contains(out.String(), "two\n") {
+		t.Errorf("it ended with %v, after\n%s", err, &out)
+	}
+}
+
+func TestAnUnknownJobIsNotFound(t *testing.T) {
+	w := httptest.NewRecorder()
+	newDashboard(t.Context()).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/jobs/job-1", nil))
+	if w.Code != http.StatusNotFound {
+		t.Errorf("got %d", w.Code)
+	}
+}
+
+func TestWhatIsAskedForIsServed(t *testing.T) {
+	d := newDashboard(t.Context())
+	for _, r := range []struct{ method, body, want string }{
+		{http.MethodGet, "", `{"applications":{}}`},
+		{http.MethodPut, `{"applications":[{"name":"app"}]}`, ``},
+		{http.MethodGet, "", `{"applications":{"app":{"deployments":{},"name":"app","status":"RUNNING"}}}`},
+	} {
+		w := httptest.NewRecorder()
+		d.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), r.method, "/api/serve/applications/", strings.NewReader(r.body)))
+		if got := strings.TrimSpace(w.Body.String()); got != r.want || w.Code != http.StatusOK {
+			t.Errorf("%s %s: got %d %s, want %s", r.method, r.body, w.Code, got, r.want)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/submit"
+)
+
+// submission is what the flags say.
+type submission struct {
+	files, assignments             []string
+	kubeconfig, context, namespace string
+	dryRun, wait                   bool
+}
+
+func submitCommand(version string) *cobra.Command {
+	var s submission
+	cmd := &cobra.Command{
+		Use:   "submit --filename settings.yaml",
+		Short: "Submit a training job to its team's queue",
+		Long: "Submit the training job that a settings file describes, as the pytorchjob-generator renders it. A job that its\n" +
+			"queue can never admit is refused with the reason.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd, version) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&s.files, "filename", "f", nil, "settings file; of several the last one wins, and - is standard input")
+	flags.StringArrayVar(&s.assignments, "set", nil, "one setting, such as numPods=2; wins over files")
+	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace of the team (default: that of the settings, or of the context)")
+	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
+	flags.StringVar(&s.context, "context", "", "context in the kubeconfig (default: the present one)")
+	flags.BoolVar(&s.dryRun, "dry-run", false, "print the AppWrapper and see whether its queue can ever admit it, and submit nothing")
+	flags.BoolVar(&s.wait, "wait", false, "print what becomes of the job until it has ended; fails unless it succeeds")
+	return cmd
+}
+
+func (s submission) run(cmd *cobra.Command, version string) error {
+	settings, err := submit.Settings(s.files, s.assignments, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	job, err := submit.New(version, settings)
+	if err != nil {
+		return err
+	}
+	if s.dryRun {
+		fmt.Fprint(cmd.OutOrStdout(), job.Manifest)
+	}
+	c, present, err := s.connect(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	if err := job.In(s.namespace, present); err != nil {
+		return err
+	}
+	return s.submit(cmd.Context(), cmd, c, job)
+}
+
+func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.WithWatch, job submit.Job) error {
+	if err := job.Check(ctx, c); err != nil || s.dryRun {
+		return err
+	}
+	if err := job.Create(ctx, c, cmd.OutOrStdout()); err != nil || !s.wait {
+		return err
+	}
+	return job.Wait(ctx, c, cmd.OutOrStdout())
+}
+
+// connect also tells the namespace of the present context.
+func (s submission) connect(warnings io.Writer) (client.WithWatch, string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = s.kubeconfig
+	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.context})
+	access, err := config.ClientConfig()
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot find the cluster, which --kubeconfig says: %w", err)
+	}
+	namespace, _, err := config.Namespace()
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot read the namespace of the context: %w", err)
+	}
+	access.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{})
+	scheme, err := submit.Scheme()
+	if err != nil {
+		return nil, "", err
+	}
+	c, err := client.NewWithWatch(access, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot talk to the cluster: %w", err)
+	}
+	return c, namespace, nil
+}

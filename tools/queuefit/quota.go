@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package queuefit
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+)
+
+// Quota is what all queues and cohorts of a cluster are given.
+type Quota struct {
+	Queues  []kueue.ClusterQueue
+	Cohorts []kueue.Cohort
+}
+
+// Cell is what quota is counted in: a resource of a flavor.
+type Cell struct {
+	Flavor   kueue.ResourceFlavorReference
+	Resource corev1.ResourceName
+}
+
+// circular tells whether the parents of a queue's cohort lead back to it.
+func (q Quota) circular(queue kueue.ClusterQueue) bool {
+	name := queue.Spec.CohortName
+	for range len(q.Cohorts) + 1 {
+		if name == "" {
+			return false
+		}
+		name = q.cohort(name).Spec.ParentName
+	}
+	return name != ""
+}
+
+// most is what a queue has of a cell when nobody else uses anything: its own, and
+// what its cohort has to lend, up to its borrowing limit.
+func (q Quota) most(queue kueue.ClusterQueue, cell Cell) resource.Quantity {
+	own := quotaOf(queue.Spec.ResourceGroups, cell)
+	return q.borrowed(own.NominalQuota, own, queue.Spec.CohortName, cell)
+}
+
+// borrowed is what a queue or cohort that has a subtree's quota can have with its parent's.
+func (q Quota) borrowed(subtree resource.Quantity, own kueue.ResourceQuota, parent kueue.CohortReference, cell Cell) resource.Quantity {
+	if parent == "" {
+		return subtree
+	}
+	most := kept(subtree, own.LendingLimit)
+	cohort := q.cohort(parent)
+	most.Add(q.borrowed(q.subtree(parent, cell), quotaOf(cohort.Spec.ResourceGroups, cell), cohort.Spec.ParentName, cell))
+	if own.BorrowingLimit != nil {
+		limit := subtree.DeepCopy()
+		limit.Add(*own.BorrowingLimit)
+		if limit.Cmp(most) < 0 {
+			return limit
+		}
+	}
+	return most
+}
+
+// subtree is the quota of a cohort and what all below it lend to it.
+func (q Quota) subtree(name kueue.CohortReference, cell Cell) resource.Quantity {
+	all := quotaOf(q.cohort(name).Spec.ResourceGroups, cell).NominalQuota.DeepCopy()
+	for _, queue := range q.Queues {
+		if queue.Spec.CohortName == name {
+			own := quotaOf(queue.Spec.ResourceGroups, cell)
+			all.Add(lent(own.NominalQuota, own.LendingLimit))
+		}
+	}
+	for _, cohort := range q.Cohorts {
+		if cohort.Spec.ParentName == name {
+			own := quotaOf(cohort.Spec.ResourceGroups, cell)
+			all.Add(lent(q.subtree(kueue.CohortReference(cohort.Name), cell), own.LendingLimit))
+		}
+	}
+	return all
+}
+
+// cohort is empty for one that only its queues name.
+func (q Quota) cohort(name kueue.CohortReference) kueue.Cohort {
+	for _, cohort := range q.Cohorts {
+		if cohort.Name == string(name) {
+			return cohort
+		}
+	}
+	return kueue.Cohort{}
+}
+
+// kept is what a limit of lending keeps for oneself.
+func kept(quota resource.Quantity, limit *resource.Quantity) resource.Quantity {
+	if limit == nil || limit.Cmp(quota) >= 0 {
+		return resource.Quantity{}
+	}
+	rest := quota.DeepCopy()
+	rest.Sub(*limit)
+	return rest
+}
+
+func lent(quota resource.Quantity, limit *resource.Quantity) resource.Quantity {
+	rest := quota.DeepCopy()
+	rest.Sub(kept(quota, limit))
+	return rest
+}
+
+func quotaOf(groups []kueue.ResourceGroup, cell Cell) kueue.ResourceQuota {
+	for _, group := range groups {
+		for _, flavor := range group.Flavors {
+			if flavor.Name != cell.Flavor {
+				continue
+			}
+			for _, quota := range flavor.Resources {
+				if quota.Name == cell.Resource {
+					return quota
+				}
+			}
+		}
+	}
+	return kueue.ResourceQuota{}
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	generator "github.com/mlbatch/mlbatch/tools/pytorchjob-generator"
+	"github.com/mlbatch/mlbatch/tools/queuefit"
+)
+
+// priorityClassLabel names the WorkloadPriorityClass that Kueue orders its queue by.
+const priorityClassLabel = "kueue.x-k8s.io/priority-class"
+
+func check(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper) error {
+	podSets, err := generator.PodSets(aw)
+	if err != nil {
+		return err
+	}
+	if err := checkPriorities(ctx, c, aw, podSets); err != nil {
+		return err
+	}
+	name := aw.Labels[v1beta2.QueueNameLabel]
+	if name == "" {
+		return nil // the cluster chooses the queue
+	}
+	local, err := localQueue(ctx, c, aw.Namespace, name)
+	if err != nil {
+		return err
+	}
+	return checkQuota(ctx, c, podSets, local)
+}
+
+func checkPriorities(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper, podSets []queuefit.PodSet) error {
+	if err := exists(ctx, c, "PriorityClass", podSets[0].PriorityClass, &schedulingv1.PriorityClass{}); err != nil {
+		return fmt.Errorf("%w: change priority, or ask an administrator", err)
+	}
+	class := aw.Labels[priorityClassLabel]
+	if class == "" {
+		return nil
+	}
+	if err := exists(ctx, c, "WorkloadPriorityClass", class, &kueue.WorkloadPriorityClass{}); err != nil {
+		return fmt.Errorf("%w: change workloadPriorityClass, or ask an administrator", err)
+	}
+	return nil
+}
+
+// exists looks an object of the cluster up.
+func exists(ctx context.Context, c client.Reader, kind, name string, into client.Object) error {
+	err := c.Get(ctx, client.ObjectKey{Name: name}, into)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("there is no %s %s", kind, name)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot look up %s %s: %w", kind, name, err)
+	}
+	return nil
+}
+
+func localQueue(ctx context.Context, c client.Reader, namespace, name string) (*kueue.LocalQueue, error) {
+	queue := &kueue.LocalQueue{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, queue)
+	if err == nil {
+		return queue, nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("cannot look up LocalQueue %s: %w", name, err)
+	}
+	var all kueue.LocalQueueList
+	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("cannot list the queues of namespace %s: %w", namespace, err)
+	}
+	var names []string
+	for _, q := range all.Items {
+		names = append(names, q.Name)
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		return nil, fmt.Errorf("namespace %s has no queue: choose a team's with --namespace", namespace)
+	}
+	return nil, fmt.Errorf("namespace %s has no queue %s: set queueName to one of its own: %s", namespace, name, strings.Join(names, ", "))
+}
+
+func checkQuota(ctx context.Context, c client.Reader, podSets []queuefit.PodSet, local *kueue.LocalQueue) error {
+	queue := &kueue.ClusterQueue{}
+	if err := exists(ctx, c, "ClusterQueue", string(local.Spec.ClusterQueue), queue); err != nil {
+		return fmt.Errorf("queue %s leads nowhere: %w", local.Name, err)
+	}
+	if err := checkNamespace(ctx, c, local.Namespace, queue); err != nil {
+		return err
+	}
+	var queues kueue.ClusterQueueList
+	var cohorts kueue.CohortList
+	if err := errors.Join(c.List(ctx, &queues), c.List(ctx, &cohorts)); err != nil {
+		return fmt.Errorf("cannot read who lends quota to ClusterQueue %s: %w", queue.Name, err)
+	}
+	reasons := queuefit.Reasons(podSets, *queue, queuefit.Quota{Queues: queues.Items, Cohorts: cohorts.Items})
+	if len(reasons) > 0 {
+		return fmt.Errorf("it would wait for ever: %s", strings.Join(reasons, "; "))
+	}
+	return nil
+}
+
+// checkNamespace asks whether a queue admits work of the namespace at all.
+func checkNamespace(ctx context.Context, c client.Reader, name string, queue *kueue.ClusterQueue) error {
+	namespace := &corev1.Namespace{}
+	if err := c.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return fmt.Errorf("cannot look up namespace %s: %w", name, err)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(queue.Spec.NamespaceSelector)
+	if err != nil {
+		return fmt.Errorf("ClusterQueue %s has a wrong namespaceSelector: %w", queue.Name, err)
+	}
+	if !selector.Matches(labels.Set(namespace.Labels)) {
+		return fmt.Errorf("it would wait for ever: ClusterQueue %s admits no work of namespace %s", queue.Name, name)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package submit takes a settings file of a training job to the queue: it renders
+// the job, says beforehand why the queue can never admit it, creates it, and follows it.
+package submit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/strvals"
+	"sigs.k8s.io/yaml"
+)
+
+// Settings reads settings files, of which a later one wins, and assignments, which
+// win over files, as helm template does with --values and --set. The file "-" is stdin.
+func Settings(files, assignments []string, stdin io.Reader) (map[string]any, error) {
+	if len(files) == 0 {
+		return nil, errors.New("name the settings file of the job with --filename")
+	}
+	all := map[string]any{}
+	for _, name := range files {
+		text, err := read(name, stdin)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the settings: %w", err)
+		}
+		settings := map[string]any{}
+		if err := yaml.UnmarshalStrict(text, &settings); err != nil {
+			return nil, fmt.Errorf("cannot read the settings in %s: %w", name, err)
+		}
+		all = chartutil.MergeTables(settings, all)
+	}
+	for _, assignment := range assignments {
+		if err := strvals.ParseInto(assignment, all); err != nil {
+			return nil, fmt.Errorf("cannot read --set %s: %w", assignment, err)
+		}
+	}
+	return all, nil
+}
+
+func read(name string, stdin io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(name)
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package submit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+func TestSettings(t *testing.T) {
+	folder := t.TempDir()
+	first, second := filepath.Join(folder, "first.yaml"), filepath.Join(folder, "second.yaml")
+	for file, text := range map[string]string{first: "a: {b: 1, c: 2}\nd: x\n", second: "a: {b: 3}\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Settings([]string{first, second, "-"}, []string{"a.c=4,e=true", "d=null"}, strings.NewReader("f: 5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"a": map[string]any{"b": 3.0, "c": int64(4)}, "d": nil, "e": true, "f": 5.0}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := Settings([]string{"-"}, nil, strings.NewReader("a: 1\na: 2")); err == nil || !strings.HasPrefix(err.Error(), "cannot read the settings in -: ") {
+		t.Errorf("a setting that is there twice gives %v", err)
+	}
+}
+
+// job renders a job of two pods in the namespace blue.
+func job(t *testing.T, settings map[string]any) Job {
+	t.Helper()
+	all := map[string]any{"jobName": "train", "containerImage": "a", "numPods": 2}
+	for value, setting := range settings {
+		all[value] = setting
+	}
+	j, err := New("0.0.1", all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.In("", "blue"); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func TestTheNamespaceIsTheOneThatIsSaid(t *testing.T) {
+	for name, row := range map[string]struct {
+		own             any
+		chosen, present string
+		want, says      string
+	}{
+		"in the settings": {own: "a", present: "c", want: "a"},
+		"with the flag":   {chosen: "b", present: "c", want: "b"},
+		"by the context":  {present: "c", want: "c"},
+		"twice the same":  {own: "a", chosen: "a", want: "a"},
+		"nowhere":         {says: "say with --namespace which team's the job is"},
+		"in two ways":     {own: "a", chosen: "b", says: "the settings say namespace a and --namespace says b: leave one of them out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j, err := New("0.0.1", map[string]any{"jobName": "a", "containerImage": "a", "namespace": row.own})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = j.In(row.chosen, row.present)
+			if row.says == "" && (err != nil || j.appWrapper.Namespace != row.want) || row.says != "" && (err == nil || err.Error() != row.says) {
+				t.Errorf("got %q, %v", j.appWrapper.Namespace, err)
+			}
+		})
+	}
+}
+
+// cluster is one in which team blue has four CPUs and may borrow four more.
+func cluster(t *testing.T, calls interceptor.Funcs) client.WithWatch {
+	t.Helper()
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(o client.Object, name string) client.Object { o.SetName(name); return o }
+	local := &kueue.LocalQueue{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "default-queue"}}
+	local.Spec.ClusterQueue = "blue-queue"
+	lost := &kueue.LocalQueue{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "lost"}}
+	lost.Spec.ClusterQueue = "gone"
+	other := local.DeepCopy()
+	other.Namespace = "red"
+	return fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(calls).WithStatusSubresource(&v1beta2.AppWrapper{}).WithObjects(
+		named(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"team": "blue"}}}, "blue"),
+		named(&corev1.Namespace{}, "red"), named(&corev1.Namespace{}, "empty"), local, lost, other,
+		named(&schedulingv1.PriorityClass{}, "default-priority"), named(&kueue.WorkloadPriorityClass{}, "urgent"),
+		clusterQueue("blue-queue"), clusterQueue("other-queue"),
+	).Build()
+}
+
+func clusterQueue(name string) *kueue.ClusterQueue {
+	q := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	q.Spec.CohortName = "all"
+	q.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "blue"}}
+	flavor := kueue.FlavorQuotas{Name: "nodes"}
+	for resourceName, amount := range map[corev1.ResourceName]string{"cpu": "4", "memory": "1Ti"} {
+		flavor.Resources = append(flavor.Resources, kueue.ResourceQuota{Name: resourceName, NominalQuota: resource.MustParse(amount)})
+	}
+	q.Spec.ResourceGroups = []kueue.ResourceGroup{{CoveredResources: []corev1.ResourceName{"cpu", "memory"}, Flavors: []kueue.FlavorQuotas{flavor}}}
+	return q
+}
+
+func TestWhatCanNeverRunIsSaidInASentence(t *testing.T) {
+	for name, row := range map[string]struct {
+		settings  map[string]any
+		namespace string
+		want      string
+	}{
+		"a job that fits":                           {},
+		"a job that fits with what is lent":         {settings: map[string]any{"numCpusPerPod": 4}},
+		"a JobSet that fits":                        {settings: map[string]any{"numCpusPerPod": 4, "backend": "jobset"}},
+		"a job whose queue is not known yet":        {settings: map[string]any{"queueName": nil, "numCpusPerPod": 400}},
+		"a job that is too large":                   {settings: map[string]any{"numCpusPerPod": 5}, want: "it would wait for ever: the job asks for 10 of cpu, and ClusterQueue blue-queue can never have more than 8, what it may borrow included"},
+		"a JobSet that is too large":                {settings: map[string]any{"numCpusPerPod": 5, "backend": "jobset"}, want: "it would wait for ever: the job asks for 10 of cpu, and ClusterQueue blue-queue can never have more than 8, what it may borrow included"},
+		"a job that asks for what there is none of": {settings: map[string]any{"numGpusPerPod": 8}, want: "it would wait for ever: ClusterQueue blue-queue has no quota for nvidia.com/gpu, of which the job asks for 16"},
+		"a job of no GPUs at all":                   {settings: map[string]any{"emitZeroResources": true}},
+		"a queue that does not exist":               {settings: map[string]any{"queueName": "blue-queue"}, want: "namespace blue has no queue blue-queue: set queueName to one of its own: default-queue, lost"},
+		"a namespace without queues":                {namespace: "empty", want: "namespace empty has no queue: choose a team's with --namespace"},
+		"a queue of a queue that is gone":           {settings: map[string]any{"queueName": "lost"}, want: "queue lost leads nowhere: there is no ClusterQueue gone"},
+		"a queue of another team":                   {namespace: "red", want: "it would wait for ever: ClusterQueue blue-queue admits no work of namespace red"},
+		"a priority that does not exist":            {settings: map[string]any{"priority": "high-priority"}, want: "there is no PriorityClass high-priority: change priority, or ask an administrator"},
+		"a class that exists":                       {settings: map[string]any{"workloadPriorityClass": "urgent"}},
+		"a class that does not exist":               {settings: map[string]any{"workloadPriorityClass": "urgnt"}, want: "there is no WorkloadPriorityClass urgnt: change workloadPriorityClass, or ask an administrator"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := job(t, row.settings)
+			if row.namespace != "" {
+				j.appWrapper.Namespace = row.namespace
+			}
+			if err := j.Check(t.Context(), cluster(t, interceptor.Funcs{})); fmt.Sprint(err) != row.want && (err != nil || row.want != "") {
+				t.Errorf("got %v, want %s", err, row.want)
+			}
+		})
+	}
+}
+
+func TestASecondJobOfTheSameNameIsRefused(t *testing.T) {
+	c, out := cluster(t, interceptor.Funcs{}), &strings.Builder{}
+	if err := job(t, nil).Create(t.Context(), c, out); err != nil || out.String() != "AppWrapper train was submitted in namespace blue\n" {
+		t.Fatalf("got %q, %v", out, err)
+	}
+	err := job(t, nil).Create(t.Context(), c, out)
+	if err == nil || err.Error() != "namespace blue has an AppWrapper train already: delete it, or choose another jobName" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// life lets the next thing happen to a job whenever something was printed.
+type life struct {
+	t     *testing.T
+	steps []func()
+	said  []string
+}
+
+func (l *life) Write(line []byte) (int, error) {
+	_, what, _ := strings.Cut(strings.TrimSpace(string(line)), " ") // without the time
+	l.said = append(l.said, what)
+	if len(l.steps) > 0 {
+		l.steps[0]()
+		l.steps = l.steps[1:]
+	}
+	return len(line), nil
+}
+
+func TestAJobIsFollowedToItsEnd(t *testing.T) {
+	for name, row := range map[string]struct {
+		end  func(*testing.T, client.Client, *v1beta2.AppWrapper)
+		says string
+		want string
+	}{
+		"success": {end: phase(v1beta2.AppWrapperSucceeded, "", ""), says: "Succeeded"},
+		"failure": {end: phase(v1beta2.AppWrapperFailed, v1beta2.Unhealthy, "1 pod failed"), says: "Failed     1 pod failed", want: "AppWrapper train has failed: 1 pod failed"},
+		"deletion": {end: func(t *testing.T, c client.Client, aw *v1beta2.AppWrapper) {
+			if err := c.Delete(t.Context(), aw.DeepCopy()); err != nil {
+				t.Error(err)
+			}
+		}, want: "AppWrapper train was deleted before it ended"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			down := false
+			l := &life{t: t}
+			c := cluster(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				if down {
+					down = false
+					return apierrors.NewInternalError(errors.New("no leader"))
+				}
+				return c.Get(ctx, key, o, opts...)
+			}})
+			aw := submitted(t, c)
+			l.steps = []func(){
+				func() { waits(t, c, aw.UID) },
+				func() { phase(v1beta2.AppWrapperRunning, v1beta2.PodsReady, "0 of 2 pods are ready")(t, c, aw) },
+				func() {
+					phase(v1beta2.AppWrapperRunning, v1beta2.PodsReady, "2 of 2 pods are ready")(t, c, aw)
+					down = true
+				},
+				func() {},
+				func() { row.end(t, c, aw) },
+			}
+			err := follow(t.Context(), c, aw, l, 0)
+			if fmt.Sprint(err) != row.want && (err != nil || row.want != "") {
+				t.Errorf("got %v, want %s", err, row.want)
+			}
+			want := []string{
+				"Suspended", "Suspended  quota is short", "Running    0 of 2 pods are ready",
+				"unknown    cannot see the job: Internal error occurred: no leader", "Running    2 of 2 pods are ready",
+			}
+			if row.says != "" {
+				want = append(want, row.says)
+			}
+			if diff := cmp.Diff(want, l.said); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// submitted is a job that waits for its quota.
+func submitted(t *testing.T, c client.Client) *v1beta2.AppWrapper {
+	t.Helper()
+	aw := job(t, nil).appWrapper
+	aw.UID = "u"
+	if err := c.Create(t.Context(), aw); err != nil {
+		t.Fatal(err)
+	}
+	phase(v1beta2.AppWrapperSuspended, v1beta2.QuotaReserved, "")(t, c, aw)
+	return aw
+}
+
+// phase gives the job a phase and a condition.
+func phase(p v1beta2.AppWrapperPhase, condition v1beta2.AppWrapperCondition, message string) func(*testing.T, client.Client, *v1beta2.AppWrapper) {
+	return func(t *testing.T, c client.Client, aw *v1beta2.AppWrapper) {
+		t.Helper()
+		aw = aw.DeepCopy()
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(aw), aw); err != nil {
+			t.Error(err)
+		}
+		aw.Status.Phase = p
+		aw.Status.Conditions = []metav1.Condition{{Type: string(condition), Status: "True", Message: message}}
+		if err := c.Status().Update(t.Context(), aw); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// waits is Kueue's Workload of the job, which says why it is not admitted.
+func waits(t *testing.T, c client.Client, owner types.UID) {
+	t.Helper()
+	w := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "w", OwnerReferences: []metav1.OwnerReference{{UID: owner}}}}
+	w.Status.Conditions = []metav1.Condition{{Type: kueue.WorkloadQuotaReserved, Status: "False", Message: "quota is short"}}
+	if err := c.Create(t.Context(), w); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhoStopsWaitingIsToldThatTheJobGoesOn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := cluster(t, interceptor.Funcs{})
+	aw := submitted(t, c)
+	l := &life{t: t, steps: []func(){cancel}}
+	if err := follow(ctx, c, aw, l, 0); !errors.Is(err, ErrGoesOn) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhoMayNotLookIsToldSo(t *testing.T) {
+	c := cluster(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "appwrappers"}, "train", errors.New("no role"))
+	}})
+	err := follow(t.Context(), c, job(t, nil).appWrapper, &life{t: t}, 0)
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot follow AppWrapper train, which goes on: ") {
+		t.Errorf("got %v", err)
+	}
+}
