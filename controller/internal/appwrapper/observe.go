@@ -103,6 +103,7 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 	o.objects[i] = found
 	c.Exists = true
 	c.Terminating = !found.GetDeletionTimestamp().IsZero()
+	c.Finalizers = found.GetFinalizers()
 	c.Verdict = verdict(kind, found)
 	return nil
 }
@@ -222,6 +223,7 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 		Component:   o.componentOf(pod),
 		Phase:       pod.Status.Phase,
 		Terminating: !pod.DeletionTimestamp.IsZero(),
+		Finalizers:  pod.Finalizers,
 		ExitCodes:   exitCodes(pod),
 	}
 }

@@ -127,7 +127,7 @@ func slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim := &corev1.Pod{}
 	slim.Name, slim.Namespace, slim.UID = pod.Name, pod.Namespace, pod.UID
 	slim.ResourceVersion, slim.DeletionTimestamp = pod.ResourceVersion, pod.DeletionTimestamp
-	slim.OwnerReferences = pod.OwnerReferences
+	slim.OwnerReferences, slim.Finalizers = pod.OwnerReferences, pod.Finalizers
 	slim.Status.Phase = pod.Status.Phase
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget { // few pods have it

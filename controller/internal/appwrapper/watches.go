@@ -5,6 +5,7 @@ package appwrapper
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -162,6 +163,8 @@ func wakeOwner(kind kinds.Kind, queue workqueue.TypedRateLimitingInterface[recon
 type standing struct {
 	verdict     kinds.Verdict
 	terminating bool
+	// held is by which finalizers, while it is terminating.
+	held string
 }
 
 // matters: it is not just what every component is for most of its life.
@@ -170,7 +173,11 @@ func (s standing) matters() bool {
 }
 
 func news(kind kinds.Kind, component client.Object) standing {
-	return standing{verdict(kind, component), !component.GetDeletionTimestamp().IsZero()}
+	s := standing{verdict: verdict(kind, component), terminating: !component.GetDeletionTimestamp().IsZero()}
+	if s.terminating {
+		s.held = strings.Join(component.GetFinalizers(), ",")
+	}
+	return s
 }
 
 func ownerOf(component client.Object) (types.NamespacedName, bool) {

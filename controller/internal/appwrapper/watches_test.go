@@ -150,6 +150,8 @@ func TestComponentsWakeTheirAppWrapperWhenTheyEndOrGo(t *testing.T) {
 	failed.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Failed", "status": "True"}}}
 	now := metav1.Now()
 	going.SetDeletionTimestamp(&now)
+	kept := going.DeepCopy()
+	kept.SetFinalizers([]string{"example.com/keep"})
 	for name, tc := range map[string]struct {
 		happens func(toolscache.ResourceEventHandler)
 		wakes   bool
@@ -160,6 +162,7 @@ func TestComponentsWakeTheirAppWrapperWhenTheyEndOrGo(t *testing.T) {
 		"one that stays as it is is no news":         {func(h toolscache.ResourceEventHandler) { h.OnUpdate(running, running) }, false},
 		"one that fails is":                          {func(h toolscache.ResourceEventHandler) { h.OnUpdate(running, failed) }, true},
 		"one that begins to go is":                   {func(h toolscache.ResourceEventHandler) { h.OnUpdate(running, going) }, true},
+		"one that is kept by fewer is":               {func(h toolscache.ResourceEventHandler) { h.OnUpdate(kept, going) }, true},
 		"one that is gone is":                        {func(h toolscache.ResourceEventHandler) { h.OnDelete(running) }, true},
 		"one that went unseen is":                    {func(h toolscache.ResourceEventHandler) { h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: running}) }, true},
 		"one that belongs to nobody wakes nobody":    {func(h toolscache.ResourceEventHandler) { h.OnDelete(job("j", "")) }, false},

@@ -5,6 +5,7 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -203,7 +204,32 @@ func (v *view) markDeleted() {
 // beginRemoval starts the time after which force is used. A removal that has begun in
 // another phase goes on, and so does its time.
 func (v *view) beginRemoval() {
-	v.set(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, "")
+	if !v.isTrue(v1beta2.DeletingResources) {
+		v.set(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, "")
+	}
+}
+
+// held says what keeps a removal from its end though force is used: the finalizers of
+// others, which are respected. It says nothing of how many pods are left, for that would
+// have to be written with each that goes.
+func (v *view) held() string {
+	var held []string
+	for i, c := range v.Components {
+		if c.Exists && c.Terminating && len(c.Finalizers) > 0 {
+			held = append(held, fmt.Sprintf("%s %q is kept by its finalizers %s", c.Kind, v.status.ComponentStatus[i].Name, strings.Join(c.Finalizers, ", ")))
+		}
+	}
+	var ofPods []string
+	for _, p := range v.Pods {
+		if p.Terminating {
+			ofPods = append(ofPods, p.Finalizers...)
+		}
+	}
+	if len(ofPods) > 0 {
+		slices.Sort(ofPods)
+		held = append(held, "pods are kept by their finalizers "+strings.Join(slices.Compact(ofPods), ", "))
+	}
+	return strings.Join(held, "; ")
 }
 
 // remove deletes these components, or uses force if they have had their time. Force
@@ -213,6 +239,9 @@ func (v *view) remove(targets []int) Decision {
 	v.beginRemoval()
 	deadline := v.flipped(v1beta2.DeletingResources).Add(v.Policy.ForcefulDeletionGrace)
 	late := !v.now.Before(deadline)
+	if late {
+		v.set(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, v.held())
+	}
 	undeleted := make([]int, 0, len(targets))
 	for _, i := range targets {
 		if !v.Components[i].Terminating {

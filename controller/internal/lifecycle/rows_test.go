@@ -172,6 +172,10 @@ func terminatingJob(s *lifecycle.Snapshot) {
 	s.Components[0].Exists, s.Components[0].Terminating = true, true
 }
 
+func keptBy(finalizers ...string) change {
+	return func(s *lifecycle.Snapshot) { s.Components[0].Finalizers = finalizers }
+}
+
 func suspend(s *lifecycle.Snapshot) { s.Suspend = true }
 
 func deleted(s *lifecycle.Snapshot) { s.Deleting = true }

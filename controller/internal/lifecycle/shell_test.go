@@ -163,7 +163,8 @@ func componentNews(w *world, before, now observation) (differs, wakes bool) {
 	for i, r := range w.resources {
 		old, c := before.Components[i], now.Components[i]
 		another := before.uids[i] != now.uids[i]
-		if old.Exists == c.Exists && old.Terminating == c.Terminating && old.Verdict == c.Verdict && !another {
+		held := c.Terminating && len(c.Finalizers) != len(old.Finalizers)
+		if old.Exists == c.Exists && old.Terminating == c.Terminating && old.Verdict == c.Verdict && !another && !held {
 			continue
 		}
 		differs = true

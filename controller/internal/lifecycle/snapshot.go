@@ -86,6 +86,8 @@ type Component struct {
 	Orphaned bool
 	// Terminating: the resource exists and has a deletionTimestamp.
 	Terminating bool
+	// Finalizers are those of the resource.
+	Finalizers []string
 	// Verdict is what the resource says about its own progress.
 	Verdict kinds.Verdict
 }
@@ -104,6 +106,8 @@ type Pod struct {
 	// MustLeave is the node that the pod is on and has to leave, because something that it
 	// uses there is unhealthy; empty where it may stay.
 	MustLeave string
+	// Finalizers are those of the pod.
+	Finalizers []string
 	// ExitCodes are the exit codes, other than 0, of its terminated regular containers.
 	ExitCodes []int32
 }

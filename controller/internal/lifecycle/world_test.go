@@ -167,6 +167,9 @@ func (r *resource) observe() lifecycle.Component {
 	}
 	if r.exists {
 		c.Exists, c.Terminating, c.Verdict = true, r.terminating, r.verdict
+		if r.stubborn {
+			c.Finalizers = []string{"example.com/held"}
+		}
 	}
 	return c
 }
