@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -38,6 +39,48 @@ func TestWhatTheChartsRenderIsAccepted(t *testing.T) {
 	if found == 0 {
 		t.Errorf("no configuration in %s", rendered)
 	}
+}
+
+// A job that the generator renders, offline, keeps away from the nodes that the
+// controller would keep it away from. The umbrella says nothing else.
+func TestOneListOfUnhealthyNodes(t *testing.T) {
+	text, err := os.ReadFile("../../../tools/pytorchjob-generator/chart/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var generator struct {
+		UnhealthyNodes map[string][]string `json:"unhealthyNodes"`
+	}
+	if err := yaml.Unmarshal(text, &generator); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(generator.UnhealthyNodes, avoided(Default())); diff != "" {
+		t.Errorf("the controller's default (-generator +controller)\n%s", diff)
+	}
+	rendered := configurations(t, "../../../charts/testdata/mlbatch/defaults.out.yaml")
+	if len(rendered) == 0 {
+		t.Error("the umbrella renders no configuration")
+	}
+	for _, text := range rendered {
+		umbrella, _, err := Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(generator.UnhealthyNodes, avoided(umbrella)); diff != "" {
+			t.Errorf("the umbrella (-generator +umbrella)\n%s", diff)
+		}
+	}
+}
+
+// avoided are the labels of nodes on which nothing with GPUs may be placed.
+func avoided(c Config) map[string][]string {
+	values := map[string][]string{}
+	for _, taint := range c.AppWrapper.Autopilot.ResourceTaints["nvidia.com/gpu"] {
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule {
+			values[taint.Key] = append(values[taint.Key], taint.Value)
+		}
+	}
+	return values
 }
 
 func configurations(t *testing.T, file string) []string {

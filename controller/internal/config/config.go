@@ -171,6 +171,7 @@ func defaultAutopilot() Autopilot {
 		ResourceTaints: map[string][]corev1.Taint{
 			"nvidia.com/gpu": {
 				{Key: gpuHealth, Value: "WARN", Effect: corev1.TaintEffectPreferNoSchedule},
+				{Key: gpuHealth, Value: "ERR", Effect: corev1.TaintEffectNoSchedule},
 				{Key: gpuHealth, Value: "TESTING", Effect: corev1.TaintEffectNoSchedule},
 				{Key: gpuHealth, Value: "EVICT", Effect: corev1.TaintEffectNoExecute},
 			},
