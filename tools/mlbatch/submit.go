@@ -66,7 +66,7 @@ func (s submission) run(cmd *cobra.Command, version string) error {
 }
 
 func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.WithWatch, job submit.Job) error {
-	if err := job.Check(ctx, c); err != nil || s.dryRun {
+	if err := job.Check(ctx, c, cmd.ErrOrStderr()); err != nil || s.dryRun {
 		return err
 	}
 	if err := job.Create(ctx, c, cmd.OutOrStdout()); err != nil || !s.wait {

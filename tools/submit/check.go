@@ -25,14 +25,28 @@ import (
 // priorityClassLabel names the WorkloadPriorityClass that Kueue orders its queue by.
 const priorityClassLabel = "kueue.x-k8s.io/priority-class"
 
-func check(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper) error {
+// check says in a sentence why a job can never run. What the user may not look at is
+// not checked, and said in a note.
+func check(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper) (notes []string, err error) {
 	podSets, err := generator.PodSets(aw)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := checkPriorities(ctx, c, aw, podSets); err != nil {
-		return err
+	for _, look := range []func() error{
+		func() error { return checkPriorities(ctx, c, aw, podSets) },
+		func() error { return checkQueue(ctx, c, aw, podSets) },
+	} {
+		err := look()
+		if apierrors.IsForbidden(err) {
+			notes = append(notes, fmt.Sprintf("not all is checked: %v (an administrator can bind the role mlbatch-view-queues)", err))
+		} else if err != nil {
+			return notes, err
+		}
 	}
+	return notes, nil
+}
+
+func checkQueue(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper, podSets []queuefit.PodSet) error {
 	name := aw.Labels[v1beta2.QueueNameLabel]
 	if name == "" {
 		return nil // the cluster chooses the queue

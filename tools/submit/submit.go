@@ -59,9 +59,14 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, err
 }
 
-// Check says in a sentence why the job can never run, if that is so.
-func (j Job) Check(ctx context.Context, c client.Reader) error {
-	return check(ctx, c, j.appWrapper)
+// Check says in a sentence why the job can never run, if that is so, and in notes what
+// the user may not look at.
+func (j Job) Check(ctx context.Context, c client.Reader, notes io.Writer) error {
+	all, err := check(ctx, c, j.appWrapper)
+	for _, note := range all {
+		fmt.Fprintln(notes, note)
+	}
+	return err
 }
 
 // Create submits the job.

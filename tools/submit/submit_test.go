@@ -152,10 +152,27 @@ func TestWhatCanNeverRunIsSaidInASentence(t *testing.T) {
 			if row.namespace != "" {
 				j.appWrapper.Namespace = row.namespace
 			}
-			if err := j.Check(t.Context(), cluster(t, interceptor.Funcs{})); fmt.Sprint(err) != row.want && (err != nil || row.want != "") {
+			if err := j.Check(t.Context(), cluster(t, interceptor.Funcs{}), t.Output()); fmt.Sprint(err) != row.want && (err != nil || row.want != "") {
 				t.Errorf("got %v, want %s", err, row.want)
 			}
 		})
+	}
+}
+
+func TestWhatTheUserMayNotSeeIsNotChecked(t *testing.T) {
+	c := cluster(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if key.Namespace == "" {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, key.Name, errors.New("no role"))
+		}
+		return c.Get(ctx, key, o, opts...)
+	}})
+	var notes strings.Builder
+	if err := job(t, map[string]any{"numCpusPerPod": 400}).Check(t.Context(), c, &notes); err != nil || strings.Count(notes.String(), "mlbatch-view-queues") != 2 {
+		t.Errorf("got %v, and notes %s", err, &notes)
+	}
+	err := job(t, map[string]any{"queueName": "no-queue"}).Check(t.Context(), c, &notes)
+	if err == nil || !strings.HasPrefix(err.Error(), "namespace blue has no queue no-queue") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -89,6 +89,12 @@ spec:
   minMember: {{ int .Values.numPods }}
 {{- end }}
 
+{{/* Nobody else makes a gang of a JobSet's pods. */}}
+{{- define "generator.hasPodGroup" -}}
+{{- $jobSet := and (eq (include "generator.backend" .) "jobset") (gt (int .Values.numPods) 1) }}
+{{- if kindIs "invalid" .Values.podGroup | ternary $jobSet .Values.podGroup }}true{{ end }}
+{{- end }}
+
 {{/* Not the job's name, which the training operator gives to a group of its own. */}}
 {{- define "generator.podGroupName" -}}
 {{ .Values.jobName }}-gang

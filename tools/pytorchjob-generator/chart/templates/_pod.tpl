@@ -87,7 +87,7 @@ annotations:
 {{- end }}
 
 {{- define "generator.podLabels" -}}
-{{- if .Values.podGroup }}
+{{- if include "generator.hasPodGroup" . }}
 scheduling.x-k8s.io/pod-group: {{ include "generator.podGroupName" . | quote }}
 {{- end }}
 {{- include "generator.labels" . }}
