@@ -42,6 +42,8 @@ test: ## All tests, lint, unit and chart tests, mutants, then tests on real clus
 	$(call stage,generated files are up to date,$(MAKE) --no-print-directory verify-generate)
 	$(call stage,lint,$(MAKE) --no-print-directory lint)
 	$(call stage,unit and chart tests,$(MAKE) --no-print-directory unit)
+	$(call stage,race detector,$(MAKE) --no-print-directory race)
+	$(call stage,fuzz targets,$(MAKE) --no-print-directory fuzz)
 	$(call stage,mutants,$(MAKE) --no-print-directory mutants)
 	$(call stage,tests of the local cluster,$(MAKE) --no-print-directory robust)
 	$(call stage,end-to-end tests,$(MAKE) --no-print-directory e2e)
@@ -50,11 +52,29 @@ test: ## All tests, lint, unit and chart tests, mutants, then tests on real clus
 # The others read files outside their modules, of which Go's cache does not notice changes.
 .PHONY: unit
 unit: ## Tests that need no cluster (a minute when warm)
-	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/localcluster -e /test/simulated -e /test/takeover)
+	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/localcluster -e /test/simulated -e /test/storms -e /test/takeover)
 	go -C tools/components/kueue test -count=1 ./...
 	go -C tools/components/ray test ./...
 	go -C tools/components/kube-state-metrics test -count=1 ./...
 	go -C tools/components/prometheus test -count=1 ./...
+
+# What has goroutines. A story's lives go on in one: a few of its tests say as much as all.
+RACED := ./controller/... ./test/quotawatch ./tools/compiler ./tools/filecache ./tools/images/archive \
+	./tools/localcluster ./tools/localcluster/build ./tools/localcluster/keeper ./tools/localcluster/processnode ./tools/subprocess
+
+.PHONY: race
+race: export CGO_ENABLED := 1
+race: ## Tests of what has goroutines, with Go's race detector (needs gcc; 2 minutes when warm, cold 10)
+	@command -v gcc >/dev/null || { echo "the race detector needs a C compiler: install gcc (Debian: apt-get install gcc libc6-dev)" >&2; exit 1; }
+	go test -race -short $(RACED)
+
+FUZZTIME := 10s
+
+# Every fuzz target there is; what one finds it leaves in testdata/fuzz, to be committed.
+.PHONY: fuzz
+fuzz: ## Let each fuzz target try inputs for FUZZTIME (10s; a minute when warm)
+	@grep -rE --include=*_test.go -o '^func Fuzz[A-Za-z]+' controller | while IFS=: read -r file func; do \
+		go test -run='^$$' -fuzz="^$${func#func }$$" -fuzztime=$(FUZZTIME) "./$$(dirname "$$file")" || exit 1; done
 
 .PHONY: robust
 robust: ## Kill, fill and change real local clusters, and see that they recover (root; 8 minutes when warm)
@@ -89,8 +109,8 @@ e2e: ## End-to-end tests with the real components, on a local cluster or on your
 	E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) go test -count=1 -timeout=60m -v ./test/e2e
 
 .PHONY: simulated
-simulated: ## The platform on simulated clusters, of root and of another user (root; 2 minutes when warm)
-	go test -count=1 -timeout=30m -v ./test/simulated
+simulated: ## The platform on simulated clusters, of root and of another user, and storms on one (root; 4 minutes when warm)
+	go test -count=1 -timeout=30m -p=1 -v ./test/simulated ./test/storms
 
 .PHONY: lint
 lint: ## The linter, with the rules of docs/contributing.md

@@ -10,6 +10,7 @@ package admissionrules
 import (
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -46,6 +47,9 @@ func ValidateCreate(aw *v1beta2.AppWrapper, podSetLimit int) field.ErrorList {
 		problems = append(problems, validateObject(template, aw.Namespace, path.Child("template"))...)
 		problems = append(problems, names.add(template, path.Child("template", "metadata", "name"))...)
 		count, wrong := validatePodSets(&aw.Spec.Components[i], template, path)
+		if len(wrong) == 0 {
+			wrong = validateLabels(aw, i, template, path.Child("template"))
+		}
 		podSets += count
 		problems = append(problems, wrong...)
 	}
@@ -65,6 +69,10 @@ func validateObject(template *unstructured.Unstructured, namespace string, path 
 	if own := template.GetNamespace(); own != "" && own != namespace {
 		problems = append(problems, field.Forbidden(path.Child("metadata", "namespace"),
 			fmt.Sprintf("must be empty or the AppWrapper's own namespace %q", namespace)))
+	}
+	if metav1.GetControllerOf(template) != nil {
+		problems = append(problems, field.Forbidden(path.Child("metadata", "ownerReferences"),
+			"must not name a controller: that will be the AppWrapper"))
 	}
 	return problems
 }
@@ -122,6 +130,23 @@ func validateDeclared(declared []v1beta2.AppWrapperPodSet, template *unstructure
 		}
 	}
 	return problems
+}
+
+// validateLabels refuses pod templates that have our labels with other values, or no room
+// for them. Other edits are Kueue's and not known yet.
+func validateLabels(aw *v1beta2.AppWrapper, i int, template *unstructured.Unstructured, path *field.Path) field.ErrorList {
+	podSets, err := kinds.PodSets(aw.Spec.Components[i].DeclaredPodSets, template)
+	edited := template.DeepCopy()
+	for j := 0; err == nil && j < len(podSets); j++ {
+		var found map[string]any
+		if found, err = podtemplate.Find(edited.Object, podSets[j].Path); err == nil {
+			err = podtemplate.Apply(found, podtemplate.Edit{Labels: podtemplate.Labels(aw.Name, i)})
+		}
+	}
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, template.GetKind(), err.Error())}
+	}
+	return nil
 }
 
 // checkInferred also refuses a negative number of pods: such a status could never be saved.

@@ -81,6 +81,15 @@ func TestCreateRefusesWhatCannotBeDeployed(t *testing.T) {
 			"spec.components[0].template.metadata.name", field.ErrorTypeRequired},
 		"two objects of one name": {
 			[]string{component(job), component(job)}, "spec.components[1].template.metadata.name", field.ErrorTypeDuplicate},
+		"an object that belongs to another": {
+			[]string{component(strings.Replace(job, "name: j", "name: j, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: u, controller: true}]", 1))},
+			"spec.components[0].template.metadata.ownerReferences", field.ErrorTypeForbidden},
+		"pods that carry the label of another AppWrapper": {
+			[]string{component(strings.Replace(job, "template: {", "template: {metadata: {labels: {"+v1beta2.AppWrapperLabel+": b}}, ", 1))},
+			"spec.components[0].template", field.ErrorTypeInvalid},
+		"pods whose metadata is no object": {
+			[]string{component(strings.Replace(job, "template: {", "template: {metadata: none, ", 1))},
+			"spec.components[0].template", field.ErrorTypeInvalid},
 		"a pod set without a path": {
 			[]string{declared("[{path: ''}]", custom)}, "spec.components[0].podSets[0].path", field.ErrorTypeRequired},
 		"a path that leads nowhere": {

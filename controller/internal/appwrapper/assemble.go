@@ -4,7 +4,6 @@ package appwrapper
 
 import (
 	"fmt"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -55,10 +54,7 @@ func editPodTemplates(object *unstructured.Unstructured, aw *v1beta2.AppWrapper,
 	infos := aw.Spec.Components[i].PodSetInfos
 	for j, podSet := range aw.Status.ComponentStatus[i].PodSets {
 		edit := all
-		edit.Labels = map[string]string{
-			v1beta2.AppWrapperLabel:          aw.Name,
-			v1beta2.AppWrapperComponentLabel: strconv.Itoa(i),
-		}
+		edit.Labels = podtemplate.Labels(aw.Name, i)
 		if j < len(infos) {
 			edit.Info = infos[j]
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +24,14 @@ type Edit struct {
 	SchedulerName string
 	// Avoid says which nodes to keep away from.
 	Avoid Avoidance
+}
+
+// Labels tell whose a pod is: the AppWrapper's, and which component's.
+func Labels(appWrapper string, component int) map[string]string {
+	return map[string]string{
+		v1beta2.AppWrapperLabel:          appWrapper,
+		v1beta2.AppWrapperComponentLabel: strconv.Itoa(component),
+	}
 }
 
 // Apply edits a pod template, as Find returned it, in place. A label, annotation or
