@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
@@ -124,15 +125,7 @@ func TestAComponentThatOnlyTheCacheTakesForOursIsSpared(t *testing.T) {
 	if err := w.api.Delete(t.Context(), w.get()); err != nil {
 		t.Fatal(err)
 	}
-	w.reconciler.cached = interceptor.NewClient(w.api, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			if job, ok := object.(*unstructured.Unstructured); ok {
-				ours.DeepCopyInto(job)
-				return nil
-			}
-			return c.Get(ctx, key, object, options...)
-		},
-	})
+	w.reconciler.cached = remembering(w.api, ours)
 	for range 3 {
 		w.reconcile()
 	}
@@ -142,4 +135,47 @@ func TestAComponentThatOnlyTheCacheTakesForOursIsSpared(t *testing.T) {
 	if w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") {
 		t.Error("the AppWrapper is not let go")
 	}
+}
+
+// A cache that nobody tells any more: the kind is gone, say, and its watch with it.
+func TestARemovalDoesNotWaitForACacheThatIsDeaf(t *testing.T) {
+	for name, going := range map[string]*metav1.Time{
+		"it has not heard of the deletion": nil,
+		"it has not heard of the end":      {Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := runningWorld(t)
+			last := &unstructured.Unstructured{}
+			last.SetGroupVersionKind(jobKind)
+			if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: given.Namespace, Name: "j"}, last); err != nil {
+				t.Fatal(err)
+			}
+			last.SetDeletionTimestamp(going)
+			for _, object := range []client.Object{job("j", ""), pod("j-1", ""), w.get()} {
+				if err := w.api.Delete(t.Context(), object); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.reconciler.cached = remembering(w.api, last)
+			w.settle()
+			w.now = w.now.Add(lifecycle.StandardDefaults().ForcefulDeletionGrace)
+			w.settle()
+			if w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") {
+				t.Error("the AppWrapper is not let go")
+			}
+		})
+	}
+}
+
+// remembering is a cache of which no Job is ever removed.
+func remembering(api client.WithWatch, last *unstructured.Unstructured) client.Reader {
+	return interceptor.NewClient(api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if job, ok := object.(*unstructured.Unstructured); ok {
+				last.DeepCopyInto(job)
+				return nil
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+	})
 }

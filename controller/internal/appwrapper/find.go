@@ -36,7 +36,7 @@ func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, 
 	if coverage == covered {
 		found, err := get(ctx, r.cached, kind, key)
 		known = belongsTo(found, o.aw)
-		if err != nil || known && !o.parting() {
+		if err != nil || known && !o.parting() && !r.mayHaveGone(o, found) {
 			return found, err
 		}
 	}
@@ -52,6 +52,18 @@ func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, 
 // them.
 func (o *observation) parting() bool {
 	return o.snapshot.Deleting && !o.snapshot.Orphaning && o.snapshot.Status.Phase != v1beta2.AppWrapperTerminating
+}
+
+// mayHaveGone: what is to be removed may be gone already, and a cache that cannot list its
+// kind any more would never hear of it. So there is a question before it is deleted, and
+// another one when force would be used.
+func (r *Reconciler) mayHaveGone(o *observation, cached client.Object) bool {
+	removal := meta.FindStatusCondition(o.aw.Status.Conditions, string(v1beta2.DeletingResources))
+	if removal == nil || removal.Status != metav1.ConditionTrue {
+		return false
+	}
+	force := removal.LastTransitionTime.Add(o.snapshot.Policy.ForcefulDeletionGrace)
+	return cached.GetDeletionTimestamp().IsZero() || !r.now().Before(force)
 }
 
 // findLive asks the API server for what may exist.
