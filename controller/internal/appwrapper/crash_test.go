@@ -20,8 +20,8 @@ var (
 )
 
 // TestCrash lives every story calmly, then once for each call that the controller makes
-// in it and each manner in which that call can go wrong, and then with several troubles
-// at random. The promises that life checks hold throughout, and after every step the
+// in it and each manner in which that call can go wrong, once for each cache that hears
+// of nothing before everybody else rests, and then with several troubles at random. The promises that life checks hold throughout, and after every step the
 // story comes to where it came in the calm life.
 func TestCrash(t *testing.T) {
 	var calls, lives atomic.Int64
@@ -44,6 +44,9 @@ func TestCrash(t *testing.T) {
 				for _, tr := range troublesOf(c, n) {
 					relive(fmt.Sprintf("call_%d_%s", n+1, tr), reliable(map[int]trouble{n + 1: tr}))
 				}
+			}
+			for _, late := range caches {
+				relive("late_"+late, &wire{lags: func(cached string) bool { return cached == late }})
 			}
 			for i := range *seeds {
 				seed := *firstSeed + uint64(i)
@@ -73,13 +76,13 @@ func troublesOf(c call, n int) []trouble {
 
 // reliable is a wire but for these troubles.
 func reliable(troubles map[int]trouble) *wire {
-	return &wire{troubles: troubles, lags: func() bool { return false }}
+	return &wire{troubles: troubles, lags: never}
 }
 
 // unreliableWire has two to four troubles, and caches that lag behind every third time.
 func unreliableWire(seed uint64, calls int) *wire {
 	random := rand.New(rand.NewPCG(seed, 0))
-	w := &wire{troubles: map[int]trouble{}, lags: func() bool { return random.IntN(3) == 0 }}
+	w := &wire{troubles: map[int]trouble{}, lags: func(string) bool { return random.IntN(3) == 0 }}
 	for range 2 + random.IntN(3) {
 		w.troubles[1+random.IntN(calls)] = trouble{passing[random.IntN(len(passing))], answers[random.IntN(len(answers))]}
 	}

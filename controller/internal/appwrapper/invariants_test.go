@@ -27,6 +27,9 @@ func (l *life) hear(before, after client.Object) {
 		if !l.quota {
 			l.broken("nothing is created without quota")
 		}
+		if l.process != nil && !l.process.assured {
+			l.broken("before something is created the API server has said that there is quota")
+		}
 	}
 	was, ok := before.(*v1beta2.AppWrapper)
 	is, also := after.(*v1beta2.AppWrapper)
@@ -36,6 +39,9 @@ func (l *life) hear(before, after client.Object) {
 }
 
 func (l *life) checkMove(before, after *v1beta2.AppWrapper) {
+	if !l.quota && !claims(before) && claims(after) {
+		l.broken("quota is claimed only while there is some")
+	}
 	policy, _ := lifecycle.ParsePolicy(after.Annotations, lifecycle.StandardDefaults())
 	if after.Status.Migrations > l.story.MigrationLimit {
 		l.broken("migrations stay within their own limit")
@@ -68,11 +74,15 @@ func (l *life) account() {
 	}
 }
 
+func claims(aw *v1beta2.AppWrapper) bool {
+	return meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.QuotaReserved))
+}
+
 func (l *life) holdsQuota(aw *v1beta2.AppWrapper) bool {
 	if aw == nil || finished(aw) {
 		return false
 	}
-	return meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.QuotaReserved)) || !aw.Spec.Suspend
+	return claims(aw) || !aw.Spec.Suspend
 }
 
 // finished is what Kueue makes of the phase.

@@ -37,9 +37,10 @@ type life struct {
 	made    int             // pods made so far
 	creates map[string]int  // components created so far
 	told    announcements
-	over    manner  // why the story has ended before its end, if it has
-	places  []place // where the story has come to, step by step
-	calm    *life   // the same without trouble, nil in that itself
+	over    manner   // why the story has ended before its end, if it has
+	places  []place  // where the story has come to, step by step
+	moments []moment // when, by the clock and by what was written down
+	calm    *life    // the same without trouble, nil in that itself
 }
 
 // live lives a story. Where a calm life tells what places it has to come to, it waits for
@@ -151,7 +152,7 @@ func (l *life) react() {
 	for range manySteps {
 		moved := l.others()
 		moved = l.control() || moved
-		if !moved && (l.process == nil || !l.process.catchUp(func() bool { return false })) {
+		if !moved && (l.process == nil || !l.process.catchUp(never)) {
 			return
 		}
 	}
@@ -195,7 +196,7 @@ func (l *life) Settle() {
 			l.passTo(at)
 		}
 	}
-	step, limit := len(l.places), l.now.Add(delay*time.Duration(len(l.wire.troubles)))
+	step, limit := len(l.places), l.now.Add(delay*time.Duration(max(1, len(l.wire.troubles))))
 	for l.calm != nil && l.over == "" && !reflect.DeepEqual(l.place(), l.calm.places[step]) {
 		at, ever := l.next()
 		if !ever || at.After(limit) {
@@ -206,7 +207,10 @@ func (l *life) Settle() {
 	if l.over != "" {
 		panic(storyIsOver{})
 	}
-	l.places = append(l.places, l.place())
+	l.places, l.moments = append(l.places, l.place()), append(l.moments, l.moment())
+	if l.calm != nil {
+		l.checkTimes(step)
+	}
 }
 
 func (l *life) passTo(at time.Time) {

@@ -6,12 +6,54 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
+
+// moment is when a life comes to a place.
+type moment struct {
+	now   time.Time
+	notes map[string]time.Time // the times in the status
+}
+
+func (l *life) moment() moment {
+	m := moment{now: l.now, notes: map[string]time.Time{}}
+	aw := l.api.theOne()
+	if aw == nil {
+		return m
+	}
+	if began := aw.Status.PhaseTransitionTime; began != nil {
+		m.notes["the phase"] = began.Time
+	}
+	note := func(where string, conditions []metav1.Condition) {
+		for _, c := range conditions {
+			m.notes[where+c.Type] = c.LastTransitionTime.Time
+		}
+	}
+	note("", aw.Status.Conditions)
+	for i, c := range aw.Status.ComponentStatus {
+		note(fmt.Sprintf("component %d ", i), c.Conditions)
+	}
+	return m
+}
+
+// checkTimes: what was written down is as old as in the calm life, but for what troubles
+// may delay and the story is late. A note has no fractions of a second.
+func (l *life) checkTimes(step int) {
+	l.Helper()
+	calm, now := l.calm.moments[step], l.moments[step]
+	late := now.now.Sub(calm.now).Abs() + delay*time.Duration(len(l.wire.troubles)) + time.Second
+	for what, at := range now.notes {
+		if at.Sub(calm.notes[what]).Abs() > late {
+			l.broken(fmt.Sprintf("trouble moves no time; after step %d that of %s is %s, calmly %s, and the story is at %s, calmly %s",
+				step, what, at, calm.notes[what], now.now, calm.now))
+		}
+	}
+}
 
 // place is where a life is after a step, without the times.
 type place struct {

@@ -39,6 +39,8 @@ type process struct {
 	// seen is what the caches have, news what has happened since.
 	seen *apiServer
 	news []change
+	// assured: the API server has said in this look that the AppWrapper is not suspended.
+	assured bool
 }
 
 // change is what has happened to an object.
@@ -61,8 +63,8 @@ func startProcess(api *apiServer, wire *wire, told announcements, migrationLimit
 	if err != nil {
 		panic(err)
 	}
-	c := unreliable{apiServer: api, wire: wire}
 	p := &process{seen: &apiServer{}, queue: &queue{now: now, limiter: patience()}, informers: informers{byKind: map[schema.GroupVersionKind]*controllertest.FakeInformer{}}}
+	c := unreliable{apiServer: api, wire: wire, process: p}
 	components := &watches{
 		cache:  p.informers,
 		mapper: c.RESTMapper(),
@@ -81,7 +83,7 @@ func startProcess(api *apiServer, wire *wire, told announcements, migrationLimit
 	for _, object := range api.objects {
 		p.news = append(p.news, change{nil, object})
 	}
-	p.catchUp(func() bool { return false })
+	p.catchUp(never)
 	return p
 }
 
@@ -97,11 +99,12 @@ var theRules = rulesOf(config.Default().AppWrapper.Autopilot)
 
 // catchUp lets the caches hear the news, and news wakes the controller. There are four
 // caches, of which each may lag behind for itself.
-func (p *process) catchUp(lags func() bool) (moved bool) {
-	for _, cached := range []func(client.Object) bool{isAppWrapper, isPod, isNode, isComponent} {
-		if lags() {
+func (p *process) catchUp(lags func(cached string) bool) (moved bool) {
+	for _, what := range caches {
+		if lags(what) {
 			continue
 		}
+		cached := isCached[what]
 		var others []change
 		for _, c := range p.news {
 			if !cached(c.object()) {
@@ -116,6 +119,15 @@ func (p *process) catchUp(lags func() bool) (moved bool) {
 	}
 	return moved
 }
+
+// The caches, by what they hold.
+var (
+	caches   = []string{"appwrappers", "pods", "nodes", "components"}
+	isCached = map[string]func(client.Object) bool{"appwrappers": isAppWrapper, "pods": isPod, "nodes": isNode, "components": isComponent}
+)
+
+// never: no cache lags behind.
+func never(string) bool { return false }
 
 func isAppWrapper(object client.Object) bool {
 	_, is := object.(*v1beta2.AppWrapper)
@@ -199,7 +211,7 @@ func (p *process) reconcile() (died bool) {
 			}
 		}
 	}()
-	p.queue.due, p.queue.at = false, time.Time{}
+	p.queue.due, p.queue.at, p.assured = false, time.Time{}, false
 	result, err := p.reconciler.Reconcile(log.IntoContext(context.Background(), logr.Discard()), theRequest)
 	if err != nil {
 		p.queue.AddRateLimited(theRequest)

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 // manner is how a call goes wrong.
@@ -88,7 +90,7 @@ type wire struct {
 	// outrun lets others be faster than the controller.
 	outrun func(manner)
 	// lags is asked whether a cache that could hear the news does not.
-	lags func() bool
+	lags func(cached string) bool
 }
 
 func (w *wire) carry(name string, manners []manner, happen func() error) error {
@@ -124,15 +126,21 @@ func (w *wire) String() string {
 // unreliable is a client on the wire.
 type unreliable struct {
 	*apiServer
-	wire *wire
+	wire    *wire
+	process *process
 }
 
 func (u unreliable) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
 	manners := reading
-	if _, itself := into.(*metav1.PartialObjectMetadata); itself {
+	metadata, itself := into.(*metav1.PartialObjectMetadata)
+	if itself {
 		manners = ascertain
 	}
-	return u.wire.carry("get "+key.Name, manners, func() error { return u.apiServer.Get(ctx, key, into, options...) })
+	err := u.wire.carry("get "+key.Name, manners, func() error { return u.apiServer.Get(ctx, key, into, options...) })
+	if itself && err == nil && metadata.Kind == v1beta2.AppWrapperKind {
+		u.process.assured = !u.theOne().Spec.Suspend
+	}
+	return err
 }
 
 func (u unreliable) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
