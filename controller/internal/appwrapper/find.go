@@ -36,7 +36,7 @@ func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, 
 	if coverage == covered {
 		found, err := get(ctx, r.cached, kind, key)
 		known = belongsTo(found, o.aw)
-		if err != nil || known && !o.parting() && !r.mayHaveGone(o, found) {
+		if err != nil || known && !o.parting() && !r.mayHaveGone(o, i, found) {
 			return found, err
 		}
 	}
@@ -55,9 +55,12 @@ func (o *observation) parting() bool {
 }
 
 // mayHaveGone: what is to be removed may be gone already, and a cache that cannot list its
-// kind any more would never hear of it. So there is a question before it is deleted, and
-// another one when force would be used.
-func (r *Reconciler) mayHaveGone(o *observation, cached client.Object) bool {
+// kind any more would never hear of it. So there is a question before it is deleted and
+// when force would be used, and what was found gone is not back because a cache has it.
+func (r *Reconciler) mayHaveGone(o *observation, i int, cached client.Object) bool {
+	if deployed := deployedCondition(o.aw, i); deployed != nil && deployed.Reason == v1beta2.ReasonComponentDeleted {
+		return true
+	}
 	removal := meta.FindStatusCondition(o.aw.Status.Conditions, string(v1beta2.DeletingResources))
 	if removal == nil || removal.Status != metav1.ConditionTrue {
 		return false

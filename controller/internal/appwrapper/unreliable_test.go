@@ -132,12 +132,12 @@ type unreliable struct {
 
 func (u unreliable) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
 	manners := reading
-	metadata, itself := into.(*metav1.PartialObjectMetadata)
-	if itself {
+	_, itself := into.(*v1beta2.AppWrapper)
+	if _, metadata := into.(*metav1.PartialObjectMetadata); itself || metadata {
 		manners = ascertain
 	}
 	err := u.wire.carry("get "+key.Name, manners, func() error { return u.apiServer.Get(ctx, key, into, options...) })
-	if itself && err == nil && metadata.Kind == v1beta2.AppWrapperKind {
+	if itself && err == nil {
 		u.process.assured = !u.theOne().Spec.Suspend
 	}
 	return err
