@@ -44,6 +44,8 @@ type view struct {
 }
 
 func look(s Snapshot, now time.Time) *view {
+	s.Status = *s.Status.DeepCopy()
+	notLater(&s.Status, now)
 	v := &view{Snapshot: s, now: now, status: *s.Status.DeepCopy()}
 	if len(v.status.ComponentStatus) != len(s.Components) {
 		v.status.ComponentStatus = initialComponents(s.Components)
