@@ -151,6 +151,20 @@ func TestANewLeaderMeasuresWhatBeganUnderAnother(t *testing.T) {
 	}
 }
 
+// A sum that falls looks as if the process had begun anew.
+func TestNoSumFallsWhenAClockIsSetBack(t *testing.T) {
+	w := runningWorld(t)
+	w.now = w.now.Add(-time.Hour)
+	w.setJobCondition("j", "Failed")
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperResetting)
+	for _, s := range scrape(t, w.reconciler.metrics) {
+		if s.value < 0 {
+			t.Error(s)
+		}
+	}
+}
+
 func TestWhatIsMeasuredFromWhenQuotaWasGiven(t *testing.T) {
 	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Build())
 	w.settle()
