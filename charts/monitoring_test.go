@@ -33,7 +33,7 @@ func document(t *testing.T, name string) string {
 var chapter = regexp.MustCompile(`(?m)^## (\w+)$`)
 
 func TestEveryAlertHasItsRunbook(t *testing.T) {
-	rendered, err := render(t, "appwrapper", monitored)
+	rendered, err := render(t, "mlbatch", map[string]any{"appwrapper": monitored})
 	if err != nil {
 		t.Fatal(err)
 	}
