@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+)
+
+// everyVerb is what the API server is asked about each resource; wrap is ours.
+var everyVerb = []string{
+	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "wrap", "bind", "escalate", "impersonate",
+}
+
+const (
+	makes = "get list watch create update patch delete" // and changes, and ends
+	ends  = "get list watch delete"
+	wraps = ends + " wrap" // makes it inside an AppWrapper only
+	reads = "get list watch"
+)
+
+// rights are what a member of a team may do in the team's namespace, and nowhere else.
+// Verbs that are not listed are refused.
+var rights = []struct{ group, resource, verbs string }{
+	{"workload.codeflare.dev", "appwrappers", makes},
+	{"workload.codeflare.dev", "appwrappers/status", ""},
+	{"workload.codeflare.dev", "appwrappers/finalizers", ""},
+	{"kubeflow.org", "pytorchjobs", makes},
+	{"kubeflow.org", "pytorchjobs/status", ""},
+	{"kubeflow.org", "tfjobs", wraps},
+	{"kubeflow.org", "xgboostjobs", wraps},
+	{"kubeflow.org", "paddlejobs", wraps},
+	{"kubeflow.org", "jaxjobs", wraps},
+	{"kubeflow.org", "mpijobs", wraps},
+	{"ray.io", "rayjobs", makes},
+	{"ray.io", "rayclusters", makes},
+	{"ray.io", "rayservices", wraps},
+	{"batch", "jobs", wraps},
+	{"batch", "cronjobs", ""},
+	{"apps", "deployments", wraps},
+	{"apps", "deployments/scale", ""},
+	{"apps", "statefulsets", wraps},
+	{"apps", "replicasets", wraps},
+	{"apps", "daemonsets", ""},
+	{"jobset.x-k8s.io", "jobsets", wraps},
+	{"leaderworkerset.x-k8s.io", "leaderworkersets", wraps},
+	{"scheduling.x-k8s.io", "podgroups", makes},
+	{"", "services", makes},
+	{"", "secrets", makes},
+	{"", "configmaps", makes},
+	{"", "persistentvolumeclaims", makes},
+	{"", "pods", wraps},
+	{"", "pods/log", "get"},
+	{"", "pods/exec", "create"},
+	{"", "pods/portforward", "create"},
+	{"", "pods/attach", ""},
+	{"", "pods/binding", ""},
+	{"", "pods/eviction", ""},
+	{"", "pods/ephemeralcontainers", ""},
+	{"", "serviceaccounts", "wrap"},
+	{"", "serviceaccounts/token", ""},
+	{"", "replicationcontrollers", ""},
+	{"", "events", reads},
+	{"events.k8s.io", "events", reads},
+	{"", "namespaces", "get"},
+	{"", "resourcequotas", ""},
+	{"", "limitranges", ""},
+	{"networking.k8s.io", "networkpolicies", ""},
+	{"networking.k8s.io", "ingresses", ""},
+	{"rbac.authorization.k8s.io", "roles", ""},
+	{"rbac.authorization.k8s.io", "rolebindings", ""},
+	{"coordination.k8s.io", "leases", ""},
+	{"kueue.x-k8s.io", "localqueues", reads},
+	{"kueue.x-k8s.io", "workloads", reads},
+	{"kueue.x-k8s.io", "workloads/status", ""},
+	{"admissionregistration.k8s.io", "validatingwebhookconfigurations", ""},
+	{"apiextensions.k8s.io", "customresourcedefinitions", ""},
+}
+
+// asked is somebody whose rights the API server is asked about.
+type asked struct {
+	user, namespace string
+	groups          []string
+}
+
+func TestMembersMayDoWhatTheirRoleSaysInTheirNamespaceOnly(t *testing.T) {
+	everybody := []string{"system:authenticated"}
+	feature := features.New("the rights of members")
+	feature.Assess("a member, in the team's namespace", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "e2e-applied", "amy")
+		for _, row := range rights {
+			for _, verb := range everyVerb {
+				want := slices.Contains(strings.Fields(row.verbs), verb)
+				if got := allowed(ctx, t, s.api, asked{"amy", "e2e-applied", everybody}, verb, row.group, row.resource); got != want {
+					t.Errorf("%s %s of %q: %t, want %t", verb, row.resource, row.group, got, want)
+				}
+			}
+		}
+		return ctx
+	})
+	for name, who := range map[string]asked{
+		"a member, in another team's namespace": {"amy", "e2e-blue", everybody},
+		"a member, in the platform's namespace": {"amy", "mlbatch-system", everybody},
+		"a member, in all namespaces":           {"amy", "", everybody},
+		"a stranger, in the team's namespace":   {"steve", "e2e-applied", everybody},
+		"the team's pods, in its namespace": {
+			"system:serviceaccount:e2e-applied:default", "e2e-applied",
+			[]string{"system:serviceaccounts", "system:serviceaccounts:e2e-applied", "system:authenticated"},
+		},
+	} {
+		feature.Assess(name, func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+			s := tell(t, cfg, "e2e-applied", "amy")
+			for _, row := range rights {
+				for _, verb := range strings.Fields(row.verbs) {
+					if allowed(ctx, t, s.api, who, verb, row.group, row.resource) {
+						t.Errorf("may %s %s of %q", verb, row.resource, row.group)
+					}
+				}
+			}
+			return ctx
+		})
+	}
+	testenv.Test(t, feature.Feature())
+}
+
+// allowed asks the API server's own authorizer.
+func allowed(ctx context.Context, t *testing.T, api kubernetes.Interface, who asked, verb, group, resource string) bool {
+	t.Helper()
+	resource, sub, _ := strings.Cut(resource, "/")
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: who.user, Groups: who.groups,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: who.namespace, Verb: verb, Group: group, Version: "*", Resource: resource, Subresource: sub,
+		},
+	}}
+	review, err := api.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("cannot ask who may %s %s: %v", verb, resource, err)
+	}
+	return review.Status.Allowed
+}
