@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
 // everyVerb is what the API server is asked about each resource; wrap is ours.
@@ -95,7 +97,7 @@ func TestMembersMayDoWhatTheirRoleSaysInTheirNamespaceOnly(t *testing.T) {
 	everybody := []string{"system:authenticated"}
 	feature := features.New("the rights of members")
 	feature.Assess("a member, in the team's namespace", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		s := tell(t, cfg, "e2e-applied", "amy")
+		s := tell(t, cfg, "e2e-applied", "amy", needs.Pods)
 		for _, row := range rights {
 			for _, verb := range everyVerb {
 				want := slices.Contains(strings.Fields(row.verbs), verb)
@@ -117,7 +119,7 @@ func TestMembersMayDoWhatTheirRoleSaysInTheirNamespaceOnly(t *testing.T) {
 		},
 	} {
 		feature.Assess(name, func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-			s := tell(t, cfg, "e2e-applied", "amy")
+			s := tell(t, cfg, "e2e-applied", "amy", needs.Pods)
 			for _, row := range rights {
 				for _, verb := range strings.Fields(row.verbs) {
 					if allowed(ctx, t, s.api, who, verb, row.group, row.resource) {

@@ -71,7 +71,7 @@ profiles:
       - name: Coscheduling
         args:
           permitWaitingTimeSeconds: {{ .Values.permitWaitingTimeSeconds }}
-      {{- with .Values.packing.resourceName }}
+      {{- with (.Values.packing).resourceName }}
       - name: NodeResourcesFit
         args:
           scoringStrategy:

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	podsecurity "k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/yaml"
+)
+
+// world is what a rule looks at: all that one release renders.
+type world struct {
+	deployments []appsv1.Deployment
+	services    []corev1.Service
+	accounts    []corev1.ServiceAccount
+	budgets     []policyv1.PodDisruptionBudget
+	policies    []networkingv1.NetworkPolicy
+	roles       []rbacv1.ClusterRole // Roles are read as these, too
+	bindings    []rbacv1.ClusterRoleBinding
+	others      []object
+}
+
+func build(t *testing.T, manifest string) world {
+	t.Helper()
+	var w world
+	for _, document := range strings.Split(manifest, "\n---\n") {
+		switch o := parse(t, document); o.Kind {
+		case "Deployment":
+			w.deployments = append(w.deployments, read[appsv1.Deployment](t, document))
+		case "Service":
+			w.services = append(w.services, read[corev1.Service](t, document))
+		case "ServiceAccount":
+			w.accounts = append(w.accounts, read[corev1.ServiceAccount](t, document))
+		case "PodDisruptionBudget":
+			w.budgets = append(w.budgets, read[policyv1.PodDisruptionBudget](t, document))
+		case "NetworkPolicy":
+			w.policies = append(w.policies, read[networkingv1.NetworkPolicy](t, document))
+		case "ClusterRole", "Role":
+			w.roles = append(w.roles, read[rbacv1.ClusterRole](t, document))
+		case "ClusterRoleBinding", "RoleBinding":
+			w.bindings = append(w.bindings, read[rbacv1.ClusterRoleBinding](t, document))
+		default:
+			w.others = append(w.others, o)
+		}
+	}
+	return w
+}
+
+func read[T any](t *testing.T, document string) T {
+	t.Helper()
+	var into T
+	if err := yaml.Unmarshal([]byte(document), &into); err != nil {
+		t.Fatal(err)
+	}
+	return into
+}
+
+// rules are those of hardening guides and of kube-linter, by their names there where
+// it has one. Each says what is wrong in one deployment of a release.
+var rules = []struct {
+	name  string
+	wrong func(world, appsv1.Deployment) string
+}{
+	{"pod-security-restricted", notRestricted},
+	{"no-read-only-root-fs", container(func(c corev1.Container) bool {
+		return c.SecurityContext != nil && c.SecurityContext.ReadOnlyRootFilesystem != nil && *c.SecurityContext.ReadOnlyRootFilesystem
+	})},
+	{"unset-cpu-requirements", container(func(c corev1.Container) bool {
+		return !c.Resources.Requests.Cpu().IsZero() && !c.Resources.Limits.Cpu().IsZero()
+	})},
+	{"unset-memory-requirements", container(func(c corev1.Container) bool {
+		return !c.Resources.Requests.Memory().IsZero() && !c.Resources.Limits.Memory().IsZero()
+	})},
+	{"no-liveness-probe", container(func(c corev1.Container) bool { return c.LivenessProbe != nil })},
+	{"no-readiness-probe", container(func(c corev1.Container) bool { return c.ReadinessProbe != nil })},
+	{"liveness-port, readiness-port", container(func(c corev1.Container) bool {
+		return named(c, c.LivenessProbe) && named(c, c.ReadinessProbe)
+	})},
+	{"latest-tag", container(func(c corev1.Container) bool {
+		return strings.Contains(filepath.Base(c.Image), ":") && !strings.HasSuffix(c.Image, ":latest")
+	})},
+	{"env-var-secret, read-secret-from-env-var", container(func(c corev1.Container) bool {
+		return !slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
+			return strings.Contains(strings.ToLower(e.Name), "secret") || e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil
+		})
+	})},
+	{"duplicate-env-var", container(func(c corev1.Container) bool {
+		names := map[string]bool{}
+		for _, e := range c.Env {
+			names[e.Name] = true
+		}
+		return len(names) == len(c.Env)
+	})},
+	{"privileged-ports, ssh-port", container(func(c corev1.Container) bool {
+		return !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.ContainerPort < 1024 })
+	})},
+	{"default-service-account, non-existent-service-account", func(w world, d appsv1.Deployment) string {
+		name := d.Spec.Template.Spec.ServiceAccountName
+		if name == "default" || !slices.ContainsFunc(w.accounts, func(a corev1.ServiceAccount) bool { return a.Name == name }) {
+			return "runs as " + name
+		}
+		return ""
+	}},
+	{"a token for nothing", func(w world, d appsv1.Deployment) string {
+		pod := d.Spec.Template.Spec
+		if pod.AutomountServiceAccountToken != nil && !*pod.AutomountServiceAccountToken || bound(w, pod.ServiceAccountName) {
+			return ""
+		}
+		return pod.ServiceAccountName + " has a token and no rights"
+	}},
+	{"mismatching-selector", func(_ world, d appsv1.Deployment) string {
+		if !selects(d.Spec.Selector, d.Spec.Template.Labels) {
+			return "selects other pods"
+		}
+		return ""
+	}},
+	{"no-anti-affinity", func(_ world, d appsv1.Deployment) string {
+		if many(d) && len(d.Spec.Template.Spec.TopologySpreadConstraints) == 0 && d.Spec.Template.Spec.Affinity == nil {
+			return "replicas are not spread"
+		}
+		return ""
+	}},
+	{"no PodDisruptionBudget", func(w world, d appsv1.Deployment) string {
+		if many(d) != slices.ContainsFunc(w.budgets, func(b policyv1.PodDisruptionBudget) bool { return selects(b.Spec.Selector, d.Spec.Template.Labels) }) {
+			return "with replicas there has to be one, and with one replica none may hold a drain up"
+		}
+		return ""
+	}},
+	{"non-isolated-pod", func(w world, d appsv1.Deployment) string {
+		if !slices.ContainsFunc(w.policies, func(p networkingv1.NetworkPolicy) bool {
+			return selects(&p.Spec.PodSelector, d.Spec.Template.Labels)
+		}) {
+			return "no NetworkPolicy is about it"
+		}
+		return ""
+	}},
+	{"priority-class-name", func(_ world, d appsv1.Deployment) string {
+		if d.Spec.Template.Spec.PriorityClassName == "" {
+			return "any other pod may take its place"
+		}
+		return ""
+	}},
+	{"metrics without authentication", openMetrics},
+}
+
+func container(right func(corev1.Container) bool) func(world, appsv1.Deployment) string {
+	return func(_ world, d appsv1.Deployment) string {
+		pod := d.Spec.Template.Spec
+		for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+			if !right(c) {
+				return "container " + c.Name
+			}
+		}
+		return ""
+	}
+}
+
+func notRestricted(_ world, d appsv1.Deployment) string {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		return err.Error()
+	}
+	level := podsecurity.LevelVersion{Level: podsecurity.LevelRestricted, Version: podsecurity.LatestVersion()}
+	result := policy.AggregateCheckResults(evaluator.EvaluatePod(level, &d.Spec.Template.ObjectMeta, &d.Spec.Template.Spec))
+	return result.ForbiddenDetail()
+}
+
+// named reports whether a probe asks a port that the container declares; numbers are
+// somebody else's style.
+func named(c corev1.Container, probe *corev1.Probe) bool {
+	if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Port.StrVal == "" {
+		return true
+	}
+	return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == probe.HTTPGet.Port.StrVal })
+}
+
+func many(d appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Spec.Replicas > 1 }
+
+func selects(selector *metav1.LabelSelector, pod map[string]string) bool {
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && s.Matches(labels.Set(pod))
+}
+
+func bound(w world, account string) bool {
+	return slices.ContainsFunc(w.bindings, func(b rbacv1.ClusterRoleBinding) bool {
+		return slices.ContainsFunc(b.Subjects, func(s rbacv1.Subject) bool { return s.Name == account })
+	})
+}
+
+// openMetrics knows the port on which operators of controller-runtime serve metrics
+// to anybody. Those that want a token have 8443 or 10259.
+func openMetrics(_ world, d appsv1.Deployment) string {
+	for _, c := range d.Spec.Template.Spec.Containers {
+		for _, p := range c.Ports {
+			if p.ContainerPort == 8080 {
+				return "port " + p.Name + " is for everybody"
+			}
+		}
+	}
+	return ""
+}
+
+// excused are rules that a release breaks on purpose, or that upstream's chart leaves
+// no way to keep.
+var excused = map[string]string{
+	"jobset-controller priority-class-name":      "its chart has no value for it",
+	"lws-controller-manager priority-class-name": "its chart has no value for it",
+}
+
+// releases are combinations of values that the platform is used with.
+func releases(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	all := map[string]map[string]any{}
+	for _, pattern := range []string{"testdata/mlbatch/*.in.yaml", "../setup/profiles/*.yaml"} {
+		for _, file := range must(filepath.Glob(pattern))(t) {
+			all[filepath.Base(file)] = values(t, must(os.ReadFile(file))(t))
+		}
+	}
+	for _, part := range append([]string{"appwrapper"}, parts...) {
+		for _, file := range must(filepath.Glob(filepath.Join(ours[part], "*.in.yaml")))(t) {
+			if filepath.Base(file) == "empty-sections.in.yaml" {
+				continue // whose point is to have no resources and no priority
+			}
+			all[part+"/"+filepath.Base(file)] = alone(part, values(t, must(os.ReadFile(file))(t)))
+		}
+	}
+	return all
+}
+
+func TestEveryReleaseIsHardened(t *testing.T) {
+	needed := map[string]bool{}
+	for name, in := range releases(t) {
+		t.Run(name, func(t *testing.T) {
+			rendered, err := render(t, "mlbatch", in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := build(t, rendered.Manifest)
+			for _, d := range w.deployments {
+				for _, rule := range rules {
+					wrong := rule.wrong(w, d)
+					if wrong == "" {
+						continue
+					}
+					if excuse := d.Name + " " + rule.name; excused[excuse] != "" {
+						needed[excuse] = true
+						continue
+					}
+					t.Errorf("%s: %s: %s", d.Name, rule.name, wrong)
+				}
+			}
+		})
+	}
+	for excuse := range excused {
+		if !needed[excuse] {
+			t.Errorf("the excuse for %s is not needed any more", excuse)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/mlbatch/mlbatch/tools/charts/packaging"
+)
+
+// ownCharts are those whose values this repository decides on, but for the generator's,
+// which has its own tests.
+var ownCharts = []string{"mlbatch", "appwrapper", "teams", "coscheduler", "training-operator", "kuberay-operator"}
+
+// single is a chart by itself, also if it comes inside the umbrella only.
+func single(t *testing.T, name string) *chart.Chart {
+	t.Helper()
+	if !slices.Contains(parts, name) {
+		return load(t, name)
+	}
+	umbrella := must(must(bundle())(t).Chart("mlbatch"))(t)
+	part := packaging.Chart{Name: name, Files: map[string][]byte{}}
+	for file, text := range umbrella.Files {
+		if inside, ok := strings.CutPrefix(file, "charts/"+name+"/"); ok {
+			part.Files[inside] = text
+		}
+	}
+	return must(part.Load())(t)
+}
+
+// path is where a value is: keys, and indexes of lists.
+type path []any
+
+func (p path) String() string {
+	var text strings.Builder
+	for _, step := range p {
+		fmt.Fprintf(&text, "/%v", step)
+	}
+	return text.String()
+}
+
+// each visits every value in values, sections before what is in them.
+func each(at path, value any, visit func(path, any)) {
+	visit(at, value)
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			each(append(slices.Clone(at), key), v[key], visit)
+		}
+	case []any:
+		for i, item := range v {
+			each(append(slices.Clone(at), i), item, visit)
+		}
+	}
+}
+
+// with is a copy of the values in which one is another. A value of nil stands for
+// one that a user has set to null.
+func with(value any, at path, to any) any {
+	if len(at) == 0 {
+		return to
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		clone := maps.Clone(v)
+		clone[at[0].(string)] = with(v[at[0].(string)], at[1:], to)
+		return clone
+	case []any:
+		clone := slices.Clone(v)
+		clone[at[0].(int)] = with(v[at[0].(int)], at[1:], to)
+		return clone
+	}
+	return map[string]any{at[0].(string): with(nil, at[1:], to)} // a section that is not there yet
+}
+
+// anyKey says of which sections the keys are a user's own names, such as labels, and
+// which are somebody else's to judge.
+func anyKey(chart string, p path) bool {
+	if len(p) == 0 {
+		return false
+	}
+	if chart == "mlbatch" && !slices.Contains([]any{"priorities", "roles", "networkPolicy"}, p[0]) {
+		return true
+	}
+	names := []any{
+		"nodeSelector", "nodeLabels", "podAnnotations", "matchLabels", "requests", "limits", "capacity", "quota",
+		"default", "defaultRequest", "max", "min", "resourceTaints", "labelSelector", "env", "capabilities",
+		"seccompProfile", "topologySpreadConstraints", "global",
+	}
+	for i, step := range p {
+		switch {
+		case step == "quota": // flavors and resources are names; what limits a resource is not
+			return len(p)-i < 3
+		case step == "limits" && chart == "teams": // those of a LimitRange
+		case slices.Contains(names, step):
+			return true
+		}
+	}
+	return false
+}
+
+// examples are the default values, and these with what golden files set.
+func examples(t *testing.T, name string) map[string]map[string]any {
+	t.Helper()
+	defaults := single(t, name).Values
+	all := map[string]map[string]any{"the defaults": defaults}
+	for _, file := range must(filepath.Glob(filepath.Join(ours[name], "*.in.yaml")))(t) {
+		all[filepath.Base(file)] = chartutil.CoalesceTables(values(t, must(os.ReadFile(file))(t)), single(t, name).Values)
+	}
+	return all
+}
+
+func TestMisspeltKeysAreRefusedAtEveryLevel(t *testing.T) {
+	for _, name := range ownCharts {
+		t.Run(name, func(t *testing.T) {
+			schema, tried := single(t, name).Schema, 0
+			for example, in := range examples(t, name) {
+				each(nil, in, func(at path, value any) {
+					if _, section := value.(map[string]any); !section || anyKey(name, at) {
+						return
+					}
+					tried++
+					misspelt := with(in, append(slices.Clone(at), "misspelt"), 1).(map[string]any)
+					err := chartutil.ValidateAgainstSingleSchema(misspelt, schema)
+					if err == nil || !strings.Contains(err.Error(), "additional properties 'misspelt' not allowed") {
+						t.Errorf("%s: a misspelt key at '%s' gets: %v", example, at, err)
+					}
+				})
+			}
+			t.Logf("%d misspelt keys", tried)
+		})
+	}
+}
+
+// Helm takes null for "no such value", also where a template counts on one.
+func TestValuesThatAreNullRenderOrEndInASentence(t *testing.T) {
+	for _, name := range ownCharts {
+		t.Run(name, func(t *testing.T) {
+			refused, tried := 0, 0
+			each(nil, single(t, name).Values, func(at path, _ any) {
+				if len(at) == 0 || isItem(at) || isPart(name, at) {
+					return
+				}
+				tried++
+				in := with(map[string]any{}, at, nil).(map[string]any)
+				if name == "mlbatch" && at[0] == "kueue" && len(at) > 1 {
+					in = alone("kueue", in["kueue"].(map[string]any))
+				}
+				_, err := packaging.Render(t.Context(), single(t, name), name, namespace, "v1.34.0", in)
+				if err == nil {
+					return
+				}
+				refused++
+				if text := err.Error(); !strings.Contains(text, "values don't meet the specifications") && !strings.Contains(text, "): "+name+": ") {
+					t.Errorf("%s: null ends in: %v", at, err)
+				}
+			})
+			t.Logf("%d values are null, %d of them are refused", tried, refused)
+		})
+	}
+}
+
+// isItem reports whether a value is in a list, where null would be another item.
+func isItem(p path) bool {
+	return slices.ContainsFunc(p, func(step any) bool { _, index := step.(int); return index })
+}
+
+// isPart reports whether a value of the umbrella is one of a part of ours, which has
+// its own turn.
+func isPart(chart string, p path) bool {
+	return chart == "mlbatch" && len(p) > 2 && p[0] != "kueue"
+}
+
+// Keys that Kubernetes has named, and explains.
+func explained(p path) bool {
+	for _, key := range []any{"resources", "image", "securityContext"} {
+		if i := slices.Index(p, key); i >= 0 && i < len(p)-1 {
+			return true
+		}
+	}
+	return false
+}
+
+func TestEveryValueIsDocumentedAboveItself(t *testing.T) {
+	for _, name := range ownCharts {
+		t.Run(name, func(t *testing.T) {
+			var document yaml.Node
+			if err := yaml.Unmarshal(valuesFile(t, name), &document); err != nil {
+				t.Fatal(err)
+			}
+			undocumented(t, nil, document.Content[0])
+		})
+	}
+}
+
+func undocumented(t *testing.T, at path, node *yaml.Node) {
+	t.Helper()
+	if node.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 0; i < len(node.Content); i += 2 {
+		key, here := node.Content[i], append(slices.Clone(at), node.Content[i].Value)
+		if key.HeadComment == "" && !explained(here) {
+			t.Errorf("%s has no comment above it", here)
+		}
+		undocumented(t, here, node.Content[i+1])
+	}
+}
+
+func valuesFile(t *testing.T, name string) []byte {
+	t.Helper()
+	for _, file := range single(t, name).Raw {
+		if file.Name == "values.yaml" {
+			return bytes.Clone(file.Data)
+		}
+	}
+	t.Fatalf("%s has no values.yaml", name)
+	return nil
+}
