@@ -4,6 +4,8 @@ package setup_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -64,4 +66,21 @@ func versionsPage(v setup.Versions) string {
 // readable turns a range as Helm writes it into words.
 func readable(constraint string) string {
 	return strings.NewReplacer("-0", "", ">=", "from ", "<", "to before ").Replace(constraint)
+}
+
+// TestEveryProfileIsInTheTable holds the table of docs/install.md to the folder.
+func TestEveryProfileIsInTheTable(t *testing.T) {
+	page, err := os.ReadFile("../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("profiles/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if row := "| `" + filepath.Base(file) + "` |"; !strings.Contains(string(page), row) {
+			t.Errorf("docs/install.md has no row that begins with %s", row)
+		}
+	}
 }
