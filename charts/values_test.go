@@ -3,7 +3,6 @@
 package charts_test
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -23,11 +22,11 @@ import (
 // which has its own tests.
 var ownCharts = []string{"mlbatch", "appwrapper", "teams", "coscheduler", "training-operator", "kuberay-operator"}
 
-// single is a chart by itself, also if it comes inside the umbrella only.
-func single(t *testing.T, name string) *chart.Chart {
+// packaged are the files of a chart by itself, also if it comes inside the umbrella only.
+func packaged(t *testing.T, name string) packaging.Chart {
 	t.Helper()
 	if !slices.Contains(parts, name) {
-		return load(t, name)
+		return must(must(bundle())(t).Chart(name))(t)
 	}
 	umbrella := must(must(bundle())(t).Chart("mlbatch"))(t)
 	part := packaging.Chart{Name: name, Files: map[string][]byte{}}
@@ -36,7 +35,13 @@ func single(t *testing.T, name string) *chart.Chart {
 			part.Files[inside] = text
 		}
 	}
-	return must(part.Load())(t)
+	return part
+}
+
+// single is such a chart as Helm reads it.
+func single(t *testing.T, name string) *chart.Chart {
+	t.Helper()
+	return must(packaged(t, name).Load())(t)
 }
 
 // path is where a value is: keys, and indexes of lists.
@@ -196,7 +201,7 @@ func TestEveryValueIsDocumentedAboveItself(t *testing.T) {
 	for _, name := range ownCharts {
 		t.Run(name, func(t *testing.T) {
 			var document yaml.Node
-			if err := yaml.Unmarshal(valuesFile(t, name), &document); err != nil {
+			if err := yaml.Unmarshal(packaged(t, name).Files["values.yaml"], &document); err != nil {
 				t.Fatal(err)
 			}
 			undocumented(t, nil, document.Content[0])
@@ -216,15 +221,4 @@ func undocumented(t *testing.T, at path, node *yaml.Node) {
 		}
 		undocumented(t, here, node.Content[i+1])
 	}
-}
-
-func valuesFile(t *testing.T, name string) []byte {
-	t.Helper()
-	for _, file := range single(t, name).Raw {
-		if file.Name == "values.yaml" {
-			return bytes.Clone(file.Data)
-		}
-	}
-	t.Fatalf("%s has no values.yaml", name)
-	return nil
 }

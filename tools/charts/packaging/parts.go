@@ -4,6 +4,7 @@ package packaging
 
 import (
 	"context"
+	"errors"
 	"path"
 	"path/filepath"
 
@@ -109,7 +110,9 @@ func (b builder) ours(dir, appVersion string) (Chart, error) {
 	if err := stamp(files, b.tokens); err != nil {
 		return Chart{}, err
 	}
-	return newChart(files, func(m *metadata) {
+	var failed error
+	chart, err := newChart(files, func(m *metadata) {
+		failed = b.forArtifactHub(m)
 		m.Version = b.versions.Version
 		m.AppVersion = appVersion
 		m.KubeVersion = b.versions.Supported.Kubernetes
@@ -118,6 +121,7 @@ func (b builder) ours(dir, appVersion string) (Chart, error) {
 			m.Sources = []string{m.Home}
 		}
 	})
+	return chart, errors.Join(err, failed)
 }
 
 // thin is one of our charts around facts of an upstream module: CRDs and

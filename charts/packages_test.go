@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/test/golden"
+	"github.com/mlbatch/mlbatch/tools/charts/packaging"
+)
+
+func TestReadmesAreWhatTheValuesSay(t *testing.T) {
+	for _, name := range ownCharts {
+		t.Run(name, func(t *testing.T) {
+			text := must(packaging.Readme(packaged(t, name)))(t)
+			golden.Compare(t, filepath.Join(name, "README.md"), text)
+		})
+	}
+}
+
+func TestEveryReleaseEndsWithTheNextCommand(t *testing.T) {
+	for name, in := range map[string]map[string]any{"mlbatch": nil, "appwrapper": nil, "teams": exampleTeams(t)["one-team.in.yaml"]} {
+		t.Run(name, func(t *testing.T) {
+			rendered, err := render(t, name, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !regexp.MustCompile(`(?m)^  (kubectl|helm) `).MatchString(rendered.Info.Notes) {
+				t.Errorf("the notes name no command:\n%s", rendered.Info.Notes)
+			}
+		})
+	}
+}
+
+func TestTheNotesSayHowPartsOfOthersHaveToBeSet(t *testing.T) {
+	off := map[string]any{"enabled": false}
+	for part, sentence := range map[string]string{
+		"kueue":             "Your Kueue has to list workload.codeflare.dev/appwrapper",
+		"coscheduler":       "does not start without PodGroups of scheduling.x-k8s.io/v1alpha1",
+		"training-operator": "it has to run with --gang-scheduler-name=" + must(versions())(t).SchedulerName,
+		"appwrapper":        "that one, and no more than one, is at work",
+		"priorities":        "Work may name only the PriorityClasses that you have",
+		"roles":             "binds members to the ClusterRole mlbatch-edit",
+	} {
+		t.Run(part, func(t *testing.T) {
+			for is, in := range map[bool]map[string]any{true: {part: off}, false: nil} {
+				rendered, err := render(t, "mlbatch", in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := strings.Contains(rendered.Info.Notes, sentence); got != is {
+					t.Errorf("switched off: %t, and the notes are\n%s", is, rendered.Info.Notes)
+				}
+			}
+		})
+	}
+}
+
+func TestArtifactHubKnowsWhatAChartRuns(t *testing.T) {
+	for _, name := range []string{"mlbatch", "appwrapper", "teams", "pytorchjob-generator"} {
+		t.Run(name, func(t *testing.T) {
+			annotations := load(t, name).Metadata.Annotations
+			for _, key := range []string{"license", "category", "prerelease", "links"} {
+				if annotations["artifacthub.io/"+key] == "" {
+					t.Errorf("annotation artifacthub.io/%s is missing", key)
+				}
+			}
+			var listed []struct{ Image string }
+			if err := yaml.Unmarshal([]byte(annotations["artifacthub.io/images"]), &listed); err != nil {
+				t.Fatal(err)
+			}
+			var want, got []string
+			for _, image := range listed {
+				want = append(want, image.Image)
+			}
+			if name != "teams" && name != "pytorchjob-generator" {
+				got = imagesOf(t, name)
+			}
+			slices.Sort(want)
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("the chart runs %q, and its annotation lists %q", got, want)
+			}
+		})
+	}
+}
+
+func imagesOf(t *testing.T, name string) []string {
+	t.Helper()
+	rendered, err := render(t, name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var images []string
+	for _, o := range objects(t, rendered.Manifest) {
+		for _, container := range o.containers() {
+			images = append(images, container.Image)
+		}
+	}
+	return images
+}
+
+// forbidden is what makes two renderings of the same values differ, or what a tool of
+// GitOps does not run.
+var forbidden = regexp.MustCompile(`\b(lookup|rand\w+|gen(CA|SelfSignedCert|SignedCert|PrivateKey)\w*|uuidv4|now|derivePassword|htpasswd|bcrypt|getHostByName)\b`)
+
+func TestTemplatesAskNobodyAndDrawNoLots(t *testing.T) {
+	action := regexp.MustCompile(`(?s){{.*?}}`)
+	comment := regexp.MustCompile(`(?s){{-?\s*/\*.*?\*/\s*-?}}`)
+	var look func(*chart.Chart)
+	look = func(c *chart.Chart) {
+		for _, template := range c.Templates {
+			text := comment.ReplaceAllString(string(template.Data), "")
+			for _, found := range action.FindAllString(text, -1) {
+				if word := forbidden.FindString(stripped(found)); word != "" {
+					t.Errorf("chart %s: %s has %s in %s", c.Name(), template.Name, word, found)
+				}
+			}
+			if strings.Contains(text, "helm.sh/hook") {
+				t.Errorf("chart %s: %s is a hook", c.Name(), template.Name)
+			}
+		}
+		for _, part := range c.Dependencies() {
+			look(part)
+		}
+	}
+	for _, name := range []string{"mlbatch", "appwrapper", "teams", "pytorchjob-generator"} {
+		look(load(t, name))
+	}
+}
+
+// stripped is a template action without its texts.
+func stripped(action string) string {
+	return regexp.MustCompile("\"(\\\\.|[^\"])*\"|`[^`]*`").ReplaceAllString(action, "")
+}
+
+func TestTheSameValuesRenderTheSame(t *testing.T) {
+	for _, name := range []string{"mlbatch", "appwrapper", "teams"} {
+		first, err1 := render(t, name, nil)
+		second, err2 := render(t, name, nil)
+		if err1 != nil || err2 != nil {
+			t.Fatal(err1, err2)
+		}
+		if first.Manifest != second.Manifest {
+			t.Errorf("chart %s renders something else the second time", name)
+		}
+	}
+}
