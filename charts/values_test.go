@@ -99,7 +99,7 @@ func anyKey(chart string, p path) bool {
 		return true
 	}
 	names := []any{
-		"nodeSelector", "nodeLabels", "podAnnotations", "matchLabels", "requests", "limits", "capacity", "quota",
+		"nodeSelector", "nodeLabels", "labels", "podAnnotations", "matchLabels", "requests", "limits", "capacity", "quota",
 		"default", "defaultRequest", "max", "min", "resourceTaints", "labelSelector", "env", "capabilities",
 		"seccompProfile", "topologySpreadConstraints", "global",
 	}
