@@ -4,6 +4,7 @@ package submit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,9 +29,12 @@ const priorityClassLabel = "kueue.x-k8s.io/priority-class"
 
 // check says in a sentence why a job can never run. What the user may not look at is
 // not checked, and said in a note.
-func check(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper) (notes []string, err error) {
+func check(ctx context.Context, c client.Client, aw *v1beta2.AppWrapper) (notes []string, err error) {
 	podSets, err := generator.PodSets(aw)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkKinds(c.RESTMapper(), aw); err != nil {
 		return nil, err
 	}
 	for _, look := range []func() error{
@@ -44,6 +49,32 @@ func check(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper) (notes 
 		}
 	}
 	return notes, nil
+}
+
+// instead is what to do on a cluster that lacks a kind.
+var instead = map[string]string{
+	"JobSet":     "ask an administrator for the platform's part jobset, or set backend to pytorchjob",
+	"PyTorchJob": "ask an administrator for the platform's part training-operator, or set backend to jobset",
+	"PodGroup":   "ask an administrator for the platform's part coscheduler, or set podGroup to false",
+}
+
+// checkKinds asks whether the cluster knows what is wrapped.
+func checkKinds(mapper meta.RESTMapper, aw *v1beta2.AppWrapper) error {
+	for _, component := range aw.Spec.Components {
+		var object metav1.PartialObjectMetadata
+		if err := json.Unmarshal(component.Template.Raw, &object); err != nil {
+			return fmt.Errorf("cannot read the rendered job: %w", err)
+		}
+		gvk := object.GroupVersionKind()
+		_, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if meta.IsNoMatchError(err) {
+			return fmt.Errorf("the cluster knows no %s: %s", gvk.Kind, instead[gvk.Kind])
+		}
+		if err != nil {
+			return fmt.Errorf("cannot ask the cluster whether it knows %s: %w", gvk.Kind, err)
+		}
+	}
+	return nil
 }
 
 func checkQueue(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper, podSets []queuefit.PodSet) error {

@@ -61,7 +61,7 @@ func Scheme() (*runtime.Scheme, error) {
 
 // Check says in a sentence why the job can never run, if that is so, and in notes what
 // the user may not look at.
-func (j Job) Check(ctx context.Context, c client.Reader, notes io.Writer) error {
+func (j Job) Check(ctx context.Context, c client.Client, notes io.Writer) error {
 	all, err := check(ctx, c, j.appWrapper)
 	for _, note := range all {
 		fmt.Fprintln(notes, note)

@@ -15,8 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -105,12 +107,23 @@ func cluster(t *testing.T, calls interceptor.Funcs) client.WithWatch {
 	lost.Spec.ClusterQueue = "gone"
 	other := local.DeepCopy()
 	other.Namespace = "red"
-	return fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(calls).WithStatusSubresource(&v1beta2.AppWrapper{}).WithObjects(
+	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(kinds(scheme)).WithInterceptorFuncs(calls).WithStatusSubresource(&v1beta2.AppWrapper{}).WithObjects(
 		named(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"team": "blue"}}}, "blue"),
 		named(&corev1.Namespace{}, "red"), named(&corev1.Namespace{}, "empty"), local, lost, other,
 		named(&schedulingv1.PriorityClass{}, "default-priority"), named(&kueue.WorkloadPriorityClass{}, "urgent"),
 		clusterQueue("blue-queue"), clusterQueue("other-queue"),
 	).Build()
+}
+
+// kinds are those that the cluster knows: JobSets among them, but no PodGroups.
+func kinds(scheme *runtime.Scheme) meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for kind := range scheme.AllKnownTypes() {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+	}
+	mapper.Add(schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}, meta.RESTScopeNamespace)
+	return mapper
 }
 
 func clusterQueue(name string) *kueue.ClusterQueue {
@@ -133,12 +146,13 @@ func TestWhatCanNeverRunIsSaidInASentence(t *testing.T) {
 	}{
 		"a job that fits":                           {},
 		"a job that fits with what is lent":         {settings: map[string]any{"numCpusPerPod": 4}},
-		"a JobSet that fits":                        {settings: map[string]any{"numCpusPerPod": 4, "backend": "jobset"}},
+		"a JobSet that fits":                        {settings: map[string]any{"numCpusPerPod": 4, "backend": "jobset", "podGroup": false}},
 		"a job whose queue is not known yet":        {settings: map[string]any{"queueName": nil, "numCpusPerPod": 400}},
 		"a job that is too large":                   {settings: map[string]any{"numCpusPerPod": 5}, want: "it would wait for ever: the job asks for 10 of cpu, and ClusterQueue blue-queue can never have more than 8, what it may borrow included"},
-		"a JobSet that is too large":                {settings: map[string]any{"numCpusPerPod": 5, "backend": "jobset"}, want: "it would wait for ever: the job asks for 10 of cpu, and ClusterQueue blue-queue can never have more than 8, what it may borrow included"},
+		"a JobSet that is too large":                {settings: map[string]any{"numCpusPerPod": 5, "backend": "jobset", "podGroup": false}, want: "it would wait for ever: the job asks for 10 of cpu, and ClusterQueue blue-queue can never have more than 8, what it may borrow included"},
 		"a job that asks for what there is none of": {settings: map[string]any{"numGpusPerPod": 8}, want: "it would wait for ever: ClusterQueue blue-queue has no quota for nvidia.com/gpu, of which the job asks for 16"},
 		"a job of no GPUs at all":                   {settings: map[string]any{"emitZeroResources": true}},
+		"a kind that the cluster does not know":     {settings: map[string]any{"backend": "jobset"}, want: "the cluster knows no PodGroup: ask an administrator for the platform's part coscheduler, or set podGroup to false"},
 		"a queue that does not exist":               {settings: map[string]any{"queueName": "blue-queue"}, want: "namespace blue has no queue blue-queue: set queueName to one of its own: default-queue, lost"},
 		"a namespace without queues":                {namespace: "empty", want: "namespace empty has no queue: choose a team's with --namespace"},
 		"a queue of a queue that is gone":           {settings: map[string]any{"queueName": "lost"}, want: "queue lost leads nowhere: there is no ClusterQueue gone"},
