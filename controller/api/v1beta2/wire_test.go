@@ -185,6 +185,7 @@ func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 		status.componentStatus[].podSets[].path:string
 		status.componentStatus[].podSets[].replicas:integer>=0
 		status.conditions:array,bytype
+		+status.migrations:integer
 		status.phase:string
 		+status.phaseTransitionTime:string
 		status.resettingCount:integer`)
