@@ -76,7 +76,7 @@ FUZZTIME := 10s
 .PHONY: fuzz
 fuzz: ## Let each fuzz target try inputs for FUZZTIME (10s; a minute when warm)
 	@grep -rE --include=*_test.go -o '^func Fuzz[A-Za-z]+' controller | while IFS=: read -r file func; do \
-		go test -run='^$$' -fuzz="^$${func#func }$$" -fuzztime=$(FUZZTIME) "./$$(dirname "$$file")" || exit 1; done
+		go test -run='^$$' -fuzz="^$${func#func }$$" -fuzztime=$(FUZZTIME) "./$$(dirname "$$file")" </dev/null || exit 1; done
 
 .PHONY: robust
 robust: ## Kill, fill and change real local clusters, and see that they recover (root; 8 minutes when warm)

@@ -59,13 +59,14 @@ func startController(t *testing.T, name string, way *proxy) *controller {
 		defer log.Close()
 		c.err = c.cmd.Wait()
 	}()
-	t.Cleanup(func() { c.kill() })
+	t.Cleanup(func() { c.tell(syscall.SIGTERM) })
 	return c
 }
 
 // keepController starts it again when it ends by itself, as a kubelet does.
 func keepController(t *testing.T, way *proxy) {
 	t.Helper()
+	awaitNoLeader(t)
 	c := startController(t, "controller", way)
 	over := make(chan struct{})
 	t.Cleanup(func() { close(over) })
@@ -101,6 +102,18 @@ func leader(ctx context.Context) (string, error) {
 		return "", nil // what an earlier test has left
 	}
 	return *lease.Spec.HolderIdentity, nil
+}
+
+// awaitNoLeader waits until the lease of an earlier test has run out.
+func awaitNoLeader(t *testing.T) {
+	t.Helper()
+	await(t, "nobody leads", func(ctx context.Context) error {
+		name, err := leader(ctx)
+		if err == nil && name != "" {
+			err = fmt.Errorf("the leader is %q", name)
+		}
+		return err
+	})
 }
 
 // awaitLeader waits for another leader than that one.

@@ -145,12 +145,12 @@ func (p *proxy) shut(resource string) {
 	}
 }
 
-// created counts the attempts to create something in a namespace.
+// created counts the attempts to create something in a namespace, events apart.
 func (p *proxy) created(namespace string) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for path, times := range p.creates {
-		if strings.Contains(path, "/namespaces/"+namespace+"/") {
+		if strings.Contains(path, "/namespaces/"+namespace+"/") && !strings.HasSuffix(path, "/events") {
 			n += times
 		}
 	}

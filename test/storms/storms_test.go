@@ -63,6 +63,7 @@ func writeToAll(ctx context.Context, namespace string) (writes int) {
 // over, and from one that is killed, whose lease has to run out.
 func TestAnotherControllerTakesOver(t *testing.T) {
 	way := newProxy(t)
+	awaitNoLeader(t)
 	first := startController(t, "first", way)
 	one := awaitLeader(t, "")
 	second := startController(t, "second", way)
