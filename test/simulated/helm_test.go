@@ -4,12 +4,13 @@ package simulated_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,14 @@ func helmTakesOwnership(t *testing.T, p person, admin client.Client) {
 	if err := admin.Get(t.Context(), key(), before); err != nil {
 		t.Fatal(err)
 	}
+	// What Helm stores of a chart lacks its parts.
+	archives, err := filepath.Glob(filepath.Join(p.dir(), "platform", "charts", "mlbatch-*.tgz"))
+	if err != nil || len(archives) != 1 {
+		t.Fatalf("the packaged charts are %q: %v", archives, err)
+	}
+	if installed.Chart, err = loader.Load(archives[0]); err != nil {
+		t.Fatal(err)
+	}
 	forgetHelm(t, admin, installed)
 	if err := install(t, config, installed, false); err == nil || !strings.Contains(err.Error(), "cannot be imported") {
 		t.Errorf("without --take-ownership it says %v", err)
@@ -55,7 +64,7 @@ func helmTakesOwnership(t *testing.T, p person, admin client.Client) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("the AppWrapper is still there: %w", err)
+		return errors.Join(err, errors.New("the AppWrapper is still there"))
 	})
 }
 
@@ -76,7 +85,10 @@ func install(t *testing.T, config *action.Configuration, as *release.Release, ta
 	i := action.NewInstall(config)
 	i.ReleaseName, i.Namespace, i.TakeOwnership = as.Name, as.Namespace, takeOwnership
 	i.Wait, i.Timeout = true, patience
-	_, err := i.RunWithContext(t.Context(), as.Chart, as.Config)
+	made, err := i.RunWithContext(t.Context(), as.Chart, as.Config)
+	if err == nil && !strings.Contains(made.Manifest, "name: appwrapper-controller-manager") {
+		t.Error("our controller is not part of the release")
+	}
 	return err
 }
 
