@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -175,4 +176,39 @@ func TestWhatSlimPodsUseIsKeptOnceForAll(t *testing.T) {
 	if kept[0] == nil || kept[0] != kept[1] {
 		t.Errorf("two pods have %p and %p", kept[0], kept[1])
 	}
+}
+
+// The whole controller has an informer for nodes, and an index of the pods on them.
+func TestOnlyWhoeverIsOnANodeLeavesIt(t *testing.T) {
+	c := newCluster(t, 1)
+	c.submit(0, 2)
+	c.start()
+	c.await("both run", func() bool { return c.count(v1beta2.AppWrapperRunning) == 2 })
+	c.stop()
+	elsewhere := c.api.All("pods")[0].DeepCopy()
+	if err := unstructured.SetNestedField(elsewhere.Object, "gpu-18", "spec", "nodeName"); err != nil {
+		t.Fatal(err)
+	}
+	c.api.Put(elsewhere)
+	c.mark("gpu-17", "OK")
+	looked := reconciles(c)
+	c.start()
+	// The second look at each is when the watch of Jobs has caught up; there is no third.
+	c.await("two looks at each", func() bool { return reconciles(c)-looked >= 4 })
+	c.mark("gpu-17", "EVICT")
+	c.await("one leaves", func() bool { return c.count(v1beta2.AppWrapperResetting) == 1 })
+	for _, aw := range c.api.All("appwrappers") {
+		on18 := aw.GetName() == elsewhere.GetLabels()[v1beta2.AppWrapperLabel]
+		if (phaseOf(aw) == v1beta2.AppWrapperRunning) != on18 {
+			t.Errorf("%s, which is on gpu-18 (%t), is %s", aw.GetName(), on18, phaseOf(aw))
+		}
+	}
+}
+
+func (c *cluster) mark(node, health string) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(nodeKind)
+	object.SetName(node)
+	object.SetLabels(gpuNode(node, health).Labels)
+	c.api.Put(object)
 }

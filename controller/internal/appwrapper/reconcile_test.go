@@ -101,10 +101,28 @@ func TestASaveSendsTheStatusAlone(t *testing.T) {
 }
 
 func TestAnAppWrapperOfAnotherControllerIsLeftAlone(t *testing.T) {
-	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().ManagedBy("kueue.x-k8s.io/multikueue").Build())
-	w.reconcile()
-	if len(w.writes) > 0 {
-		t.Errorf("writes %q", w.writes)
+	for sentence, tc := range map[string]struct {
+		controller string
+		deleted    bool
+		heeded     bool
+	}{
+		"one of MultiKueue's is left alone":        {controller: "kueue.x-k8s.io/multikueue"},
+		"also when it is deleted":                  {controller: "kueue.x-k8s.io/multikueue", deleted: true},
+		"one that names us is ours":                {controller: v1beta2.AppWrapperControllerName, heeded: true},
+		"one that names us is ours to let go, too": {controller: v1beta2.AppWrapperControllerName, deleted: true, heeded: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Guarded().ManagedBy(tc.controller).Build())
+			if tc.deleted {
+				if err := w.api.Delete(t.Context(), w.get()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.reconcile()
+			if (len(w.writes) > 0) != tc.heeded {
+				t.Errorf("writes %q", w.writes)
+			}
+		})
 	}
 }
 

@@ -366,6 +366,10 @@ func TestTerminating(t *testing.T) {
 			given: []change{and("second"), absent, orphaned},
 			want:  outcome{Phase: terminating, Effect: lifecycle.Delete, Targets: []int{1}, Requeue: 10 * time.Minute},
 		},
+		"suspension is of no interest": {
+			given: []change{suspend, terminatingJob},
+			want:  outcome{Phase: terminating, Requeue: 10 * time.Minute},
+		},
 		"without our finalizer there is nothing to do": {
 			given: []change{unguarded},
 			want:  outcome{Phase: terminating},
