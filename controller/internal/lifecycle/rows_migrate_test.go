@@ -95,6 +95,7 @@ func TestRunningLeavesNodes(t *testing.T) {
 		},
 		"it is said once": {
 			given: []change{ready, known, withPods(runs, runs), onBadNodes(0), migrated(10)},
+			after: 5 * time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Migrations: 10},
 		},
 		"what else is wrong counts from when it was noticed": {
@@ -105,6 +106,7 @@ func TestRunningLeavesNodes(t *testing.T) {
 		},
 		"a node that is well again is no node to leave": {
 			given: []change{ready, known, withPods(runs, runs), migrated(10)},
+			after: 5 * time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Migrations: 10, Conditions: map[string]string{"OnUnhealthyNodes": "False NodesHealthy"}},
 		},
 		"suspension comes first": {
