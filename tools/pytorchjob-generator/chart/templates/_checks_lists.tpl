@@ -2,7 +2,7 @@
 {{- define "generator.needAll" -}}
 {{- $list := index . 1 }}
 {{- $keys := slice . 2 }}
-{{- range $i, $entry := get (first .).Values $list }}
+{{- range $i, $entry := index (first .).Values $list }}
 {{- range $keys }}
 {{- if not (get $entry .) }}
 {{- fail (printf "entry %d of %s lacks %s" (add1 $i) $list .) }}
