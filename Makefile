@@ -98,13 +98,17 @@ define evidence
 	} 2>&1 | sed -e '/^ *=== /d' -e '/^ *--- PASS: .*\//d' -e 's/^    [a-z_]*_test.go:[0-9]*: //' | tee docs/evidence/$(1).log
 endef
 
+comma := ,
+SIMULATED := go test -count=1 -timeout=60m -v ./test/simulated -run 'TestEveryUserHasAClusterWithThePlatform/^root$$'
 LONG_SEED := $(shell date +%s)
 
 .PHONY: test-long
-test-long: ## 10,000 random lives of each sort, the crash test with every answer, upstream's controller and ours in turn (root); results go to docs/evidence (some minutes)
+test-long: ## 10,000 random lives of each sort, the crash test with every answer, 1,000 AppWrappers that cause no request, what the controller takes, upstream's controller and ours in turn (root); results go to docs/evidence (an hour)
 	$(call evidence,walks,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$(LONG_SEED))
 	$(call evidence,crashes,1,go test -count=1 -timeout=60m -v -run '^TestCrash$$' ./controller/internal/appwrapper -crash.every-answer -crash.seeds=200)
 	$(call evidence,storms,$(LONG_SEED),go test -count=1 -timeout=60m -v ./test/storms -storms.rounds=20 -storms.seed=$(LONG_SEED))
+	$(call evidence,quiet,none,$(SIMULATED) -quiet.appwrappers=1000 -quiet.for=10m)
+	$(call evidence,scale,none,$(SIMULATED) -nodes=60 -measure.running=1000$(comma)5000)
 	$(call evidence,takeover,none,go test -count=1 -timeout=60m -v ./test/takeover)
 
 .PHONY: e2e
@@ -112,7 +116,7 @@ e2e: ## End-to-end tests with the real components, on a local cluster or on your
 	E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) go test -count=1 -timeout=60m -v ./test/e2e
 
 .PHONY: simulated
-simulated: ## The platform on simulated clusters, of root and of another user (root; 2 minutes when warm)
+simulated: ## The platform on simulated clusters, of root and of another user, and a minute in which nothing may be asked (root; 4 minutes when warm)
 	go test -count=1 -timeout=30m -v ./test/simulated
 
 .PHONY: storms

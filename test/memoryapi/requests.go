@@ -3,21 +3,18 @@
 package memoryapi
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
 )
 
 // request is what a path asks for.
@@ -84,7 +81,8 @@ func (s *Server) succeed(w http.ResponseWriter, q request) {
 func answer(w http.ResponseWriter, code int, object any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(object) // who asks may have gone
+	text, _ := json.Marshal(object) // all of it came as JSON
+	_, _ = w.Write(text)            // who asks may have gone
 }
 
 func (s *Server) serveAll(w http.ResponseWriter, q request) {
@@ -189,31 +187,37 @@ func (s *Server) patch(q request, change []byte) (Object, error) {
 }
 
 func merge(before Object, change []byte) (Object, error) {
-	text, err := before.MarshalJSON()
-	if err != nil {
+	changes := map[string]any{}
+	if err := json.Unmarshal(change, &changes); err != nil {
 		return nil, err
 	}
-	if text, err = jsonpatch.MergePatch(text, change); err != nil {
-		return nil, err
-	}
-	after := &unstructured.Unstructured{}
-	return after, after.UnmarshalJSON(text)
+	after := before.DeepCopy()
+	mergeMaps(after.Object, changes)
+	return after, nil
 }
 
-// delete waits for finalizers, and for nothing else.
+// mergeMaps is RFC 7386. Libraries do it on text, which takes most of the time of a server
+// that does nothing else.
+func mergeMaps(document, change map[string]any) {
+	for key, value := range change {
+		inner, isMap := value.(map[string]any)
+		old, wasMap := document[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(document, key)
+		case isMap && wasMap:
+			mergeMaps(old, inner)
+		default:
+			document[key] = value
+		}
+	}
+}
+
 func (s *Server) delete(q request) (Object, error) {
 	before, err := s.find(q)
 	if err != nil {
 		return nil, err
 	}
-	var after Object
-	if len(before.GetFinalizers()) > 0 {
-		after = before.DeepCopy()
-		now := metav1.NewTime(time.Now())
-		after.SetDeletionTimestamp(&now)
-	}
-	if !s.replace(q.resource, before, after) {
-		return nil, apierrors.NewConflict(q.group(), q.key.Name, errors.New("it has changed"))
-	}
+	s.Delete(q.resource, q.key)
 	return before, nil
 }

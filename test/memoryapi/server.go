@@ -97,10 +97,18 @@ func (s *Server) Put(object Object) {
 	}
 }
 
-// Remove removes an object, whatever holds it.
-func (s *Server) Remove(resource string, key types.NamespacedName) {
+// Delete removes an object, or lets it wait for its finalizers, and for nothing else.
+func (s *Server) Delete(resource string, key types.NamespacedName) {
 	for before := s.Get(resource, key); before != nil; before = s.Get(resource, key) {
-		s.replace(resource, before, nil)
+		var after Object
+		if len(before.GetFinalizers()) > 0 {
+			now := metav1.NewTime(time.Now())
+			after = before.DeepCopy()
+			after.SetDeletionTimestamp(&now)
+		}
+		if s.replace(resource, before, after) {
+			return
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -208,9 +209,11 @@ func (p person) says(t *testing.T, args ...string) (out string, err error) {
 	return progress.String() + printed.String(), err
 }
 
+var nodes = flag.Int("nodes", localcluster.DefaultSimulatedNodes, "how many simulated nodes there are, of 110 pods each")
+
 func (p person) up(t *testing.T) (out string, err error) {
 	t.Helper()
-	return p.says(t, "cluster", "up", "--mode=simulated", "--platform", "--port="+strconv.Itoa(p.port))
+	return p.says(t, "cluster", "up", "--mode=simulated", "--platform", "--port="+strconv.Itoa(p.port), "--simulated-nodes="+strconv.Itoa(*nodes))
 }
 
 func kill(t *testing.T, pid string) {

@@ -3,7 +3,6 @@
 package simulated_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"net/netip"
 	"os"
@@ -91,23 +90,9 @@ var podAddresses, firstPod = netip.MustParsePrefix("10.200.0.0/24"), netip.MustP
 // wantOperatorsToBeThemselves reads who has asked the API server for what.
 func wantOperatorsToBeThemselves(t *testing.T, p person) {
 	t.Helper()
-	f, err := os.Open(filepath.Join(p.dir(), "log", "audit.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	prefix := "system:serviceaccount:" + platform.Namespace + ":"
 	asked := map[string]bool{}
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var event struct {
-			User      struct{ Username string }
-			SourceIPs []string
-		}
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			continue // the last line may not be whole yet
-		}
+	for _, event := range p.audit(t).news() {
 		for _, source := range event.SourceIPs {
 			ip, err := netip.ParseAddr(source)
 			if err != nil || !podAddresses.Contains(ip) || ip.Less(firstPod) {
@@ -119,9 +104,6 @@ func wantOperatorsToBeThemselves(t *testing.T, p person) {
 			}
 			asked[account] = true
 		}
-	}
-	if lines.Err() != nil {
-		t.Fatal(lines.Err())
 	}
 	for _, account := range []string{
 		"kueue-controller-manager", "scheduler-plugins-scheduler", "scheduler-plugins-controller", "training-operator", "kuberay-operator",

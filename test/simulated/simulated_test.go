@@ -60,6 +60,9 @@ func story(t *testing.T, p person) {
 	await(t, "an operator that was killed is ready again", func(ctx context.Context) error { return restarted(ctx, admin, before) })
 	wantOperatorsToBeThemselves(t, p)
 	if p.uid == 0 { // it is the same for all
+		metrics := newScraper(t, p, admin)
+		newCrowd(t, admin, "quiet").staysQuiet(p, metrics)
+		measure(t, p, admin, metrics)
 		helmTakesOwnership(t, p, admin)
 	}
 }
@@ -114,7 +117,7 @@ func wantNothingLeft(t *testing.T, p person) {
 }
 
 // access is the administrator's, and that of a member of team blue.
-func access(t *testing.T, p person) (admin, alice client.Client) {
+func access(t *testing.T, p person) (admin client.WithWatch, alice client.Client) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(p.dir(), "kubeconfig"))
 	if err != nil {
@@ -126,7 +129,9 @@ func access(t *testing.T, p person) (admin, alice client.Client) {
 	if err := workload.AddToScheme(clientgoscheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
-	admin, err1 := client.New(config, client.Options{})
+	config.WarningHandler = rest.NoWarnings{}
+	config.QPS = -1 // crowds wait for others, not for themselves
+	admin, err1 := client.NewWithWatch(config, client.Options{})
 	alice, err2 := client.New(asAlice, client.Options{})
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
@@ -135,6 +140,11 @@ func access(t *testing.T, p person) (admin, alice client.Client) {
 }
 
 func await(t *testing.T, what string, condition func(context.Context) error) {
+	t.Helper()
+	awaitFor(t, patience, what, condition)
+}
+
+func awaitFor(t *testing.T, patience time.Duration, what string, condition func(context.Context) error) {
 	t.Helper()
 	var missing error
 	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {

@@ -3,6 +3,7 @@
 package appwrapper
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -38,8 +39,8 @@ type cluster struct {
 	testing.TB
 	api  *memoryapi.Server
 	pods int // of each Job
-	// moved, if any, is told of every AppWrapper that enters a phase.
-	moved func(name string, phase v1beta2.AppWrapperPhase)
+	// moved, if any, is told of every AppWrapper that enters a phase, or is gone.
+	moved func(name string, phase v1beta2.AppWrapperPhase, gone bool)
 	stop  func()
 }
 
@@ -65,10 +66,11 @@ func (c *cluster) play(change memoryapi.Change) {
 		}
 	case change.Resource == "jobs" && change.After == nil:
 		for i := range c.pods {
-			c.api.Remove("pods", keyOf(podName(change.Before, i)))
+			c.api.Delete("pods", keyOf(podName(change.Before, i)))
 		}
-	case change.Resource == "appwrappers" && change.After != nil && c.moved != nil && phaseOf(change.After) != phaseOf(change.Before):
-		c.moved(change.After.GetName(), phaseOf(change.After))
+	case change.Resource == "appwrappers" && c.moved != nil && phaseOf(change.After) != phaseOf(change.Before):
+		object := cmp.Or(change.After, change.Before)
+		c.moved(object.GetName(), phaseOf(object), change.After == nil)
 	}
 }
 

@@ -56,6 +56,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		Deleting:   !aw.DeletionTimestamp.IsZero(),
 		Orphaning:  controllerutil.ContainsFinalizer(aw, metav1.FinalizerOrphanDependents),
 		Guarded:    guarded(aw),
+		Alone:      guarded(aw) && len(aw.Finalizers) == 1,
 		Status:     *aw.Status.DeepCopy(),
 		Policy:     policy,
 		Components: make([]lifecycle.Component, len(aw.Spec.Components)),

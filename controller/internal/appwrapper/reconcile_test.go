@@ -63,7 +63,7 @@ func TestPodsAreFoundByAnIndex(t *testing.T) {
 	w.reconcile()
 }
 
-func TestALifeCostsSixWritesAndOneCreate(t *testing.T) {
+func TestALifeCostsSixWritesAndOneCreateAndItsEndThree(t *testing.T) {
 	w := runningWorld(t)
 	w.setJobCondition("j", "Complete")
 	w.setPodPhase("j-1", corev1.PodSucceeded)
@@ -73,6 +73,14 @@ func TestALifeCostsSixWritesAndOneCreate(t *testing.T) {
 	want := []string{status, "patch a", status, "create j", status, status, status}
 	if diff := cmp.Diff(want, w.writes); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+	w.writes = nil
+	if err := errors.Join(w.api.Delete(t.Context(), pod("j-1", "")), w.api.Delete(t.Context(), w.get())); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	if diff := cmp.Diff([]string{status, "delete j", "patch a"}, w.writes); diff != "" || w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") {
+		t.Errorf("until it is gone (-want +got)\n%s", diff)
 	}
 }
 

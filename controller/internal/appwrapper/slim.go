@@ -27,6 +27,7 @@ func slimAppWrapper(object any) (any, error) {
 	if !podSetsAreRecorded(aw) {
 		return aw, nil
 	}
+	aw.Labels = nil
 	maps.DeleteFunc(aw.Annotations, func(key, _ string) bool { return !strings.HasPrefix(key, v1beta2.AnnotationPrefix) })
 	for i := range aw.Spec.Components {
 		whole := &aw.Spec.Components[i]
@@ -89,7 +90,9 @@ func keepMetadata(whole, slim metav1.Object) {
 	slim.SetDeletionTimestamp(whole.GetDeletionTimestamp())
 	slim.SetFinalizers(whole.GetFinalizers())
 	slim.SetOwnerReferences(whole.GetOwnerReferences())
-	slim.SetLabels(ourLabels(whole))
+	if metav1.GetControllerOfNoCopy(whole) == nil { // whose it was the label tells
+		slim.SetLabels(ourLabels(whole))
+	}
 }
 
 func ourLabels(object metav1.Object) map[string]string {

@@ -157,6 +157,9 @@ func terminating(v *view) Decision {
 	if d, gone := v.tearDown(); !gone {
 		return d
 	}
+	if v.Alone {
+		return Decision{Status: v.Status, Effect: Release}
+	}
 	v.lower(v1beta2.ResourcesDeployed, string(phase), nothingDeployed)
 	v.lower(v1beta2.QuotaReserved, string(phase), nothingDeployed)
 	return v.do(Release, nil)

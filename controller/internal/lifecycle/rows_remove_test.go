@@ -350,6 +350,10 @@ func TestTerminating(t *testing.T) {
 			want: outcome{Phase: terminating, Effect: lifecycle.Release, Conditions: map[string]string{
 				"QuotaReserved": "False Terminating", "ResourcesDeployed": "False Terminating", "DeletingResources": "False DeletionComplete"}},
 		},
+		"what nobody would read any more is not saved": {
+			given: []change{absent, func(s *lifecycle.Snapshot) { s.Alone = true }},
+			want:  outcome{Phase: terminating, Effect: lifecycle.Release},
+		},
 		"what is to live on is left alone": {
 			given: []change{orphaning, withPods(runs)},
 			want:  outcome{Phase: terminating, Effect: lifecycle.Release},

@@ -51,6 +51,9 @@ type Snapshot struct {
 	Orphaning bool
 	// Guarded: the AppWrapper has our finalizer.
 	Guarded bool
+	// Alone: it has no other. When ours goes it is gone, and nobody would read what was
+	// written just before.
+	Alone bool
 	// Status is the status as it is stored. Decide does not change it.
 	Status v1beta2.AppWrapperStatus
 	// Policy holds the AppWrapper's timers and limits.

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// BenchmarkLifecycles tells how many AppWrappers a second the whole controller takes from
+// creation until they are gone, where the API server costs next to nothing.
+func BenchmarkLifecycles(b *testing.B) {
+	c := newCluster(b, 1)
+	var gone atomic.Int64
+	c.moved = func(name string, phase v1beta2.AppWrapperPhase, isGone bool) {
+		switch {
+		case isGone:
+			gone.Add(1)
+		case phase == v1beta2.AppWrapperRunning:
+			c.complete(name)
+		case phase == v1beta2.AppWrapperSucceeded:
+			c.api.Delete("appwrappers", keyOf(name))
+		}
+	}
+	c.start()
+	c.api.Requests()
+	began := processorTime(b)
+	b.ResetTimer()
+	c.submit(0, b.N)
+	c.await("the end of all", func() bool { return gone.Load() == int64(b.N) })
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "lifecycles/s")
+	b.ReportMetric(float64(len(c.api.Requests()))/float64(b.N), "requests/lifecycle")
+	b.ReportMetric((processorTime(b)-began).Seconds()*1000/float64(b.N), "cpu-ms/lifecycle")
+}
+
+// processorTime is that of the whole process, the API server in memory included.
+func processorTime(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// complete lets a Job succeed.
+func (c *cluster) complete(name string) {
+	job := c.api.Get("jobs", keyOf(name)).DeepCopy()
+	for i := range c.pods {
+		pod := c.api.Get("pods", keyOf(podName(job, i))).DeepCopy()
+		if err := unstructured.SetNestedField(pod.Object, "Succeeded", "status", "phase"); err != nil {
+			c.Error(err)
+		}
+		c.api.Put(pod)
+	}
+	job.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}}}
+	c.api.Put(job)
+}

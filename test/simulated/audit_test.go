@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulated_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mlbatch/mlbatch/tools/platform"
+)
+
+// asked is a line of the API server's audit log.
+type asked struct {
+	Verb                     string
+	RequestURI               string
+	User                     struct{ Username string }
+	SourceIPs                []string
+	RequestReceivedTimestamp string
+	Stage                    string
+	ObjectRef                struct{ Resource, Subresource, Name string }
+}
+
+func (a asked) String() string { return a.RequestReceivedTimestamp + " " + a.Verb + " " + a.RequestURI }
+
+// audit is the log from some time on. It leaves out leases (see tools/localcluster/files).
+type audit struct {
+	*testing.T
+	file   string
+	offset int64
+}
+
+func (p person) audit(t *testing.T) *audit {
+	return &audit{T: t, file: filepath.Join(p.dir(), "log", "audit.log")}
+}
+
+// news are the requests that were logged since the last call.
+func (a *audit) news() []asked {
+	a.Helper()
+	f, err := os.Open(a.file)
+	if err != nil {
+		a.Fatal(err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() < a.offset {
+		a.offset = 0 // a new file was begun
+	}
+	if _, err := f.Seek(a.offset, io.SeekStart); err != nil {
+		a.Fatal(err)
+	}
+	var news []asked
+	for lines := bufio.NewReader(f); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return news // the last line may not be whole yet
+		}
+		if err != nil {
+			a.Fatal(err)
+		}
+		a.offset += int64(len(line))
+		var event asked
+		if err := json.Unmarshal(line, &event); err != nil {
+			a.Fatal(fmt.Errorf("cannot read the audit log: %w", err))
+		}
+		news = append(news, event)
+	}
+}
+
+// ours are the requests of our controller.
+func (a *audit) ours() []asked {
+	a.Helper()
+	return slices.DeleteFunc(a.news(), func(e asked) bool {
+		return e.User.Username != "system:serviceaccount:"+platform.Namespace+":appwrapper-controller-manager"
+	})
+}
+
+// allowed are the requests that nobody objects to while nothing happens: a watch is opened
+// again when its time is over, and who scrapes metrics is reviewed.
+func allowed(e asked) bool {
+	switch e.ObjectRef.Resource {
+	case "tokenreviews", "subjectaccessreviews":
+		return true
+	}
+	return e.Verb == "watch"
+}

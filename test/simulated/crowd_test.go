@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulated_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// longPatience is for thousands.
+const longPatience = 20 * time.Minute
+
+// authors is how many write at the same time.
+const authors = 8
+
+// crowd is a namespace of AppWrappers of one Job with one pod each. No queue is theirs, so
+// that nothing is measured but our controller and what carries out Jobs.
+type crowd struct {
+	*testing.T
+	admin     client.WithWatch
+	namespace string
+
+	mu   sync.Mutex
+	last map[string]*workload.AppWrapper // as the watch has told
+	seen func(before, after *workload.AppWrapper)
+}
+
+func newCrowd(t *testing.T, admin client.WithWatch, namespace string) *crowd {
+	t.Helper()
+	if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	c := &crowd{T: t, admin: admin, namespace: namespace, last: map[string]*workload.AppWrapper{}}
+	w, err := admin.Watch(t.Context(), &workload.AppWrapperList{}, client.InNamespace(namespace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for event := range w.ResultChan() {
+			if aw, ok := event.Object.(*workload.AppWrapper); ok {
+				c.hear(aw, event.Type == watch.Deleted)
+			}
+		}
+	}()
+	return c
+}
+
+func (c *crowd) hear(aw *workload.AppWrapper, gone bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if before := c.last[aw.Name]; before != nil && c.seen != nil {
+		c.seen(before, aw)
+	}
+	c.last[aw.Name] = aw
+	if gone {
+		delete(c.last, aw.Name)
+	}
+}
+
+// each does something for every number, some at the same time.
+func (c *crowd) each(from, to int, do func(ctx context.Context, i int) error) {
+	c.Helper()
+	all, ctx := errgroup.WithContext(c.Context())
+	next := atomic.Int64{}
+	next.Store(int64(from))
+	for range authors {
+		all.Go(func() error {
+			for i := int(next.Add(1)) - 1; i < to; i = int(next.Add(1)) - 1 {
+				if err := do(ctx, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func nameOf(i int) string { return fmt.Sprintf("crowd-%05d", i) }
+
+// forever are pods that do not end by themselves.
+const forever = ""
+
+// create makes AppWrappers whose pods run for so long.
+func (c *crowd) create(from, to int, suspend bool, runFor string) {
+	c.Helper()
+	c.each(from, to, func(ctx context.Context, i int) error {
+		annotations := "{}"
+		if runFor != forever {
+			annotations = `{"localcluster.mlbatch.dev/run-for": "` + runFor + `"}`
+		}
+		job := fmt.Sprintf(`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": %q}, "spec": {"backoffLimit": 0, "template": {
+			"metadata": {"annotations": %s},
+			"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "registry.example/work:1", "resources": {"requests": {"cpu": "10m"}}}]}
+		}}}`, nameOf(i), annotations)
+		return c.admin.Create(ctx, &workload.AppWrapper{
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: nameOf(i)},
+			Spec: workload.AppWrapperSpec{Suspend: suspend, Components: []workload.AppWrapperComponent{
+				{Template: runtime.RawExtension{Raw: []byte(job)}},
+			}},
+		})
+	})
+}
+
+// await waits until so many are in a phase, and no others are there.
+func (c *crowd) await(phase workload.AppWrapperPhase, n int) {
+	c.Helper()
+	awaitFor(c.T, longPatience, fmt.Sprintf("%d are %s", n, phase), func(context.Context) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, aw := range c.last {
+			if aw.Status.Phase != phase {
+				return fmt.Errorf("%d are there, and %s is %q", len(c.last), aw.Name, aw.Status.Phase)
+			}
+		}
+		if len(c.last) != n {
+			return fmt.Errorf("%d are there", len(c.last))
+		}
+		return nil
+	})
+}
+
+// clear deletes all and waits until they are gone.
+func (c *crowd) clear() {
+	c.Helper()
+	if err := c.admin.DeleteAllOf(c.Context(), &workload.AppWrapper{}, client.InNamespace(c.namespace)); err != nil {
+		c.Fatal(err)
+	}
+	c.await("", 0)
+	awaitFor(c.T, longPatience, "no pod is left", func(ctx context.Context) error {
+		pods := &metav1.PartialObjectMetadataList{}
+		pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+		if err := c.admin.List(ctx, pods, client.InNamespace(c.namespace)); err != nil {
+			return err
+		}
+		if len(pods.Items) > 0 {
+			return errors.New(pods.Items[0].Name + " is left")
+		}
+		return nil
+	})
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulated_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"golang.org/x/sys/unix"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/platform"
+)
+
+// Metrics of the controller's process.
+const (
+	reconciles = "controller_runtime_reconcile_total"
+	processor  = "process_cpu_seconds_total"
+	resident   = "process_resident_memory_bytes"
+)
+
+// scraper reads the controller's metrics as Prometheus does.
+type scraper struct {
+	*testing.T
+	url, token string
+	http       *http.Client
+}
+
+func newScraper(t *testing.T, p person, admin client.Client) *scraper {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "scraper"}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "scraper"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "appwrapper-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "scraper"}},
+	}
+	token := &authenticationv1.TokenRequest{}
+	pods := &corev1.PodList{}
+	err := errors.Join(
+		admin.Create(t.Context(), account), admin.Create(t.Context(), binding),
+		admin.SubResource("token").Create(t.Context(), account, token),
+		admin.List(t.Context(), pods, client.InNamespace(platform.Namespace), client.MatchingLabels{"app.kubernetes.io/name": "appwrapper"}),
+	)
+	if err != nil || len(pods.Items) != 1 {
+		t.Fatalf("%d pods are our controller, error %v", len(pods.Items), err)
+	}
+	return &scraper{T: t, url: "https://" + pods.Items[0].Status.PodIP + ":8443/metrics", token: token.Status.Token, http: &http.Client{
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			DialContext:       p.dial,
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // the certificate is made at its start
+		},
+	}}
+}
+
+// dial connects from the cluster's network.
+func (p person) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	text, err := os.ReadFile(filepath.Join(p.dir(), "keeper.json"))
+	if err != nil {
+		return nil, err
+	}
+	var keeper struct{ Pid int }
+	if err := json.Unmarshal(text, &keeper); err != nil {
+		return nil, err
+	}
+	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", keeper.Pid))
+	if err != nil {
+		return nil, err
+	}
+	defer namespace.Close()
+	runtime.LockOSThread() // and never unlocked: the thread ends with its goroutine
+	if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
+		return nil, fmt.Errorf("cannot enter the cluster's network: %w", err)
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, address)
+}
+
+// scrape adds up each metric over its labels.
+func (s *scraper) scrape() map[string]float64 {
+	s.Helper()
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.url, nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+s.token)
+	response, err := s.http.Do(request)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer response.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		s.Fatalf("the metrics are answered with %s, error %v", response.Status, err)
+	}
+	sums := map[string]float64{}
+	for name, family := range families {
+		for _, m := range family.GetMetric() {
+			sums[name] += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return sums
+}

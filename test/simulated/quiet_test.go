@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulated_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"time"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// The short form is part of make test, the full one of make test-long.
+var (
+	quietNumber = flag.Int("quiet.appwrappers", 60, "how many AppWrappers run while our controller has to be quiet")
+	quietTime   = flag.Duration("quiet.for", time.Minute, "for how long it has to be quiet")
+)
+
+// restful is how long the controller asks nothing before it is said to be at rest.
+const restful = 10 * time.Second
+
+// staysQuiet: AppWrappers that run healthily cause no request at all, and the heartbeats of
+// nodes cause no reconcile.
+func (c *crowd) staysQuiet(p person, metrics *scraper) {
+	c.Helper()
+	c.create(0, *quietNumber, false, forever)
+	c.await(workload.AppWrapperRunning, *quietNumber)
+	log := p.audit(c.T)
+	began := time.Now()
+	log.ours()
+	await(c.T, "our controller is at rest", func(context.Context) error {
+		for _, e := range log.ours() {
+			if !allowed(e) {
+				began = time.Now()
+			}
+		}
+		if at := time.Since(began); at < restful {
+			return fmt.Errorf("it has been for %s", at)
+		}
+		return nil
+	})
+	before := metrics.scrape()
+	log.ours()
+	c.Logf("%d AppWrappers run; nothing may be asked for %s", *quietNumber, *quietTime)
+	select {
+	case <-time.After(*quietTime):
+	case <-c.Context().Done():
+	}
+	reopened, offending := 0, 0
+	for _, e := range log.ours() {
+		if allowed(e) {
+			reopened++
+			continue
+		}
+		offending++
+		c.Errorf("our controller asks: %s", e)
+	}
+	after := metrics.scrape()
+	if n := after[reconciles] - before[reconciles]; n != 0 {
+		c.Errorf("it looks at AppWrappers: %.0f times", n)
+	}
+	c.await(workload.AppWrapperRunning, *quietNumber)
+	c.Logf("in %s: %d requests, %.0f reconciles; beside that %d watches were opened again and scrapes reviewed, and the process made %.0f requests in all, with those for its lease",
+		*quietTime, offending, after[reconciles]-before[reconciles], reopened, after["rest_client_requests_total"]-before["rest_client_requests_total"])
+	c.Logf("resident memory %.0f MiB, processor time %.2f s", after[resident]/(1<<20), after[processor]-before[processor])
+	c.clear()
+}
