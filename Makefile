@@ -61,11 +61,11 @@ unit: ## Tests that need no cluster (a minute when warm)
 # What has goroutines. The crash test has one for each story: its calm lives say as much
 # about races as all.
 RACED := ./controller/internal/admission ./controller/internal/appwrapper ./controller/internal/servingcert ./test/quotawatch \
-	$(addprefix ./tools/,compiler filecache images/archive localcluster localcluster/build localcluster/keeper localcluster/processnode subprocess)
+	$(addprefix ./tools/,filecache images/archive localcluster localcluster/build localcluster/keeper localcluster/processnode subprocess)
 
 .PHONY: race
 race: export CGO_ENABLED := 1
-race: ## Tests of what has goroutines, with Go's race detector (needs gcc; 2 minutes when warm, 10 when cold)
+race: ## Tests of what has goroutines, with Go's race detector (needs gcc; 2 minutes when warm, 4 more when cold)
 	@command -v gcc >/dev/null || { [ $$(id -u) = 0 ] && apt-get -qq update && apt-get -qq install -y --no-install-recommends gcc libc6-dev; } || \
 		{ echo "the race detector needs a C compiler: install gcc and libc6-dev" >&2; exit 1; }
 	go test -race -skip '^TestCrash$$/./.|^TestTheControllerKeeps' $(RACED)
