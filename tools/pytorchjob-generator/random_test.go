@@ -3,8 +3,10 @@
 package generator_test
 
 import (
+	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,18 @@ import (
 
 	generator "github.com/mlbatch/mlbatch/tools/pytorchjob-generator"
 )
+
+// Settings of continuous integration are the same every time, as in lifecycle.
+func TestMain(m *testing.M) {
+	if os.Getenv("CI") != "" {
+		if err := flag.Set("rapid.seed", "20261121"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	flag.Parse()
+	os.Exit(m.Run())
+}
 
 // Whatever settings are right make an object that the API server takes, with the texts
 // that the author wrote.
