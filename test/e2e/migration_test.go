@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
+)
+
+// gpuHealth is the node label in which Autopilot says how the GPUs are.
+const gpuHealth = "autopilot.ibm.com/gpuhealth"
+
+// A GPU breaks under a job that is allowed no retry. The job is made anew on another
+// node, as soon as the node is marked, with the quota that it has.
+func TestAJobLeavesANodeWithABrokenGPU(t *testing.T) {
+	testenv.Test(t, features.New("migration").Assess("it comes back on another node", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "e2e-migrating", "mia", needs.SimulatedNodes)
+		aw := wrapped("migrant", gpuJob("migrant", "8"), map[string]string{
+			workload.RetryLimitAnnotation:               "0",
+			workload.RetryPausePeriodDurationAnnotation: "1s",
+		})
+		s.create(ctx, aw)
+		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
+		s.untilRunning(ctx, "migrant", 1)
+		before := s.onlyPod(ctx, "migrant")
+
+		t.Cleanup(func() { s.mark(context.Background(), before.Spec.NodeName, "") })
+		s.mark(ctx, before.Spec.NodeName, "EVICT")
+		s.until(ctx, "the job runs on another node", func(ctx context.Context) (string, error) {
+			return s.runsElsewhere(ctx, aw, before)
+		})
+		if aw.Status.Migrations != 1 || aw.Status.Retries != 0 {
+			t.Errorf("there were %d migrations and %d retries, not one of the former", aw.Status.Migrations, aw.Status.Retries)
+		}
+		s.untilReserved(ctx, gpu, "8")
+		s.change(ctx, s.onlyPod(ctx, "migrant"), succeeds)
+		s.untilPhase(ctx, aw, workload.AppWrapperSucceeded)
+		return ctx
+	}).Feature())
+}
+
+// mark labels a node as Autopilot does; an empty word takes the label away.
+func (s *story) mark(ctx context.Context, name, health string) {
+	s.until(ctx, "node "+name+" is marked", func(ctx context.Context) (string, error) {
+		node := &corev1.Node{}
+		if err := s.admin.Get(ctx, name, "", node); err != nil {
+			return "", err
+		}
+		delete(node.Labels, gpuHealth)
+		if health != "" {
+			node.Labels[gpuHealth] = health
+		}
+		return "", s.admin.Update(ctx, node) // if the kubelet changes it at the same time we look again
+	})
+}
+
+// runsElsewhere answers "" once an AppWrapper runs again with a pod on another node.
+func (s *story) runsElsewhere(ctx context.Context, aw *workload.AppWrapper, than *corev1.Pod) (string, error) {
+	if err := s.admin.Get(ctx, aw.Name, s.namespace, aw); err != nil {
+		return "", err
+	}
+	if aw.Status.Phase == workload.AppWrapperFailed {
+		return "", broken("it has failed")
+	}
+	pods, err := s.running(ctx, aw.Name)
+	if err != nil || aw.Status.Phase != workload.AppWrapperRunning || len(pods) != 1 || pods[0].UID == than.UID {
+		return fmt.Sprintf("it is %s, and %d pods run", aw.Status.Phase, len(pods)), err
+	}
+	if pods[0].Spec.NodeName == than.Spec.NodeName {
+		return "", broken("it is on the node that it was to leave")
+	}
+	return "", nil
+}
