@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -139,9 +141,12 @@ func (c *crowd) await(phase workload.AppWrapperPhase, n int) {
 // clear deletes all and waits until they are gone.
 func (c *crowd) clear() {
 	c.Helper()
-	if err := c.admin.DeleteAllOf(c.Context(), &workload.AppWrapper{}, client.InNamespace(c.namespace)); err != nil {
-		c.Fatal(err)
-	}
+	c.mu.Lock()
+	names := slices.Collect(maps.Keys(c.last))
+	c.mu.Unlock()
+	c.each(0, len(names), func(ctx context.Context, i int) error { // one request for all takes longer than a request may
+		return c.admin.Delete(ctx, &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: names[i]}})
+	})
 	c.await("", 0)
 	awaitFor(c.T, longPatience, "no pod is left", func(ctx context.Context) error {
 		pods := &metav1.PartialObjectMetadataList{}

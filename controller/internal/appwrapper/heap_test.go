@@ -23,6 +23,10 @@ const (
 func (c *cluster) kept(appWrappers int) float64 {
 	c.Helper()
 	c.stop()
+	c.await("the end of the last controller", func() bool {
+		runtime.GC()
+		return c.last.Value() == nil
+	})
 	c.api.Requests()
 	before, reconciled := alive(), reconciles(c)
 	c.start()

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,7 +43,12 @@ type cluster struct {
 	// moved, if any, is told of every AppWrapper that enters a phase, or is gone.
 	moved func(name string, phase v1beta2.AppWrapperPhase, gone bool)
 	stop  func()
+	// last is there for as long as the caches of the last controller are.
+	last weak.Pointer[ownMapper]
 }
+
+// ownMapper is that of one controller.
+type ownMapper struct{ meta.RESTMapper }
 
 func newCluster(t testing.TB, pods int) *cluster {
 	t.Helper()
@@ -104,9 +110,11 @@ func (c *cluster) start() {
 	reconciles := ctrlmetrics.Registry
 	ctrlmetrics.Registry = prometheus.NewRegistry() // ours can be registered once
 	defer func() { ctrlmetrics.Registry = reconciles }()
+	mapper := &ownMapper{c.api.Mapper()}
+	c.last = weak.Make(mapper)
 	mgr, err := ctrl.NewManager(c.api.Config(), ctrl.Options{
 		Scheme: scheme(c), Cache: caches, Logger: logr.Discard(),
-		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return c.api.Mapper(), nil },
+		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 		Controller:             ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
