@@ -21,6 +21,12 @@ var migrations = []Story{
 		after(10 * time.Second).nodeIsCondemned().
 		after(2 * time.Minute).podsStart(),
 
+	tell("migration to where there is no room yet", job("train", 2)).
+		with(v1beta2.RetryLimitAnnotation, "0").runs().
+		after(time.Hour).nodeIsCondemned().
+		after(10*time.Minute).podsStart().
+		after(time.Hour).then("owner", "the Job is complete", completes(0)),
+
 	tell("migration up to the limit", job("train", 2)).
 		migratingAtMost(1).runs().
 		after(time.Hour).nodeIsCondemned().

@@ -73,7 +73,7 @@ func (v *view) admittedAsAWhole() bool {
 func (v *view) deploy(message string) Decision {
 	const reason = string(v1beta2.AppWrapperResuming)
 	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, message)
-	v.set(v1beta2.PodsReady, metav1.ConditionFalse, reason, "")
+	v.set(v1beta2.PodsReady, metav1.ConditionFalse, v.notReadyBecause(), "")
 	v.set(v1beta2.Unhealthy, metav1.ConditionFalse, reason, "")
 	for i := range v.Components {
 		v.promise(i)

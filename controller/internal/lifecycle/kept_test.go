@@ -136,6 +136,12 @@ func countsMigrations(m moment) bool {
 	return m.status.Migrations-m.was.Migrations == countOf(blames(v1beta2.ReasonAutopilotNoExecute)(m))
 }
 
+// hasToLeave: the node of a pod had to be left in this attempt, or the attempt began with
+// that and its pods are too late to be ready for the first time.
+func hasToLeave(m moment) bool {
+	return m.past.condemned || m.past.migrated && !m.past.ready && m.waited(m.past.attempt, m.policy.AdmissionGrace)
+}
+
 func countOf(happened bool) int32 {
 	if happened {
 		return 1

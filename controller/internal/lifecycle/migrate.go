@@ -27,13 +27,32 @@ func nodesToLeave(v *view) (Decision, bool) {
 	}
 	message := "pods use unhealthy resources of nodes that have to be left: " + strings.Join(nodes, ", ")
 	if v.status.Migrations < v.Policy.MigrationLimit {
-		v.status.Migrations++
-		return v.reset(v1beta2.ReasonAutopilotNoExecute, message), true
+		return v.migrate(message), true
 	}
 	known := v.isTrue(v1beta2.OnUnhealthyNodes)
 	message = fmt.Sprintf("%s; they stay there because migrationLimit, which is %d, is reached", message, v.Policy.MigrationLimit)
 	v.set(v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, message)
 	return v.stay().announcing(unhealthyEvent(v1beta2.ReasonAutopilotNoExecute, message)), !known
+}
+
+func (v *view) migrate(message string) Decision {
+	v.status.Migrations++
+	return v.reset(v1beta2.ReasonAutopilotNoExecute, message)
+}
+
+// notReadyBecause is the reason why no pod of an attempt that begins is ready: nodes had to
+// be left, or all begins as usual. It stays until pods are ready for the first time.
+func (v *view) notReadyBecause() string {
+	if v.isTrue(v1beta2.Unhealthy) && v.hasReason(v1beta2.Unhealthy, v1beta2.ReasonAutopilotNoExecute) {
+		return v1beta2.ReasonAutopilotNoExecute
+	}
+	return string(v1beta2.AppWrapperResuming)
+}
+
+// lateElsewhere: work that was healthy had to leave its nodes, and has found no place since.
+// That is no failure of its own, so it goes on as a migration while one is left.
+func (v *view) lateElsewhere() bool {
+	return v.hasReason(v1beta2.PodsReady, v1beta2.ReasonAutopilotNoExecute) && v.status.Migrations < v.Policy.MigrationLimit
 }
 
 // condemned are the nodes that pods of unfinished components have to leave, each once.

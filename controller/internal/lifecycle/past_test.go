@@ -28,6 +28,9 @@ type past struct {
 	rejected bool         // a component was refused for good in this attempt
 
 	condemned bool // the node of a pod had to be left in this attempt
+	ready     bool // pods were ready in this attempt
+	leaving   bool // this attempt ended with a migration
+	migrated  bool // the attempt before did
 }
 
 // remember is told of every save. Times that matter to the save itself are those of
@@ -35,8 +38,10 @@ type past struct {
 func (w *world) remember(was v1beta2.AppWrapperStatus) {
 	p := &w.past
 	if w.status.Phase != was.Phase && w.status.Phase == v1beta2.AppWrapperResuming {
-		*p = past{attempt: w.now, occupied: p.occupied}
+		*p = past{attempt: w.now, occupied: p.occupied, migrated: p.leaving && was.Phase == v1beta2.AppWrapperResetting}
 	}
+	p.leaving = p.leaving || w.status.Migrations > was.Migrations
+	p.ready = p.ready || w.turned(was, v1beta2.PodsReady, metav1.ConditionTrue)
 	if w.turned(was, v1beta2.Unhealthy, metav1.ConditionTrue) {
 		p.noticed = w.now
 	}

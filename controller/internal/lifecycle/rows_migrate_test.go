@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -118,6 +119,66 @@ func TestRunningLeavesNodes(t *testing.T) {
 			want:  success,
 		},
 	})
+}
+
+// movedIn: the present attempt began with a migration.
+func movedIn(s *lifecycle.Snapshot) {
+	condition(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonAutopilotNoExecute, 0)(s)
+}
+
+func TestRunningIsLateWhereItHasMigratedTo(t *testing.T) {
+	noRetry := policy(func(p *lifecycle.Policy) { p.RetryLimit = 0 })
+	again := outcome{Phase: v1beta2.AppWrapperResetting, Migrations: 2, Event: "AutopilotNoExecute", Conditions: map[string]string{
+		"Unhealthy": "True AutopilotNoExecute", "DeletingResources": "True DeletionInitiated"}}
+	retry := resets("InsufficientPodsReady")
+	retry.Migrations = 10
+	lost := resets("InsufficientPodsReady")
+	lost.Migrations = 1
+	checkRows(t, runningJob, map[string]row{
+		"pods that find no room have the warmup grace": {
+			given: []change{movedIn, migrated(1), noRetry, withPods(runs, pending)}, after: 5*time.Minute - time.Second,
+			want: outcome{Phase: v1beta2.AppWrapperRunning, Migrations: 1, Requeue: time.Second},
+		},
+		"then it migrates again, and no retry is needed": {
+			given: []change{movedIn, migrated(1), noRetry, withPods(runs, pending)}, after: 5 * time.Minute,
+			want: again,
+		},
+		"so do pods that nobody makes": {
+			given: []change{movedIn, migrated(1), noRetry}, after: time.Minute,
+			want: again,
+		},
+		"a pod that failed meanwhile and was replaced changes nothing": {
+			given: []change{movedIn, migrated(1), noRetry, withPods(runs, pending),
+				condition(v1beta2.Unhealthy, metav1.ConditionFalse, v1beta2.ReasonFoundNoFailedPods, time.Second)}, after: 5 * time.Minute,
+			want: again,
+		},
+		"at the limit of migrations it is a retry": {
+			given: []change{movedIn, migrated(10), withPods(runs, pending)}, after: 5 * time.Minute,
+			want: retry,
+		},
+		"pods that were ready there and are lost are a retry": {
+			given: []change{migrated(1), withPods(runs),
+				condition(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonInsufficientPodsReady, time.Minute)}, after: time.Hour,
+			want: lost,
+		},
+	})
+}
+
+// The mark of a migration is set with the attempt that it begins, and by no other reset.
+func TestAnAttemptKnowsThatItBeganWithAMigration(t *testing.T) {
+	for reason, want := range map[string]string{
+		v1beta2.ReasonAutopilotNoExecute:    v1beta2.ReasonAutopilotNoExecute,
+		v1beta2.ReasonInsufficientPodsReady: string(v1beta2.AppWrapperResuming),
+	} {
+		s := deployed(v1beta2.AppWrapperResetting)
+		absent(&s)
+		condition(v1beta2.ResourcesDeployed, metav1.ConditionFalse, "Resetting", 0)(&s)
+		condition(v1beta2.Unhealthy, metav1.ConditionTrue, reason, 0)(&s)
+		d := lifecycle.Decide(s, deployedAt.Add(time.Hour))
+		if got := meta.FindStatusCondition(d.Status.Conditions, string(v1beta2.PodsReady)); d.Status.Phase != v1beta2.AppWrapperResuming || got.Reason != want {
+			t.Errorf("after %s it is %s with PodsReady %s, want %s", reason, d.Status.Phase, got.Reason, want)
+		}
+	}
 }
 
 func TestNodesAreNamedOnceAndInOrder(t *testing.T) {

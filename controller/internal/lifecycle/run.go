@@ -209,6 +209,9 @@ func readinessIsLate(v *view) (Decision, bool) {
 		v.lower(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
 		return v.stay().at(deadline, v.now), true
 	}
+	if v.lateElsewhere() {
+		return v.migrate(v1beta2.ReasonInsufficientPodsReady + " after unhealthy nodes were left: " + c.String()), true
+	}
 	return v.resetOrFail(v1beta2.ReasonInsufficientPodsReady, c.String()), true
 }
 
