@@ -48,6 +48,7 @@ test: ## All tests, lint, unit and chart tests, mutants, then tests on real clus
 	$(call stage,tests of the local cluster,$(MAKE) --no-print-directory robust)
 	$(call stage,end-to-end tests,$(MAKE) --no-print-directory e2e)
 	$(call stage,tests of the simulated cluster,$(MAKE) --no-print-directory simulated)
+	$(call stage,storms,$(MAKE) --no-print-directory storms)
 
 # The others read files outside their modules, of which Go's cache does not notice changes.
 .PHONY: unit
@@ -120,7 +121,7 @@ simulated: ## The platform on simulated clusters, of root and of another user, a
 	go test -count=1 -timeout=30m -v ./test/simulated
 
 .PHONY: storms
-storms: ## The real controller while the API server fails, others write, and kinds and namespaces go (root; 3 minutes when warm)
+storms: ## The real controller while the API server fails, others write, and kinds and namespaces go (root; 2 minutes when warm)
 	go test -count=1 -timeout=30m -v ./test/storms
 
 .PHONY: lint
