@@ -4,6 +4,7 @@ package charts_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,11 +91,12 @@ func TestOnlyItsTeamsNamespaceUsesAClusterQueue(t *testing.T) {
 // Whoever leaves the list loses access; running work loses nothing.
 func TestWorkOutlivesItsPlaceInTheList(t *testing.T) {
 	kept := []string{"Namespace", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor"}
+	rights := "mlbatch-wrapped-secrets" // without them the controller could not end the work
 	for id, o := range onboarded(t, "teams", exampleTeams(t)["hierarchy.in.yaml"]) {
 		kind, _, _ := strings.Cut(id, "/")
 		annotations := o.(metav1.Object).GetAnnotations()
 		keeps := annotations["helm.sh/resource-policy"] == "keep" && annotations["argocd.argoproj.io/sync-options"] == "Prune=false"
-		if keeps != slices.Contains(kept, kind) {
+		if keeps != (slices.Contains(kept, kind) || o.(metav1.Object).GetName() == rights) {
 			t.Errorf("%s has annotations %v", id, annotations)
 		}
 	}
@@ -162,7 +164,7 @@ func TestTheRolesThatTeamsAreBoundToAreThere(t *testing.T) {
 
 func TestDashboardsReadNoSecretAndChangeNothing(t *testing.T) {
 	roles := clusterRoles(t)
-	for _, name := range []string{"mlbatch-view", "mlbatch-view-queues"} {
+	for _, name := range []string{"mlbatch-view", "mlbatch-view-queues", "mlbatch-view-nodes"} {
 		for _, rule := range roles[name].Rules {
 			for _, verb := range rule.Verbs {
 				if !slices.Contains([]string{"get", "list", "watch"}, verb) {
@@ -176,4 +178,117 @@ func TestDashboardsReadNoSecretAndChangeNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// policyOf is the NetworkPolicy of team blue in a file with these settings, or nil.
+func policyOf(t *testing.T, networkPolicy, team map[string]any) *networkingv1.NetworkPolicySpec {
+	t.Helper()
+	blue := map[string]any{"name": "blue", "quota": map[string]any{"default-flavor": map[string]any{"cpu": 8, "memory": "64Gi"}}}
+	maps.Copy(blue, team)
+	in := map[string]any{"networkPolicy": networkPolicy, "teams": []any{blue}}
+	if networkPolicy == nil {
+		delete(in, "networkPolicy")
+	}
+	policy, there := onboarded(t, "teams", in)["NetworkPolicy/blue/mlbatch-team"].(*networkingv1.NetworkPolicy)
+	if !there {
+		return nil
+	}
+	return &policy.Spec
+}
+
+func TestKubeRayAlwaysReachesATeamsPods(t *testing.T) {
+	for name, row := range map[string]struct {
+		in   map[string]any
+		want []string
+	}{
+		"ours":                        {nil, []string{namespace}},
+		"ours, and others":            {map[string]any{"fromNamespaces": []any{"monitoring"}}, []string{namespace, "monitoring"}},
+		"somebody else's":             {map[string]any{"kuberayNamespace": "redhat-ods-applications"}, []string{"redhat-ods-applications"}},
+		"one that is listed, too":     {map[string]any{"fromNamespaces": []any{namespace}}, []string{namespace}},
+		"in spite of an emptied list": {map[string]any{"fromNamespaces": []any{}}, []string{namespace}},
+		"in spite of no list":         {map[string]any{"fromNamespaces": nil}, []string{namespace}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := policyOf(t, row.in, nil).Ingress[1].From[0].NamespaceSelector.MatchExpressions[0]
+			if diff := cmp.Diff(row.want, from.Values); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatATeamCallsIsOpenUnlessItIsClosed(t *testing.T) {
+	for name, row := range map[string]struct {
+		in, team map[string]any
+		ports    []int32
+	}{
+		"by default":                  {nil, nil, nil},
+		"closed for all":              {map[string]any{"egress": []any{}}, nil, []int32{53, 53, 5353, 5353, 8053, 8053, 443, 6443}},
+		"closed for all but this one": {map[string]any{"egress": []any{}}, map[string]any{"networkPolicy": map[string]any{"egress": nil}}, nil},
+		"closed, on other ports": {map[string]any{
+			"dnsPorts": []any{1053}, "apiServerPorts": nil,
+			"egress": []any{map[string]any{"ports": []any{map[string]any{"port": 9000}}}},
+		}, nil, []int32{1053, 1053, 9000}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			policy := policyOf(t, row.in, row.team)
+			var ports []int32
+			for _, rule := range policy.Egress {
+				for _, port := range rule.Ports {
+					ports = append(ports, port.Port.IntVal)
+				}
+			}
+			if diff := cmp.Diff(row.ports, ports); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if closed := slices.Contains(policy.PolicyTypes, networkingv1.PolicyTypeEgress); closed != (row.ports != nil) {
+				t.Errorf("the policy is of the types %q", policy.PolicyTypes)
+			}
+		})
+	}
+}
+
+func TestANamespaceOfSomebodyElseGetsAPolicyIfItsTeamAsks(t *testing.T) {
+	for name, row := range map[string]struct {
+		team map[string]any
+		want bool
+	}{
+		"ours":                  {nil, true},
+		"theirs":                {map[string]any{"createNamespace": false}, false},
+		"theirs, other setting": {map[string]any{"createNamespace": false, "networkPolicy": map[string]any{"fromNamespaces": []any{"a"}}}, false},
+		"theirs, asked for":     {map[string]any{"createNamespace": false, "networkPolicy": map[string]any{"enabled": true}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := policyOf(t, nil, row.team) != nil; got != row.want {
+				t.Errorf("there is a policy: %t", got)
+			}
+		})
+	}
+}
+
+// mlbatch submit reads these before it submits.
+func TestMembersReadTheQueuesUnlessTheyAreNotTo(t *testing.T) {
+	for _, want := range []bool{true, false} {
+		in := map[string]any{"teams": fifty()[:1], "membersViewQueues": want}
+		binding, got := onboarded(t, "teams", in)["ClusterRoleBinding//mlbatch-view-queues-team-0"].(*rbacv1.ClusterRoleBinding)
+		if got != want {
+			t.Errorf("membersViewQueues is %t, and there is a binding: %t", want, got)
+		}
+		if got && (binding.RoleRef.Name != "mlbatch-view-queues" || binding.Subjects[0].Name != "lead-0") {
+			t.Errorf("%s is bound to %s", binding.RoleRef.Name, binding.Subjects[0].Name)
+		}
+	}
+	role := clusterRoles(t)["mlbatch-view-queues"]
+	for _, resource := range []string{"clusterqueues", "cohorts", "workloadpriorityclasses"} {
+		if !allows(role, "list", "kueue.x-k8s.io", resource) {
+			t.Errorf("members may not list %s", resource)
+		}
+	}
+	if allows(role, "list", "", "nodes") {
+		t.Error("members may list nodes")
+	}
+}
+
+func TestAPriorityMayHaveADotInItsName(t *testing.T) {
+	onboarded(t, "teams", map[string]any{"teams": fifty()[:1], "priorities": []any{"example.com-urgent", "example.com"}})
 }

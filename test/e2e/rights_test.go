@@ -29,7 +29,7 @@ const (
 	reads = "get list watch"
 )
 
-// rights are what a member of a team may do in the team's namespace, and nowhere else.
+// rights are what a member of a team may do in the team's namespace, and in no other.
 // Verbs that are not listed are refused.
 var rights = []struct{ group, resource, verbs string }{
 	{"workload.codeflare.dev", "appwrappers", makes},
@@ -88,6 +88,21 @@ var rights = []struct{ group, resource, verbs string }{
 	{"apiextensions.k8s.io", "customresourcedefinitions", ""},
 }
 
+// clusterRights are what a member of a team may do with what is in no namespace.
+var clusterRights = []struct{ group, resource, verbs string }{
+	{"kueue.x-k8s.io", "clusterqueues", reads},
+	{"kueue.x-k8s.io", "cohorts", reads},
+	{"kueue.x-k8s.io", "resourceflavors", reads},
+	{"kueue.x-k8s.io", "topologies", reads},
+	{"kueue.x-k8s.io", "admissionchecks", reads},
+	{"kueue.x-k8s.io", "workloadpriorityclasses", reads},
+	{"scheduling.k8s.io", "priorityclasses", reads},
+	{"", "nodes", ""},
+	{"", "persistentvolumes", ""},
+	{"rbac.authorization.k8s.io", "clusterroles", ""},
+	{"rbac.authorization.k8s.io", "clusterrolebindings", ""},
+}
+
 // asked is somebody whose rights the API server is asked about.
 type asked struct {
 	user, namespace string
@@ -103,6 +118,18 @@ func TestMembersMayDoWhatTheirRoleSaysInTheirNamespaceOnly(t *testing.T) {
 			for _, verb := range everyVerb {
 				want := slices.Contains(strings.Fields(row.verbs), verb)
 				if got := allowed(ctx, t, s.api, asked{"amy", "e2e-applied", everybody}, verb, row.group, row.resource); got != want {
+					t.Errorf("%s %s of %q: %t, want %t", verb, row.resource, row.group, got, want)
+				}
+			}
+		}
+		return ctx
+	})
+	feature.Assess("a member, in no namespace", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "e2e-applied", "amy", needs.Pods)
+		for _, row := range clusterRights {
+			for _, verb := range everyVerb {
+				want := slices.Contains(strings.Fields(row.verbs), verb)
+				if got := allowed(ctx, t, s.api, asked{"amy", "", everybody}, verb, row.group, row.resource); got != want {
 					t.Errorf("%s %s of %q: %t, want %t", verb, row.resource, row.group, got, want)
 				}
 			}

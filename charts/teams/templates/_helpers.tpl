@@ -5,8 +5,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{/*
-Namespaces, queues, cohorts and flavors stay when the release goes or a team leaves
-the list: with them would go running work.
+Namespaces, queues, cohorts, flavors and the controller's rights stay when the release
+goes or a team leaves the list: with them would go running work, or what ends it.
 */}}
 {{- define "teams.keep" -}}
 helm.sh/resource-policy: keep
