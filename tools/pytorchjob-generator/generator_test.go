@@ -4,10 +4,12 @@ package generator_test
 
 import (
 	"context"
+	stdjson "encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -42,8 +44,21 @@ type job struct {
 	pods       []corev1.PodTemplateSpec
 }
 
-// script is what the containers run.
-func (j job) script() string { return j.pods[0].Spec.Containers[0].Command[2] }
+// script is what a shell in the containers is given.
+func (j job) script() string { return expanded(j.pods[0].Spec.Containers[0].Command[2]) }
+
+// variable is what Kubernetes reads in a container's command.
+var variable = regexp.MustCompile(`\$(\$|\([^)]*\))`)
+
+// expanded is a word of a command where Kubernetes knows every variable.
+func expanded(word string) string {
+	return variable.ReplaceAllStringFunc(word, func(found string) string {
+		if found == "$$" {
+			return "$"
+		}
+		return "a variable's value"
+	})
+}
 
 // rendered renders settings and holds the result to everything that an API server and
 // the webhooks ask of it.
@@ -159,6 +174,31 @@ func settings(t *testing.T, file string) map[string]any {
 		t.Fatalf("%s: %v", file, err)
 	}
 	return parsed
+}
+
+// Helm may hand numbers on as they were written.
+func TestNumbersMayComeAsTheyWereWritten(t *testing.T) {
+	for _, file := range files(t, "testdata/*.in.yaml", "examples/*.yaml") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		literal := map[string]any{}
+		if err := yaml.Unmarshal(text, &literal, func(d *stdjson.Decoder) *stdjson.Decoder { d.UseNumber(); return d }); err != nil {
+			t.Fatal(err)
+		}
+		got, err := generator.Render("0.0.1", literal)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		want, err := generator.Render("0.0.1", settings(t, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", file, diff)
+		}
+	}
 }
 
 func TestWhatIsWrongIsOneSentence(t *testing.T) {

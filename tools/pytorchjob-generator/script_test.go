@@ -26,6 +26,8 @@ const calledWith = "<--nnodes=2>\n<--node_rank=1>\n<--rdzv_id=101>\n<--rdzv_endp
 func TestScripts(t *testing.T) {
 	for name, row := range map[string]struct {
 		settings map[string]any
+		// in is a shell; if empty, it is the same in two.
+		in string
 		// torchrun ends with this code.
 		exit string
 		// what the script prints at its end, and the code that it ends with.
@@ -45,28 +47,41 @@ func TestScripts(t *testing.T) {
 		"unless it may fail":                          {settings: map[string]any{"setupCommands": []any{"false || echo yes"}}, says: "yes\n"},
 		"unless nothing is to stop the job":           {settings: map[string]any{"stopOnSetupFailure": false, "setupCommands": []any{"false", "echo on"}}, says: "on\n"},
 		"without setup commands nothing is different": {settings: map[string]any{"stopOnSetupFailure": true, "mainProgram": "train.py; echo $?"}, exit: "5", says: "<train.py>\n5\n"},
+		"setup is no matter of the main program":      {settings: map[string]any{"setupCommands": []any{"cd /"}, "mainProgram": "train.py; rc=$?; echo $rc; exit $rc"}, exit: "5", says: "<train.py>\n5\n", code: 5},
+		"nor are its pipes":                           {settings: map[string]any{"setupCommands": []any{"cd /"}, "mainProgram": "train.py | cat; echo $?"}, exit: "5", says: "<train.py>\n0\n"},
+		"unless the author says so":                   {settings: map[string]any{"setupCommands": []any{"set -e"}, "mainProgram": "train.py; echo no"}, exit: "5", says: "<train.py>\n", code: 5},
+		"or so":                                       {settings: map[string]any{"setupCommands": []any{"set -u -o errexit"}, "mainProgram": "train.py; echo no"}, exit: "5", says: "<train.py>\n", code: 5},
+		"or so, of pipes":                             {in: "bash", settings: map[string]any{"setupCommands": []any{"set -o pipefail"}, "mainProgram": "train.py | cat"}, exit: "5", says: "<train.py>\n", code: 5},
+		"a setup command in a pipe ends the job, too": {in: "bash", settings: map[string]any{"setupCommands": []any{"sh -c 'exit 3' | cat", "echo no"}}, says: "NVME_MOUNT_PATH=\n", code: 3},
+		"dollars are the shell's":                     {settings: map[string]any{"setupCommands": []any{"X=$(echo $(echo a))", "Y='$$ $$$ $(RANK) $$(RANK) $( $'"}, "mainProgram": "$X.py $(echo b) \"$Y\""}, says: "<a.py>\n<b>\n<$$ $$$ $(RANK) $$(RANK) $( $>\n"},
 		"the rank comes from sakkara":                 {settings: map[string]any{"schedulerName": "sakkara", "mainProgram": "train.py"}, says: "RANK=5\n" + strings.Replace(calledWith, "rank=1", "rank=5", 1) + "<train.py>\n"},
 		"the rank comes from sakkara's other name":    {settings: map[string]any{"schedulerName": "sakkara-scheduler", "mainProgram": "train.py"}, says: "RANK=5\n" + strings.Replace(calledWith, "rank=1", "rank=5", 1) + "<train.py>\n"},
 		"a process is started for each GPU":           {settings: map[string]any{"numGpusPerPod": 4, "mainProgram": "train.py"}, says: "<--node_rank=1>\n<--nproc_per_node=4>\n<--rdzv_id=101>\n<--rdzv_endpoint=host:23456>\n<train.py>\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row.settings["jobName"], row.settings["containerImage"] = "a", "b"
-			out, code := execute(t, rendered(t, row.settings).script(), "EXIT="+row.exit)
-			if !strings.HasSuffix(out, row.says) || code != row.code {
-				t.Errorf("code %d, not %d (-want +got)\n%s", code, row.code, cmp.Diff(row.says, out))
+			script := rendered(t, row.settings).script()
+			for _, shell := range []string{"sh", "bash"} {
+				if row.in != "" && row.in != shell {
+					continue
+				}
+				out, code := execute(t, shell, script, "EXIT="+row.exit)
+				if !strings.HasSuffix(out, row.says) || code != row.code {
+					t.Errorf("%s: code %d, not %d (-want +got)\n%s", shell, code, row.code, cmp.Diff(row.says, out))
+				}
 			}
 		})
 	}
 }
 
 // execute runs a script as a pod would, and returns what it printed and its exit code.
-func execute(t *testing.T, script string, variables ...string) (string, int) {
+func execute(t *testing.T, shell, script string, variables ...string) (string, int) {
 	t.Helper()
 	programs := t.TempDir()
 	if err := os.WriteFile(filepath.Join(programs, "torchrun"), []byte(torchrun), 0o755); err != nil { //nolint:gosec // It is run.
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), "sh", "-c", script)
+	command := exec.CommandContext(t.Context(), shell, "-c", script)
 	command.Env = append(variables, "PATH="+programs+":"+os.Getenv("PATH"),
 		"RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=host", "MASTER_PORT=23456", "SAKKARA_RANK=5")
 	out, err := command.Output()

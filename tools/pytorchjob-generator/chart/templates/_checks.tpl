@@ -27,6 +27,12 @@ unknown keys, patterns and allowed words are values.schema.json's.
 {{- if gt (len $name) 50 }}
 {{- fail (printf "jobName %q has %d characters; at most 50 are allowed, so that the names of its pods fit" $name (len $name)) }}
 {{- end }}
+{{- if eq (include "generator.backend" .) "jobset" }}
+{{- $lastPod := printf "%s-node-0-%d-abcde" $name (sub (int .Values.numPods) 1) }}
+{{- if gt (len $lastPod) 63 }}
+{{- fail (printf "jobName %q has %d characters; at most %d are allowed for a JobSet with numPods %d, so that the names of its pods fit" $name (len $name) (sub 63 (sub (len $lastPod) (len $name))) (int .Values.numPods)) }}
+{{- end }}
+{{- end }}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) }}
 {{- fail (printf "jobName %q must start with a lower-case letter, end with a letter or digit, and have only lower-case letters, digits and dashes" $name) }}
 {{- end }}
@@ -42,6 +48,9 @@ unknown keys, patterns and allowed words are values.schema.json's.
 {{- range list "numPods" "numCpusPerPod" "totalMemoryPerPod" }}
 {{- if kindIs "invalid" (index $.Values .) }}
 {{- fail (printf "%s is empty: say how much, or leave it out for the default" .) }}
+{{- end }}
+{{- if eq (include "generator.amount" (index $.Values .) | float64) 0.0 }}
+{{- fail (printf "%s is %s, but a pod needs more than nothing: raise it or leave it out for the default" . (include "generator.plain" (index $.Values .))) }}
 {{- end }}
 {{- end }}
 {{- range $request, $limit := dict "numCpusPerPod" "limitCpusPerPod" "totalMemoryPerPod" "limitMemoryPerPod" }}

@@ -70,7 +70,7 @@
 {{- end }}
 {{- end }}
 {{- with .Values.mountNVMe }}
-{{- if not .storage }}
+{{- if eq (include "generator.amount" .storage | float64) 0.0 }}
 {{- fail "mountNVMe lacks storage: how large shall the volume be?" }}
 {{- end }}
 {{- end }}

@@ -51,6 +51,14 @@
   valueFrom:
     fieldRef:
       fieldPath: metadata.annotations['batch.kubernetes.io/job-completion-index']
+{{- $unbuffered := "1" }}
+{{- range .Values.environmentVariables }}
+{{- if eq .name "PYTHONUNBUFFERED" }}
+{{- $unbuffered = "" }}
+{{- end }}
+{{- end }}
+{{- with $unbuffered }}
 - name: PYTHONUNBUFFERED
-  value: "1"
+  value: {{ quote . }}
+{{- end }}
 {{- end }}

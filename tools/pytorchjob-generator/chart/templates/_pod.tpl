@@ -21,7 +21,7 @@ spec:
     - name: {{ quote .name }}
       image: {{ quote .image }}
       command:
-        {{- range kindIs "slice" .command | ternary .command (list "sh" "-c" .command) }}
+        {{- range kindIs "slice" .command | ternary .command (include "generator.plain" .command | include "generator.expanded" | list "sh" "-c") }}
         - {{ include "generator.text" . }}
         {{- end }}
     {{- end }}
@@ -72,7 +72,7 @@ resources:
 command:
   - sh
   - -c
-  - {{ include "generator.lines" (include "generator.script" .) | nindent 4 | trim }}
+  - {{ include "generator.lines" (include "generator.script" . | include "generator.expanded") | nindent 4 | trim }}
 {{- end }}
 
 {{- define "generator.podMetadata" -}}
@@ -129,7 +129,7 @@ kueue.x-k8s.io/podset-group-name: pods
   {{ $resource }}: {{ $limited | ternary $limit $asked | include "generator.text" }}
   {{- end }}
   {{- range $device := list (list (include "generator.gpuName" $) $.Values.numGpusPerPod) (list (include "generator.rdmaName" $) $.Values.numRoceGdr) }}
-  {{- if or (last $device) $.Values.emitZeroResources }}
+  {{- if or (gt (int (last $device)) 0) $.Values.emitZeroResources }}
   {{ first $device }}: {{ last $device | int64 }}
   {{- end }}
   {{- end }}

@@ -15,15 +15,35 @@ export RANK=$SAKKARA_RANK
 {{- end }}
 {{- if and .Values.setupCommands (ne .Values.stopOnSetupFailure false) }}
 set -e
+(set -o pipefail) 2>/dev/null && set -o pipefail
 {{- end }}
 {{- range .Values.setupCommands }}
 {{ include "generator.plain" . | replace "\r\n" "\n" | trimSuffix "\n" }}
 {{- end }}
 {{- if .Values.mainProgram | default "" | trim }}
+{{- include "generator.setupHasEnded" . }}
 {{- $command := include "generator.torchrun" . }}
 echo {{ include "generator.shellQuote" (printf "executing: %s" $command) }}
 {{ $command }}
 {{- end }}
+{{- end }}
+
+{{/* How a shell goes on after a failure is for the main program as if there were no setup, or as the author says. */}}
+{{- define "generator.setupHasEnded" -}}
+{{- if and .Values.setupCommands (ne .Values.stopOnSetupFailure false) }}
+{{- $setup := toRawJson .Values.setupCommands }}
+{{- if not (regexMatch `\bset +(-\w+ +)*-(\w*e|o +errexit)` $setup) }}
+set +e
+{{- end }}
+{{- if not (contains "pipefail" $setup) }}
+(set -o pipefail) 2>/dev/null && set +o pipefail
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* A script that is the same after Kubernetes has put variables of containers into it. */}}
+{{- define "generator.expanded" -}}
+{{ regexReplaceAll `(\$+)(\()|(\$\$+)` . "${1}${1}${2}${3}${3}" }}
 {{- end }}
 
 {{- define "generator.torchrun" -}}

@@ -1,22 +1,24 @@
 {{/*
 A scalar as a text of YAML: what the user wrote, be it a number, a boolean,
-nothing or several lines. Large numbers arrive as floats, which only JSON
-prints as they were.
+nothing or several lines.
 */}}
 {{- define "generator.text" -}}
-{{- if kindIs "invalid" . -}}
-""
-{{- else if kindIs "string" . -}}
-{{ quote . }}
-{{- else -}}
-{{ toRawJson . | quote }}
-{{- end -}}
+{{ include "generator.plain" . | quote }}
 {{- end }}
 
-{{/* The same without quotes, for use inside a text. */}}
+{{/*
+The same without quotes, for use inside a text. Numbers arrive as floats, which
+only JSON prints as they were, and which do not hold every large integer.
+*/}}
 {{- define "generator.plain" -}}
-{{- if kindIs "string" . -}}
+{{- if typeIs "string" . -}}
 {{ . }}
+{{- else if or (typeIs "float64" .) (typeIs "json.Number" .) -}}
+{{- $number := float64 . -}}
+{{- if or (ge $number 9007199254740992.0) (le $number -9007199254740992.0) -}}
+{{- fail (printf "the number %.0f has too many digits to arrive as it was written: put it in quotes" $number) -}}
+{{- end -}}
+{{ toRawJson $number }}
 {{- else if not (kindIs "invalid" .) -}}
 {{ toRawJson . }}
 {{- end -}}
@@ -36,7 +38,7 @@ prints as they were.
 {{- define "generator.duration" -}}
 {{- $days := regexFind "^[0-9]+d" . | trimSuffix "d" -}}
 {{- if $days -}}
-{{ printf "%dh%s" (mul 24 (int64 $days)) (regexReplaceAll "^[0-9]+d" . "") | quote }}
+{{ printf "%dh%s" (regexReplaceAll "^0+" $days "" | int64 | mul 24) (regexReplaceAll "^[0-9]+d" . "") | quote }}
 {{- else -}}
 {{ quote . }}
 {{- end -}}
