@@ -79,8 +79,13 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 	if err != nil {
 		return err
 	}
-	own := types.NamespacedName{Namespace: namespace, Name: c.CertManagement.WebhookServiceName}
-	return mgr.Add(incumbent.After(served, mgr, leaderElectionID, own, func() error { return appwrapper.Setup(mgr, c) }))
+	own := incumbent.Own{
+		Service:      types.NamespacedName{Namespace: namespace, Name: c.CertManagement.WebhookServiceName},
+		Lease:        leaderElectionID,
+		Elects:       c.ControllerManager.LeaderElection,
+		IgnoreOthers: c.ControllerManager.IgnoreOtherControllers,
+	}
+	return mgr.Add(incumbent.After(served, mgr, own, func() error { return appwrapper.Setup(mgr, c) }))
 }
 
 // webhooks are served from when their certificate is there. The channel is closed then, or

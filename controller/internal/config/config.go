@@ -15,8 +15,8 @@ import (
 )
 
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
-// installations; clientConnection, concurrency, appwrapper.podSetLimit, appwrapper.kueue
-// and appwrapper.autopilot.migrationLimit are additions.
+// installations; clientConnection, concurrency, appwrapper.podSetLimit, appwrapper.kueue,
+// appwrapper.autopilot.migrationLimit and controllerManager.ignoreOtherControllers are additions.
 type Config struct {
 	AppWrapper        AppWrapper        `json:"appwrapper"`
 	CertManagement    CertManagement    `json:"certManagement"`
@@ -110,7 +110,9 @@ type ControllerManager struct {
 	Metrics        Metrics  `json:"metrics"`
 	Health         Endpoint `json:"health"`
 	LeaderElection bool     `json:"leaderElection"`
-	EnableHTTP2    bool     `json:"enableHTTP2"`
+	// IgnoreOtherControllers: begin without looking whether another AppWrapper controller is at work.
+	IgnoreOtherControllers bool `json:"ignoreOtherControllers"`
+	EnableHTTP2            bool `json:"enableHTTP2"`
 }
 
 // Metrics is the metrics endpoint, always TLS with authentication and authorization.

@@ -15,14 +15,25 @@ import (
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,resourceNames=f134c674.codeflare.dev,verbs=list
 
-// leases finds a controller by the Lease that it renews in another namespace. Each
-// AppWrapper controller that elects a leader has one of the same name; in our own
-// namespace it is the one that we hold ourselves.
+// waits is an annotation of a Lease whose holder, whom it names, does not work: it waits
+// for another. Only our controllers write it. Who holds the Lease next is not named.
+const waits = "workload.codeflare.dev/waits"
+
+// leases finds a controller by the Lease that it renews. Each AppWrapper controller that
+// elects a leader has one of the same name in its namespace, and by holding it claims the
+// work, whether it is of ours or not. Of ours that see each other's claims, all but the first
+// by the names of their namespaces take theirs back, and make them again when they see none.
+// Because each looks again after it has made its claim, two never begin, and because the
+// first keeps it, one does.
 type leases struct {
 	list func(context.Context) ([]coordinationv1.Lease, error)
-	own  string
-	now  func() time.Time
-	seen map[types.NamespacedName]sighting
+	// annotate writes waits; nil removes it.
+	annotate func(ctx context.Context, lease *coordinationv1.Lease, holder *string) error
+	own      string
+	// elects: the Lease in our own namespace is the one that we hold ourselves.
+	elects bool
+	now    func() time.Time
+	seen   map[types.NamespacedName]sighting
 }
 
 // sighting is when a Lease was renewed, by the clock of who holds it, and since when, by
@@ -31,21 +42,74 @@ type sighting struct {
 	renewed, since time.Time
 }
 
+// view is what one look at the Leases shows.
+type view struct {
+	// own is the Lease that we hold.
+	own *coordinationv1.Lease
+	// claim of somebody else; first is one whose namespace comes before ours.
+	claim, first *coordinationv1.Lease
+	// waiting are the namespaces in which one of ours waits.
+	waiting map[string]bool
+}
+
+// other is who else claims the work.
+func (v view) other() string {
+	if v.claim == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, which holds the Lease %s in namespace %s", *v.claim.Spec.HolderIdentity, v.claim.Name, v.claim.Namespace)
+}
+
 // longDead: clocks are not that far apart.
 const longDead = time.Hour
 
-// holder is who holds a Lease that has been renewed lately.
-func (l *leases) holder(ctx context.Context) (string, error) {
+// giveWay takes our claim back where another comes first, or has no Lease that it could
+// take back itself, and makes it when there is nobody; then it looks again.
+func (l *leases) giveWay(ctx context.Context, v view, served bool) (view, error) {
+	switch {
+	case !l.elects:
+		return v, nil
+	case v.own == nil:
+		return v, fmt.Errorf("cannot find the Lease of this controller in namespace %s, which it should hold", l.own)
+	case (served || v.first != nil) && !isWaiting(v.own):
+		return v, l.annotate(ctx, v.own, v.own.Spec.HolderIdentity)
+	case !served && v.claim == nil && isWaiting(v.own):
+		if err := l.annotate(ctx, v.own, nil); err != nil {
+			return v, err
+		}
+		return l.look(ctx)
+	}
+	return v, nil
+}
+
+// look finds claims of Leases that have been renewed lately.
+func (l *leases) look(ctx context.Context) (view, error) {
 	all, err := l.list(ctx)
 	if err != nil {
-		return "", fmt.Errorf("cannot list the Leases of AppWrapper controllers: %w", err)
+		return view{}, fmt.Errorf("cannot list the Leases of AppWrapper controllers: %w", err)
 	}
+	v := view{waiting: map[string]bool{}}
 	for i := range all {
-		if lease := &all[i]; lease.Namespace != l.own && l.held(lease) {
-			return fmt.Sprintf("%s, which holds the Lease %s in namespace %s", *lease.Spec.HolderIdentity, lease.Name, lease.Namespace), nil
+		lease := &all[i]
+		switch {
+		case l.elects && lease.Namespace == l.own:
+			v.own = lease
+		case !l.held(lease):
+		case isWaiting(lease):
+			v.waiting[lease.Namespace] = true
+		default:
+			v.claim = lease
+			if lease.Namespace < l.own {
+				v.first = lease
+			}
 		}
 	}
-	return "", nil
+	return v, nil
+}
+
+func isWaiting(lease *coordinationv1.Lease) bool {
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	return holder != "" && lease.Annotations[waits] == holder
 }
 
 // held: who holds the Lease has not given it back and may yet renew it.
@@ -77,5 +141,23 @@ func listLeases(reader client.Reader, name string) func(context.Context) ([]coor
 		found := &coordinationv1.LeaseList{}
 		err := reader.List(ctx, found, client.MatchingFields{"metadata.name": name})
 		return found.Items, err
+	}
+}
+
+// annotateLease leaves the rest to who elects the leader.
+func annotateLease(writer client.Writer) func(context.Context, *coordinationv1.Lease, *string) error {
+	return func(ctx context.Context, lease *coordinationv1.Lease, holder *string) error {
+		before := lease.DeepCopy()
+		delete(lease.Annotations, waits)
+		if holder != nil {
+			if lease.Annotations == nil {
+				lease.Annotations = map[string]string{}
+			}
+			lease.Annotations[waits] = *holder
+		}
+		if err := writer.Patch(ctx, lease, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("cannot say in the Lease %s whether this controller waits: %w", client.ObjectKeyFromObject(lease), err)
+		}
+		return nil
 	}
 }

@@ -6,19 +6,28 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,verbs=list
 // +kubebuilder:rbac:groups="",resources=services,verbs=get
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list
+
+// path is where upstream's AppWrapper controller is called for creations, and so any
+// operator that has it inside: it follows from the kind. Webhooks of others, such as the
+// rules of a policy engine, have other paths.
+const path = "/mutate-workload-codeflare-dev-v1beta2-appwrapper"
+
+// away is how long a controller that has a webhook and no running pod may still come
+// back: it may just be moved to another node.
+const away = time.Minute
 
 // webhooks finds a controller by the webhook that it serves. An operator that has an
 // AppWrapper controller inside, such as OpenShift AI's codeflare-operator, may elect no
@@ -28,42 +37,70 @@ type webhooks struct {
 	// pod is a running pod of a Service; empty where there is none.
 	pod func(context.Context, types.NamespacedName) (string, error)
 	own types.NamespacedName
+	now func() time.Time
+	// quiet is since when there has been a webhook and no pod.
+	quiet time.Time
 }
 
-// server is who answers for AppWrappers, besides us and Kueue.
-func (w *webhooks) server(ctx context.Context) (string, error) {
+// server is who answers for AppWrappers, or may soon do so, besides us, Kueue, and those of
+// ours that wait, which are in the namespaces waiting.
+func (w *webhooks) server(ctx context.Context, waiting map[string]bool) (string, error) {
 	all, err := w.list(ctx)
 	if err != nil {
 		return "", fmt.Errorf("cannot list webhook configurations: %w", err)
 	}
+	known, absent := kueues(all), ""
+	known[w.own] = true
 	for i := range all {
-		if isKueues(&all[i]) {
-			continue
-		}
-		for _, hook := range all[i].Webhooks {
-			service := serviceOf(hook)
-			if !has(hook, v1beta2.GroupVersion.Group, "appwrappers") || service == w.own || service.Name == "" {
+		for _, service := range services(&all[i]) {
+			if known[service] || waiting[service.Namespace] {
 				continue
 			}
 			if pod, err := w.pod(ctx, service); err != nil || pod != "" {
+				w.quiet = time.Time{}
 				return fmt.Sprintf("pod %s in namespace %s, which MutatingWebhookConfiguration %s calls", pod, service.Namespace, all[i].Name), err
+			}
+			absent = fmt.Sprintf("a pod behind the Service %s, which MutatingWebhookConfiguration %s calls: it may come back within a minute", service, all[i].Name)
+		}
+	}
+	return w.unlessQuiet(absent), nil
+}
+
+func (w *webhooks) unlessQuiet(absent string) string {
+	if w.quiet.IsZero() {
+		w.quiet = w.now()
+	}
+	if w.now().Sub(w.quiet) >= away {
+		return ""
+	}
+	return absent
+}
+
+// kueues are the Services of Kueue: it has a webhook for AppWrappers of the same path,
+// beside those for its own kinds, not necessarily in the same configuration.
+func kueues(all []admissionregistrationv1.MutatingWebhookConfiguration) map[types.NamespacedName]bool {
+	found := map[types.NamespacedName]bool{}
+	for i := range all {
+		for _, hook := range all[i].Webhooks {
+			for _, rule := range hook.Rules {
+				if slices.Contains(rule.APIGroups, "kueue.x-k8s.io") {
+					found[serviceOf(hook)] = true
+				}
 			}
 		}
 	}
-	return "", nil
+	return found
 }
 
-// isKueues: Kueue has a webhook for AppWrappers, too, beside those for its own kinds.
-func isKueues(c *admissionregistrationv1.MutatingWebhookConfiguration) bool {
-	return slices.ContainsFunc(c.Webhooks, func(hook admissionregistrationv1.MutatingWebhook) bool {
-		return has(hook, "kueue.x-k8s.io", "workloads")
-	})
-}
-
-func has(hook admissionregistrationv1.MutatingWebhook, group, resource string) bool {
-	return slices.ContainsFunc(hook.Rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
-		return slices.Contains(rule.APIGroups, group) && slices.Contains(rule.Resources, resource)
-	})
+// services are those that are called as an AppWrapper controller is.
+func services(c *admissionregistrationv1.MutatingWebhookConfiguration) []types.NamespacedName {
+	var all []types.NamespacedName
+	for _, hook := range c.Webhooks {
+		if service := hook.ClientConfig.Service; service != nil && ptr.Deref(service.Path, "") == path {
+			all = append(all, serviceOf(hook))
+		}
+	}
+	return all
 }
 
 func serviceOf(hook admissionregistrationv1.MutatingWebhook) types.NamespacedName {
