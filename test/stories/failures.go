@@ -16,6 +16,11 @@ var failures = []Story{
 		after(5*time.Second).podsStart().
 		after(time.Hour).then("owner", "the Job is complete", completes(0)),
 
+	tell("retry without a pause", job("train", 1)).
+		with(v1beta2.RetryPausePeriodDurationAnnotation, "0s").runs().
+		after(time.Minute).then("owner", "the Job has failed", fails(1)).
+		after(5 * time.Second).podsStart(),
+
 	tell("retries exhausted", job("train", 1)).
 		with(v1beta2.RetryLimitAnnotation, "1").
 		with(v1beta2.DeletionOnFailureGracePeriodAnnotation, "10m").admitted().

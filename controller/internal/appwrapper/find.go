@@ -32,18 +32,39 @@ func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, 
 	if err != nil {
 		return nil, err
 	}
-	known := false
+	var cached client.Object
 	if coverage == covered {
-		found, err := get(ctx, r.cached, kind, key)
-		known = belongsTo(found, o.aw)
-		if err != nil || known && !o.parting() && !r.mayHaveGone(o, i, found) {
-			return found, err
+		cached, err = get(ctx, r.cached, kind, key)
+		if err != nil || r.suffices(o, i, cached) {
+			return cached, err
 		}
 	}
-	if known || mayExist(deployedCondition(o.aw, i)) {
-		return r.findLive(ctx, o, kind, i, coverage)
+	if !belongsTo(cached, o.aw) && !mayExist(deployedCondition(o.aw, i)) {
+		return nil, nil
 	}
-	return nil, nil
+	found, err := r.findLive(ctx, o, kind, i, coverage)
+	o.snapshot.Components[i].Terminating = o.creating(i) && replaces(found, cached, o.aw)
+	return found, err
+}
+
+// suffices: what the cache has is ours, and there is no reason to ask whether it is still so.
+func (r *Reconciler) suffices(o *observation, i int, cached client.Object) bool {
+	return belongsTo(cached, o.aw) && !o.parting() && !o.creating(i) && !r.mayHaveGone(o, i, cached)
+}
+
+// creating: the status leaves open whether component i was created in this attempt. That
+// of the attempt before had the same name and owner, so a cache that has not heard of its
+// end would have us go on without anything.
+func (o *observation) creating(i int) bool {
+	deployed := deployedCondition(o.aw, i)
+	return o.aw.Status.Phase == v1beta2.AppWrapperResuming && (deployed == nil || deployed.Status != metav1.ConditionTrue)
+}
+
+// replaces: what was found is ours, and so is what the cache has, which came before it. As
+// long as the cache is that old, it would tell how the attempt before ended: the component
+// counts as one that is going, until the cache hears of its end, which wakes us.
+func replaces(found, cached client.Object, aw *v1beta2.AppWrapper) bool {
+	return belongsTo(found, aw) && belongsTo(cached, aw) && found.GetUID() != cached.GetUID()
 }
 
 // parting: the AppWrapper is deleted, and it is open yet whether its components are to

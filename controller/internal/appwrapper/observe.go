@@ -103,7 +103,7 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 	}
 	o.objects[i] = found
 	c.Exists = true
-	c.Terminating = !found.GetDeletionTimestamp().IsZero()
+	c.Terminating = c.Terminating || !found.GetDeletionTimestamp().IsZero()
 	c.Finalizers = found.GetFinalizers()
 	c.Verdict = verdict(kind, found)
 	return nil
@@ -180,6 +180,7 @@ func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
 		return fmt.Errorf("cannot list the pods: %w", err)
 	}
 	if o.doubts(pods.Items) && canBeLabel(o.aw.Name) {
+		pods = &corev1.PodList{} // to decode into the other would change what the cache has
 		if err := r.live.List(ctx, pods, inNamespace, client.MatchingLabels{v1beta2.AppWrapperLabel: o.aw.Name}); err != nil {
 			return fmt.Errorf("cannot list the pods: %w", err)
 		}

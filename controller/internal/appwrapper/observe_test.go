@@ -4,8 +4,10 @@ package appwrapper
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +37,59 @@ func TestANamesakeInTheCacheDoesNotHideOurOwn(t *testing.T) {
 	})
 	w.reconcile()
 	w.expectPhase(v1beta2.AppWrapperRunning)
+}
+
+// The component of the attempt before had the same name and the same owner.
+func TestAComponentThatOnlyTheCacheStillHasIsCreated(t *testing.T) {
+	for sentence, refusal := range map[string]error{
+		"at the first attempt":      nil,
+		"after it was refused once": errors.New("connection refused"),
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+			for w.get().Status.Phase != v1beta2.AppWrapperResuming {
+				w.reconcile()
+			}
+			if refusal != nil {
+				w.refuse = func(client.Object) error { return refusal }
+				expectRefusal(t, w, v1beta2.ReasonComponentCreationErrored, "")
+				w.refuse, w.now = nil, w.now.Add(time.Minute/2)
+			}
+			w.reconciler.cached = interceptor.NewClient(w.api, interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+					if old, ok := object.(*unstructured.Unstructured); ok {
+						job("j", "a").DeepCopyInto(old)
+						return nil
+					}
+					return c.Get(ctx, key, object, options...)
+				},
+			})
+			w.settle()
+			w.expectPhase(v1beta2.AppWrapperResuming)
+			if !w.exists(jobKind, "j") {
+				t.Error("it was never created")
+			}
+			w.reconciler.cached = w.api
+			w.settle()
+			w.expectPhase(v1beta2.AppWrapperRunning)
+		})
+	}
+}
+
+// What the cache has is confirmed once, and only while it is open whether it was created.
+func TestAComponentInTheCacheIsConfirmedOnce(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	confirmed := 0
+	for _, read := range w.liveReads {
+		if read == "get j" {
+			confirmed++
+		}
+	}
+	if confirmed != 2 {
+		t.Errorf("live reads %q: want one of j before it is created and one after", w.liveReads)
+	}
 }
 
 // Admission refuses all of these, where it is asked.
@@ -182,6 +237,30 @@ func TestExitCodesAreReadLiveWhenTheyDecide(t *testing.T) {
 	w.setJobCondition("j", "Failed")
 	w.reconcile()
 	w.expectPhase(v1beta2.AppWrapperFailed)
+}
+
+// What the cache lists is shared with it, and what is decoded into a list that is not empty
+// goes where the old items are.
+func TestALiveListIsNotReadIntoWhatTheCacheOwns(t *testing.T) {
+	w := runningWorld(t)
+	w.change(func(aw *v1beta2.AppWrapper) {
+		aw.Annotations = map[string]string{v1beta2.TerminalExitCodesAnnotation: "13"}
+	})
+	asked := false
+	w.reconciler.live = interceptor.NewClient(w.api, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			asked = true
+			if items := list.(*corev1.PodList).Items; items != nil {
+				t.Errorf("it is read into %d items of the cache", len(items))
+			}
+			return c.List(ctx, list, options...)
+		},
+	})
+	w.setJobCondition("j", "Failed")
+	w.reconcile()
+	if !asked {
+		t.Error("nothing was listed")
+	}
 }
 
 // Pod sets are written down once. That we would not find them today, in what another

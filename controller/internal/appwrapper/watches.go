@@ -151,7 +151,7 @@ func wakeOwner(kind kinds.Kind, queue workqueue.TypedRateLimitingInterface[recon
 		UpdateFunc: func(before, after any) {
 			old, ok := before.(client.Object)
 			component, also := after.(client.Object)
-			if ok && also && news(kind, old) != news(kind, component) {
+			if ok && also && (old.GetUID() != component.GetUID() || news(kind, old) != news(kind, component)) {
 				wake(after)
 			}
 		},

@@ -152,6 +152,8 @@ func TestComponentsWakeTheirAppWrapperWhenTheyEndOrGo(t *testing.T) {
 	going.SetDeletionTimestamp(&now)
 	kept := going.DeepCopy()
 	kept.SetFinalizers([]string{"example.com/keep"})
+	another := running.DeepCopy()
+	another.SetUID("uid-of-another")
 	for name, tc := range map[string]struct {
 		happens func(toolscache.ResourceEventHandler)
 		wakes   bool
@@ -160,6 +162,7 @@ func TestComponentsWakeTheirAppWrapperWhenTheyEndOrGo(t *testing.T) {
 		"one that appears failed is":                 {func(h toolscache.ResourceEventHandler) { h.OnAdd(failed, true) }, true},
 		"one that appears going is":                  {func(h toolscache.ResourceEventHandler) { h.OnAdd(going, true) }, true},
 		"one that stays as it is is no news":         {func(h toolscache.ResourceEventHandler) { h.OnUpdate(running, running) }, false},
+		"one that took the name of another is":       {func(h toolscache.ResourceEventHandler) { h.OnUpdate(running, another) }, true},
 		"one that fails is":                          {func(h toolscache.ResourceEventHandler) { h.OnUpdate(running, failed) }, true},
 		"one that begins to go is":                   {func(h toolscache.ResourceEventHandler) { h.OnUpdate(running, going) }, true},
 		"one that is kept by fewer is":               {func(h toolscache.ResourceEventHandler) { h.OnUpdate(kept, going) }, true},
