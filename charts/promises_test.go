@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/release"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/util/feature"
 	schedulerconfig "k8s.io/kube-scheduler/config/v1"
@@ -94,6 +95,13 @@ func TestTheRequirementsLetPass(t *testing.T) {
 		"an empty section of the controller's configuration": {"v1.34.4", map[string]any{
 			"appwrapper": map[string]any{"config": map[string]any{"appwrapper": nil}},
 		}},
+		"kinds that members could not create anyway": {"v1.34.4", map[string]any{
+			"training-operator": map[string]any{"kinds": []any{"tfjob"}},
+			"kueue":             kueueReads("integrations: {frameworks: [workload.codeflare.dev/appwrapper, ray.io/rayjob, ray.io/raycluster]}"),
+		}},
+		"a switch of before that decides nothing any more": {"v1.34.4", map[string]any{
+			"appwrapper": map[string]any{"podDisruptionBudget": map[string]any{"enabled": true}},
+		}},
 		"names of parts that are off": {"v1.34.4", map[string]any{
 			"coscheduler": map[string]any{"scheduler": map[string]any{"name": "gangs"}}, "training-operator": off, "appwrapper": off,
 		}},
@@ -102,6 +110,57 @@ func TestTheRequirementsLetPass(t *testing.T) {
 			if _, err := renderFor(t, row.kubernetes, "mlbatch", row.values); err != nil {
 				t.Error(err)
 			}
+		})
+	}
+}
+
+// kueueReads are values with the least that the requirements want of Kueue's configuration.
+func kueueReads(more string) map[string]any {
+	const least = "manageJobsWithoutQueueName: true\nmanagedJobsNamespaceSelector: {matchLabels: {a: b}}\n"
+	return map[string]any{"managerConfig": map[string]any{"controllerManagerConfigYaml": least + more}}
+}
+
+func TestPoliciesAdmitThePortsThatProgramsListenOn(t *testing.T) {
+	const frameworks = "integrations: {frameworks: [workload.codeflare.dev/appwrapper, kubeflow.org/pytorchjob, ray.io/rayjob, ray.io/raycluster]}\n"
+	for name, row := range map[string]struct {
+		values map[string]any
+		policy string
+		want   []int32
+	}{
+		"Kueue's": {nil, "kueue-controller-manager", []int32{9443, 8443, 8082, 8081}},
+		"Kueue's, which says nothing of them": {
+			map[string]any{"kueue": kueueReads(frameworks)}, "kueue-controller-manager", []int32{9443, 8443, 8082, 8081},
+		},
+		"Kueue's, which says others": {map[string]any{"kueue": kueueReads(frameworks +
+			"webhook: {port: 10443}\nmetrics: {bindAddress: '0.0.0.0:9090'}\nhealth: {healthProbeBindAddress: ':9091'}\nvisibilityServer: {bindPort: 9092}")},
+			"kueue-controller-manager", []int32{10443, 9090, 9092, 9091}},
+		"Kueue's without metrics": {
+			map[string]any{"kueue": kueueReads(frameworks + "metrics: {bindAddress: '0'}")}, "kueue-controller-manager", []int32{9443, 8082, 8081},
+		},
+		"those of LeaderWorkerSet": {
+			map[string]any{"leaderworkerset": map[string]any{"enabled": true, "service": map[string]any{"port": 9444}}},
+			"lws-controller-manager", []int32{9443, 9444, 8443, 8081},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rendered, err := render(t, "mlbatch", row.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
+				if o := parse(t, document); o.id() != "NetworkPolicy/"+row.policy {
+					continue
+				}
+				var got []int32
+				for _, port := range read[networkingv1.NetworkPolicy](t, document).Spec.Ingress[0].Ports {
+					got = append(got, port.Port.IntVal)
+				}
+				if !slices.Equal(got, row.want) {
+					t.Errorf("the policy admits %d, want %d", got, row.want)
+				}
+				return
+			}
+			t.Error("there is no policy")
 		})
 	}
 }
