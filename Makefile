@@ -69,7 +69,7 @@ race: export CGO_ENABLED := 1
 race: ## Tests of what has goroutines, with Go's race detector (needs gcc; 2 minutes when warm, 4 more when cold)
 	@command -v gcc >/dev/null || { [ $$(id -u) = 0 ] && apt-get -qq update && apt-get -qq install -y --no-install-recommends gcc libc6-dev; } || \
 		{ echo "the race detector needs a C compiler: install gcc and libc6-dev" >&2; exit 1; }
-	go test -race -skip '^TestCrash$$/./.|^TestTheControllerKeeps' $(RACED)
+	go test -race -skip '^TestCrash$$/./.' $(RACED)
 
 FUZZTIME := 10s
 

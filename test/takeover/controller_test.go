@@ -48,9 +48,16 @@ type controller struct {
 	log string
 }
 
+// asInAPod has a program find the namespace that it elects a leader in where it looks
+// for it: under /run/secrets, which only it sees.
+const asInAPod = `mount -t tmpfs tmpfs /run &&
+	mkdir -p /run/secrets/kubernetes.io/serviceaccount &&
+	printf %s "$NAMESPACE" > /run/secrets/kubernetes.io/serviceaccount/namespace &&
+	exec "$@"`
+
 func (s *site) startTheirs(t *testing.T) *controller {
 	t.Helper()
-	return s.start(t, "upstream", theirNamespace, s.theirs)
+	return s.start(t, "upstream", theirNamespace, "unshare", "--mount", "sh", "-c", asInAPod, "sh", s.theirs)
 }
 
 func (s *site) startOurs(t *testing.T) *controller {

@@ -12,12 +12,6 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// What the controller may keep in memory, in bytes.
-const (
-	mostPerAppWrapper = 6 << 10 // with its component
-	mostPerPod        = 2.5 * (1 << 10)
-)
-
 // kept is what the controller keeps of what there is: how much more is alive, once
 // garbage is collected, after it has begun to look after it.
 func (c *cluster) kept(appWrappers int) float64 {
@@ -97,14 +91,8 @@ func heap(t testing.TB, more int) (perAppWrapper, perPod float64) {
 	return (less-least)/float64(more) - perPod, perPod
 }
 
-func TestTheControllerKeepsLittleInMemory(t *testing.T) {
-	perAppWrapper, perPod := heap(t, 200)
-	if perAppWrapper > mostPerAppWrapper || perPod > mostPerPod {
-		t.Errorf("keeps %.0f bytes of an AppWrapper with its Job, and %.0f of a pod; at most %d and %.0f are wanted",
-			perAppWrapper, perPod, mostPerAppWrapper, mostPerPod)
-	}
-}
-
+// BenchmarkHeap prints and asserts nothing: what else the process does at the time is
+// measured, too. docs/performance.md has what is wanted.
 func BenchmarkHeap(b *testing.B) {
 	for b.Loop() {
 		perAppWrapper, perPod := heap(b, 1000)
