@@ -86,7 +86,9 @@ func (r *Reconciler) release(ctx context.Context, aw *v1beta2.AppWrapper) error 
 func (r *Reconciler) remove(ctx context.Context, o *observation, targets []int, options ...client.DeleteOption) error {
 	var refusals []error
 	for _, i := range targets {
-		if o.objects[i] != nil {
+		if name := o.snapshot.Components[i].Name; o.snapshot.Components[i].Unseen {
+			refusals = append(refusals, fmt.Errorf("cannot delete %s, which may be somebody else's: the permission to get it is missing", name))
+		} else if o.objects[i] != nil {
 			refusals = append(refusals, r.deleteOne(ctx, o.objects[i], options...))
 		}
 	}

@@ -98,11 +98,37 @@ func (r *Reconciler) findLive(ctx context.Context, o *observation, kind kinds.Ki
 		// Never seen and not ours to see: the attempt to create it will tell why.
 		return nil, nil
 	}
+	if apierrors.IsForbidden(err) && o.goesOn(kind) {
+		return r.unseen(o, kind, i), nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot get %s %s: %w", kind.GVK.Kind, name, err)
 	}
 	o.rely(c, found)
 	return found, nil
+}
+
+// goesOn: what is not ours to see must not keep the rest alive, nor does it tell how the
+// work fares.
+func (o *observation) goesOn(kind kinds.Kind) bool {
+	removing := meta.IsStatusConditionTrue(o.aw.Status.Conditions, string(v1beta2.DeletingResources))
+	return o.snapshot.Deleting || o.snapshot.Suspend || removing || !kind.HasVerdict()
+}
+
+// unseen stands for a component that was created and that the controller may not get any
+// more. When the AppWrapper goes, the garbage collector removes what
+// makes no pods, and nobody has to wait for it.
+func (r *Reconciler) unseen(o *observation, kind kinds.Kind, i int) client.Object {
+	if o.snapshot.Deleting && kind.MakesNoPods() {
+		return nil
+	}
+	o.snapshot.Components[i].Unseen = true
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(kind.GVK)
+	object.SetName(o.snapshot.Components[i].Name)
+	object.SetNamespace(o.aw.Namespace)
+	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(o.aw, v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind))})
+	return object
 }
 
 // rely remembers what cannot be relied upon to wake us.

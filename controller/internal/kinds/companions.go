@@ -3,6 +3,8 @@
 package kinds
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -21,6 +23,14 @@ var companions = []Kind{
 	companion("", "v1", "ServiceAccount"),
 	companion("scheduling.x-k8s.io", "v1alpha1", "PodGroup"),
 	companion("scheduling.sigs.k8s.io", "v1alpha1", "PodGroup"),
+}
+
+// MakesNoPods tells that nothing runs where an object of this kind is left.
+func (k Kind) MakesNoPods() bool {
+	if k.GVK.Group == "" && k.GVK.Kind == "Secret" {
+		return true
+	}
+	return slices.ContainsFunc(companions, func(c Kind) bool { return c.GVK == k.GVK })
 }
 
 func companion(group, version, kind string) Kind {

@@ -212,12 +212,15 @@ func (v *view) beginRemoval() {
 	}
 }
 
-// held says what keeps a removal from its end though force is used: the finalizers of
-// others, which are respected. It says nothing of how many pods are left, for that would
+// held says what keeps a removal from its end though force is used: permissions that are
+// missing, and the finalizers of others, which are respected. It says nothing of how many pods are left, for that would
 // have to be written with each that goes.
 func (v *view) held() string {
 	var held []string
 	for i, c := range v.Components {
+		if c.Unseen {
+			held = append(held, fmt.Sprintf("the controller lacks the permission to get %s %q", c.Kind, v.status.ComponentStatus[i].Name))
+		}
 		if c.Exists && c.Terminating && len(c.Finalizers) > 0 {
 			held = append(held, fmt.Sprintf("%s %q is kept by its finalizers %s", c.Kind, v.status.ComponentStatus[i].Name, strings.Join(c.Finalizers, ", ")))
 		}
@@ -242,7 +245,7 @@ func (v *view) remove(targets []int) Decision {
 	v.beginRemoval()
 	deadline := v.flipped(v1beta2.DeletingResources).Add(v.Policy.ForcefulDeletionGrace)
 	late := !v.now.Before(deadline)
-	if late {
+	if late || slices.ContainsFunc(v.Components, func(c Component) bool { return c.Unseen }) {
 		v.set(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, v.held())
 	}
 	undeleted := make([]int, 0, len(targets))

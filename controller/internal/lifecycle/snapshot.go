@@ -84,6 +84,9 @@ type Component struct {
 	ReportsEnd bool
 	// Exists: there is such a resource and it belongs to this AppWrapper.
 	Exists bool
+	// Unseen: the resource was created, and the controller may not see any more whether it
+	// is still there. It counts as one that Exists.
+	Unseen bool
 	// Orphaned: the resource was ours and is nobody's now, because the AppWrapper was
 	// deleted without it.
 	Orphaned bool
