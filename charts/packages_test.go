@@ -47,7 +47,7 @@ func TestTheNotesSayHowPartsOfOthersHaveToBeSet(t *testing.T) {
 		"training-operator": "it has to run with --gang-scheduler-name=" + must(versions())(t).SchedulerName,
 		"appwrapper":        "that one, and no more than one, is at work",
 		"priorities":        "Work may name only the PriorityClasses that you have",
-		"roles":             "binds members to the ClusterRole mlbatch-edit",
+		"roles":             "binds members to the ClusterRoles mlbatch-edit and mlbatch-view-queues",
 	} {
 		t.Run(part, func(t *testing.T) {
 			for is, in := range map[bool]map[string]any{true: {part: off}, false: nil} {
