@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/tools/submit"
+)
+
+// small is what fits into a laptop of what an example asks for.
+var small = []string{"numCpusPerPod=200m", "totalMemoryPerPod=600Mi", "limitCpusPerPod=2", "limitMemoryPerPod=600Mi"}
+
+// learns is the program of the image of samples/pytorch-digits. It fails unless its
+// processes have talked to each other.
+const learns = "mainProgram=/workspace/train.py"
+
+// examples are the settings files of tools/pytorchjob-generator/examples, what is set
+// differently here, and what a pod has to say.
+var examples = []struct {
+	name string
+	set  []string
+	says string
+}{
+	{"single-gpu", []string{learns}, `"event": "done"`},
+	{"multi-node-gdr", []string{"numGpusPerPod=1", "numRoceGdr=1", learns}, `"sum": 3.0`},
+	{"cpu-only", []string{"setupCommands={echo $SHARDS shards}"}, "64 shards"},
+	{"elastic-limits", []string{"mainProgram=--nproc_per_node=1 /workspace/train.py"}, `"sum": 3.0`},
+	{"private-git", []string{"setupCommands={grep -h . /tmp/.ssh/keys/id_rsa /tmp/.ssh/hosts/known_hosts,echo $GIT_SSH_COMMAND}", "mainProgram=null"}, "a key\na host\nssh -i /tmp/.ssh/keys/id_rsa"},
+	{"nvme", []string{"mountNVMe.storage=1Mi", "mainProgram=/workspace/train.py $NVME_MOUNT_PATH", "numGpusPerPod=1"}, `"event": "done"`},
+	{"jobset", []string{learns}, `"sum": 3.0`},
+}
+
+// Every example of a settings file is submitted as its reader would do it, and succeeds.
+func TestExamplesOfSettingsFilesSucceed(t *testing.T) {
+	testenv.Test(t, features.New("examples").Assess("each of them succeeds", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		// Our own machine's cluster also has the JobSet controller.
+		s := tell(t, cfg, "e2e-examples", "emma", needs.TrainingPods, needs.PyTorchJobs, needs.Gangs, needs.Machine)
+		s.furnish(ctx)
+		for _, example := range examples {
+			t.Run(example.name, func(t *testing.T) {
+				file := filepath.Join("..", "..", "tools", "pytorchjob-generator", "examples", example.name+".yaml")
+				s.submits(ctx, t, cfg, file, append(small, example.set...))
+				pods, err := s.pods(ctx, example.name)
+				if err != nil || len(pods) == 0 {
+					t.Fatalf("it has no pods (%v)", err)
+				}
+				log, err := s.api.CoreV1().Pods(s.namespace).GetLogs(pods[0].Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+				if err != nil || !strings.Contains(string(log), example.says) {
+					t.Errorf("%v: pod %s says\n%s", err, pods[0].Name, log)
+				}
+			})
+		}
+		return ctx
+	}).Feature())
+}
+
+// submits does what mlbatch submit --wait does.
+func (s *story) submits(ctx context.Context, t *testing.T, cfg *envconf.Config, file string, set []string) {
+	t.Helper()
+	settings, err := submit.Settings([]string{file}, append(set, "containerImage="+here.Training.Name), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := submit.New("0.0.1", settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := job.In(s.namespace, ""); err != nil {
+		t.Fatal(err)
+	}
+	user := s.watcher(t, cfg)
+	var notes strings.Builder
+	if err := job.Check(ctx, user, &notes); err != nil || notes.Len() > 0 {
+		t.Fatalf("the check says %v, and notes %s", err, &notes)
+	}
+	if err := job.Create(ctx, user, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	s.created = append(s.created, &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: settings["jobName"].(string)}})
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := job.Wait(ctx, user, t.Output()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// watcher is the user's client.
+func (s *story) watcher(t *testing.T, cfg *envconf.Config) client.WithWatch {
+	t.Helper()
+	config := rest.CopyConfig(cfg.Client().RESTConfig())
+	config.Impersonate = rest.ImpersonationConfig{UserName: "emma", Groups: []string{"system:authenticated"}}
+	user, err := client.NewWithWatch(config, client.Options{Scheme: s.admin.GetScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return user
+}
+
+// furnish makes what the examples take for granted: the devices of the real node, the
+// administrator's storage and roles, and what is the team's own.
+func (s *story) furnish(ctx context.Context) {
+	s.t.Helper()
+	s.devices(ctx, "4")
+	s.t.Cleanup(func() { s.devices(context.Background(), "0") })
+	mode, class := storagev1.VolumeBindingImmediate, "local-nvme"
+	everything := []client.Object{
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "e2e-examples"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "emma"}},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "mlbatch-view-queues"},
+		},
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &mode},
+		volume("e2e-examples-nvme", class), volume("e2e-examples-data", ""),
+		&corev1.ServiceAccount{ObjectMeta: s.own("gdr")},
+		&corev1.ConfigMap{ObjectMeta: s.own("nvidia-topo-gdr"), Data: map[string]string{"virtualTopology.xml": "<system/>"}},
+		&corev1.ConfigMap{ObjectMeta: s.own("nccl-netwk-env-vars"), Data: map[string]string{"NCCL_SOCKET_IFNAME": "eth0"}},
+		&corev1.Secret{ObjectMeta: s.own("git-deploy-key"), StringData: map[string]string{"id_rsa": "a key\n"}},
+		&corev1.ConfigMap{ObjectMeta: s.own("git-known-hosts"), Data: map[string]string{"known_hosts": "a host\n"}},
+		&corev1.PersistentVolumeClaim{ObjectMeta: s.own("my-data"), Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: new(string), VolumeName: "e2e-examples-data", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Mi")}},
+		}},
+	}
+	for _, object := range everything {
+		if err := s.admin.Create(ctx, object); err != nil {
+			s.t.Fatalf("cannot create %s: %v", object.GetName(), err)
+		}
+		s.created = append(s.created, object)
+	}
+	s.until(ctx, "emma may look at the queues", func(ctx context.Context) (string, error) {
+		return "", s.user.List(ctx, &kueue.ClusterQueueList{})
+	})
+}
+
+func (s *story) own(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: s.namespace, Name: name}
+}
+
+// volume is a folder of the node that goes with the cluster.
+func volume(name, class string) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
+		StorageClassName: class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Capacity:                      corev1.ResourceList{"storage": resource.MustParse("1Gi")},
+		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+		PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/var/log/pods"}},
+	}}
+}
+
+// devices has the real node say that it has GPUs and RDMA interfaces. Nothing looks for them.
+func (s *story) devices(ctx context.Context, count string) {
+	s.t.Helper()
+	s.until(ctx, "the real node has devices", func(ctx context.Context) (string, error) {
+		var nodes corev1.NodeList
+		if err := s.admin.List(ctx, &nodes); err != nil {
+			return "", err
+		}
+		for _, node := range nodes.Items {
+			if node.Labels["localcluster.mlbatch.dev/real"] != "true" {
+				continue
+			}
+			before := node.DeepCopy()
+			for _, name := range []corev1.ResourceName{"nvidia.com/gpu", "nvidia.com/roce_gdr"} {
+				node.Status.Capacity[name], node.Status.Allocatable[name] = resource.MustParse(count), resource.MustParse(count)
+			}
+			return "", s.admin.GetControllerRuntimeClient().Status().Patch(ctx, &node, client.MergeFrom(before))
+		}
+		return "the real node", nil
+	})
+}
