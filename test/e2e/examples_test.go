@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,7 +42,7 @@ var examples = []struct {
 	{"cpu-only", []string{"setupCommands={echo $SHARDS shards}"}, "64 shards"},
 	{"elastic-limits", []string{"mainProgram=--nproc_per_node=1 /workspace/train.py"}, `"sum": 3.0`},
 	{"private-git", []string{"setupCommands={grep -h . /tmp/.ssh/keys/id_rsa /tmp/.ssh/hosts/known_hosts,echo $GIT_SSH_COMMAND}", "mainProgram=null"}, "a key\na host\nssh -i /tmp/.ssh/keys/id_rsa"},
-	{"nvme", []string{"mountNVMe.storage=1Mi", "mainProgram=/workspace/train.py $NVME_MOUNT_PATH", "numGpusPerPod=1"}, `"event": "done"`},
+	{"nvme", []string{"mountNVMe.storage=1Mi", "setupCommands={cp /workspace/train.py $NVME_MOUNT_PATH}", "mainProgram=$NVME_MOUNT_PATH/train.py"}, `"event": "done"`},
 	{"jobset", []string{learns}, `"sum": 3.0`},
 }
 
@@ -114,18 +113,13 @@ func (s *story) watcher(t *testing.T, cfg *envconf.Config) client.WithWatch {
 }
 
 // furnish makes what the examples take for granted: the devices of the real node, the
-// administrator's storage and roles, and what is the team's own.
+// administrator's storage, and what is the team's own.
 func (s *story) furnish(ctx context.Context) {
 	s.t.Helper()
 	s.devices(ctx, "4")
 	s.t.Cleanup(func() { s.devices(context.Background(), "0") })
 	mode, class := storagev1.VolumeBindingImmediate, "local-nvme"
 	everything := []client.Object{
-		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "e2e-examples"},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "emma"}},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "mlbatch-view-queues"},
-		},
 		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &mode},
 		volume("e2e-examples-nvme", class), volume("e2e-examples-data", ""),
 		&corev1.ServiceAccount{ObjectMeta: s.own("gdr")},
