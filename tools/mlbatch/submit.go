@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -19,7 +20,7 @@ import (
 type submission struct {
 	files, assignments             []string
 	kubeconfig, context, namespace string
-	dryRun, wait                   bool
+	dryRun, wait, skipChecks       bool
 }
 
 func submitCommand(version string) *cobra.Command {
@@ -38,7 +39,8 @@ func submitCommand(version string) *cobra.Command {
 	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace of the team (default: that of the settings, or of the context)")
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
 	flags.StringVar(&s.context, "context", "", "context in the kubeconfig (default: the present one)")
-	flags.BoolVar(&s.dryRun, "dry-run", false, "print the AppWrapper and see whether its queue can ever admit it, and submit nothing")
+	flags.BoolVar(&s.dryRun, "dry-run", false, "see whether its queue can ever admit the job, print the AppWrapper, and submit nothing")
+	flags.BoolVar(&s.skipChecks, "skip-checks", false, "submit also what would wait for ever, and say why it would in a note")
 	flags.BoolVar(&s.wait, "wait", false, "print what becomes of the job until it has ended; fails unless it succeeds")
 	return cmd
 }
@@ -52,9 +54,6 @@ func (s submission) run(cmd *cobra.Command, version string) error {
 	if err != nil {
 		return err
 	}
-	if s.dryRun {
-		fmt.Fprint(cmd.OutOrStdout(), job.Manifest)
-	}
 	c, present, err := s.connect(cmd.ErrOrStderr())
 	if err != nil {
 		return err
@@ -66,8 +65,20 @@ func (s submission) run(cmd *cobra.Command, version string) error {
 }
 
 func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.WithWatch, job submit.Job) error {
-	if err := job.Check(ctx, c, cmd.ErrOrStderr()); err != nil || s.dryRun {
+	err := job.Check(ctx, c, cmd.ErrOrStderr())
+	if errors.Is(err, submit.ErrForEver) {
+		if !s.skipChecks {
+			return fmt.Errorf("%w; submit it all the same with --skip-checks", err)
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), "note:", err)
+		err = nil
+	}
+	if err != nil {
 		return err
+	}
+	if s.dryRun {
+		fmt.Fprint(cmd.OutOrStdout(), job.Manifest)
+		return nil
 	}
 	if err := job.Create(ctx, c, cmd.OutOrStdout()); err != nil || !s.wait {
 		return err

@@ -2,8 +2,10 @@
 
 // Package queuefit answers: can this job ever be admitted by that queue? A job
 // that asks for more than its queue will ever have waits without end and without
-// a word. It computes, and talks to nobody. What it finds is certain; that it
-// finds nothing promises nothing: taints and topologies are not looked at.
+// a word. It computes, and talks to nobody. It counts as a Kueue does that is
+// not told to leave resources out or to count them as others: where it is
+// (excludeResourcePrefixes, transformations), what it finds may be wrong. That
+// it finds nothing promises nothing: taints and topologies are not looked at.
 package queuefit
 
 import (

@@ -27,6 +27,9 @@ import (
 // priorityClassLabel names the WorkloadPriorityClass that Kueue orders its queue by.
 const priorityClassLabel = "kueue.x-k8s.io/priority-class"
 
+// ErrForEver is the error of a job that its queue, as it is, would never admit.
+var ErrForEver = errors.New("it would wait for ever")
+
 // check says in a sentence why a job can never run. What the user may not look at is
 // not checked, and said in a note.
 func check(ctx context.Context, c client.Client, aw *v1beta2.AppWrapper) (notes []string, err error) {
@@ -144,8 +147,10 @@ func checkQuota(ctx context.Context, c client.Reader, podSets []queuefit.PodSet,
 	if err := exists(ctx, c, "ClusterQueue", string(local.Spec.ClusterQueue), queue); err != nil {
 		return fmt.Errorf("queue %s leads nowhere: %w", local.Name, err)
 	}
-	if err := checkNamespace(ctx, c, local.Namespace, queue); err != nil {
-		return err
+	// Who may not look at namespaces may well look at queues.
+	unseen := checkNamespace(ctx, c, local.Namespace, queue)
+	if unseen != nil && !apierrors.IsForbidden(unseen) {
+		return unseen
 	}
 	var queues kueue.ClusterQueueList
 	var cohorts kueue.CohortList
@@ -154,9 +159,9 @@ func checkQuota(ctx context.Context, c client.Reader, podSets []queuefit.PodSet,
 	}
 	reasons := queuefit.Reasons(podSets, *queue, queuefit.Quota{Queues: queues.Items, Cohorts: cohorts.Items})
 	if len(reasons) > 0 {
-		return fmt.Errorf("it would wait for ever: %s", strings.Join(reasons, "; "))
+		return fmt.Errorf("%w: %s", ErrForEver, strings.Join(reasons, "; "))
 	}
-	return nil
+	return unseen
 }
 
 // checkNamespace asks whether a queue admits work of the namespace at all.
@@ -170,7 +175,7 @@ func checkNamespace(ctx context.Context, c client.Reader, name string, queue *ku
 		return fmt.Errorf("ClusterQueue %s has a wrong namespaceSelector: %w", queue.Name, err)
 	}
 	if !selector.Matches(labels.Set(namespace.Labels)) {
-		return fmt.Errorf("it would wait for ever: ClusterQueue %s admits no work of namespace %s", queue.Name, name)
+		return fmt.Errorf("%w: ClusterQueue %s admits no work of namespace %s", ErrForEver, queue.Name, name)
 	}
 	return nil
 }

@@ -53,6 +53,8 @@ type follower struct {
 	job    *v1beta2.AppWrapper
 	out    io.Writer
 	said   string
+	// alone is so for who may not watch Workloads, seen once the job was there while watched.
+	alone, seen bool
 	// jobs and workloads tell of changes; nil while nobody watches.
 	jobs, workloads watch.Interface
 }
@@ -66,11 +68,19 @@ func (f *follower) step(ctx context.Context) (ended bool, err error) {
 	if ended, err := f.look(ctx); ended || err != nil {
 		return ended, err
 	}
+	var workloads <-chan watch.Event
+	if f.workloads != nil {
+		workloads = f.workloads.ResultChan()
+	}
 	open := true
 	select {
 	case <-ctx.Done():
-	case _, open = <-f.jobs.ResultChan():
-	case _, open = <-f.workloads.ResultChan():
+	case event, is := <-f.jobs.ResultChan():
+		if ended, err := f.hear(ctx, event); ended {
+			return true, err
+		}
+		open = is
+	case _, open = <-workloads:
 	}
 	if !open { // the API server ends each watch after some minutes
 		f.unwatch()
@@ -78,15 +88,57 @@ func (f *follower) step(ctx context.Context) (ended bool, err error) {
 	return false, nil
 }
 
+// hear looks whether an event is of the job's end, which may be deleted right after it.
+func (f *follower) hear(ctx context.Context, event watch.Event) (ended bool, err error) {
+	aw, is := event.Object.(*v1beta2.AppWrapper)
+	if !is || string(aw.UID) != f.uid {
+		return false, nil
+	}
+	if phase := aw.Status.Phase; phase == v1beta2.AppWrapperSucceeded || phase == v1beta2.AppWrapperFailed {
+		f.job = aw
+		return f.tell(ctx)
+	}
+	if event.Type == watch.Deleted {
+		return true, f.deleted()
+	}
+	return false, nil
+}
+
+// gone hears what was last said of a job that is there no more.
+func (f *follower) gone(ctx context.Context) (ended bool, err error) {
+	for f.seen { // so that its deletion will be heard
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case event, open := <-f.jobs.ResultChan():
+			if ended, err := f.hear(ctx, event); ended {
+				return true, err
+			}
+			f.seen = open
+		}
+	}
+	return true, f.deleted()
+}
+
+func (f *follower) deleted() error {
+	return fmt.Errorf("AppWrapper %s was deleted before it ended", f.job.Name)
+}
+
 // look reads the job and says what is new.
 func (f *follower) look(ctx context.Context) (ended bool, err error) {
 	err = f.client.Get(ctx, client.ObjectKeyFromObject(f.job), f.job)
 	if apierrors.IsNotFound(err) || err == nil && string(f.job.UID) != f.uid {
-		return true, fmt.Errorf("AppWrapper %s was deleted before it ended", f.job.Name)
+		return f.gone(ctx)
 	}
 	if err != nil {
 		return false, err
 	}
+	f.seen = true
+	return f.tell(ctx)
+}
+
+// tell says what is new.
+func (f *follower) tell(ctx context.Context) (ended bool, err error) {
 	why, err := f.why(ctx)
 	if err != nil {
 		return false, err
@@ -126,6 +178,9 @@ func (f *follower) why(ctx context.Context) (string, error) {
 
 // queue is what Kueue says about the job.
 func (f *follower) queue(ctx context.Context) (string, error) {
+	if f.alone {
+		return "what for cannot be seen without the right to watch Workloads", nil
+	}
 	var all kueue.WorkloadList
 	if err := f.client.List(ctx, &all, client.InNamespace(f.job.Namespace)); err != nil {
 		return "", err
@@ -148,10 +203,14 @@ func (f *follower) watch(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if f.workloads == nil {
+	if f.workloads == nil && !f.alone {
 		if f.workloads, err = f.client.Watch(ctx, &kueue.WorkloadList{}, client.InNamespace(f.job.Namespace)); err != nil {
 			f.workloads = nil
+			f.alone = apierrors.IsForbidden(err)
 		}
+	}
+	if f.alone {
+		return nil
 	}
 	return err
 }
@@ -162,5 +221,5 @@ func (f *follower) unwatch() {
 			w.Stop()
 		}
 	}
-	f.jobs, f.workloads = nil, nil
+	f.jobs, f.workloads, f.seen = nil, nil, false
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,6 +24,8 @@ import (
 type Job struct {
 	// Manifest is what helm template renders, too.
 	Manifest   string
+	version    string
+	settings   map[string]any
 	appWrapper *v1beta2.AppWrapper
 }
 
@@ -33,20 +36,23 @@ func New(version string, settings map[string]any) (Job, error) {
 		return Job{}, err
 	}
 	aw, err := generator.AppWrapper(manifest)
-	return Job{Manifest: manifest, appWrapper: aw}, err
+	return Job{Manifest: manifest, version: version, settings: settings, appWrapper: aw}, err
 }
 
 // In puts the job into a namespace that somebody has chosen, or else into its own one, or
-// else into that of the present context.
-func (j Job) In(chosen, present string) error {
+// else into that of the present context. The manifest says so, too.
+func (j *Job) In(chosen, present string) error {
 	own := j.appWrapper.Namespace
 	if own != "" && chosen != "" && own != chosen {
 		return fmt.Errorf("the settings say namespace %s and --namespace says %s: leave one of them out", own, chosen)
 	}
 	for _, namespace := range []string{own, chosen, present} {
 		if namespace != "" {
-			j.appWrapper.Namespace = namespace
-			return nil
+			settings := maps.Clone(j.settings)
+			settings["namespace"] = namespace
+			there, err := New(j.version, settings)
+			*j = there
+			return err
 		}
 	}
 	return errors.New("say with --namespace which team's the job is")

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -86,7 +87,8 @@ func TestTheNamespaceIsTheOneThatIsSaid(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = j.In(row.chosen, row.present)
-			if row.says == "" && (err != nil || j.appWrapper.Namespace != row.want) || row.says != "" && (err == nil || err.Error() != row.says) {
+			right := j.appWrapper.Namespace == row.want && strings.Contains(j.Manifest, fmt.Sprintf("  namespace: %q\n", row.want))
+			if row.says == "" && (err != nil || !right) || row.says != "" && (err == nil || err.Error() != row.says) {
 				t.Errorf("got %q, %v", j.appWrapper.Namespace, err)
 			}
 		})
@@ -190,6 +192,22 @@ func TestWhatTheUserMayNotSeeIsNotChecked(t *testing.T) {
 	}
 }
 
+func TestWhoMayNotLookAtNamespacesIsToldOfQuota(t *testing.T) {
+	c := cluster(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if _, is := o.(*corev1.Namespace); is {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, key.Name, errors.New("no role"))
+		}
+		return c.Get(ctx, key, o, opts...)
+	}})
+	var notes strings.Builder
+	if err := job(t, map[string]any{"numCpusPerPod": 400}).Check(t.Context(), c, &notes); !errors.Is(err, ErrForEver) {
+		t.Errorf("got %v", err)
+	}
+	if err := job(t, nil).Check(t.Context(), c, &notes); err != nil || strings.Count(notes.String(), "cannot look up namespace blue") != 1 {
+		t.Errorf("got %v, and notes %s", err, &notes)
+	}
+}
+
 func TestASecondJobOfTheSameNameIsRefused(t *testing.T) {
 	c, out := cluster(t, interceptor.Funcs{}), &strings.Builder{}
 	if err := job(t, nil).Create(t.Context(), c, out); err != nil || out.String() != "AppWrapper train was submitted in namespace blue\n" {
@@ -225,6 +243,12 @@ func TestAJobIsFollowedToItsEnd(t *testing.T) {
 		want string
 	}{
 		"success": {end: phase(v1beta2.AppWrapperSucceeded, "", ""), says: "Succeeded"},
+		"success that is deleted at once": {end: func(t *testing.T, c client.Client, aw *v1beta2.AppWrapper) {
+			phase(v1beta2.AppWrapperSucceeded, "", "")(t, c, aw)
+			if err := c.Delete(t.Context(), aw.DeepCopy()); err != nil {
+				t.Error(err)
+			}
+		}, says: "Succeeded"},
 		"failure": {end: phase(v1beta2.AppWrapperFailed, v1beta2.Unhealthy, "1 pod failed"), says: "Failed     1 pod failed", want: "AppWrapper train has failed: 1 pod failed"},
 		"deletion": {end: func(t *testing.T, c client.Client, aw *v1beta2.AppWrapper) {
 			if err := c.Delete(t.Context(), aw.DeepCopy()); err != nil {
@@ -316,6 +340,23 @@ func TestWhoStopsWaitingIsToldThatTheJobGoesOn(t *testing.T) {
 	l := &life{t: t, steps: []func(){cancel}}
 	if err := follow(ctx, c, aw, l, 0); !errors.Is(err, ErrGoesOn) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhoMayNotWatchWorkloadsFollowsTheJobAlone(t *testing.T) {
+	c := cluster(t, interceptor.Funcs{Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+		if _, is := list.(*kueue.WorkloadList); is {
+			return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "workloads"}, "", errors.New("no role"))
+		}
+		return c.Watch(ctx, list, opts...)
+	}})
+	aw := submitted(t, c)
+	l := &life{t: t, steps: []func(){func() { phase(v1beta2.AppWrapperSucceeded, "", "")(t, c, aw) }}}
+	if err := follow(t.Context(), c, aw, l, 0); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"Suspended  what for cannot be seen without the right to watch Workloads", "Succeeded"}, l.said); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

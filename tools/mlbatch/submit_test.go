@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/submit"
+)
+
+func TestOnlyWhoSaysSoSubmitsWhatWouldWaitForEver(t *testing.T) {
+	for name, row := range map[string]struct {
+		submission submission
+		queue      any
+		out, notes string
+		says       string
+		jobs       int
+	}{
+		"a job that fits":              {out: "AppWrapper train was submitted in namespace blue\n", jobs: 1},
+		"a job that does not fit":      {queue: "empty", says: "it would wait for ever: ClusterQueue empty has no quota for cpu, of which the job asks for 1; ClusterQueue empty has no quota for memory, of which the job asks for 1Gi; submit it all the same with --skip-checks"},
+		"one that is known not to fit": {queue: "empty", submission: submission{skipChecks: true}, out: "was submitted", notes: "note: it would wait for ever: ClusterQueue empty has no quota", jobs: 1},
+		"a dry run":                    {submission: submission{dryRun: true}, out: "\n  namespace: \"blue\"\n"},
+		"a dry run that does not fit":  {queue: "empty", submission: submission{dryRun: true}, says: "it would wait for ever"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := cluster(t)
+			job, err := submit.New("0.0.1", map[string]any{"jobName": "train", "containerImage": "a", "queueName": row.queue})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := job.In("blue", ""); err != nil {
+				t.Fatal(err)
+			}
+			var out, notes bytes.Buffer
+			cmd := &cobra.Command{}
+			cmd.SetOut(&out)
+			cmd.SetErr(&notes)
+			err = row.submission.submit(t.Context(), cmd, c, job)
+			if row.says == "" && err != nil || row.says != "" && (err == nil || !strings.HasPrefix(err.Error(), row.says)) {
+				t.Errorf("got %v, want %s", err, row.says)
+			}
+			if !strings.Contains(out.String(), row.out) || row.out == "" && out.Len() > 0 || !strings.Contains(notes.String(), row.notes) {
+				t.Errorf("it prints %s and notes %s", &out, &notes)
+			}
+			var all v1beta2.AppWrapperList
+			if err := c.List(t.Context(), &all); err != nil || len(all.Items) != row.jobs {
+				t.Errorf("%d jobs were submitted, %v", len(all.Items), err)
+			}
+		})
+	}
+}
+
+// cluster is one with a queue that has no quota.
+func cluster(t *testing.T) client.WithWatch {
+	t.Helper()
+	scheme, err := submit.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}, meta.RESTScopeNamespace)
+	for kind := range scheme.AllKnownTypes() {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+	}
+	queue := &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: "empty"}, Spec: kueue.ClusterQueueSpec{NamespaceSelector: &metav1.LabelSelector{}}}
+	local := &kueue.LocalQueue{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "empty"}, Spec: kueue.LocalQueueSpec{ClusterQueue: "empty"}}
+	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(queue, local,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "blue"}},
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "default-priority"}}).Build()
+}
