@@ -213,8 +213,8 @@ func (v *view) beginRemoval() {
 }
 
 // held says what keeps a removal from its end though force is used: permissions that are
-// missing, and the finalizers of others, which are respected. It says nothing of how many pods are left, for that would
-// have to be written with each that goes.
+// missing, and the finalizers of others, which are respected. It says nothing of how many
+// pods are left, for that would have to be written with each that goes.
 func (v *view) held() string {
 	var held []string
 	for i, c := range v.Components {
