@@ -42,7 +42,7 @@ var examples = []struct {
 	{"cpu-only", []string{"setupCommands={echo $SHARDS shards}"}, "64 shards"},
 	{"elastic-limits", []string{"mainProgram=--nproc_per_node=1 /workspace/train.py"}, `"sum": 3.0`},
 	{"private-git", []string{"setupCommands={grep -h . /tmp/.ssh/keys/id_rsa /tmp/.ssh/hosts/known_hosts,echo $GIT_SSH_COMMAND}", "mainProgram=null"}, "a key\na host\nssh -i /tmp/.ssh/keys/id_rsa"},
-	{"nvme", []string{"mountNVMe.storage=1Mi", "setupCommands={cp -r /workspace/data /workspace/train.py $NVME_MOUNT_PATH}", "mainProgram=$NVME_MOUNT_PATH/train.py", "numGpusPerPod=1"}, `"event": "done"`},
+	{"nvme", []string{"mountNVMe.storage=1Mi", "setupCommands={grep $NVME_MOUNT_PATH /proc/mounts}", learns, "numGpusPerPod=1"}, " /workspace/scratch-nvme "},
 	{"jobset", []string{learns}, `"sum": 3.0`},
 }
 
