@@ -38,7 +38,7 @@ bin/mlbatch:
 ##@ Test
 
 .PHONY: test
-test: ## All tests, lint, unit and chart tests, mutants, then tests on real clusters (root; cold up to 70 minutes)
+test: ## All tests, lint, unit and chart tests, mutants, then tests on real clusters (root; cold up to 75 minutes)
 	$(call stage,generated files are up to date,$(MAKE) --no-print-directory verify-generate)
 	$(call stage,lint,$(MAKE) --no-print-directory lint)
 	$(call stage,unit and chart tests,$(MAKE) --no-print-directory unit)
