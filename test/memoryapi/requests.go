@@ -192,13 +192,13 @@ func merge(before Object, change []byte) (Object, error) {
 		return nil, err
 	}
 	after := before.DeepCopy()
-	mergeMaps(after.Object, changes)
+	Merge(after.Object, changes)
 	return after, nil
 }
 
-// mergeMaps is RFC 7386. Libraries do it on text, which takes most of the time of a server
-// that does nothing else.
-func mergeMaps(document, change map[string]any) {
+// Merge changes the document as RFC 7386 says. Libraries do it on text, which takes most
+// of the time of a server that does nothing else.
+func Merge(document, change map[string]any) {
 	for key, value := range change {
 		inner, isMap := value.(map[string]any)
 		old, wasMap := document[key].(map[string]any)
@@ -206,7 +206,7 @@ func mergeMaps(document, change map[string]any) {
 		case value == nil:
 			delete(document, key)
 		case isMap && wasMap:
-			mergeMaps(old, inner)
+			Merge(old, inner)
 		default:
 			document[key] = value
 		}

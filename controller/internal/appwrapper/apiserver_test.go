@@ -23,6 +23,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/given"
+	"github.com/mlbatch/mlbatch/test/memoryapi"
 )
 
 // apiServer is one namespace of an API server: what a thousand lives can afford, where
@@ -237,27 +238,11 @@ func mergeJSON(before any, patch []byte, after any) error {
 	if err := json.Unmarshal(patch, &change); err != nil {
 		return err
 	}
-	mergeMaps(document, change)
+	memoryapi.Merge(document, change)
 	if text, err = json.Marshal(document); err != nil {
 		return err
 	}
 	return json.Unmarshal(text, after)
-}
-
-// mergeMaps is RFC 7386.
-func mergeMaps(document, change map[string]any) {
-	for key, value := range change {
-		inner, isMap := value.(map[string]any)
-		old, wasMap := document[key].(map[string]any)
-		switch {
-		case value == nil:
-			delete(document, key)
-		case isMap && wasMap:
-			mergeMaps(old, inner)
-		default:
-			document[key] = value
-		}
-	}
 }
 
 func (s *apiServer) IsObjectNamespaced(runtime.Object) (bool, error) {

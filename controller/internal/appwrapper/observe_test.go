@@ -26,17 +26,22 @@ import (
 
 func TestANamesakeInTheCacheDoesNotHideOurOwn(t *testing.T) {
 	w := runningWorld(t)
-	w.reconciler.cached = interceptor.NewClient(w.api, interceptor.Funcs{
+	w.reconciler.cached = outdated(w, job("j", "an earlier one"))
+	w.reconcile()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+}
+
+// outdated is a cache in which every component is the old one.
+func outdated(w *world, old *unstructured.Unstructured) client.Client {
+	return interceptor.NewClient(w.api, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			if old, ok := object.(*unstructured.Unstructured); ok {
-				job("j", "an earlier one").DeepCopyInto(old)
+			if component, ok := object.(*unstructured.Unstructured); ok {
+				old.DeepCopyInto(component)
 				return nil
 			}
 			return c.Get(ctx, key, object, options...)
 		},
 	})
-	w.reconcile()
-	w.expectPhase(v1beta2.AppWrapperRunning)
 }
 
 // The component of the attempt before had the same name and the same owner.
@@ -55,15 +60,7 @@ func TestAComponentThatOnlyTheCacheStillHasIsCreated(t *testing.T) {
 				expectRefusal(t, w, v1beta2.ReasonComponentCreationErrored, "")
 				w.refuse, w.now = nil, w.now.Add(time.Minute/2)
 			}
-			w.reconciler.cached = interceptor.NewClient(w.api, interceptor.Funcs{
-				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-					if old, ok := object.(*unstructured.Unstructured); ok {
-						job("j", "a").DeepCopyInto(old)
-						return nil
-					}
-					return c.Get(ctx, key, object, options...)
-				},
-			})
+			w.reconciler.cached = outdated(w, job("j", "a"))
 			w.settle()
 			w.expectPhase(v1beta2.AppWrapperResuming)
 			if !w.exists(jobKind, "j") {
