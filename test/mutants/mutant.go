@@ -14,10 +14,10 @@ import (
 // lines before the first difference.
 type mutant struct {
 	file, name string
-	defect     string // the number in the list of known defects, or the law that is broken
-	breaks     string // what a user would see, in a sentence
-	test       string // the command of the test that has to fail
-	says       string // what its output has to contain; empty where its failure is enough
+	defect     string   // the number in the list of known defects, or the law that is broken
+	breaks     string   // what a user would see, in a sentence
+	test       string   // the command of the test that has to fail
+	says       []string // of which its output has to contain one; none where its failure is enough
 }
 
 // load reads the patches of a folder, or those with the given names.
@@ -54,23 +54,21 @@ func parse(patch string) (mutant, error) {
 	if !ok {
 		return mutant{}, fmt.Errorf("it changes nothing: there is no line that begins with diff --git")
 	}
-	var m mutant
-	fields := map[string]*string{"Defect": &m.defect, "Breaks": &m.breaks, "Test": &m.test, "Says": &m.says}
+	lines := map[string][]string{"Defect": nil, "Breaks": nil, "Test": nil, "Says": nil}
 	for line := range strings.Lines(head) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
 		key, value, _ := strings.Cut(line, ": ")
-		field := fields[key]
-		if field == nil || *field != "" || value == "" {
-			return mutant{}, fmt.Errorf("the line %q is none of Defect, Breaks, Test and Says, or comes twice", line)
+		if _, known := lines[key]; !known || value == "" {
+			return mutant{}, fmt.Errorf("the line %q is none of Defect, Breaks, Test and Says", line)
 		}
-		*field = value
+		lines[key] = append(lines[key], value)
 	}
-	if m.defect == "" || m.breaks == "" || !strings.HasPrefix(m.test, goTest) {
-		return mutant{}, fmt.Errorf("its head needs the lines Defect, Breaks and Test, and the test begins with %q", goTest)
+	if len(lines["Defect"]) != 1 || len(lines["Breaks"]) != 1 || len(lines["Test"]) != 1 || !strings.HasPrefix(lines["Test"][0], goTest) {
+		return mutant{}, fmt.Errorf("its head needs one line each of Defect, Breaks and Test, and the test begins with %q", goTest)
 	}
-	return m, nil
+	return mutant{defect: lines["Defect"][0], breaks: lines["Breaks"][0], test: lines["Test"][0], says: lines["Says"]}, nil
 }
 
 const goTest = "go test "

@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -29,8 +31,8 @@ func (t tree) notices(ctx context.Context, m mutant) (problem string) {
 		return "it lives: the test passes all the same"
 	case o.failed == 0:
 		return "the run fails, but no test does:\n" + o.excerpt()
-	case !strings.Contains(o.text, m.says):
-		return "the test fails, but does not say \"" + m.says + "\":\n" + o.excerpt()
+	case len(m.says) > 0 && !slices.ContainsFunc(m.says, func(one string) bool { return strings.Contains(o.text, one) }):
+		return fmt.Sprintf("the test fails, but does not say %q:\n%s", m.says, o.excerpt())
 	}
 	return ""
 }
