@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 )
 
 // Down ends the cluster and removes all of it: processes, mounts, network,
-// cgroups and files. A cluster that does not exist is no error.
+// cgroups and files. With it go the cgroups that dead clusters of its name have
+// left whose folders were elsewhere. A cluster that does not exist is no error.
 func (c *Cluster) Down() error {
 	unlock, err := c.lock()
 	if err != nil {
@@ -24,18 +26,25 @@ func (c *Cluster) Down() error {
 	}
 	defer unlock()
 	defer os.Remove(c.lockFile()) // while it is ours
-	if !c.exists() {
+	exists, abandoned := c.exists(), c.abandoned()
+	if !exists && len(abandoned) == 0 {
 		fmt.Fprintf(c.progress, "there is no cluster %q\n", c.config.Name)
 		return nil
 	}
 	if err := c.stop(); err != nil {
 		return err
 	}
-	if err := errors.Join(c.removeRemains(), os.RemoveAll(c.newDir())); err != nil {
+	if err := errors.Join(c.removeRemains(), os.RemoveAll(c.newDir()), clearCgroups(abandoned)); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.progress, "cluster %q is gone\n", c.config.Name)
 	return nil
+}
+
+// abandoned are the cgroups of clusters of this name, in whatever folder, that do not
+// run. Leaks names them, and nobody else would remove them.
+func (c *Cluster) abandoned() []string {
+	return newScan(c.config, c.host).cgroupsLeft(cgroupPrefix + c.config.Name + "-" + strings.Repeat("[0-9a-f]", 8))
 }
 
 // exists reports whether anything of the cluster is there, running or not.
@@ -64,11 +73,13 @@ func (c *Cluster) stop() error {
 	return c.clearCgroups()
 }
 
+func (c *Cluster) clearCgroups() error { return clearCgroups(cgroupsNamed(c.host.cgroups, c.cgroup())) }
+
 // clearCgroups removes the cgroups of a cluster that has ended.
-func (c *Cluster) clearCgroups() error {
+func clearCgroups(tops []string) error {
 	// The kernel empties a cgroup a moment after its last process has died.
-	if !eventually(30*time.Second, func() bool { return removeCgroups(c.host.cgroups, c.cgroup()) == nil }) {
-		return fmt.Errorf("cannot remove the cluster's cgroups: %w", removeCgroups(c.host.cgroups, c.cgroup()))
+	if !eventually(30*time.Second, func() bool { return removeCgroups(tops) == nil }) {
+		return fmt.Errorf("cannot remove the cluster's cgroups: %w", removeCgroups(tops))
 	}
 	return nil
 }
@@ -84,10 +95,10 @@ func (c *Cluster) removeRemains() error {
 	return nil
 }
 
-// removeCgroups removes every cgroup of that name below a root, children first.
-func removeCgroups(root, name string) error {
+// removeCgroups removes cgroups, children first.
+func removeCgroups(tops []string) error {
 	var errs []error
-	for _, top := range cgroupsNamed(root, name) {
+	for _, top := range tops {
 		var dirs []string
 		err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && entry.IsDir() {

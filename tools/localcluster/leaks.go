@@ -58,7 +58,11 @@ func (s scan) leaks() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(append(s.processes(), mounts...), s.cgroupsLeft()...), nil
+	leaks := append(s.processes(), mounts...)
+	for _, dir := range s.cgroupsLeft(cgroupPrefix + "*") {
+		leaks = append(leaks, "cgroup "+dir)
+	}
+	return leaks, nil
 }
 
 // processes finds programs of a cluster by where their binary lies or by the
@@ -142,15 +146,10 @@ func (s scan) mounts() ([]string, error) {
 	return leaks, lines.Err()
 }
 
-func (s scan) cgroupsLeft() []string {
+// cgroupsLeft are those of a name or pattern of which no cluster runs.
+func (s scan) cgroupsLeft(pattern string) []string {
 	if s.user != 0 {
 		return nil
 	}
-	var leaks []string
-	for _, dir := range cgroupsNamed(s.cgroups, cgroupPrefix+"*") {
-		if !s.running[filepath.Base(dir)] {
-			leaks = append(leaks, "cgroup "+dir)
-		}
-	}
-	return leaks
+	return slices.DeleteFunc(cgroupsNamed(s.cgroups, pattern), func(dir string) bool { return s.running[filepath.Base(dir)] })
 }

@@ -5,6 +5,7 @@ package localcluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -224,6 +225,42 @@ func TestDownSaysWhatItDid(t *testing.T) {
 	}
 }
 
+// What Leaks names can have been left by a cluster in another folder, which may be gone.
+func TestDownRemovesWhatDeadClustersOfItsNameHaveLeft(t *testing.T) {
+	h, config := machine(t)
+	for name, c := range map[string]struct {
+		name    string
+		removes bool
+	}{
+		"what a dead cluster of another folder has left goes": {"dead", true},
+		"what belongs to a running one stays":                 {"other", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, progress := newCluster(t)
+			cluster.config.Name, cluster.host.proc, cluster.host.cgroups = c.name, h.proc, h.cgroups
+			if err := cluster.Down(); err != nil {
+				t.Fatal(err)
+			}
+			want := map[bool]string{true: "cluster %q is gone\n", false: "there is no cluster %q\n"}[c.removes]
+			if want = fmt.Sprintf(want, c.name); progress.String() != want {
+				t.Errorf("down says %q, want %q", progress, want)
+			}
+		})
+	}
+	leaks, err := newScan(config, h).leaks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, leak := range leaks {
+		if strings.HasPrefix(leak, "cgroup ") {
+			t.Errorf("after that there is still a leak: %s", leak)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(h.cgroups, cgroupOf(filepath.Join(config.StateDir, "live")))); err != nil {
+		t.Errorf("something of the running cluster is gone: %v", err)
+	}
+}
+
 func emptyDir(t *testing.T, dir string) string {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -267,12 +304,12 @@ func TestAClusterThatIsStoppedLeavesItsLogs(t *testing.T) {
 func TestCgroupsAreRemovedInOneGo(t *testing.T) {
 	c, _ := newCluster(t)
 	emptyDir(t, filepath.Join(c.host.cgroups, "memory", c.cgroup(), "pod", "container"))
-	if err := removeCgroups(c.host.cgroups, c.cgroup()); err != nil {
+	if err := removeCgroups(cgroupsNamed(c.host.cgroups, c.cgroup())); err != nil {
 		t.Error(err)
 	}
 	busy := filepath.Join(c.host.cgroups, "memory", c.cgroup(), "pod")
 	write(t, filepath.Join(busy, "process"), "") // stands for one that has not ended yet
-	if err := removeCgroups(c.host.cgroups, c.cgroup()); err == nil || !strings.Contains(err.Error(), busy) {
+	if err := removeCgroups(cgroupsNamed(c.host.cgroups, c.cgroup())); err == nil || !strings.Contains(err.Error(), busy) {
 		t.Errorf("a busy cgroup gives %v", err)
 	}
 }
