@@ -12,12 +12,19 @@ import (
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/charts/packaging"
 	"github.com/mlbatch/mlbatch/tools/images/torch"
+	"github.com/mlbatch/mlbatch/tools/installer"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/localcluster/build"
 )
 
 // Namespace is where all operators run.
-const Namespace = "mlbatch-system"
+const Namespace = installer.Namespace
+
+// Progress receives readable lines while long work goes on.
+type Progress = installer.Progress
+
+// Release is one Helm release.
+type Release = installer.Release
 
 // Site is a local cluster with what is needed to put the platform on it.
 type Site struct {
@@ -107,7 +114,7 @@ func (s Site) Install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return awaitAnswers(ctx, config, s.probes())
+	return installer.AwaitAnswers(ctx, config, s.EveryPart)
 }
 
 // Onboard makes the queues, namespaces and roles of the teams in a values file

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 
@@ -86,27 +85,6 @@ func TestAFileThatIsMissingIsNamed(t *testing.T) {
 	broken := Release{Name: "x", Chart: filepath.Join(site.Checkout, "job.yaml")}
 	_, err = broken.Template(t.Context())
 	wantError(t, err, "cannot load the chart "+broken.Chart+" (run 'make charts')")
-}
-
-func TestLaterValuesWin(t *testing.T) {
-	dir := t.TempDir()
-	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
-	write(t, first, "onlyFirst: 1\nboth: first\nlist: [a, b]\nmap: {onlyFirst: 1, both: first}\n")
-	write(t, second, "onlySecond: 2\nboth: second\nlist: [c]\nmap: {onlySecond: 2, both: second}\n")
-	got, err := Release{Values: []string{first, second}}.values()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := chartutil.Values{
-		"onlyFirst": 1.0, "onlySecond": 2.0, "both": "second", "list": []any{"c"},
-		"map": map[string]any{"onlyFirst": 1.0, "onlySecond": 2.0, "both": "second"},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if got, err := (Release{}).values(); err != nil || len(got) != 0 {
-		t.Errorf("no files give %v, %v", got, err)
-	}
 }
 
 func TestAClusterThatDoesNotAnswerIsExplained(t *testing.T) {

@@ -5,6 +5,8 @@ package platform
 import (
 	"path/filepath"
 	"testing"
+
+	"helm.sh/helm/v3/pkg/chartutil"
 )
 
 func TestAnotherControllerMakesOtherPods(t *testing.T) {
@@ -15,7 +17,7 @@ func TestAnotherControllerMakesOtherPods(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		values, err := Release{Values: []string{path}}.values()
+		values, err := chartutil.ReadValuesFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package platform
+package installer
 
 import (
 	"context"
@@ -28,12 +28,14 @@ type probe struct {
 	user string
 }
 
-// probes are what has to be answered when all that was installed is in place.
-func (s Site) probes() []probe {
-	if s.EveryPart {
-		return append(slices.Clone(probes), optionalProbes...)
+// AwaitAnswers waits until the platform answers, with the parts that are off by
+// default if they are wanted.
+func AwaitAnswers(ctx context.Context, config *rest.Config, everyPart bool) error {
+	all := slices.Clone(probes)
+	if everyPart {
+		all = append(all, optionalProbes...)
 	}
-	return probes
+	return awaitAnswers(ctx, config, all)
 }
 
 // probes ask every webhook, and then whether the API server knows the kinds

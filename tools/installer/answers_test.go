@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package platform
+package installer
 
 import (
 	"context"
@@ -74,7 +74,7 @@ func TestProbesAreMadeUntilEachIsJudged(t *testing.T) {
 			answer(w, http.StatusForbidden, refusal(403, "admission webhook denied the request: there are no components"))
 		}
 	})
-	if err := awaitAnswers(t.Context(), config, Site{EveryPart: true}.probes()); err != nil {
+	if err := AwaitAnswers(t.Context(), config, true); err != nil {
 		t.Fatal(err)
 	}
 	const controller = "system:serviceaccount:mlbatch-system:appwrapper-controller-manager"
@@ -112,7 +112,7 @@ func TestAnInterruptionIsNotTakenForSilence(t *testing.T) {
 		cancel()
 		silent(w, r)
 	})
-	if err := awaitAnswers(ctx, config, Site{}.probes()); !errors.Is(err, context.Canceled) {
+	if err := AwaitAnswers(ctx, config, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package platform
+// Package installer puts MLBatch onto a cluster, whichever it is: charts and values
+// become Helm releases, and it waits until what they are made of answers. It knows
+// nothing of where clusters come from.
+package installer
 
 import (
 	"context"
@@ -21,6 +24,9 @@ import (
 
 // Progress receives readable lines while long work goes on.
 type Progress = io.Writer
+
+// Namespace is where all operators run.
+const Namespace = "mlbatch-system"
 
 // releaseTimeout bounds the wait for a release's pods. Two cores start five
 // operators in well under a minute; a loaded machine needs longer.

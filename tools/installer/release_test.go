@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installer
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chartutil"
+)
+
+func TestLaterValuesWin(t *testing.T) {
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	write(t, first, "onlyFirst: 1\nboth: first\nlist: [a, b]\nmap: {onlyFirst: 1, both: first}\n")
+	write(t, second, "onlySecond: 2\nboth: second\nlist: [c]\nmap: {onlySecond: 2, both: second}\n")
+	got, err := Release{Values: []string{first, second}}.values()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := chartutil.Values{
+		"onlyFirst": 1.0, "onlySecond": 2.0, "both": "second", "list": []any{"c"},
+		"map": map[string]any{"onlyFirst": 1.0, "onlySecond": 2.0, "both": "second"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got, err := (Release{}).values(); err != nil || len(got) != 0 {
+		t.Errorf("no files give %v, %v", got, err)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantError(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("there is no error; want one with %q", words)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("the error %q lacks %q", err, word)
+		}
+	}
+}
