@@ -138,6 +138,10 @@ charts: ## Package the charts and install.yaml into dist/
 images: ## Write the image archives of our controller (amd64, arm64) into dist/
 	go run ./tools/images controller -out dist
 
+.PHONY: release
+release: ## Write all that is released into dist/, and push it if there is a REGISTRY=ghcr.io/mlbatch
+	go run ./tools/release -out dist -registry "$(REGISTRY)"
+
 .PHONY: generate
 generate: ## Regenerate the CRD, the role and the deepcopy functions from the Go types
 	$(TOOL) controller-gen object paths=./controller/api/... \

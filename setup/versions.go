@@ -66,6 +66,21 @@ type LocalCluster struct {
 	CNI        string `json:"cni"`
 }
 
+// Images are the public images of all operators, off by default or not.
+func (p Platform) Images() []string {
+	return []string{
+		p.Kueue.Image, p.Coscheduler.Image, p.Coscheduler.ControllerImage, p.TrainingOperator.Image, p.KuberayOperator.Image,
+		p.JobSet.Image, p.LeaderWorkerSet.Image,
+	}
+}
+
+// ReleasedTo is the same, but for another registry folder, such as
+// registry.example.com/mlbatch. Charts go into its folder charts.
+func (v Versions) ReleasedTo(folder string) Versions {
+	v.ImageRepository, v.ChartRepository = folder, "oci://"+folder+"/charts"
+	return v
+}
+
 // ControllerImage is the full reference of our controller's image.
 func (v Versions) ControllerImage() string {
 	return v.ImageRepository + "/controller:" + v.Version

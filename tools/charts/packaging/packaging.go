@@ -32,6 +32,11 @@ func Build(ctx context.Context, root string) (Bundle, error) {
 	if err != nil {
 		return Bundle{}, err
 	}
+	return BuildAs(ctx, root, versions)
+}
+
+// BuildAs is Build for other versions, or another registry, than setup/versions.yaml has.
+func BuildAs(ctx context.Context, root string, versions setup.Versions) (Bundle, error) {
 	b := builder{ctx: ctx, root: root, versions: versions, tokens: tokens(versions)}
 	var bundle Bundle
 	for _, build := range []func() (Chart, error){b.platform, b.appwrapper, b.teams, b.generator} {

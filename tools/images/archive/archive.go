@@ -25,7 +25,7 @@ import (
 // An Image is what one reference in an archive stands for.
 type Image struct {
 	// Reference is the full name with its tag. Its first part must look like a
-	// host (have a dot), else containerd takes it for a name on Docker Hub.
+	// host (have a dot or a port), else containerd takes it for a name on Docker Hub.
 	Reference string
 	// Platforms holds the root file systems. One makes the reference an image,
 	// several make it an index of images.

@@ -62,7 +62,7 @@ func (l *layout) add(i Image) error {
 	switch {
 	case !ok:
 		return errors.New("the reference has no tag")
-	case !strings.Contains(strings.SplitN(repository, "/", 2)[0], "."):
+	case !strings.ContainsAny(strings.SplitN(repository, "/", 2)[0], ".:"):
 		return errors.New("the reference does not begin with a host name")
 	case len(i.Platforms) == 0:
 		return errors.New("no platform is given")

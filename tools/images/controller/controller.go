@@ -29,6 +29,11 @@ func Build(ctx context.Context, checkout, out string, archs ...string) (archiveP
 	if err != nil {
 		return "", err
 	}
+	return BuildAs(ctx, v, checkout, out, archs...)
+}
+
+// BuildAs is Build for another version or registry than setup/versions.yaml has.
+func BuildAs(ctx context.Context, v setup.Versions, checkout, out string, archs ...string) (archivePath string, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return "", fmt.Errorf("cannot make the folder for images: %w", err)
 	}

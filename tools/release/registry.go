@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path"
+	"strings"
+
+	helmregistry "helm.sh/helm/v3/pkg/registry"
+	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/content/oci"
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/credentials"
+	"oras.land/oras-go/v2/registry/remote/retry"
+)
+
+// isFolder checks the place that a release is pushed to.
+func isFolder(place string) error {
+	host, folder, _ := strings.Cut(place, "/")
+	if _, err := registry.ParseReference(place); err != nil || folder != path.Clean(folder) || !strings.ContainsAny(host, ".:") {
+		return fmt.Errorf("-registry: %q is no folder of a registry; write HOST[:PORT]/FOLDER, such as ghcr.io/mlbatch", place)
+	}
+	return nil
+}
+
+// onThisMachine tells of a registry that is spoken to without TLS, as Docker does.
+func onThisMachine(ref registry.Reference) bool {
+	host, _, err := net.SplitHostPort(ref.Registry)
+	if err != nil {
+		host = ref.Registry
+	}
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
+// pushImage pushes what an archive has under the tag of the reference.
+func pushImage(ctx context.Context, archive, reference string, progress io.Writer) error {
+	ref, err := registry.ParseReference(reference)
+	if err != nil {
+		return fmt.Errorf("cannot push the image %s: %w", reference, err)
+	}
+	images, err := oci.NewFromTar(ctx, archive)
+	if err != nil {
+		return fmt.Errorf("cannot read the image archive %s: %w", archive, err)
+	}
+	logins, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})
+	if err != nil {
+		return fmt.Errorf("cannot read what docker login keeps: %w", err)
+	}
+	there := &remote.Repository{
+		Reference: ref, PlainHTTP: onThisMachine(ref),
+		Client: &auth.Client{Client: retry.DefaultClient, Credential: credentials.Credential(logins), Cache: auth.NewCache()},
+	}
+	pushed, err := oras.Copy(ctx, images, ref.Reference, there, ref.Reference, oras.DefaultCopyOptions)
+	if err != nil {
+		return fmt.Errorf("cannot push the image %s: %w", reference, err)
+	}
+	fmt.Fprintf(progress, "pushed %s@%s\n", reference, pushed.Digest)
+	return nil
+}
+
+// pushChart does what helm push does, except that the time it gives is always the
+// same: then the digest is, too.
+func pushChart(archive, reference string, progress io.Writer) error {
+	ref, err := registry.ParseReference(reference)
+	if err != nil {
+		return fmt.Errorf("cannot push the chart %s: %w", reference, err)
+	}
+	chart, err := os.ReadFile(archive)
+	if err != nil {
+		return fmt.Errorf("cannot read the chart that was packaged: %w", err)
+	}
+	options := []helmregistry.ClientOption{helmregistry.ClientOptWriter(io.Discard)}
+	if onThisMachine(ref) {
+		options = append(options, helmregistry.ClientOptPlainHTTP())
+	}
+	client, err := helmregistry.NewClient(options...)
+	if err != nil {
+		return fmt.Errorf("cannot set up Helm: %w", err)
+	}
+	pushed, err := client.Push(chart, reference, helmregistry.PushOptCreationTime("1970-01-01T00:00:00Z"))
+	if err != nil {
+		return fmt.Errorf("cannot push the chart %s: %w", reference, err)
+	}
+	fmt.Fprintf(progress, "pushed %s@%s\n", reference, pushed.Manifest.Digest)
+	return nil
+}
