@@ -74,7 +74,7 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- end }}
 {{- end }}
 {{- end }}
-{{- include "teams.require.quota" (dict "root" $ "who" (printf "team %q" .name) "quota" .quota "lends" $cohort "why" "the team is in no cohort") }}
+{{- include "teams.require.quota" (dict "root" $ "who" (printf "team %q" .name) "quota" .quota "lends" $cohort "why" "the team is in no cohort" "alone" true) }}
 {{- end }}
 {{- end }}
 
@@ -95,7 +95,10 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- end }}
 {{- end }}
 
-{{/* Of a team or a cohort: (dict "root" . "who" … "quota" … "lends" … "why" …) */}}
+{{/*
+Of a team or a cohort: (dict "root" . "who" … "quota" … "lends" … "why" … "alone" …). A
+cohort's limits are of what its teams have, too, and may be more than its own.
+*/}}
 {{- define "teams.require.quota" -}}
 {{- $owner := . }}
 {{- $flavors := list }}
@@ -119,7 +122,7 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- fail (printf "teams: %s: flavor %q limits lending or borrowing of %s, but %s" $owner.who $flavor $resource $owner.why) }}
 {{- end }}
 {{- $lends := get $amount "lendingLimit" | default 0 }}
-{{- if gt (include "teams.number" $lends | float64) (include "teams.number" $amount.nominal | float64) }}
+{{- if and $owner.alone (gt (include "teams.number" $lends | float64) (include "teams.number" $amount.nominal | float64)) }}
 {{- fail (printf "teams: %s: flavor %q lends %s of %s, more than the nominal %s" $owner.who $flavor (include "teams.amount" $lends) $resource (include "teams.nominal" $amount)) }}
 {{- end }}
 {{- end }}
