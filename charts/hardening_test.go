@@ -16,6 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	podsecurity "k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
 	"sigs.k8s.io/yaml"
@@ -69,7 +70,7 @@ func read[T any](t *testing.T, document string) T {
 }
 
 // rules are those of hardening guides and of kube-linter, by their names there where
-// it has one. Each says what is wrong in one deployment of a release.
+// it has one; kubelinter_test.go has the whole list. Each says what is wrong in one deployment of a release.
 var rules = []struct {
 	name  string
 	wrong func(world, appsv1.Deployment) string
@@ -86,8 +87,8 @@ var rules = []struct {
 	})},
 	{"no-liveness-probe", container(func(c corev1.Container) bool { return c.LivenessProbe != nil })},
 	{"no-readiness-probe", container(func(c corev1.Container) bool { return c.ReadinessProbe != nil })},
-	{"liveness-port, readiness-port", container(func(c corev1.Container) bool {
-		return named(c, c.LivenessProbe) && named(c, c.ReadinessProbe)
+	{"liveness-port, readiness-port, startup-port", container(func(c corev1.Container) bool {
+		return named(c, c.LivenessProbe) && named(c, c.ReadinessProbe) && named(c, c.StartupProbe)
 	})},
 	{"latest-tag", container(func(c corev1.Container) bool {
 		return strings.Contains(filepath.Base(c.Image), ":") && !strings.HasSuffix(c.Image, ":latest")
@@ -111,6 +112,12 @@ var rules = []struct {
 		name := d.Spec.Template.Spec.ServiceAccountName
 		if name == "default" || !slices.ContainsFunc(w.accounts, func(a corev1.ServiceAccount) bool { return a.Name == name }) {
 			return "runs as " + name
+		}
+		return ""
+	}},
+	{"deprecated-service-account-field", func(_ world, d appsv1.Deployment) string {
+		if d.Spec.Template.Spec.DeprecatedServiceAccount != "" {
+			return "has the field serviceAccount"
 		}
 		return ""
 	}},
@@ -233,6 +240,20 @@ var releaseRules = []struct {
 	{"invalid-target-ports", func(w world) []string {
 		return whichAre(w.services, func(s corev1.Service) (string, bool) { return s.Name, !answered(w, s) })
 	}},
+	{"no Jobs, which would be left over", func(w world) []string {
+		return whichAre(w.others, func(o object) (string, bool) { return o.Name, o.Kind == "Job" || o.Kind == "CronJob" })
+	}},
+	{"no-extensions-v1beta", func(w world) []string {
+		return whichAre(w.others, func(o object) (string, bool) { return o.Name, strings.HasPrefix(o.APIVersion, "extensions/") })
+	}},
+	{"pdb-max-unavailable, pdb-min-available", func(w world) []string {
+		return whichAre(w.budgets, func(b policyv1.PodDisruptionBudget) (string, bool) { return b.Name, !letsOneGo(w, b) })
+	}},
+	{"pdb-unhealthy-pod-eviction-policy", func(w world) []string {
+		return whichAre(w.budgets, func(b policyv1.PodDisruptionBudget) (string, bool) {
+			return b.Name, b.Spec.UnhealthyPodEvictionPolicy == nil || *b.Spec.UnhealthyPodEvictionPolicy != policyv1.AlwaysAllow
+		})
+	}},
 	{"cluster-admin-role-binding", func(w world) []string {
 		return whichAre(w.bindings, func(b rbacv1.ClusterRoleBinding) (string, bool) { return b.Name, b.RoleRef.Name == "cluster-admin" })
 	}},
@@ -251,6 +272,22 @@ var releaseRules = []struct {
 			return a.Name, ours && (a.AutomountServiceAccountToken == nil || *a.AutomountServiceAccountToken)
 		})
 	}},
+}
+
+// letsOneGo reports whether a node with a pod of the budget can be drained.
+func letsOneGo(w world, b policyv1.PodDisruptionBudget) bool {
+	for _, d := range w.deployments {
+		if !selects(b.Spec.Selector, d.Spec.Template.Labels) || !many(d) {
+			continue
+		}
+		replicas := int(*d.Spec.Replicas)
+		least, err1 := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(b.Spec.MinAvailable, intstr.FromInt32(0)), replicas, true)
+		most, err2 := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(b.Spec.MaxUnavailable, intstr.FromInt32(1)), replicas, true)
+		if err1 != nil || err2 != nil || least >= replicas || most < 1 {
+			return false
+		}
+	}
+	return true
 }
 
 func whichAre[T any](all []T, wrong func(T) (string, bool)) []string {
@@ -300,6 +337,8 @@ func hasPort(d appsv1.Deployment, to corev1.ServicePort) bool {
 var excused = map[string]string{
 	"jobset-controller priority-class-name":      "its chart has no value for it",
 	"lws-controller-manager priority-class-name": "its chart has no value for it",
+
+	"kueue-manager-pdb pdb-unhealthy-pod-eviction-policy": "Kueue's chart has no value for it",
 
 	"mlbatch-edit writes to Secrets by name":                     "members write their own, in their namespace",
 	"kueue-manager-secrets-role writes to Secrets by name":       "a Role of Kueue's chart, in the platform's namespace",

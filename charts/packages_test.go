@@ -45,12 +45,14 @@ func TestTheNotesSayHowPartsOfOthersHaveToBeSet(t *testing.T) {
 		"kueue":             "Your Kueue has to list workload.codeflare.dev/appwrapper",
 		"coscheduler":       "does not start without PodGroups of scheduling.x-k8s.io/v1alpha1",
 		"training-operator": "it has to run with --gang-scheduler-name=" + must(versions())(t).SchedulerName,
+		"jobset":            "(jobset.enabled)",
+		"leaderworkerset":   "(leaderworkerset.enabled)",
 		"appwrapper":        "that one, and no more than one, is at work",
 		"priorities":        "Work may name only the PriorityClasses that you have",
 		"roles":             "binds members to the ClusterRoles mlbatch-edit and mlbatch-view-queues",
 	} {
 		t.Run(part, func(t *testing.T) {
-			for is, in := range map[bool]map[string]any{true: {part: off}, false: nil} {
+			for is, in := range map[bool]map[string]any{true: {part: off}, false: {part: map[string]any{"enabled": true}}} {
 				rendered, err := render(t, "mlbatch", in)
 				if err != nil {
 					t.Fatal(err)

@@ -69,6 +69,31 @@ func TestOneSchedulerNameEverywhere(t *testing.T) {
 	}
 }
 
+func TestOneNameOfAccelerators(t *testing.T) {
+	all, err := render(t, "mlbatch", map[string]any{"global": map[string]any{"gpuResourceName": "amd.com/gpu"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"ConfigMap/scheduler-config", "ConfigMap/appwrapper-operator-config"} {
+		data := fmt.Sprint(find(t, objects(t, all.Manifest), id).Data)
+		if !strings.Contains(data, "amd.com/gpu") {
+			t.Errorf("%s does not know amd.com/gpu:\n%s", id, data)
+		}
+	}
+	if strings.Contains(all.Manifest, "nvidia.com/gpu") {
+		t.Error("some part still goes by nvidia.com/gpu")
+	}
+	if !strings.Contains(all.Info.Notes, "amd.com/gpu") {
+		t.Errorf("the notes do not say that teams and jobs have to use the name:\n%s", all.Info.Notes)
+	}
+	// Charts of their own, rendered without the platform's values, have the same default.
+	platforms := single(t, "mlbatch").Values["global"].(map[string]any)["gpuResourceName"]
+	gpu := single(t, "pytorchjob-generator").Values["resources"].(map[string]any)["gpu"].(map[string]any)
+	if gpu["resourceName"] != platforms {
+		t.Errorf("jobs ask for %v, and the platform goes by %v", gpu["resourceName"], platforms)
+	}
+}
+
 // What the requirements of the umbrella must not take for a mistake.
 func TestTheRequirementsLetPass(t *testing.T) {
 	off := map[string]any{"enabled": false}
@@ -432,6 +457,25 @@ func TestCRDsOutliveTheRelease(t *testing.T) {
 		if !slices.Contains(kinds, name) {
 			t.Errorf("%s is not rendered", name)
 		}
+	}
+}
+
+// Helm installs what is in the folder crds of a chart once, and never upgrades it.
+func TestCRDsAreUpgradedWithTheRelease(t *testing.T) {
+	for _, name := range []string{"mlbatch", "appwrapper", "teams"} {
+		for _, crd := range load(t, name).CRDObjects() {
+			t.Errorf("chart %s has %s in a folder crds", name, crd.Filename)
+		}
+	}
+}
+
+func TestNothingIsAHook(t *testing.T) {
+	rendered, err := render(t, "mlbatch", optionalParts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hook := range rendered.Hooks {
+		t.Errorf("%s %s is a hook, which GitOps tools run otherwise or not at all", hook.Kind, hook.Name)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -145,6 +146,38 @@ func TestMisspeltKeysAreRefusedAtEveryLevel(t *testing.T) {
 			}
 			t.Logf("%d misspelt keys", tried)
 		})
+	}
+}
+
+// The charts of others have no schema of their own; packaging makes one.
+func TestMisspeltKeysOfPartsOfOthersAreRefused(t *testing.T) {
+	seen, open := 0, map[string]bool{}
+	for _, part := range load(t, "mlbatch").Dependencies() {
+		if !slices.Contains([]string{"kueue", "jobset", "leaderworkerset"}, part.Name()) {
+			continue
+		}
+		seen++
+		each(nil, part.Values, func(at path, value any) {
+			_, section := value.(map[string]any)
+			if !section || slices.ContainsFunc(at, func(step any) bool { return open[fmt.Sprint(step)] }) || isItem(at) {
+				return
+			}
+			misspelt := with(part.Values, append(slices.Clone(at), "misspelt"), 1).(map[string]any)
+			if err := chartutil.ValidateAgainstSingleSchema(misspelt, part.Schema); err == nil {
+				open[fmt.Sprint(append(path{part.Name()}, at...)[len(at)])] = true
+			}
+		})
+	}
+	if seen != 3 {
+		t.Errorf("%d of 3 parts were tried", seen)
+	}
+	// Keys of these are a user's own, or those of Kubernetes.
+	want := []string{
+		"affinity", "annotations", "commonLabels", "containerSecurityContext", "gangSchedulingManagement", "issuerRef", "labels", "nodeSelector",
+		"podAnnotations", "podSecurityContext", "resources", "securityContext", "strategy", "tlsConfig",
+	}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(open))); diff != "" {
+		t.Errorf("sections that may have any keys (-want +got)\n%s", diff)
 	}
 }
 

@@ -21,6 +21,30 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
+{{/*
+The configuration file. As a part of the platform it says how nodes are marked on which
+the platform's accelerators are unhealthy; alone, the controller knows NVIDIA's.
+*/}}
+{{- define "appwrapper.config" -}}
+{{- $config := deepCopy (.Values.config | default dict) }}
+{{- with (.Values.global).gpuResourceName }}
+{{- if not ((($config.appwrapper).autopilot).resourceTaints) }}
+{{- $taints := dict "resourceTaints" (dict . (include "appwrapper.unhealthy" $ | fromYamlArray)) }}
+{{- $autopilot := merge $taints (($config.appwrapper).autopilot | default dict) }}
+{{- $_ := set $config "appwrapper" (merge (dict "autopilot" $autopilot) ($config.appwrapper | default dict)) }}
+{{- end }}
+{{- end }}
+{{- toYaml $config }}
+{{- end }}
+
+{{/* What Autopilot's labels mean; the controller's own default is the same. */}}
+{{- define "appwrapper.unhealthy" -}}
+- {key: autopilot.ibm.com/gpuhealth, value: WARN, effect: PreferNoSchedule}
+- {key: autopilot.ibm.com/gpuhealth, value: ERR, effect: NoSchedule}
+- {key: autopilot.ibm.com/gpuhealth, value: TESTING, effect: NoSchedule}
+- {key: autopilot.ibm.com/gpuhealth, value: EVICT, effect: NoExecute}
+{{- end }}
+
 {{/* Not empty where the webhooks are served. */}}
 {{- define "appwrapper.webhooks" -}}
 {{- if ne (toString (.Values.config).webhooksEnabled) "false" }}true{{ end }}

@@ -49,6 +49,12 @@ capabilities:
     - ALL
 {{- end }}
 
+{{/* The resource by which pods are packed; empty if by none. */}}
+{{- define "coscheduler.packing" -}}
+{{- $own := (.Values.packing).resourceName }}
+{{- if kindIs "string" $own }}{{ $own }}{{ else }}{{ (.Values.global).gpuResourceName }}{{ end }}
+{{- end }}
+
 {{- define "coscheduler.config" -}}
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -71,7 +77,7 @@ profiles:
       - name: Coscheduling
         args:
           permitWaitingTimeSeconds: {{ .Values.permitWaitingTimeSeconds }}
-      {{- with (.Values.packing).resourceName }}
+      {{- with include "coscheduler.packing" . }}
       - name: NodeResourcesFit
         args:
           scoringStrategy:

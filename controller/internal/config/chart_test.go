@@ -62,6 +62,27 @@ func TestOneListOfUnhealthyNodes(t *testing.T) {
 	}
 }
 
+// As a part of the platform the chart says itself what the controller's default is, for
+// other accelerators.
+func TestOtherAcceleratorsAreAsUnhealthyAsTheDefaultOnes(t *testing.T) {
+	const file = "../../../charts/testdata/appwrapper/other-accelerators.out.yaml"
+	texts := configurations(t, file)
+	if len(texts) != 1 {
+		t.Fatalf("%s has %d configurations", file, len(texts))
+	}
+	got, _, err := Parse([]byte(texts[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default().AppWrapper.Autopilot.ResourceTaints["nvidia.com/gpu"]
+	if diff := cmp.Diff(want, got.AppWrapper.Autopilot.ResourceTaints["amd.com/gpu"]); diff != "" {
+		t.Errorf("(-default +chart)\n%s", diff)
+	}
+	if got.AppWrapper.Autopilot.MigrationLimit != 3 {
+		t.Error("what the values say of Autopilot besides is lost")
+	}
+}
+
 // umbrellas is the configuration that the umbrella's values give the controller.
 func umbrellas(t *testing.T) Config {
 	t.Helper()

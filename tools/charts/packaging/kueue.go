@@ -31,6 +31,9 @@ func (b builder) kueue() (Chart, error) {
 			}
 		}
 	}
+	if err := addSchema(files); err != nil {
+		return Chart{}, fmt.Errorf("kueue: %w", err)
+	}
 	return newChart(files, func(m *metadata) {
 		m.Version = strings.TrimPrefix(upstream.Version, "v")
 		m.AppVersion = upstream.Version

@@ -3,6 +3,7 @@
 package packaging
 
 import (
+	"fmt"
 	"path"
 	"path/filepath"
 	"strings"
@@ -49,6 +50,9 @@ func (b builder) theirs(name, dir string, upstream setup.Operator) (Chart, error
 		}
 	}
 	files["templates/crds.yaml"] = []byte(crdsTemplate)
+	if err := addSchema(files); err != nil {
+		return Chart{}, fmt.Errorf("%s: %w", name, err)
+	}
 	return newChart(files, func(m *metadata) {
 		m.Name = name
 		m.Version = strings.TrimPrefix(upstream.Version, "v")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/setup"
@@ -268,5 +269,37 @@ func TestRealCRDsDecode(t *testing.T) {
 	const optional = 3 // JobSet, LeaderWorkerSet, and DisaggregatedSet, without which the latter's controller ends
 	if want := len(coschedulerCRDs) + len(trainingCRDs) + len(kuberayCRDs) + optional; count != want {
 		t.Errorf("the umbrella has %d CRDs of parts other than Kueue, want %d", count, want)
+	}
+}
+
+func TestASchemaKnowsWhatValuesAndTemplatesName(t *testing.T) {
+	files := map[string][]byte{
+		"values.yaml":             []byte("image: {tag: a}\nresources: {requests: {cpu: 1}}\nmore: {}\nlist: []\nunset:\n"),
+		"templates/a.yaml":        []byte("{{ .Values.image.tag }}{{ .Values.account.name }}{{ .Values.more.one }}{{ .Values.unset }}{{ .Values.image.digest }}"),
+		"templates/nested/b.yaml": []byte("{{ .Values.account.create }}"),
+	}
+	if err := addSchema(files); err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct {
+		values map[string]any
+		says   string
+	}{
+		"what values have":              {map[string]any{"image": map[string]any{"tag": "b"}, "list": []any{1}, "unset": 1}, ""},
+		"what only templates name":      {map[string]any{"account": map[string]any{"name": "b", "create": true}, "image": map[string]any{"digest": "c"}}, ""},
+		"keys of Kubernetes":            {map[string]any{"resources": map[string]any{"limits": 1}}, ""},
+		"keys of an empty section":      {map[string]any{"more": map[string]any{"two": 2}}, ""},
+		"what Helm and the umbrella do": {map[string]any{"global": map[string]any{"a": 1}, "enabled": true}, ""},
+		"null":                          {map[string]any{"image": nil}, ""},
+		"another key":                   {map[string]any{"images": 1}, "'images' not allowed"},
+		"another key in a section":      {map[string]any{"image": map[string]any{"tags": 1}}, "'tags' not allowed"},
+		"another key beside a template": {map[string]any{"account": map[string]any{"names": 1}}, "'names' not allowed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := chartutil.ValidateAgainstSingleSchema(row.values, files["values.schema.json"])
+			if (err == nil) != (row.says == "") || err != nil && !strings.Contains(err.Error(), row.says) {
+				t.Errorf("got %v, want %q", err, row.says)
+			}
+		})
 	}
 }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package packaging
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// reference is a value that a template reads.
+var reference = regexp.MustCompile(`\.Values((?:\.\w+)+)`)
+
+// kubernetes are sections whose keys are those of a Kubernetes object: what a chart
+// sets there by default is not all that there is.
+var kubernetes = regexp.MustCompile(`^(resources|affinity|strategy|issuerRef|tlsConfig|\w*[sS]ecurityContext|\w*[lL]abels|\w*[aA]nnotations|nodeSelector)$`)
+
+// addSchema gives a chart that has none a schema that knows its values by name: those of
+// values.yaml and those that templates read beside them. Of types it says nothing.
+func addSchema(files map[string][]byte) error {
+	if files["values.schema.json"] != nil {
+		return nil
+	}
+	values := map[string]any{}
+	if err := yaml.Unmarshal(files["values.yaml"], &values); err != nil {
+		return fmt.Errorf("cannot parse values.yaml: %w", err)
+	}
+	for _, name := range sortedKeys(files) {
+		if !strings.HasPrefix(name, "templates/") {
+			continue
+		}
+		for _, found := range reference.FindAllSubmatch(files[name], -1) {
+			mention(values, strings.Split(string(found[1]), ".")[1:])
+		}
+	}
+	// Helm's own, and the switch that the umbrella has.
+	mention(values, []string{"global"})
+	mention(values, []string{"enabled"})
+	text, err := json.Marshal(knownKeys(values))
+	files["values.schema.json"] = text
+	return err
+}
+
+// mention adds a value that values.yaml does not have. A section that is empty there is
+// one for keys of the user's own, whatever templates look for in it.
+func mention(values map[string]any, path []string) {
+	value, has := values[path[0]]
+	if len(path) == 1 {
+		if !has {
+			values[path[0]] = nil
+		}
+		return
+	}
+	section, is := value.(map[string]any)
+	switch {
+	case is && len(section) > 0:
+		mention(section, path[1:])
+	case value == nil:
+		section = map[string]any{}
+		values[path[0]] = section
+		mention(section, path[1:])
+	}
+}
+
+// knownKeys is the schema of a section. One that is empty may have any keys.
+func knownKeys(section map[string]any) map[string]any {
+	properties := map[string]any{}
+	for key, value := range section {
+		properties[key] = map[string]any{}
+		if nested, is := value.(map[string]any); is && len(nested) > 0 && !kubernetes.MatchString(key) {
+			properties[key] = knownKeys(nested)
+		}
+	}
+	return map[string]any{"type": []string{"object", "null"}, "additionalProperties": false, "properties": properties}
+}
