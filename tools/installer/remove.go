@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,7 +31,7 @@ func (r Release) Remove(ctx context.Context, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	last, err := config.Releases.Last(r.Name)
+	revisions, err := config.Releases.History(r.Name)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
 		return nil
 	}
@@ -46,13 +47,23 @@ func (r Release) Remove(ctx context.Context, kubeconfig string) error {
 		return fmt.Errorf("cannot talk to the cluster: %w", err)
 	}
 	// The record goes last: without it nobody would know of what is left.
-	if err := r.removeObjects(ctx, api, last.Manifest); err != nil {
+	if err := r.removeObjects(ctx, api, manifests(revisions)); err != nil {
 		return err
 	}
 	if _, err := action.NewUninstall(config).Run(r.Name); err != nil {
 		return fmt.Errorf("cannot uninstall the release %s: %w", r.Name, err)
 	}
 	return nil
+}
+
+// manifests are those of all revisions: what one has made, and Helm has kept when the
+// next did not have it any more, is the release's, too.
+func manifests(revisions []*release.Release) string {
+	var all []string
+	for _, revision := range revisions {
+		all = append(all, revision.Manifest)
+	}
+	return strings.Join(all, "\n---\n")
 }
 
 // removeObjects deletes those objects of a manifest that the release owns, and

@@ -5,6 +5,7 @@ package installer
 import (
 	"testing"
 
+	helm "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,12 +22,16 @@ func TestOnlyWhatTheReleaseHasMadeIsRemoved(t *testing.T) {
 	}
 	api := fake.NewClientBuilder().WithObjects(
 		object("ours", "guests", "default"),
+		object("kept-when-it-left-the-list", "guests", "default"),
 		object("taken-over", "teams", "default"),
 		object("of-a-namesake", "guests", "elsewhere"),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "made-by-hand"}},
 		object("not-in-the-manifest", "guests", "default"),
 	).Build()
-	const manifest = `---
+	const first = `---
+{apiVersion: v1, kind: Namespace, metadata: {name: kept-when-it-left-the-list}}
+`
+	const second = `---
 # Source: teams/templates/teams.yaml
 {apiVersion: v1, kind: Namespace, metadata: {name: ours}}
 ---
@@ -38,11 +43,12 @@ func TestOnlyWhatTheReleaseHasMadeIsRemoved(t *testing.T) {
 ---
 {apiVersion: v1, kind: Namespace, metadata: {name: gone-already}}
 `
-	if err := release.removeObjects(t.Context(), api, manifest); err != nil {
+	history := []*helm.Release{{Manifest: first}, {Manifest: second}}
+	if err := release.removeObjects(t.Context(), api, manifests(history)); err != nil {
 		t.Fatal(err)
 	}
 	for name, stays := range map[string]bool{
-		"ours": false, "taken-over": true, "of-a-namesake": true, "made-by-hand": true, "not-in-the-manifest": true,
+		"ours": false, "kept-when-it-left-the-list": false, "taken-over": true, "of-a-namesake": true, "made-by-hand": true, "not-in-the-manifest": true,
 	} {
 		err := api.Get(t.Context(), client.ObjectKey{Name: name}, &corev1.Namespace{})
 		if client.IgnoreNotFound(err) != nil || apierrors.IsNotFound(err) == stays {
