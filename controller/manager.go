@@ -11,13 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/appwrapper"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/metricsaccess"
 )
 
 // leaderElectionID is the name of the Lease. It is that of every AppWrapper
@@ -50,7 +50,7 @@ func newManager(c config.Config, namespace string) (ctrl.Manager, error) {
 		Metrics: metricsserver.Options{
 			BindAddress:    c.ControllerManager.Metrics.BindAddress,
 			SecureServing:  true,
-			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			FilterProvider: metricsaccess.Filter,
 			TLSOpts:        tlsOptions(c.ControllerManager),
 		},
 		WebhookServer: webhook.NewServer(webhook.Options{

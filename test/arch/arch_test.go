@@ -37,8 +37,9 @@ var arrows = map[string][]string{
 		"controller/internal/spelling",
 	},
 	// Shells, which talk to the API server and never import each other.
-	"controller/internal/servingcert": {"controller/internal/config"},
-	"controller/internal/incumbent":   {"controller/api/v1beta2"},
+	"controller/internal/servingcert":   {"controller/internal/config"},
+	"controller/internal/incumbent":     {"controller/api/v1beta2"},
+	"controller/internal/metricsaccess": nil,
 	"controller/internal/admission": {
 		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules", "controller/internal/kinds",
 	},
@@ -50,6 +51,7 @@ var arrows = map[string][]string{
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
 		"controller/internal/servingcert", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/incumbent",
+		"controller/internal/metricsaccess",
 	},
 }
 

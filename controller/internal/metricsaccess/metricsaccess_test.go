@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metricsaccess
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/rest"
+)
+
+// prometheus is who may read metrics, and the token "known" is theirs.
+var prometheus = authenticationv1.UserInfo{
+	Username: "system:serviceaccount:monitoring:prometheus", UID: "7", Groups: []string{"system:authenticated"},
+	Extra: map[string]authenticationv1.ExtraValue{"node": {"a"}},
+}
+
+// apiServer answers reviews; it can also be out of order.
+type apiServer struct {
+	broken string // the resource that cannot be asked for
+	token  authenticationv1.TokenReview
+	access authorizationv1.SubjectAccessReview
+}
+
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	parts := strings.Split(r.URL.Path, "/")
+	resource := parts[len(parts)-1]
+	if resource == s.broken {
+		http.Error(w, "out of order", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	switch resource {
+	case "tokenreviews":
+		_ = json.NewDecoder(r.Body).Decode(&s.token)
+		if s.token.Status.Authenticated = s.token.Spec.Token != "unknown"; s.token.Status.Authenticated {
+			s.token.Status.User = prometheus
+		}
+		_ = json.NewEncoder(w).Encode(s.token)
+	case "subjectaccessreviews":
+		_ = json.NewDecoder(r.Body).Decode(&s.access)
+		s.access.Status.Allowed = s.token.Spec.Token == "known"
+		_ = json.NewEncoder(w).Encode(s.access)
+	}
+}
+
+// ask asks for the metrics and returns how that is answered.
+func ask(t *testing.T, api *apiServer, authorization string) (code int, body string) {
+	t.Helper()
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	filter, err := Filter(config, server.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	guarded, err := filter(logr.Discard(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("metrics")) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	request.Header.Set("Authorization", authorization)
+	answer := httptest.NewRecorder()
+	guarded.ServeHTTP(answer, request)
+	return answer.Code, strings.TrimSpace(answer.Body.String())
+}
+
+func TestMetricsAreForWhoMayGetThem(t *testing.T) {
+	for what, test := range map[string]struct {
+		authorization, broken string
+		code                  int
+		body                  string
+	}{
+		"a known token whose user has the right":     {"Bearer known", "", http.StatusOK, "metrics"},
+		"the scheme in small letters":                {"bearer known", "", http.StatusOK, "metrics"},
+		"no token":                                   {"", "", http.StatusUnauthorized, "a bearer token of this cluster is needed"},
+		"an empty token":                             {"Bearer ", "", http.StatusUnauthorized, "a bearer token of this cluster is needed"},
+		"a password":                                 {"Basic known", "", http.StatusUnauthorized, "a bearer token of this cluster is needed"},
+		"a token that the API server does not know":  {"Bearer unknown", "", http.StatusUnauthorized, "a bearer token of this cluster is needed"},
+		"a known token whose user has no right":      {"Bearer other", "", http.StatusForbidden, prometheus.Username + " has no role that allows to get /metrics"},
+		"an API server that does not review tokens":  {"Bearer known", "tokenreviews", http.StatusInternalServerError, "cannot ask the API server who wants the metrics"},
+		"an API server that does not review a right": {"Bearer known", "subjectaccessreviews", http.StatusInternalServerError, "cannot ask the API server who may have the metrics"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			code, body := ask(t, &apiServer{broken: test.broken}, test.authorization)
+			if code != test.code || body != test.body {
+				t.Errorf("answered with %d %q, want %d %q", code, body, test.code, test.body)
+			}
+		})
+	}
+}
+
+func TestTheRightIsAskedForInTheNameOfWhoAsks(t *testing.T) {
+	api := &apiServer{}
+	ask(t, api, "Bearer known")
+	want := authorizationv1.SubjectAccessReviewSpec{
+		User: prometheus.Username, UID: prometheus.UID, Groups: prometheus.Groups, Extra: map[string]authorizationv1.ExtraValue{"node": {"a"}},
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+	}
+	if diff := cmp.Diff(want, api.access.Spec); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
