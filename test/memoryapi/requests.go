@@ -66,7 +66,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		answer(w, int(status.ErrStatus.Code), status.ErrStatus)
 		return
 	}
-	answer(w, http.StatusOK, object.Object)
+	write(w, http.StatusOK, s.text(object))
+}
+
+// text is made once for what is stored.
+func (s *Server) text(object Object) []byte {
+	s.mu.Lock()
+	text := s.texts[object]
+	s.mu.Unlock()
+	if text == nil { // it has been replaced or removed meanwhile
+		text = textOf(object)
+	}
+	return text
 }
 
 // succeed lets events pass, and reviews of rights.
@@ -79,10 +90,14 @@ func (s *Server) succeed(w http.ResponseWriter, q request) {
 }
 
 func answer(w http.ResponseWriter, code int, object any) {
+	text, _ := json.Marshal(object) // all of it came as JSON
+	write(w, code, text)
+}
+
+func write(w http.ResponseWriter, code int, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	text, _ := json.Marshal(object) // all of it came as JSON
-	_, _ = w.Write(text)            // who asks may have gone
+	_, _ = w.Write(text) // who asks may have gone
 }
 
 func (s *Server) serveAll(w http.ResponseWriter, q request) {
@@ -97,7 +112,7 @@ func (s *Server) serveAll(w http.ResponseWriter, q request) {
 	}
 	items := []any{}
 	for _, object := range s.All(q.resource) {
-		if (q.key.Namespace == "" || object.GetNamespace() == q.key.Namespace) && selector.Matches(labels.Set(object.GetLabels())) {
+		if (q.key.Namespace == "" || object.GetNamespace() == q.key.Namespace) && selector.Matches(labelled{object}) {
 			items = append(items, object.Object)
 		}
 	}
@@ -105,6 +120,24 @@ func (s *Server) serveAll(w http.ResponseWriter, q request) {
 	answer(w, http.StatusOK, map[string]any{
 		"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind + "List", "metadata": map[string]any{"resourceVersion": "1"}, "items": items,
 	})
+}
+
+// labelled are an object's labels. To copy them would take most of the time of a list.
+type labelled struct{ Object }
+
+func (l labelled) Lookup(key string) (value string, exists bool) {
+	value, exists, _ = unstructured.NestedString(l.Object.Object, "metadata", "labels", key)
+	return value, exists
+}
+
+func (l labelled) Get(key string) string {
+	value, _ := l.Lookup(key)
+	return value
+}
+
+func (l labelled) Has(key string) bool {
+	_, exists := l.Lookup(key)
+	return exists
 }
 
 func (s *Server) serveWatch(w http.ResponseWriter, q request) {

@@ -44,6 +44,7 @@ type Server struct {
 	mu       sync.Mutex
 	version  int64
 	stored   map[string]map[types.NamespacedName]Object // by resource
+	texts    map[Object][]byte                          // of what is stored, as it goes to all who ask or watch
 	watchers map[*watcher]bool
 	requests []string
 }
@@ -53,7 +54,7 @@ type Server struct {
 func Start(kinds ...schema.GroupVersionKind) *Server {
 	s := &Server{
 		kinds: map[string]schema.GroupVersionKind{}, mapper: meta.NewDefaultRESTMapper(nil),
-		stored: map[string]map[types.NamespacedName]Object{}, watchers: map[*watcher]bool{},
+		stored: map[string]map[types.NamespacedName]Object{}, texts: map[Object][]byte{}, watchers: map[*watcher]bool{},
 	}
 	s.mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
 	for _, kind := range kinds {
@@ -162,21 +163,29 @@ func (s *Server) commit(resource string, before, after Object) bool {
 		object.SetCreationTimestamp(metav1.NewTime(time.Now()))
 	}
 	object.SetResourceVersion(fmt.Sprint(s.version))
-	s.stored[resource][key] = object
+	text := textOf(object)
+	delete(s.texts, before)
+	s.stored[resource][key], s.texts[object] = object, text
 	if after == nil {
 		delete(s.stored[resource], key)
+		delete(s.texts, object)
 	}
+	change := eventText(event, text)
 	for w := range s.watchers {
 		if w.resource == resource {
-			w.add(eventText(event, object))
+			w.add(change)
 		}
 	}
 	return true
 }
 
-func eventText(event string, object Object) []byte {
-	text, _ := json.Marshal(map[string]any{"type": event, "object": object.Object}) // it came as JSON
-	return append(text, '\n')
+func textOf(object Object) []byte {
+	text, _ := json.Marshal(object.Object) // it came as JSON
+	return text
+}
+
+func eventText(event string, object []byte) []byte {
+	return slices.Concat([]byte(`{"type":"`+event+`","object":`), object, []byte("}\n"))
 }
 
 // watcher is one open watch. It never keeps who writes waiting.
@@ -215,13 +224,13 @@ func (s *Server) watch(resource string, initially bool) *watcher {
 		return w
 	}
 	for _, object := range s.stored[resource] {
-		w.add(eventText("ADDED", object))
+		w.add(eventText("ADDED", s.texts[object]))
 	}
 	end := &unstructured.Unstructured{}
 	end.SetGroupVersionKind(s.kinds[resource])
 	end.SetResourceVersion(fmt.Sprint(s.version))
 	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
-	w.add(eventText("BOOKMARK", end))
+	w.add(eventText("BOOKMARK", textOf(end)))
 	return w
 }
 

@@ -40,17 +40,20 @@ func measure(t *testing.T, p person, admin client.WithWatch, metrics *scraper) {
 	if *measured == "" {
 		return
 	}
-	figures := slices.Concat(
-		newCrowd(t, admin, "lives").measureLives(p, metrics),
-		newCrowd(t, admin, "wave").measureReactions(),
-		newCrowd(t, admin, "many").measureMemory(metrics),
-	)
-	var table strings.Builder
-	for _, f := range slices.Concat([]figure{{"", "measured", "v1.2.2", "aim"}}, figures) {
-		fmt.Fprintf(&table, "%-58s %22s %22s %22s\n", f.what, f.measured, f.upstream, f.aim)
+	tell := func(figures ...figure) {
+		for _, f := range figures {
+			t.Logf("%-58s %22s %22s %22s", f.what, f.measured, f.upstream, f.aim)
+		}
+	}
+	tell(figure{"", "measured", "v1.2.2", "aim"})
+	tell(newCrowd(t, admin, "lives").measureLives(p, metrics)...)
+	tell(newCrowd(t, admin, "wave").measureReactions()...)
+	many := newCrowd(t, admin, "many")
+	for number := range strings.SplitSeq(*measured, ",") {
+		tell(many.measureMemory(metrics, number))
 	}
 	load, _ := os.ReadFile("/proc/loadavg") // who reads the table wants to know what else went on
-	t.Logf("what it takes; load of the machine at the end %s%s", load, &table)
+	t.Logf("load of the machine at the end %s", load)
 }
 
 // measureLives lets many AppWrappers be created, run for a second, succeed and be deleted.
@@ -131,24 +134,21 @@ func (c *crowd) named(i int) *workload.AppWrapper {
 	return aw
 }
 
-// measureMemory lets more and more run.
-func (c *crowd) measureMemory(metrics *scraper) []figure {
+// measureMemory lets more run, until there are so many.
+func (c *crowd) measureMemory(metrics *scraper, number string) figure {
 	c.Helper()
-	var figures []figure
-	upstream := map[int]figure{1000: {upstream: "110 MiB", aim: "60 MiB"}, 5000: {upstream: "359 MiB", aim: "120 MiB"}}
-	from := 0
-	for number := range strings.SplitSeq(*measured, ",") {
-		to, err := strconv.Atoi(number)
-		if err != nil {
-			c.Fatal(err)
-		}
-		c.create(from, to, false, forever)
-		c.await(workload.AppWrapperRunning, to)
-		memory := metrics.scrape()[resident]
-		figures = append(figures, figure{fmt.Sprintf("resident memory while %d run", to), fmt.Sprintf("%.0f MiB", memory/(1<<20)), upstream[to].upstream, upstream[to].aim})
-		from = to
+	to, err := strconv.Atoi(number)
+	if err != nil {
+		c.Fatal(err)
 	}
-	return figures
+	c.mu.Lock()
+	from := len(c.last)
+	c.mu.Unlock()
+	c.create(from, to, false, forever)
+	c.await(workload.AppWrapperRunning, to)
+	of := map[int]figure{1000: {upstream: "110 MiB", aim: "60 MiB"}, 5000: {upstream: "359 MiB", aim: "120 MiB"}}[to]
+	memory := metrics.scrape()[resident]
+	return figure{fmt.Sprintf("resident memory while %d run", to), fmt.Sprintf("%.0f MiB", memory/(1<<20)), of.upstream, of.aim}
 }
 
 // times are those from when something was done until it was seen.

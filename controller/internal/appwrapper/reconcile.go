@@ -81,11 +81,14 @@ func (r *Reconciler) save(ctx context.Context, aw *v1beta2.AppWrapper, status v1
 	if equality.Semantic.DeepEqual(aw.Status, status) {
 		return nil
 	}
-	observed := client.MergeFromWithOptions(aw.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	aw.Status = status
-	if err := r.client.Status().Patch(ctx, aw, observed); err != nil {
+	before, after := *aw, *aw
+	before.Spec, after.Spec = v1beta2.AppWrapperSpec{}, v1beta2.AppWrapperSpec{} // nobody has to compare templates
+	after.Status = status
+	observed := client.MergeFromWithOptions(&before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, &after, observed); err != nil {
 		return fmt.Errorf("cannot save the status: %w", err)
 	}
+	*aw = after
 	return nil
 }
 
