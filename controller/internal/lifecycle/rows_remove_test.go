@@ -125,6 +125,7 @@ func TestWhatKeepsARemovalFromItsEndIsNamed(t *testing.T) {
 		"nor one that is not being deleted":     {[]change{keptBy("example.com/a")}, 10 * time.Minute, ""},
 		"nor one that nobody keeps":             {[]change{terminatingJob}, 10 * time.Minute, ""},
 		"the finalizers of pods, each one once": {[]change{absent, leaving("c", "b"), leaving("b")}, time.Hour, "pods are kept by their finalizers b, c"},
+		"a right that is missing, at once":      {[]change{unseenJob}, time.Second, `the controller lacks the permission to get Job "train"`},
 		"both": {[]change{terminatingJob, keptBy("example.com/a", "example.com/b"), leaving("c")}, time.Hour,
 			ofJob + "; pods are kept by their finalizers c"},
 	} {
@@ -169,6 +170,11 @@ func TestSuspending(t *testing.T) {
 		"quota is kept while a pod is left": {
 			given: []change{absent, withPods(runs)},
 			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Requeue: 10 * time.Minute},
+		},
+		"quota is kept while nobody can tell whether something is left": {
+			given: []change{unseenJob},
+			after: time.Hour,
+			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.Delete, Targets: []int{0}},
 		},
 		"quota is given back when nothing is left": {
 			given: []change{absent, ready},

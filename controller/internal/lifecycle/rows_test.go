@@ -172,6 +172,11 @@ func terminatingJob(s *lifecycle.Snapshot) {
 	s.Components[0].Exists, s.Components[0].Terminating = true, true
 }
 
+// unseenJob was created, and nobody can tell whether it is still there.
+func unseenJob(s *lifecycle.Snapshot) {
+	s.Components[0].Exists, s.Components[0].Unseen = true, true
+}
+
 func keptBy(finalizers ...string) change {
 	return func(s *lifecycle.Snapshot) { s.Components[0].Finalizers = finalizers }
 }
