@@ -5,7 +5,9 @@ package appwrapper
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +42,45 @@ func slimAppWrapper(object any) (any, error) {
 		}
 		aw.Spec.Components[i] = slim
 	}
+	aw.Namespace = shared(aw.Namespace)
+	share(aw.Finalizers)
+	aw.Status.Conditions = slimConditions(aw.Status.Conditions)
+	for i := range aw.Status.ComponentStatus {
+		slimComponentStatus(&aw.Status.ComponentStatus[i])
+	}
 	return aw, nil
+}
+
+// shared keeps a word once that thousands of objects have. Each was decoded for itself.
+func shared[Word ~string](word Word) Word { return Word(unique.Make(string(word)).Value()) }
+
+func share(words []string) {
+	for i := range words {
+		words[i] = shared(words[i])
+	}
+}
+
+func slimComponentStatus(c *v1beta2.AppWrapperComponentStatus) {
+	c.Kind, c.APIVersion, c.Conditions = shared(c.Kind), shared(c.APIVersion), slimConditions(c.Conditions)
+	for i := range c.PodSets {
+		c.PodSets[i].Path = shared(c.PodSets[i].Path)
+	}
+}
+
+// slimConditions are no longer than they are many: who decodes a list makes room for more.
+func slimConditions(whole []metav1.Condition) []metav1.Condition {
+	for i := range whole {
+		c := &whole[i]
+		c.Type, c.Status, c.Reason, c.Message = shared(c.Type), shared(c.Status), shared(c.Reason), shared(c.Message)
+	}
+	return slices.Clone(whole)
+}
+
+func slimOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
+	for i := range owners {
+		owners[i].APIVersion, owners[i].Kind = shared(owners[i].APIVersion), shared(owners[i].Kind)
+	}
+	return owners
 }
 
 // head is what tells which object a template makes.
@@ -68,7 +108,8 @@ func slimComponent(object any) (any, error) {
 	switch whole := object.(type) {
 	case *unstructured.Unstructured:
 		slim := &unstructured.Unstructured{Object: map[string]any{}}
-		slim.SetGroupVersionKind(whole.GroupVersionKind())
+		slim.SetAPIVersion(shared(whole.GetAPIVersion()))
+		slim.SetKind(shared(whole.GetKind()))
 		keepMetadata(whole, slim)
 		if status, ok := whole.Object["status"].(map[string]any); ok {
 			slim.Object["status"] = slimStatus(status)
@@ -84,12 +125,12 @@ func slimComponent(object any) (any, error) {
 
 func keepMetadata(whole, slim metav1.Object) {
 	slim.SetName(whole.GetName())
-	slim.SetNamespace(whole.GetNamespace())
+	slim.SetNamespace(shared(whole.GetNamespace()))
 	slim.SetUID(whole.GetUID())
 	slim.SetResourceVersion(whole.GetResourceVersion())
 	slim.SetDeletionTimestamp(whole.GetDeletionTimestamp())
 	slim.SetFinalizers(whole.GetFinalizers())
-	slim.SetOwnerReferences(whole.GetOwnerReferences())
+	slim.SetOwnerReferences(slimOwners(whole.GetOwnerReferences()))
 	if metav1.GetControllerOfNoCopy(whole) == nil { // whose it was the label tells
 		slim.SetLabels(ourLabels(whole))
 	}
@@ -109,7 +150,7 @@ func slimStatus(whole map[string]any) map[string]any {
 	slim := map[string]any{}
 	for key, value := range whole {
 		if word, ok := value.(string); ok {
-			slim[key] = word
+			slim[shared(key)] = word
 		}
 	}
 	conditions, _ := whole["conditions"].([]any)
@@ -128,10 +169,11 @@ func slimStatus(whole map[string]any) map[string]any {
 // slimPod leaves what podOf and the verdict on a bare pod read, and what a delete needs.
 func slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim := &corev1.Pod{}
-	slim.Name, slim.Namespace, slim.UID = pod.Name, pod.Namespace, pod.UID
+	slim.Name, slim.Namespace, slim.UID = pod.Name, shared(pod.Namespace), pod.UID
 	slim.ResourceVersion, slim.DeletionTimestamp = pod.ResourceVersion, pod.DeletionTimestamp
-	slim.OwnerReferences, slim.Finalizers = pod.OwnerReferences, pod.Finalizers
-	slim.Status.Phase = pod.Status.Phase
+	slim.OwnerReferences, slim.Finalizers = slimOwners(pod.OwnerReferences), pod.Finalizers
+	share(slim.Finalizers)
+	slim.Status.Phase = shared(pod.Status.Phase)
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget { // few pods have it
 			slim.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status}}
