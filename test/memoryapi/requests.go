@@ -125,16 +125,19 @@ func (s *Server) serveAll(w http.ResponseWriter, q request) {
 // labelled are an object's labels. To copy them would take most of the time of a list.
 type labelled struct{ Object }
 
+// Lookup is what a selector asks.
 func (l labelled) Lookup(key string) (value string, exists bool) {
 	value, exists, _ = unstructured.NestedString(l.Object.Object, "metadata", "labels", key)
 	return value, exists
 }
 
+// Get is empty where there is no such label.
 func (l labelled) Get(key string) string {
 	value, _ := l.Lookup(key)
 	return value
 }
 
+// Has tells whether there is such a label.
 func (l labelled) Has(key string) bool {
 	_, exists := l.Lookup(key)
 	return exists
