@@ -63,7 +63,6 @@ func story(t *testing.T, p person) {
 		metrics := newScraper(t, p, admin)
 		newCrowd(t, admin, "quiet").staysQuiet(p, metrics)
 		measure(t, p, admin, metrics)
-		helmTakesOwnership(t, p, admin)
 	}
 }
 
