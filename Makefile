@@ -49,11 +49,12 @@ test: ## All tests, lint, unit and chart tests, mutants, then tests on real clus
 	$(call stage,end-to-end tests,$(MAKE) --no-print-directory e2e)
 	$(call stage,tests of the simulated cluster,$(MAKE) --no-print-directory simulated)
 	$(call stage,storms,$(MAKE) --no-print-directory storms)
+	$(call stage,Helm 3 and 4,$(MAKE) --no-print-directory helm)
 
 # The others read files outside their modules, of which Go's cache does not notice changes.
 .PHONY: unit
 unit: ## Tests that need no cluster (a minute when warm)
-	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/localcluster -e /test/simulated -e /test/storms -e /test/takeover)
+	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/helm -e /test/localcluster -e /test/simulated -e /test/storms -e /test/takeover)
 	go -C tools/components/kueue test -count=1 ./...
 	go -C tools/components/ray test ./...
 	go -C tools/components/kube-state-metrics test -count=1 ./...
@@ -123,6 +124,10 @@ simulated: ## The platform on simulated clusters, of root and of another user, a
 .PHONY: storms
 storms: ## The real controller while the API server fails, others write, and kinds and namespaces go (root; 2 minutes when warm)
 	go test -count=1 -timeout=30m -v ./test/storms
+
+.PHONY: helm
+helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built first (a minute when warm)
+	go test -count=1 -timeout=30m -v ./test/helm
 
 .PHONY: lint
 lint: ## The linter, with the rules of docs/contributing.md

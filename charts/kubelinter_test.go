@@ -5,6 +5,7 @@ package charts_test
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -159,10 +160,8 @@ func TestEveryRuleOfKubeLinterIsKept(t *testing.T) {
 		})
 	}
 	for name, ours := range askedFor {
-		if len(ours) < 9 || ours[:9] != "why not: " {
-			if !slices.Contains(ruleNames(), ours) {
-				t.Errorf("%s: there is no rule %s", name, ours)
-			}
+		if !strings.HasPrefix(ours, "why not: ") && !slices.Contains(ruleNames(), ours) {
+			t.Errorf("%s: there is no rule %s", name, ours)
 		}
 	}
 }

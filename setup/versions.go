@@ -23,6 +23,7 @@ type Versions struct {
 	ImageRepository string       `json:"imageRepository"`
 	ChartRepository string       `json:"chartRepository"`
 	Supported       Supported    `json:"supported"`
+	Helm            Helm         `json:"helm"`
 	SchedulerName   string       `json:"schedulerName"`
 	Platform        Platform     `json:"platform"`
 	LocalCluster    LocalCluster `json:"localCluster"`
@@ -32,6 +33,12 @@ type Versions struct {
 type Supported struct {
 	Kubernetes string `json:"kubernetes"`
 	Kueue      string `json:"kueue"`
+}
+
+// Helm are the clients that the charts are tested with.
+type Helm struct {
+	Three string `json:"three"`
+	Four  string `json:"four"`
 }
 
 // Platform lists the operators that the umbrella chart installs beside our own.

@@ -123,6 +123,9 @@ func TestWhatIsPulledIsWhatWasReleased(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if lines := strings.SplitAfter(said.String(), "\n"); !slices.Equal(lines[:len(lines)/2], lines[len(lines)/2:len(lines)-1]) {
+		t.Errorf("what is pushed again has other digests:\n%s", &said)
+	}
 
 	digest := pulledImage(t, r.versions.ControllerImage())
 	if line := "pushed " + r.versions.ControllerImage() + "@" + digest + "\n"; !strings.Contains(said.String(), line) {
@@ -132,7 +135,10 @@ func TestWhatIsPulledIsWhatWasReleased(t *testing.T) {
 		t.Error("the image that is pulled is not that of the archive")
 	}
 	for _, chart := range r.bundle.Charts {
-		pulled := pull(t, folder, chart)
+		pulled, manifest := pull(t, folder, chart)
+		if !strings.Contains(manifest, "1970-01-01T00:00:00Z") {
+			t.Errorf("the manifest of chart %s has the time at which it was pushed:\n%s", chart.Name, manifest)
+		}
 		if !bytes.Equal(pulled, files(t, r.out)[chart.FileName()]) {
 			t.Errorf("the chart %s that is pulled is not the one that was written", chart.Name)
 		}
@@ -175,7 +181,7 @@ func pulledImage(t *testing.T, reference string) string {
 }
 
 // pull is helm pull.
-func pull(t *testing.T, folder string, chart packaging.Chart) []byte {
+func pull(t *testing.T, folder string, chart packaging.Chart) (archive []byte, manifest string) {
 	t.Helper()
 	client, err := helmregistry.NewClient(helmregistry.ClientOptPlainHTTP())
 	if err != nil {
@@ -185,7 +191,7 @@ func pull(t *testing.T, folder string, chart packaging.Chart) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pulled.Chart.Data
+	return pulled.Chart.Data, string(pulled.Manifest.Data)
 }
 
 func TestAnImageWithoutAProgramIsNotReleased(t *testing.T) {

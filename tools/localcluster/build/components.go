@@ -91,6 +91,14 @@ func Optional() []Component {
 	}
 }
 
+// Helm returns the clients that users of the charts have. Both are called helm: get one at a time.
+func Helm() (three, four Component) {
+	component := func(name, pkg string) Component {
+		return Component{Name: name, Folder: name, Packages: []string{pkg}, Binaries: []string{"helm"}}
+	}
+	return component("helm3", "helm.sh/helm/v3/cmd/helm"), component("helm4", "helm.sh/helm/v4/cmd/helm")
+}
+
 func kubernetes(name, ldflags string) Component {
 	return Component{Name: name, Folder: "kubernetes", Packages: []string{k8s + name}, Binaries: []string{name}, Ldflags: ldflags}
 }
