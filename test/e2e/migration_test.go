@@ -5,11 +5,14 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/yaml"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
@@ -23,14 +26,14 @@ const gpuHealth = "autopilot.ibm.com/gpuhealth"
 func TestAJobLeavesANodeWithABrokenGPU(t *testing.T) {
 	testenv.Test(t, features.New("migration").Assess("it comes back on another node", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-migrating", "mia", needs.SimulatedNodes)
-		aw := wrapped("migrant", gpuJob("migrant", "8"), map[string]string{
+		aw := sample(t, "gpu-job.yaml") // docs/install.md shows this very flow
+		aw.Annotations = map[string]string{
 			workload.RetryLimitAnnotation:               "0",
 			workload.RetryPausePeriodDurationAnnotation: "1s",
-		})
+		}
 		s.create(ctx, aw)
 		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
-		s.untilRunning(ctx, "migrant", 1)
-		before := s.onlyPod(ctx, "migrant")
+		before := s.onlyPod(ctx, aw.Name)
 
 		t.Cleanup(func() { s.mark(context.Background(), before.Spec.NodeName, "") })
 		s.mark(ctx, before.Spec.NodeName, "EVICT")
@@ -41,10 +44,24 @@ func TestAJobLeavesANodeWithABrokenGPU(t *testing.T) {
 			t.Errorf("there were %d migrations and %d retries, not one of the former", aw.Status.Migrations, aw.Status.Retries)
 		}
 		s.untilReserved(ctx, gpu, "8")
-		s.change(ctx, s.onlyPod(ctx, "migrant"), succeeds)
+		s.change(ctx, s.onlyPod(ctx, aw.Name), succeeds)
 		s.untilPhase(ctx, aw, workload.AppWrapperSucceeded)
 		return ctx
 	}).Feature())
+}
+
+// sample is one of the samples.
+func sample(t *testing.T, file string) *workload.AppWrapper {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../samples", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	aw := &workload.AppWrapper{}
+	if err := yaml.UnmarshalStrict(text, aw); err != nil {
+		t.Fatal(err)
+	}
+	return aw
 }
 
 // mark labels a node as Autopilot does; an empty word takes the label away.
