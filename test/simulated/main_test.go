@@ -159,6 +159,9 @@ func linkAll(from, to string) error {
 		return err
 	}
 	for _, file := range entries {
+		if strings.HasSuffix(filepath.Dir(file), ".building") {
+			continue // not finished, by somebody else
+		}
 		name, _ := filepath.Rel(from, file)
 		target := filepath.Join(to, name)
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
