@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package obstacles
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/mlbatch/mlbatch/tools/installer/parts"
+)
+
+func valuesAreNotValid(f Facts) []string {
+	var found []string
+	for _, r := range f.Releases {
+		if r.Invalid != "" {
+			found = append(found, r.Invalid)
+		}
+	}
+	return found
+}
+
+// releaseIsOlder compares minor versions: patches may go back.
+func releaseIsOlder(f Facts) []string {
+	var found []string
+	for _, r := range f.Releases {
+		wanted, err1 := version.ParseSemantic(r.Wanted)
+		installed, err2 := version.ParseSemantic(r.Installed)
+		if err1 != nil || err2 != nil || !minor(wanted).LessThan(minor(installed)) {
+			continue
+		}
+		found = append(found, fmt.Sprintf("the release %s is of version %s, and %s would be a step back, which is not supported: use the command and the charts of %s or later",
+			r.Name, r.Installed, r.Wanted, r.Installed))
+	}
+	return found
+}
+
+func minor(v *version.Version) *version.Version { return version.MajorMinor(v.Major(), v.Minor()) }
+
+func versionIsStoredThatNobodyKnows(f Facts) []string {
+	var found []string
+	for _, r := range f.Releases {
+		for _, o := range r.Stored {
+			found = append(found, fmt.Sprintf("the cluster has objects of %s stored as %s, which %s %s does not know any more: install a release in between first",
+				o.Name, strings.Join(o.Versions, " and "), r.Name, r.Wanted))
+		}
+	}
+	return found
+}
+
+func kindIsNotServed(f Facts) []string {
+	var found []string
+	for _, r := range f.Releases {
+		if len(r.Unknown) > 0 {
+			found = append(found, fmt.Sprintf("the values ask for %s, and the cluster does not know that kind: install what brings it, or change the values", some(r.Unknown)))
+		}
+	}
+	return found
+}
+
+func objectIsBeingDeleted(f Facts) []string {
+	var found []string
+	for _, r := range f.Releases {
+		if len(r.Leaving) > 0 {
+			found = append(found, fmt.Sprintf("%s is being deleted: wait until it is gone, and run the command again", some(r.Leaving)))
+		}
+	}
+	return found
+}
+
+func releaseIsElsewhere(f Facts) []string {
+	for _, r := range f.Releases {
+		for _, o := range f.Operators {
+			if o.Owner.Name == r.Name && o.Owner.Namespace != r.Namespace {
+				return []string{fmt.Sprintf("the release %s is in namespace %s already: go on there with --namespace %s, or uninstall it there first",
+					r.Name, o.Owner.Namespace, o.Owner.Namespace)}
+			}
+		}
+	}
+	return nil
+}
+
+// objectBelongsToAnother says it once for each part and owner. Of a part of which
+// another operator runs enough was said.
+func objectBelongsToAnother(f Facts) []string {
+	if f.TakeOwnership {
+		return nil
+	}
+	var found []string
+	for _, r := range f.Releases {
+		for _, objects := range grouped(r.Taken) {
+			if !f.runs(objects[0].Part) {
+				found = append(found, taken(r, objects))
+			}
+		}
+	}
+	return found
+}
+
+// grouped are objects of one part and owner each, in the order in which they come.
+func grouped(objects []Object) [][]Object {
+	var groups [][]Object
+	for _, o := range objects {
+		at := slices.IndexFunc(groups, func(g []Object) bool { return g[0].Part == o.Part && g[0].Owner == o.Owner })
+		if at < 0 {
+			groups, at = append(groups, nil), len(groups)
+		}
+		groups[at] = append(groups[at], o)
+	}
+	return groups
+}
+
+func (f Facts) runs(part string) bool {
+	return slices.ContainsFunc(f.Operators, func(o Operator) bool { return o.Part == part })
+}
+
+func taken(r Release, objects []Object) string {
+	owner, what := objects[0].Owner, some(objects)
+	if owner.Name == r.Name {
+		return fmt.Sprintf("a release %s in namespace %s has %s: go on there with --namespace %s, or take it over with --take-ownership",
+			owner.Name, owner.Namespace, what, owner.Namespace)
+	}
+	theirs := "nobody's release"
+	if owner.Name != "" {
+		theirs = fmt.Sprintf("the release %s in namespace %s", owner.Name, owner.Namespace)
+	}
+	leaveOut := ""
+	if part, known := parts.Named(objects[0].Part); known {
+		leaveOut = fmt.Sprintf("leave ours out with --set %s.enabled=false, ", part.Name)
+	}
+	return fmt.Sprintf("the cluster has %s already, of %s: %sremove it, or take it over with --take-ownership", what, theirs, leaveOut)
+}
+
+// some names the first of several objects.
+func some(objects []Object) string {
+	first := fmt.Sprintf("the %s %s", objects[0].Kind, objects[0].Name)
+	switch others := len(objects) - 1; others {
+	case 0:
+		return first
+	case 1:
+		return first + " and 1 more object"
+	default:
+		return fmt.Sprintf("%s and %d more objects", first, others)
+	}
+}
