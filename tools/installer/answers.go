@@ -6,36 +6,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
 
-// answersTimeout bounds the wait for certificates to be made and trusted.
-const answersTimeout = 3 * time.Minute
-
 // probe is an object that the API server can judge only when all is in place.
 type probe struct {
 	object string
-	// user creates it; empty is the administrator.
-	user string
-}
-
-// AwaitAnswers waits until the platform answers, with the parts that are off by
-// default if they are wanted.
-func AwaitAnswers(ctx context.Context, config *rest.Config, everyPart bool) error {
-	all := slices.Clone(probes)
-	if everyPart {
-		all = append(all, optionalProbes...)
-	}
-	return awaitAnswers(ctx, config, all)
+	// byController is whether our controller creates it, and not the administrator.
+	byController bool
 }
 
 // probes ask every webhook, and then whether the API server knows the kinds
@@ -47,15 +34,11 @@ var probes = []probe{
 	{object: `{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: probe}}`},
 	{object: `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: probe, namespace: default}, spec: {components: []}}`},
 	{object: `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: probe, namespace: default}, spec: {pytorchReplicaSpecs: {}}}`},
+	{object: `{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: probe, namespace: default}, spec: {}}`},
+	{object: `{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: probe, namespace: default}, spec: {}}`},
 	owned("workload.codeflare.dev/v1beta2", "AppWrapper"),
 	owned("kubeflow.org/v1", "PyTorchJob"),
 	owned("ray.io/v1", "RayCluster"),
-}
-
-// optionalProbes do so for the parts that are off by default.
-var optionalProbes = []probe{
-	{object: `{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: probe, namespace: default}, spec: {}}`},
-	{object: `{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: probe, namespace: default}, spec: {}}`},
 	owned("jobset.x-k8s.io/v1alpha2", "JobSet"),
 	owned("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
 }
@@ -63,10 +46,38 @@ var optionalProbes = []probe{
 // owned is a Pod that has an owner of some kind.
 func owned(apiVersion, kind string) probe {
 	return probe{
-		user: "system:serviceaccount:" + Namespace + ":appwrapper-controller-manager",
+		byController: true,
 		object: `{apiVersion: v1, kind: Pod, metadata: {name: probe, namespace: default, ownerReferences: [{apiVersion: ` + apiVersion +
 			`, kind: ` + kind + `, name: probe, uid: probe, blockOwnerDeletion: true}]}, spec: {containers: [{name: probe, image: probe}]}}`,
 	}
+}
+
+// question is a probe that is asked.
+type question struct {
+	object *unstructured.Unstructured
+	user   string
+}
+
+// questionsTo are the probes of kinds that a release in a namespace has defined.
+func questionsTo(objects []object, namespace string) ([]question, error) {
+	kinds := defined(objects)
+	var all []question
+	for _, p := range probes {
+		q := question{object: &unstructured.Unstructured{}}
+		if err := yaml.Unmarshal([]byte(p.object), &q.object.Object); err != nil {
+			return nil, fmt.Errorf("cannot read a probe: %w", err)
+		}
+		kind := q.object.GroupVersionKind().GroupKind()
+		if p.byController {
+			q.user = "system:serviceaccount:" + namespace + ":appwrapper-controller-manager"
+			owner := q.object.GetOwnerReferences()[0]
+			kind = schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+		}
+		if kinds[kind] {
+			all = append(all, q)
+		}
+	}
+	return all, nil
 }
 
 // answered reports whether a probe has been let pass or refused for good. A
@@ -86,37 +97,41 @@ func answered(err error) bool {
 // awaitAnswers waits until the API server judges every probe. Operators whose
 // pods are ready are not enough: certificates are made and trusted, and kinds
 // become known, a moment later. Nothing is stored: each probe is a dry run.
-func awaitAnswers(ctx context.Context, config *rest.Config, all []probe) error {
-	for _, p := range all {
-		if err := awaitAnswer(ctx, config, p, answersTimeout); err != nil {
+func awaitAnswers(ctx context.Context, config *rest.Config, all []question, timeout time.Duration, progress Progress) error {
+	for _, q := range all {
+		if err := awaitAnswer(ctx, config, q, timeout, progress); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func awaitAnswer(ctx context.Context, config *rest.Config, p probe, timeout time.Duration) error {
+func awaitAnswer(ctx context.Context, config *rest.Config, q question, timeout time.Duration, progress Progress) error {
 	as := rest.CopyConfig(config)
-	as.Impersonate.UserName = p.user
+	as.Impersonate.UserName = q.user
 	as.WarningHandler = rest.NoWarnings{} // about objects that are not stored
 	api, err := client.New(as, client.Options{})
 	if err != nil {
 		return fmt.Errorf("cannot talk to the cluster: %w", err)
 	}
-	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(p.object), &object.Object); err != nil {
-		return fmt.Errorf("cannot read a probe: %w", err)
-	}
 	var silence error
+	told := false
 	err = wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
-		silence = api.Create(ctx, object.DeepCopy(), client.DryRunAll)
-		return answered(silence), nil
+		silence = api.Create(ctx, q.object.DeepCopy(), client.DryRunAll)
+		if answered(silence) {
+			return true, nil
+		}
+		if !told {
+			fmt.Fprintf(progress, "  a %s cannot be judged yet: %v\n", q.object.GetKind(), silence)
+		}
+		told = true
+		return false, nil
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("the platform did not answer in %s, a %s could not be judged: %w", timeout, object.GetKind(), silence)
+		return fmt.Errorf("the platform did not answer in %s, a %s could not be judged: %w", timeout, q.object.GetKind(), silence)
 	}
 	return nil
 }

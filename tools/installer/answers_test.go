@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 )
 
@@ -61,6 +63,44 @@ func refusal(code int32, message string) metav1.Status {
 	return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: code, Message: message}
 }
 
+// everyQuestion is asked where every part was installed.
+func everyQuestion(t *testing.T) []question {
+	t.Helper()
+	all, err := questionsTo(definitions(
+		"kueue.x-k8s.io/ClusterQueue", "workload.codeflare.dev/AppWrapper", "kubeflow.org/PyTorchJob", "ray.io/RayCluster",
+		"jobset.x-k8s.io/JobSet", "leaderworkerset.x-k8s.io/LeaderWorkerSet",
+	), Namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// definitions are CustomResourceDefinitions of kinds.
+func definitions(kinds ...string) []object {
+	var all []object
+	for _, k := range kinds {
+		group, kind, _ := strings.Cut(k, "/")
+		crd := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": customResourceDefinition,
+			"metadata": map[string]any{"name": strings.ToLower(kind) + "s." + group},
+			"spec":     map[string]any{"group": group, "names": map[string]any{"kind": kind}},
+		}}
+		all = append(all, object{Unstructured: crd})
+	}
+	return all
+}
+
+func TestOnlyWhatWasInstalledIsAsked(t *testing.T) {
+	all, err := questionsTo(definitions("ray.io/RayCluster", "kubeflow.org/TFJob"), "queues")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 1 || all[0].user != "system:serviceaccount:queues:appwrapper-controller-manager" {
+		t.Errorf("got %+v", all)
+	}
+}
+
 func TestProbesAreMadeUntilEachIsJudged(t *testing.T) {
 	var asked []string
 	config := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -68,13 +108,13 @@ func TestProbesAreMadeUntilEachIsJudged(t *testing.T) {
 		switch len(asked) {
 		case 1: // the first webhook has no certificate yet
 			answer(w, http.StatusInternalServerError, refusal(500, `Internal error occurred: failed calling webhook "x": connection refused`))
-		case 6: // a kind that was installed a moment ago
+		case 8: // a kind that was installed a moment ago
 			answer(w, http.StatusForbidden, refusal(403, "pods is forbidden: cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion kubeflow.org/v1"))
 		default:
 			answer(w, http.StatusForbidden, refusal(403, "admission webhook denied the request: there are no components"))
 		}
 	})
-	if err := AwaitAnswers(t.Context(), config, true); err != nil {
+	if err := awaitAnswers(t.Context(), config, everyQuestion(t), time.Minute, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	const controller = "system:serviceaccount:mlbatch-system:appwrapper-controller-manager"
@@ -83,12 +123,12 @@ func TestProbesAreMadeUntilEachIsJudged(t *testing.T) {
 		" /apis/kueue.x-k8s.io/v1beta2/clusterqueues?dryRun=All",
 		" /apis/workload.codeflare.dev/v1beta2/namespaces/default/appwrappers?dryRun=All",
 		" /apis/kubeflow.org/v1/namespaces/default/pytorchjobs?dryRun=All",
-		controller + " /api/v1/namespaces/default/pods?dryRun=All",
-		controller + " /api/v1/namespaces/default/pods?dryRun=All",
-		controller + " /api/v1/namespaces/default/pods?dryRun=All",
-		controller + " /api/v1/namespaces/default/pods?dryRun=All",
 		" /apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets?dryRun=All",
 		" /apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets?dryRun=All",
+		controller + " /api/v1/namespaces/default/pods?dryRun=All",
+		controller + " /api/v1/namespaces/default/pods?dryRun=All",
+		controller + " /api/v1/namespaces/default/pods?dryRun=All",
+		controller + " /api/v1/namespaces/default/pods?dryRun=All",
 		controller + " /api/v1/namespaces/default/pods?dryRun=All",
 		controller + " /api/v1/namespaces/default/pods?dryRun=All",
 	}
@@ -102,8 +142,12 @@ func silent(w http.ResponseWriter, _ *http.Request) {
 }
 
 func TestAProbeThatIsNeverJudgedIsNamed(t *testing.T) {
-	err := awaitAnswer(t.Context(), apiServer(t, silent), probes[0], time.Second)
+	var progress strings.Builder
+	err := awaitAnswer(t.Context(), apiServer(t, silent), everyQuestion(t)[0], time.Second, &progress)
 	wantError(t, err, "the platform did not answer in 1s, a ClusterQueue could not be judged")
+	if got := progress.String(); strings.Count(got, "a ClusterQueue cannot be judged yet: ") != 1 {
+		t.Errorf("the user is told %q, and not once why it takes so long", got)
+	}
 }
 
 func TestAnInterruptionIsNotTakenForSilence(t *testing.T) {
@@ -112,7 +156,7 @@ func TestAnInterruptionIsNotTakenForSilence(t *testing.T) {
 		cancel()
 		silent(w, r)
 	})
-	if err := AwaitAnswers(ctx, config, false); !errors.Is(err, context.Canceled) {
+	if err := awaitAnswers(ctx, config, everyQuestion(t), time.Minute, io.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

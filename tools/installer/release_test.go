@@ -9,20 +9,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/chartutil"
 )
 
 func TestLaterValuesWin(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
-	write(t, first, "onlyFirst: 1\nboth: first\nlist: [a, b]\nmap: {onlyFirst: 1, both: first}\n")
-	write(t, second, "onlySecond: 2\nboth: second\nlist: [c]\nmap: {onlySecond: 2, both: second}\n")
-	got, err := Release{Values: []string{first, second}}.values()
+	write(t, first, "onlyFirst: 1\nnothing: 1\nboth: first\nlist: [a, b]\nmap: {onlyFirst: 1, both: first}\n")
+	write(t, second, "onlySecond: 2\nnothing: null\nboth: second\nlist: [c]\nmap: {onlySecond: 2, both: second}\n")
+	got, err := Release{Values: []string{first, second}, Set: []string{"assigned=3"}}.values()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := chartutil.Values{
-		"onlyFirst": 1.0, "onlySecond": 2.0, "both": "second", "list": []any{"c"},
+	want := map[string]any{
+		"onlyFirst": 1.0, "onlySecond": 2.0, "both": "second", "list": []any{"c"}, "nothing": nil, "assigned": int64(3),
 		"map": map[string]any{"onlyFirst": 1.0, "onlySecond": 2.0, "both": "second"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

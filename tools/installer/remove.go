@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -16,8 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/installer/obstacles"
 )
 
 // removeTimeout bounds the wait for namespaces and queues to empty.
@@ -27,7 +27,7 @@ const removeTimeout = 3 * time.Minute
 // to keep. What exists under the same name and belongs to somebody else stays.
 // That there is no such release is no error.
 func (r Release) Remove(ctx context.Context, kubeconfig string) error {
-	config, err := r.configuration(kubeconfig)
+	config, err := Cluster{Kubeconfig: kubeconfig}.helm(r.Namespace)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (r Release) removeObjects(ctx context.Context, api client.Client, manifest 
 	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, removeTimeout, true, func(ctx context.Context) (bool, error) {
 		left = nil
 		for _, object := range objects {
-			left = errors.Join(left, r.removeObject(ctx, api, object))
+			left = errors.Join(left, r.removeObject(ctx, api, object.Unstructured))
 		}
 		return left == nil, nil
 	})
@@ -106,24 +106,5 @@ func (r Release) removeObject(ctx context.Context, api client.Client, object *un
 
 // owns tells by the annotations that Helm gives to what it makes.
 func (r Release) owns(object *unstructured.Unstructured) bool {
-	a := object.GetAnnotations()
-	return a["meta.helm.sh/release-name"] == r.Name && a["meta.helm.sh/release-namespace"] == r.Namespace
-}
-
-func decode(manifest string) ([]*unstructured.Unstructured, error) {
-	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifest), 4096)
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
-		if errors.Is(err, io.EOF) {
-			return objects, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(object.Object) > 0 {
-			objects = append(objects, object)
-		}
-	}
+	return ownerOf(object) == obstacles.Owner{Name: r.Name, Namespace: r.Namespace}
 }

@@ -107,14 +107,10 @@ func (s Site) Install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := release.Apply(ctx, s.Cluster.KubeconfigPath()); err != nil {
-		return err
-	}
-	config, err := s.Cluster.RESTConfig()
-	if err != nil {
-		return err
-	}
-	return installer.AwaitAnswers(ctx, config, s.EveryPart)
+	_, err = installer.Installer{
+		Cluster: installer.Cluster{Kubeconfig: s.Cluster.KubeconfigPath()}, Platform: release, Progress: s.Progress,
+	}.Ensure(ctx)
+	return err
 }
 
 // Onboard makes the queues, namespaces and roles of the teams in a values file

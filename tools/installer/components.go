@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/installer/parts"
+)
+
+// Component is a part of the platform, or one of its releases.
+type Component struct {
+	Name string `json:"name"`
+	// State is installed, external (the cluster's own), off, or absent.
+	State string `json:"state"`
+	// Wanted is the version that this command installs, Found that of the cluster.
+	Wanted string `json:"wanted"`
+	Found  string `json:"found,omitempty"`
+	Ready  bool   `json:"ready"`
+	// Why it is not ready.
+	Why string `json:"why,omitempty"`
+}
+
+// Components are the releases of the platform and the teams, and then all parts.
+func Components(ctx context.Context, cluster Cluster, platform, teams Release) ([]Component, error) {
+	versions, err := setup.Load()
+	if err != nil {
+		return nil, err
+	}
+	api, err := cluster.connect()
+	if err != nil {
+		return nil, err
+	}
+	var all []Component
+	var record *release.Release
+	for _, r := range []Release{teams, platform} {
+		if record, err = r.recall(cluster); err != nil {
+			return nil, err
+		}
+		all = append([]Component{ofRelease(r, record, versions)}, all...)
+	}
+	deployments, err := api.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot see which operators the cluster has: %w", err)
+	}
+	ours, err := partsOf(ctx, api, platform, record)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts.All {
+		all = append(all, ofPart(p, versions, ours[p.Name], deployments.Items))
+	}
+	return all, nil
+}
+
+// recall is what Helm knows of a release, or nil.
+func (r Release) recall(cluster Cluster) (*release.Release, error) {
+	helm, err := cluster.helm(r.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	last, err := helm.Releases.Last(r.Name)
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the release %s in namespace %s: %w", r.Name, r.Namespace, err)
+	}
+	return last, nil
+}
+
+func ofRelease(r Release, record *release.Release, versions setup.Versions) Component {
+	c := Component{Name: "release " + r.Name, State: "absent", Wanted: versions.Version}
+	if record == nil {
+		return c
+	}
+	c.State, c.Found = "installed", record.Chart.Metadata.Version
+	if c.Ready = record.Info.Status == release.StatusDeployed; !c.Ready {
+		c.Why = "it is " + record.Info.Status.String() + ": run 'mlbatch install' or 'mlbatch upgrade' again"
+	}
+	return c
+}
+
+// installed is what is seen of a part that the platform's release has.
+type installed struct {
+	namespace   string
+	deployments []string
+	// waitsFor says what is not ready.
+	waitsFor []string
+}
+
+// partsOf looks at the parts that the release has on.
+func partsOf(ctx context.Context, api api, platform Release, record *release.Release) (map[string]*installed, error) {
+	if record == nil {
+		return nil, nil
+	}
+	objects, err := decode(record.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	values, err := chartutil.CoalesceValues(record.Chart, record.Config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the values of the release %s: %w", platform.Name, err)
+	}
+	found := map[string]*installed{}
+	for _, p := range parts.All {
+		if p.Enabled(values) {
+			found[p.Name] = &installed{namespace: platform.Namespace}
+		}
+	}
+	for _, o := range objects {
+		p := found[o.part]
+		if p == nil {
+			continue
+		}
+		if o.GetKind() == "Deployment" {
+			o.SetNamespace(platform.namespaceOf(api, o))
+			p.deployments = append(p.deployments, o.GetName())
+		}
+		why, err := unfinished(ctx, api, []object{o})
+		if err != nil {
+			return nil, err
+		}
+		p.waitsFor = append(p.waitsFor, why...)
+	}
+	return found, nil
+}
+
+// ofPart is what the release has of a part, or else what the cluster has.
+func ofPart(p parts.Part, versions setup.Versions, ours *installed, deployments []appsv1.Deployment) Component {
+	c := Component{Name: p.Name, State: "off", Wanted: p.Tag(versions)}
+	if ours != nil {
+		c.State, c.Ready, c.Why = "installed", len(ours.waitsFor) == 0, strings.Join(ours.waitsFor, "; ")
+		c.Found = tagOf(deployments, func(d appsv1.Deployment) bool {
+			return d.Namespace == ours.namespace && slices.Contains(ours.deployments, d.Name)
+		})
+		return c
+	}
+	at := slices.IndexFunc(deployments, func(d appsv1.Deployment) bool {
+		part, _ := parts.Of(d.Name)
+		return part.Name == p.Name
+	})
+	if at < 0 {
+		return c
+	}
+	wanted, ready := pods(deployments[at])
+	c.State, c.Ready, c.Found = "external", ready >= wanted, tagOf(deployments[at:at+1], func(appsv1.Deployment) bool { return true })
+	if !c.Ready {
+		c.Why = fmt.Sprintf("%s in namespace %s: %d of %d pods ready", deployments[at].Name, deployments[at].Namespace, ready, wanted)
+	}
+	return c
+}
+
+// tagOf is the tag of the first container of the first Deployment that fits.
+func tagOf(deployments []appsv1.Deployment, fits func(appsv1.Deployment) bool) string {
+	at := slices.IndexFunc(deployments, fits)
+	if at < 0 || len(deployments[at].Spec.Template.Spec.Containers) == 0 {
+		return ""
+	}
+	return parts.Tag(deployments[at].Spec.Template.Spec.Containers[0].Image)
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installer
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+)
+
+func revision(number int, status release.Status, values map[string]any) *release.Release {
+	return &release.Release{
+		Name: "mlbatch", Version: number, Info: &release.Info{Status: status}, Config: values, Manifest: "the manifest",
+		Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "mlbatch", Version: "0.1.0"}},
+	}
+}
+
+func TestValuesStayWhereNoneAreGiven(t *testing.T) {
+	one, two := map[string]any{"a": map[string]any{"x": 1.0, "y": 1.0}}, map[string]any{"a": map[string]any{"x": 2.0}}
+	for name, c := range map[string]struct {
+		history []*release.Release
+		want    map[string]any
+	}{
+		"there is no release": {nil, map[string]any{"a": map[string]any{"z": 3.0}, "b": 3.0}},
+		"there is one": {[]*release.Release{revision(1, release.StatusDeployed, one)},
+			map[string]any{"a": map[string]any{"x": 1.0, "y": 1.0, "z": 3.0}, "b": 3.0}},
+		"its upgrade was killed": {[]*release.Release{revision(1, release.StatusDeployed, one), revision(2, release.StatusPendingUpgrade, two)},
+			map[string]any{"a": map[string]any{"x": 1.0, "y": 1.0, "z": 3.0}, "b": 3.0}},
+		"its installation was killed": {[]*release.Release{revision(1, release.StatusPendingInstall, two)},
+			map[string]any{"a": map[string]any{"x": 2.0, "z": 3.0}, "b": 3.0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			releases := storage.Init(driver.NewMemory())
+			for _, r := range c.history {
+				if err := releases.Create(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d := &delivery{Release: Release{Name: "mlbatch"}, helm: &action.Configuration{Releases: releases}, values: map[string]any{"a": map[string]any{"z": 3.0}, "b": 3.0}}
+			if err := d.remember(); err != nil {
+				t.Fatal(err)
+			}
+			d.keepValues()
+			if diff := cmp.Diff(c.want, d.values); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsTheSameNeedsNoChange(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*delivery)
+		want   bool
+	}{
+		"all of it":                {func(*delivery) {}, true},
+		"a number of another type": {func(d *delivery) { d.values["a"] = int64(1) }, true},
+		"another version":          {func(d *delivery) { d.chart.Version = "0.1.1" }, false},
+		"another manifest":         {func(d *delivery) { d.manifest = "another manifest" }, false},
+		"other values":             {func(d *delivery) { d.values["a"] = 2.0 }, false},
+		"an object is gone":        {func(d *delivery) { d.seen.missing = true }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &delivery{
+				last: revision(1, release.StatusDeployed, map[string]any{"a": 1.0}), manifest: "the manifest",
+				chart: &chart.Metadata{Version: "0.1.0"}, values: map[string]any{"a": 1.0},
+			}
+			c.change(d)
+			if got := d.same(); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func TestTheTeamsGoAlongWithAnUpgrade(t *testing.T) {
+	kept := map[string]any{"teams": []any{"blue"}}
+	release := revision(1, release.StatusDeployed, kept)
+	for name, c := range map[string]struct {
+		verb  verb
+		teams *delivery
+		want  any
+	}{
+		"as they are":                   {upgrade, &delivery{last: release, complete: release, values: map[string]any{}}, map[string]any{"teams": []any{"blue"}}},
+		"as a new file says":            {upgrade, &delivery{last: release, complete: release, Release: Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
+		"not if there are none":         {upgrade, &delivery{values: map[string]any{}}, nil},
+		"by a file if there are none":   {upgrade, &delivery{Release: Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
+		"an installation keeps nothing": {install, &delivery{last: release, complete: release, Release: Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := &job{verb: c.verb}
+			j.add(&delivery{values: map[string]any{}})
+			j.add(c.teams)
+			var got any
+			if len(j.all) == 2 {
+				got = j.all[1].values
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/installer/obstacles"
+)
+
+// seen is what became of a release's objects, and of the release.
+type seen struct {
+	// invalid is why the release cannot be rendered.
+	invalid string
+	// missing is whether some object is not there.
+	missing                         bool
+	taken, unknown, leaving, stored []obstacles.Object
+}
+
+// observe looks at each object of the release.
+func (d *delivery) observe(ctx context.Context, api api) error {
+	for _, o := range d.objects {
+		if err := d.observeObject(ctx, api, o); err != nil {
+			return fmt.Errorf("cannot read the %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (d *delivery) observeObject(ctx context.Context, api api, o object) error {
+	o.SetNamespace(d.namespaceOf(api, o))
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(o.GroupVersionKind())
+	err := api.Get(ctx, client.ObjectKeyFromObject(o), there)
+	known := obstacles.Object{Kind: o.GetKind(), Name: o.GetName(), Part: o.part}
+	switch {
+	case meta.IsNoMatchError(err):
+		d.seen.unknown, d.seen.missing = append(d.seen.unknown, known), true
+		return nil
+	case apierrors.IsNotFound(err):
+		d.seen.missing = true
+		return nil
+	case apierrors.IsForbidden(err): // the rights that are missing are a finding of their own
+		return nil
+	case err != nil:
+		return err
+	}
+	if known.Owner = ownerOf(there); known.Owner != (obstacles.Owner{Name: d.Name, Namespace: d.Namespace}) {
+		d.seen.taken = append(d.seen.taken, known)
+	}
+	if there.GetDeletionTimestamp() != nil {
+		d.seen.leaving = append(d.seen.leaving, known)
+	}
+	if known.Versions = forgotten(there, o.Unstructured); len(known.Versions) > 0 {
+		d.seen.stored = append(d.seen.stored, known)
+	}
+	return nil
+}
+
+// namespaceOf is the release's for objects that name none and are in one.
+func (r Release) namespaceOf(api api, o object) string {
+	if namespace := o.GetNamespace(); namespace != "" {
+		return namespace
+	}
+	if namespaced, err := api.IsObjectNamespaced(o); err != nil || !namespaced {
+		return ""
+	}
+	return r.Namespace
+}
+
+// ownerOf tells by the annotations that Helm gives to what it makes.
+func ownerOf(o client.Object) obstacles.Owner {
+	a := o.GetAnnotations()
+	return obstacles.Owner{Name: a["meta.helm.sh/release-name"], Namespace: a["meta.helm.sh/release-namespace"]}
+}
+
+// forgotten are versions in which a CustomResourceDefinition has objects stored and
+// which the one that is wanted lacks: the API server would refuse it.
+func forgotten(there, wanted *unstructured.Unstructured) []string {
+	if wanted.GetKind() != customResourceDefinition {
+		return nil
+	}
+	stored, _, _ := unstructured.NestedStringSlice(there.Object, "status", "storedVersions")
+	versions, _, _ := unstructured.NestedSlice(wanted.Object, "spec", "versions")
+	for _, v := range versions {
+		if version, ok := v.(map[string]any); ok {
+			stored = slices.DeleteFunc(stored, func(s string) bool { return s == version["name"] })
+		}
+	}
+	return stored
+}
