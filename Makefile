@@ -50,11 +50,12 @@ test: ## All tests, lint, unit and chart tests, mutants, then tests on real clus
 	$(call stage,tests of the simulated cluster,$(MAKE) --no-print-directory simulated)
 	$(call stage,storms,$(MAKE) --no-print-directory storms)
 	$(call stage,Helm 3 and 4,$(MAKE) --no-print-directory helm)
+	$(call stage,installations,$(MAKE) --no-print-directory installs)
 
 # The others read files outside their modules, of which Go's cache does not notice changes.
 .PHONY: unit
 unit: ## Tests that need no cluster (a minute when warm)
-	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/helm -e /test/localcluster -e /test/simulated -e /test/storms -e /test/takeover)
+	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/helm -e '/test/installer$$' -e /test/localcluster -e /test/simulated -e /test/storms -e /test/takeover)
 	go -C tools/components/kueue test -count=1 ./...
 	go -C tools/components/ray test ./...
 	go -C tools/components/kube-state-metrics test -count=1 ./...
@@ -128,6 +129,10 @@ storms: ## The real controller while the API server fails, others write, and kin
 .PHONY: helm
 helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built first (a minute when warm)
 	go test -count=1 -timeout=30m -v ./test/helm
+
+.PHONY: installs
+installs: ## mlbatch install, killed after each step, upgrade and uninstall, on a simulated cluster (root; 2 minutes when warm)
+	go test -count=1 -timeout=30m -v ./test/installer
 
 .PHONY: lint
 lint: ## The linter, with the rules of docs/contributing.md

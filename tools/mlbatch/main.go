@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/installer"
 	"github.com/mlbatch/mlbatch/tools/submit"
 )
 
@@ -44,12 +45,12 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		// An error is one sentence.
 		DisableSuggestions: true,
 	}
-	root.AddCommand(clusterCommand(), submitCommand(versions.Version))
+	root.AddCommand(installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), clusterCommand(), submitCommand(versions.Version))
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(progress)
 	err = root.ExecuteContext(ctx)
-	if err != nil && ctx.Err() != nil && !errors.Is(err, submit.ErrGoesOn) {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, submit.ErrGoesOn) && !errors.Is(err, installer.ErrInterrupted) {
 		return errors.New("interrupted; run the command again") // whatever it made fail
 	}
 	return err

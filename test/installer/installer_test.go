@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installer_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/tools/installer"
+)
+
+// TestThePlatformComesAndGoes is one life of one platform; each chapter needs those before it.
+func TestThePlatformComesAndGoes(t *testing.T) {
+	for _, chapter := range []struct {
+		name string
+		tell func(*testing.T)
+	}{
+		{"what cannot work is refused before anything is changed", nothingIsTouched},
+		{"an installation that is killed after each step is gone on with", killedAfterEachStep},
+		{"a second installation changes nothing", nothingIsChanged},
+		{"an upgrade keeps the values that it is not given", valuesStay},
+		{"work that needs the platform to go keeps it there", workKeepsIt},
+		{"uninstalled, it leaves kinds and queues and no webhook", uninstalled},
+	} {
+		begin := time.Now()
+		if !t.Run(chapter.name, chapter.tell) {
+			return
+		}
+		t.Logf("%s: %s", chapter.name, time.Since(begin).Round(100*time.Millisecond))
+	}
+}
+
+func nothingIsTouched(t *testing.T) {
+	isRefused(t, installs("install", "--set=kueue.enabled=false"), "the cluster has no Kueue, and kueue.enabled is false")
+	isRefused(t, installs("install", "--set=kueu.enabled=false"), "kueu")
+	isRefused(t, installs("upgrade"), "the release mlbatch is not installed: begin with 'mlbatch install'")
+	succeeds(t, installs("install", "--dry-run"))
+	if out := succeeds(t, mlbatch("uninstall")); !strings.Contains(out, "release mlbatch in namespace mlbatch-system: absent") {
+		t.Errorf("where nothing is installed, uninstall says %s", out)
+	}
+	err := admin.Get(t.Context(), client.ObjectKey{Name: installer.Namespace}, &corev1.Namespace{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("there is a namespace %s (%v)", installer.Namespace, err)
+	}
+}
+
+func killedAfterEachStep(t *testing.T) {
+	at := func() error { return nil }
+	isKilled(t, installs("install"), "[1/5]", at)
+	isKilled(t, installs("install"), "[2/5]", at)
+	// Helm takes what this leaves for a sign that somebody else is at work.
+	isKilled(t, installs("install"), "[2/5]", func() error {
+		if len(records(t)) == 0 {
+			return errors.New("Helm remembers nothing")
+		}
+		return nil
+	})
+	if left := records(t); !cmp.Equal(left, []string{"mlbatch.v1 pending-install"}) {
+		t.Fatalf("Helm remembers %q: it was not killed while Helm worked", left)
+	}
+	isRefused(t, installs("upgrade", "--set=kueue.enabled=false"), "the cluster has no Kueue")
+	isKilled(t, installs("install"), "[3/5]", at)
+	isKilled(t, installs("install"), "[4/5]", at)
+	isKilled(t, installs("install"), "[5/5]", at)
+	succeeds(t, installs("install"))
+	wantAllReady(t)
+	queue := object("kueue.x-k8s.io/v1beta2", "LocalQueue")
+	if err := admin.Get(t.Context(), client.ObjectKey{Namespace: "blue", Name: "default-queue"}, queue); err != nil {
+		t.Errorf("team blue has no queue: %v", err)
+	}
+}
+
+func nothingIsChanged(t *testing.T) {
+	before := records(t)
+	out := succeeds(t, installs("install"))
+	for _, release := range []string{"mlbatch", "teams"} {
+		if want := fmt.Sprintf("release %s 0.1.0 in namespace mlbatch-system: unchanged\n", release); !strings.Contains(out, want) {
+			t.Errorf("it says %q and not %q", out, want)
+		}
+	}
+	if diff := cmp.Diff(before, records(t)); diff != "" {
+		t.Errorf("Helm's records have changed: %s", diff)
+	}
+	isRefused(t, installs("install", "--set=appwrapper.podAnnotations.new=yes"), "change it with 'mlbatch upgrade'")
+}
+
+func valuesStay(t *testing.T) {
+	before := generations(t)
+	out := succeeds(t, mlbatch("upgrade", "--charts="+charts(), "--set=appwrapper.podAnnotations.new=yes"))
+	if want := "release mlbatch 0.1.0 in namespace mlbatch-system: upgraded\nrelease teams 0.1.0 in namespace mlbatch-system: unchanged\n"; out != want {
+		t.Errorf("it says %q, want %q", out, want)
+	}
+	wantAllReady(t)
+	before["appwrapper-controller-manager"]++ // of the others nothing has changed, as nothing of the profile is lost
+	if diff := cmp.Diff(before, generations(t)); diff != "" {
+		t.Errorf("generations of Deployments: %s", diff)
+	}
+}
+
+const work = `apiVersion: workload.codeflare.dev/v1beta2
+kind: AppWrapper
+metadata: {name: train, namespace: blue}
+spec:
+  components:
+  - template:
+      apiVersion: v1
+      kind: Pod
+      metadata: {name: train}
+      spec:
+        restartPolicy: Never
+        containers:
+        - name: main
+          image: registry.example/work:1
+          resources: {requests: {cpu: "1", memory: 1Gi}, limits: {cpu: "1", memory: 1Gi}}
+`
+
+func workKeepsIt(t *testing.T) {
+	aw := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(work), &aw.Object); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Create(t.Context(), aw); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the AppWrapper runs", func() error {
+		err := admin.Get(t.Context(), client.ObjectKeyFromObject(aw), aw)
+		phase, _, _ := unstructured.NestedString(aw.Object, "status", "phase")
+		if err == nil && phase != "Running" {
+			err = fmt.Errorf("it is %s", phase)
+		}
+		return err
+	})
+	isRefused(t, mlbatch("uninstall"), "without the platform nobody could delete 1 AppWrapper, 1 Workload, such as AppWrapper blue/train")
+	wantAllReady(t)
+	if err := admin.Delete(t.Context(), aw); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the AppWrapper is gone", func() error {
+		err := admin.Get(t.Context(), client.ObjectKeyFromObject(aw), aw)
+		if err == nil {
+			err = fmt.Errorf("it has the finalizers %q", aw.GetFinalizers())
+		}
+		return client.IgnoreNotFound(err)
+	})
+}
+
+func uninstalled(t *testing.T) {
+	await(t, "the Workload is gone", func() error {
+		list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadList"}}
+		err := admin.List(t.Context(), list)
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("there are %d", len(list.Items))
+		}
+		return err
+	})
+	succeeds(t, mlbatch("uninstall"))
+	for _, list := range []client.ObjectList{
+		&admissionregistrationv1.MutatingWebhookConfigurationList{}, &admissionregistrationv1.ValidatingWebhookConfigurationList{},
+		&appsv1.DeploymentList{}, &corev1.PodList{},
+	} {
+		if left := names(t, list, client.InNamespace("")); len(left) > 0 {
+			t.Errorf("%T: %q are left", list, left)
+		}
+	}
+	for kind, name := range map[string]string{"ClusterQueue": "blue-cluster-queue", "ResourceFlavor": "default-flavor"} {
+		if err := admin.Get(t.Context(), client.ObjectKey{Name: name}, object("kueue.x-k8s.io/v1beta2", kind)); err != nil {
+			t.Errorf("the %s is gone: %v", kind, err)
+		}
+	}
+	if err := admin.Get(t.Context(), client.ObjectKey{Name: "blue"}, &corev1.Namespace{}); err != nil {
+		t.Errorf("the namespace is gone: %v", err)
+	}
+	if left := records(t); !cmp.Equal(left, []string{"teams.v1 deployed"}) {
+		t.Errorf("Helm remembers %q, and not only the teams", left)
+	}
+}
+
+// wantAllReady asks the command what is ready: what is installed, and nothing else is.
+func wantAllReady(t *testing.T) {
+	t.Helper()
+	out, progress, err := finish(mlbatch("components", "--output=json"))
+	if err != nil {
+		t.Errorf("%v: %s", err, progress)
+	}
+	var all []installer.Component
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, c := range all {
+		off := c.Name == "jobset" || c.Name == "leaderworkerset"
+		if off != (c.State == "off") || c.Ready == off || !off && c.Found != c.Wanted {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// records are the revisions that Helm remembers, with their state.
+func records(t *testing.T) []string {
+	t.Helper()
+	secrets := &corev1.SecretList{}
+	if err := admin.List(t.Context(), secrets, client.MatchingLabels{"owner": "helm"}); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, s := range secrets.Items {
+		all = append(all, strings.TrimPrefix(s.Name, "sh.helm.release.v1.")+" "+s.Labels["status"])
+	}
+	slices.Sort(all)
+	return all
+}
+
+// generations of the platform's Deployments tell which were changed.
+func generations(t *testing.T) map[string]int64 {
+	t.Helper()
+	list := &appsv1.DeploymentList{}
+	if err := admin.List(t.Context(), list, client.InNamespace(installer.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]int64{}
+	for _, d := range list.Items {
+		all[d.Name] = d.Generation
+	}
+	return all
+}
+
+func names(t *testing.T, list client.ObjectList, options ...client.ListOption) []string {
+	t.Helper()
+	if err := admin.List(t.Context(), list, options...); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found metav1.PartialObjectMetadataList
+	if err := json.Unmarshal(raw, &found); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, o := range found.Items {
+		if o.Namespace == "" || o.Namespace == installer.Namespace {
+			all = append(all, o.Name)
+		}
+	}
+	return all
+}
+
+func object(apiVersion, kind string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+}
+
+// await bounds every wait; a machine that compiles may be slow.
+func await(t *testing.T, what string, holds func() error) {
+	t.Helper()
+	deadline := time.Now().Add(3 * time.Minute)
+	for {
+		err := holds()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s: %v", what, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

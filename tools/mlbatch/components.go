@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mlbatch/mlbatch/tools/installer"
+)
+
+func componentsCommand() *cobra.Command {
+	var w where
+	var format string
+	cmd := &cobra.Command{
+		Use:   "components",
+		Short: "Show the parts of the platform, which versions a cluster has, and whether they are ready",
+		Long: "Show the releases and the parts of the platform: the version that this command installs, the version that the\n" +
+			"cluster of your kubeconfig has, and whether it is ready. A part is external if it is off and the cluster has one all\n" +
+			"the same. It fails if a part that is installed is not ready.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "text" && format != "json" {
+				return fmt.Errorf("there is no output format %q; choose text or json", format)
+			}
+			all, err := installer.Components(cmd.Context(), w.cluster, w.platform(), w.teams())
+			if err != nil {
+				return err
+			}
+			if format == "json" {
+				encoder := json.NewEncoder(cmd.OutOrStdout())
+				encoder.SetIndent("", "  ")
+				err = encoder.Encode(all)
+			} else {
+				err = printParts(cmd.OutOrStdout(), all)
+			}
+			if err != nil {
+				return err
+			}
+			return unready(all)
+		},
+	}
+	w.bind(cmd.Flags())
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	return cmd
+}
+
+func printParts(out io.Writer, all []installer.Component) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "component\twanted\tfound\tstate\tready")
+	for _, c := range all {
+		ready := "-"
+		switch {
+		case c.Ready:
+			ready = "yes"
+		case c.Why != "":
+			ready = "no: " + c.Why
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", c.Name, c.Wanted, cmp.Or(c.Found, "-"), c.State, ready)
+	}
+	return table.Flush()
+}
+
+// unready is an error if something is installed and not ready.
+func unready(all []installer.Component) error {
+	bad := 0
+	for _, c := range all {
+		if c.State == "installed" && !c.Ready {
+			bad++
+		}
+	}
+	if bad == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of the components are not ready; the table says why", bad)
+}

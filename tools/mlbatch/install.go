@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/installer"
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+)
+
+// where are the flags that say which cluster, and where on it.
+type where struct {
+	cluster   installer.Cluster
+	namespace string
+}
+
+func (w *where) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&w.cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
+	flags.StringVar(&w.cluster.Context, "context", "", "context in the kubeconfig (default: the present one)")
+	flags.StringVarP(&w.namespace, "namespace", "n", installer.Namespace, "namespace of the operators, and of both releases")
+}
+
+// platform and teams are the releases, without charts.
+func (w where) platform() installer.Release {
+	return installer.Release{Name: "mlbatch", Namespace: w.namespace}
+}
+
+func (w where) teams() installer.Release {
+	return installer.Release{Name: "teams", Namespace: w.namespace}
+}
+
+// installation is what the flags of install and upgrade say.
+type installation struct {
+	where
+	installer                     installer.Installer
+	charts                        string
+	plainHTTP                     bool
+	profiles, values, set, people []string
+}
+
+func (n *installation) bind(flags *pflag.FlagSet) {
+	n.where.bind(flags)
+	flags.StringArrayVar(&n.profiles, "profile", nil, "values for a kind of cluster: "+strings.Join(setup.Profiles(), ", ")+"; may be repeated")
+	flags.StringArrayVarP(&n.values, "values", "f", nil, "file with values of the platform; wins over profiles, and of several the last one wins")
+	flags.StringArrayVar(&n.set, "set", nil, "one value of the platform, such as kueue.enabled=false; wins over files")
+	flags.StringArrayVar(&n.people, "teams", nil, "file that says who shares the cluster, for the second release")
+	flags.StringVar(&n.charts, "charts", "", "folder with packaged charts, or oci://REGISTRY/FOLDER (default: dist of this checkout)")
+	flags.BoolVar(&n.plainHTTP, "plain-http", false, "the OCI registry has no TLS")
+	flags.BoolVar(&n.installer.TakeOwnership, "take-ownership", false, "take over objects that another release, or nobody's, has")
+	flags.BoolVar(&n.installer.DryRun, "dry-run", false, "look whether it would work, and change nothing")
+	flags.DurationVar(&n.installer.Timeout, "timeout", installer.DefaultTimeout, "how long to wait for pods, and for each webhook")
+}
+
+func installCommand() *cobra.Command {
+	var n installation
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "Install the platform, and the teams, on a cluster",
+		Long: "Install the platform on the cluster of your kubeconfig, and then, with --teams, who shares it. What is known to go\n" +
+			"wrong is refused before anything is changed. It waits until the platform answers. An installation that was\n" +
+			"interrupted is gone on with; where nothing is to be done nothing is changed. helm install does the same in two\n" +
+			"steps (docs/install.md).",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return n.run(cmd, installer.Installer.Install)
+		},
+	}
+	n.bind(cmd.Flags())
+	return cmd
+}
+
+func upgradeCommand() *cobra.Command {
+	var n installation
+	cmd := &cobra.Command{
+		Use:   "upgrade",
+		Short: "Upgrade the platform and the teams, or change their values; work that runs goes on",
+		Long: "Upgrade the platform on the cluster of your kubeconfig to the charts of this command, or change its values. Values\n" +
+			"that the release has stay unless they are given again, as with helm upgrade --reset-then-reuse-values. The release of\n" +
+			"the teams is upgraded with it; a file given with --teams replaces all its values. Work that runs goes on.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return n.run(cmd, installer.Installer.Upgrade)
+		},
+	}
+	n.bind(cmd.Flags())
+	cmd.Flags().BoolVar(&n.installer.ResetValues, "reset-values", false, "forget the values that the platform has")
+	return cmd
+}
+
+func (n installation) run(cmd *cobra.Command, do func(installer.Installer, context.Context) ([]installer.Outcome, error)) error {
+	platform, teams := n.platform(), n.teams()
+	platform.Profiles, platform.Values, platform.Set, teams.Values = n.profiles, n.values, n.set, n.people
+	if err := n.findCharts(&platform, &teams); err != nil {
+		return err
+	}
+	i := n.installer
+	i.Cluster, i.Platform, i.Progress = n.cluster, platform, cmd.ErrOrStderr()
+	if len(n.people) > 0 || cmd.Name() == "upgrade" {
+		i.Teams = &teams
+	}
+	outcomes, err := do(i, cmd.Context())
+	if err != nil {
+		return err
+	}
+	for _, o := range outcomes {
+		if n.installer.DryRun {
+			o.Done = "would be " + o.Done
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "release %s %s in namespace %s: %s\n", o.Release, o.Version, o.Namespace, o.Done)
+	}
+	if i.Teams == nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "next: say who shares the cluster (docs/quota.md) with 'mlbatch upgrade --teams teams.yaml'")
+	}
+	return nil
+}
+
+// findCharts looks for both in one place.
+func (n installation) findCharts(releases ...*installer.Release) error {
+	versions, err := setup.Load()
+	if err != nil {
+		return err
+	}
+	from := n.charts
+	if from == "" {
+		checkout, err := localcluster.FindCheckout(".")
+		if err != nil {
+			return fmt.Errorf("cannot find the charts; name a folder or oci:// registry that has them with --charts: %w", err)
+		}
+		from = filepath.Join(checkout, "dist")
+	}
+	for _, r := range releases {
+		if r.Chart, err = installer.FindChart(from, r.Name, versions.Version); err != nil {
+			return err
+		}
+		r.PlainHTTP = n.plainHTTP
+	}
+	return nil
+}
