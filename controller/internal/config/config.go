@@ -158,8 +158,8 @@ func Default() Config {
 			Health:  Endpoint{BindAddress: ":8081"},
 		},
 		WebhooksEnabled:  true,
-		ClientConnection: ClientConnection{QPS: 200, Burst: 400},
-		Concurrency:      8,
+		ClientConnection: ClientConnection{QPS: 1000, Burst: 1000},
+		Concurrency:      16,
 	}
 }
 

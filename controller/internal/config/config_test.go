@@ -75,6 +75,18 @@ func TestAuthorsAreAskedWhatTheyMayCreateByDefault(t *testing.T) {
 	}
 }
 
+// What the API server can take it says itself. The aims of docs/performance.md are these.
+func TestTheLimitOfRequestsIsNotWhatKeepsAnybodyWaiting(t *testing.T) {
+	const ofALifecycle, ofAStart = 12, 7 // requests
+	limit := Default().ClientConnection
+	if got := float64(limit.QPS) / ofALifecycle; got < 75 {
+		t.Errorf("it allows %.0f lifecycles a second", got)
+	}
+	if got := (300*ofAStart - float64(limit.Burst)) / float64(limit.QPS); got > 2 {
+		t.Errorf("of 300 that start at once, it keeps the last one waiting for %.0f s", got)
+	}
+}
+
 func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 	for name, tc := range map[string]struct{ file, field string }{
 		"an unknown key at the top":                  {"webhookEnabled: true", "webhookEnabled"},
