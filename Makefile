@@ -127,7 +127,7 @@ storms: ## The real controller while the API server fails, others write, and kin
 	go test -count=1 -timeout=30m -v ./test/storms
 
 .PHONY: helm
-helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built first (a minute when warm)
+helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built first (3 minutes when warm)
 	go test -count=1 -timeout=30m -v ./test/helm
 
 .PHONY: installs

@@ -46,7 +46,7 @@ func versionsPage(v setup.Versions) string {
 	line("| LeaderWorkerSet, off by default | %s | `%s` | `%s` |", p.LeaderWorkerSet.Version, p.LeaderWorkerSet.Image, p.LeaderWorkerSet.Module)
 	line("")
 	line("Gangs are scheduled by the scheduler called `%s`.", v.SchedulerName)
-	line("The charts are tried with Helm %s and Helm %s ([how](testing.md#two-helms)).", v.Helm.Three, v.Helm.Four)
+	line("The charts are installed and upgraded with Helm %s and Helm %s ([how](testing.md#two-helms)).", v.Helm.Three, v.Helm.Four)
 	line("")
 	line("## What a local cluster is made of")
 	line("")

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helm_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/platform"
+)
+
+// site is a cluster on which nothing is installed yet.
+type site struct {
+	kubeconfig string
+	api        kubernetes.Interface
+}
+
+// begin brings up a simulated cluster, which has all programs of the platform.
+func begin(t *testing.T) site {
+	t.Helper()
+	cluster, err := localcluster.New(localcluster.Config{
+		Name: "helm", Mode: localcluster.Simulated, Port: 36571, SimulatedNodes: 2, Checkout: checkout,
+	}, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Down(); err != nil { // what a killed run has left
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Down(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr}
+	if _, err := s.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.LoadImages(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	config, err := cluster.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site{kubeconfig: cluster.KubeconfigPath(), api: api}
+}
+
+// Each step begins with what the one before it has left.
+func TestBothHelmsInstallAndUpgrade(t *testing.T) {
+	s := begin(t)
+	three, four := clients[0], clients[1]
+	for i, step := range []struct {
+		what, verb string
+		client     client
+	}{
+		{"Helm 3 installs", "install", three},
+		{"Helm 3 upgrades", "upgrade", three},
+		{"Helm 4 upgrades what Helm 3 has installed", "upgrade", four},
+		{"Helm 4 uninstalls", "uninstall", four},
+		{"Helm 4 installs, onto what stays", "install", four},
+		{"Helm 4 upgrades", "upgrade", four},
+	} {
+		if !t.Run(step.what, func(t *testing.T) { s.take(t, step.client, step.verb, fmt.Sprintf("step-%d", i)) }) {
+			return
+		}
+	}
+	s.wantServerSideApply(t)
+}
+
+// take carries out a step for both releases, in the order of docs/install.md, and looks
+// for a mark that the step has in its values.
+func (s site) take(t *testing.T, c client, verb, mark string) {
+	t.Helper()
+	if verb == "uninstall" {
+		s.says(t, c, "uninstall", "teams", "--wait")
+		s.says(t, c, "uninstall", "mlbatch", "--wait")
+		s.wantGone(t)
+		return
+	}
+	s.says(t, c, verb, "mlbatch", packaged("mlbatch"), "--create-namespace", "--wait", "--timeout", "5m",
+		"--values", filepath.Join(checkout, "setup/profiles/localcluster.yaml"), "--set", "appwrapper.podAnnotations.mark="+mark)
+	s.says(t, c, verb, "teams", packaged("teams"), "--values", filepath.Join(checkout, "setup/teams/simulated.yaml"),
+		"--set", "dashboards.users={"+mark+"}")
+	s.wantMark(t, mark)
+	s.wantDeployed(t, c)
+}
+
+func (s site) says(t *testing.T, c client, args ...string) string {
+	t.Helper()
+	return c.says(t, append(args, "--namespace", namespace, "--kubeconfig", s.kubeconfig)...)
+}
+
+const controller = "appwrapper-controller-manager"
+
+func (s site) deployment(t *testing.T) *appsv1.Deployment {
+	t.Helper()
+	d, err := s.api.AppsV1().Deployments(namespace).Get(t.Context(), controller, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// wantMark looks into an object of each release.
+func (s site) wantMark(t *testing.T, mark string) {
+	t.Helper()
+	d := s.deployment(t)
+	if got := d.Spec.Template.Annotations["mark"]; got != mark {
+		t.Errorf("the controller's pods have the mark %q, want %q", got, mark)
+	}
+	if d.Status.UpdatedReplicas != 1 || d.Status.AvailableReplicas != 1 {
+		t.Errorf("Helm did not wait for the controller: %+v", d.Status)
+	}
+	bindings, err := s.api.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=teams"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, binding := range bindings.Items {
+		for _, subject := range binding.Subjects {
+			if subject.Kind == rbacv1.UserKind && subject.Name == mark {
+				return
+			}
+		}
+	}
+	t.Errorf("none of %d bindings of dashboards is for %s", len(bindings.Items), mark)
+}
+
+func (s site) wantDeployed(t *testing.T, c client) {
+	t.Helper()
+	var releases []struct{ Name, Status string }
+	if err := json.Unmarshal([]byte(s.says(t, c, "list", "--output", "json")), &releases); err != nil {
+		t.Fatal(err)
+	}
+	if len(releases) != 2 {
+		t.Errorf("the releases are %v", releases)
+	}
+	for _, r := range releases {
+		if r.Status != "deployed" {
+			t.Errorf("the release %s is %s", r.Name, r.Status)
+		}
+	}
+}
+
+func (s site) wantGone(t *testing.T) {
+	t.Helper()
+	left, err := s.api.AppsV1().Deployments(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left.Items) != 0 {
+		t.Errorf("%d Deployments are left, the first is %s", len(left.Items), left.Items[0].Name)
+	}
+}
+
+// wantServerSideApply sees to it that Helm 4 was tried as it is by default.
+func (s site) wantServerSideApply(t *testing.T) {
+	t.Helper()
+	for _, entry := range s.deployment(t).ManagedFields {
+		if entry.Manager == "helm" && entry.Operation == metav1.ManagedFieldsOperationApply {
+			return
+		}
+	}
+	t.Error("Helm 4 did not apply on the server's side")
+}
