@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/tools/platform"
 )
 
 // kubeconfigVariable names the kubeconfig of a cluster that is there, with the
@@ -62,9 +64,12 @@ func (g *guest) end(ctx context.Context) error {
 	if kept() {
 		return nil
 	}
-	release, err := teams()
+	all, err := teams()
 	if err != nil {
 		return err
 	}
-	return release.Remove(ctx, g.kubeconfig)
+	for _, name := range ownRosters { // first: they use its flavors
+		err = errors.Join(err, platform.Release{Name: name, Namespace: all.Namespace}.Remove(ctx, g.kubeconfig))
+	}
+	return errors.Join(err, all.Remove(ctx, g.kubeconfig))
 }

@@ -66,16 +66,25 @@ func sample(t *testing.T, file string) *workload.AppWrapper {
 
 // mark labels a node as Autopilot does; an empty word takes the label away.
 func (s *story) mark(ctx context.Context, name, health string) {
-	s.until(ctx, "node "+name+" is marked", func(ctx context.Context) (string, error) {
-		node := &corev1.Node{}
-		if err := s.admin.Get(ctx, name, "", node); err != nil {
-			return "", err
-		}
+	s.t.Helper()
+	s.changeNode(ctx, name, func(node *corev1.Node) {
 		delete(node.Labels, gpuHealth)
 		if health != "" {
 			node.Labels[gpuHealth] = health
 		}
-		return "", s.admin.Update(ctx, node) // if the kubelet changes it at the same time we look again
+	})
+}
+
+// changeNode changes a node. If the kubelet does so at the same time it looks again.
+func (s *story) changeNode(ctx context.Context, name string, change func(*corev1.Node)) {
+	s.t.Helper()
+	s.until(ctx, "node "+name+" is changed", func(ctx context.Context) (string, error) {
+		node := &corev1.Node{}
+		if err := s.admin.Get(ctx, name, "", node); err != nil {
+			return "", err
+		}
+		change(node)
+		return "", s.admin.Update(ctx, node)
 	})
 }
 

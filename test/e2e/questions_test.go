@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -121,7 +122,7 @@ func (s *story) untilWorkload(ctx context.Context, owner client.Object, conditio
 }
 
 // queue is the name of the team's ClusterQueue.
-func (s *story) queue() string { return s.namespace + "-cluster-queue" }
+func (s *story) queue() string { return cmp.Or(s.clusterQueue, s.namespace+"-cluster-queue") }
 
 // reserved is how much of a resource the team's ClusterQueue has given away.
 func (s *story) reserved(ctx context.Context, resource corev1.ResourceName) (string, error) {

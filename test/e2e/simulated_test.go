@@ -41,6 +41,14 @@ func gpuJob(name, gpus string, finalizers ...string) *batchv1.Job {
 	}
 }
 
+// gpuJobs is a Job of several such pods, on simulated nodes of whatever flavor.
+func gpuJobs(name string, pods int32, gpus string) *batchv1.Job {
+	job := gpuJob(name, gpus)
+	job.Spec.Parallelism, job.Spec.Completions = &pods, &pods
+	job.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: string(gpu), Operator: corev1.TolerationOpExists}}
+	return job
+}
+
 // onlyPod is the one pod of an AppWrapper, when it runs.
 func (s *story) onlyPod(ctx context.Context, appWrapper string) *corev1.Pod {
 	s.t.Helper()

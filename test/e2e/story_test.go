@@ -36,10 +36,12 @@ import (
 type story struct {
 	t         *testing.T
 	namespace string
-	admin     *resources.Resources
-	user      client.Client
-	api       kubernetes.Interface // the administrator's, for logs
-	created   []client.Object
+	// clusterQueue is set where it is not called after the namespace.
+	clusterQueue string
+	admin        *resources.Resources
+	user         client.Client
+	api          kubernetes.Interface // the administrator's, for logs
+	created      []client.Object
 }
 
 // requires ends a test that needs what this cluster lacks. On our own cluster,
@@ -65,17 +67,11 @@ func tell(t *testing.T, cfg *envconf.Config, namespace, user string, wanted ...n
 	if err != nil {
 		t.Fatal(err)
 	}
-	asUser := rest.CopyConfig(config)
-	asUser.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
-	member, err := client.New(asUser, client.Options{Scheme: admin.GetScheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	api, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &story{t: t, namespace: namespace, admin: admin.WithNamespace(namespace), user: member, api: api}
+	s := &story{t: t, namespace: namespace, admin: admin.WithNamespace(namespace), user: as(t, cfg, user), api: api}
 	t.Cleanup(func() {
 		if t.Failed() {
 			s.explain()
@@ -83,6 +79,18 @@ func tell(t *testing.T, cfg *envconf.Config, namespace, user string, wanted ...n
 		s.clear()
 	})
 	return s
+}
+
+// as is the client of a user, in groups.
+func as(t *testing.T, cfg *envconf.Config, user string, groups ...string) client.Client {
+	t.Helper()
+	config := rest.CopyConfig(cfg.Client().RESTConfig())
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
+	member, err := client.New(config, client.Options{Scheme: cfg.Client().Resources().GetScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return member
 }
 
 // create creates an object as the user.

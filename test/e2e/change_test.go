@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
+)
+
+// A team's file changes again and again while the team works. What runs goes on; new
+// numbers are those of what waits.
+func TestATeamIsChangedWhileItWorks(t *testing.T) {
+	testenv.Test(t, features.New("change").Assess("what runs goes on", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		requires(t, needs.SimulatedNodes)
+		file := keep(t, cfg, "mlbatch-e2e-changes", "default")
+		team := func(user, quota, more string) {
+			file.apply(ctx, file.file(onSimulatedNodes+fmt.Sprintf(`
+  - {name: e2e-neighbour, users: [nina], cohort: e2e-changes, quota: {e2e-simulated: {cpu: 100, memory: 1Ti, nvidia.com/gpu: 16}}}
+  - {name: e2e-changing, users: [%s], quota: {e2e-simulated: {cpu: 100, memory: 1Ti, nvidia.com/gpu: %s}}%s}`, user, quota, more)))
+		}
+		team("chris", "8", "")
+		s, neighbour := tell(t, cfg, "e2e-changing", "chris", needs.SimulatedNodes), tell(t, cfg, "e2e-neighbour", "nina", needs.SimulatedNodes)
+		s.untilMember(ctx, true, "chris")
+		first, second, third, fourth := wrapped("first", gpuJob("first", "8"), nil), wrapped("second", gpuJob("second", "4"), nil),
+			wrapped("third", gpuJob("third", "4"), nil), wrapped("fourth", gpuJob("fourth", "1"), nil)
+		s.runs(ctx, first)
+		kept := s.onlyPod(ctx, "first")
+		s.waitsBecause(ctx, second, "insufficient unused quota")
+
+		team("chris", "12", "")
+		s.untilPhase(ctx, second, workload.AppWrapperRunning)
+		grown := s.onlyPod(ctx, "second")
+		team("chris", "2", "")
+		s.waitsBecause(ctx, third, "> maximum capacity (2)")
+		s.mustRunOn(ctx, first, kept)
+		s.mustRunOn(ctx, second, grown)
+		s.neverEvicted(ctx, first, second)
+
+		team("chris", "8", ", cohort: e2e-changes, weight: 2")
+		s.untilPhase(ctx, third, workload.AppWrapperRunning)
+		borrowed := s.onlyPod(ctx, "third")
+		s.untilReserved(ctx, gpu, "16")
+
+		// All at once, and pods that run have more than the limits, and another priority.
+		team("dora", "{nominal: 8, borrowingLimit: 0, lendingLimit: 4}", `, cohort: e2e-changes, weight: 3,
+      priorities: [default-priority], limits: [{type: Container, max: {cpu: 500m}, defaultRequest: {cpu: 100m}, default: {cpu: 500m}}]`)
+		s.untilMember(ctx, false, "chris")
+		stranger := fourth.DeepCopy()
+		stranger.Namespace = s.namespace
+		if err := s.user.Create(ctx, stranger); !apierrors.IsForbidden(err) {
+			t.Errorf("who is no member any more submits work (%v)", err)
+		}
+		s.user = as(t, cfg, "dora")
+		s.untilMember(ctx, true, "dora")
+		s.waitsBecause(ctx, fourth, "limitRange max")
+		s.mustRunOn(ctx, first, kept)
+		s.mustRunOn(ctx, second, grown)
+		s.mustRunOn(ctx, third, borrowed)
+		s.neverEvicted(ctx, first, second, third)
+
+		// Kueue looks again at what limits forbade when the quota changes, too.
+		team("dora", "{nominal: 8, borrowingLimit: 0, lendingLimit: 4}", ", cohort: e2e-changes, weight: 3")
+		team("dora", "{nominal: 8, borrowingLimit: 0}", ", cohort: e2e-changes")
+		s.waitsBecause(ctx, fourth, "insufficient unused quota")
+		team("dora", "{nominal: 8, borrowingLimit: 9}", ", cohort: e2e-changes")
+		s.untilPhase(ctx, fourth, workload.AppWrapperRunning)
+
+		// What is beyond the team's own goes when somebody else wants it.
+		wanted := wrapped("wanted", gpuJobs("wanted", 2, "8"), nil)
+		neighbour.untilMember(ctx, true, "nina")
+		neighbour.create(ctx, wanted)
+		neighbour.untilPhase(ctx, wanted, workload.AppWrapperRunning)
+		s.untilReserved(ctx, gpu, "8")
+		s.mustRunOn(ctx, first, kept)
+		s.neverEvicted(ctx, first)
+		return ctx
+	}).Feature())
+}
+
+// runs creates an AppWrapper that has quota.
+func (s *story) runs(ctx context.Context, aw *workload.AppWrapper) {
+	s.t.Helper()
+	s.create(ctx, aw)
+	s.untilPhase(ctx, aw, workload.AppWrapperRunning)
+}
+
+// waitsBecause creates an AppWrapper, if it is not there, and waits until Kueue says, to
+// the user who asks, why it has no quota.
+func (s *story) waitsBecause(ctx context.Context, aw *workload.AppWrapper, why string) {
+	s.t.Helper()
+	if aw.UID == "" {
+		s.create(ctx, aw)
+	}
+	s.until(ctx, fmt.Sprintf("%s waits because of: %s", aw.Name, why), func(ctx context.Context) (string, error) {
+		list := &kueue.WorkloadList{}
+		if err := s.user.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
+			return "", err
+		}
+		for _, w := range list.Items {
+			if len(w.OwnerReferences) == 0 || w.OwnerReferences[0].UID != aw.UID {
+				continue
+			}
+			c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)
+			if c != nil && c.Status == "True" {
+				return "", broken("it has quota: " + c.Message)
+			}
+			if c == nil || !strings.Contains(c.Message, why) {
+				return fmt.Sprintf("it has %+v", c), nil
+			}
+			return "", nil
+		}
+		return "there is no Workload", nil
+	})
+	s.untilPhase(ctx, aw, workload.AppWrapperSuspended)
+}
+
+// neverEvicted fails if Kueue ever wanted the quota of an AppWrapper back.
+func (s *story) neverEvicted(ctx context.Context, all ...*workload.AppWrapper) {
+	s.t.Helper()
+	for _, aw := range all {
+		w, err := s.workloadOf(ctx, aw)
+		if err != nil || w == nil {
+			s.t.Errorf("%s has no Workload (%v)", aw.Name, err)
+		} else if c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted); c != nil {
+			s.t.Errorf("%s was evicted: %+v", aw.Name, c)
+		}
+	}
+}

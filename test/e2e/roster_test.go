@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+
+	"github.com/mlbatch/mlbatch/tools/platform"
+)
+
+// ownRosters are the releases that stories have beside that of all stories' teams, in the
+// same namespace. Those of examples are on our own cluster only.
+var ownRosters = []string{"mlbatch-e2e-newcomers", "mlbatch-e2e-beside", "mlbatch-e2e-changes", "mlbatch-e2e-departures"}
+
+// roster is a release of charts/teams that a story changes as an administrator
+// would: by its file.
+type roster struct {
+	t               *testing.T
+	name, namespace string
+	kubeconfig      string
+}
+
+// keep makes no release yet; it removes what the story will have made, after the
+// stories in it have cleared up.
+func keep(t *testing.T, cfg *envconf.Config, name, namespace string) *roster {
+	t.Helper()
+	r := &roster{t: t, name: name, namespace: namespace, kubeconfig: cfg.KubeconfigFile()}
+	t.Cleanup(func() {
+		if err := (platform.Release{Name: name, Namespace: namespace}).Remove(context.Background(), r.kubeconfig); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// apply is helm upgrade --install.
+func (r *roster) apply(ctx context.Context, files ...string) {
+	r.t.Helper()
+	if err := r.try(ctx, files...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// refuses fails unless Helm refuses the files in this sentence.
+func (r *roster) refuses(ctx context.Context, sentence string, files ...string) {
+	r.t.Helper()
+	if err := r.try(ctx, files...); err == nil || !strings.Contains(err.Error(), sentence) {
+		r.t.Errorf("Helm says %v, and not: %s", err, sentence)
+	}
+}
+
+func (r *roster) try(ctx context.Context, files ...string) error {
+	release, err := site.Teams(r.name, r.namespace, files[0])
+	if err != nil {
+		return err
+	}
+	release.Values = append(release.Values, files[1:]...)
+	return release.Apply(ctx, r.kubeconfig)
+}
+
+// file is a values file with that text.
+func (r *roster) file(text string) string {
+	r.t.Helper()
+	path := filepath.Join(r.t.TempDir(), "teams.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	return path
+}
+
+// onSimulatedNodes begins the file of a release whose flavor another release has made.
+const onSimulatedNodes = `
+cohort: ""
+controller: {serviceAccount: {namespace: mlbatch-system}}
+flavors: [{name: e2e-simulated, create: false, capacity: {nvidia.com/gpu: 48}}]
+teams:
+`
