@@ -4,7 +4,6 @@ package e2e_test
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -13,16 +12,7 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
-	"github.com/mlbatch/mlbatch/tools/platform"
 )
-
-// example is a file of setup/teams, as its reader would install it. What it makes has
-// names of its own, so that only our own cluster has it.
-func example(t *testing.T, cfg *envconf.Config, name string) (*roster, string) {
-	t.Helper()
-	requires(t, needs.SimulatedNodes, needs.Machine)
-	return keep(t, cfg, "teams", platform.Namespace), filepath.Join("setup", "teams", name)
-}
 
 // Two departments of one organization, and what they keep for themselves.
 func TestDepartmentsLendEachOtherWhatTheyDoNotKeep(t *testing.T) {

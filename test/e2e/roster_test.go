@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
 	"github.com/mlbatch/mlbatch/tools/platform"
 )
 
@@ -37,6 +38,14 @@ func keep(t *testing.T, cfg *envconf.Config, name, namespace string) *roster {
 		}
 	})
 	return r
+}
+
+// example is a file of setup/teams, as its reader would install it. What it makes has
+// names of its own, so that only our own cluster has it.
+func example(t *testing.T, cfg *envconf.Config, name string) (*roster, string) {
+	t.Helper()
+	requires(t, needs.SimulatedNodes, needs.Machine)
+	return keep(t, cfg, "teams", platform.Namespace), filepath.Join("setup", "teams", name)
 }
 
 // apply is helm upgrade --install.
