@@ -37,6 +37,7 @@ func TestATeamIsChangedWhileItWorks(t *testing.T) {
 			wrapped("third", gpuJob("third", "4"), nil), wrapped("fourth", gpuJob("fourth", "1"), nil)
 		s.runs(ctx, first)
 		kept := s.onlyPod(ctx, "first")
+		s.untilLaterThan(ctx, first)
 		s.waitsBecause(ctx, second, "insufficient unused quota")
 
 		team("chris", "12", "")

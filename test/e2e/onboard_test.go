@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
-	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
@@ -40,8 +39,7 @@ func TestATeamIsOnboardedWhileOthersWork(t *testing.T) {
 		s.create(ctx, works)
 		s.untilPhase(ctx, works, workload.AppWrapperRunning)
 		pod := s.onlyPod(ctx, "works")
-		s.create(ctx, waits)
-		s.untilWorkload(ctx, waits, kueue.WorkloadQuotaReserved, "False", "Pending")
+		s.waitsBecause(ctx, waits, "insufficient unused quota")
 		before := s.standing(ctx)
 
 		file.refuses(ctx, `flavor "e2e-simulated" has 48 of nvidia.com/gpu, but more is given away: e2e-settled has 8, e2e-newcomer has 41`,
