@@ -182,11 +182,14 @@ func uninstalled(t *testing.T) {
 			t.Errorf("the %s is gone: %v", kind, err)
 		}
 	}
-	if err := admin.Get(t.Context(), client.ObjectKey{Name: "blue"}, &corev1.Namespace{}); err != nil {
-		t.Errorf("the namespace is gone: %v", err)
-	}
 	if left := records(t); !cmp.Equal(left, []string{"teams.v1 deployed"}) {
 		t.Errorf("Helm remembers %q, and not only the teams", left)
+	}
+	if out, want := succeeds(t, mlbatch("uninstall", "--with-teams")), "release teams in namespace mlbatch-system: uninstalled\nrelease mlbatch in namespace mlbatch-system: absent\n"; out != want {
+		t.Errorf("it says %q, want %q", out, want)
+	}
+	if err := admin.Get(t.Context(), client.ObjectKey{Name: "blue"}, &corev1.Namespace{}); err != nil {
+		t.Errorf("the namespace is gone with the teams: %v", err)
 	}
 }
 

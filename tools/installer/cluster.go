@@ -44,6 +44,7 @@ type api struct {
 	config *rest.Config
 }
 
+// connect also sees that somebody is there.
 func (c Cluster) connect() (api, error) {
 	config, err := c.flags("").ToRESTConfig()
 	if err != nil {
@@ -56,6 +57,9 @@ func (c Cluster) connect() (api, error) {
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return api{}, fmt.Errorf("cannot talk to the cluster: %w", err)
+	}
+	if _, err := typed.Discovery().ServerVersion(); err != nil {
+		return api{}, fmt.Errorf("cannot reach the cluster at %s, which --kubeconfig and --context say: %w", config.Host, err)
 	}
 	return api{Client: objects, Interface: typed, config: config}, nil
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -132,7 +133,7 @@ func (n installation) findCharts(releases ...*installer.Release) error {
 	if from == "" {
 		checkout, err := localcluster.FindCheckout(".")
 		if err != nil {
-			return fmt.Errorf("cannot find the charts; name a folder or oci:// registry that has them with --charts: %w", err)
+			return errors.New("cannot find the charts, because this folder is in no checkout of MLBatch: name a folder or oci:// registry that has them with --charts")
 		}
 		from = filepath.Join(checkout, "dist")
 	}
