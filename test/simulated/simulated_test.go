@@ -63,6 +63,7 @@ func story(t *testing.T, p person) {
 		metrics := newScraper(t, p, admin)
 		newCrowd(t, admin, "quiet").staysQuiet(p, metrics)
 		measure(t, p, admin, metrics)
+		helmTakesOwnership(t, p, admin)
 	}
 }
 
