@@ -30,6 +30,7 @@ type delivery struct {
 	objects     []object
 	seen        seen
 	move        move
+	api         api
 
 	takeOwnership bool
 }
@@ -88,6 +89,7 @@ func (d *delivery) keepValues() {
 
 // look renders the release and compares it with what the cluster has.
 func (d *delivery) look(ctx context.Context, api api) error {
+	d.api = api
 	if err := d.prepare(api); err != nil || d.seen.invalid != "" {
 		return err
 	}
@@ -148,6 +150,9 @@ func (d *delivery) carryOut(ctx context.Context) error {
 		return nil
 	}
 	if err := forgetInterrupted(d.helm.Releases, d.Name); err != nil {
+		return err
+	}
+	if err := d.setKept(ctx); err != nil {
 		return err
 	}
 	loaded, err := d.load(d.archive)
