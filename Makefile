@@ -55,7 +55,7 @@ test: ## All tests, lint, unit and chart tests, mutants, then tests on real clus
 # The others read files outside their modules, of which Go's cache does not notice changes.
 .PHONY: unit
 unit: ## Tests that need no cluster (a minute when warm)
-	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/helm -e '/test/installer$$' -e /test/localcluster -e /test/simulated -e /test/storms -e /test/takeover)
+	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/helm -e '/test/installer$$' -e /test/localcluster -e /test/simulated -e /test/storms -e /test/takeover -e /test/upgrade)
 	go -C tools/components/kueue test -count=1 ./...
 	go -C tools/components/ray test ./...
 	go -C tools/components/kube-state-metrics test -count=1 ./...
@@ -133,6 +133,10 @@ helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built f
 .PHONY: installs
 installs: ## mlbatch install, killed after each step, upgrade and uninstall, on a simulated cluster (root; 2 minutes when warm)
 	go test -count=1 -timeout=30m -v ./test/installer
+
+.PHONY: upgrade
+upgrade: ## The platform is upgraded, removed and installed again on a real cluster while work runs (root; 5 minutes when warm)
+	go test -count=1 -timeout=30m -v ./test/upgrade
 
 .PHONY: lint
 lint: ## The linter, with the rules of docs/contributing.md

@@ -163,6 +163,9 @@ func linkAll(from, to string) error {
 			continue // not finished, by somebody else
 		}
 		name, _ := filepath.Rel(from, file)
+		if strings.Contains(name, ".building") {
+			continue // somebody is at it
+		}
 		target := filepath.Join(to, name)
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return err

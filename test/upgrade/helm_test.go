@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade_test
+
+import (
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/mlbatch/mlbatch/tools/platform"
+)
+
+// uninstall is helm uninstall --wait.
+func (s *site) uninstall(release string) {
+	s.Helper()
+	flags := genericclioptions.NewConfigFlags(false)
+	kubeconfig, namespace := s.Cluster.KubeconfigPath(), platform.Namespace
+	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
+	config := &action.Configuration{}
+	s.must(config.Init(flags, namespace, "secret", func(string, ...any) {}))
+	uninstall := action.NewUninstall(config)
+	uninstall.Wait, uninstall.Timeout = true, 2*time.Minute
+	s.timed("uninstall "+release, func() {
+		_, err := uninstall.Run(release)
+		s.must(err)
+	})
+}

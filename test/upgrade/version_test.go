@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade_test
+
+import (
+	"bytes"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/platform"
+)
+
+// version is a release of the platform: its packages, and what they call its images.
+type version struct {
+	dir, number string
+	images      map[string]string // by what this checkout calls them
+}
+
+// crdMark is on each CustomResourceDefinition of the next version only.
+const crdMark = "upgrade.mlbatch.dev/version"
+
+// packageNext packages this checkout as it would be if its next version had nothing new
+// but images of other names, and a mark on each CustomResourceDefinition.
+func (s *site) packageNext() version {
+	s.Helper()
+	now, err := setup.Load()
+	s.must(err)
+	next := version{dir: s.TempDir(), number: now.Version + "-next", images: map[string]string{}}
+	later := now
+	later.Version = next.number
+	next.images[now.ControllerImage()] = later.ControllerImage()
+	for _, o := range []*setup.Operator{
+		&later.Platform.Kueue, &later.Platform.Coscheduler, &later.Platform.TrainingOperator, &later.Platform.KuberayOperator,
+		&later.Platform.JobSet, &later.Platform.LeaderWorkerSet,
+	} {
+		for _, image := range []*string{&o.Image, &o.ControllerImage} {
+			if *image != "" {
+				next.images[*image] = *image + "-next"
+				*image = next.images[*image]
+			}
+		}
+	}
+	bundle, err := packaging.BuildAs(s.Context(), s.Checkout, later)
+	s.must(err)
+	marked := 0
+	for _, chart := range bundle.Charts {
+		marked += markCRDs(chart)
+	}
+	if marked < 20 {
+		s.Fatalf("only %d CustomResourceDefinitions were marked", marked)
+	}
+	_, err = bundle.Write(next.dir)
+	s.must(err)
+	return next
+}
+
+// markCRDs adds the mark to what is one line of JSON, and to YAML, whose own annotations
+// come before those of its schema.
+func markCRDs(chart packaging.Chart) int {
+	marked := 0
+	for name, text := range chart.Files {
+		if !strings.Contains(name, "/crds/") && !strings.Contains(name, "/crd/") {
+			continue
+		}
+		old, with := "\n  annotations:\n", "\n  annotations:\n    "+crdMark+": next\n"
+		if bytes.HasPrefix(text, []byte("{\"")) {
+			old, with = `"metadata":{"annotations":{`, `"metadata":{"annotations":{"`+crdMark+`":"next",`
+		}
+		if bytes.Contains(text, []byte(old)) {
+			chart.Files[name] = bytes.Replace(text, []byte(old), []byte(with), 1)
+			marked++
+		}
+	}
+	return marked
+}
+
+// release is one of the two releases in the next version.
+func (s *site) release(chart string, values ...string) platform.Release {
+	for i, v := range values {
+		if !filepath.IsAbs(v) {
+			values[i] = filepath.Join(s.Checkout, v)
+		}
+	}
+	return platform.Release{
+		Name: chart, Namespace: platform.Namespace, Values: values,
+		Chart: filepath.Join(s.next.dir, chart+"-"+s.next.number+".tgz"),
+	}
+}
+
+func (s *site) applyNext(chart string, values ...string) {
+	s.Helper()
+	s.must(s.release(chart, values...).Apply(s.Context(), s.Cluster.KubeconfigPath()))
+}
+
+// Values files, of the platform in the next version and of the teams.
+var nextPlatform = []string{"setup/profiles/localcluster.yaml", "setup/profiles/every-part.yaml", platformValues, "test/upgrade/testdata/next.yaml"}
+
+const (
+	platformValues = "test/upgrade/testdata/platform.yaml"
+	teams          = "test/upgrade/testdata/teams.yaml"
+	moreForGreen   = "test/upgrade/testdata/more-for-green.yaml"
+)
+
+func (v version) newImages() []string { return slices.Sorted(maps.Values(v.images)) }

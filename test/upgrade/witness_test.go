@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// watched are the kinds that running work is made of, and what of each an upgrade must
+// not change: fields, and the status of conditions.
+var watched = []struct {
+	apiVersion, kind   string
+	fields, conditions []string
+}{
+	{"v1", "Namespace", []string{"status.phase"}, nil},
+	{"v1", "Pod", []string{"status.phase", "spec.nodeName", "status.containerStatuses.restartCount"}, nil},
+	{"batch/v1", "Job", []string{"spec.suspend", "status.active"}, nil},
+	{"kubeflow.org/v1", "PyTorchJob", []string{"spec.runPolicy.suspend"}, []string{"Running", "Suspended"}},
+	{"ray.io/v1", "RayCluster", []string{"spec.suspend", "status.state"}, nil},
+	{
+		"workload.codeflare.dev/v1beta2", "AppWrapper",
+		[]string{"spec.suspend", "status.phase", "status.resettingCount", "status.retries"}, []string{"QuotaReserved"},
+	},
+	{"kueue.x-k8s.io/v1beta2", "Workload", []string{"spec.active"}, []string{"QuotaReserved", "Admitted", "Evicted"}},
+	{"kueue.x-k8s.io/v1beta2", "LocalQueue", []string{"status.flavorsReservation", "status.flavorsUsage"}, nil},
+	{
+		"kueue.x-k8s.io/v1beta2", "ClusterQueue",
+		[]string{"status.flavorsReservation", "status.flavorsUsage", "status.reservingWorkloads", "status.admittedWorkloads"}, nil,
+	},
+}
+
+// witness sees every state that work and quota are in while others are at it.
+type witness struct {
+	*site
+	stop context.CancelFunc
+	ways sync.WaitGroup
+
+	mu     sync.Mutex
+	before map[string]string
+	seen   map[string]bool // what was not as before
+}
+
+// witness begins to look. Whatever is there has to stay as it is.
+func (s *site) witness() *witness {
+	s.Helper()
+	ctx, stop := context.WithCancel(s.Context())
+	w := &witness{site: s, stop: stop, before: map[string]string{}, seen: map[string]bool{}}
+	for i, kind := range watched {
+		list := listOf(kind.apiVersion, kind.kind)
+		s.must(s.admin.List(s.Context(), list))
+		for _, object := range list.Items {
+			if ours(&object) {
+				w.before[nameOf(&object)] = stateOf(&object, i)
+			}
+		}
+	}
+	for i := range watched {
+		w.ways.Go(func() {
+			for ctx.Err() == nil {
+				w.follow(ctx, i)
+			}
+		})
+	}
+	return w
+}
+
+// follow looks at a kind until its watch is cut, as those of a kind are whose definition
+// changes.
+func (w *witness) follow(ctx context.Context, kind int) {
+	list, err := w.look(ctx, kind)
+	if err != nil {
+		return
+	}
+	events, err := w.admin.Watch(ctx, listOf(watched[kind].apiVersion, watched[kind].kind), &client.ListOptions{
+		Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()},
+	})
+	if err != nil {
+		return
+	}
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		object, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || event.Type == watch.Error {
+			return
+		}
+		w.hear(object, kind, event.Type == watch.Deleted)
+	}
+}
+
+// look compares all of a kind.
+func (w *witness) look(ctx context.Context, kind int) (*unstructured.UnstructuredList, error) {
+	list := listOf(watched[kind].apiVersion, watched[kind].kind)
+	if err := w.admin.List(ctx, list); err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for i := range list.Items {
+		there[nameOf(&list.Items[i])] = true
+		w.hear(&list.Items[i], kind, false)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name := range w.before {
+		if strings.HasPrefix(name, watched[kind].kind+" ") && !there[name] {
+			w.seen[name+" is gone"] = true
+		}
+	}
+	return list, nil
+}
+
+// ours leaves out what is in no team's namespace.
+func ours(object *unstructured.Unstructured) bool {
+	team := object.GetNamespace()
+	if team == "" {
+		team, _, _ = strings.Cut(object.GetName(), "-")
+	}
+	return team == "blue" || team == "green"
+}
+
+func (w *witness) hear(object *unstructured.Unstructured, kind int, deleted bool) {
+	if !ours(object) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := nameOf(object)
+	is, was := stateOf(object, kind), w.before[name]
+	switch {
+	case deleted:
+		w.seen[name+" was deleted"] = true
+	case was == "":
+		w.seen[name+" came to be: "+is] = true
+	case is != was:
+		w.seen[fmt.Sprintf("%s\n  was %s\n  and is %s", name, was, is)] = true
+	}
+}
+
+// sawNothing ends the watch. Anything that was not as before fails the test.
+func (w *witness) sawNothing(while string) {
+	w.Helper()
+	w.stop()
+	w.ways.Wait()
+	for i := range watched {
+		_, err := w.look(w.Context(), i)
+		w.must(err)
+	}
+	for _, what := range slices.Sorted(maps.Keys(w.seen)) {
+		w.Errorf("while %s: %s", while, what)
+	}
+	w.Logf("while %s: %d objects were watched, %d changes were seen", while, len(w.before), len(w.seen))
+	for _, name := range slices.Sorted(maps.Keys(w.before)) {
+		w.Logf("%s: %s", name, w.before[name])
+	}
+}
+
+func listOf(apiVersion, kind string) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind+"List"))
+	return list
+}
+
+func nameOf(object *unstructured.Unstructured) string {
+	return fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName())
+}
+
+// stateOf is what must not change.
+func stateOf(object *unstructured.Unstructured, kind int) string {
+	state := []string{"UID " + string(object.GetUID())}
+	if object.GetDeletionTimestamp() != nil {
+		state = append(state, "being deleted")
+	}
+	for _, field := range watched[kind].fields {
+		text, _ := json.Marshal(dig(object.Object, strings.Split(field, ".")))
+		state = append(state, field+" "+string(text))
+	}
+	for _, condition := range watched[kind].conditions {
+		state = append(state, condition+" "+statusOf(object, condition))
+	}
+	return strings.Join(state, ", ")
+}
+
+// dig follows a path, through lists to all their items.
+func dig(value any, path []string) any {
+	if list, ok := value.([]any); ok && len(path) > 0 {
+		var all []any
+		for _, item := range list {
+			all = append(all, dig(item, path))
+		}
+		return all
+	}
+	fields, ok := value.(map[string]any)
+	if !ok || len(path) == 0 {
+		return value
+	}
+	return dig(fields[path[0]], path[1:])
+}
+
+func statusOf(object *unstructured.Unstructured, condition string) string {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == condition {
+			return fmt.Sprint(c["status"])
+		}
+	}
+	return "none"
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// patience bounds every wait: it only ends what would hang.
+const patience = 3 * time.Minute
+
+// until waits until nothing is wrong.
+func (s *site) until(what string, ask func(context.Context) error) {
+	s.Helper()
+	var wrong error
+	err := wait.PollUntilContextTimeout(s.Context(), 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		wrong = ask(ctx)
+		return wrong == nil, nil
+	})
+	if err != nil {
+		s.Fatalf("%s: not in %s: %v", what, patience, wrong)
+	}
+}
+
+// submit has a member of the team create what a file of testdata/work says, as NAME if the
+// file leaves that open.
+func (s *site) submit(file, name string) *unstructured.Unstructured {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "work", file+".yaml"))
+	s.must(err)
+	object := &unstructured.Unstructured{}
+	s.must(yaml.Unmarshal([]byte(strings.ReplaceAll(string(text), "NAME", name)), &object.Object))
+	s.must(s.alice.Create(s.Context(), object))
+	return object
+}
+
+// submitAll is work of every sort: AppWrappers that run, wait and are held, and what members
+// may create without one.
+func (s *site) submitAll() {
+	s.Helper()
+	for _, name := range []string{"steady", "training", "first"} {
+		s.submit(name, name)
+	}
+	s.submit("bare", "bare")
+	s.submit("ray", "ray")
+	for _, aw := range []client.ObjectKey{{Namespace: "blue", Name: "steady"}, {Namespace: "blue", Name: "training"}, {Namespace: "green", Name: "first"}} {
+		s.untilPhase(aw, workload.AppWrapperRunning)
+	}
+	s.untilPodsRun("blue", 3)
+	s.untilPodsRun("green", 3)
+	s.untilHeard("the RayCluster is ready", "ray.io/v1", "RayCluster", "green/ray", "status.state", "ready")
+	waiting, held := s.submit("waiting", "waiting"), s.submit("held", "held")
+	s.deactivate(held)
+	s.untilPhase(client.ObjectKeyFromObject(held), workload.AppWrapperSuspended)
+	s.untilPhase(client.ObjectKeyFromObject(waiting), workload.AppWrapperSuspended)
+	s.until("the waiting one is known to Kueue", func(ctx context.Context) error {
+		_, err := s.workloadOf(ctx, waiting)
+		return err
+	})
+	s.untilPodsRun("blue", 3)
+}
+
+// deactivate is how a user holds back what is queued.
+func (s *site) deactivate(owner client.Object) {
+	s.Helper()
+	s.until("the Workload of "+owner.GetName()+" is deactivated", func(ctx context.Context) error {
+		w, err := s.workloadOf(ctx, owner)
+		if err != nil {
+			return err
+		}
+		return s.admin.Patch(ctx, w, client.RawPatch(types.MergePatchType, []byte(`{"spec": {"active": false}}`)))
+	})
+}
+
+func (s *site) workloadOf(ctx context.Context, owner client.Object) (*kueue.Workload, error) {
+	list := &kueue.WorkloadList{}
+	if err := s.admin.List(ctx, list, client.InNamespace(owner.GetNamespace())); err != nil {
+		return nil, err
+	}
+	for i, w := range list.Items {
+		if len(w.OwnerReferences) > 0 && w.OwnerReferences[0].UID == owner.GetUID() {
+			return &list.Items[i], nil
+		}
+	}
+	return nil, errors.New("there is no Workload")
+}
+
+func (s *site) untilPhase(key client.ObjectKey, phase workload.AppWrapperPhase) {
+	s.Helper()
+	s.until(fmt.Sprintf("AppWrapper %s is %s", key, phase), func(ctx context.Context) error {
+		aw := &workload.AppWrapper{}
+		if err := s.admin.Get(ctx, key, aw); err != nil {
+			return err
+		}
+		if aw.Status.Phase != phase {
+			return fmt.Errorf("it is %s: %+v", aw.Status.Phase, aw.Status.Conditions)
+		}
+		return nil
+	})
+}
+
+// untilPodsRun waits until exactly so many pods of a team are there, and run.
+func (s *site) untilPodsRun(team string, want int) {
+	s.Helper()
+	s.until(fmt.Sprintf("%d pods of %s run", want, team), func(ctx context.Context) error {
+		pods := &corev1.PodList{}
+		if err := s.admin.List(ctx, pods, client.InNamespace(team)); err != nil {
+			return err
+		}
+		running := 0
+		for _, p := range pods.Items {
+			if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+				running++
+			}
+		}
+		if running != want || len(pods.Items) != want {
+			return fmt.Errorf("%d of %d run", running, len(pods.Items))
+		}
+		return nil
+	})
+}
+
+// untilHeard waits until a field of an object says so.
+func (s *site) untilHeard(what, apiVersion, kind, name, field, want string) {
+	s.Helper()
+	namespace, name, _ := strings.Cut(name, "/")
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+	s.until(what, func(ctx context.Context) error {
+		if err := s.admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object); err != nil {
+			return err
+		}
+		if got := fmt.Sprint(dig(object.Object, strings.Split(field, "."))); got != want {
+			return fmt.Errorf("%s is %s, not %s", field, got, want)
+		}
+		return nil
+	})
+}
+
+// untilGone waits until there is no such AppWrapper.
+func (s *site) untilGone(key client.ObjectKey) {
+	s.Helper()
+	s.until(fmt.Sprintf("AppWrapper %s is gone", key), func(ctx context.Context) error {
+		err := s.admin.Get(ctx, key, &workload.AppWrapper{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it is there"))
+	})
+}
