@@ -185,3 +185,27 @@ func TestEachObjectOfAReleaseIsLookedAt(t *testing.T) {
 		t.Errorf("an object that is not there is not missed: %+v (%v)", gone.seen, err)
 	}
 }
+
+func TestAPriorityClassWithAnotherValueCannotBecomeOurs(t *testing.T) {
+	class := func(value any, policy string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"kind": "PriorityClass", "metadata": map[string]any{"name": "high-priority"}, "value": value, "preemptionPolicy": policy,
+		}}
+	}
+	wanted := class(10.0, "PreemptLowerPriority")
+	for name, c := range map[string]struct {
+		there *unstructured.Unstructured
+		want  bool
+	}{
+		"it is not there":       {&unstructured.Unstructured{}, false},
+		"it is the same":        {class(int64(10), "PreemptLowerPriority"), false},
+		"it has another value":  {class(int64(1000), "PreemptLowerPriority"), true},
+		"it has another policy": {class(int64(10), "Never"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := fixed(c.there, wanted); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}

@@ -39,7 +39,7 @@ func (d *delivery) observeObject(ctx context.Context, api api, o object) error {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(o.GroupVersionKind())
 	err := api.Get(ctx, client.ObjectKeyFromObject(o), there)
-	known := obstacles.Object{Kind: o.GetKind(), Name: o.GetName(), Part: o.part}
+	known := obstacles.Object{Kind: o.GetKind(), Name: o.GetName(), Part: o.part, Fixed: fixed(there, o.Unstructured)}
 	switch {
 	case meta.IsNoMatchError(err):
 		d.seen.unknown, d.seen.missing = append(d.seen.unknown, known), true
@@ -79,6 +79,20 @@ func (r Release) namespaceOf(api api, o object) string {
 func ownerOf(o client.Object) obstacles.Owner {
 	a := o.GetAnnotations()
 	return obstacles.Owner{Name: a["meta.helm.sh/release-name"], Namespace: a["meta.helm.sh/release-namespace"]}
+}
+
+// fixed is whether a PriorityClass differs from the one that is wanted in what the API
+// server lets nobody change.
+func fixed(there, wanted *unstructured.Unstructured) bool {
+	if wanted.GetKind() != "PriorityClass" || there.GetName() == "" {
+		return false
+	}
+	for _, field := range []string{"value", "preemptionPolicy"} {
+		if want, says := wanted.Object[field]; says && fmt.Sprint(there.Object[field]) != fmt.Sprint(want) {
+			return true
+		}
+	}
+	return false
 }
 
 // forgotten are versions in which a CustomResourceDefinition has objects stored and

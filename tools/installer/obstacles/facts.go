@@ -57,6 +57,8 @@ type Object struct {
 	Owner Owner
 	// Versions are stored and not known to the release.
 	Versions []string
+	// Fixed is whether it differs from that of the release in what nobody can change.
+	Fixed bool
 }
 
 // Owner is a Helm release by its name.

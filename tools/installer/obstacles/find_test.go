@@ -43,6 +43,14 @@ func taken3(f *Facts, owner Owner) {
 	}
 }
 
+func priorities(fixed bool) func(*Facts) {
+	return func(f *Facts) {
+		for _, name := range []string{"low-priority", "high-priority"} {
+			f.Releases[0].Taken = append(f.Releases[0].Taken, Object{Kind: "PriorityClass", Name: name, Fixed: fixed})
+		}
+	}
+}
+
 const (
 	rights  = "you may not create clusterroles, create namespaces here: install with the rights of the cluster's administrator (--kubeconfig, --context)"
 	theirs  = "another Kueue runs already, the Deployment kueue-controller-manager in namespace kueue-system: leave ours out with --set kueue.enabled=false and set theirs as docs/install.md says, or remove theirs first"
@@ -107,11 +115,22 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 			off(f, "training-operator")
 		}, nil},
 		"definitions that somebody has left": {func(f *Facts) { taken3(f, Owner{}) },
-			[]string{"the cluster has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects already, of nobody's release: leave ours out with --set kueue.enabled=false, remove it, or take it over with --take-ownership"}},
+			[]string{"the cluster has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects already, of nobody's release: leave ours out with --set kueue.enabled=false, or take it over with --take-ownership, which keeps its objects"}},
 		"definitions of another release": {func(f *Facts) { taken3(f, Owner{"queues", "kueue-system"}) },
-			[]string{"the cluster has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects already, of the release queues in namespace kueue-system: leave ours out with --set kueue.enabled=false, remove it, or take it over with --take-ownership"}},
+			[]string{"the cluster has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects already, of the release queues in namespace kueue-system: leave ours out with --set kueue.enabled=false, or take it over with --take-ownership, which keeps its objects, and never uninstall the release queues, which would delete them"}},
 		"definitions that a release of ours has left elsewhere": {func(f *Facts) { taken3(f, Owner{"mlbatch", "queues"}) },
 			[]string{"a release mlbatch in namespace queues has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects: go on there with --namespace queues, or take it over with --take-ownership"}},
+		"a definition and another object of one part": {func(f *Facts) {
+			f.Releases[0].Taken = []Object{{Kind: "CustomResourceDefinition", Name: "rayjobs.ray.io", Part: "kuberay-operator"}, {Kind: "ClusterRole", Name: "ray-operator", Part: "kuberay-operator"}}
+		}, []string{
+			"the cluster has the CustomResourceDefinition rayjobs.ray.io already, of nobody's release: leave ours out with --set kuberay-operator.enabled=false, or take it over with --take-ownership, which keeps its objects",
+			"the cluster has the ClusterRole ray-operator already, of nobody's release: leave ours out with --set kuberay-operator.enabled=false, remove it, or take it over with --take-ownership",
+		}},
+		"priorities of the same names": {priorities(false),
+			[]string{"the cluster has the PriorityClass low-priority and 1 more object already, of nobody's release: leave ours out with --set priorities.enabled=false, remove it, or take it over with --take-ownership"}},
+		"priorities of the same names that may be taken": {func(f *Facts) { priorities(false)(f); f.TakeOwnership = true }, nil},
+		"priorities of the same names and other values": {func(f *Facts) { priorities(true)(f); f.TakeOwnership = true },
+			[]string{"the cluster has the PriorityClass low-priority and 1 more object already, of nobody's release: leave ours out with --set priorities.enabled=false, because its value or preemptionPolicy is another, which nobody can change"}},
 		"definitions that may be taken": {func(f *Facts) { taken3(f, Owner{}); f.TakeOwnership = true }, nil},
 		"a flavor that somebody has made": {func(f *Facts) {
 			f.Releases = append(f.Releases, Release{Name: "teams", Taken: []Object{{Kind: "ResourceFlavor", Name: "default-flavor"}}})

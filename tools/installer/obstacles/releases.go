@@ -82,16 +82,14 @@ func releaseIsElsewhere(f Facts) []string {
 	return nil
 }
 
-// objectBelongsToAnother says it once for each part and owner. Of a part of which
-// another operator runs enough was said.
+// objectBelongsToAnother says it once for each part and owner, and for each sort of
+// object that asks for another advice. Of a part of which another operator runs enough
+// was said.
 func objectBelongsToAnother(f Facts) []string {
-	if f.TakeOwnership {
-		return nil
-	}
 	var found []string
 	for _, r := range f.Releases {
 		for _, objects := range grouped(r.Taken) {
-			if !f.runs(objects[0].Part) {
+			if mayBeTaken := f.TakeOwnership && !objects[0].Fixed; !mayBeTaken && !f.runs(objects[0].Part) {
 				found = append(found, taken(r, objects))
 			}
 		}
@@ -99,11 +97,14 @@ func objectBelongsToAnother(f Facts) []string {
 	return found
 }
 
-// grouped are objects of one part and owner each, in the order in which they come.
+// grouped are objects about which the same can be said, in the order in which they come.
 func grouped(objects []Object) [][]Object {
 	var groups [][]Object
 	for _, o := range objects {
-		at := slices.IndexFunc(groups, func(g []Object) bool { return g[0].Part == o.Part && g[0].Owner == o.Owner })
+		at := slices.IndexFunc(groups, func(g []Object) bool {
+			return g[0].Part == o.Part && g[0].Owner == o.Owner && g[0].Fixed == o.Fixed &&
+				g[0].isDefinition() == o.isDefinition() && g[0].isPriority() == o.isPriority()
+		})
 		if at < 0 {
 			groups, at = append(groups, nil), len(groups)
 		}
@@ -112,13 +113,17 @@ func grouped(objects []Object) [][]Object {
 	return groups
 }
 
+func (o Object) isDefinition() bool { return o.Kind == "CustomResourceDefinition" }
+
+func (o Object) isPriority() bool { return o.Kind == "PriorityClass" }
+
 func (f Facts) runs(part string) bool {
 	return slices.ContainsFunc(f.Operators, func(o Operator) bool { return o.Part == part })
 }
 
 func taken(r Release, objects []Object) string {
 	owner, what := objects[0].Owner, some(objects)
-	if owner.Name == r.Name {
+	if owner.Name == r.Name && !objects[0].Fixed {
 		return fmt.Sprintf("a release %s in namespace %s has %s: go on there with --namespace %s, or take it over with --take-ownership",
 			owner.Name, owner.Namespace, what, owner.Namespace)
 	}
@@ -126,11 +131,38 @@ func taken(r Release, objects []Object) string {
 	if owner.Name != "" {
 		theirs = fmt.Sprintf("the release %s in namespace %s", owner.Name, owner.Namespace)
 	}
-	leaveOut := ""
-	if part, known := parts.Named(objects[0].Part); known {
-		leaveOut = fmt.Sprintf("leave ours out with --set %s.enabled=false, ", part.Name)
+	return fmt.Sprintf("the cluster has %s already, of %s: %s", what, theirs, advice(objects[0]))
+}
+
+// advice is what can be done about an object of somebody else. A definition is never to
+// be removed: all objects of its kind would go with it.
+func advice(o Object) string {
+	var ways []string
+	switch part, known := parts.Named(o.Part); {
+	case known:
+		ways = append(ways, fmt.Sprintf("leave ours out with --set %s.enabled=false", part.Name))
+	case o.isPriority():
+		ways = append(ways, "leave ours out with --set priorities.enabled=false")
 	}
-	return fmt.Sprintf("the cluster has %s already, of %s: %sremove it, or take it over with --take-ownership", what, theirs, leaveOut)
+	switch {
+	case o.Fixed:
+		return ways[0] + ", because its value or preemptionPolicy is another, which nobody can change"
+	case o.isDefinition() && o.Owner.Name == "":
+		ways = append(ways, "take it over with --take-ownership, which keeps its objects")
+	case o.isDefinition():
+		ways = append(ways, fmt.Sprintf("take it over with --take-ownership, which keeps its objects, and never uninstall the release %s, which would delete them", o.Owner.Name))
+	default:
+		ways = append(ways, "remove it", "take it over with --take-ownership")
+	}
+	return inOr(ways)
+}
+
+func inOr(ways []string) string {
+	last := len(ways) - 1
+	if last == 0 {
+		return ways[0]
+	}
+	return strings.Join(ways[:last], ", ") + ", or " + ways[last]
 }
 
 // some names the first of several objects.
