@@ -9,6 +9,7 @@ package metricsaccess
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"strings"
 	"time"
@@ -17,23 +18,32 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
 // patience is how long an answer of the API server may take.
 const patience = 10 * time.Second
 
-// Each scrape is two questions. Whoever asks for more keeps other scrapers waiting, and
-// neither the API server nor the controller's own requests.
+// Each scrape is two questions. More than these are refused, so that a flood of requests
+// costs the API server little.
 const questionsPerSecond, questionsAtOnce = 10, 20
+
+// A token that got the metrics is known for a while. Only known ones have a share of the
+// questions to themselves: strangers cannot use it up.
+const (
+	knownFor    = 10 * time.Minute
+	knownAtOnce = 100
+)
 
 // Filter lets nobody pass who has no bearer token that the API server knows, or no right.
 func Filter(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
 	own := rest.CopyConfig(config)
-	own.QPS, own.Burst, own.RateLimiter = questionsPerSecond, questionsAtOnce, nil
+	own.QPS, own.RateLimiter = -1, nil // there are limits before it
 	tokens, err := authentication.NewForConfigAndClient(own, client)
 	if err != nil {
 		return nil, err
@@ -43,7 +53,12 @@ func Filter(config *rest.Config, client *http.Client) (metricsserver.Filter, err
 		return nil, err
 	}
 	return func(log logr.Logger, metrics http.Handler) (http.Handler, error) {
-		return &guard{tokens: tokens.TokenReviews(), rights: rights.SubjectAccessReviews(), log: log, metrics: metrics}, nil
+		return &guard{
+			tokens: tokens.TokenReviews(), rights: rights.SubjectAccessReviews(), log: log, metrics: metrics,
+			known:   cache.NewLRUExpireCache(knownAtOnce),
+			ofKnown: flowcontrol.NewTokenBucketRateLimiter(questionsPerSecond, questionsAtOnce),
+			ofOther: flowcontrol.NewTokenBucketRateLimiter(questionsPerSecond, questionsAtOnce),
+		}, nil
 	}, nil
 }
 
@@ -52,18 +67,30 @@ type guard struct {
 	rights  authorization.SubjectAccessReviewInterface
 	log     logr.Logger
 	metrics http.Handler
+
+	known            *cache.LRUExpireCache // hashes of tokens
+	ofKnown, ofOther flowcontrol.RateLimiter
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	user, err := g.user(ctx, r)
+	token := bearerToken(r)
+	if token == "" {
+		noToken(w)
+		return
+	}
+	if !g.mayAsk(token) {
+		http.Error(w, "too many ask for the metrics; try again", http.StatusTooManyRequests)
+		return
+	}
+	user, err := g.user(ctx, token)
 	if err != nil {
 		g.cannotTell(w, err, "cannot ask the API server who wants the metrics")
 		return
 	}
 	if user == nil {
-		http.Error(w, "a bearer token of this cluster is needed", http.StatusUnauthorized)
+		noToken(w)
 		return
 	}
 	allowed, err := g.allowed(ctx, r, user)
@@ -75,7 +102,12 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, user.Username+" has no role that allows to "+verb(r)+" "+r.URL.Path, http.StatusForbidden)
 		return
 	}
+	g.known.Add(sha256.Sum256([]byte(token)), nil, knownFor)
 	g.metrics.ServeHTTP(w, r)
+}
+
+func noToken(w http.ResponseWriter) {
+	http.Error(w, "a bearer token of this cluster is needed", http.StatusUnauthorized)
 }
 
 func (g *guard) cannotTell(w http.ResponseWriter, err error, what string) {
@@ -83,12 +115,25 @@ func (g *guard) cannotTell(w http.ResponseWriter, err error, what string) {
 	http.Error(w, what, http.StatusInternalServerError)
 }
 
-// user is whose token comes with the request, nil if it is nobody's.
-func (g *guard) user(ctx context.Context, r *http.Request) (*authenticationv1.UserInfo, error) {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if token = strings.TrimSpace(token); token == "" || !strings.EqualFold(scheme, "Bearer") {
-		return nil, nil
+// mayAsk takes its share of the questions.
+func (g *guard) mayAsk(token string) bool {
+	if _, known := g.known.Get(sha256.Sum256([]byte(token))); known {
+		return g.ofKnown.TryAccept()
 	}
+	return g.ofOther.TryAccept()
+}
+
+// bearerToken is what comes with the request, "" if nothing does.
+func bearerToken(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// user is whose token it is, nil if it is nobody's.
+func (g *guard) user(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	review, err := g.tokens.Create(ctx, review, metav1.CreateOptions{})
 	if err != nil || !review.Status.Authenticated {

@@ -25,6 +25,7 @@ var prometheus = authenticationv1.UserInfo{
 // apiServer answers reviews; it can also be out of order.
 type apiServer struct {
 	broken string // the resource that cannot be asked for
+	asked  int
 	token  authenticationv1.TokenReview
 	access authorizationv1.SubjectAccessReview
 }
@@ -32,6 +33,7 @@ type apiServer struct {
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(r.URL.Path, "/")
 	resource := parts[len(parts)-1]
+	s.asked++
 	if resource == s.broken {
 		http.Error(w, "out of order", http.StatusInternalServerError)
 		return
@@ -51,8 +53,8 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ask asks for the metrics and returns how that is answered.
-func ask(t *testing.T, api *apiServer, authorization string) (code int, body string) {
+// guarded are metrics behind the filter, which asks that API server.
+func guarded(t *testing.T, api *apiServer) http.Handler {
 	t.Helper()
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
@@ -61,14 +63,19 @@ func ask(t *testing.T, api *apiServer, authorization string) (code int, body str
 	if err != nil {
 		t.Fatal(err)
 	}
-	guarded, err := filter(logr.Discard(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("metrics")) }))
+	handler, err := filter(logr.Discard(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("metrics")) }))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return handler
+}
+
+// ask asks for the metrics and returns how that is answered.
+func ask(metrics http.Handler, authorization string) (code int, body string) {
 	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	request.Header.Set("Authorization", authorization)
 	answer := httptest.NewRecorder()
-	guarded.ServeHTTP(answer, request)
+	metrics.ServeHTTP(answer, request)
 	return answer.Code, strings.TrimSpace(answer.Body.String())
 }
 
@@ -89,7 +96,7 @@ func TestMetricsAreForWhoMayGetThem(t *testing.T) {
 		"an API server that does not review a right": {"Bearer known", "subjectaccessreviews", http.StatusInternalServerError, "cannot ask the API server who may have the metrics"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			code, body := ask(t, &apiServer{broken: test.broken}, test.authorization)
+			code, body := ask(guarded(t, &apiServer{broken: test.broken}), test.authorization)
 			if code != test.code || body != test.body {
 				t.Errorf("answered with %d %q, want %d %q", code, body, test.code, test.body)
 			}
@@ -99,12 +106,32 @@ func TestMetricsAreForWhoMayGetThem(t *testing.T) {
 
 func TestTheRightIsAskedForInTheNameOfWhoAsks(t *testing.T) {
 	api := &apiServer{}
-	ask(t, api, "Bearer known")
+	ask(guarded(t, api), "Bearer known")
 	want := authorizationv1.SubjectAccessReviewSpec{
 		User: prometheus.Username, UID: prometheus.UID, Groups: prometheus.Groups, Extra: map[string]authorizationv1.ExtraValue{"node": {"a"}},
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
 	}
 	if diff := cmp.Diff(want, api.access.Spec); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+func TestAFloodOfStrangersKeepsNobodyWhoIsKnownFromTheMetrics(t *testing.T) {
+	api := &apiServer{}
+	metrics := guarded(t, api)
+	ask(metrics, "Bearer known")
+	asked := api.asked
+	const flood = 10 * questionsAtOnce
+	refused := 0
+	for range flood {
+		if code, _ := ask(metrics, "Bearer unknown"); code == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	if got := api.asked - asked; refused == 0 || got != flood-refused {
+		t.Errorf("%d of %d strangers were refused, and the API server was asked %d times", refused, flood, got)
+	}
+	if code, body := ask(metrics, "Bearer known"); code != http.StatusOK {
+		t.Errorf("who had the metrics before is answered with %d %q", code, body)
 	}
 }
