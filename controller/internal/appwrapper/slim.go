@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,9 +50,6 @@ func slimAppWrapper(object any) (any, error) {
 	return aw, nil
 }
 
-// shared keeps a word once that thousands of objects have. Each was decoded for itself.
-func shared[Word ~string](word Word) Word { return Word(unique.Make(string(word)).Value()) }
-
 func share(words []string) {
 	for i := range words {
 		words[i] = shared(words[i])
@@ -71,7 +67,7 @@ func slimComponentStatus(c *v1beta2.AppWrapperComponentStatus) {
 func slimConditions(whole []metav1.Condition) []metav1.Condition {
 	for i := range whole {
 		c := &whole[i]
-		c.Type, c.Status, c.Reason, c.Message = shared(c.Type), shared(c.Status), shared(c.Reason), shared(c.Message)
+		c.Type, c.Status, c.Reason = shared(c.Type), shared(c.Status), shared(c.Reason)
 	}
 	return slices.Clone(whole)
 }

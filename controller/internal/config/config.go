@@ -128,7 +128,8 @@ type Endpoint struct {
 	BindAddress string `json:"bindAddress"`
 }
 
-// ClientConnection bounds the requests that the controller sends.
+// ClientConnection bounds the requests that the controller sends, those for each kind of
+// object by themselves.
 type ClientConnection struct {
 	QPS   float32 `json:"qps"`
 	Burst int     `json:"burst"`
