@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	podsecurity "k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -277,10 +278,10 @@ var releaseRules = []struct {
 // letsOneGo reports whether a node with a pod of the budget can be drained.
 func letsOneGo(w world, b policyv1.PodDisruptionBudget) bool {
 	for _, d := range w.deployments {
-		if !selects(b.Spec.Selector, d.Spec.Template.Labels) || !many(d) {
+		if !selects(b.Spec.Selector, d.Spec.Template.Labels) {
 			continue
 		}
-		replicas := int(*d.Spec.Replicas)
+		replicas := int(ptr.Deref(d.Spec.Replicas, 1))
 		least, err1 := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(b.Spec.MinAvailable, intstr.FromInt32(0)), replicas, true)
 		most, err2 := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(b.Spec.MaxUnavailable, intstr.FromInt32(1)), replicas, true)
 		if err1 != nil || err2 != nil || least >= replicas || most < 1 {

@@ -63,8 +63,8 @@ var kubeLinter = map[string]struct {
 		w.budgets[0].Spec.MinAvailable, w.budgets[0].Spec.MaxUnavailable = nil, &none
 	}},
 	"pdb-min-available": {"pdb-max-unavailable, pdb-min-available", func(w *world, d *appsv1.Deployment) {
-		all := intstr.FromInt32(*d.Spec.Replicas)
-		w.budgets[0].Spec.MinAvailable = &all
+		all := intstr.FromInt32(1)
+		d.Spec.Replicas, w.budgets[0].Spec.MinAvailable = new(int32(1)), &all
 	}},
 	"pdb-unhealthy-pod-eviction-policy": {"pdb-unhealthy-pod-eviction-policy", func(w *world, _ *appsv1.Deployment) {
 		w.budgets[0].Spec.UnhealthyPodEvictionPolicy = nil

@@ -28,7 +28,7 @@ the platform's accelerators are unhealthy; alone, the controller knows NVIDIA's.
 {{- define "appwrapper.config" -}}
 {{- $config := deepCopy (.Values.config | default dict) }}
 {{- with (.Values.global).gpuResourceName }}
-{{- if not ((($config.appwrapper).autopilot).resourceTaints) }}
+{{- if not (hasKey ((($config.appwrapper).autopilot).resourceTaints | default dict) .) }}
 {{- $taints := dict "resourceTaints" (dict . (include "appwrapper.unhealthy" $ | fromYamlArray)) }}
 {{- $autopilot := merge $taints (($config.appwrapper).autopilot | default dict) }}
 {{- $_ := set $config "appwrapper" (merge (dict "autopilot" $autopilot) ($config.appwrapper | default dict)) }}

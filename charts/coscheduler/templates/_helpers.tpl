@@ -49,10 +49,12 @@ capabilities:
     - ALL
 {{- end }}
 
-{{/* The resource by which pods are packed; empty if by none. */}}
+{{/* The resource by which pods are packed; empty if by none, as where the section is null. */}}
 {{- define "coscheduler.packing" -}}
-{{- $own := (.Values.packing).resourceName }}
+{{- if kindIs "map" .Values.packing }}
+{{- $own := .Values.packing.resourceName }}
 {{- if kindIs "string" $own }}{{ $own }}{{ else }}{{ (.Values.global).gpuResourceName }}{{ end }}
+{{- end }}
 {{- end }}
 
 {{- define "coscheduler.config" -}}
