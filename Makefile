@@ -51,6 +51,7 @@ test: ## All tests, lint, unit and chart tests, mutants, then tests on real clus
 	$(call stage,storms,$(MAKE) --no-print-directory storms)
 	$(call stage,Helm 3 and 4,$(MAKE) --no-print-directory helm)
 	$(call stage,installations,$(MAKE) --no-print-directory installs)
+	$(call stage,upgrade and removal,$(MAKE) --no-print-directory upgrade)
 
 # The others read files outside their modules, of which Go's cache does not notice changes.
 .PHONY: unit
