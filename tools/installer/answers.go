@@ -52,6 +52,9 @@ func owned(apiVersion, kind string) probe {
 	}
 }
 
+// controllersKind comes with our controller.
+var controllersKind = schema.GroupKind{Group: "workload.codeflare.dev", Kind: "AppWrapper"}
+
 // question is a probe that is asked.
 type question struct {
 	object *unstructured.Unstructured
@@ -69,6 +72,9 @@ func questionsTo(objects []object, namespace string) ([]question, error) {
 		}
 		kind := q.object.GroupVersionKind().GroupKind()
 		if p.byController {
+			if !kinds[controllersKind] {
+				continue // there is nobody who could ask
+			}
 			q.user = "system:serviceaccount:" + namespace + ":appwrapper-controller-manager"
 			owner := q.object.GetOwnerReferences()[0]
 			kind = schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
@@ -91,7 +97,17 @@ func answered(err error) bool {
 	if !errors.As(err, &refusal) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || refusal.Status().Code >= 500 {
 		return false
 	}
-	return !strings.Contains(err.Error(), "cannot find RESTMapping")
+	return !strings.Contains(err.Error(), "cannot find RESTMapping") && !unasked(err)
+}
+
+// unasked reports whether the API server sent a probe away before any webhook saw it,
+// because of who asks.
+func unasked(err error) bool {
+	if apierrors.IsUnauthorized(err) {
+		return true
+	}
+	return apierrors.IsForbidden(err) &&
+		(strings.Contains(err.Error(), "cannot create resource") || strings.Contains(err.Error(), "cannot impersonate resource"))
 }
 
 // awaitAnswers waits until the API server judges every probe. Operators whose
@@ -118,7 +134,7 @@ func awaitAnswer(ctx context.Context, config *rest.Config, q question, timeout t
 	told := false
 	err = wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		silence = api.Create(ctx, q.object.DeepCopy(), client.DryRunAll)
-		if answered(silence) {
+		if answered(silence) || unasked(silence) {
 			return true, nil
 		}
 		if !told {
@@ -132,6 +148,9 @@ func awaitAnswer(ctx context.Context, config *rest.Config, q question, timeout t
 	}
 	if err != nil {
 		return fmt.Errorf("the platform did not answer in %s, a %s could not be judged: %w", timeout, q.object.GetKind(), silence)
+	}
+	if unasked(silence) {
+		fmt.Fprintf(progress, "warning: it was not seen whether a %s is answered: %v\n", q.object.GetKind(), silence)
 	}
 	return nil
 }

@@ -92,12 +92,24 @@ func definitions(kinds ...string) []object {
 }
 
 func TestOnlyWhatWasInstalledIsAsked(t *testing.T) {
-	all, err := questionsTo(definitions("ray.io/RayCluster", "kubeflow.org/TFJob"), "queues")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(all) != 1 || all[0].user != "system:serviceaccount:queues:appwrapper-controller-manager" {
-		t.Errorf("got %+v", all)
+	for name, c := range map[string]struct {
+		kinds []string
+		want  []question
+	}{
+		"a part and our controller": {[]string{"ray.io/RayCluster", "kubeflow.org/TFJob", "workload.codeflare.dev/AppWrapper"}, []question{
+			{user: ""}, {user: "system:serviceaccount:queues:appwrapper-controller-manager"}, {user: "system:serviceaccount:queues:appwrapper-controller-manager"},
+		}},
+		"a part without our controller, in whose place nobody can ask": {[]string{"ray.io/RayCluster", "kubeflow.org/TFJob"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, err := questionsTo(definitions(c.kinds...), "queues")
+			for n := range all {
+				all[n].object = nil
+			}
+			if diff := cmp.Diff(c.want, all, cmp.AllowUnexported(question{})); err != nil || diff != "" {
+				t.Error(err, diff)
+			}
+		})
 	}
 }
 
@@ -150,6 +162,30 @@ func TestAProbeThatIsNeverJudgedIsNamed(t *testing.T) {
 	}
 }
 
+const (
+	mayNotCreate      = `clusterqueues.kueue.x-k8s.io is forbidden: User "eve" cannot create resource "clusterqueues" in API group "kueue.x-k8s.io" at the cluster scope`
+	mayNotImpersonate = `serviceaccounts "appwrapper-controller-manager" is forbidden: User "eve" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "mlbatch-system"`
+)
+
+func TestWhoMayNotAskIsTold(t *testing.T) {
+	for name, why := range map[string]metav1.Status{
+		"who may not create":              refusal(403, mayNotCreate),
+		"who may not be another":          refusal(403, mayNotImpersonate),
+		"whose credentials are not known": refusal(401, "Unauthorized"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var progress strings.Builder
+			config := apiServer(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, int(why.Code), why) })
+			if err := awaitAnswer(t.Context(), config, everyQuestion(t)[0], time.Minute, &progress); err != nil {
+				t.Fatal(err)
+			}
+			if want := "warning: it was not seen whether a ClusterQueue is answered: " + why.Message + "\n"; progress.String() != want {
+				t.Errorf("the user is told %q and not %q", progress.String(), want)
+			}
+		})
+	}
+}
+
 func TestAnInterruptionIsNotTakenForSilence(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	config := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -173,6 +209,7 @@ func TestWhatCountsAsAnAnswer(t *testing.T) {
 		"the API server has trouble":      {&apierrors.StatusError{ErrStatus: refusal(500, "etcdserver: request timed out")}, false},
 		"an owner's kind is not known":    {&apierrors.StatusError{ErrStatus: refusal(403, "cannot find RESTMapping")}, false},
 		"the API server is not reachable": {errors.New("connection refused"), false},
+		"it was never asked":              {&apierrors.StatusError{ErrStatus: refusal(403, mayNotCreate)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := answered(c.err); got != c.want {

@@ -75,7 +75,7 @@ func (r Release) recall(cluster Cluster) (*release.Release, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the release %s in namespace %s: %w", r.Name, r.Namespace, err)
+		return nil, r.unreadable(err)
 	}
 	return last, nil
 }

@@ -13,6 +13,9 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/mlbatch/mlbatch/tools/installer/obstacles"
 )
 
 // delivery is a release on its way to a cluster.
@@ -63,7 +66,7 @@ func (d *delivery) remember() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read the release %s in namespace %s: %w", d.Name, d.Namespace, err)
+		return d.unreadable(err)
 	}
 	for _, r := range history {
 		if d.last == nil || r.Version > d.last.Version {
@@ -74,6 +77,14 @@ func (d *delivery) remember() error {
 		}
 	}
 	return nil
+}
+
+// unreadable says why Helm does not know of a release.
+func (r Release) unreadable(err error) error {
+	if apierrors.IsForbidden(err) {
+		return errors.New(obstacles.Denied("list secrets in namespace " + r.Namespace))
+	}
+	return fmt.Errorf("cannot read the release %s in namespace %s: %w", r.Name, r.Namespace, err)
 }
 
 // keepValues has the release keep the values that it has, but for those that are given.

@@ -3,6 +3,7 @@
 package installer
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,11 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 func revision(number int, status release.Status, values map[string]any) *release.Release {
@@ -104,5 +110,18 @@ func TestTheTeamsGoAlongWithAnUpgrade(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestWhoMayNotReadReleasesIsToldTheRight(t *testing.T) {
+	typed := fake.NewClientset()
+	typed.PrependReactor("list", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no"))
+	})
+	releases := storage.Init(driver.NewSecrets(typed.CoreV1().Secrets("queues")))
+	d := &delivery{Release: Release{Name: "mlbatch", Namespace: "queues"}, helm: &action.Configuration{Releases: releases}}
+	want := "you may not list secrets in namespace queues here: install with the rights of the cluster's administrator (--kubeconfig, --context)"
+	if err := d.remember(); err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
 	}
 }

@@ -121,12 +121,13 @@ func TestRightsThatAreMissingAreNamedOnce(t *testing.T) {
 		"an administrator":              {func(a authorizationv1.ResourceAttributes) bool { return a.Verb == "*" }, nil},
 		"who may do all that is needed": {func(a authorizationv1.ResourceAttributes) bool { return a.Verb != "*" }, nil},
 		"who may only look": {func(a authorizationv1.ResourceAttributes) bool { return a.Verb == "get" || a.Verb == "list" }, []string{
-			"create namespaces", "patch namespaces", "create secrets", "patch secrets", "create deployments", "patch deployments",
-			"create customresourcedefinitions", "patch customresourcedefinitions",
+			"create namespaces", "patch namespaces", "create secrets", "patch secrets", "delete secrets", "update secrets",
+			"create deployments", "patch deployments", "delete deployments",
+			"create customresourcedefinitions", "patch customresourcedefinitions", "delete customresourcedefinitions",
 		}},
 		"whose rights are in one namespace": {func(a authorizationv1.ResourceAttributes) bool { return a.Verb != "*" && a.Namespace == Namespace }, []string{
 			"list deployments", "get namespaces", "create namespaces", "patch namespaces",
-			"get customresourcedefinitions", "create customresourcedefinitions", "patch customresourcedefinitions",
+			"get customresourcedefinitions", "create customresourcedefinitions", "patch customresourcedefinitions", "delete customresourcedefinitions",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,12 +31,12 @@ func denied(ctx context.Context, api api, all []*delivery) ([]string, error) {
 	return missing, nil
 }
 
-// needed are the rights to make, see and change what the releases are made of, the
-// records of Helm among it. Of kinds that the cluster does not know yet nothing is asked.
+// needed are the rights to make, see, change and remove what the releases are made of,
+// the records of Helm among it. Of kinds that the cluster does not know yet nothing is asked.
 func needed(api api, all []*delivery) []authorizationv1.ResourceAttributes {
 	needs := []authorizationv1.ResourceAttributes{{Verb: "list", Group: "apps", Resource: "deployments"}}
-	add := func(group, resource, namespace string) {
-		for _, verb := range []string{"get", "create", "patch"} {
+	add := func(group, resource, namespace string, verbs ...string) {
+		for _, verb := range append([]string{"get", "create", "patch"}, verbs...) {
 			a := authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: namespace}
 			if !slices.Contains(needs, a) {
 				needs = append(needs, a)
@@ -45,11 +45,11 @@ func needed(api api, all []*delivery) []authorizationv1.ResourceAttributes {
 	}
 	add("", "namespaces", "")
 	for _, d := range all {
-		add("", "secrets", d.Namespace)
+		add("", "secrets", d.Namespace, "delete", "list", "update")
 		for _, o := range d.objects {
 			gvk := o.GroupVersionKind()
 			if mapping, err := api.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
-				add(gvk.Group, mapping.Resource.Resource, o.GetNamespace())
+				add(gvk.Group, mapping.Resource.Resource, o.GetNamespace(), "delete")
 			}
 		}
 	}

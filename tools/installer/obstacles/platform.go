@@ -29,7 +29,12 @@ func rightsAreMissing(f Facts) []string {
 	if len(f.Denied) == 0 {
 		return nil
 	}
-	return []string{"you may not " + strings.Join(f.Denied, ", ") + " here: install with the rights of the cluster's administrator (--kubeconfig, --context)"}
+	return []string{Denied(f.Denied...)}
+}
+
+// Denied is the sentence about rights that are missing.
+func Denied(rights ...string) string {
+	return "you may not " + strings.Join(rights, ", ") + " here: install with the rights of the cluster's administrator (--kubeconfig, --context)"
 }
 
 // on tells whether a part is wanted.
