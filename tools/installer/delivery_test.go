@@ -125,3 +125,27 @@ func TestWhoMayNotReadReleasesIsToldTheRight(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestTheNewestVersionThatWasBegunIsInstalled(t *testing.T) {
+	of := func(version string) *release.Release {
+		r := revision(1, release.StatusDeployed, nil)
+		r.Chart = &chart.Chart{Metadata: &chart.Metadata{Version: version}}
+		return r
+	}
+	for name, c := range map[string]struct {
+		complete, last *release.Release
+		want           string
+	}{
+		"nothing":                                {nil, nil, ""},
+		"an installation that was killed":        {nil, of("0.2.0"), "0.2.0"},
+		"an upgrade that was killed":             {of("0.9.0"), of("0.10.0"), "0.10.0"},
+		"a step back of a patch that was killed": {of("0.2.1"), of("0.2.0"), "0.2.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &delivery{Release: Release{Name: "mlbatch"}, chart: &chart.Metadata{Version: "0.2.0"}, complete: c.complete, last: c.last}
+			if got := d.facts(nil).Installed; got != c.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}

@@ -6,13 +6,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
+	"helm.sh/helm/v3/pkg/release"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -61,8 +62,10 @@ func (d *delivery) facts(platform []object) obstacles.Release {
 		Name: d.Name, Namespace: d.Namespace, Wanted: d.chart.Version, Invalid: d.seen.invalid,
 		Taken: d.seen.taken, Leaving: d.seen.leaving, Stored: d.seen.stored,
 	}
-	if d.complete != nil {
-		r.Installed = d.complete.Chart.Metadata.Version
+	for _, known := range []*release.Release{d.complete, d.last} { // the last may have been killed
+		if known != nil {
+			r.Installed = higher(r.Installed, known.Chart.Metadata.Version)
+		}
 	}
 	for _, o := range d.seen.unknown {
 		if !slices.ContainsFunc(d.objects, func(wanted object) bool {
@@ -74,18 +77,33 @@ func (d *delivery) facts(platform []object) obstacles.Release {
 	return r
 }
 
+// higher is the higher one of two versions, the second if the first is none.
+func higher(a, b string) string {
+	x, err1 := version.ParseSemantic(a)
+	y, err2 := version.ParseSemantic(b)
+	if err1 == nil && err2 == nil && y.LessThan(x) {
+		return a
+	}
+	return b
+}
+
 // serves tells whether the cluster has a kind.
 func serves(api api, group, kind string, versions ...string) bool {
 	_, err := api.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind}, versions...)
 	return err == nil
 }
 
-// others are the operators that are not of the given release.
+// others are the operators that run and are not of the given release. One of a release of
+// that name elsewhere counts even if it does not run.
 func others(deployments []appsv1.Deployment, ours obstacles.Owner) []obstacles.Operator {
 	var found []obstacles.Operator
 	for _, d := range deployments {
 		part, known := parts.Of(d.Name)
-		if owner := ownerOf(&d); owner != ours && (known || d.Name == obstacles.CodeFlareOperator) {
+		owner, asleep := ownerOf(&d), d.Spec.Replicas != nil && *d.Spec.Replicas == 0
+		if owner == ours || asleep && owner.Name != ours.Name {
+			continue
+		}
+		if known || d.Name == obstacles.CodeFlareOperator {
 			found = append(found, obstacles.Operator{Part: part.Name, Namespace: d.Namespace, Name: d.Name, Owner: owner})
 		}
 	}
@@ -120,8 +138,10 @@ func ownerOfKueuesKinds(ctx context.Context, api api) (obstacles.Owner, error) {
 // readKueue reads the version and the configuration of a Kueue.
 func readKueue(ctx context.Context, api api, k obstacles.Kueue, d appsv1.Deployment) (obstacles.Kueue, error) {
 	for _, c := range d.Spec.Template.Spec.Containers {
-		if tag := parts.Tag(c.Image); strings.Contains(tag, ".") && k.Version == "" { // and not main, or a commit
-			k.Version = tag
+		if tag := parts.Tag(c.Image); k.Version == "" {
+			if _, err := version.ParseSemantic(tag); err == nil { // and not main, or a commit
+				k.Version = tag
+			}
 		}
 	}
 	for _, v := range d.Spec.Template.Spec.Volumes {

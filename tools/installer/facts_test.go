@@ -38,15 +38,20 @@ func kueueDeployment(image string, owner obstacles.Owner) *appsv1.Deployment {
 func TestOperatorsOfOthersAreTold(t *testing.T) {
 	ours := obstacles.Owner{Name: "mlbatch", Namespace: Namespace}
 	elsewhere := obstacles.Owner{Name: "mlbatch", Namespace: "queues"}
+	asleep := kueueDeployment("", obstacles.Owner{Name: "queues", Namespace: "kueue-system"})
+	asleep.Spec.Replicas = new(int32)
+	oursAsleep := kueueDeployment("", elsewhere)
+	oursAsleep.Spec.Replicas = new(int32)
 	codeflare := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "redhat-ods-applications", Name: obstacles.CodeFlareOperator}}
 	got := others([]appsv1.Deployment{
-		*kueueDeployment("", ours), *kueueDeployment("", elsewhere), *kueueDeployment("", obstacles.Owner{}), *codeflare,
+		*kueueDeployment("", ours), *kueueDeployment("", elsewhere), *kueueDeployment("", obstacles.Owner{}), *codeflare, *asleep, *oursAsleep,
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns"}},
 	}, ours)
 	want := []obstacles.Operator{
 		{Part: "kueue", Namespace: "kueue-system", Name: "kueue-controller-manager", Owner: elsewhere},
 		{Part: "kueue", Namespace: "kueue-system", Name: "kueue-controller-manager"},
 		{Namespace: "redhat-ods-applications", Name: obstacles.CodeFlareOperator},
+		{Part: "kueue", Namespace: "kueue-system", Name: "kueue-controller-manager", Owner: elsewhere},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -80,6 +85,7 @@ func TestTheKueueOfTheClusterIsReadAsFarAsThatIsPossible(t *testing.T) {
 		}},
 		"no configuration":          {"registry.k8s.io/kueue/kueue:v0.16.1", nil, obstacles.Kueue{Served: true, Version: "v0.16.1"}},
 		"a broken configuration":    {"registry.k8s.io/kueue/kueue:v0.16.1", []runtime.Object{broken}, obstacles.Kueue{Served: true, Version: "v0.16.1"}},
+		"an image of a branch":      {"registry.example/kueue:release-0.19", nil, obstacles.Kueue{Served: true}},
 		"an image without a number": {"registry.example/kueue:main", nil, obstacles.Kueue{Served: true}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,6 +33,7 @@ var doubts = []law{
 	profileIsNotOpenShifts,
 	openShiftIsNotThere,
 	codeFlareOperatorRuns,
+	schedulerIsNotSeen,
 	kueueIgnoresWorkWithoutQueue,
 }
 

@@ -51,6 +51,17 @@ func priorities(fixed bool) func(*Facts) {
 	}
 }
 
+// gangs are for a scheduler that is not ours.
+func gangs(f *Facts) {
+	off(f, "coscheduler")
+	f.PodGroups = true
+	f.Values["appwrapper"] = wrappedFor("scheduler-plugins-scheduler")
+}
+
+func wrappedFor(scheduler string) map[string]any {
+	return map[string]any{"enabled": true, "config": map[string]any{"appwrapper": map[string]any{"schedulerName": scheduler}}}
+}
+
 const (
 	rights  = "you may not create clusterroles, create namespaces here: install with the rights of the cluster's administrator (--kubeconfig, --context)"
 	theirs  = "another Kueue runs already, the Deployment kueue-controller-manager in namespace kueue-system: leave ours out with --set kueue.enabled=false and set theirs as docs/install.md says, or remove theirs first"
@@ -151,6 +162,8 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 			[]string{"AppWrappers would never start: add workload.codeflare.dev/appwrapper to integrations.frameworks in the configuration of the cluster's Kueue"}},
 		"a training operator without PodGroups": {func(f *Facts) { off(f, "coscheduler") },
 			[]string{"the training operator needs PodGroups of scheduling.x-k8s.io, which the cluster does not have: leave coscheduler.enabled at true, install a Coscheduler first, or set training-operator.enabled to false"}},
+		"somebody's scheduler is there":                 {func(f *Facts) { gangs(f); runs("coscheduler", "kube-system", "scheduler-plugins-scheduler")(f) }, nil},
+		"pods go to a scheduler of another name":        {func(f *Facts) { gangs(f); f.Values["appwrapper"] = wrappedFor("theirs") }, nil},
 		"a training operator with somebody's PodGroups": {func(f *Facts) { off(f, "coscheduler"); f.PodGroups = true }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,6 +187,8 @@ func TestWhatMayBeMeantSoIsAWarning(t *testing.T) {
 	}{
 		"OpenShift with values that are not for it": {func(f *Facts) { f.OpenShift = true },
 			"this is OpenShift, which may refuse the pods of these values: use --profile openshift or --profile openshift-ai"},
+		"a scheduler that nobody has seen": {gangs,
+			"nobody has seen the scheduler scheduler-plugins-scheduler, which wrapped pods are for, and coscheduler.enabled is false: without it they stay Pending; another is named with --set appwrapper.config.appwrapper.schedulerName"},
 		"values for OpenShift elsewhere": {func(f *Facts) { f.Values["roles"] = map[string]any{"openshift": true} },
 			"the values are for OpenShift, and this is none: use another --profile"},
 		"OpenShift AI may have an AppWrapper controller": {runs("", "redhat-ods-applications", CodeFlareOperator),

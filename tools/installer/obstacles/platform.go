@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/mlbatch/mlbatch/tools/installer/parts"
 )
@@ -135,4 +136,15 @@ func codeFlareOperatorRuns(f Facts) []string {
 		}
 	}
 	return nil
+}
+
+// schedulerIsNotSeen knows a Coscheduler by the name that ours has; of another name it
+// cannot say anything.
+func schedulerIsNotSeen(f Facts) []string {
+	name, _, _ := unstructured.NestedString(f.Values, "appwrapper", "config", "appwrapper", "schedulerName")
+	part, _ := parts.Of(name)
+	if f.on("coscheduler") || !f.on("appwrapper") || part.Name != "coscheduler" || f.runs("coscheduler") {
+		return nil
+	}
+	return []string{"nobody has seen the scheduler " + name + ", which wrapped pods are for, and coscheduler.enabled is false: without it they stay Pending; another is named with --set appwrapper.config.appwrapper.schedulerName"}
 }

@@ -40,7 +40,7 @@ var All = []Part{
 func Of(deployment string) (Part, bool) {
 	for _, p := range All {
 		for _, end := range p.deployments {
-			if strings.HasSuffix(deployment, end) {
+			if strings.HasSuffix("-"+deployment, "-"+end) {
 				return p, true
 			}
 		}

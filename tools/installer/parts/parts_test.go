@@ -17,6 +17,7 @@ func TestADeploymentIsToldByItsName(t *testing.T) {
 		"JobSet's chart":                        {"jobset-controller", "jobset"},
 		"one half of the Coscheduler":           {"scheduler-plugins-controller", "coscheduler"},
 		"KubeRay's dashboard is no operator":    {"kuberay-dashboard", ""},
+		"a name that only ends like it":         {"mytraining-operator", ""},
 		"something else":                        {"coredns", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
