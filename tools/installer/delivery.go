@@ -160,7 +160,7 @@ func (d *delivery) carryOut(ctx context.Context) error {
 	if d.move == stay {
 		return nil
 	}
-	if err := forgetInterrupted(d.helm.Releases, d.Name); err != nil {
+	if err := forgetInterrupted(ctx, d.helm.Releases, d.Name); err != nil {
 		return err
 	}
 	if err := d.setKept(ctx); err != nil {

@@ -62,7 +62,11 @@ func (i Installer) run(ctx context.Context, v verb) ([]Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := walk(ctx, j.steps(), j.Progress); err != nil {
+	orElse := ""
+	if v == install { // an upgrade has found what has to stay
+		orElse = ", or 'mlbatch uninstall' to take it away"
+	}
+	if err := walk(ctx, j.steps(), j.Progress, orElse); err != nil {
 		return nil, err
 	}
 	var done []Outcome
@@ -72,13 +76,17 @@ func (i Installer) run(ctx context.Context, v verb) ([]Outcome, error) {
 	return done, nil
 }
 
-// walk takes the steps one after the other, and says which.
-func walk(ctx context.Context, steps []step, progress Progress) error {
+// walk takes the steps one after the other, and says which. The first one changes nothing;
+// from the second on who interrupts hears what else than to go on there is to do.
+func walk(ctx context.Context, steps []step, progress Progress, orElse string) error {
 	for n, s := range steps {
 		fmt.Fprintf(progress, "[%d/%d] %s\n", n+1, len(steps), s.name)
 		err := s.do(ctx)
+		if ctx.Err() != nil && n == 0 {
+			return fmt.Errorf("%w in step 1 of %d, before anything was changed: run the same command again", ErrInterrupted, len(steps))
+		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("%w in step %d of %d; what is done stays: run the same command again to go on, or 'mlbatch uninstall' to take it away", ErrInterrupted, n+1, len(steps))
+			return fmt.Errorf("%w in step %d of %d; what is done stays: run the same command again to go on%s", ErrInterrupted, n+1, len(steps), orElse)
 		}
 		if err != nil {
 			return err
@@ -198,7 +206,7 @@ func (j *job) decide() error {
 			return err
 		}
 		if d.move == goOn {
-			fmt.Fprintf(j.Progress, "  the release %s was not completed; going on with it\n", d.Name)
+			fmt.Fprintf(j.Progress, "  the release %s was not completed; going on with what was begun at %s\n", d.Name, d.last.Info.LastDeployed.Local().Format("15:04"))
 		}
 	}
 	return nil

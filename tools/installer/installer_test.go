@@ -16,7 +16,7 @@ func TestStepsAreTakenInOrderAndNamed(t *testing.T) {
 		return step{name, func(context.Context) error { done = append(done, name); return err }}
 	}
 	failed := errors.New("no")
-	err := walk(t.Context(), []step{does("look", nil), does("install", failed), does("wait", nil)}, &progress)
+	err := walk(t.Context(), []step{does("look", nil), does("install", failed), does("wait", nil)}, &progress, "")
 	if !errors.Is(err, failed) || strings.Join(done, " ") != "look install" {
 		t.Errorf("%v after %q", err, done)
 	}
@@ -26,15 +26,34 @@ func TestStepsAreTakenInOrderAndNamed(t *testing.T) {
 }
 
 func TestWhoInterruptsHearsHowToGoOn(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	err := walk(ctx, []step{
-		{"look", func(context.Context) error { return nil }},
-		{"install", func(context.Context) error { cancel(); return errors.New("what Helm says then") }},
-		{"wait", func(context.Context) error { t.Error("it goes on"); return nil }},
-	}, &strings.Builder{})
-	want := "interrupted in step 2 of 3; what is done stays: run the same command again to go on, or 'mlbatch uninstall' to take it away"
-	if !errors.Is(err, ErrInterrupted) || err.Error() != want {
-		t.Errorf("got %v", err)
+	for want, c := range map[string]struct {
+		at     int
+		orElse string
+	}{
+		"interrupted in step 1 of 3, before anything was changed: run the same command again":                  {0, ", or not"},
+		"interrupted in step 2 of 3; what is done stays: run the same command again to go on":                  {1, ""},
+		"interrupted in step 3 of 3; what is done stays: run the same command again to go on, or take it away": {2, ", or take it away"},
+	} {
+		t.Run(want, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var steps []step
+			for n := range 3 {
+				steps = append(steps, step{"step", func(context.Context) error {
+					switch {
+					case n > c.at:
+						t.Error("it goes on")
+					case n == c.at:
+						cancel()
+						return errors.New("what Helm says then")
+					}
+					return nil
+				}})
+			}
+			if err := walk(ctx, steps, &strings.Builder{}, c.orElse); !errors.Is(err, ErrInterrupted) || err.Error() != want {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 
