@@ -177,10 +177,8 @@ func named(d *delivery) string {
 
 // check changes nothing. After it each release knows its move.
 func (j *job) check(ctx context.Context) error {
-	for _, d := range j.all {
-		if err := d.look(ctx, j.api); err != nil {
-			return err
-		}
+	if err := j.look(ctx); err != nil {
+		return err
 	}
 	facts, err := j.facts(ctx, j.api, j.all)
 	if err != nil {
@@ -194,6 +192,22 @@ func (j *job) check(ctx context.Context) error {
 		return inTheWay(refusals)
 	}
 	return j.decide()
+}
+
+// look says of a namespace once what it is.
+func (j *job) look(ctx context.Context) error {
+	for n, d := range j.all {
+		if err := d.look(ctx, j.api); err != nil {
+			return err
+		}
+		if n > 0 && d.Namespace == j.all[0].Namespace {
+			continue
+		}
+		if err := d.observeNamespace(ctx, j.api); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (j *job) decide() error {

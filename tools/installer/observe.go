@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,6 +31,21 @@ func (d *delivery) observe(ctx context.Context, api api) error {
 		if err := d.observeObject(ctx, api, o); err != nil {
 			return fmt.Errorf("cannot read the %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
+	}
+	return nil
+}
+
+// observeNamespace knows that nothing can be made in a namespace that is being deleted.
+func (d *delivery) observeNamespace(ctx context.Context, api api) error {
+	there, err := api.CoreV1().Namespaces().Get(ctx, d.Namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the namespace %s: %w", d.Namespace, err)
+	}
+	if there.DeletionTimestamp != nil {
+		d.seen.leaving = append(d.seen.leaving, obstacles.Object{Kind: "Namespace", Name: d.Namespace})
 	}
 	return nil
 }
