@@ -131,15 +131,19 @@ func succeeds(t *testing.T, cmd *exec.Cmd) string {
 	return out
 }
 
-// isRefused runs a command that has to fail and say so.
+// isRefused runs a command that has to fail in its first step and say so in its last words.
 func isRefused(t *testing.T, cmd *exec.Cmd, words ...string) {
 	t.Helper()
 	_, progress, err := finish(cmd)
 	if err == nil {
 		t.Fatalf("mlbatch %s succeeds", strings.Join(cmd.Args[1:], " "))
 	}
+	before, said, _ := strings.Cut("\n"+progress, "\nmlbatch: ")
+	if strings.Contains(before, "[2/") {
+		t.Errorf("it goes on to its second step:\n%s", progress)
+	}
 	for _, word := range words {
-		if !strings.Contains(progress, word) {
+		if !strings.Contains(said, word) {
 			t.Errorf("it says\n%s\nand not %q", progress, word)
 		}
 	}

@@ -22,7 +22,7 @@ func (r Release) fetch() ([]byte, error) {
 	}
 	archive, err := os.ReadFile(r.Chart)
 	if err != nil {
-		return nil, fmt.Errorf("cannot load the chart %s (run 'make charts'): %w", r.Chart, err)
+		return nil, fmt.Errorf("cannot load the chart %s (package it with 'make release REGISTRY=REGISTRY'): %w", r.Chart, err)
 	}
 	return archive, nil
 }
@@ -48,7 +48,7 @@ func (r Release) pull() ([]byte, error) {
 func (r Release) load(archive []byte) (*chart.Chart, error) {
 	loaded, err := loader.LoadArchive(bytes.NewReader(archive))
 	if err != nil {
-		return nil, fmt.Errorf("cannot load the chart %s (run 'make charts'): %w", r.Chart, err)
+		return nil, fmt.Errorf("cannot load the chart %s (package it with 'make release REGISTRY=REGISTRY'): %w", r.Chart, err)
 	}
 	return loaded, nil
 }
@@ -64,7 +64,7 @@ func FindChart(from, name, version string) (string, error) {
 	}
 	found, _ := filepath.Glob(filepath.Join(from, name+"-[0-9]*.tgz")) // the pattern is right
 	if len(found) != 1 {
-		return "", fmt.Errorf("cannot find the packaged chart %s in %s: run 'make charts', or name a folder or oci:// registry that has it with --charts", name, from)
+		return "", fmt.Errorf("cannot find the packaged chart %s in %s: run 'make release REGISTRY=REGISTRY', or name a folder or oci:// registry that has it with --charts", name, from)
 	}
 	return found[0], nil
 }

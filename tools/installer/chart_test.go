@@ -34,7 +34,7 @@ func TestAChartIsFoundWhereItIs(t *testing.T) {
 				t.Errorf("got %q, %v", got, err)
 			}
 			if err != nil {
-				wantError(t, err, "cannot find the packaged chart "+c.chart+" in "+dir, "make charts", "--charts")
+				wantError(t, err, "cannot find the packaged chart "+c.chart+" in "+dir, "make release REGISTRY=REGISTRY", "--charts")
 			}
 		})
 	}

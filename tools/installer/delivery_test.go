@@ -4,6 +4,7 @@ package installer
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -99,7 +100,8 @@ func TestTheTeamsGoAlongWithAnUpgrade(t *testing.T) {
 		"an installation keeps nothing": {install, &delivery{last: release, complete: release, Release: Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := &job{verb: c.verb}
+			var said strings.Builder
+			j := &job{verb: c.verb, Installer: Installer{Progress: &said}}
 			j.add(&delivery{values: map[string]any{}})
 			j.add(c.teams)
 			var got any
@@ -108,6 +110,9 @@ func TestTheTeamsGoAlongWithAnUpgrade(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
+			}
+			if told := strings.Contains(said.String(), "--teams-namespace"); told != (c.want == nil) {
+				t.Errorf("the user is told %q", said.String())
 			}
 		})
 	}

@@ -137,6 +137,7 @@ func (j *job) add(d *delivery) {
 	first, asTheyAre := len(j.all) == 0, len(d.Values) == 0
 	if j.verb == upgrade && (first && !j.ResetValues || !first && asTheyAre) {
 		if !first && d.last == nil {
+			fmt.Fprintf(j.Progress, "  there is no release %s in namespace %s; if it is in another, name that with --teams-namespace\n", d.Name, d.Namespace)
 			return
 		}
 		d.keepValues()

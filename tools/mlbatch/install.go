@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,14 +20,15 @@ import (
 
 // where are the flags that say which cluster, and where on it.
 type where struct {
-	cluster   installer.Cluster
-	namespace string
+	cluster                   installer.Cluster
+	namespace, teamsNamespace string
 }
 
 func (w *where) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&w.cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
 	flags.StringVar(&w.cluster.Context, "context", "", "context in the kubeconfig (default: the present one)")
 	flags.StringVarP(&w.namespace, "namespace", "n", installer.Namespace, "namespace of the operators, and of both releases")
+	flags.StringVar(&w.teamsNamespace, "teams-namespace", "", "namespace of the release of the teams (default: that of the operators)")
 }
 
 // platform and teams are the releases, without charts.
@@ -35,7 +37,7 @@ func (w where) platform() installer.Release {
 }
 
 func (w where) teams() installer.Release {
-	return installer.Release{Name: "teams", Namespace: w.namespace}
+	return installer.Release{Name: "teams", Namespace: cmp.Or(w.teamsNamespace, w.namespace)}
 }
 
 // installation is what the flags of install and upgrade say.

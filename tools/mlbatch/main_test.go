@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
@@ -49,7 +51,7 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"cluster status --name=unit-y":       `cluster "unit-y" is not running; start it with: mlbatch cluster up --name=unit-y`,
 		"cluster status --output=yaml":       `there is no output format "yaml"; choose text or json`,
 		"install now":                        `unknown command "now" for "mlbatch install"`,
-		"install --charts=/no/such/folder":   "cannot find the packaged chart mlbatch in /no/such/folder: run 'make charts', or name",
+		"install --charts=/no/such/folder":   "cannot find the packaged chart mlbatch in /no/such/folder: run 'make release REGISTRY=REGISTRY', or name",
 		"upgrade --timeout=soon":             `invalid argument "soon" for "--timeout" flag`,
 		"install --charts=oci://127.0.0.1:1/x --kubeconfig=/no/such/file": "cannot find the cluster, which --kubeconfig and --context say",
 		"uninstall --kubeconfig=/no/such/file":                            "cannot find the cluster, which --kubeconfig and --context say",
@@ -179,6 +181,24 @@ func TestHelpAndVersion(t *testing.T) {
 		out, _, err := command(t, strings.Fields(line)...)
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("mlbatch %s says %q, %v", line, out, err)
+		}
+	}
+}
+
+func TestTheTeamsAreWhereThePlatformIsUnlessToldOtherwise(t *testing.T) {
+	for want, args := range map[string][]string{
+		"mlbatch-system": nil,
+		"queues":         {"--namespace=queues"},
+		"tenants":        {"--namespace=queues", "--teams-namespace=tenants"},
+	} {
+		var w where
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		w.bind(flags)
+		if err := flags.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.teams().Namespace; got != want {
+			t.Errorf("with %q they are in %q and not in %q", args, got, want)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func TestAFileThatIsMissingIsNamed(t *testing.T) {
 	wantError(t, err, "cannot find the packaged chart mlbatch (run 'make charts')")
 	broken := Release{Name: "x", Chart: filepath.Join(site.Checkout, "job.yaml")}
 	_, err = broken.Template(t.Context())
-	wantError(t, err, "cannot load the chart "+broken.Chart+" (run 'make charts')")
+	wantError(t, err, "cannot load the chart "+broken.Chart+" (package it with 'make release REGISTRY=REGISTRY')")
 }
 
 func TestAClusterThatDoesNotAnswerIsExplained(t *testing.T) {

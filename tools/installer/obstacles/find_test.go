@@ -95,7 +95,7 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 		"an older release is there": {func(f *Facts) { f.Releases[0].Installed = "0.1.0" }, nil},
 		"objects in a version that is gone": {func(f *Facts) {
 			f.Releases[0].Stored = []Object{{Kind: "CustomResourceDefinition", Name: "cohorts.kueue.x-k8s.io", Versions: []string{"v1alpha1"}}}
-		}, []string{"the cluster has objects of cohorts.kueue.x-k8s.io stored as v1alpha1, which mlbatch 0.2.1 does not know any more: install a release in between first"}},
+		}, []string{"the cluster has objects of cohorts.kueue.x-k8s.io stored as v1alpha1, which mlbatch 0.2.1 does not know any more: rewrite them first as docs/install.md says"}},
 		"monitors without Prometheus": {func(f *Facts) {
 			f.Releases[0].Unknown = []Object{{Kind: "ServiceMonitor", Name: "kueue"}, {Kind: "ServiceMonitor", Name: "appwrapper"}}
 		}, []string{"the values ask for the ServiceMonitor kueue and 1 more object, and the cluster does not know that kind: install what brings it, or change the values"}},
@@ -146,6 +146,9 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 		"a flavor that somebody has made": {func(f *Facts) {
 			f.Releases = append(f.Releases, Release{Name: "teams", Taken: []Object{{Kind: "ResourceFlavor", Name: "default-flavor"}}})
 		}, []string{"the cluster has the ResourceFlavor default-flavor already, of nobody's release: remove it, or take it over with --take-ownership"}},
+		"teams that are in another namespace": {func(f *Facts) {
+			f.Releases = append(f.Releases, Release{Name: "teams", Namespace: "mlbatch-system", Taken: []Object{{Kind: "Cohort", Name: "root", Owner: Owner{"teams", "tenants"}}}})
+		}, []string{"a release teams in namespace tenants has the Cohort root: go on there with --teams-namespace tenants, or take it over with --take-ownership"}},
 		"their Kueue does all that is needed": {theirKueue, nil},
 		"their Kueue has AppWrappers as an external kind": {func(f *Facts) {
 			theirKueue(f)

@@ -43,7 +43,7 @@ func versionIsStoredThatNobodyKnows(f Facts) []string {
 	var found []string
 	for _, r := range f.Releases {
 		for _, o := range r.Stored {
-			found = append(found, fmt.Sprintf("the cluster has objects of %s stored as %s, which %s %s does not know any more: install a release in between first",
+			found = append(found, fmt.Sprintf("the cluster has objects of %s stored as %s, which %s %s does not know any more: rewrite them first as docs/install.md says",
 				o.Name, strings.Join(o.Versions, " and "), r.Name, r.Wanted))
 		}
 	}
@@ -71,15 +71,23 @@ func objectIsBeingDeleted(f Facts) []string {
 }
 
 func releaseIsElsewhere(f Facts) []string {
-	for _, r := range f.Releases {
+	for n, r := range f.Releases {
 		for _, o := range f.Operators {
 			if o.Owner.Name == r.Name && o.Owner.Namespace != r.Namespace {
-				return []string{fmt.Sprintf("the release %s is in namespace %s already: go on there with --namespace %s, or uninstall it there first",
-					r.Name, o.Owner.Namespace, o.Owner.Namespace)}
+				return []string{fmt.Sprintf("the release %s is in namespace %s already: go on there with %s %s, or uninstall it there first",
+					r.Name, o.Owner.Namespace, namespaceFlag(n), o.Owner.Namespace)}
 			}
 		}
 	}
 	return nil
+}
+
+// namespaceFlag says where the release of a number is: the platform's is the first.
+func namespaceFlag(number int) string {
+	if number == 0 {
+		return "--namespace"
+	}
+	return "--teams-namespace"
 }
 
 // objectBelongsToAnother says it once for each part and owner, and for each sort of
@@ -87,10 +95,10 @@ func releaseIsElsewhere(f Facts) []string {
 // was said.
 func objectBelongsToAnother(f Facts) []string {
 	var found []string
-	for _, r := range f.Releases {
+	for n, r := range f.Releases {
 		for _, objects := range grouped(r.Taken) {
 			if mayBeTaken := f.TakeOwnership && !objects[0].Fixed; !mayBeTaken && !f.runs(objects[0].Part) {
-				found = append(found, taken(r, objects))
+				found = append(found, taken(r, namespaceFlag(n), objects))
 			}
 		}
 	}
@@ -121,11 +129,11 @@ func (f Facts) runs(part string) bool {
 	return slices.ContainsFunc(f.Operators, func(o Operator) bool { return o.Part == part })
 }
 
-func taken(r Release, objects []Object) string {
+func taken(r Release, flag string, objects []Object) string {
 	owner, what := objects[0].Owner, some(objects)
 	if owner.Name == r.Name && !objects[0].Fixed {
-		return fmt.Sprintf("a release %s in namespace %s has %s: go on there with --namespace %s, or take it over with --take-ownership",
-			owner.Name, owner.Namespace, what, owner.Namespace)
+		return fmt.Sprintf("a release %s in namespace %s has %s: go on there with %s %s, or take it over with --take-ownership",
+			owner.Name, owner.Namespace, what, flag, owner.Namespace)
 	}
 	theirs := "nobody's release"
 	if owner.Name != "" {
