@@ -168,7 +168,18 @@ func uninstalled(t *testing.T) {
 		}
 		return err
 	})
-	succeeds(t, mlbatch("uninstall"))
+	canBeRead(t) // by the webhook
+	isKilled(t, mlbatch("uninstall"), "[2/2]", func() error {
+		left := records(t)
+		if !slices.ContainsFunc(left, func(r string) bool { return strings.Contains(r, " uninstall") }) {
+			return fmt.Errorf("Helm remembers %q", left)
+		}
+		return nil
+	})
+	if out, want := succeeds(t, mlbatch("uninstall")), "release mlbatch in namespace mlbatch-system: uninstalled\n"; out != want {
+		t.Errorf("it says %q, want %q", out, want)
+	}
+	canBeRead(t)
 	for _, list := range []client.ObjectList{
 		&admissionregistrationv1.MutatingWebhookConfigurationList{}, &admissionregistrationv1.ValidatingWebhookConfigurationList{},
 		&appsv1.DeploymentList{}, &corev1.PodList{},
@@ -191,6 +202,14 @@ func uninstalled(t *testing.T) {
 	if err := admin.Get(t.Context(), client.ObjectKey{Name: "blue"}, &corev1.Namespace{}); err != nil {
 		t.Errorf("the namespace is gone with the teams: %v", err)
 	}
+}
+
+// canBeRead reads what is there in the older version, which the API server has to convert.
+func canBeRead(t *testing.T) {
+	t.Helper()
+	await(t, "a ClusterQueue can be read as v1beta1", func() error {
+		return admin.Get(t.Context(), client.ObjectKey{Name: "blue-cluster-queue"}, object("kueue.x-k8s.io/v1beta1", "ClusterQueue"))
+	})
 }
 
 // wantAllReady asks the command what is ready: what is installed, and nothing else is.

@@ -27,8 +27,8 @@ func (c Cluster) flags(namespace string) *genericclioptions.ConfigFlags {
 	return flags
 }
 
-// helm is Helm's access to the cluster. Its own log is dropped: the errors that it
-// returns say the same.
+// helm is Helm's access to the cluster. Its own log is dropped: but for those of an
+// uninstall the errors that it returns say the same.
 func (c Cluster) helm(namespace string) (*action.Configuration, error) {
 	config := &action.Configuration{}
 	if err := config.Init(c.flags(namespace), namespace, "secret", func(string, ...any) {}); err != nil {

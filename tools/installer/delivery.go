@@ -56,7 +56,18 @@ func (r Release) open(c Cluster) (*delivery, error) {
 	if d.helm, err = c.helm(r.Namespace); err != nil {
 		return nil, err
 	}
-	return d, d.remember()
+	if err := d.remember(); err != nil {
+		return nil, err
+	}
+	return d, r.refuseAnother(d.chart.Name, d.last)
+}
+
+// refuseAnother knows that somebody else may have a release of the same name.
+func (r Release) refuseAnother(chart string, last *release.Release) error {
+	if last == nil || last.Chart.Metadata.Name == chart {
+		return nil
+	}
+	return fmt.Errorf("the release %s in namespace %s is of the chart %s and not ours: name another --namespace", r.Name, r.Namespace, last.Chart.Metadata.Name)
 }
 
 // remember reads what Helm knows of the release.

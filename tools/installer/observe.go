@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -63,7 +64,7 @@ func (d *delivery) observeObject(ctx context.Context, api api, o object) error {
 	case apierrors.IsNotFound(err):
 		d.seen.missing = true
 		return nil
-	case apierrors.IsForbidden(err): // the rights that are missing are a finding of their own
+	case apierrors.IsForbidden(err), needsConversion(err): // the rights that are missing are a finding of their own
 		return nil
 	case err != nil:
 		return err
@@ -78,6 +79,12 @@ func (d *delivery) observeObject(ctx context.Context, api api, o object) error {
 		d.seen.stored = append(d.seen.stored, known)
 	}
 	return nil
+}
+
+// needsConversion is true of an object that is there, and that nobody can read until the
+// platform is back.
+func needsConversion(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "conversion webhook for ")
 }
 
 // namespaceOf is the release's for objects that name none and are in one.

@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,7 +48,11 @@ func (r Release) Remove(ctx context.Context, kubeconfig string) error {
 		return fmt.Errorf("cannot talk to the cluster: %w", err)
 	}
 	// The record goes last: without it nobody would know of what is left.
-	if err := r.removeObjects(ctx, api, manifests(revisions)); err != nil {
+	objects, err := decode(manifests(revisions))
+	if err != nil {
+		return fmt.Errorf("cannot read what the release %s has made: %w", r.Name, err)
+	}
+	if err := r.removeObjects(ctx, api, objects, removeTimeout); err != nil {
 		return err
 	}
 	if _, err := action.NewUninstall(config).Run(r.Name); err != nil {
@@ -66,15 +71,10 @@ func manifests(revisions []*release.Release) string {
 	return strings.Join(all, "\n---\n")
 }
 
-// removeObjects deletes those objects of a manifest that the release owns, and
-// waits until they are gone.
-func (r Release) removeObjects(ctx context.Context, api client.Client, manifest string) error {
-	objects, err := decode(manifest)
-	if err != nil {
-		return fmt.Errorf("cannot read what the release %s has made: %w", r.Name, err)
-	}
+// removeObjects deletes those objects that the release owns, and waits until they are gone.
+func (r Release) removeObjects(ctx context.Context, api client.Client, objects []object, timeout time.Duration) error {
 	var left error
-	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, removeTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		left = nil
 		for _, object := range objects {
 			left = errors.Join(left, r.removeObject(ctx, api, object.Unstructured))
@@ -92,7 +92,7 @@ func (r Release) removeObjects(ctx context.Context, api client.Client, manifest 
 func (r Release) removeObject(ctx context.Context, api client.Client, object *unstructured.Unstructured) error {
 	there := object.DeepCopy()
 	err := api.Get(ctx, client.ObjectKeyFromObject(object), there)
-	if apierrors.IsNotFound(err) || err == nil && !r.owns(there) {
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !r.owns(there) {
 		return nil
 	}
 	if err == nil && there.GetDeletionTimestamp() == nil {
@@ -100,6 +100,9 @@ func (r Release) removeObject(ctx context.Context, api client.Client, object *un
 	}
 	if err != nil {
 		return err
+	}
+	if held := there.GetFinalizers(); len(held) > 0 {
+		return fmt.Errorf("%s %s is still there, held by %s", there.GetKind(), there.GetName(), strings.Join(held, ", "))
 	}
 	return fmt.Errorf("%s %s is still there", there.GetKind(), there.GetName())
 }

@@ -44,7 +44,11 @@ func TestOnlyWhatTheReleaseHasMadeIsRemoved(t *testing.T) {
 {apiVersion: v1, kind: Namespace, metadata: {name: gone-already}}
 `
 	history := []*helm.Release{{Manifest: first}, {Manifest: second}}
-	if err := release.removeObjects(t.Context(), api, manifests(history)); err != nil {
+	objects, err := decode(manifests(history))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := release.removeObjects(t.Context(), api, objects, removeTimeout); err != nil {
 		t.Fatal(err)
 	}
 	for name, stays := range map[string]bool{

@@ -4,12 +4,9 @@ package installer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,73 +33,68 @@ func (u Uninstaller) Uninstall(ctx context.Context) ([]Outcome, error) {
 		return nil, err
 	}
 	fmt.Fprintln(u.Progress, "[1/2] looking for what needs the platform to go")
-	if err := u.check(ctx, api); err != nil {
+	all, err := u.open(api)
+	if err != nil {
+		return nil, err
+	}
+	if err := u.check(ctx, api, all); err != nil {
 		return nil, err
 	}
 	fmt.Fprintln(u.Progress, "[2/2] removing releases")
-	releases := []Release{u.Platform}
-	if u.Teams != nil {
-		releases = []Release{*u.Teams, u.Platform}
-	}
 	var done []Outcome
-	for _, r := range releases {
-		outcome, err := u.remove(ctx, r)
-		if err != nil {
-			return done, err
+	for _, r := range all {
+		outcome := Outcome{Release: r.Name, Namespace: r.Namespace, Done: "absent"}
+		if r.last != nil {
+			if err := r.remove(ctx, api, u.Timeout, u.Progress); err != nil {
+				return done, err
+			}
+			outcome.Version, outcome.Done = r.last.Chart.Metadata.Version, "uninstalled"
 		}
 		done = append(done, outcome)
 	}
 	return done, nil
 }
 
-func (u Uninstaller) remove(ctx context.Context, r Release) (Outcome, error) {
-	outcome := Outcome{Release: r.Name, Namespace: r.Namespace, Done: "absent"}
-	helm, err := u.Cluster.helm(r.Namespace)
-	if err != nil {
-		return outcome, err
+// open knows that the platform goes last.
+func (u Uninstaller) open(api api) ([]*removal, error) {
+	releases := []Release{u.Platform}
+	if u.Teams != nil {
+		releases = []Release{*u.Teams, u.Platform}
 	}
-	last, err := helm.Releases.Last(r.Name)
-	if errors.Is(err, driver.ErrReleaseNotFound) {
-		return outcome, nil
+	var all []*removal
+	for _, r := range releases {
+		opened, err := r.toRemove(u.Cluster, api)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, opened)
 	}
-	if err != nil {
-		return outcome, fmt.Errorf("cannot read the release %s: %w", r.Name, err)
-	}
-	removal := action.NewUninstall(helm)
-	removal.Wait, removal.Timeout, removal.DeletionPropagation = true, u.Timeout, "foreground"
-	if _, err := removal.Run(r.Name); err != nil {
-		return outcome, fmt.Errorf("cannot uninstall the release %s to the end (run the command again to go on): %w", r.Name, err)
-	}
-	outcome.Version, outcome.Done = last.Chart.Metadata.Version, "uninstalled"
-	return outcome, ctx.Err()
+	return all, nil
 }
 
-// check refuses to leave behind what nobody could remove.
-func (u Uninstaller) check(ctx context.Context, api api) error {
-	helm, err := u.Cluster.helm(u.Platform.Namespace)
-	if err != nil {
-		return err
-	}
-	last, err := helm.Releases.Last(u.Platform.Name)
-	if errors.Is(err, driver.ErrReleaseNotFound) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("cannot read the release %s: %w", u.Platform.Name, err)
-	}
-	objects, err := decode(last.Manifest)
-	if err != nil {
-		return err
-	}
-	var all []stranded
-	for kind := range defined(objects) {
-		some, err := strandedOf(ctx, api, kind)
-		if err != nil {
+// check refuses what would end in the middle, or leave behind what nobody could remove.
+func (u Uninstaller) check(ctx context.Context, api api, all []*removal) error {
+	for _, r := range all {
+		if err := r.mayGo(ctx, api); err != nil {
 			return err
 		}
-		all = append(all, some...)
 	}
-	sentence := strand(all)
+	platform := all[len(all)-1]
+	if platform.last == nil || platform.begun() { // its operators are gone already
+		return nil
+	}
+	var found []stranded
+	for kind := range defined(platform.objects) {
+		some, err := strandedOf(ctx, api, kind)
+		if err != nil && !u.Force {
+			return err
+		}
+		if err != nil {
+			fmt.Fprintln(u.Progress, "warning:", err)
+		}
+		found = append(found, some...)
+	}
+	sentence := strand(found)
 	if sentence == "" {
 		return nil
 	}
@@ -122,7 +114,7 @@ func strandedOf(ctx context.Context, api api, kind schema.GroupKind) ([]stranded
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(mapping.GroupVersionKind)
 	if err := api.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("cannot list the %s of the cluster: %w", mapping.Resource.Resource, err)
+		return nil, fmt.Errorf("cannot list the %s of the cluster (do without it with --force): %w", mapping.Resource.Resource, err)
 	}
 	var found []stranded
 	for _, o := range list.Items {

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package installer
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/action"
+	kubefake "helm.sh/helm/v3/pkg/kube/fake"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// goes is a removal of the release mlbatch with some objects, and a Helm that deletes
+// nothing, or fails.
+func goes(t *testing.T, status release.Status, failure error, objects ...object) *removal {
+	t.Helper()
+	releases := storage.Init(driver.NewMemory())
+	last := revision(1, status, nil)
+	last.Manifest = ""
+	if err := releases.Create(last); err != nil {
+		t.Fatal(err)
+	}
+	helm := &action.Configuration{
+		Releases: releases, Log: func(string, ...any) {},
+		KubeClient: &kubefake.FailingKubeClient{PrintingKubeClient: kubefake.PrintingKubeClient{Out: io.Discard}, BuildError: failure},
+	}
+	return &removal{Release: Release{Name: "mlbatch", Namespace: Namespace}, helm: helm, last: last, objects: objects}
+}
+
+func (m *removal) records(t *testing.T) []string {
+	t.Helper()
+	history, err := m.helm.Releases.History(m.Name)
+	if err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, r := range history {
+		all = append(all, r.Info.Status.String())
+	}
+	return all
+}
+
+func TestAnUninstallSaysWhyItFails(t *testing.T) {
+	m := goes(t, release.StatusDeployed, errors.New("deployments is forbidden"))
+	err := m.remove(t.Context(), cluster(fake.NewClientset()), time.Second, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "deployments is forbidden") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+func TestAnUninstallThatHasWaitedInVainIsGoneOnWith(t *testing.T) {
+	held := wanted()[0]
+	held.SetAnnotations(map[string]string{"meta.helm.sh/release-name": "mlbatch", "meta.helm.sh/release-namespace": Namespace})
+	held.SetFinalizers([]string{"somebody.dev/holds"})
+	api := cluster(fake.NewClientset(), held.Unstructured.DeepCopy())
+	m := goes(t, release.StatusDeployed, nil, held)
+	err := m.remove(t.Context(), api, 300*time.Millisecond, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "Deployment kueue-controller-manager is still there, held by somebody.dev/holds") {
+		t.Errorf("it says %v", err)
+	}
+	if got := m.records(t); !cmp.Equal(got, []string{"uninstalled"}) {
+		t.Fatalf("Helm remembers %q, by which the next run could go on", got)
+	}
+	there := held.Unstructured.DeepCopy()
+	if err := api.Get(t.Context(), client.ObjectKeyFromObject(there), there); err != nil {
+		t.Fatal(err)
+	}
+	there.SetFinalizers(nil)
+	if err := api.Update(t.Context(), there); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.remove(t.Context(), api, time.Minute, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.records(t); len(got) > 0 {
+		t.Errorf("Helm remembers %q", got)
+	}
+}
+
+// converted is a kind of ours, as the manifest and as the cluster have it.
+func converted(stored ...string) object {
+	crd := definitions("kueue.x-k8s.io/Cohort")[0]
+	crd.SetAnnotations(map[string]string{"meta.helm.sh/release-name": "mlbatch", "meta.helm.sh/release-namespace": Namespace, "helm.sh/resource-policy": "keep"})
+	_ = unstructured.SetNestedField(crd.Object, "Webhook", "spec", "conversion", "strategy")
+	_ = unstructured.SetNestedSlice(crd.Object, []any{
+		map[string]any{"name": "v1beta1", "storage": false}, map[string]any{"name": "v1beta2", "storage": true},
+	}, "spec", "versions")
+	_ = unstructured.SetNestedStringSlice(crd.Object, stored, "status", "storedVersions")
+	return crd
+}
+
+func TestKindsThatStayNeedNoWebhookToBeRead(t *testing.T) {
+	theirs := converted("v1beta2")
+	theirs.SetAnnotations(nil)
+	for name, c := range map[string]struct {
+		there object
+		want  string
+		warns bool
+	}{
+		"all is stored as it is read":  {converted("v1beta2"), "None", false},
+		"some may be stored as it was": {converted("v1beta1", "v1beta2"), "Webhook", true},
+		"the kind is somebody else's":  {theirs, "Webhook", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := cluster(fake.NewClientset(), c.there.Unstructured.DeepCopy())
+			var progress strings.Builder
+			if err := goes(t, release.StatusDeployed, nil, converted()).remove(t.Context(), api, time.Minute, &progress); err != nil {
+				t.Fatal(err)
+			}
+			got := c.there.Unstructured.DeepCopy()
+			if err := api.Get(t.Context(), client.ObjectKeyFromObject(got), got); err != nil {
+				t.Fatal(err)
+			}
+			if strategy, _, _ := unstructured.NestedString(got.Object, "spec", "conversion", "strategy"); strategy != c.want {
+				t.Errorf("its conversion is %s", strategy)
+			}
+			if warned := strings.Contains(progress.String(), "warning: "); warned != c.warns {
+				t.Errorf("it says %q", progress.String())
+			}
+		})
+	}
+}
+
+func TestAnObjectThatNobodyCanConvertIsThere(t *testing.T) {
+	said := errors.New(`conversion webhook for kueue.x-k8s.io/v1beta1, Kind=ClusterQueue failed: service "kueue-webhook-service" not found`)
+	if !needsConversion(said) {
+		t.Errorf("%v keeps an installation from bringing Kueue back", said)
+	}
+	if needsConversion(errors.New("the server is away")) || needsConversion(nil) {
+		t.Error("another error is taken for a webhook that is gone")
+	}
+}
+
+func TestAReleaseOfTheSameNameStays(t *testing.T) {
+	record := revision(1, release.StatusDeployed, nil)
+	record.Chart.Metadata.Name = "football"
+	teams := Release{Name: "teams", Namespace: Namespace}
+	if err := teams.refuseAnother("teams", record); err == nil || err.Error() != "the release teams in namespace mlbatch-system is of the chart football and not ours: name another --namespace" {
+		t.Errorf("it says %v", err)
+	}
+	record.Chart.Metadata.Name = "teams"
+	if err := errors.Join(teams.refuseAnother("teams", record), teams.refuseAnother("teams", nil)); err != nil {
+		t.Error(err)
+	}
+}
