@@ -3,6 +3,7 @@
 package installer
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 // goes is a removal of the release mlbatch with some objects, and a Helm that deletes
@@ -62,7 +64,7 @@ func TestAnUninstallThatHasWaitedInVainIsGoneOnWith(t *testing.T) {
 	held := wanted()[0]
 	held.SetAnnotations(map[string]string{"meta.helm.sh/release-name": "mlbatch", "meta.helm.sh/release-namespace": Namespace})
 	held.SetFinalizers([]string{"somebody.dev/holds"})
-	api := cluster(fake.NewClientset(), held.Unstructured.DeepCopy())
+	api := cluster(fake.NewClientset(), held.DeepCopy())
 	m := goes(t, release.StatusDeployed, nil, held)
 	err := m.remove(t.Context(), api, 300*time.Millisecond, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "Deployment kueue-controller-manager is still there, held by somebody.dev/holds") {
@@ -71,7 +73,7 @@ func TestAnUninstallThatHasWaitedInVainIsGoneOnWith(t *testing.T) {
 	if got := m.records(t); !cmp.Equal(got, []string{"uninstalled"}) {
 		t.Fatalf("Helm remembers %q, by which the next run could go on", got)
 	}
-	there := held.Unstructured.DeepCopy()
+	there := held.DeepCopy()
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(there), there); err != nil {
 		t.Fatal(err)
 	}
@@ -112,12 +114,12 @@ func TestKindsThatStayNeedNoWebhookToBeRead(t *testing.T) {
 		"the kind is somebody else's":  {theirs, "Webhook", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			api := cluster(fake.NewClientset(), c.there.Unstructured.DeepCopy())
+			api := cluster(fake.NewClientset(), c.there.DeepCopy())
 			var progress strings.Builder
 			if err := goes(t, release.StatusDeployed, nil, converted()).remove(t.Context(), api, time.Minute, &progress); err != nil {
 				t.Fatal(err)
 			}
-			got := c.there.Unstructured.DeepCopy()
+			got := c.there.DeepCopy()
 			if err := api.Get(t.Context(), client.ObjectKeyFromObject(got), got); err != nil {
 				t.Fatal(err)
 			}
@@ -151,5 +153,22 @@ func TestAReleaseOfTheSameNameStays(t *testing.T) {
 	record.Chart.Metadata.Name = "teams"
 	if err := errors.Join(teams.refuseAnother("teams", record), teams.refuseAnother("teams", nil)); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestForceDoesWithoutWhatADeadKueueHides(t *testing.T) {
+	api := cluster(fake.NewClientset())
+	api.Client = interceptor.NewClient(api.Client.(client.WithWatch), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New("conversion webhook for kueue.x-k8s.io/v1beta1, Kind=ClusterQueue failed")
+		},
+	})
+	var progress strings.Builder
+	platform := goes(t, release.StatusDeployed, nil, definitions("kueue.x-k8s.io/ClusterQueue")...)
+	if _, err := (Uninstaller{Progress: &progress}).strandedBy(t.Context(), api, platform); err == nil || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("it says %v", err)
+	}
+	if _, err := (Uninstaller{Force: true, Progress: &progress}).strandedBy(t.Context(), api, platform); err != nil || !strings.Contains(progress.String(), "warning: ") {
+		t.Errorf("with --force: %v, and it says %q", err, progress.String())
 	}
 }

@@ -83,16 +83,9 @@ func (u Uninstaller) check(ctx context.Context, api api, all []*removal) error {
 	if platform.last == nil || platform.begun() { // its operators are gone already
 		return nil
 	}
-	var found []stranded
-	for kind := range defined(platform.objects) {
-		some, err := strandedOf(ctx, api, kind)
-		if err != nil && !u.Force {
-			return err
-		}
-		if err != nil {
-			fmt.Fprintln(u.Progress, "warning:", err)
-		}
-		found = append(found, some...)
+	found, err := u.strandedBy(ctx, api, platform)
+	if err != nil {
+		return err
 	}
 	sentence := strand(found)
 	if sentence == "" {
@@ -103,6 +96,22 @@ func (u Uninstaller) check(ctx context.Context, api api, all []*removal) error {
 		return nil
 	}
 	return fmt.Errorf("%s: end that work first, with kubectl delete appwrappers --all --all-namespaces and the like of it, or leave it with --force", sentence)
+}
+
+// strandedBy does with --force without what cannot be seen, as where Kueue is dead.
+func (u Uninstaller) strandedBy(ctx context.Context, api api, platform *removal) ([]stranded, error) {
+	var found []stranded
+	for kind := range defined(platform.objects) {
+		some, err := strandedOf(ctx, api, kind)
+		if err != nil && !u.Force {
+			return nil, err
+		}
+		if err != nil {
+			fmt.Fprintln(u.Progress, "warning:", err)
+		}
+		found = append(found, some...)
+	}
+	return found, nil
 }
 
 // strandedOf lists the objects of a kind of which an operator keeps hold.
