@@ -51,6 +51,10 @@ func TestEveryUserHasAClusterWithThePlatform(t *testing.T) {
 // story is what the platform is for, and who does what meanwhile.
 func story(t *testing.T, p person) {
 	admin, alice := access(t, p)
+	var tool *gitops
+	if p.uid == 0 {
+		tool = newGitops(t, p, admin)
+	}
 	submit(t, alice)
 	refused := forNobody(t, admin)
 	await(t, "the AppWrapper has succeeded", func(ctx context.Context) error { return succeeded(ctx, admin) })
@@ -63,6 +67,7 @@ func story(t *testing.T, p person) {
 		metrics := newScraper(t, p, admin)
 		newCrowd(t, admin, "quiet").staysQuiet(p, metrics)
 		measure(t, p, admin, metrics)
+		tool.appliesAgain()
 		helmTakesOwnership(t, p, admin)
 	}
 }

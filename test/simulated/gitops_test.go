@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulated_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/platform"
+)
+
+// gitops is a tool that renders the charts and applies what comes out, again and again, as
+// Argo CD and Flux do.
+type gitops struct {
+	*testing.T
+	admin   client.Client
+	objects []*unstructured.Unstructured
+	applied time.Time
+	// before is each object as the first time has left it.
+	before map[string]string
+}
+
+// between is how long the controllers have to get at what was applied.
+const between = 2 * time.Minute
+
+// newGitops applies for the first time.
+func newGitops(t *testing.T, p person, admin client.Client) *gitops {
+	t.Helper()
+	versions, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gitops{T: t, admin: admin}
+	made := filepath.Join(p.dir(), "platform")
+	for name, files := range map[string][]string{
+		"mlbatch": {filepath.Join(checkout, "setup", "profiles", "localcluster.yaml"), filepath.Join(made, "controller.yaml")},
+		"teams":   {filepath.Join(checkout, "setup", "teams", "simulated.yaml")},
+	} {
+		values := chartutil.Values{}
+		for _, file := range files {
+			more, err := chartutil.ReadValuesFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = chartutil.CoalesceTables(more, values)
+		}
+		chart, err := loader.Load(filepath.Join(made, "charts", fmt.Sprintf("%s-%s.tgz", name, versions.Version)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rendered, err := packaging.Render(t.Context(), chart, name, platform.Namespace, versions.LocalCluster.Kubernetes, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.decode(rendered.Manifest)
+	}
+	g.before = g.apply(client.ForceOwnership) // what Helm has made becomes the tool's
+	g.applied = time.Now()
+	return g
+}
+
+func (g *gitops) decode(manifest string) {
+	g.Helper()
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifest), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			g.Fatal(err)
+		}
+		if len(object.Object) > 0 {
+			g.objects = append(g.objects, object)
+		}
+	}
+}
+
+// apply is kubectl apply --server-side, and returns what each object is like afterwards.
+func (g *gitops) apply(options ...client.PatchOption) map[string]string {
+	g.Helper()
+	after := map[string]string{}
+	for _, object := range g.objects {
+		object = object.DeepCopy()
+		name := fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName())
+		//nolint:staticcheck // the typed Apply wants a type
+		if err := g.admin.Patch(g.Context(), object, client.Apply, append(options, client.FieldOwner("gitops"))...); err != nil {
+			g.Errorf("cannot apply %s: %v", name, err)
+			continue
+		}
+		after[name] = g.owned(object)
+	}
+	return after
+}
+
+// owned is how often the specification of an object has changed, and who has written which
+// of its fields. What a controller reports in the status is its own.
+func (g *gitops) owned(object *unstructured.Unstructured) string {
+	g.Helper()
+	var fields []metav1.ManagedFieldsEntry
+	for _, entry := range object.GetManagedFields() {
+		if entry.Subresource != "status" {
+			fields = append(fields, entry)
+		}
+	}
+	text, err := json.MarshalIndent(fields, "", " ")
+	if err != nil {
+		g.Fatal(err)
+	}
+	return fmt.Sprintf("generation %d\n%s", object.GetGeneration(), text)
+}
+
+// appliesAgain: after a while the same changes nothing. Nothing is forced: that somebody else
+// has changed what was rendered is an error.
+func (g *gitops) appliesAgain() {
+	g.Helper()
+	select {
+	case <-time.After(time.Until(g.applied.Add(between))):
+	case <-g.Context().Done():
+	}
+	after := g.apply()
+	g.Logf("%d objects were applied twice, %s apart", len(after), time.Since(g.applied).Round(time.Second))
+	if diff := cmp.Diff(g.before, after); diff != "" {
+		g.Errorf("who owns what has changed (-first time +second time):\n%s", diff)
+	}
+}
