@@ -38,7 +38,7 @@ bin/mlbatch:
 ##@ Test
 
 .PHONY: test
-test: ## All tests, lint, unit and chart tests, mutants, then tests on real clusters (root; cold up to 75 minutes)
+test: ## All tests, lint, unit and chart tests, mutants, then tests on real clusters (root; an hour, cold up to 90 minutes)
 	$(call stage,generated files are up to date,$(MAKE) --no-print-directory verify-generate)
 	$(call stage,lint,$(MAKE) --no-print-directory lint)
 	$(call stage,unit and chart tests,$(MAKE) --no-print-directory unit)
@@ -74,11 +74,11 @@ race: ## Tests of what has goroutines, with Go's race detector (needs gcc; 2 min
 		{ echo "the race detector needs a C compiler: install gcc and libc6-dev" >&2; exit 1; }
 	go test -race -skip '^TestCrash$$/./.' $(RACED)
 
-FUZZTIME := 10s
+FUZZTIME := 5s
 
 # Every fuzz target there is; what one finds it leaves in testdata/fuzz, to be committed.
 .PHONY: fuzz
-fuzz: ## Let each fuzz target try inputs for FUZZTIME (10s; a minute when warm)
+fuzz: ## Let each fuzz target try inputs for FUZZTIME (5s; 2 minutes when warm)
 	@grep -rE --include=*_test.go -o '^func Fuzz[A-Za-z]+' controller | while IFS=: read -r file func; do \
 		go test -run='^$$' -fuzz="^$${func#func }$$" -fuzztime=$(FUZZTIME) "./$$(dirname "$$file")" </dev/null || exit 1; done
 
@@ -87,7 +87,7 @@ robust: ## Kill, fill and change real local clusters, and see that they recover 
 	go test -count=1 -timeout=60m -v ./test/localcluster
 
 .PHONY: mutants
-mutants: ## Bring known defects back, one at a time, and see that a test notices each (2 minutes when warm)
+mutants: ## Bring known defects back, one at a time, and see that a test notices each (10 minutes when warm)
 	go run ./test/mutants
 
 # $(call evidence,name,seed,command) runs a long test and keeps what it came to in a
@@ -120,7 +120,7 @@ e2e: ## End-to-end tests with the real components, on a local cluster or on your
 	E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) go test -count=1 -timeout=60m -v ./test/e2e
 
 .PHONY: simulated
-simulated: ## The platform on simulated clusters, of root and of another user, and a minute in which nothing may be asked (root; 4 minutes when warm)
+simulated: ## The platform on simulated clusters, of root and of another user, and a minute in which nothing may be asked (root; 7 minutes when warm)
 	go test -count=1 -timeout=30m -v ./test/simulated
 
 .PHONY: storms
