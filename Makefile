@@ -55,7 +55,7 @@ test: ## All tests, lint, unit and chart tests, mutants, then tests on real clus
 
 # The others read files outside their modules, of which Go's cache does not notice changes.
 .PHONY: unit
-unit: ## Tests that need no cluster (a minute when warm)
+unit: ## Tests that need no cluster (4 minutes when warm)
 	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/helm -e '/test/installer$$' -e /test/localcluster -e /test/simulated -e /test/storms -e /test/takeover -e /test/upgrade)
 	go -C tools/components/kueue test -count=1 ./...
 	go -C tools/components/ray test ./...
@@ -132,7 +132,7 @@ helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built f
 	go test -count=1 -timeout=30m -v ./test/helm
 
 .PHONY: installs
-installs: ## mlbatch install, killed after each step, upgrade and uninstall, on a simulated cluster (root; 2 minutes when warm)
+installs: ## mlbatch install, killed after each step, upgrade and uninstall, on a simulated cluster (root; 3 minutes when warm)
 	go test -count=1 -timeout=30m -v ./test/installer
 
 .PHONY: upgrade
