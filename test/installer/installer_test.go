@@ -3,6 +3,7 @@
 package installer_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -289,15 +291,12 @@ func object(apiVersion, kind string) *unstructured.Unstructured {
 // await bounds every wait; a machine that compiles may be slow.
 func await(t *testing.T, what string, holds func() error) {
 	t.Helper()
-	deadline := time.Now().Add(3 * time.Minute)
-	for {
-		err := holds()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s: %v", what, err)
-		}
-		time.Sleep(20 * time.Millisecond)
+	var missing error
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 3*time.Minute, true, func(context.Context) (bool, error) {
+		missing = holds()
+		return missing == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("waited in vain until %s: %v", what, missing)
 	}
 }
