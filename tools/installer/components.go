@@ -4,14 +4,12 @@ package installer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,7 +20,7 @@ import (
 // Component is a part of the platform, or one of its releases.
 type Component struct {
 	Name string `json:"name"`
-	// State is installed, external (the cluster's own), off, or absent.
+	// State is installed, leaving, external (the cluster's own), off, or absent.
 	State string `json:"state"`
 	// Wanted is the version that this command installs, Found that of the cluster.
 	Wanted string `json:"wanted"`
@@ -42,19 +40,23 @@ func Components(ctx context.Context, cluster Cluster, platform, teams Release) (
 	if err != nil {
 		return nil, err
 	}
-	var all []Component
-	var record *release.Release
-	for _, r := range []Release{teams, platform} {
-		if record, err = r.recall(cluster); err != nil {
-			return nil, err
-		}
-		all = append([]Component{ofRelease(r, record, versions)}, all...)
+	first, err := platform.recall(cluster)
+	if err != nil {
+		return nil, err
 	}
+	if err := first.refuseElsewhere("the platform", "--namespace"); err != nil {
+		return nil, err
+	}
+	second, err := teams.recall(cluster)
+	if err != nil {
+		return nil, err
+	}
+	all := []Component{ofRelease(platform, first, versions), ofRelease(teams, second, versions)}
 	deployments, err := api.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("cannot see which operators the cluster has: %w", err)
 	}
-	ours, err := partsOf(ctx, api, platform, record)
+	ours, err := partsOf(ctx, api, platform, first)
 	if err != nil {
 		return nil, err
 	}
@@ -64,32 +66,35 @@ func Components(ctx context.Context, cluster Cluster, platform, teams Release) (
 	return all, nil
 }
 
-// recall is what Helm knows of a release, or nil.
-func (r Release) recall(cluster Cluster) (*release.Release, error) {
-	helm, err := cluster.helm(r.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	last, err := helm.Releases.Last(r.Name)
-	if errors.Is(err, driver.ErrReleaseNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, r.unreadable(err)
-	}
-	return last, nil
-}
-
-func ofRelease(r Release, record *release.Release, versions setup.Versions) Component {
+// ofRelease says of a release that is not complete what to do next, as decide does.
+func ofRelease(r Release, m memory, versions setup.Versions) Component {
 	c := Component{Name: "release " + r.Name, State: "absent", Wanted: versions.Version}
-	if record == nil {
+	if m.last == nil {
+		if err := m.refuseElsewhere("it", "--teams-namespace"); err != nil {
+			c.Why = err.Error()
+		}
 		return c
 	}
-	c.State, c.Found = "installed", record.Chart.Metadata.Version
-	if c.Ready = record.Info.Status == release.StatusDeployed; !c.Ready {
-		c.Why = "it is " + record.Info.Status.String() + ": run 'mlbatch install' or 'mlbatch upgrade' again"
+	c.State, c.Found = "installed", m.last.Chart.Metadata.Version
+	is := "it is " + m.last.Info.Status.String() + ": "
+	switch status := m.last.Info.Status; {
+	case status == release.StatusDeployed:
+		c.Ready = true
+	case status == release.StatusUninstalling, status == release.StatusUninstalled:
+		c.State, c.Why = "leaving", is+"go on with 'mlbatch uninstall'"
+	case status.IsPending():
+		c.Why = is + "wait if another command is at work, else " + goOnWith(m)
+	default:
+		c.Why = is + goOnWith(m)
 	}
 	return c
+}
+
+func goOnWith(m memory) string {
+	if m.complete == nil {
+		return "go on with 'mlbatch install'"
+	}
+	return "go on with 'mlbatch upgrade'"
 }
 
 // installed is what is seen of a part that the platform's release has.
@@ -101,15 +106,15 @@ type installed struct {
 }
 
 // partsOf looks at the parts that the release has on.
-func partsOf(ctx context.Context, api api, platform Release, record *release.Release) (map[string]*installed, error) {
-	if record == nil {
+func partsOf(ctx context.Context, api api, platform Release, m memory) (map[string]*installed, error) {
+	if !m.present() {
 		return nil, nil
 	}
-	objects, err := decode(record.Manifest)
+	objects, err := decode(m.last.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	values, err := chartutil.CoalesceValues(record.Chart, record.Config)
+	values, err := chartutil.CoalesceValues(m.last.Chart, m.last.Config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the values of the release %s: %w", platform.Name, err)
 	}

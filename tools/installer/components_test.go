@@ -3,6 +3,7 @@
 package installer
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,19 +52,54 @@ func TestWhatIsSaidOfAPart(t *testing.T) {
 
 func TestWhatIsSaidOfARelease(t *testing.T) {
 	versions := setup.Versions{Version: "0.2.0"}
+	is := func(status release.Status, complete bool) memory {
+		m := memory{last: revision(2, status, nil)}
+		if complete {
+			m.complete = revision(1, release.StatusSuperseded, nil)
+		}
+		return m
+	}
 	for name, c := range map[string]struct {
-		record *release.Release
+		memory memory
 		want   Component
 	}{
-		"there is none":  {nil, Component{State: "absent"}},
-		"it is complete": {revision(1, release.StatusDeployed, nil), Component{State: "installed", Found: "0.1.0", Ready: true}},
-		"it was killed": {revision(1, release.StatusPendingInstall, nil), Component{
-			State: "installed", Found: "0.1.0", Why: "it is pending-install: run 'mlbatch install' or 'mlbatch upgrade' again",
+		"there is none":              {memory{}, Component{State: "absent"}},
+		"it is in another namespace": {memory{elsewhere: "tenants"}, Component{State: "absent", Why: "it is in namespace tenants: use --teams-namespace tenants"}},
+		"it is complete":             {is(release.StatusDeployed, false), Component{State: "installed", Found: "0.1.0", Ready: true}},
+		"its installation has begun": {is(release.StatusPendingInstall, false), Component{
+			State: "installed", Found: "0.1.0", Why: "it is pending-install: wait if another command is at work, else go on with 'mlbatch install'",
+		}},
+		"its installation has failed": {is(release.StatusFailed, false), Component{
+			State: "installed", Found: "0.1.0", Why: "it is failed: go on with 'mlbatch install'",
+		}},
+		"its upgrade has begun": {is(release.StatusPendingUpgrade, true), Component{
+			State: "installed", Found: "0.1.0", Why: "it is pending-upgrade: wait if another command is at work, else go on with 'mlbatch upgrade'",
+		}},
+		"somebody goes back to an earlier one": {is(release.StatusPendingRollback, true), Component{
+			State: "installed", Found: "0.1.0", Why: "it is pending-rollback: wait if another command is at work, else go on with 'mlbatch upgrade'",
+		}},
+		"its upgrade has failed": {is(release.StatusFailed, true), Component{
+			State: "installed", Found: "0.1.0", Why: "it is failed: go on with 'mlbatch upgrade'",
+		}},
+		"its removal has begun": {is(release.StatusUninstalling, false), Component{
+			State: "leaving", Found: "0.1.0", Why: "it is uninstalling: go on with 'mlbatch uninstall'",
+		}},
+		"only its record is left": {is(release.StatusUninstalled, false), Component{
+			State: "leaving", Found: "0.1.0", Why: "it is uninstalled: go on with 'mlbatch uninstall'",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.Name, c.want.Wanted = "release mlbatch", "0.2.0"
-			if diff := cmp.Diff(c.want, ofRelease(Release{Name: "mlbatch"}, c.record, versions)); diff != "" {
+			for _, v := range []verb{install, upgrade} {
+				s := state{deployed: c.memory.complete != nil}
+				if c.memory.last != nil {
+					s.status = c.memory.last.Info.Status
+				}
+				if _, err := decide(v, "mlbatch", s); strings.Contains(c.want.Why, "'mlbatch "+string(v)+"'") && err != nil {
+					t.Errorf("that would say %v", err)
+				}
+			}
+			if diff := cmp.Diff(c.want, ofRelease(Release{Name: "mlbatch"}, c.memory, versions)); diff != "" {
 				t.Error(diff)
 			}
 		})

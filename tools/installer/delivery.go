@@ -5,28 +5,20 @@ package installer
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/mlbatch/mlbatch/tools/installer/obstacles"
 )
 
 // delivery is a release on its way to a cluster.
 type delivery struct {
 	Release
-	helm    *action.Configuration
+	memory
 	archive []byte
 	chart   *chart.Metadata
-	// last is the newest revision in the cluster, complete the newest one that was
-	// installed to its end; nil if there is none.
-	last, complete *release.Release
 	// values are what is given to the chart, of which all, with defaults, are what it has.
 	values, all map[string]any
 	manifest    string
@@ -53,10 +45,7 @@ func (r Release) open(c Cluster) (*delivery, error) {
 	if d.values, err = r.values(); err != nil {
 		return nil, err
 	}
-	if d.helm, err = c.helm(r.Namespace); err != nil {
-		return nil, err
-	}
-	if err := d.remember(); err != nil {
+	if d.memory, err = r.recall(c); err != nil {
 		return nil, err
 	}
 	return d, r.refuseAnother(d.chart.Name, d.last)
@@ -68,34 +57,6 @@ func (r Release) refuseAnother(chart string, last *release.Release) error {
 		return nil
 	}
 	return fmt.Errorf("the release %s in namespace %s is of the chart %s and not ours: name another --namespace", r.Name, r.Namespace, last.Chart.Metadata.Name)
-}
-
-// remember reads what Helm knows of the release.
-func (d *delivery) remember() error {
-	history, err := d.helm.Releases.History(d.Name)
-	if errors.Is(err, driver.ErrReleaseNotFound) {
-		return nil
-	}
-	if err != nil {
-		return d.unreadable(err)
-	}
-	for _, r := range history {
-		if d.last == nil || r.Version > d.last.Version {
-			d.last = r
-		}
-		if done := r.Info.Status == release.StatusDeployed || r.Info.Status == release.StatusSuperseded; done && (d.complete == nil || r.Version > d.complete.Version) {
-			d.complete = r
-		}
-	}
-	return nil
-}
-
-// unreadable says why Helm does not know of a release.
-func (r Release) unreadable(err error) error {
-	if apierrors.IsForbidden(err) {
-		return errors.New(obstacles.Denied("list secrets in namespace " + r.Namespace))
-	}
-	return fmt.Errorf("cannot read the release %s in namespace %s: %w", r.Name, r.Namespace, err)
 }
 
 // keepValues has the release keep the values that it has, but for those that are given.

@@ -3,21 +3,14 @@
 package installer
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 )
 
 func revision(number int, status release.Status, values map[string]any) *release.Release {
@@ -48,8 +41,9 @@ func TestValuesStayWhereNoneAreGiven(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			d := &delivery{Release: Release{Name: "mlbatch"}, helm: &action.Configuration{Releases: releases}, values: map[string]any{"a": map[string]any{"z": 3.0}, "b": 3.0}}
-			if err := d.remember(); err != nil {
+			d := &delivery{Release: Release{Name: "mlbatch"}, values: map[string]any{"a": map[string]any{"z": 3.0}, "b": 3.0}}
+			var err error
+			if d.last, d.complete, err = d.revisions(releases); err != nil {
 				t.Fatal(err)
 			}
 			d.keepValues()
@@ -74,7 +68,7 @@ func TestWhatIsTheSameNeedsNoChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &delivery{
-				last: revision(1, release.StatusDeployed, map[string]any{"a": 1.0}), manifest: "the manifest",
+				memory: memory{last: revision(1, release.StatusDeployed, map[string]any{"a": 1.0})}, manifest: "the manifest",
 				chart: &chart.Metadata{Version: "0.1.0"}, values: map[string]any{"a": 1.0},
 			}
 			c.change(d)
@@ -93,11 +87,12 @@ func TestTheTeamsGoAlongWithAnUpgrade(t *testing.T) {
 		teams *delivery
 		want  any
 	}{
-		"as they are":                   {upgrade, &delivery{last: release, complete: release, values: map[string]any{}}, map[string]any{"teams": []any{"blue"}}},
-		"as a new file says":            {upgrade, &delivery{last: release, complete: release, Release: Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
+		"as they are":                   {upgrade, &delivery{memory: memory{last: release, complete: release}, values: map[string]any{}}, map[string]any{"teams": []any{"blue"}}},
+		"as a new file says":            {upgrade, &delivery{memory: memory{last: release, complete: release}, Release: Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
 		"not if there are none":         {upgrade, &delivery{values: map[string]any{}}, nil},
+		"not if they are elsewhere":     {upgrade, &delivery{memory: memory{elsewhere: "tenants"}, Release: Release{Name: "teams"}, values: map[string]any{}}, nil},
 		"by a file if there are none":   {upgrade, &delivery{Release: Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
-		"an installation keeps nothing": {install, &delivery{last: release, complete: release, Release: Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
+		"an installation keeps nothing": {install, &delivery{memory: memory{last: release, complete: release}, Release: Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said strings.Builder
@@ -111,23 +106,11 @@ func TestTheTeamsGoAlongWithAnUpgrade(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if told := strings.Contains(said.String(), "--teams-namespace"); told != (c.want == nil) {
-				t.Errorf("the user is told %q", said.String())
+			told := map[string]string{"tenants": "warning: the release teams is in namespace tenants: use --teams-namespace tenants\n"}[c.teams.elsewhere]
+			if said.String() != told {
+				t.Errorf("the user is told %q, want %q", said.String(), told)
 			}
 		})
-	}
-}
-
-func TestWhoMayNotReadReleasesIsToldTheRight(t *testing.T) {
-	typed := fake.NewClientset()
-	typed.PrependReactor("list", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no"))
-	})
-	releases := storage.Init(driver.NewSecrets(typed.CoreV1().Secrets("queues")))
-	d := &delivery{Release: Release{Name: "mlbatch", Namespace: "queues"}, helm: &action.Configuration{Releases: releases}}
-	want := "you may not list secrets in namespace queues here: install with the rights of the cluster's administrator (--kubeconfig, --context)"
-	if err := d.remember(); err == nil || err.Error() != want {
-		t.Errorf("got %v", err)
 	}
 }
 
@@ -147,7 +130,7 @@ func TestTheNewestVersionThatWasBegunIsInstalled(t *testing.T) {
 		"a step back of a patch that was killed": {of("0.2.1"), of("0.2.0"), "0.2.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := &delivery{Release: Release{Name: "mlbatch"}, chart: &chart.Metadata{Version: "0.2.0"}, complete: c.complete, last: c.last}
+			d := &delivery{Release: Release{Name: "mlbatch"}, chart: &chart.Metadata{Version: "0.2.0"}, memory: memory{complete: c.complete, last: c.last}}
 			if got := d.facts(nil).Installed; got != c.want {
 				t.Errorf("got %q", got)
 			}

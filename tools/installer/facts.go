@@ -42,6 +42,7 @@ func (i Installer) facts(ctx context.Context, api api, all []*delivery) (obstacl
 	for _, d := range all {
 		f.Releases = append(f.Releases, d.facts(all[0].objects))
 	}
+	f.Releases[0].Elsewhere = all[0].elsewhere // of the teams' there may be several
 	if f.Denied, err = denied(ctx, api, all); err != nil || len(f.Denied) > 0 {
 		return f, err
 	}

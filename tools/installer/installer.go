@@ -137,7 +137,9 @@ func (j *job) add(d *delivery) {
 	first, asTheyAre := len(j.all) == 0, len(d.Values) == 0
 	if j.verb == upgrade && (first && !j.ResetValues || !first && asTheyAre) {
 		if !first && d.last == nil {
-			fmt.Fprintf(j.Progress, "  there is no release %s in namespace %s; if it is in another, name that with --teams-namespace\n", d.Name, d.Namespace)
+			if err := d.refuseElsewhere("the release "+d.Name, "--teams-namespace"); err != nil {
+				fmt.Fprintln(j.Progress, "warning:", err)
+			}
 			return
 		}
 		d.keepValues()

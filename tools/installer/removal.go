@@ -12,35 +12,25 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/kube"
-	"helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/mlbatch/mlbatch/tools/installer/obstacles"
 )
 
 // removal is a release on its way out. Helm's record goes last, so that a removal that
 // was killed, or has waited in vain, can be gone on with.
 type removal struct {
 	Release
-	helm *action.Configuration
-	// last is the newest revision; nil if there is none.
-	last *release.Release
+	memory
 	// objects are all of it, those that stay among them.
 	objects []object
 }
 
 func (r Release) toRemove(c Cluster, api api) (*removal, error) {
-	helm, err := c.helm(r.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	m := &removal{Release: r, helm: helm}
-	m.last, err = helm.Releases.Last(r.Name)
-	if errors.Is(err, driver.ErrReleaseNotFound) {
-		m.last = nil
-		return m, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the release %s in namespace %s: %w", r.Name, r.Namespace, err)
+	m := &removal{Release: r}
+	var err error
+	if m.memory, err = r.recall(c); err != nil || m.last == nil {
+		return m, err
 	}
 	if err := r.refuseAnother(r.Name, m.last); err != nil { // our charts and releases have the same names
 		return nil, err
@@ -54,13 +44,10 @@ func (r Release) toRemove(c Cluster, api api) (*removal, error) {
 	return m, nil
 }
 
-// begun is whether everything was told to go already.
-func (m *removal) begun() bool { return m.last.Info.Status == release.StatusUninstalled }
-
 // remove ends when there is nothing left that has to go.
 func (m *removal) remove(ctx context.Context, api api, timeout time.Duration, progress Progress) error {
 	goes := m.leaving()
-	if !m.begun() {
+	if m.present() {
 		// Webhooks that nobody answers would keep the whole cluster from working.
 		if err := m.removeObjects(ctx, api, slices.DeleteFunc(slices.Clone(goes), isNoWebhook), timeout); err != nil {
 			return err
@@ -128,7 +115,7 @@ func (m *removal) mayGo(ctx context.Context, api api) error {
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	return fmt.Errorf("you may not %s here: uninstall with the rights of the cluster's administrator (--kubeconfig, --context)", strings.Join(missing, ", "))
+	return errors.New(obstacles.Denied(missing...))
 }
 
 // refused are those rights of the given ones that the user has not, in words.

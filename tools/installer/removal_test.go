@@ -36,7 +36,7 @@ func goes(t *testing.T, status release.Status, failure error, objects ...object)
 		Releases: releases, Log: func(string, ...any) {},
 		KubeClient: &kubefake.FailingKubeClient{PrintingKubeClient: kubefake.PrintingKubeClient{Out: io.Discard}, BuildError: failure},
 	}
-	return &removal{Release: Release{Name: "mlbatch", Namespace: Namespace}, helm: helm, last: last, objects: objects}
+	return &removal{Release: Release{Name: "mlbatch", Namespace: Namespace}, memory: memory{helm: helm, last: last}, objects: objects}
 }
 
 func (m *removal) records(t *testing.T) []string {

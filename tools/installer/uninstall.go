@@ -57,17 +57,22 @@ func (u Uninstaller) Uninstall(ctx context.Context) ([]Outcome, error) {
 
 // open knows that the platform goes last.
 func (u Uninstaller) open(api api) ([]*removal, error) {
-	releases := []Release{u.Platform}
-	if u.Teams != nil {
-		releases = []Release{*u.Teams, u.Platform}
-	}
 	var all []*removal
-	for _, r := range releases {
-		opened, err := r.toRemove(u.Cluster, api)
+	for _, wanted := range []struct {
+		release    *Release
+		what, flag string
+	}{{u.Teams, "the release teams", "--teams-namespace"}, {&u.Platform, "the platform", "--namespace"}} {
+		if wanted.release == nil {
+			continue
+		}
+		m, err := wanted.release.toRemove(u.Cluster, api)
+		if err == nil {
+			err = m.refuseElsewhere(wanted.what, wanted.flag)
+		}
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, opened)
+		all = append(all, m)
 	}
 	return all, nil
 }
@@ -80,7 +85,7 @@ func (u Uninstaller) check(ctx context.Context, api api, all []*removal) error {
 		}
 	}
 	platform := all[len(all)-1]
-	if platform.last == nil || platform.begun() { // its operators are gone already
+	if !platform.present() { // its operators are gone already
 		return nil
 	}
 	found, err := u.strandedBy(ctx, api, platform)

@@ -66,11 +66,11 @@ func printParts(out io.Writer, all []installer.Component) error {
 	return table.Flush()
 }
 
-// unready is an error if something is installed and not ready.
+// unready is an error if something is installed and not ready, or is not gone to the end.
 func unready(all []installer.Component) error {
 	bad := 0
 	for _, c := range all {
-		if c.State == "installed" && !c.Ready {
+		if c.State == "leaving" || c.State == "installed" && !c.Ready {
 			bad++
 		}
 	}

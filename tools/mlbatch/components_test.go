@@ -37,4 +37,7 @@ jobset           v0.12.0  -        off        -
 	if err := unready(all[:2]); err != nil {
 		t.Error(err)
 	}
+	if err := unready([]installer.Component{{State: "leaving"}}); err == nil {
+		t.Error("what goes is taken for ready")
+	}
 }

@@ -34,6 +34,8 @@ type Release struct {
 	Name, Namespace string
 	// Wanted is the version of the chart, Installed that which is there, or empty.
 	Wanted, Installed string
+	// Elsewhere is another namespace that has it, if this one has not.
+	Elsewhere string
 	// Invalid is why the chart cannot be rendered with these values.
 	Invalid string
 	// Taken are objects of the release that exist and belong to somebody else.

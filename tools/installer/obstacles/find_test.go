@@ -63,7 +63,7 @@ func wrappedFor(scheduler string) map[string]any {
 }
 
 const (
-	rights  = "you may not create clusterroles, create namespaces here: install with the rights of the cluster's administrator (--kubeconfig, --context)"
+	rights  = "you may not create clusterroles, create namespaces here: that takes the rights of the cluster's administrator (--kubeconfig, --context)"
 	theirs  = "another Kueue runs already, the Deployment kueue-controller-manager in namespace kueue-system: leave ours out with --set kueue.enabled=false and set theirs as docs/install.md says, or remove theirs first"
 	noKueue = "the cluster has no Kueue, and kueue.enabled is false: leave that at true, or install Kueue first"
 )
@@ -89,6 +89,8 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 		"the release is in another namespace": {func(f *Facts) {
 			f.Operators = []Operator{{Part: "kueue", Namespace: "queues", Name: "kueue-controller-manager", Owner: Owner{"mlbatch", "queues"}}}
 		}, []string{"the release mlbatch is in namespace queues already: go on there with --namespace queues, or uninstall it there first"}},
+		"the release is in another namespace, without any operator": {func(f *Facts) { f.Releases[0].Elsewhere = "queues" },
+			[]string{"the release mlbatch is in namespace queues already: go on there with --namespace queues, or uninstall it there first"}},
 		"a newer release is there": {func(f *Facts) { f.Releases[0].Installed = "0.3.0" },
 			[]string{"the release mlbatch is of version 0.3.0, and 0.2.1 would be a step back, which is not supported: use the command and the charts of 0.3.0 or later"}},
 		"a newer patch is there":    {func(f *Facts) { f.Releases[0].Installed = "0.2.9" }, nil},

@@ -35,7 +35,7 @@ func rightsAreMissing(f Facts) []string {
 
 // Denied is the sentence about rights that are missing.
 func Denied(rights ...string) string {
-	return "you may not " + strings.Join(rights, ", ") + " here: install with the rights of the cluster's administrator (--kubeconfig, --context)"
+	return "you may not " + strings.Join(rights, ", ") + " here: that takes the rights of the cluster's administrator (--kubeconfig, --context)"
 }
 
 // on tells whether a part is wanted.

@@ -72,11 +72,15 @@ func objectIsBeingDeleted(f Facts) []string {
 
 func releaseIsElsewhere(f Facts) []string {
 	for n, r := range f.Releases {
-		for _, o := range f.Operators {
+		namespace := r.Elsewhere
+		for _, o := range f.Operators { // Helm's record may be lost
 			if o.Owner.Name == r.Name && o.Owner.Namespace != r.Namespace {
-				return []string{fmt.Sprintf("the release %s is in namespace %s already: go on there with %s %s, or uninstall it there first",
-					r.Name, o.Owner.Namespace, namespaceFlag(n), o.Owner.Namespace)}
+				namespace = o.Owner.Namespace
 			}
+		}
+		if namespace != "" {
+			return []string{fmt.Sprintf("the release %s is in namespace %s already: go on there with %s %s, or uninstall it there first",
+				r.Name, namespace, namespaceFlag(n), namespace)}
 		}
 	}
 	return nil
