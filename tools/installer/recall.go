@@ -94,7 +94,9 @@ func (m memory) refuseElsewhere(what, flag string) error {
 }
 
 // present is whether there is a release of which not everything was told to go.
-func (m memory) present() bool { return m.last != nil && m.last.Info.Status != release.StatusUninstalled }
+func (m memory) present() bool {
+	return m.last != nil && m.last.Info.Status != release.StatusUninstalled
+}
 
 // unreadable says why Helm does not know of a release.
 func (r Release) unreadable(where string, err error) error {
