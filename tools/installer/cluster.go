@@ -4,11 +4,13 @@ package installer
 
 import (
 	"fmt"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -59,7 +61,17 @@ func (c Cluster) connect() (api, error) {
 		return api{}, fmt.Errorf("cannot talk to the cluster: %w", err)
 	}
 	if _, err := typed.Discovery().ServerVersion(); err != nil {
+		loader := c.flags("").ToRawKubeConfigLoader()
+		if raw, _ := loader.RawConfig(); len(raw.Clusters) == 0 && config.BearerTokenFile == "" { // nor are we a pod
+			return api{}, NoCluster(loader.ConfigAccess())
+		}
 		return api{}, fmt.Errorf("cannot reach the cluster at %s, which --kubeconfig and --context say: %w", config.Host, err)
 	}
 	return api{Client: objects, Interface: typed, config: config}, nil
+}
+
+// NoCluster says where a kubeconfig was looked for that has none.
+func NoCluster(access clientcmd.ConfigAccess) error {
+	return fmt.Errorf("cannot find the cluster: there is none in %s: name a kubeconfig with --kubeconfig or KUBECONFIG",
+		strings.Join(access.GetLoadingPrecedence(), ", "))
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -49,7 +50,10 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(progress)
-	err = root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && strings.HasPrefix(err.Error(), "unknown ") { // commands and flags, says cobra
+		return fmt.Errorf("%w: see '%s --help'", err, cmd.CommandPath())
+	}
 	if err != nil && ctx.Err() != nil && !errors.Is(err, submit.ErrGoesOn) && !errors.Is(err, installer.ErrInterrupted) {
 		return errors.New("interrupted; run the command again") // whatever it made fail
 	}

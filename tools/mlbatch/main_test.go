@@ -36,10 +36,12 @@ func home(t *testing.T) (state string) {
 
 func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 	for line, want := range map[string]string{
-		"clutser":                            `unknown command "clutser" for "mlbatch"`,
+		"clutser":                            `unknown command "clutser" for "mlbatch": see 'mlbatch --help'`,
 		"cluster start":                      `unknown command "start" for "mlbatch cluster"`,
 		"cluster up now":                     `unknown command "now" for "mlbatch cluster up"`,
-		"cluster up --prot=1":                "unknown flag: --prot",
+		"cluster up --prot=1":                "unknown flag: --prot: see 'mlbatch cluster up --help'",
+		"cluster up --port=99999":            "there is no port 99999: --port takes 1 to 65535",
+		"cluster up --simulated-nodes=-1":    "there cannot be -1 nodes: --simulated-nodes takes 0 and more",
 		"cluster up --port=x":                `invalid argument "x" for "--port" flag`,
 		"cluster up --mode=fake":             `there is no mode "fake"; choose real or simulated`,
 		"cluster down mlbatch":               `unknown command "mlbatch" for "mlbatch cluster down"`,
@@ -64,7 +66,7 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"submit -f /dev/null":                                             "the settings are wrong: jobName is missing: every job needs a name",
 		"submit -f /dev/null --set a":                                     `cannot read --set a: key "a" has no value`,
 		"submit -f /dev/null --set numPods=x":                             "the settings are wrong: numPods: got string, want integer",
-		"submit -f /dev/null --set jobName=a,containerImage=b --kubeconfig=/no/such/file": "cannot find the cluster, which --kubeconfig says",
+		"submit -f /dev/null --set jobName=a,containerImage=b --kubeconfig=/no/such/file": "cannot find the cluster, which --kubeconfig and --context say",
 		"cluster load-image":                    "name at least one image archive to load",
 		"cluster down --name=unit-y --port 123": "unknown flag: --port",
 	} {
@@ -78,6 +80,17 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 				t.Errorf("it says more than a sentence: %q, %q, %q", err, out, progress)
 			}
 		})
+	}
+}
+
+func TestWithoutAKubeconfigTheSentenceSaysWhereOneWasLookedFor(t *testing.T) {
+	for _, line := range []string{"components", "uninstall", "submit -f /dev/null --set jobName=a,containerImage=b"} {
+		home(t)
+		t.Setenv("KUBECONFIG", "/no/such/file")
+		_, _, err := command(t, strings.Fields(line)...)
+		if want := "cannot find the cluster: there is none in /no/such/file: name a kubeconfig with --kubeconfig or KUBECONFIG"; err == nil || err.Error() != want {
+			t.Errorf("mlbatch %s: got %v, want %s", line, err, want)
+		}
 	}
 }
 

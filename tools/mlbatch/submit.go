@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/tools/installer"
 	"github.com/mlbatch/mlbatch/tools/submit"
 )
 
@@ -92,8 +93,11 @@ func (s submission) connect(warnings io.Writer) (client.WithWatch, string, error
 	rules.ExplicitPath = s.kubeconfig
 	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.context})
 	access, err := config.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, "", installer.NoCluster(rules)
+	}
 	if err != nil {
-		return nil, "", fmt.Errorf("cannot find the cluster, which --kubeconfig says: %w", err)
+		return nil, "", fmt.Errorf("cannot find the cluster, which --kubeconfig and --context say: %w", err)
 	}
 	namespace, _, err := config.Namespace()
 	if err != nil {

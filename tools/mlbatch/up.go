@@ -36,15 +36,9 @@ func upCommand(config *localcluster.Config) *cobra.Command {
 }
 
 func up(cmd *cobra.Command, config localcluster.Config, flags upFlags) error {
-	// What is left open follows a cluster that runs.
-	if cmd.Flags().Changed("port") {
-		config.Port = flags.port
-	}
-	if cmd.Flags().Changed("simulated-nodes") {
-		config.SimulatedNodes = cmp.Or(flags.nodes, -1) // 0 means none, too
-	}
-	if cmd.Flags().Changed("mode") {
-		config.Mode = localcluster.Mode(flags.mode)
+	config, err := flags.asked(cmd, config)
+	if err != nil {
+		return err
 	}
 	cluster, err := localcluster.New(config, cmd.ErrOrStderr())
 	if err != nil {
@@ -63,4 +57,24 @@ func up(cmd *cobra.Command, config localcluster.Config, flags upFlags) error {
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\n", cluster.KubeconfigPath())
 	return nil
+}
+
+// asked leaves open what no flag says: that follows a cluster that runs.
+func (f upFlags) asked(cmd *cobra.Command, config localcluster.Config) (localcluster.Config, error) {
+	if cmd.Flags().Changed("port") {
+		config.Port = f.port
+		if f.port < 1 || f.port > 65535 {
+			return config, fmt.Errorf("there is no port %d: --port takes 1 to 65535", f.port)
+		}
+	}
+	if cmd.Flags().Changed("simulated-nodes") {
+		config.SimulatedNodes = cmp.Or(f.nodes, -1) // 0 means none, too
+		if f.nodes < 0 {
+			return config, fmt.Errorf("there cannot be %d nodes: --simulated-nodes takes 0 and more", f.nodes)
+		}
+	}
+	if cmd.Flags().Changed("mode") {
+		config.Mode = localcluster.Mode(f.mode)
+	}
+	return config, nil
 }
