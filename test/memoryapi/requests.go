@@ -3,14 +3,17 @@
 package memoryapi
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,25 +62,19 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	object, err := s.answerOne(q)
 	if err != nil {
-		status := &apierrors.StatusError{}
-		if !errors.As(err, &status) {
-			status = apierrors.NewBadRequest(err.Error())
-		}
-		answer(w, int(status.ErrStatus.Code), status.ErrStatus)
+		refuse(w, err)
 		return
 	}
-	write(w, http.StatusOK, s.text(object))
+	if q.onlyMetadata() {
+		write(w, "application/vnd.kubernetes.protobuf", http.StatusOK, object.metadataAlone())
+		return
+	}
+	write(w, "application/json", http.StatusOK, object.text)
 }
 
-// text is made once for what is stored.
-func (s *Server) text(object Object) []byte {
-	s.mu.Lock()
-	text := s.texts[object]
-	s.mu.Unlock()
-	if text == nil { // it has been replaced or removed meanwhile
-		text = textOf(object)
-	}
-	return text
+// onlyMetadata: the client is one that understands metadata as protobuf, as all of Kubernetes do.
+func (q request) onlyMetadata() bool {
+	return strings.HasPrefix(q.Header.Get("Accept"), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
 }
 
 // succeed lets events pass, and reviews of rights.
@@ -89,13 +86,24 @@ func (s *Server) succeed(w http.ResponseWriter, q request) {
 	answer(w, http.StatusCreated, map[string]any{"apiVersion": version, "kind": kind, "status": map[string]any{"allowed": true}})
 }
 
-func answer(w http.ResponseWriter, code int, object any) {
-	text, _ := json.Marshal(object) // all of it came as JSON
-	write(w, code, text)
+func refuse(w http.ResponseWriter, err error) {
+	status := &apierrors.StatusError{}
+	if !errors.As(err, &status) {
+		status = apierrors.NewBadRequest(err.Error())
+	}
+	said := status.ErrStatus
+	said.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	answer(w, int(said.Code), said)
 }
 
-func write(w http.ResponseWriter, code int, text []byte) {
-	w.Header().Set("Content-Type", "application/json")
+func answer(w http.ResponseWriter, code int, object any) {
+	text, _ := json.Marshal(object) // all of it came as JSON
+	write(w, "application/json", code, text)
+}
+
+func write(w http.ResponseWriter, contentType string, code int, text []byte) {
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(text))) // in one piece
 	w.WriteHeader(code)
 	_, _ = w.Write(text) // who asks may have gone
 }
@@ -107,40 +115,18 @@ func (s *Server) serveAll(w http.ResponseWriter, q request) {
 	}
 	selector, err := labels.Parse(q.URL.Query().Get("labelSelector"))
 	if err != nil {
-		answer(w, http.StatusBadRequest, apierrors.NewBadRequest(err.Error()).ErrStatus)
+		refuse(w, err)
 		return
 	}
-	items := []any{}
+	var items [][]byte
 	for _, object := range s.All(q.resource) {
-		if (q.key.Namespace == "" || object.GetNamespace() == q.key.Namespace) && selector.Matches(labelled{object}) {
-			items = append(items, object.Object)
+		if (q.key.Namespace == "" || object.Namespace == q.key.Namespace) && selector.Matches(labels.Set(object.Labels)) {
+			items = append(items, object.text)
 		}
 	}
 	kind := s.kinds[q.resource]
-	answer(w, http.StatusOK, map[string]any{
-		"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind + "List", "metadata": map[string]any{"resourceVersion": "1"}, "items": items,
-	})
-}
-
-// labelled are an object's labels. To copy them would take most of the time of a list.
-type labelled struct{ Object }
-
-// Lookup is what a selector asks.
-func (l labelled) Lookup(key string) (value string, exists bool) {
-	value, exists, _ = unstructured.NestedString(l.Object.Object, "metadata", "labels", key)
-	return value, exists
-}
-
-// Get is empty where there is no such label.
-func (l labelled) Get(key string) string {
-	value, _ := l.Lookup(key)
-	return value
-}
-
-// Has tells whether there is such a label.
-func (l labelled) Has(key string) bool {
-	_, exists := l.Lookup(key)
-	return exists
+	head := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"1"},"items":[`, kind.GroupVersion(), kind.Kind+"List")
+	write(w, "application/json", http.StatusOK, slices.Concat([]byte(head), bytes.Join(items, []byte(",")), []byte("]}")))
 }
 
 func (s *Server) serveWatch(w http.ResponseWriter, q request) {
@@ -149,10 +135,8 @@ func (s *Server) serveWatch(w http.ResponseWriter, q request) {
 	defer s.unwatch(watch)
 	flush := http.NewResponseController(w)
 	for {
-		for _, text := range watch.take() {
-			if _, err := w.Write(text); err != nil {
-				return
-			}
+		if _, err := w.Write(watch.take()); err != nil {
+			return
 		}
 		_ = flush.Flush()
 		select {
@@ -164,7 +148,7 @@ func (s *Server) serveWatch(w http.ResponseWriter, q request) {
 }
 
 // answerOne answers what concerns one object.
-func (s *Server) answerOne(q request) (Object, error) {
+func (s *Server) answerOne(q request) (*Object, error) {
 	body, err := io.ReadAll(q.Body)
 	if err != nil {
 		return nil, err
@@ -180,76 +164,49 @@ func (s *Server) answerOne(q request) (Object, error) {
 	return s.find(q)
 }
 
-func (s *Server) find(q request) (Object, error) {
+func (s *Server) find(q request) (*Object, error) {
 	if object := s.Get(q.resource, q.key); object != nil {
 		return object, nil
 	}
 	return nil, apierrors.NewNotFound(q.group(), q.key.Name)
 }
 
-func (s *Server) create(q request, body []byte) (Object, error) {
-	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(body); err != nil {
+func (s *Server) create(q request, body []byte) (*Object, error) {
+	object, err := parseObject(body)
+	if err != nil {
 		return nil, err
 	}
-	object.SetNamespace(q.key.Namespace)
+	object.Namespace = q.key.Namespace
 	if !s.replace(q.resource, nil, object) {
-		return nil, apierrors.NewAlreadyExists(q.group(), object.GetName())
+		return nil, apierrors.NewAlreadyExists(q.group(), object.Name)
 	}
 	return object, nil
 }
 
 // patch knows merge patches, of the status or of all else.
-func (s *Server) patch(q request, change []byte) (Object, error) {
+func (s *Server) patch(q request, change []byte) (*Object, error) {
 	before, err := s.find(q)
 	if err != nil {
 		return nil, err
 	}
-	after, err := merge(before, change)
+	after, err := before.merge(change, func(field string) bool { return q.status == (field == "status") })
 	if err != nil {
 		return nil, err
 	}
-	if before.Object["status"] != nil && !q.status {
-		after.Object["status"] = before.Object["status"]
-	}
 	stored := after
-	if after.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) == 0 {
+	if after.DeletionTimestamp != nil && len(after.Finalizers) == 0 {
 		stored = nil
 	}
-	if after.GetResourceVersion() != before.GetResourceVersion() || !s.replace(q.resource, before, stored) {
+	if after.ResourceVersion != before.ResourceVersion || !s.replace(q.resource, before, stored) {
 		return nil, apierrors.NewConflict(q.group(), q.key.Name, errors.New("it has changed"))
 	}
+	if stored == nil {
+		return before, nil
+	}
 	return after, nil
 }
 
-func merge(before Object, change []byte) (Object, error) {
-	changes := map[string]any{}
-	if err := json.Unmarshal(change, &changes); err != nil {
-		return nil, err
-	}
-	after := before.DeepCopy()
-	Merge(after.Object, changes)
-	return after, nil
-}
-
-// Merge changes the document as RFC 7386 says. Libraries do it on text, which takes most
-// of the time of a server that does nothing else.
-func Merge(document, change map[string]any) {
-	for key, value := range change {
-		inner, isMap := value.(map[string]any)
-		old, wasMap := document[key].(map[string]any)
-		switch {
-		case value == nil:
-			delete(document, key)
-		case isMap && wasMap:
-			Merge(old, inner)
-		default:
-			document[key] = value
-		}
-	}
-}
-
-func (s *Server) delete(q request) (Object, error) {
+func (s *Server) delete(q request) (*Object, error) {
 	before, err := s.find(q)
 	if err != nil {
 		return nil, err

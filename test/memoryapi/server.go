@@ -1,35 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package memoryapi is an API server in memory: real clients, caches and watches work
-// with it over HTTP, and it is as fast as JSON allows. It has no schemas, no
+// with it over HTTP, and it costs little beside them. It has no schemas, no
 // admission and no garbage collector; a test that needs an owner plays one.
 package memoryapi
 
 import (
-	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
-	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
-// Object is what is stored: it is replaced and never changed.
-type Object = *unstructured.Unstructured
-
 // Change is told to whoever listens; there is nothing before a creation or after a removal.
 type Change struct {
 	Resource      string
-	Before, After Object
+	Before, After *Object
 }
 
 // Server is an API server in memory.
@@ -43,8 +38,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	version  int64
-	stored   map[string]map[types.NamespacedName]Object // by resource
-	texts    map[Object][]byte                          // of what is stored, as it goes to all who ask or watch
+	stored   map[string]map[types.NamespacedName]*Object // by resource
 	watchers map[*watcher]bool
 	requests []string
 }
@@ -54,14 +48,14 @@ type Server struct {
 func Start(kinds ...schema.GroupVersionKind) *Server {
 	s := &Server{
 		kinds: map[string]schema.GroupVersionKind{}, mapper: meta.NewDefaultRESTMapper(nil),
-		stored: map[string]map[types.NamespacedName]Object{}, texts: map[Object][]byte{}, watchers: map[*watcher]bool{},
+		stored: map[string]map[types.NamespacedName]*Object{}, watchers: map[*watcher]bool{},
 	}
 	s.mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
 	for _, kind := range kinds {
 		s.mapper.Add(kind, meta.RESTScopeNamespace)
 		resource, _ := meta.UnsafeGuessKindToResource(kind)
 		s.kinds[resource.Resource] = kind
-		s.stored[resource.Resource] = map[types.NamespacedName]Object{}
+		s.stored[resource.Resource] = map[types.NamespacedName]*Object{}
 	}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	return s
@@ -73,9 +67,10 @@ func (s *Server) Stop() {
 	s.http.Close()
 }
 
-// Config is how clients reach the server.
+// Config is how clients reach the server. With a dialer of their own they keep as many
+// connections as with a real one; else there would be two, and a new one for most requests.
 func (s *Server) Config() *rest.Config {
-	return &rest.Config{Host: s.http.URL, QPS: -1}
+	return &rest.Config{Host: s.http.URL, QPS: -1, Dial: (&net.Dialer{}).DialContext}
 }
 
 // Mapper knows the kinds that are served.
@@ -90,22 +85,37 @@ func (s *Server) Requests() []string {
 	return requests
 }
 
-// Put stores an object as it is.
-func (s *Server) Put(object Object) {
-	resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
-	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-	for !s.replace(resource.Resource, s.Get(resource.Resource, key), object.DeepCopy()) {
+// Put stores an object, which is given as JSON, as it is.
+func (s *Server) Put(text []byte) error {
+	object, err := parseObject(text)
+	if err != nil {
+		return err
 	}
+	resource, _ := meta.UnsafeGuessKindToResource(object.kind())
+	for !s.replace(resource.Resource, s.Get(resource.Resource, object.key()), object) {
+	}
+	return nil
+}
+
+// Patch merges a patch into an object, whoever else changes it.
+func (s *Server) Patch(resource string, key types.NamespacedName, patch string) error {
+	for before := s.Get(resource, key); before != nil; before = s.Get(resource, key) {
+		after, err := before.merge([]byte(patch), func(string) bool { return true })
+		if err != nil || s.replace(resource, before, after) {
+			return err
+		}
+	}
+	return fmt.Errorf("there is no %s in %s", key, resource)
 }
 
 // Delete removes an object, or lets it wait for its finalizers, and for nothing else.
 func (s *Server) Delete(resource string, key types.NamespacedName) {
 	for before := s.Get(resource, key); before != nil; before = s.Get(resource, key) {
-		var after Object
-		if len(before.GetFinalizers()) > 0 {
-			now := metav1.NewTime(time.Now())
-			after = before.DeepCopy()
-			after.SetDeletionTimestamp(&now)
+		var after *Object
+		if len(before.Finalizers) > 0 {
+			now := metav1.Now()
+			after = &Object{ObjectMeta: before.ObjectMeta, Fields: before.Fields}
+			after.DeletionTimestamp = &now
 		}
 		if s.replace(resource, before, after) {
 			return
@@ -114,17 +124,17 @@ func (s *Server) Delete(resource string, key types.NamespacedName) {
 }
 
 // Get returns nil where there is no such object.
-func (s *Server) Get(resource string, key types.NamespacedName) Object {
+func (s *Server) Get(resource string, key types.NamespacedName) *Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stored[resource][key]
 }
 
 // All are the objects of a resource, in no order.
-func (s *Server) All(resource string) []Object {
+func (s *Server) All(resource string) []*Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []Object
+	var all []*Object
 	for _, object := range s.stored[resource] {
 		all = append(all, object)
 	}
@@ -132,7 +142,7 @@ func (s *Server) All(resource string) []Object {
 }
 
 // replace stores an object, or removes one, unless somebody else was faster.
-func (s *Server) replace(resource string, before, after Object) bool {
+func (s *Server) replace(resource string, before, after *Object) bool {
 	if !s.commit(resource, before, after) {
 		return false
 	}
@@ -143,7 +153,7 @@ func (s *Server) replace(resource string, before, after Object) bool {
 }
 
 // commit gives an object what an API server gives it.
-func (s *Server) commit(resource string, before, after Object) bool {
+func (s *Server) commit(resource string, before, after *Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	event, object := "MODIFIED", after
@@ -151,37 +161,30 @@ func (s *Server) commit(resource string, before, after Object) bool {
 	case before == nil:
 		event = "ADDED"
 	case after == nil:
-		event, object = "DELETED", before.DeepCopy()
+		event, object = "DELETED", &Object{ObjectMeta: before.ObjectMeta, Fields: before.Fields}
 	}
-	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+	key := object.key()
 	if s.stored[resource][key] != before {
 		return false
 	}
 	s.version++
-	if object.GetUID() == "" {
-		object.SetUID(types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.version)))
-		object.SetCreationTimestamp(metav1.NewTime(time.Now()))
+	if object.UID == "" {
+		object.UID = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.version))
+		object.CreationTimestamp = metav1.Now()
 	}
-	object.SetResourceVersion(fmt.Sprint(s.version))
-	text := textOf(object)
-	delete(s.texts, before)
-	s.stored[resource][key], s.texts[object] = object, text
+	object.ResourceVersion = fmt.Sprint(s.version)
+	object.seal()
+	s.stored[resource][key] = object
 	if after == nil {
 		delete(s.stored[resource], key)
-		delete(s.texts, object)
 	}
-	change := eventText(event, text)
+	change := eventText(event, object.text)
 	for w := range s.watchers {
 		if w.resource == resource {
 			w.add(change)
 		}
 	}
 	return true
-}
-
-func textOf(object Object) []byte {
-	text, _ := json.Marshal(object.Object) // it came as JSON
-	return text
 }
 
 func eventText(event string, object []byte) []byte {
@@ -192,13 +195,13 @@ func eventText(event string, object []byte) []byte {
 type watcher struct {
 	resource string
 	mu       sync.Mutex
-	pending  [][]byte
+	pending  []byte
 	wake     chan struct{}
 }
 
 func (w *watcher) add(text []byte) {
 	w.mu.Lock()
-	w.pending = append(w.pending, text)
+	w.pending = append(w.pending, text...)
 	w.mu.Unlock()
 	select {
 	case w.wake <- struct{}{}:
@@ -206,7 +209,7 @@ func (w *watcher) add(text []byte) {
 	}
 }
 
-func (w *watcher) take() [][]byte {
+func (w *watcher) take() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	pending := w.pending
@@ -224,13 +227,11 @@ func (s *Server) watch(resource string, initially bool) *watcher {
 		return w
 	}
 	for _, object := range s.stored[resource] {
-		w.add(eventText("ADDED", s.texts[object]))
+		w.add(eventText("ADDED", object.text))
 	}
-	end := &unstructured.Unstructured{}
-	end.SetGroupVersionKind(s.kinds[resource])
-	end.SetResourceVersion(fmt.Sprint(s.version))
-	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
-	w.add(eventText("BOOKMARK", textOf(end)))
+	version, kind := s.kinds[resource].ToAPIVersionAndKind()
+	w.add(eventText("BOOKMARK", fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d","annotations":{%q:"true"}}}`,
+		version, kind, s.version, metav1.InitialEventsAnnotationKey)))
 	return w
 }
 

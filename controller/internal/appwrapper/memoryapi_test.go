@@ -5,6 +5,7 @@ package appwrapper
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -17,7 +18,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -80,11 +80,11 @@ func (c *cluster) play(change memoryapi.Change) {
 	}
 }
 
-func (c *cluster) addPod(job memoryapi.Object, i int) {
+func (c *cluster) addPod(job *memoryapi.Object, i int) {
 	c.put(podText, "NAME", podName(job, i), "OWNER", job.GetName(), "UID", string(job.GetUID()))
 }
 
-func podName(job memoryapi.Object, i int) string {
+func podName(job *memoryapi.Object, i int) string {
 	return fmt.Sprintf("%s-%d", job.GetName(), i)
 }
 
@@ -92,12 +92,13 @@ func keyOf(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: given.Namespace, Name: name}
 }
 
-func phaseOf(aw memoryapi.Object) v1beta2.AppWrapperPhase {
+func phaseOf(aw *memoryapi.Object) v1beta2.AppWrapperPhase {
 	if aw == nil {
 		return ""
 	}
-	phase, _, _ := unstructured.NestedString(aw.Object, "status", "phase")
-	return v1beta2.AppWrapperPhase(phase)
+	var status struct{ Phase v1beta2.AppWrapperPhase }
+	_ = json.Unmarshal(aw.Fields["status"], &status) // there may be none
+	return status.Phase
 }
 
 // start starts the controller, or another one after the first has stopped.
@@ -181,13 +182,10 @@ func jsonOf(file string) (string, error) {
 // put stores an object with other names.
 func (c *cluster) put(text func() (string, error), names ...string) {
 	whole, err := text()
-	object := &unstructured.Unstructured{}
 	if err == nil {
-		err = object.UnmarshalJSON([]byte(strings.NewReplacer(names...).Replace(whole)))
+		err = c.api.Put([]byte(strings.NewReplacer(names...).Replace(whole)))
 	}
 	if err != nil {
 		c.Error(err)
-		return
 	}
-	c.api.Put(object)
 }

@@ -3,12 +3,12 @@
 package appwrapper
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -185,11 +185,10 @@ func TestOnlyWhoeverIsOnANodeLeavesIt(t *testing.T) {
 	c.start()
 	c.await("both run", func() bool { return c.count(v1beta2.AppWrapperRunning) == 2 })
 	c.stop()
-	elsewhere := c.api.All("pods")[0].DeepCopy()
-	if err := unstructured.SetNestedField(elsewhere.Object, "gpu-18", "spec", "nodeName"); err != nil {
+	elsewhere := c.api.All("pods")[0]
+	if err := c.api.Patch("pods", keyOf(elsewhere.Name), `{"spec":{"nodeName":"gpu-18"}}`); err != nil {
 		t.Fatal(err)
 	}
-	c.api.Put(elsewhere)
 	c.mark("gpu-17", "OK")
 	looked := reconciles(c)
 	c.start()
@@ -206,9 +205,14 @@ func TestOnlyWhoeverIsOnANodeLeavesIt(t *testing.T) {
 }
 
 func (c *cluster) mark(node, health string) {
-	object := &unstructured.Unstructured{}
+	c.Helper()
+	object := gpuNode(node, health)
 	object.SetGroupVersionKind(nodeKind)
-	object.SetName(node)
-	object.SetLabels(gpuNode(node, health).Labels)
-	c.api.Put(object)
+	text, err := json.Marshal(object)
+	if err == nil {
+		err = c.api.Put(text)
+	}
+	if err != nil {
+		c.Fatal(err)
+	}
 }

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
@@ -50,14 +48,13 @@ func processorTime(b *testing.B) time.Duration {
 
 // complete lets a Job succeed.
 func (c *cluster) complete(name string) {
-	job := c.api.Get("jobs", keyOf(name)).DeepCopy()
+	job := c.api.Get("jobs", keyOf(name))
 	for i := range c.pods {
-		pod := c.api.Get("pods", keyOf(podName(job, i))).DeepCopy()
-		if err := unstructured.SetNestedField(pod.Object, "Succeeded", "status", "phase"); err != nil {
+		if err := c.api.Patch("pods", keyOf(podName(job, i)), `{"status":{"phase":"Succeeded"}}`); err != nil {
 			c.Error(err)
 		}
-		c.api.Put(pod)
 	}
-	job.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}}}
-	c.api.Put(job)
+	if err := c.api.Patch("jobs", keyOf(name), `{"status":{"conditions":[{"type":"Complete","status":"True"}]}}`); err != nil {
+		c.Error(err)
+	}
 }
