@@ -104,6 +104,14 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 		"what the release has is just being deleted": {func(f *Facts) {
 			f.Releases[0].Leaving = []Object{{Kind: "Namespace", Name: "mlbatch-system"}}
 		}, []string{"the Namespace mlbatch-system is being deleted: wait until it is gone, and run the command again"}},
+		"a team's queue is being deleted, and there is no Kueue to end it": {func(f *Facts) {
+			f.Releases[0].Installed = ""
+			f.Releases = append(f.Releases[:1], Release{Name: "teams", Leaving: []Object{{Kind: "ClusterQueue", Name: "blue"}}})
+		}, []string{"the ClusterQueue blue is being deleted, which only Kueue can end: install without --teams first, and then run the command again"}},
+		"a team's queue is being deleted": {func(f *Facts) {
+			f.Releases[0].Installed = "0.2.1"
+			f.Releases = append(f.Releases[:1], Release{Name: "teams", Leaving: []Object{{Kind: "ClusterQueue", Name: "blue"}}})
+		}, []string{"the ClusterQueue blue is being deleted: wait until it is gone, and run the command again"}},
 		"another Kueue runs": {runs("kueue", "kueue-system", "kueue-controller-manager"), []string{theirs}},
 		"another Kueue runs and has objects": {func(f *Facts) {
 			runs("kueue", "kueue-system", "kueue-controller-manager")(f)

@@ -62,8 +62,12 @@ func kindIsNotServed(f Facts) []string {
 
 func objectIsBeingDeleted(f Facts) []string {
 	var found []string
-	for _, r := range f.Releases {
-		if len(r.Leaving) > 0 {
+	for n, r := range f.Releases {
+		switch {
+		case len(r.Leaving) == 0:
+		case n > 0 && f.Releases[0].Installed == "":
+			found = append(found, fmt.Sprintf("%s is being deleted, which only Kueue can end: install without --teams first, and then run the command again", some(r.Leaving)))
+		default:
 			found = append(found, fmt.Sprintf("%s is being deleted: wait until it is gone, and run the command again", some(r.Leaving)))
 		}
 	}
