@@ -61,12 +61,5 @@ func plainly(err error) string {
 	if !found {
 		return text
 	}
-	var all []string
-	for line := range strings.SplitSeq(complaints, "\n") {
-		line = strings.Replace(strings.TrimPrefix(strings.TrimSpace(line), "- "), "at '': ", "", 1)
-		if line != "" {
-			all = append(all, line)
-		}
-	}
-	return "the chart does not take these values: " + strings.Join(all, " ")
+	return "the chart does not take these values: " + sentence(strings.Split(complaints, "\n"))
 }

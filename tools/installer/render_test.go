@@ -4,7 +4,10 @@ package installer
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -163,6 +166,30 @@ func TestWhatChartsSayAgainstValuesIsPlain(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestOfAlternativesTheOneThatWasMeantIsSaidWrong(t *testing.T) {
+	team := `{"teams": [{"name": "blue", "quota": {"h100": {"cpu": 1, "memory": %s}}}]}`
+	for quota, want := range map[string]string{
+		`"512GB"`:                      "teams: teams/0/quota/h100/memory: '512GB' does not match pattern '^[0-9]+",
+		`{"nominal": "1Gi", "low": 1}`: "teams: teams/0/quota/h100/memory: additional properties 'low' not allowed",
+		`{"nominal": "all"}`:           "teams: teams/0/quota/h100/memory/nominal: 'all' does not match pattern '^[0-9]+",
+		`-1`:                           "teams: teams/0/quota/h100/memory: minimum: got -1, want 0",
+		`true`:                         "teams: teams/0/quota/h100/memory: got boolean, want number; teams/0/quota/h100/memory: got boolean, want string; ",
+	} {
+		values := filepath.Join(t.TempDir(), "teams.yaml")
+		if err := os.WriteFile(values, fmt.Appendf(nil, team, quota), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := render(t, Release{Name: "teams", Namespace: Namespace, Values: []string{values}}, on("v1.34.4"))
+		if err == nil {
+			t.Fatalf("%s is rendered", quota)
+		}
+		if got := plainly(err); !strings.HasPrefix(got, "the chart does not take these values: "+want) || strings.Contains(got, "anyOf") ||
+			strings.HasSuffix(want, "pattern '^[0-9]+") && strings.Contains(got, ";") {
+			t.Errorf("of %s it says %s", quota, got)
+		}
 	}
 }
 

@@ -11,8 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// stranded is an object that could not be deleted any more.
-type stranded struct{ kind, name string }
+// stranded is an object that could not be deleted any more, or that is on its way.
+type stranded struct {
+	kind, name string
+	going      bool
+}
 
 // strands tells whether an object needs its operator to be deleted. Queues and flavors
 // have such finalizers, too, and stay on purpose, unless somebody deletes them just now.
@@ -40,4 +43,12 @@ func strand(all []stranded) string {
 		kinds[n] = fmt.Sprintf("%d %s", counts[kind], kind)
 	}
 	return fmt.Sprintf("without the platform nobody could delete %s, such as %s %s", strings.Join(kinds, ", "), all[0].kind, all[0].name)
+}
+
+// endIt says what to do about it.
+func endIt(all []stranded) string {
+	if !slices.ContainsFunc(all, func(s stranded) bool { return !s.going }) {
+		return "all of it is being deleted: wait some seconds and run the command again, or leave it with --force"
+	}
+	return "end that work first, with kubectl delete appwrappers --all --all-namespaces and the like of it, or leave it with --force"
 }

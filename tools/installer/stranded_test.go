@@ -3,6 +3,7 @@
 package installer
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -38,8 +39,19 @@ func TestWhatWouldBeStrandedIsCounted(t *testing.T) {
 	if got := strand(nil); got != "" {
 		t.Errorf("of nothing it says %q", got)
 	}
-	got := strand([]stranded{{"Workload", "blue/b"}, {"AppWrapper", "red/train"}, {"AppWrapper", "blue/train"}})
+	got := strand([]stranded{{"Workload", "blue/b", true}, {"AppWrapper", "red/train", false}, {"AppWrapper", "blue/train", false}})
 	if want := "without the platform nobody could delete 2 AppWrapper, 1 Workload, such as AppWrapper blue/train"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestWhoHasJustDeletedAllOfItIsToldToWait(t *testing.T) {
+	for want, all := range map[string][]stranded{
+		"end that work first": {{"Workload", "blue/b", true}, {"AppWrapper", "blue/train", false}},
+		"all of it is being deleted: wait some seconds and run the command again": {{"Workload", "blue/b", true}},
+	} {
+		if got := endIt(all); !strings.HasPrefix(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -92,15 +92,15 @@ func (u Uninstaller) check(ctx context.Context, api api, all []*removal) error {
 	if err != nil {
 		return err
 	}
-	sentence := strand(found)
-	if sentence == "" {
+	would := strand(found)
+	if would == "" {
 		return nil
 	}
 	if u.Force {
-		fmt.Fprintln(u.Progress, "warning:", sentence)
+		fmt.Fprintln(u.Progress, "warning:", would)
 		return nil
 	}
-	return fmt.Errorf("%s: end that work first, with kubectl delete appwrappers --all --all-namespaces and the like of it, or leave it with --force", sentence)
+	return fmt.Errorf("%s: %s", would, endIt(found))
 }
 
 // strandedBy does with --force without what cannot be seen, as where Kueue is dead.
@@ -133,7 +133,7 @@ func strandedOf(ctx context.Context, api api, kind schema.GroupKind) ([]stranded
 	var found []stranded
 	for _, o := range list.Items {
 		if strands(kind, &o) {
-			found = append(found, stranded{kind.Kind, client.ObjectKeyFromObject(&o).String()})
+			found = append(found, stranded{kind.Kind, client.ObjectKeyFromObject(&o).String(), o.GetDeletionTimestamp() != nil})
 		}
 	}
 	return found, nil
