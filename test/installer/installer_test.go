@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,8 @@ func TestThePlatformComesAndGoes(t *testing.T) {
 		{"what cannot work is refused before anything is changed", nothingIsTouched},
 		{"an installation that is killed after each step is gone on with", killedAfterEachStep},
 		{"a second installation changes nothing", nothingIsChanged},
+		{"in another namespace it is neither absent nor new", otherNamespace},
+		{"an upgrade that is killed after each step is gone on with", upgradeIsKilled},
 		{"an upgrade keeps the values that it is not given", valuesStay},
 		{"work that needs the platform to go keeps it there", workKeepsIt},
 		{"uninstalled, it leaves kinds and queues and no webhook", uninstalled},
@@ -99,6 +102,44 @@ func nothingIsChanged(t *testing.T) {
 		t.Errorf("Helm's records have changed: %s", diff)
 	}
 	isRefused(t, installs("install", "--set=appwrapper.podAnnotations.new=yes"), "change it with 'mlbatch upgrade'")
+}
+
+// otherNamespace: who forgets where the platform is hears it.
+func otherNamespace(t *testing.T) {
+	const elsewhere, is = "--namespace=elsewhere", "is in namespace mlbatch-system"
+	for _, cmd := range []*exec.Cmd{mlbatch("uninstall", elsewhere), mlbatch("components", elsewhere)} {
+		isRefused(t, cmd, "the platform "+is+": use --namespace mlbatch-system")
+	}
+	for _, verb := range []string{"install", "upgrade"} {
+		isRefused(t, installs(verb, elsewhere), "the release mlbatch "+is+" already: go on there with --namespace mlbatch-system")
+	}
+	isRefused(t, mlbatch("uninstall", "--with-teams", "--teams-namespace=elsewhere"), "the release teams "+is+": use --teams-namespace mlbatch-system")
+}
+
+// upgradeIsKilled: the command that completes it is the same again.
+func upgradeIsKilled(t *testing.T) {
+	before := generations(t)
+	upgrade := func() *exec.Cmd {
+		return mlbatch("upgrade", "--charts="+charts(), "--set=appwrapper.podAnnotations.killed=yes")
+	}
+	at := func() error { return nil }
+	isKilled(t, upgrade(), "[1/5]", at)
+	isKilled(t, upgrade(), "[2/5]", func() error {
+		if left := records(t); !slices.Contains(left, "mlbatch.v3 pending-upgrade") {
+			return fmt.Errorf("Helm remembers %q", left)
+		}
+		return nil
+	})
+	isRefused(t, installs("install"), "an upgrade of the release mlbatch did not come to its end: go on with 'mlbatch upgrade'")
+	isKilled(t, upgrade(), "[3/5]", at)
+	isKilled(t, upgrade(), "[4/5]", at)
+	isKilled(t, upgrade(), "[5/5]", at)
+	succeeds(t, upgrade())
+	wantAllReady(t)
+	before["appwrapper-controller-manager"]++
+	if diff := cmp.Diff(before, generations(t)); diff != "" {
+		t.Errorf("generations of Deployments: %s", diff)
+	}
 }
 
 func valuesStay(t *testing.T) {

@@ -43,7 +43,7 @@ func (i Installer) facts(ctx context.Context, api api, all []*delivery) (obstacl
 		f.Releases = append(f.Releases, d.facts(all[0].objects))
 	}
 	f.Releases[0].Elsewhere = all[0].elsewhere // of the teams' there may be several
-	if f.Denied, err = denied(ctx, api, all); err != nil || len(f.Denied) > 0 {
+	if f.Denied, err = toInstall(api, all).denied(ctx, api); err != nil || len(f.Denied) > 0 {
 		return f, err
 	}
 	deployments, err := api.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -117,43 +115,6 @@ func cluster(typed *fake.Clientset, objects ...client.Object) api {
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: customResourceDefinition}, meta.RESTScopeRoot)
 	return api{Interface: typed, Client: fakeclient.NewClientBuilder().WithRESTMapper(mapper).WithObjects(objects...).Build()}
-}
-
-func TestRightsThatAreMissingAreNamedOnce(t *testing.T) {
-	for name, c := range map[string]struct {
-		may  func(authorizationv1.ResourceAttributes) bool
-		want []string
-	}{
-		"an administrator":              {func(a authorizationv1.ResourceAttributes) bool { return a.Verb == "*" }, nil},
-		"who may do all that is needed": {func(a authorizationv1.ResourceAttributes) bool { return a.Verb != "*" }, nil},
-		"who may only look": {func(a authorizationv1.ResourceAttributes) bool { return a.Verb == "get" || a.Verb == "list" }, []string{
-			"create namespaces", "patch namespaces", "create secrets", "patch secrets", "delete secrets", "update secrets",
-			"create deployments", "patch deployments", "delete deployments",
-			"create customresourcedefinitions", "patch customresourcedefinitions", "delete customresourcedefinitions",
-		}},
-		"whose rights are in one namespace": {func(a authorizationv1.ResourceAttributes) bool { return a.Verb != "*" && a.Namespace == Namespace }, []string{
-			"list deployments", "get namespaces", "create namespaces", "patch namespaces",
-			"get customresourcedefinitions", "create customresourcedefinitions", "patch customresourcedefinitions", "delete customresourcedefinitions",
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			typed := fake.NewClientset()
-			typed.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
-				review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
-				review.Status.Allowed = c.may(*review.Spec.ResourceAttributes)
-				return true, review, nil
-			})
-			queue := object{Unstructured: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue"}}}
-			two := []*delivery{
-				{Release: Release{Name: "mlbatch", Namespace: Namespace}, objects: wanted()},
-				{Release: Release{Name: "teams", Namespace: Namespace}, objects: append(definitions("kueue.x-k8s.io/Cohort"), queue)},
-			}
-			got, err := denied(t.Context(), cluster(typed), two)
-			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
-				t.Error(err, diff)
-			}
-		})
-	}
 }
 
 func TestEachObjectOfAReleaseIsLookedAt(t *testing.T) {

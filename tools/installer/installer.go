@@ -154,7 +154,7 @@ func (j *job) steps() []step {
 		return all
 	}
 	all = append(all,
-		step{named(platform), platform.carryOut},
+		step{named(platform), j.deliverPlatform},
 		step{"waiting for kinds and pods", func(ctx context.Context) error {
 			return awaitReady(ctx, j.api, platform.objects, j.Timeout, j.Progress)
 		}},
@@ -164,6 +164,15 @@ func (j *job) steps() []step {
 		all = append(all, step{named(d), d.carryOut})
 	}
 	return all
+}
+
+// deliverPlatform sees to kinds of parts that were turned off, too.
+func (j *job) deliverPlatform(ctx context.Context) error {
+	platform := j.all[0]
+	if err := platform.carryOut(ctx); err != nil {
+		return err
+	}
+	return platform.dropConversions(ctx, j.api, platform.objects, j.Progress)
 }
 
 func (j *job) ask(ctx context.Context) error {

@@ -6,12 +6,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,19 +34,28 @@ func (d *delivery) setKept(ctx context.Context) error {
 	return d.setThose(ctx, d.api.Client, before, d.objects)
 }
 
+// builtIn are the kinds that come with Kubernetes. Others may have added kinds of theirs to the
+// scheme that all share.
+var builtIn = sync.OnceValue(func() *runtime.Scheme {
+	kinds := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(kinds))
+	return kinds
+})
+
+// keptByUs is whether the release sets an object that an earlier one has left.
+func keptByUs(o object) bool {
+	return o.GetAnnotations()["helm.sh/resource-policy"] == "keep" &&
+		o.GetKind() != customResourceDefinition && !builtIn().Recognizes(o.GroupVersionKind())
+}
+
 // setThose sets those that are among the objects of the release now, and were not before.
 func (r Release) setThose(ctx context.Context, api client.Client, before, now []object) error {
-	kubernetes := runtime.NewScheme() // others may have added kinds of theirs to the one that all share
-	if err := clientgoscheme.AddToScheme(kubernetes); err != nil {
-		return err
-	}
 	had := map[string]bool{}
 	for _, object := range before {
 		had[identity(object)] = true
 	}
 	for _, object := range now {
-		builtIn := kubernetes.Recognizes(object.GroupVersionKind()) || object.GetKind() == customResourceDefinition
-		if had[identity(object)] || builtIn || object.GetAnnotations()["helm.sh/resource-policy"] != "keep" {
+		if had[identity(object)] || !keptByUs(object) {
 			continue
 		}
 		if err := r.setAsIfNew(ctx, api, object.Unstructured); err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/kube"
-	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/mlbatch/mlbatch/tools/installer/obstacles"
 )
@@ -59,7 +58,7 @@ func (m *removal) remove(ctx context.Context, api api, timeout time.Duration, pr
 	if err := m.removeObjects(ctx, api, goes, timeout); err != nil {
 		return fmt.Errorf("the release %s is not gone to the end, run the command again to go on: %w", m.Name, err)
 	}
-	if err := m.dropConversions(ctx, api, progress); err != nil {
+	if err := m.dropConversions(ctx, api, nil, progress); err != nil {
 		return err
 	}
 	if _, err := action.NewUninstall(m.helm).Run(m.Name); err != nil { // no more than the record is left
@@ -98,42 +97,9 @@ func (m *removal) mayGo(ctx context.Context, api api) error {
 	if m.last == nil {
 		return nil
 	}
-	everything := authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}
-	if may, err := allowed(ctx, api, everything); err != nil || may {
-		return err
-	}
-	needs := []authorizationv1.ResourceAttributes{
-		{Verb: "update", Resource: "secrets", Namespace: m.Namespace}, {Verb: "delete", Resource: "secrets", Namespace: m.Namespace},
-	}
-	for _, o := range m.leaving() {
-		gvk := o.GroupVersionKind()
-		if mapping, err := api.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
-			needs = append(needs, authorizationv1.ResourceAttributes{Verb: "delete", Group: gvk.Group, Resource: mapping.Resource.Resource, Namespace: o.GetNamespace()})
-		}
-	}
-	missing, err := refused(ctx, api, needs)
+	missing, err := m.rights(api).denied(ctx, api)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
 	return errors.New(obstacles.Denied(missing...))
-}
-
-// refused are those rights of the given ones that the user has not, in words.
-func refused(ctx context.Context, api api, needs []authorizationv1.ResourceAttributes) ([]string, error) {
-	var missing []string
-	asked := map[authorizationv1.ResourceAttributes]bool{}
-	for _, a := range needs {
-		if asked[a] {
-			continue
-		}
-		asked[a] = true
-		may, err := allowed(ctx, api, a)
-		if err != nil {
-			return nil, err
-		}
-		if right := a.Verb + " " + a.Resource; !may && !slices.Contains(missing, right) {
-			missing = append(missing, right)
-		}
-	}
-	return missing, nil
 }

@@ -16,7 +16,6 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -86,50 +85,6 @@ func TestAnUninstallThatHasWaitedInVainIsGoneOnWith(t *testing.T) {
 	}
 	if got := m.records(t); len(got) > 0 {
 		t.Errorf("Helm remembers %q", got)
-	}
-}
-
-// converted is a kind of ours, as the manifest and as the cluster have it.
-func converted(stored ...string) object {
-	crd := definitions("kueue.x-k8s.io/Cohort")[0]
-	crd.SetAnnotations(map[string]string{"meta.helm.sh/release-name": "mlbatch", "meta.helm.sh/release-namespace": Namespace, "helm.sh/resource-policy": "keep"})
-	_ = unstructured.SetNestedField(crd.Object, "Webhook", "spec", "conversion", "strategy")
-	_ = unstructured.SetNestedSlice(crd.Object, []any{
-		map[string]any{"name": "v1beta1", "storage": false}, map[string]any{"name": "v1beta2", "storage": true},
-	}, "spec", "versions")
-	_ = unstructured.SetNestedStringSlice(crd.Object, stored, "status", "storedVersions")
-	return crd
-}
-
-func TestKindsThatStayNeedNoWebhookToBeRead(t *testing.T) {
-	theirs := converted("v1beta2")
-	theirs.SetAnnotations(nil)
-	for name, c := range map[string]struct {
-		there object
-		want  string
-		warns bool
-	}{
-		"all is stored as it is read":  {converted("v1beta2"), "None", false},
-		"some may be stored as it was": {converted("v1beta1", "v1beta2"), "Webhook", true},
-		"the kind is somebody else's":  {theirs, "Webhook", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			api := cluster(fake.NewClientset(), c.there.DeepCopy())
-			var progress strings.Builder
-			if err := goes(t, release.StatusDeployed, nil, converted()).remove(t.Context(), api, time.Minute, &progress); err != nil {
-				t.Fatal(err)
-			}
-			got := c.there.DeepCopy()
-			if err := api.Get(t.Context(), client.ObjectKeyFromObject(got), got); err != nil {
-				t.Fatal(err)
-			}
-			if strategy, _, _ := unstructured.NestedString(got.Object, "spec", "conversion", "strategy"); strategy != c.want {
-				t.Errorf("its conversion is %s", strategy)
-			}
-			if warned := strings.Contains(progress.String(), "warning: "); warned != c.warns {
-				t.Errorf("it says %q", progress.String())
-			}
-		})
 	}
 }
 

@@ -11,15 +11,72 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// denied are the rights that an installation takes and the user has not. Who may do
-// everything, as most who install, is asked once.
-func denied(ctx context.Context, api api, all []*delivery) ([]string, error) {
+// rights are collected once each, in the order in which they are needed.
+type rights []authorizationv1.ResourceAttributes
+
+func (r *rights) add(group, resource, namespace string, verbs ...string) {
+	for _, verb := range verbs {
+		a := authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: namespace}
+		if !slices.Contains(*r, a) {
+			*r = append(*r, a)
+		}
+	}
+}
+
+// addFor adds rights to an object. Of kinds that the cluster does not know yet nothing is asked.
+func (r *rights) addFor(api api, o object, verbs ...string) {
+	gvk := o.GroupVersionKind()
+	if mapping, err := api.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
+		r.add(gvk.Group, mapping.Resource.Resource, o.GetNamespace(), verbs...)
+	}
+}
+
+// addForKinds adds the rights that it takes to see to the conversion of kinds that stay.
+func (r *rights) addForKinds(objects []object) {
+	if len(defined(objects)) > 0 {
+		r.add("apiextensions.k8s.io", "customresourcedefinitions", "", "get", "list", "update")
+	}
+}
+
+// toInstall are the rights to make, see, change and remove what the releases are made of,
+// the records of Helm among it.
+func toInstall(api api, all []*delivery) rights {
+	var r rights
+	r.add("apps", "deployments", "", "list")
+	r.add("", "namespaces", "", "get", "create", "patch")
+	for _, d := range all {
+		r.add("", "secrets", d.Namespace, "get", "create", "patch", "delete", "list", "update")
+		r.addForKinds(d.objects)
+		for _, o := range d.objects {
+			r.addFor(api, o, "get", "create", "patch", "delete")
+			if keptByUs(o) {
+				r.addFor(api, o, "update")
+			}
+		}
+	}
+	return r
+}
+
+// rights are those to take a release away.
+func (m *removal) rights(api api) rights {
+	var r rights
+	r.add("", "secrets", m.Namespace, "update", "delete")
+	r.addForKinds(m.objects)
+	for _, o := range m.leaving() {
+		r.addFor(api, o, "get", "delete")
+	}
+	return r
+}
+
+// denied are those rights that the user has not, in words. Who may do everything, as most
+// who install, is asked once.
+func (r rights) denied(ctx context.Context, api api) ([]string, error) {
 	everything := authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}
 	if may, err := allowed(ctx, api, everything); err != nil || may {
 		return nil, err
 	}
 	var missing []string
-	for _, a := range needed(api, all) {
+	for _, a := range r {
 		may, err := allowed(ctx, api, a)
 		if err != nil {
 			return nil, err
@@ -29,31 +86,6 @@ func denied(ctx context.Context, api api, all []*delivery) ([]string, error) {
 		}
 	}
 	return missing, nil
-}
-
-// needed are the rights to make, see, change and remove what the releases are made of,
-// the records of Helm among it. Of kinds that the cluster does not know yet nothing is asked.
-func needed(api api, all []*delivery) []authorizationv1.ResourceAttributes {
-	needs := []authorizationv1.ResourceAttributes{{Verb: "list", Group: "apps", Resource: "deployments"}}
-	add := func(group, resource, namespace string, verbs ...string) {
-		for _, verb := range append([]string{"get", "create", "patch"}, verbs...) {
-			a := authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: namespace}
-			if !slices.Contains(needs, a) {
-				needs = append(needs, a)
-			}
-		}
-	}
-	add("", "namespaces", "")
-	for _, d := range all {
-		add("", "secrets", d.Namespace, "delete", "list", "update")
-		for _, o := range d.objects {
-			gvk := o.GroupVersionKind()
-			if mapping, err := api.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
-				add(gvk.Group, mapping.Resource.Resource, o.GetNamespace(), "delete")
-			}
-		}
-	}
-	return needs
 }
 
 func allowed(ctx context.Context, api api, a authorizationv1.ResourceAttributes) (bool, error) {
