@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+
+	"github.com/mlbatch/mlbatch/test/wording"
 )
 
 // apiServer knows the kinds of the probes and answers creations.
@@ -156,7 +158,7 @@ func silent(w http.ResponseWriter, _ *http.Request) {
 func TestAProbeThatIsNeverJudgedIsNamed(t *testing.T) {
 	var progress strings.Builder
 	err := awaitAnswer(t.Context(), apiServer(t, silent), everyQuestion(t)[0], time.Second, &progress)
-	wantError(t, err, "the platform did not answer in 1s, a ClusterQueue could not be judged")
+	wording.Wanted(t, err, "the platform did not answer in 1s, a ClusterQueue could not be judged")
 	if got := progress.String(); strings.Count(got, "a ClusterQueue cannot be judged yet: ") != 1 {
 		t.Errorf("the user is told %q, and not once why it takes so long", got)
 	}

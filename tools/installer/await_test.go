@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/mlbatch/mlbatch/test/wording"
 )
 
 func deployment(status appsv1.DeploymentStatus) *appsv1.Deployment {
@@ -96,7 +98,7 @@ func TestAKindIsWaitedForUntilItIsServed(t *testing.T) {
 func TestWhatIsNotReadyIsToldOnceAndInTheEnd(t *testing.T) {
 	var progress strings.Builder
 	err := awaitReady(t.Context(), api{Interface: fake.NewClientset()}, wanted(), time.Second, &progress)
-	wantError(t, err, "the platform is not ready after 1s, but what is installed stays: the Deployment kueue-controller-manager is not there")
+	wording.Wanted(t, err, "the platform is not ready after 1s, but what is installed stays: the Deployment kueue-controller-manager is not there")
 	if got := progress.String(); got != "  the Deployment kueue-controller-manager is not there\n" {
 		t.Errorf("it says %q", got)
 	}

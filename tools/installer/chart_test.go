@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/registry"
 	helmregistry "helm.sh/helm/v3/pkg/registry"
+
+	"github.com/mlbatch/mlbatch/test/wording"
 )
 
 func TestAChartIsFoundWhereItIs(t *testing.T) {
@@ -34,7 +36,7 @@ func TestAChartIsFoundWhereItIs(t *testing.T) {
 				t.Errorf("got %q, %v", got, err)
 			}
 			if err != nil {
-				wantError(t, err, "cannot find the packaged chart "+c.chart+" in "+dir, "make release REGISTRY=REGISTRY", "--charts")
+				wording.Wanted(t, err, "cannot find the packaged chart "+c.chart+" in "+dir, "make release REGISTRY=REGISTRY", "--charts")
 			}
 		})
 	}
@@ -69,7 +71,7 @@ func TestAChartIsPulledFromARegistry(t *testing.T) {
 	}
 	release.Chart = "oci://" + host + "/charts/teams:0.2.0"
 	_, err = release.fetch()
-	wantError(t, err, "cannot pull the chart "+release.Chart)
+	wording.Wanted(t, err, "cannot pull the chart "+release.Chart)
 }
 
 func TestAFileThatIsNoChartIsNamed(t *testing.T) {
@@ -78,5 +80,5 @@ func TestAFileThatIsNoChartIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Release{Name: "mlbatch", Chart: path}.Template(t.Context())
-	wantError(t, err, "cannot load the chart "+path)
+	wording.Wanted(t, err, "cannot load the chart "+path)
 }

@@ -24,7 +24,8 @@ func (r Release) dropConversions(ctx context.Context, api api, wanted []object, 
 		return fmt.Errorf("cannot see which kinds the release %s has left, run the command again to go on: %w", r.Name, err)
 	}
 	for _, d := range all.Items {
-		if slices.ContainsFunc(wanted, func(o object) bool { return o.GetKind() == customResourceDefinition && o.GetName() == d.Name }) {
+		stays := slices.ContainsFunc(wanted, func(o object) bool { return o.GetKind() == customResourceDefinition && o.GetName() == d.Name })
+		if stays || !r.owns(&d) {
 			continue
 		}
 		if err := r.dropConversion(ctx, api, d.Name, progress); err != nil {
@@ -40,7 +41,7 @@ func (r Release) dropConversion(ctx context.Context, api api, name string, progr
 	if err := api.Get(ctx, client.ObjectKey{Name: name}, there); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if gone, err := convertedByNobody(ctx, api, there); err != nil || !gone || !r.owns(there) {
+	if gone, err := convertedByNobody(ctx, api, there); err != nil || !gone {
 		return err
 	}
 	if stored, _, _ := unstructured.NestedStringSlice(there.Object, "status", "storedVersions"); !slices.Equal(stored, []string{storageVersion(there)}) {

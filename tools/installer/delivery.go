@@ -153,6 +153,9 @@ func (d *delivery) carryOut(ctx context.Context) error {
 		u.Timeout, u.TakeOwnership = DefaultTimeout, d.takeOwnership
 		d.last, err = u.RunWithContext(ctx, d.Name, loaded, d.values)
 	}
+	if err != nil && begunMeanwhile(err) {
+		return atWork(d.Name)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot install the release %s in namespace %s: %w", d.Name, d.Namespace, err)
 	}

@@ -4,6 +4,7 @@ package installer
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -134,6 +135,7 @@ func TestEachObjectOfAReleaseIsLookedAt(t *testing.T) {
 	_ = unstructured.SetNestedStringSlice(there.Object, []string{"v1alpha1", "v1beta1"}, "status", "storedVersions")
 	theirs := kueueDeployment("", obstacles.Owner{})
 	theirs.Namespace = Namespace
+	theirs.DeletionTimestamp, theirs.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"foregroundDeletion"}
 
 	d := &delivery{Release: Release{Name: "mlbatch", Namespace: Namespace}, objects: []object{crd, wanted()[0]}}
 	d.objects[1].part = "kueue"
@@ -141,8 +143,9 @@ func TestEachObjectOfAReleaseIsLookedAt(t *testing.T) {
 	if err := d.observe(t.Context(), cluster(fake.NewClientset(), there, theirs)); err != nil {
 		t.Fatal(err)
 	}
+	leaving := []obstacles.Object{{Kind: "Deployment", Name: "kueue-controller-manager", Part: "kueue"}}
 	want := seen{
-		taken:  []obstacles.Object{{Kind: "Deployment", Name: "kueue-controller-manager", Part: "kueue"}},
+		taken: leaving, leaving: leaving,
 		stored: []obstacles.Object{{Kind: customResourceDefinition, Name: "cohorts.kueue.x-k8s.io", Part: "kueue", Owner: obstacles.Owner{Name: "mlbatch", Namespace: Namespace}, Versions: []string{"v1alpha1"}}},
 	}
 	if diff := cmp.Diff(want, d.seen, cmp.AllowUnexported(seen{})); diff != "" {

@@ -4,11 +4,14 @@ package installer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -24,10 +27,8 @@ func forgetInterrupted(ctx context.Context, releases *storage.Storage, name stri
 	if err != nil || !last.Info.Status.IsPending() {
 		return nil
 	}
-	if time.Since(last.Info.LastDeployed.Time) < young {
-		if err := seeNobodyAtWork(ctx, releases, last); err != nil {
-			return err
-		}
+	if err := seeNobodyAtWork(ctx, releases, last); err != nil {
+		return err
 	}
 	last.SetStatus(release.StatusFailed, "the command was killed")
 	if err := releases.Update(last); err != nil {
@@ -36,14 +37,28 @@ func forgetInterrupted(ctx context.Context, releases *storage.Storage, name stri
 	return nil
 }
 
-// seeNobodyAtWork fails as soon as the record of a release changes.
+// seeNobodyAtWork watches a record that is pending and young. It fails as soon as that changes.
 func seeNobodyAtWork(ctx context.Context, releases *storage.Storage, seen *release.Release) error {
+	if !seen.Info.Status.IsPending() || time.Since(seen.Info.LastDeployed.Time) >= young {
+		return nil
+	}
 	err := wait.PollUntilContextTimeout(ctx, time.Second, watched, true, func(context.Context) (bool, error) {
 		last, err := releases.Last(seen.Name)
 		return err == nil && (last.Version != seen.Version || last.Info.Status != seen.Info.Status), nil
 	})
 	if err == nil {
-		return fmt.Errorf("another command is at work on the release %s: wait until it has ended, and run this one again", seen.Name)
+		return atWork(seen.Name)
 	}
 	return ctx.Err()
+}
+
+func atWork(name string) error {
+	return fmt.Errorf("another command is at work on the release %s: wait until it has ended, and run this one again", name)
+}
+
+// begunMeanwhile is whether Helm ends with an error because somebody else has begun after
+// we had looked.
+func begunMeanwhile(err error) bool {
+	return errors.Is(err, driver.ErrReleaseExists) ||
+		strings.Contains(err.Error(), "still in use") || strings.Contains(err.Error(), "another operation (install/upgrade/rollback) is in progress")
 }

@@ -92,14 +92,17 @@ func (m *removal) leaving() []object {
 
 func isNoWebhook(o object) bool { return !strings.HasSuffix(o.GetKind(), "WebhookConfiguration") }
 
-// mayGo asks for the rights before anything is removed.
+// mayGo asks for the rights before anything is removed, and whether somebody is just installing it.
 func (m *removal) mayGo(ctx context.Context, api api) error {
 	if m.last == nil {
 		return nil
 	}
 	missing, err := m.rights(api).denied(ctx, api)
-	if err != nil || len(missing) == 0 {
+	if err != nil {
 		return err
 	}
-	return errors.New(obstacles.Denied(missing...))
+	if len(missing) > 0 {
+		return errors.New(obstacles.Denied(missing...))
+	}
+	return seeNobodyAtWork(ctx, m.helm.Releases, m.last)
 }

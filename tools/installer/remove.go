@@ -108,6 +108,6 @@ func (r Release) removeObject(ctx context.Context, api client.Client, object *un
 }
 
 // owns tells by the annotations that Helm gives to what it makes.
-func (r Release) owns(object *unstructured.Unstructured) bool {
+func (r Release) owns(object client.Object) bool {
 	return ownerOf(object) == obstacles.Owner{Name: r.Name, Namespace: r.Namespace}
 }

@@ -17,6 +17,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/test/wording"
 	"github.com/mlbatch/mlbatch/tools/charts/packaging"
 	"github.com/mlbatch/mlbatch/tools/installer/parts"
 )
@@ -136,7 +137,7 @@ func TestANullOfAProfileTakesADefaultAway(t *testing.T) {
 
 func TestAProfileThatIsNotThereIsNamed(t *testing.T) {
 	_, err := Release{Profiles: []string{"openshit"}}.values()
-	wantError(t, err, `there is no profile "openshit"; choose one of every-part, kubernetes, `, "production")
+	wording.Wanted(t, err, `there is no profile "openshit"; choose one of every-part, kubernetes, `, "production")
 	if names := setup.Profiles(); !slices.Contains(names, "openshift-ai") {
 		t.Errorf("the profiles are %q", names)
 	}

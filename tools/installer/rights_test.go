@@ -25,6 +25,9 @@ func user(may func(authorizationv1.ResourceAttributes) bool) *fake.Clientset {
 	return typed
 }
 
+// everything is what an administrator may do.
+func everything(a authorizationv1.ResourceAttributes) bool { return a.Verb == "*" }
+
 // clusterQueue is one that the release leaves behind.
 func clusterQueue() object {
 	return object{Unstructured: &unstructured.Unstructured{Object: map[string]any{
@@ -45,7 +48,7 @@ func TestRightsThatAreMissingAreNamedOnce(t *testing.T) {
 		may                    func(authorizationv1.ResourceAttributes) bool
 		toInstall, toUninstall []string
 	}{
-		"an administrator":              {func(a authorizationv1.ResourceAttributes) bool { return a.Verb == "*" }, nil, nil},
+		"an administrator":              {everything, nil, nil},
 		"who may do all that is needed": {func(a authorizationv1.ResourceAttributes) bool { return a.Verb != "*" }, nil, nil},
 		"who may only look": {func(a authorizationv1.ResourceAttributes) bool { return a.Verb == "get" || a.Verb == "list" }, []string{
 			"create namespaces", "patch namespaces", "create secrets", "patch secrets", "delete secrets", "update secrets",

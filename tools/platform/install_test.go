@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/mlbatch/mlbatch/test/wording"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
@@ -19,9 +20,9 @@ func TestWhatKeepsTheClusterFromStartingIsSaidBeforeTheBuilds(t *testing.T) {
 	}
 	_, err = Site{Cluster: cluster, Checkout: "../..", Progress: &progress}.Build(t.Context())
 	if os.Geteuid() == 0 {
-		wantError(t, err, "/var/lib/clusters may not lie in /var/lib")
+		wording.Wanted(t, err, "/var/lib/clusters may not lie in /var/lib")
 	} else {
-		wantError(t, err, "a local cluster needs root")
+		wording.Wanted(t, err, "a local cluster needs root")
 	}
 	if progress.Len() > 0 {
 		t.Errorf("something was begun: %s", progress.String())

@@ -12,6 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/test/wording"
 )
 
 // newSite is a checkout with the generator packaged, as 'make charts' leaves it,
@@ -71,7 +72,7 @@ func TestABadSettingsFileIsExplained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := newSite(t, c.settings).Template(t.Context(), "pytorchjob-generator", "job.yaml")
-			wantError(t, err, c.want...)
+			wording.Wanted(t, err, c.want...)
 		})
 	}
 }
@@ -79,12 +80,12 @@ func TestABadSettingsFileIsExplained(t *testing.T) {
 func TestAFileThatIsMissingIsNamed(t *testing.T) {
 	site := newSite(t, good)
 	_, err := site.Template(t.Context(), "pytorchjob-generator", "jop.yaml")
-	wantError(t, err, "cannot read the values file "+filepath.Join(site.Checkout, "jop.yaml"), "no such file")
+	wording.Wanted(t, err, "cannot read the values file "+filepath.Join(site.Checkout, "jop.yaml"), "no such file")
 	_, err = site.Template(t.Context(), "mlbatch", "job.yaml")
-	wantError(t, err, "cannot find the packaged chart mlbatch (run 'make charts')")
+	wording.Wanted(t, err, "cannot find the packaged chart mlbatch (run 'make charts')")
 	broken := Release{Name: "x", Chart: filepath.Join(site.Checkout, "job.yaml")}
 	_, err = broken.Template(t.Context())
-	wantError(t, err, "cannot load the chart "+broken.Chart+" (package it with 'make release REGISTRY=REGISTRY')")
+	wording.Wanted(t, err, "cannot load the chart "+broken.Chart+" (package it with 'make release REGISTRY=REGISTRY')")
 }
 
 func TestAClusterThatDoesNotAnswerIsExplained(t *testing.T) {
@@ -96,17 +97,5 @@ func TestAClusterThatDoesNotAnswerIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, release.Apply(t.Context(), kubeconfig), "the release pytorchjob-generator in namespace default", "connection refused")
-}
-
-func wantError(t *testing.T, err error, words ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("there is no error; want one with %q", words)
-	}
-	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("the error %q lacks %q", err, word)
-		}
-	}
+	wording.Wanted(t, release.Apply(t.Context(), kubeconfig), "the release pytorchjob-generator in namespace default", "connection refused")
 }

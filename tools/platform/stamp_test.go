@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/mlbatch/mlbatch/test/wording"
 )
 
 func TestAnotherControllerMakesOtherPods(t *testing.T) {
@@ -35,5 +37,5 @@ func TestAnotherControllerMakesOtherPods(t *testing.T) {
 
 func TestAControllerThatWasNotLoadedCannotBeInstalled(t *testing.T) {
 	_, err := stampController(t.TempDir())
-	wantError(t, err, "cannot read the controller that was loaded")
+	wording.Wanted(t, err, "cannot read the controller that was loaded")
 }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wording answers: does an error tell its reader what it has to?
+package wording
+
+import (
+	"strings"
+	"testing"
+)
+
+// Wanted fails the test unless there is an error that has all these words.
+func Wanted(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("there is no error; want one with %q", words)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("the error %q lacks %q", err, word)
+		}
+	}
+}
