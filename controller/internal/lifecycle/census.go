@@ -56,6 +56,12 @@ func (c census) ready() bool {
 	return c.running+c.succeeded >= c.expected
 }
 
+// complete: as many pods as expected exist that have not failed, so each that failed was
+// replaced, though its replacement may not run yet.
+func (c census) complete() bool {
+	return c.pending+c.running+c.succeeded >= c.expected
+}
+
 func (c census) String() string {
 	return fmt.Sprintf("%d pods expected; %d pods pending; %d pods running; %d pods succeeded; %d pods failed",
 		c.expected, c.pending, c.running, c.succeeded, c.failed)

@@ -71,5 +71,5 @@ func (v *view) condemned() []string {
 // beyondRepair: pods failed in a way that another attempt cannot mend, on whatever node.
 func (v *view) beyondRepair() bool {
 	c := v.census()
-	return c.failed > 0 && !c.ready() && v.endedTerminally()
+	return c.failed > 0 && !c.complete() && v.endedTerminally()
 }

@@ -68,6 +68,10 @@ func TestRunningLeavesNodes(t *testing.T) {
 			given: []change{ready, withPods(runs, runs, broken), onBadNodes(0), exitedWith(13), terminal},
 			want:  migrates,
 		},
+		"nor does one whose replacement is pending": {
+			given: []change{ready, withPods(runs, pending, broken), onBadNodes(0), exitedWith(13), terminal},
+			want:  migrates,
+		},
 		"a component that has failed is a retry": {
 			given: []change{verdict(kinds.Failed), withPods(runs, runs), onBadNodes(0)},
 			want:  resets("FailedComponent"),

@@ -240,11 +240,28 @@ func TestRunningWatchesFailedPods(t *testing.T) {
 			after: time.Hour,
 			want:  rests,
 		},
-		"a failed pod whose replacement is pending does": {
+		"nor does one whose replacement is pending: it is lost like any other": {
 			given: []change{ready, withPods(runs, pending, broken)},
 			after: time.Hour,
 			want: outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute,
-				Conditions: map[string]string{"Unhealthy": "True FoundFailedPods", "PodsReady": "False InsufficientPodsReady"}},
+				Conditions: map[string]string{"PodsReady": "False InsufficientPodsReady"}},
+		},
+		"a replacement has the rest of the warmup grace": {
+			given: []change{withPods(runs, pending, broken)},
+			after: 70 * time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 230 * time.Second},
+		},
+		"with the replacement the problem is over": {
+			given: []change{noticed(10 * time.Second), withPods(runs, pending, broken)},
+			after: 70 * time.Second,
+			want: outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 230 * time.Second,
+				Conditions: map[string]string{"Unhealthy": "False FoundNoFailedPods"}},
+		},
+		"one replacement of two is not enough": {
+			given: []change{noticed(10 * time.Second), withPods(pending, broken, broken)},
+			after: 70 * time.Second,
+			want: outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: "FoundFailedPods",
+				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
 		},
 		"within the grace it waits for the rest of it": {
 			given: []change{noticed(time.Hour), withPods(runs, broken)},

@@ -171,11 +171,12 @@ func componentFailed(v *view) (Decision, bool) {
 	return v.resetOrFail(v1beta2.ReasonFailedComponent, fmt.Sprintf("%d of %d components failed", n, len(v.Components))), true
 }
 
-// podsFailed: pods have failed and too few others are at work. While the owner of the
-// pods replaces them in time, as a Job with a backoffLimit does, nothing is wrong.
+// podsFailed: pods have failed and were not replaced. While the owner of the pods does so
+// in time, as a Job with a backoffLimit does, nothing is wrong; that a replacement does not
+// run yet is a matter of readiness.
 func podsFailed(v *view) (Decision, bool) {
 	c := v.census()
-	if c.failed == 0 || c.ready() {
+	if c.failed == 0 || c.complete() {
 		return Decision{}, false
 	}
 	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, "")
@@ -220,7 +221,7 @@ func readinessIsLate(v *view) (Decision, bool) {
 // that were ready once and are lost get the failure grace, from when they were missed.
 func (v *view) readinessDeadline(c census) time.Time {
 	grace := v.Policy.AdmissionGrace
-	if c.pending+c.running+c.succeeded >= c.expected {
+	if c.complete() {
 		grace = v.Policy.WarmupGrace
 	}
 	deadline := v.flipped(v1beta2.ResourcesDeployed).Add(grace)
