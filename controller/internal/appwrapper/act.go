@@ -65,18 +65,18 @@ func guarded(aw *v1beta2.AppWrapper) bool {
 }
 
 func (r *Reconciler) guard(ctx context.Context, aw *v1beta2.AppWrapper) error {
-	observed := client.MergeFromWithOptions(aw.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	controllerutil.AddFinalizer(aw, v1beta2.AppWrapperFinalizer)
-	if err := r.client.Patch(ctx, aw, observed); err != nil {
+	observed, guarded := metadataOf(aw), metadataOf(aw)
+	controllerutil.AddFinalizer(guarded, v1beta2.AppWrapperFinalizer)
+	if err := r.client.Patch(ctx, guarded, client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot add the finalizer: %w", err)
 	}
 	return nil
 }
 
 func (r *Reconciler) release(ctx context.Context, aw *v1beta2.AppWrapper) error {
-	observed := client.MergeFromWithOptions(aw.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	controllerutil.RemoveFinalizer(aw, v1beta2.AppWrapperFinalizer)
-	if err := r.client.Patch(ctx, aw, observed); err != nil {
+	observed, released := metadataOf(aw), metadataOf(aw)
+	controllerutil.RemoveFinalizer(released, v1beta2.AppWrapperFinalizer)
+	if err := r.client.Patch(ctx, released, client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot remove the finalizer: %w", err)
 	}
 	return nil

@@ -194,17 +194,17 @@ func (s *apiServer) Delete(_ context.Context, object client.Object, options ...c
 
 // Patch knows the metadata of AppWrappers only.
 func (s *apiServer) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	return s.merge(object.(*v1beta2.AppWrapper), patch, func(after *v1beta2.AppWrapper, status v1beta2.AppWrapperStatus) {
+	return s.merge(object.(*metav1.PartialObjectMetadata), patch, func(after *v1beta2.AppWrapper, status v1beta2.AppWrapperStatus) {
 		after.Status = status
 	})
 }
 
 // patchStatus knows AppWrappers only.
 func (s *apiServer) patchStatus(object client.Object, patch client.Patch) error {
-	return s.merge(object.(*v1beta2.AppWrapper), patch, func(*v1beta2.AppWrapper, v1beta2.AppWrapperStatus) {})
+	return s.merge(object.(*metav1.PartialObjectMetadata), patch, func(*v1beta2.AppWrapper, v1beta2.AppWrapperStatus) {})
 }
 
-func (s *apiServer) merge(object *v1beta2.AppWrapper, patch client.Patch, restore func(*v1beta2.AppWrapper, v1beta2.AppWrapperStatus)) error {
+func (s *apiServer) merge(object *metav1.PartialObjectMetadata, patch client.Patch, restore func(*v1beta2.AppWrapper, v1beta2.AppWrapperStatus)) error {
 	stored := s.find(kindOf(object), object.Name)
 	if stored == nil {
 		return notFound(kindOf(object), object.Name)
@@ -222,7 +222,7 @@ func (s *apiServer) merge(object *v1beta2.AppWrapper, patch client.Patch, restor
 	}
 	restore(after, stored.(*v1beta2.AppWrapper).Status)
 	s.replace(stored, after)
-	after.DeepCopyInto(object)
+	copyInto(after, object)
 	return nil
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -81,15 +83,27 @@ func (r *Reconciler) save(ctx context.Context, aw *v1beta2.AppWrapper, status v1
 	if equality.Semantic.DeepEqual(aw.Status, status) {
 		return nil
 	}
-	before, after := *aw, *aw
-	before.Spec, after.Spec = v1beta2.AppWrapperSpec{}, v1beta2.AppWrapperSpec{} // nobody has to compare templates
-	after.Status = status
-	observed := client.MergeFromWithOptions(&before, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Status().Patch(ctx, &after, observed); err != nil {
+	before := v1beta2.AppWrapper{Status: aw.Status} // nobody has to compare templates
+	before.ResourceVersion = aw.ResourceVersion
+	after := v1beta2.AppWrapper{Status: status}
+	change, err := client.MergeFromWithOptions(&before, client.MergeFromWithOptimisticLock{}).Data(&after)
+	if err != nil {
+		return fmt.Errorf("cannot write the status: %w", err)
+	}
+	saved := metadataOf(aw)
+	if err := r.client.Status().Patch(ctx, saved, client.RawPatch(types.MergePatchType, change)); err != nil {
 		return fmt.Errorf("cannot save the status: %w", err)
 	}
-	*aw = after
+	aw.ResourceVersion, aw.Status = saved.ResourceVersion, status
 	return nil
+}
+
+// metadataOf is what writes are made with: the API server answers them with metadata
+// then, and does not send templates that nobody reads.
+func metadataOf(aw *v1beta2.AppWrapper) *metav1.PartialObjectMetadata {
+	metadata := &metav1.PartialObjectMetadata{ObjectMeta: *aw.ObjectMeta.DeepCopy()}
+	metadata.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind))
+	return metadata
 }
 
 // expected silences what happens in the best of worlds: the AppWrapper is gone,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -105,6 +106,39 @@ func TestASaveSendsTheStatusAlone(t *testing.T) {
 	w.reconcile()
 	if slices.Sort(sent); !slices.Equal(sent, []string{"metadata", "status"}) {
 		t.Errorf("sends %v", sent)
+	}
+}
+
+// The API server would send templates back with each answer, and nobody reads them.
+func TestNoAnswerToAWriteBringsTheAppWrapperBack(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+	saves, others := 0, 0
+	count := func(object client.Object, writes *int) {
+		*writes++
+		if _, metadata := object.(*metav1.PartialObjectMetadata); !metadata {
+			t.Errorf("the answer is read into a %T", object)
+		}
+	}
+	w.reconciler.client = interceptor.NewClient(w.api, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			count(object, &saves)
+			return c.SubResource(sub).Patch(ctx, object, patch, options...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			count(object, &others)
+			return c.Patch(ctx, object, patch, options...)
+		},
+	})
+	w.reconcile()
+	w.reconcile()
+	if err := w.api.Delete(t.Context(), w.get()); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		w.reconcile()
+	}
+	if saves == 0 || others != 2 {
+		t.Errorf("%d saves and %d changes of the finalizer", saves, others)
 	}
 }
 
