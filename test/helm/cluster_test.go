@@ -12,7 +12,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
+	ctrl "sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/platform"
@@ -22,6 +25,7 @@ import (
 type site struct {
 	kubeconfig string
 	api        kubernetes.Interface
+	objects    ctrl.Client
 }
 
 // begin brings up a simulated cluster, which has all programs of the platform.
@@ -59,7 +63,11 @@ func begin(t *testing.T) site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return site{kubeconfig: cluster.KubeconfigPath(), api: api}
+	objects, err := ctrl.New(config, ctrl.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site{kubeconfig: cluster.KubeconfigPath(), api: api, objects: objects}
 }
 
 // Each step begins with what the one before it has left.
@@ -89,9 +97,10 @@ func TestBothHelmsInstallAndUpgrade(t *testing.T) {
 func (s site) take(t *testing.T, c client, verb, mark string) {
 	t.Helper()
 	if verb == "uninstall" {
+		manifests := s.says(t, c, "get", "manifest", "mlbatch") + "\n---\n" + s.says(t, c, "get", "manifest", "teams")
 		s.says(t, c, "uninstall", "teams", "--wait")
 		s.says(t, c, "uninstall", "mlbatch", "--wait")
-		s.wantGone(t)
+		s.wantGone(t, manifests)
 		return
 	}
 	s.says(t, c, verb, "mlbatch", packaged("mlbatch"), "--create-namespace", "--wait", "--timeout", "5m",
@@ -158,15 +167,42 @@ func (s site) wantDeployed(t *testing.T, c client) {
 	}
 }
 
-func (s site) wantGone(t *testing.T) {
+// wantGone counts what is left of the manifests of releases but for what has to stay.
+func (s site) wantGone(t *testing.T, manifests string) {
 	t.Helper()
-	left, err := s.api.AppsV1().Deployments(namespace).List(t.Context(), metav1.ListOptions{})
+	gone, left := 0, []string{}
+	for _, document := range documents(manifests) {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		if len(object.Object) == 0 || object.GetAnnotations()["helm.sh/resource-policy"] == "keep" {
+			continue
+		}
+		if s.isThere(t, object) {
+			left = append(left, object.GetKind()+" "+object.GetName())
+		}
+		gone++
+	}
+	if len(left) > 0 || gone < 50 {
+		t.Errorf("of %d objects %d are left: %q", gone, len(left), left)
+	}
+}
+
+func (s site) isThere(t *testing.T, object *unstructured.Unstructured) bool {
+	t.Helper()
+	namespaced, err := s.objects.IsObjectNamespaced(object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(left.Items) != 0 {
-		t.Errorf("%d Deployments are left, the first is %s", len(left.Items), left.Items[0].Name)
+	if namespaced && object.GetNamespace() == "" {
+		object.SetNamespace(namespace)
 	}
+	err = s.objects.Get(t.Context(), ctrl.ObjectKeyFromObject(object), object)
+	if ctrl.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	return err == nil
 }
 
 // wantServerSideApply sees to it that Helm 4 was tried as it is by default.
