@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/test/explain"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
@@ -52,6 +53,7 @@ func (c cluster) wantHealthy(t *testing.T) {
 		return nil
 	})
 	api := c.api(t)
+	defer c.explainFailure(t)
 	eventually(t, "nodes are ready", func(ctx context.Context) error { return nodesReady(ctx, api) })
 	jobs := []*batchv1.Job{simulatedJob()}
 	if c.mode.real {
@@ -73,6 +75,18 @@ func (c cluster) wantHealthy(t *testing.T) {
 	} else {
 		c.wantProcesses(t, api)
 	}
+}
+
+// explainFailure shows what a reader wants to see if something does not come.
+func (c cluster) explainFailure(t *testing.T) {
+	if !t.Failed() {
+		return
+	}
+	shown := explain.Cluster{Objects: c.api(t), Print: t.Logf}
+	ctx := context.WithoutCancel(t.Context())
+	shown.Kinds(ctx, "", &corev1.NodeList{})
+	shown.Kinds(ctx, "default", &batchv1.JobList{}, &corev1.PodList{})
+	shown.Events(ctx, "default")
 }
 
 // wantProcesses sees to it that a new pod of the platform's kind runs.

@@ -73,6 +73,10 @@ func image(reference, binary, path string, entrypoint ...string) archive.Image {
 	}
 }
 
+// pinned keeps the kubelet from removing an image when the disk is full: there is
+// no registry from which it would come back.
+const pinned = "io.cri-containerd.pinned=pinned"
+
 // LoadImages puts the images of OCI or Docker archives where the cluster's
 // pods find them. Pods that use them need imagePullPolicy Never or
 // IfNotPresent: there is no registry to pull from.
@@ -89,7 +93,7 @@ func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
 		}
 		begin := time.Now()
 		cmd := exec.CommandContext(ctx, filepath.Join(c.Dir(), "bin", "ctr"),
-			"--address", c.containerdSocket(), "--namespace", "k8s.io", "images", "import", "--local", path)
+			"--address", c.containerdSocket(), "--namespace", "k8s.io", "images", "import", "--local", "--label", pinned, path)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("cannot load the image archive %s: %w\n%s", path, err, strings.TrimSpace(string(out)))
 		}

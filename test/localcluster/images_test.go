@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// There is no registry: an image that the kubelet removes for space is gone for good.
+func TestNoImageIsRemovedForSpace(t *testing.T) {
+	c := running(t, modes[0].main())
+	list := exec.Command(filepath.Join(c.dir(), "bin", "ctr"),
+		"--address", filepath.Join(c.dir(), "containerd.sock"), "--namespace", "k8s.io", "images", "list")
+	out, err := list.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	images := 0
+	for line := range strings.Lines(string(out)) {
+		if !strings.HasPrefix(line, "images.local/") {
+			continue
+		}
+		images++
+		if !strings.Contains(line, "io.cri-containerd.pinned=pinned") {
+			t.Errorf("it may be removed: %s", line)
+		}
+	}
+	if images != 3 { // pause, CoreDNS, the workload
+		t.Errorf("there are %d images:\n%s", images, out)
+	}
+}
