@@ -132,7 +132,7 @@ helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built f
 	go test -count=1 -timeout=30m -v ./test/helm
 
 .PHONY: installs
-installs: ## mlbatch install and upgrade, killed after each step, and uninstall, on a simulated cluster (root; 4 minutes when warm)
+installs: ## mlbatch install, killed after each step, upgrade and uninstall, on a simulated cluster (root; 4 minutes when warm)
 	go test -count=1 -timeout=30m -v ./test/installer
 
 .PHONY: upgrade
