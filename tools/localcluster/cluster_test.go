@@ -98,7 +98,7 @@ func TestImagesAreLoadedIntoARunningCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, err := os.ReadFile(filepath.Join(c.Dir(), "said"))
-	want := "--address " + c.containerdSocket() + " --namespace k8s.io images import --local " + archive + "\n"
+	want := "--address " + c.containerdSocket() + " --namespace k8s.io images import --local --label io.cri-containerd.pinned=pinned " + archive + "\n"
 	if err != nil || string(said) != want {
 		t.Errorf("ctr was called with %q, want %q (%v)", said, want, err)
 	}
