@@ -363,3 +363,29 @@ func roleInChart(t *testing.T, chart, name string, values map[string]any) rbac.C
 	}
 	return role
 }
+
+// The roles spell out Kueue's kinds, of which a new release may have more.
+func TestEveryKindOfKueueIsReadOrLeftOutOnPurpose(t *testing.T) {
+	const group = "kueue.x-k8s.io"
+	kinds, roles := map[string]bool{}, clusterRoles(t)
+	for _, o := range platform(t, nil) {
+		if plural, is := strings.CutSuffix(o.Name, "."+group); is && o.Kind == "CustomResourceDefinition" {
+			kinds[plural] = true
+		}
+	}
+	if len(kinds) < 11 {
+		t.Fatalf("Kueue brings only %d kinds", len(kinds))
+	}
+	for role, leftOut := range map[string][]string{
+		"mlbatch-edit": nil,
+		// Kinds of namespaces, which mlbatch-view has; and how clusters and autoscalers are
+		// reached, which is the administrators' business and says nothing of queues.
+		"mlbatch-view-queues": {"localqueues", "workloads", "multikueueclusters", "multikueueconfigs", "provisioningrequestconfigs"},
+	} {
+		for kind := range kinds {
+			if allows(roles[role], "list", group, kind) == slices.Contains(leftOut, kind) {
+				t.Errorf("%s: %s is neither read nor left out on purpose, or both", role, kind)
+			}
+		}
+	}
+}
