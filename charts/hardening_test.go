@@ -244,6 +244,9 @@ var releaseRules = []struct {
 	{"no Jobs, which would be left over", func(w world) []string {
 		return whichAre(w.others, func(o object) (string, bool) { return o.Name, o.Kind == "Job" || o.Kind == "CronJob" })
 	}},
+	{"Secrets without data, which an upgrade would write over those of run time", func(w world) []string {
+		return whichAre(w.others, func(o object) (string, bool) { return o.Name, o.Kind == "Secret" && len(o.Data)+len(o.StringData) > 0 })
+	}},
 	{"no-extensions-v1beta", func(w world) []string {
 		return whichAre(w.others, func(o object) (string, bool) { return o.Name, strings.HasPrefix(o.APIVersion, "extensions/") })
 	}},
@@ -336,9 +339,6 @@ func hasPort(d appsv1.Deployment, to corev1.ServicePort) bool {
 // excused are rules that a release breaks on purpose, or that upstream's chart leaves
 // no way to keep.
 var excused = map[string]string{
-	"jobset-controller priority-class-name":      "its chart has no value for it",
-	"lws-controller-manager priority-class-name": "its chart has no value for it",
-
 	"kueue-manager-pdb pdb-unhealthy-pod-eviction-policy": "Kueue's chart has no value for it",
 
 	"mlbatch-edit writes to Secrets by name":                     "members write their own, in their namespace",
@@ -402,6 +402,35 @@ func TestEveryReleaseIsHardened(t *testing.T) {
 	for excuse := range excused {
 		if !needed[excuse] {
 			t.Errorf("the excuse for %s is not needed any more", excuse)
+		}
+	}
+}
+
+func TestTheProductionProfileHasTwoOfWhatAllWorkPasses(t *testing.T) {
+	in := values(t, must(os.ReadFile("../setup/profiles/production.yaml"))(t))
+	rendered, err := render(t, "mlbatch", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := objects(t, rendered.Manifest)
+	for deployment, config := range map[string]string{
+		"kueue-controller-manager":      find(t, all, "ConfigMap/kueue-manager-config").Data["controller_manager_config.yaml"],
+		"appwrapper-controller-manager": find(t, all, "ConfigMap/appwrapper-operator-config").Data["config.yaml"],
+	} {
+		var elects struct {
+			LeaderElection    struct{ LeaderElect bool }    // Kueue's
+			ControllerManager struct{ LeaderElection bool } // ours
+		}
+		if err := yaml.Unmarshal([]byte(config), &elects); err != nil {
+			t.Fatal(err)
+		}
+		if !elects.LeaderElection.LeaderElect && !elects.ControllerManager.LeaderElection {
+			t.Errorf("%s elects no leader", deployment)
+		}
+		w := build(t, rendered.Manifest)
+		i := slices.IndexFunc(w.deployments, func(d appsv1.Deployment) bool { return d.Name == deployment })
+		if i < 0 || ptr.Deref(w.deployments[i].Spec.Replicas, 1) != 2 {
+			t.Errorf("there are not 2 of %s", deployment)
 		}
 	}
 }

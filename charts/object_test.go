@@ -17,6 +17,7 @@ type object struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 	Data              map[string]string `json:"data"`
+	StringData        map[string]string `json:"stringData"`
 	Spec              struct {
 		Template corev1.PodTemplateSpec `json:"template"`
 	} `json:"spec"`
@@ -33,7 +34,7 @@ func parse(t *testing.T, document string) object {
 		t.Fatalf("cannot parse: %v\n%s", err, document)
 	}
 	o.TypeMeta, o.ObjectMeta = meta.TypeMeta, meta.ObjectMeta
-	if o.Kind != "Deployment" && o.Kind != "ConfigMap" {
+	if o.Kind != "Deployment" && o.Kind != "ConfigMap" && o.Kind != "Secret" {
 		return o
 	}
 	if err := yaml.Unmarshal([]byte(document), &o); err != nil {
@@ -68,6 +69,20 @@ func (o object) id() string { return o.Kind + "/" + o.Name }
 func (o object) containers() []corev1.Container {
 	pod := o.Spec.Template.Spec
 	return append(append([]corev1.Container{}, pod.InitContainers...), pod.Containers...)
+}
+
+// images are those of its containers, and of one that it has other pods be given.
+func (o object) images() []string {
+	var all []string
+	for _, container := range o.containers() {
+		all = append(all, container.Image)
+		for _, arg := range container.Args {
+			if image, is := strings.CutPrefix(arg, "--pytorch-init-container-image="); is {
+				all = append(all, image)
+			}
+		}
+	}
+	return all
 }
 
 // line is the object's entry in an inventory.

@@ -35,22 +35,29 @@ func TestEveryReleaseEndsWithTheNextCommand(t *testing.T) {
 			if !regexp.MustCompile(`(?m)^  (kubectl|helm) `).MatchString(rendered.Info.Notes) {
 				t.Errorf("the notes name no command:\n%s", rendered.Info.Notes)
 			}
+			if command := regexp.MustCompile(`(?m)^  (kubectl|helm) .*[<>].*$`).FindString(rendered.Info.Notes); command != "" {
+				t.Errorf("a shell would take a part of it for a redirection: %s", command)
+			}
 		})
 	}
 }
 
 func TestTheNotesSayHowPartsOfOthersHaveToBeSet(t *testing.T) {
 	off := map[string]any{"enabled": false}
-	for part, sentence := range map[string]string{
-		"kueue":             "Your Kueue has to list workload.codeflare.dev/appwrapper",
-		"coscheduler":       "does not start without PodGroups of scheduling.x-k8s.io/v1alpha1",
-		"training-operator": "it has to run with --gang-scheduler-name=" + must(versions())(t).SchedulerName,
-		"jobset":            "(jobset.enabled)",
-		"leaderworkerset":   "(leaderworkerset.enabled)",
-		"appwrapper":        "that one, and no more than one, is at work",
-		"priorities":        "Work may name only the PriorityClasses that you have",
-		"roles":             "binds members to the ClusterRoles mlbatch-edit and mlbatch-view-queues",
+	for _, row := range [][2]string{
+		{"kueue", "Your Kueue has to list workload.codeflare.dev/appwrapper"},
+		{"kueue", "kubeflow.org/pytorchjob, ray.io/rayjob and ray.io/raycluster"},
+		{"kueue", "set appwrapper.config.appwrapper.podSetLimit to 8"},
+		{"kuberay-operator", "networkPolicy.kuberayNamespace of the teams' values has to be the namespace of your KubeRay"},
+		{"coscheduler", "does not start without PodGroups of scheduling.x-k8s.io/v1alpha1"},
+		{"training-operator", "it has to run with --gang-scheduler-name=" + must(versions())(t).SchedulerName},
+		{"jobset", "(jobset.enabled)"},
+		{"leaderworkerset", "(leaderworkerset.enabled)"},
+		{"appwrapper", "that one, and no more than one, is at work"},
+		{"priorities", "Work may name only the PriorityClasses that you have"},
+		{"roles", "binds members to the ClusterRoles mlbatch-edit and mlbatch-view-queues"},
 	} {
+		part, sentence := row[0], row[1]
 		t.Run(part, func(t *testing.T) {
 			for is, in := range map[bool]map[string]any{true: {part: off}, false: {part: map[string]any{"enabled": true}}} {
 				rendered, err := render(t, "mlbatch", in)
@@ -96,15 +103,17 @@ func TestArtifactHubKnowsWhatAChartRuns(t *testing.T) {
 
 func imagesOf(t *testing.T, name string) []string {
 	t.Helper()
-	rendered, err := render(t, name, nil)
+	in := map[string]any{}
+	if name == "mlbatch" {
+		in = optionalParts()
+	}
+	rendered, err := render(t, name, in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var images []string
 	for _, o := range objects(t, rendered.Manifest) {
-		for _, container := range o.containers() {
-			images = append(images, container.Image)
-		}
+		images = append(images, o.images()...)
 	}
 	return images
 }

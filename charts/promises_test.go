@@ -141,7 +141,7 @@ func TestTheRequirementsLetPass(t *testing.T) {
 
 // kueueReads are values with the least that the requirements want of Kueue's configuration.
 func kueueReads(more string) map[string]any {
-	const least = "manageJobsWithoutQueueName: true\nmanagedJobsNamespaceSelector: {matchLabels: {a: b}}\n"
+	const least = "manageJobsWithoutQueueName: true\nmanagedJobsNamespaceSelector: {matchLabels: {mlbatch-team-namespace: 'true'}}\n"
 	return map[string]any{"managerConfig": map[string]any{"controllerManagerConfigYaml": least + more}}
 }
 
@@ -385,14 +385,15 @@ func TestEveryImageIsTheOneOfVersionsYAML(t *testing.T) {
 	v := must(versions())(t)
 	known := []string{
 		v.ControllerImage(), v.Platform.Kueue.Image, v.Platform.Coscheduler.Image, v.Platform.Coscheduler.ControllerImage,
-		v.Platform.TrainingOperator.Image, v.Platform.KuberayOperator.Image,
+		v.Platform.TrainingOperator.Image, v.Platform.TrainingOperator.InitImage, v.Platform.KuberayOperator.Image,
 		v.Platform.JobSet.Image, v.Platform.LeaderWorkerSet.Image,
+	}
+	if all := append(v.Platform.Images(), v.ControllerImage()); len(all) != len(known) {
+		t.Errorf("setup.Platform.Images lists %q", all)
 	}
 	var got []string
 	for _, o := range platform(t, optionalParts()) {
-		for _, container := range o.containers() {
-			got = append(got, container.Image)
-		}
+		got = append(got, o.images()...)
 	}
 	slices.Sort(known)
 	slices.Sort(got)

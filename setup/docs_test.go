@@ -41,6 +41,7 @@ func versionsPage(v setup.Versions) string {
 	line("| Coscheduler | %s | `%s` | `%s` |", p.Coscheduler.Version, p.Coscheduler.Image, p.Coscheduler.Module)
 	line("| its PodGroup controller | %s | `%s` | `%s` |", p.Coscheduler.Version, p.Coscheduler.ControllerImage, p.Coscheduler.Module)
 	line("| Kubeflow training operator | %s | `%s` | `%s` |", p.TrainingOperator.Version, p.TrainingOperator.Image, p.TrainingOperator.Module)
+	line("| init container of PyTorchJobs | | `%s` | |", p.TrainingOperator.InitImage)
 	line("| KubeRay operator | %s | `%s` | `%s` |", p.KuberayOperator.Version, p.KuberayOperator.Image, p.KuberayOperator.Module)
 	line("| JobSet, off by default | %s | `%s` | `%s` |", p.JobSet.Version, p.JobSet.Image, p.JobSet.Module)
 	line("| LeaderWorkerSet, off by default | %s | `%s` | `%s` |", p.LeaderWorkerSet.Version, p.LeaderWorkerSet.Image, p.LeaderWorkerSet.Module)

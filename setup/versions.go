@@ -61,6 +61,9 @@ type Operator struct {
 	// ControllerImage is set for the coscheduler only, whose PodGroup
 	// controller is an image of its own.
 	ControllerImage string `json:"controllerImage,omitempty"`
+	// InitImage is set for the training operator only: workers of PyTorchJobs
+	// wait for their master in it.
+	InitImage string `json:"initImage,omitempty"`
 }
 
 // LocalCluster lists the programs that a local cluster is made of.
@@ -73,11 +76,12 @@ type LocalCluster struct {
 	CNI        string `json:"cni"`
 }
 
-// Images are the public images of all operators, off by default or not.
+// Images are the public images of all operators, off by default or not, and of what
+// they put into the pods of jobs.
 func (p Platform) Images() []string {
 	return []string{
-		p.Kueue.Image, p.Coscheduler.Image, p.Coscheduler.ControllerImage, p.TrainingOperator.Image, p.KuberayOperator.Image,
-		p.JobSet.Image, p.LeaderWorkerSet.Image,
+		p.Kueue.Image, p.Coscheduler.Image, p.Coscheduler.ControllerImage, p.TrainingOperator.Image, p.TrainingOperator.InitImage,
+		p.KuberayOperator.Image, p.JobSet.Image, p.LeaderWorkerSet.Image,
 	}
 }
 

@@ -10,14 +10,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// images are those that the pods of a chart of ours run.
+// images are those that the pods of a chart of ours run, parts that are off by default
+// among them.
 func (b builder) images(chart string) []string {
 	p := b.versions.Platform
 	all := map[string][]string{
 		"appwrapper":        {b.versions.ControllerImage()},
 		"coscheduler":       {p.Coscheduler.Image, p.Coscheduler.ControllerImage},
-		"training-operator": {p.TrainingOperator.Image},
+		"training-operator": {p.TrainingOperator.Image, p.TrainingOperator.InitImage},
 		"kuberay-operator":  {p.KuberayOperator.Image},
+		"jobset":            {p.JobSet.Image},
+		"leaderworkerset":   {p.LeaderWorkerSet.Image},
 	}
 	if chart != "mlbatch" {
 		return all[chart]

@@ -23,6 +23,7 @@ func tokens(v setup.Versions) map[string]string {
 		"coscheduler":            v.Platform.Coscheduler.Image,
 		"coscheduler-controller": v.Platform.Coscheduler.ControllerImage,
 		"training-operator":      v.Platform.TrainingOperator.Image,
+		"pytorch-init":           v.Platform.TrainingOperator.InitImage,
 		"kuberay-operator":       v.Platform.KuberayOperator.Image,
 		"jobset":                 v.Platform.JobSet.Image,
 		"leaderworkerset":        v.Platform.LeaderWorkerSet.Image,
