@@ -97,7 +97,7 @@ func anyKey(chart string, p path) bool {
 		return false
 	}
 	if chart == "mlbatch" && !slices.Contains([]any{"priorities", "roles", "networkPolicy"}, p[0]) {
-		return true
+		return len(p) > 1 // a part's, whose own chart judges them
 	}
 	names := []any{
 		"nodeSelector", "nodeLabels", "labels", "podAnnotations", "matchLabels", "requests", "limits", "capacity", "quota",

@@ -59,6 +59,9 @@ func (b builder) platform() (Chart, error) {
 		if err := chart.vendor(part); err != nil {
 			return Chart{}, err
 		}
+		if err := chart.knowKeysOf(part); err != nil {
+			return Chart{}, err
+		}
 	}
 	return chart, nil
 }

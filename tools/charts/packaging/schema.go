@@ -4,12 +4,15 @@ package packaging
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 )
+
+const schemaFile = "values.schema.json"
 
 // reference is a value that a template reads.
 var reference = regexp.MustCompile(`\.Values((?:\.\w+)+)`)
@@ -21,7 +24,7 @@ var kubernetes = regexp.MustCompile(`^(resources|affinity|strategy|issuerRef|tls
 // addSchema gives a chart that has none a schema that knows its values by name: those of
 // values.yaml and those that templates read beside them. Of types it says nothing.
 func addSchema(files map[string][]byte) error {
-	if files["values.schema.json"] != nil {
+	if files[schemaFile] != nil {
 		return nil
 	}
 	values := map[string]any{}
@@ -40,8 +43,37 @@ func addSchema(files map[string][]byte) error {
 	mention(values, []string{"global"})
 	mention(values, []string{"enabled"})
 	text, err := json.Marshal(knownKeys(values))
-	files["values.schema.json"] = text
+	files[schemaFile] = text
 	return err
+}
+
+// knowKeysOf puts the names of a part's values into the schema of the umbrella: Helm asks
+// the part's own only if the part is on.
+func (c *Chart) knowKeysOf(part Chart) error {
+	var theirs, ours struct {
+		Properties map[string]map[string]any `json:"properties"`
+	}
+	all := map[string]any{}
+	err := errors.Join(json.Unmarshal(part.Files[schemaFile], &theirs), json.Unmarshal(c.Files[schemaFile], &ours), json.Unmarshal(c.Files[schemaFile], &all))
+	if err != nil {
+		return fmt.Errorf("cannot parse the schemas of %s and its part %s: %w", c.Name, part.Name, err)
+	}
+	section := ours.Properties[part.Name]
+	known, is := section["properties"].(map[string]any)
+	if !is {
+		return fmt.Errorf("the schema of chart %s lists no properties of its part %s", c.Name, part.Name)
+	}
+	for key := range theirs.Properties {
+		if known[key] == nil {
+			known[key] = map[string]any{}
+		}
+	}
+	section["additionalProperties"] = false
+	all["properties"] = ours.Properties
+	if c.Files[schemaFile], err = json.Marshal(all); err != nil {
+		return fmt.Errorf("cannot encode the schema of chart %s: %w", c.Name, err)
+	}
+	return nil
 }
 
 // mention adds a value that values.yaml does not have. A section that is empty there is
