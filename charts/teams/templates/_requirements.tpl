@@ -5,6 +5,7 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- define "teams.requirements" -}}
 {{- include "teams.require.flavors" . }}
 {{- include "teams.require.cohorts" . }}
+{{- include "teams.require.limits" (dict "who" "limits" "limits" .Values.limits) }}
 {{- include "teams.require.teams" . }}
 {{- include "teams.require.capacity" . }}
 {{- end }}
@@ -16,6 +17,19 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- fail (printf "teams: flavor %q is listed twice" .name) }}
 {{- end }}
 {{- $flavors = append $flavors .name }}
+{{- $flavor := .name }}
+{{- range .tolerations }}
+{{- $exists := eq (.operator | default "Equal") "Exists" }}
+{{- if and $exists .value }}
+{{- fail (printf "teams: flavor %q: a toleration of %q with the operator Exists has the value %q, which it cannot have: leave one of them out" $flavor (.key | default "") .value) }}
+{{- end }}
+{{- if not (or $exists .key) }}
+{{- fail (printf "teams: flavor %q: a toleration without a key needs the operator Exists, and tolerates everything" $flavor) }}
+{{- end }}
+{{- if and (hasKey . "tolerationSeconds") (ne (.effect | default "") "NoExecute") }}
+{{- fail (printf "teams: flavor %q: a toleration has tolerationSeconds, which needs the effect NoExecute" $flavor) }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -30,6 +44,11 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- range $cohort := .Values.cohorts }}
 {{- if and .parent (not (hasKey $parents .parent)) }}
 {{- fail (printf "teams: the parent %q of cohort %q is not among the cohorts" .parent .name) }}
+{{- end }}
+{{- range $key, $it := dict "quota" "quota" "weight" "a weight" }}
+{{- if and (eq $cohort.create false) (hasKey $cohort $key) }}
+{{- fail (printf "teams: cohort %q has %s, which is not written where create is false: say it in the release that makes the cohort" $cohort.name $it) }}
+{{- end }}
 {{- end }}
 {{- $at := .name }}
 {{- range until (len $parents) }}
@@ -60,6 +79,8 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- $names = append $names .name }}
 {{- $namespaces = append $namespaces $namespace }}
 {{- include "teams.require.names" . }}
+{{- include "teams.require.namespace" (dict "team" .name "namespace" $namespace "controllers" ($.Values.controller.serviceAccount.namespace | default ($.Values.controller.wrappedSecrets | ternary $.Release.Namespace ""))) }}
+{{- include "teams.require.limits" (dict "who" (printf "team %q: limits" .name) "limits" .limits) }}
 {{- $cohort := hasKey . "cohort" | ternary .cohort $.Values.cohort | default "" }}
 {{- if and $.Values.cohorts (not (has $cohort $cohorts)) }}
 {{- fail (printf "teams: the cohort %q of team %q is not among the cohorts" $cohort .name) }}
@@ -90,8 +111,48 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- if gt (len (.queueName | default "")) 63 }}
 {{- fail (printf "teams: team %q: the name of queue %q has %d characters; work names it in a label, which allows 63" .name .queueName (len .queueName)) }}
 {{- end }}
-{{- if or (hasPrefix "kube-" $namespace) (has $namespace (list "kueue-system" "mlbatch-system")) }}
-{{- fail (printf "teams: team %q cannot have namespace %q, which is the system's: Kueue looks at no work there" .name $namespace) }}
+{{- if eq .name "slack" }}
+{{- fail "teams: team \"slack\" has a name that is kept for the queue slack-cluster-queue, which is no team's: choose another" }}
+{{- end }}
+{{- end }}
+
+{{/* (dict "team" … "namespace" … "controllers" the controller's namespace, if it is known) */}}
+{{- define "teams.require.namespace" -}}
+{{- if regexMatch "^(kube-.*|openshift(-.*)?|default|kueue-system|mlbatch-system)$" .namespace }}
+{{- fail (printf "teams: team %q cannot have namespace %q, which is the system's" .team .namespace) }}
+{{- end }}
+{{- if eq .namespace .controllers }}
+{{- fail (printf "teams: team %q cannot have namespace %q, where the AppWrapper controller runs: choose another, or say in controller.serviceAccount.namespace where it does" .team .namespace) }}
+{{- end }}
+{{- end }}
+
+{{/* Of a LimitRange: (dict "who" … "limits" …) */}}
+{{- define "teams.require.limits" -}}
+{{- $owner := . }}
+{{- $types := list }}
+{{- range $limit := .limits }}
+{{- $who := printf "%s of type %s" $owner.who .type }}
+{{- if has .type $types }}
+{{- fail (printf "teams: %s are listed twice" $who) }}
+{{- end }}
+{{- $types = append $types .type }}
+{{- if and (eq .type "Pod") (or .default .defaultRequest) }}
+{{- fail (printf "teams: %s have %s, which is for containers" $who (hasKey . "default" | ternary "default" "defaultRequest")) }}
+{{- end }}
+{{- if and (eq .type "PersistentVolumeClaim") (not (or (hasKey (.min | default dict) "storage") (hasKey (.max | default dict) "storage"))) }}
+{{- fail (printf "teams: %s need a min or a max of storage" $who) }}
+{{- end }}
+{{- $order := list "min" "defaultRequest" "default" "max" }}
+{{- range $i, $less := $order }}
+{{- range $more := slice $order (add1 $i) }}
+{{- range $resource, $amount := get $limit $less | default dict }}
+{{- $limits := get $limit $more | default dict }}
+{{- if and (hasKey $limits $resource) (gt (include "teams.number" $amount | float64) (include "teams.number" (get $limits $resource) | float64)) }}
+{{- fail (printf "teams: %s: the %s %s of %s is more than its %s %s" $who $less (include "teams.amount" $amount) $resource $more (include "teams.amount" (get $limits $resource))) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
