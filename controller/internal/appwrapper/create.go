@@ -120,7 +120,7 @@ func (r *Reconciler) adopt(ctx context.Context, aw *v1beta2.AppWrapper, object *
 	if !existing.DeletionTimestamp.IsZero() {
 		return later(causeGoing, "an earlier one is still being deleted")
 	}
-	if !metav1.IsControlledBy(existing, aw) {
+	if !belongsTo(existing, aw) {
 		return final(causeOccupied, "an object of that name exists and does not belong to this AppWrapper")
 	}
 	return nil

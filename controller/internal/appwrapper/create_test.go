@@ -72,6 +72,10 @@ func componentCondition(w *world) *metav1.Condition {
 }
 
 func TestWhoseObjectIsAdopted(t *testing.T) {
+	ofAnotherKind := job("j", "a")
+	owner := metav1.GetControllerOf(ofAnotherKind)
+	owner.Kind = "Job"
+	ofAnotherKind.SetOwnerReferences([]metav1.OwnerReference{*owner})
 	for name, tc := range map[string]struct {
 		existing *unstructured.Unstructured
 		reason   string
@@ -80,6 +84,8 @@ func TestWhoseObjectIsAdopted(t *testing.T) {
 		"our own is": {job("j", "a"), v1beta2.ReasonComponentCreatedSuccessfully, ""},
 		"that of an earlier AppWrapper of the name is not": {
 			job("j", "an earlier one"), v1beta2.ReasonComponentCreationRejected, "does not belong to this AppWrapper"},
+		"that of an owner of another kind is not, whatever its UID": {
+			ofAnotherKind, v1beta2.ReasonComponentCreationRejected, "does not belong to this AppWrapper"},
 		"that of nobody is not": {
 			job("j", ""), v1beta2.ReasonComponentCreationRejected, "does not belong to this AppWrapper"},
 	} {

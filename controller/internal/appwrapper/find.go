@@ -49,7 +49,13 @@ func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, 
 
 // suffices: what the cache has is ours, and there is no reason to ask whether it is still so.
 func (r *Reconciler) suffices(o *observation, i int, cached client.Object) bool {
-	return belongsTo(cached, o.aw) && !o.parting() && !o.creating(i) && !r.mayHaveGone(o, i, cached)
+	return belongsTo(cached, o.aw) && !o.parting() && !o.creating(i) && !o.dooms(cached) && !r.mayHaveGone(o, i, cached)
+}
+
+// dooms: that a component is going ends the work for good, so it is not believed of a cache
+// that may have gone back to the attempt before.
+func (o *observation) dooms(cached client.Object) bool {
+	return o.aw.Status.Phase == v1beta2.AppWrapperRunning && !cached.GetDeletionTimestamp().IsZero()
 }
 
 // creating: the status leaves open whether component i was created in this attempt. That
@@ -131,16 +137,24 @@ func (r *Reconciler) unseen(o *observation, kind kinds.Kind, i int) client.Objec
 	return object
 }
 
-// rely remembers what cannot be relied upon to wake us.
+// rely remembers what cannot be relied upon to wake us. Caches hear only of what has our label.
 func (o *observation) rely(c coverage, found client.Object) {
 	o.beginning = o.beginning || c == beginning
 	o.unwatched = o.unwatched || (c == uncovered && found != nil)
+	if c == covered && belongsTo(found, o.aw) {
+		_, labelled := found.GetLabels()[v1beta2.AppWrapperLabel]
+		o.unlabelled = o.unlabelled || !labelled
+	}
 }
 
-// belongsTo tells whether the AppWrapper, and not an earlier one of its name, controls
-// the object, if there is one.
+// belongsTo tells whether the AppWrapper, and not an earlier one of its name or something
+// of another kind, controls the object, if there is one.
 func belongsTo(object client.Object, aw *v1beta2.AppWrapper) bool {
-	return object != nil && metav1.IsControlledBy(object, aw)
+	if object == nil {
+		return false
+	}
+	owner := controllingAppWrapper(object)
+	return owner != nil && owner.UID == aw.UID
 }
 
 func deployedCondition(aw *v1beta2.AppWrapper, i int) *metav1.Condition {

@@ -38,6 +38,8 @@ type observation struct {
 	beginning bool
 	// unwatched: a component exists that nobody watches.
 	unwatched bool
+	// unlabelled: so does one that has lost our label.
+	unlabelled bool
 }
 
 // observe returns nil for an AppWrapper that is none of our business.
@@ -97,7 +99,7 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 	if err != nil || found == nil {
 		return err
 	}
-	if !metav1.IsControlledBy(found, o.aw) {
+	if !belongsTo(found, o.aw) {
 		c.Orphaned = metav1.GetControllerOf(found) == nil && found.GetLabels()[v1beta2.AppWrapperLabel] == o.aw.Name
 		return nil
 	}
@@ -243,12 +245,19 @@ func exitCodes(pod *corev1.Pod) []int32 {
 // impatience is how often to look where nothing would wake us.
 const impatience = time.Second
 
+// withoutLabel is how often to look how a component fares that somebody took our label from.
+const withoutLabel = 10 * time.Second
+
 // nextLook is the one place where this controller polls: until a watch that is
-// beginning has caught up, and while it removes an object that it does not watch.
+// beginning has caught up, while it removes an object that it does not watch, and for how
+// the work ends that nobody else would tell.
 func (o *observation) nextLook(d lifecycle.Decision) time.Duration {
 	removing := meta.IsStatusConditionTrue(d.Status.Conditions, string(v1beta2.DeletingResources))
-	if o.beginning || (o.unwatched && removing) {
+	switch {
+	case o.beginning, removing && (o.unwatched || o.unlabelled):
 		return impatience
+	case o.unlabelled && d.Status.Phase == v1beta2.AppWrapperRunning:
+		return withoutLabel
 	}
 	return 0
 }

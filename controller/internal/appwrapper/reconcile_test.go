@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -226,16 +227,25 @@ func (f frozen) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 
 func TestAComponentThatOnlyTheCacheMissesIsNotMissing(t *testing.T) {
 	w := runningWorld(t)
-	w.reconciler.cached = interceptor.NewClient(w.api, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			if key.Name == "j" {
-				key.Name = "not cached yet"
-			}
-			return c.Get(ctx, key, object, options...)
-		},
-	})
+	w.reconciler.cached = without(w.api, "j")
 	w.reconcile()
 	w.expectPhase(v1beta2.AppWrapperRunning)
+	if err := w.api.Delete(t.Context(), job("j", "")); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile()
+	w.expectPhase(v1beta2.AppWrapperFailed)
+}
+
+// A cache that went back in time has the component of the attempt before, which is going.
+func TestAComponentThatOnlyTheCacheSeesGoingIsNotMissing(t *testing.T) {
+	w := runningWorld(t)
+	going := job("j", "a")
+	going.SetDeletionTimestamp(&metav1.Time{Time: w.now})
+	w.reconciler.cached = outdated(w, going)
+	w.reconcile()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	w.changeJob("j", func(job *unstructured.Unstructured) { job.SetFinalizers([]string{"example.com/keep"}) })
 	if err := w.api.Delete(t.Context(), job("j", "")); err != nil {
 		t.Fatal(err)
 	}
@@ -332,6 +342,41 @@ func TestAKindThatNobodyWatchesIsWaitedForOnlyWhileItIsRemoved(t *testing.T) {
 	if result := w.reconcile(); result.RequeueAfter != impatience {
 		t.Errorf("looks again after %s while it removes, want %s", result.RequeueAfter, impatience)
 	}
+}
+
+// The caches hold what has our label.
+func TestAComponentThatLostItsLabelIsAskedFor(t *testing.T) {
+	w := runningWorld(t)
+	w.changeJob("j", func(job *unstructured.Unstructured) { job.SetLabels(nil) })
+	w.reconciler.cached = without(w.api, "j")
+	if result := w.reconcile(); result.RequeueAfter != withoutLabel {
+		t.Errorf("looks again after %s while it runs, want %s", result.RequeueAfter, withoutLabel)
+	}
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
+	w.reconcile()
+	if result := w.reconcile(); result.RequeueAfter != impatience {
+		t.Errorf("looks again after %s while it removes, want %s", result.RequeueAfter, impatience)
+	}
+}
+
+func TestNobodyPollsForWhatTheCacheHasYetToHearOf(t *testing.T) {
+	w := runningWorld(t)
+	w.reconciler.cached = without(w.api, "j")
+	if result := w.reconcile(); result.RequeueAfter != 0 {
+		t.Errorf("looks again after %s", result.RequeueAfter)
+	}
+}
+
+// without is a cache that has not heard of a component.
+func without(api client.WithWatch, name string) client.Client {
+	return interceptor.NewClient(api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if key.Name == name {
+				key.Name = "not in the cache"
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+	})
 }
 
 func TestAWatchThatIsBeginningIsAwaited(t *testing.T) {

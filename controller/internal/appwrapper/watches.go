@@ -181,11 +181,20 @@ func news(kind kinds.Kind, component client.Object) standing {
 }
 
 func ownerOf(component client.Object) (types.NamespacedName, bool) {
-	owner := metav1.GetControllerOf(component)
-	if owner == nil || owner.Kind != v1beta2.AppWrapperKind || owner.APIVersion != v1beta2.GroupVersion.String() {
+	owner := controllingAppWrapper(component)
+	if owner == nil {
 		return types.NamespacedName{}, false
 	}
 	return types.NamespacedName{Namespace: component.GetNamespace(), Name: owner.Name}, true
+}
+
+// controllingAppWrapper is nil where an object is controlled by nobody or something else.
+func controllingAppWrapper(component client.Object) *metav1.OwnerReference {
+	owner := metav1.GetControllerOfNoCopy(component)
+	if owner == nil || owner.Kind != v1beta2.AppWrapperKind || owner.APIVersion != v1beta2.GroupVersion.String() {
+		return nil
+	}
+	return owner
 }
 
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=selfsubjectaccessreviews,verbs=create
