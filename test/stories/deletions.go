@@ -12,7 +12,7 @@ var deletions = []Story{
 	tell("deletion while running", job("train", 2)).runs().
 		after(time.Hour).deleted(),
 
-	tell("deletion that leaves the components alone", job("train", 2)).runs().
+	tell("deletion that is to leave the components alone", job("train", 2)).runs().
 		after(time.Hour).then("user", "deletes it with --cascade=orphan", func(w World) { w.Delete(true) }),
 
 	tell("deletion before it was ever admitted", job("train", 2)).after(time.Hour).deleted(),

@@ -68,7 +68,7 @@ type World interface {
 	// Admit and Evict are Kueue's.
 	Admit()
 	Evict()
-	// Delete deletes the AppWrapper and, unless that is to be spared, what it owns.
+	// Delete deletes the AppWrapper; sparing is with --cascade=orphan.
 	Delete(sparing bool)
 
 	// Remove makes a component vanish.

@@ -84,8 +84,8 @@ func TestTheNextAttemptIsNotDeletedForTheLast(t *testing.T) {
 	}
 }
 
-// kubectl delete --cascade=orphan.
-func TestADeletionThatSparesTheComponentsEndsAtOnce(t *testing.T) {
+// With kubectl delete --cascade=orphan, what lived on would run without quota.
+func TestADeletionThatIsToSpareTheComponentsRemovesThem(t *testing.T) {
 	for name, orphan := range map[string]func(*world){
 		"while the garbage collector is at work": func(w *world) {
 			w.change(func(aw *v1beta2.AppWrapper) {
@@ -99,41 +99,61 @@ func TestADeletionThatSparesTheComponentsEndsAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := runningWorld(t)
 			orphan(w)
-			if err := w.api.Delete(t.Context(), w.get()); err != nil {
+			w.delete()
+			w.reconcile()
+			if result := w.reconcile(); w.exists(jobKind, "j") {
+				t.Errorf("the Job is still there, and the next look is after %s", result.RequeueAfter)
+			}
+			if !guarded(w.get()) {
+				t.Error("the AppWrapper is let go though its pod is still there")
+			}
+			if err := w.api.Delete(t.Context(), pod("j-1", "")); err != nil {
 				t.Fatal(err)
 			}
 			w.reconcile()
 			if w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") && guarded(w.get()) {
 				t.Error("the AppWrapper is not let go")
 			}
-			if !w.exists(jobKind, "j") || !w.exists(podKind, "j-1") {
-				t.Error("the Job or its pod was deleted")
-			}
 		})
 	}
 }
 
-// The garbage collector may have been there, and the cache of components not know yet.
-func TestAComponentThatOnlyTheCacheTakesForOursIsSpared(t *testing.T) {
+// Nothing but a look can tell that it is gone.
+func TestAnOrphanIsAskedForUntilItIsGone(t *testing.T) {
 	w := runningWorld(t)
-	ours := &unstructured.Unstructured{}
-	ours.SetGroupVersionKind(jobKind)
-	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: given.Namespace, Name: "j"}, ours); err != nil {
-		t.Fatal(err)
+	w.changeJob("j", func(job *unstructured.Unstructured) {
+		job.SetOwnerReferences(nil)
+		job.SetFinalizers([]string{"example.com/keep"})
+	})
+	w.delete()
+	w.reconcile()
+	w.reconcile()
+	if result := w.reconcile(); result.RequeueAfter != impatience {
+		t.Errorf("looks again after %s, want %s", result.RequeueAfter, impatience)
 	}
-	w.changeJob("j", func(job *unstructured.Unstructured) { job.SetOwnerReferences(nil) })
-	if err := w.api.Delete(t.Context(), w.get()); err != nil {
-		t.Fatal(err)
-	}
-	w.reconciler.cached = remembering(w.api, ours)
-	for range 3 {
-		w.reconcile()
-	}
-	if !w.exists(jobKind, "j") {
-		t.Error("the Job was deleted though it was to be spared")
-	}
-	if w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") {
-		t.Error("the AppWrapper is not let go")
+}
+
+// What somebody else has made in the meantime is no orphan of ours.
+func TestWhatBelongsToAnotherIsSpared(t *testing.T) {
+	for sentence, change := range map[string]func(*unstructured.Unstructured){
+		"it has another owner": func(job *unstructured.Unstructured) {
+			job.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "c", UID: "c", Controller: new(true)}})
+		},
+		"it has not our label": func(job *unstructured.Unstructured) {
+			job.SetOwnerReferences(nil)
+			job.SetLabels(nil)
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := runningWorld(t)
+			w.changeJob("j", change)
+			w.delete()
+			w.reconcile()
+			w.reconcile()
+			if !w.exists(jobKind, "j") {
+				t.Error("the Job was deleted")
+			}
+		})
 	}
 }
 

@@ -49,7 +49,7 @@ func (r *Reconciler) find(ctx context.Context, o *observation, kind kinds.Kind, 
 
 // suffices: what the cache has is ours, and there is no reason to ask whether it is still so.
 func (r *Reconciler) suffices(o *observation, i int, cached client.Object) bool {
-	return belongsTo(cached, o.aw) && !o.parting() && !o.creating(i) && !o.dooms(cached) && !r.mayHaveGone(o, i, cached)
+	return belongsTo(cached, o.aw) && !o.creating(i) && !o.dooms(cached) && !r.mayHaveGone(o, i, cached)
 }
 
 // dooms: that a component is going ends the work for good, so it is not believed of a cache
@@ -71,14 +71,6 @@ func (o *observation) creating(i int) bool {
 // counts as one that is going, until the cache hears of its end, which wakes us.
 func replaces(found, cached client.Object, aw *v1beta2.AppWrapper) bool {
 	return belongsTo(found, aw) && belongsTo(cached, aw) && found.GetUID() != cached.GetUID()
-}
-
-// parting: the AppWrapper is deleted, and it is open yet whether its components are to
-// live on. If so, the garbage collector has taken our ownership of them away before the
-// AppWrapper was seen as it is, and a cache that has not heard of it would have us delete
-// them.
-func (o *observation) parting() bool {
-	return o.snapshot.Deleting && !o.snapshot.Orphaning && o.snapshot.Status.Phase != v1beta2.AppWrapperTerminating
 }
 
 // mayHaveGone: what is to be removed may be gone already, and a cache that cannot list its
@@ -155,6 +147,12 @@ func belongsTo(object client.Object, aw *v1beta2.AppWrapper) bool {
 	}
 	owner := controllingAppWrapper(object)
 	return owner != nil && owner.UID == aw.UID
+}
+
+// orphaned: the AppWrapper is deleted with --cascade=orphan, and the garbage collector has
+// taken our ownership of the component away.
+func (o *observation) orphaned(object client.Object) bool {
+	return o.snapshot.Deleting && metav1.GetControllerOf(object) == nil && object.GetLabels()[v1beta2.AppWrapperLabel] == o.aw.Name
 }
 
 func deployedCondition(aw *v1beta2.AppWrapper, i int) *metav1.Condition {

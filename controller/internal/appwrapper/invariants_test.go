@@ -67,7 +67,7 @@ func (l *life) account() {
 		return
 	}
 	l.quota = false
-	if !l.sparing && slices.ContainsFunc(l.api.pods(), func(pod *corev1.Pod) bool {
+	if slices.ContainsFunc(l.api.pods(), func(pod *corev1.Pod) bool {
 		return pod.Status.Phase == corev1.PodPending || pod.Status.Phase == corev1.PodRunning
 	}) {
 		l.broken("quota is given back only when no pod is Pending or Running")

@@ -31,7 +31,6 @@ type life struct {
 	startsAt time.Time // when the next begins
 
 	quota   bool // as Kueue sees it
-	sparing bool // it is deleted without what it owns, which goes on using quota
 	permits map[int]bool
 	silent  map[string]bool // pods whose kubelet does not answer
 	made    int             // pods made so far
@@ -122,7 +121,7 @@ func (l *life) endAsItMust() {
 	}
 	l.Pass(time.Hour)
 	p := l.place()
-	kept := l.over == evicted && p.Status.Phase == v1beta2.AppWrapperSucceeded || l.sparing
+	kept := l.over == evicted && p.Status.Phase == v1beta2.AppWrapperSucceeded
 	if p.Quota || !kept && len(p.Components)+len(p.Pods) > 0 {
 		l.broken(fmt.Sprintf("an hour after it was %s nothing is left; but there is %+v", l.over, p))
 	}

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -56,7 +55,6 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	o.snapshot = lifecycle.Snapshot{
 		Suspend:    aw.Spec.Suspend,
 		Deleting:   !aw.DeletionTimestamp.IsZero(),
-		Orphaning:  controllerutil.ContainsFinalizer(aw, metav1.FinalizerOrphanDependents),
 		Guarded:    guarded(aw),
 		Alone:      guarded(aw) && len(aw.Finalizers) == 1,
 		Status:     *aw.Status.DeepCopy(),
@@ -99,10 +97,11 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 	if err != nil || found == nil {
 		return err
 	}
-	if !belongsTo(found, o.aw) {
-		c.Orphaned = metav1.GetControllerOf(found) == nil && found.GetLabels()[v1beta2.AppWrapperLabel] == o.aw.Name
+	orphaned := o.orphaned(found)
+	if !belongsTo(found, o.aw) && !orphaned {
 		return nil
 	}
+	o.unwatched = o.unwatched || orphaned // events of it name no AppWrapper
 	o.objects[i] = found
 	c.Exists = true
 	c.Terminating = c.Terminating || !found.GetDeletionTimestamp().IsZero()

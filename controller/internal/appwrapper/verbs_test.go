@@ -45,7 +45,6 @@ func (l *life) Delete(sparing bool) {
 		return
 	}
 	if sparing {
-		l.sparing = true
 		l.api.change(aw, func(o client.Object) { o.SetFinalizers(append(o.GetFinalizers(), metav1.FinalizerOrphanDependents)) })
 	}
 	l.delete(l.api.theOne())

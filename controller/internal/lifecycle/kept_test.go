@@ -21,9 +21,6 @@ import (
 
 func always(moment) bool { return true }
 
-// notSpared: who deletes the AppWrapper without its pods takes the quota from under them.
-func notSpared(m moment) bool { return !m.orphaning }
-
 func moves(m moment) bool { return m.decision.Moved(m.seen.Snapshot) }
 
 func stays(m moment) bool { return !moves(m) }
@@ -48,8 +45,6 @@ func hasEnded(m moment) bool { return !m.seen.Deleting && ends(m.seen.Status.Pha
 func ends(phase v1beta2.AppWrapperPhase) bool {
 	return phase == v1beta2.AppWrapperSucceeded || phase == v1beta2.AppWrapperFailed
 }
-
-func orphans(m moment) bool { return m.seen.Deleting && m.seen.Orphaning }
 
 func movesOn(m moment) bool { return m.was.Phase != m.status.Phase }
 

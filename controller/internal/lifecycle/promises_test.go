@@ -24,7 +24,7 @@ var promises = []promise{
 	// Quota.
 	{"nothing is created without quota", creates, always, func(m moment) bool { return m.quota }},
 	{"nothing is created that a deletion could leave behind", creates, always, func(m moment) bool { return m.guarded }},
-	{"quota is given back only when no pod is Pending or Running", frees, notSpared, func(m moment) bool { return !slices.ContainsFunc(m.pods, usesQuota) }},
+	{"quota is given back only when no pod is Pending or Running", frees, always, func(m moment) bool { return !slices.ContainsFunc(m.pods, usesQuota) }},
 	{"quota that Kueue wants back is given back", recalls, lives, func(m moment) bool { return !m.quota }},
 	{"an attempt begins when nothing is left of the one before", saves, entering(v1beta2.AppWrapperResuming), func(m moment) bool { return !m.occupied() }},
 
@@ -33,10 +33,7 @@ var promises = []promise{
 	{"each phase has its own effects and no others", decides, acts, hasEffect},
 	{"what has succeeded or failed stays so until it is deleted", decides, hasEnded, func(m moment) bool { return !m.decision.Moved(m.seen.Snapshot) }},
 	{"it moves on the documented ways, of which Resuming and Resetting are writes of their own", decides, moves, func(m moment) bool { return isListed(m.seen.Status.Phase, m.decision) }},
-	{"every deletion ends, and leaves nothing behind", farewells, always, func(m moment) bool { return m.gone && (m.orphaning || !m.occupied()) }},
-	{"what is to outlive the AppWrapper is left alone", decides, orphans, func(m moment) bool {
-		return m.decision.Effect == lifecycle.Nothing || m.decision.Effect == lifecycle.Release
-	}},
+	{"every deletion ends, and leaves nothing behind", farewells, always, func(m moment) bool { return m.gone && !m.occupied() }},
 
 	// Verdicts.
 	{"it succeeds only when all that can report success has done so, and something was done", saves, entering(v1beta2.AppWrapperSucceeded), achieved},

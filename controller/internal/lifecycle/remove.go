@@ -140,15 +140,13 @@ func (v *view) keeping() bool {
 }
 
 // terminating is an AppWrapper with a deletionTimestamp, in whatever phase. It is let
-// go when nothing of it is left, or where what is left is to live on; without our
-// finalizer, nothing was ever deployed.
+// go when nothing of it is left, whatever the deletion was to spare (--cascade=orphan):
+// what lived on would use what others get the quota for. Without our finalizer, nothing
+// was ever deployed.
 func terminating(v *view) Decision {
 	const phase = v1beta2.AppWrapperTerminating
 	if !v.Guarded {
 		return v.stay()
-	}
-	if v.livesOn() {
-		return v.do(Release, nil)
 	}
 	if v.status.Phase != phase && (v.isTrue(v1beta2.ResourcesDeployed) || v.remains()) {
 		v.beginRemoval()
@@ -163,13 +161,6 @@ func terminating(v *view) Decision {
 	v.lower(v1beta2.ResourcesDeployed, string(phase), nothingDeployed)
 	v.lower(v1beta2.QuotaReserved, string(phase), nothingDeployed)
 	return v.do(Release, nil)
-}
-
-// livesOn: the AppWrapper was deleted without what it owns. The garbage collector has
-// taken our ownership away or is about to, and what is left is none of our business.
-func (v *view) livesOn() bool {
-	orphaned := v.where(func(i int) bool { return v.Components[i].Orphaned })
-	return v.Orphaning || len(orphaned) > 0 && len(v.existing()) == 0
 }
 
 // remains: a component or a pod is left, in whatever state.

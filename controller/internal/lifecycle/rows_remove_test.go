@@ -360,22 +360,6 @@ func TestTerminating(t *testing.T) {
 			given: []change{absent, func(s *lifecycle.Snapshot) { s.Alone = true }},
 			want:  outcome{Phase: terminating, Effect: lifecycle.Release},
 		},
-		"what is to live on is left alone": {
-			given: []change{orphaning, withPods(runs)},
-			want:  outcome{Phase: terminating, Effect: lifecycle.Release},
-		},
-		"it is left alone from the beginning": {
-			given: []change{orphaning, withPods(runs), func(s *lifecycle.Snapshot) { s.Status.Phase = v1beta2.AppWrapperRunning }},
-			want:  outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.Release},
-		},
-		"what has lost its owner already lives on too": {
-			given: []change{absent, orphaned, withPods(runs)},
-			want:  outcome{Phase: terminating, Effect: lifecycle.Release},
-		},
-		"as long as we own another we remove that": {
-			given: []change{and("second"), absent, orphaned},
-			want:  outcome{Phase: terminating, Effect: lifecycle.Delete, Targets: []int{1}, Requeue: 10 * time.Minute},
-		},
 		"suspension is of no interest": {
 			given: []change{suspend, terminatingJob},
 			want:  outcome{Phase: terminating, Requeue: 10 * time.Minute},

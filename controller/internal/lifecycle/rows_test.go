@@ -185,11 +185,6 @@ func suspend(s *lifecycle.Snapshot) { s.Suspend = true }
 
 func deleted(s *lifecycle.Snapshot) { s.Deleting = true }
 
-// orphaning: whoever deletes the AppWrapper wants its components to live on.
-func orphaning(s *lifecycle.Snapshot) { s.Orphaning = true }
-
-func orphaned(s *lifecycle.Snapshot) { s.Components[0].Orphaned = true }
-
 func unguarded(s *lifecycle.Snapshot) { s.Guarded = false }
 
 func verdict(v kinds.Verdict) change {

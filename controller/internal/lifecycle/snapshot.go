@@ -19,7 +19,6 @@
 //   - Every effect may be repeated. Whether it is complete is observed at a later
 //     look and never returned.
 //   - QuotaReserved turns False only when no pod is Pending or Running.
-//   - What is to live on after the AppWrapper (--cascade=orphan) is left alone.
 package lifecycle
 
 import (
@@ -38,8 +37,6 @@ import (
 //
 //   - for a component that the cache does not have though it may exist: it has a
 //     ResourcesDeployed condition whose reason is not ComponentDeleted;
-//   - for every component when the AppWrapper is deleted and not Terminating yet: whether
-//     it is still ours decides whether it is to live on;
 //   - for pods, while ResourcesDeployed is True and the cache has none, and when a
 //     component has failed and exit codes decide what follows.
 type Snapshot struct {
@@ -47,8 +44,6 @@ type Snapshot struct {
 	Suspend bool
 	// Deleting: the AppWrapper has a deletionTimestamp.
 	Deleting bool
-	// Orphaning: whoever deletes the AppWrapper wants its components to live on.
-	Orphaning bool
 	// Guarded: the AppWrapper has our finalizer.
 	Guarded bool
 	// Alone: it has no other. When ours goes it is gone, and nobody would read what was
@@ -87,9 +82,6 @@ type Component struct {
 	// Unseen: the resource was created, and the controller may not see any more whether it
 	// is still there. It counts as one that Exists.
 	Unseen bool
-	// Orphaned: the resource was ours and is nobody's now, because the AppWrapper was
-	// deleted without it.
-	Orphaned bool
 	// Terminating: the resource exists and has a deletionTimestamp.
 	Terminating bool
 	// Finalizers are those of the resource.

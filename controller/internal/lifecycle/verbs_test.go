@@ -45,11 +45,11 @@ func (w *world) Evict() {
 	w.accountForQuota()
 }
 
-func (w *world) Delete(sparing bool) {
+// Delete is the same either way: there is no garbage collector here.
+func (w *world) Delete(_ bool) {
 	if w.deleting || w.gone {
 		return
 	}
-	w.orphaning = w.orphaning || sparing
 	w.deleting = true
 	w.resourceVersion++
 	if !w.guarded {

@@ -256,7 +256,6 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		"a component is held":       toOne(func(w *world, i int) { w.resources[i].stubborn = true }),
 		"a component is let go":     toOne(func(w *world, i int) { w.resources[i].stubborn = false }),
 		"a user deletes it":         seldom(func() { inAll(worlds, (*world).remove) }),
-		"a user deletes only it":    seldom(func() { inAll(worlds, (*world).removeAlone) }),
 		"a node is lost":            toOne(func(w *world, i int) { w.sticks(i, true) }),
 		"a node is back":            toOne(func(w *world, i int) { w.sticks(i, false) }),
 		"a node has to be left":     toOne((*world).CondemnNode),
@@ -319,12 +318,6 @@ func (w *world) sticks(i int, stuck bool) {
 			p.stuck = stuck
 		}
 	}
-}
-
-// removeAlone is a deletion with --cascade=orphan.
-func (w *world) removeAlone() {
-	w.Delete(true)
-	w.settle()
 }
 
 func vanishes(w *world, i int) {

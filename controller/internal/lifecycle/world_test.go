@@ -23,12 +23,9 @@ type world struct {
 
 	// The AppWrapper as the API server has it.
 	suspend, deleting, guarded, gone bool
-	// orphaning: the deletion is to spare what the AppWrapper owns. Who asks for that
-	// takes the quota from pods that run.
-	orphaning       bool
-	status          v1beta2.AppWrapperStatus
-	policy          lifecycle.Policy
-	resourceVersion int
+	status                           v1beta2.AppWrapperStatus
+	policy                           lifecycle.Policy
+	resourceVersion                  int
 
 	resources []*resource
 	pods      []*pod
@@ -137,7 +134,7 @@ type observation struct {
 // observe is what an observer sees now.
 func (w *world) observe() observation {
 	o := observation{resourceVersion: w.resourceVersion, pods: slices.Clone(w.pods)}
-	o.Suspend, o.Deleting, o.Orphaning, o.Guarded = w.suspend, w.deleting, w.orphaning, w.guarded
+	o.Suspend, o.Deleting, o.Guarded = w.suspend, w.deleting, w.guarded
 	o.Status, o.Policy = *w.status.DeepCopy(), w.policy
 	for _, r := range w.resources {
 		o.Components = append(o.Components, r.observe())
