@@ -88,6 +88,7 @@ func defaults(c config.AppWrapper) lifecycle.Defaults {
 		MigrationLimit:        c.Autopilot.MigrationLimit,
 		ForcefulDeletionGrace: f.DeletionGracePeriod.Duration,
 		GraceCeiling:          f.GracePeriodCeiling.Duration,
+		RetryLimitCeiling:     f.RetryLimitCeiling,
 		SuccessTTLCeiling:     f.SuccessTTLCeiling.Duration,
 	}
 }

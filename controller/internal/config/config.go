@@ -86,6 +86,7 @@ type FaultTolerance struct {
 	RetryLimit           int32    `json:"retryLimit"`
 	DeletionGracePeriod  Duration `json:"deletionGracePeriod"`
 	GracePeriodCeiling   Duration `json:"gracePeriodCeiling"`
+	RetryLimitCeiling    int32    `json:"retryLimitCeiling"`
 	SuccessTTLCeiling    Duration `json:"successTTLCeiling"`
 }
 
@@ -191,6 +192,7 @@ func defaultFaultTolerance() FaultTolerance {
 		RetryLimit:           3,
 		DeletionGracePeriod:  Duration{10 * time.Minute},
 		GracePeriodCeiling:   Duration{24 * time.Hour},
+		RetryLimitCeiling:    100,
 		SuccessTTLCeiling:    Duration{7 * 24 * time.Hour},
 	}
 }

@@ -58,10 +58,21 @@ func (f *FaultTolerance) validate(path *field.Path) field.ErrorList {
 	if f.SuccessTTLCeiling.Duration <= 0 {
 		problems = append(problems, field.Invalid(path.Child("successTTLCeiling"), f.SuccessTTLCeiling.String(), "must be greater than 0"))
 	}
-	if f.RetryLimit < 0 {
-		problems = append(problems, field.Invalid(path.Child("retryLimit"), f.RetryLimit, "must not be negative"))
+	return append(problems, f.validateRetries(path)...)
+}
+
+func (f *FaultTolerance) validateRetries(path *field.Path) field.ErrorList {
+	if f.RetryLimitCeiling < 0 {
+		return field.ErrorList{field.Invalid(path.Child("retryLimitCeiling"), f.RetryLimitCeiling, "must not be negative")}
 	}
-	return problems
+	if f.RetryLimit < 0 {
+		return field.ErrorList{field.Invalid(path.Child("retryLimit"), f.RetryLimit, "must not be negative")}
+	}
+	if f.RetryLimit > f.RetryLimitCeiling {
+		return field.ErrorList{field.Invalid(path.Child("retryLimit"), f.RetryLimit,
+			fmt.Sprintf("must not exceed retryLimitCeiling, which is %d", f.RetryLimitCeiling))}
+	}
+	return nil
 }
 
 func (f *FaultTolerance) validatePeriods(path *field.Path) field.ErrorList {

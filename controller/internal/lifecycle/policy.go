@@ -51,6 +51,8 @@ type Defaults struct {
 	ForcefulDeletionGrace time.Duration
 	// GraceCeiling is the longest of any of the periods above, and of the hold.
 	GraceCeiling time.Duration
+	// RetryLimitCeiling is the most retries that an annotation may ask for.
+	RetryLimitCeiling int32
 	// SuccessTTLCeiling is the longest time to live after success, and the default.
 	SuccessTTLCeiling time.Duration
 }
@@ -66,6 +68,7 @@ func StandardDefaults() Defaults {
 		MigrationLimit:        10,
 		ForcefulDeletionGrace: 10 * time.Minute,
 		GraceCeiling:          24 * time.Hour,
+		RetryLimitCeiling:     100,
 		SuccessTTLCeiling:     7 * 24 * time.Hour,
 	}
 }
@@ -100,7 +103,7 @@ func (r *reader) policy(d Defaults) Policy {
 		WarmupGrace:           r.grace(v1beta2.WarmupGracePeriodDurationAnnotation, d.WarmupGrace),
 		FailureGrace:          r.grace(v1beta2.FailureGracePeriodDurationAnnotation, d.FailureGrace),
 		RetryPause:            r.grace(v1beta2.RetryPausePeriodDurationAnnotation, d.RetryPause),
-		RetryLimit:            r.count(v1beta2.RetryLimitAnnotation, d.RetryLimit),
+		RetryLimit:            min(r.count(v1beta2.RetryLimitAnnotation, d.RetryLimit), d.RetryLimitCeiling),
 		MigrationLimit:        d.MigrationLimit,
 		ForcefulDeletionGrace: r.grace(v1beta2.ForcefulDeletionGracePeriodAnnotation, d.ForcefulDeletionGrace),
 		DeletionOnFailureHold: r.grace(v1beta2.DeletionOnFailureGracePeriodAnnotation, 0),

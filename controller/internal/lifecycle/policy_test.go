@@ -54,6 +54,7 @@ func TestParsePolicy(t *testing.T) {
 		"a time to live of nothing":           {given: annotations{ttl: "0s"}, want: func(*lifecycle.Policy) {}},
 		"a time to live of less than nothing": {given: annotations{ttl: "-1h"}, want: func(*lifecycle.Policy) {}},
 		"the limit is a number":               {given: annotations{limit: "0"}, want: func(p *lifecycle.Policy) { p.RetryLimit = 0 }},
+		"the limit is at most the ceiling":    {given: annotations{limit: "2147483647"}, want: func(p *lifecycle.Policy) { p.RetryLimit = 100 }},
 		"exit codes are a list":               {given: annotations{forever: "1,2", again: "137"}, want: func(p *lifecycle.Policy) { p.TerminalExitCodes, p.RetryableExitCodes = []int32{1, 2}, []int32{137} }},
 		"exit codes may be spaced":            {given: annotations{forever: "1, 2"}, want: func(p *lifecycle.Policy) { p.TerminalExitCodes = []int32{1, 2} }},
 		"a duration that is none": {
