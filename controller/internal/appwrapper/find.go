@@ -150,9 +150,13 @@ func belongsTo(object client.Object, aw *v1beta2.AppWrapper) bool {
 }
 
 // orphaned: the AppWrapper is deleted with --cascade=orphan, and the garbage collector has
-// taken our ownership of the component away.
+// taken our ownership of the component away. So its events do not say whom to wake.
 func (o *observation) orphaned(object client.Object) bool {
-	return o.snapshot.Deleting && metav1.GetControllerOf(object) == nil && object.GetLabels()[v1beta2.AppWrapperLabel] == o.aw.Name
+	if object == nil || !o.snapshot.Deleting || metav1.GetControllerOf(object) != nil || object.GetLabels()[v1beta2.AppWrapperLabel] != o.aw.Name {
+		return false
+	}
+	o.unwatched = true
+	return true
 }
 
 func deployedCondition(aw *v1beta2.AppWrapper, i int) *metav1.Condition {

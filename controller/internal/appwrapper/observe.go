@@ -94,14 +94,9 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 		return nil
 	}
 	found, err := r.find(ctx, o, kind, i)
-	if err != nil || found == nil {
+	if err != nil || !belongsTo(found, o.aw) && !o.orphaned(found) {
 		return err
 	}
-	orphaned := o.orphaned(found)
-	if !belongsTo(found, o.aw) && !orphaned {
-		return nil
-	}
-	o.unwatched = o.unwatched || orphaned // events of it name no AppWrapper
 	o.objects[i] = found
 	c.Exists = true
 	c.Terminating = c.Terminating || !found.GetDeletionTimestamp().IsZero()
