@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"iter"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,7 +14,8 @@ import (
 
 // Tables that everybody may read are fine; what is written while the program runs belongs
 // to an object, so that two controllers in one process, as in tests, share nothing, and
-// every lock is beside what it guards.
+// every lock is beside what it guards. A variable with a lock in it is one that is written,
+// whichever method does it.
 func TestNoPackageHasAMemory(t *testing.T) {
 	for _, p := range packages(t) {
 		if p.name != "controller" && !strings.HasPrefix(p.name, "controller/") {
@@ -35,6 +37,9 @@ func TestNoPackageHasAMemory(t *testing.T) {
 			}
 			parsed = append(parsed, f)
 		}
+		for _, where := range lockedVariables(parsed) {
+			t.Errorf("%s has a lock: keep it in an object", set.Position(where))
+		}
 		variables := packageVariables(parsed)
 		for _, f := range parsed {
 			for _, where := range writes(f, variables) {
@@ -46,19 +51,65 @@ func TestNoPackageHasAMemory(t *testing.T) {
 
 func packageVariables(files []*ast.File) map[string]bool {
 	found := map[string]bool{}
-	for _, f := range files {
-		for _, declared := range f.Decls {
-			list, ok := declared.(*ast.GenDecl)
-			if !ok || list.Tok != token.VAR {
-				continue
-			}
-			for _, spec := range list.Specs {
-				for _, name := range spec.(*ast.ValueSpec).Names {
-					found[name.Name] = true
+	for spec := range declared[*ast.ValueSpec](files, token.VAR) {
+		for _, name := range spec.Names {
+			found[name.Name] = true
+		}
+	}
+	return found
+}
+
+// declared are what the packages' files declare outside functions.
+func declared[Spec ast.Spec](files []*ast.File, what token.Token) iter.Seq[Spec] {
+	return func(yield func(Spec) bool) {
+		for _, f := range files {
+			for _, d := range f.Decls {
+				list, ok := d.(*ast.GenDecl)
+				if !ok || list.Tok != what {
+					continue
+				}
+				for _, spec := range list.Specs {
+					if !yield(spec.(Spec)) {
+						return
+					}
 				}
 			}
 		}
 	}
+}
+
+// lockedVariables are those outside functions whose type, or a value that they begin with,
+// is of the packages sync and sync/atomic, or a type of this package that is made of one.
+func lockedVariables(files []*ast.File) []token.Pos {
+	locked := map[string]bool{}
+	for spec := range declared[*ast.TypeSpec](files, token.TYPE) {
+		if mentions(spec.Type, nil) {
+			locked[spec.Name.Name] = true
+		}
+	}
+	var found []token.Pos
+	for spec := range declared[*ast.ValueSpec](files, token.VAR) {
+		if mentions(spec, locked) {
+			found = append(found, spec.Pos())
+		}
+	}
+	return found
+}
+
+// mentions tells whether code outside function bodies names a lock, or one of the types.
+func mentions(code ast.Node, types map[string]bool) (found bool) {
+	ast.Inspect(code, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BlockStmt:
+			return false
+		case *ast.SelectorExpr:
+			name, ok := n.X.(*ast.Ident)
+			found = found || ok && (name.Name == "sync" || name.Name == "atomic")
+		case *ast.Ident:
+			found = found || types[n.Name]
+		}
+		return true
+	})
 	return found
 }
 

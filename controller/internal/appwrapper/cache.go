@@ -21,12 +21,13 @@ func CacheOptions(c config.AppWrapper) (cache.Options, error) {
 	if err != nil {
 		return cache.Options{}, err
 	}
+	words := newVocabulary()
 	return cache.Options{
 		DefaultLabelSelector: labels.NewSelector().Add(*labelled),
-		DefaultTransform:     slimComponent,
+		DefaultTransform:     words.slimComponent,
 		ByObject: map[client.Object]cache.ByObject{
-			&v1beta2.AppWrapper{}: {Label: labels.Everything(), Transform: slimAppWrapper},
-			&corev1.Pod{}:         {Transform: boundPods(rules)},
+			&v1beta2.AppWrapper{}: {Label: labels.Everything(), Transform: words.slimAppWrapper},
+			&corev1.Pod{}:         {Transform: boundPods(words, rules)},
 			&corev1.Node{}:        {Label: labels.Everything(), Transform: slimNode(rules)},
 		},
 	}, nil

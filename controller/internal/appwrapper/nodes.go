@@ -78,14 +78,14 @@ var one = resource.MustParse("1")
 // boundPods is slimPod for those who look at nodes: a pod also keeps where it is, and which
 // of the resources it uses that may become unhealthy. What is said of these is the same of
 // thousands of pods, so it is kept once.
-func boundPods(rules nodehealth.Rules) toolscache.TransformFunc {
+func boundPods(words *vocabulary, rules nodehealth.Rules) toolscache.TransformFunc {
 	var kept sync.Map
 	return func(object any) (any, error) {
 		pod, ok := object.(*corev1.Pod)
 		if !ok {
 			return object, nil
 		}
-		slim := slimPod(pod)
+		slim := words.slimPod(pod)
 		used, names := corev1.ResourceList{}, []string{}
 		for _, name := range rules.Evicting() {
 			if podtemplate.AsksFor(&pod.Spec, name) {

@@ -157,7 +157,7 @@ func TestAPodThatIsBoundIsNewsIfItMayHaveToLeave(t *testing.T) {
 }
 
 func TestWhatSlimPodsUseIsKeptOnceForAll(t *testing.T) {
-	transform := boundPods(theRules)
+	transform := boundPods(newVocabulary(), theRules)
 	var kept []*corev1.ResourceRequirements
 	for _, name := range []string{"p", "q"} {
 		slim, err := transform(gpuPod(name, "n", corev1.PodRunning))

@@ -191,7 +191,7 @@ func isNews(news predicate.Predicate, c change) bool {
 
 // slim is what a cache keeps of a pod or a node.
 func slim(object client.Object) client.Object {
-	transform := boundPods(theRules)
+	transform := boundPods(newVocabulary(), theRules)
 	if isNode(object) {
 		transform = slimNode(theRules)
 	}
@@ -267,10 +267,10 @@ func (c slimCache) Get(ctx context.Context, key client.ObjectKey, into client.Ob
 	}
 	switch into := into.(type) {
 	case *v1beta2.AppWrapper:
-		_, err := slimAppWrapper(into)
+		_, err := newVocabulary().slimAppWrapper(into)
 		return err
 	case *unstructured.Unstructured:
-		slim, err := slimComponent(into)
+		slim, err := newVocabulary().slimComponent(into)
 		into.Object = slim.(*unstructured.Unstructured).Object
 		return err
 	case *corev1.Node:

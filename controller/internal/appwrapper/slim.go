@@ -19,7 +19,7 @@ import (
 // slimAppWrapper leaves what a look reads. Templates are large, and are needed whole for
 // two things only: to find the pod sets of a new AppWrapper, which stays as it is, and to
 // create components, for which the AppWrapper is read from the API server anyway.
-func slimAppWrapper(object any) (any, error) {
+func (v *vocabulary) slimAppWrapper(object any) (any, error) {
 	aw, ok := object.(*v1beta2.AppWrapper)
 	if !ok {
 		return object, nil
@@ -41,40 +41,40 @@ func slimAppWrapper(object any) (any, error) {
 		}
 		aw.Spec.Components[i] = slim
 	}
-	aw.Namespace = shared(aw.Namespace)
-	share(aw.Finalizers)
-	aw.Status.Conditions = slimConditions(aw.Status.Conditions)
+	aw.Namespace = shared(v, aw.Namespace)
+	v.share(aw.Finalizers)
+	aw.Status.Conditions = v.slimConditions(aw.Status.Conditions)
 	for i := range aw.Status.ComponentStatus {
-		slimComponentStatus(&aw.Status.ComponentStatus[i])
+		v.slimComponentStatus(&aw.Status.ComponentStatus[i])
 	}
 	return aw, nil
 }
 
-func share(words []string) {
+func (v *vocabulary) share(words []string) {
 	for i := range words {
-		words[i] = shared(words[i])
+		words[i] = shared(v, words[i])
 	}
 }
 
-func slimComponentStatus(c *v1beta2.AppWrapperComponentStatus) {
-	c.Kind, c.APIVersion, c.Conditions = shared(c.Kind), shared(c.APIVersion), slimConditions(c.Conditions)
+func (v *vocabulary) slimComponentStatus(c *v1beta2.AppWrapperComponentStatus) {
+	c.Kind, c.APIVersion, c.Conditions = shared(v, c.Kind), shared(v, c.APIVersion), v.slimConditions(c.Conditions)
 	for i := range c.PodSets {
-		c.PodSets[i].Path = shared(c.PodSets[i].Path)
+		c.PodSets[i].Path = shared(v, c.PodSets[i].Path)
 	}
 }
 
 // slimConditions are no longer than they are many: who decodes a list makes room for more.
-func slimConditions(whole []metav1.Condition) []metav1.Condition {
+func (v *vocabulary) slimConditions(whole []metav1.Condition) []metav1.Condition {
 	for i := range whole {
 		c := &whole[i]
-		c.Type, c.Status, c.Reason = shared(c.Type), shared(c.Status), shared(c.Reason)
+		c.Type, c.Status, c.Reason = shared(v, c.Type), shared(v, c.Status), shared(v, c.Reason)
 	}
 	return slices.Clone(whole)
 }
 
-func slimOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
+func (v *vocabulary) slimOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
 	for i := range owners {
-		owners[i].APIVersion, owners[i].Kind = shared(owners[i].APIVersion), shared(owners[i].Kind)
+		owners[i].APIVersion, owners[i].Kind = shared(v, owners[i].APIVersion), shared(v, owners[i].Kind)
 	}
 	return owners
 }
@@ -100,33 +100,33 @@ func headOf(template []byte) ([]byte, error) {
 
 // slimComponent leaves whose the component is, and the words of its status and of its
 // conditions, in which it says how it fares.
-func slimComponent(object any) (any, error) {
+func (v *vocabulary) slimComponent(object any) (any, error) {
 	switch whole := object.(type) {
 	case *unstructured.Unstructured:
 		slim := &unstructured.Unstructured{Object: map[string]any{}}
-		slim.SetAPIVersion(shared(whole.GetAPIVersion()))
-		slim.SetKind(shared(whole.GetKind()))
-		keepMetadata(whole, slim)
+		slim.SetAPIVersion(shared(v, whole.GetAPIVersion()))
+		slim.SetKind(shared(v, whole.GetKind()))
+		v.keepMetadata(whole, slim)
 		if status, ok := whole.Object["status"].(map[string]any); ok {
-			slim.Object["status"] = slimStatus(status)
+			slim.Object["status"] = v.slimStatus(status)
 		}
 		return slim, nil
 	case *metav1.PartialObjectMetadata:
 		slim := &metav1.PartialObjectMetadata{TypeMeta: whole.TypeMeta}
-		keepMetadata(whole, slim)
+		v.keepMetadata(whole, slim)
 		return slim, nil
 	}
 	return object, nil
 }
 
-func keepMetadata(whole, slim metav1.Object) {
+func (v *vocabulary) keepMetadata(whole, slim metav1.Object) {
 	slim.SetName(whole.GetName())
-	slim.SetNamespace(shared(whole.GetNamespace()))
+	slim.SetNamespace(shared(v, whole.GetNamespace()))
 	slim.SetUID(whole.GetUID())
 	slim.SetResourceVersion(whole.GetResourceVersion())
 	slim.SetDeletionTimestamp(whole.GetDeletionTimestamp())
 	slim.SetFinalizers(whole.GetFinalizers())
-	slim.SetOwnerReferences(slimOwners(whole.GetOwnerReferences()))
+	slim.SetOwnerReferences(v.slimOwners(whole.GetOwnerReferences()))
 	if metav1.GetControllerOfNoCopy(whole) == nil { // whose it was the label tells
 		slim.SetLabels(ourLabels(whole))
 	}
@@ -142,11 +142,11 @@ func ourLabels(object metav1.Object) map[string]string {
 	return ours
 }
 
-func slimStatus(whole map[string]any) map[string]any {
+func (v *vocabulary) slimStatus(whole map[string]any) map[string]any {
 	slim := map[string]any{}
 	for key, value := range whole {
 		if word, ok := value.(string); ok {
-			slim[shared(key)] = word
+			slim[shared(v, key)] = word
 		}
 	}
 	conditions, _ := whole["conditions"].([]any)
@@ -163,13 +163,13 @@ func slimStatus(whole map[string]any) map[string]any {
 }
 
 // slimPod leaves what podOf and the verdict on a bare pod read, and what a delete needs.
-func slimPod(pod *corev1.Pod) *corev1.Pod {
+func (v *vocabulary) slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim := &corev1.Pod{}
-	slim.Name, slim.Namespace, slim.UID = pod.Name, shared(pod.Namespace), pod.UID
+	slim.Name, slim.Namespace, slim.UID = pod.Name, shared(v, pod.Namespace), pod.UID
 	slim.ResourceVersion, slim.DeletionTimestamp = pod.ResourceVersion, pod.DeletionTimestamp
-	slim.OwnerReferences, slim.Finalizers = slimOwners(pod.OwnerReferences), pod.Finalizers
-	share(slim.Finalizers)
-	slim.Status.Phase = shared(pod.Status.Phase)
+	slim.OwnerReferences, slim.Finalizers = v.slimOwners(pod.OwnerReferences), pod.Finalizers
+	v.share(slim.Finalizers)
+	slim.Status.Phase = shared(v, pod.Status.Phase)
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget { // few pods have it
 			slim.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status}}

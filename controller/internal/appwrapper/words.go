@@ -18,7 +18,7 @@ type vocabulary struct {
 	words map[string]string
 }
 
-var known = vocabulary{words: map[string]string{}}
+func newVocabulary() *vocabulary { return &vocabulary{words: map[string]string{}} }
 
 func (v *vocabulary) shared(word string) string {
 	v.Lock()
@@ -34,4 +34,4 @@ func (v *vocabulary) shared(word string) string {
 }
 
 // shared is the word itself, in the one copy of it that is kept.
-func shared[Word ~string](word Word) Word { return Word(known.shared(string(word))) }
+func shared[Word ~string](v *vocabulary, word Word) Word { return Word(v.shared(string(word))) }
