@@ -124,6 +124,8 @@ func TestTheRequirementsLetPass(t *testing.T) {
 			"training-operator": map[string]any{"kinds": []any{"tfjob"}},
 			"kueue":             kueueReads("integrations: {frameworks: [workload.codeflare.dev/appwrapper, ray.io/rayjob, ray.io/raycluster]}"),
 		}},
+		"elections of Kueue that are left to it": {"v1.34.4", map[string]any{"kueue": kueueReads(
+			"integrations: {frameworks: [workload.codeflare.dev/appwrapper, kubeflow.org/pytorchjob, ray.io/rayjob, ray.io/raycluster]}\nleaderElection: null")}},
 		"a switch of before that decides nothing any more": {"v1.34.4", map[string]any{
 			"appwrapper": map[string]any{"podDisruptionBudget": map[string]any{"enabled": true}},
 		}},
