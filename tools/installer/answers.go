@@ -131,16 +131,13 @@ func awaitAnswer(ctx context.Context, config *rest.Config, q question, timeout t
 		return fmt.Errorf("cannot talk to the cluster: %w", err)
 	}
 	var silence error
-	told := false
+	patience := newPatience(progress)
 	err = wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		silence = api.Create(ctx, q.object.DeepCopy(), client.DryRunAll)
 		if answered(silence) || unasked(silence) {
 			return true, nil
 		}
-		if !told {
-			fmt.Fprintf(progress, "  a %s cannot be judged yet: %v\n", q.object.GetKind(), silence)
-		}
-		told = true
+		patience.waitsFor(fmt.Sprintf("a %s cannot be judged yet: %v", q.object.GetKind(), silence))
 		return false, nil
 	})
 	if ctx.Err() != nil {

@@ -19,21 +19,16 @@ import (
 )
 
 // awaitReady waits until CustomResourceDefinitions are served and Deployments have
-// their pods, and tells what it waits for whenever that has changed.
+// their pods.
 func awaitReady(ctx context.Context, api api, objects []object, timeout time.Duration, progress Progress) error {
 	var waitsFor []string
-	told := map[string]bool{}
+	patience := newPatience(progress)
 	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		var err error
 		if waitsFor, err = unfinished(ctx, api, objects); err != nil {
 			waitsFor = []string{err.Error()} // an API server that is away for a moment comes back
 		}
-		for _, sentence := range waitsFor {
-			if !told[sentence] {
-				fmt.Fprintln(progress, "  "+sentence)
-			}
-			told[sentence] = true
-		}
+		patience.waitsFor(waitsFor...)
 		return len(waitsFor) == 0, nil
 	})
 	if err == nil || ctx.Err() != nil || len(waitsFor) == 0 {
