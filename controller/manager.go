@@ -31,15 +31,23 @@ func newManager(c config.Config, namespace string) (ctrl.Manager, error) {
 		return nil, err
 	}
 	rest.QPS, rest.Burst = c.ClientConnection.QPS, c.ClientConnection.Burst
-	scheme, err := newScheme()
+	options, err := managerOptions(c, namespace)
 	if err != nil {
 		return nil, err
+	}
+	return ctrl.NewManager(rest, options)
+}
+
+func managerOptions(c config.Config, namespace string) (ctrl.Options, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return ctrl.Options{}, err
 	}
 	caches, err := appwrapper.CacheOptions(c.AppWrapper)
 	if err != nil {
-		return nil, err
+		return ctrl.Options{}, err
 	}
-	return ctrl.NewManager(rest, ctrl.Options{
+	return ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         caches,
 		LeaderElection:                c.ControllerManager.LeaderElection,
@@ -57,7 +65,7 @@ func newManager(c config.Config, namespace string) (ctrl.Manager, error) {
 			CertDir: c.CertManagement.CertificateDir,
 			TLSOpts: tlsOptions(c.ControllerManager),
 		}),
-	})
+	}, nil
 }
 
 func newScheme() (*runtime.Scheme, error) {

@@ -30,7 +30,8 @@ func validateAnnotations(annotations map[string]string) field.ErrorList {
 }
 
 // WarningsOnCreate are sentences about annotations of ours that have no effect, most
-// likely because they are misspelt, and about claims that do not last.
+// likely because they are misspelt, about claims that do not last, and about components
+// that may go before anybody has seen how they ended.
 func WarningsOnCreate(aw *v1beta2.AppWrapper) []string {
 	warnings := unknownAnnotations(aw.Annotations, annotationsPath, lifecycle.Annotations())
 	for i, component := range aw.Spec.Components {
@@ -44,7 +45,7 @@ func WarningsOnCreate(aw *v1beta2.AppWrapper) []string {
 			warnings = append(warnings, unknownAnnotations(podSet.Annotations, at, podSetAnnotations)...)
 		}
 	}
-	return append(warnings, wrappedClaims(aw)...)
+	return append(append(warnings, wrappedClaims(aw)...), shortLives(aw)...)
 }
 
 // WarningsOnUpdate are about annotations that are new or changed, those too that would

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/mlbatch/mlbatch/controller/internal/config"
+)
+
+// Without its release the next controller waits until the Lease has run out.
+func TestTheLeaseIsReleasedAtTheEnd(t *testing.T) {
+	c := config.Default()
+	c.ControllerManager.LeaderElection = true
+	options, err := managerOptions(c, "mlbatch-system")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !options.LeaderElection || options.LeaderElectionNamespace != "mlbatch-system" || options.LeaderElectionID != leaderElectionID {
+		t.Errorf("it asks for the Lease %s/%s: %t", options.LeaderElectionNamespace, options.LeaderElectionID, options.LeaderElection)
+	}
+	if !options.LeaderElectionReleaseOnCancel {
+		t.Error("it keeps the Lease when it ends")
+	}
+}
