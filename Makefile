@@ -64,7 +64,7 @@ unit: ## Tests that need no cluster (4 minutes when warm)
 
 # What has goroutines. The crash test has one for each story: its calm lives say as much
 # about races as all.
-RACED := ./controller/internal/admission ./controller/internal/appwrapper ./controller/internal/servingcert ./test/quotawatch \
+RACED := $(addprefix ./controller/internal/,admission appwrapper incumbent metricsaccess servingcert) ./test/quotawatch \
 	$(addprefix ./tools/,filecache images/archive localcluster localcluster/build localcluster/keeper localcluster/processnode subprocess)
 
 .PHONY: race

@@ -135,6 +135,21 @@ func (p *proxy) rage(share float64) {
 	p.share = share
 }
 
+// expectStorm fails where hardly anything went wrong: in a usual run 80 requests do.
+func (p *proxy) expectStorm(t *testing.T) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t.Logf("seed %d; what went wrong: %v", *seed, p.wrong)
+	cut, all := p.wrong["watch cut"], 0
+	for _, n := range p.wrong {
+		all += n
+	}
+	if cut == 0 || all-cut < 20 {
+		t.Errorf("%d watches were cut and %d requests went wrong, which is no storm: want 1 and 20 at least", cut, all-cut)
+	}
+}
+
 // shut makes a resource unreachable and ends what watches there are; "" ends that.
 func (p *proxy) shut(resource string) {
 	p.mu.Lock()
