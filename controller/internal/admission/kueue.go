@@ -65,6 +65,17 @@ func keepWhatWasWritten(stored, sent *v1beta2.AppWrapper) {
 	}
 }
 
+// keepFromNodes takes podSetInfos from a start that will be allowed: with the verb unsuspend
+// work is started without quota, and nodes stay Kueue's to choose.
+func (d *defaulter) keepFromNodes(ctx context.Context, user authenticationv1.UserInfo, stored, sent *v1beta2.AppWrapper) {
+	if !unsuspends(stored, sent) || !placed(stored, sent) || len(mayUnsuspend(ctx, d.review, user, sent, field.NewPath("spec", "suspend"))) > 0 {
+		return
+	}
+	for i := range sent.Spec.Components {
+		sent.Spec.Components[i].PodSetInfos = stored.Spec.Components[i].PodSetInfos
+	}
+}
+
 // recounted are the pod sets that creation would have made of the declared ones.
 func recounted(component *v1beta2.AppWrapperComponent) []v1beta2.AppWrapperPodSet {
 	template, err := admissionrules.Template(component)

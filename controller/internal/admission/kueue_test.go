@@ -96,6 +96,19 @@ func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
 	}
 }
 
+func TestWhoeverMayStartItDoesNotChooseItsNodes(t *testing.T) {
+	waiting := given.AppWrapper("a").With(given.Job("j", 1)).Build()
+	started := given.AppWrapper("a").Unsuspended().With(given.Job("j", 1).Admitted(onFlavor("a100"))).Build()
+	d := newDefaulter(t)
+	d.review = (&grants{allowed: "unsuspend appwrappers"}).review
+	if err := d.Default(admission.NewContextWithRequest(t.Context(), request(t, admissionv1.Update, waiting, started)), started); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(waiting.Spec.Components, started.Spec.Components); diff != "" || started.Spec.Suspend {
+		t.Errorf("suspend is %t, and of components (-want +got)\n%s", started.Spec.Suspend, diff)
+	}
+}
+
 // rayCluster has a group of two replicas, with four hosts each.
 var rayCluster = map[string]any{
 	"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": map[string]any{"name": "r"},
@@ -154,7 +167,7 @@ func TestOnlyKueueCreatesWithPodSetInfos(t *testing.T) {
 
 func newDefaulter(t *testing.T) *defaulter {
 	t.Helper()
-	return &defaulter{queue: "default-queue", kueue: sets.New(kueueUser), decode: admission.NewDecoder(scheme(t)).DecodeRaw}
+	return &defaulter{queue: "default-queue", kueue: sets.New(kueueUser), review: (&grants{}).review, decode: admission.NewDecoder(scheme(t)).DecodeRaw}
 }
 
 func TestTheMutatingWebhookOnlyPutsPodSetInfosBack(t *testing.T) {

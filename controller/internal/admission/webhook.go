@@ -49,7 +49,7 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 	if c.UserRBACAdmissionCheck {
 		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, review: review}
 	}
-	defaulter := &defaulter{queue: c.DefaultQueueName, kueue: kueue, decode: admission.NewDecoder(mgr.GetScheme()).DecodeRaw}
+	defaulter := &defaulter{queue: c.DefaultQueueName, kueue: kueue, review: review, decode: admission.NewDecoder(mgr.GetScheme()).DecodeRaw}
 	err = ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).WithDefaulter(defaulter).WithValidator(validator).Complete()
 	if err != nil {
 		return fmt.Errorf("cannot serve the AppWrapper webhooks: %w", err)
@@ -62,6 +62,7 @@ type defaulter struct {
 	queue string
 	// kueue are the users that write podSetInfos.
 	kueue  sets.Set[string]
+	review accessReview
 	decode func(runtime.RawExtension, runtime.Object) error
 }
 
@@ -88,6 +89,7 @@ func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 		return apierrors.NewInternalError(err)
 	}
 	keepWhatWasWritten(stored, aw)
+	d.keepFromNodes(ctx, request.UserInfo, stored, aw)
 	return nil
 }
 
