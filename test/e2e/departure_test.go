@@ -122,9 +122,10 @@ func (s *story) removeForGood(ctx context.Context) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(text), "To remove a team for good, take it out of the file and then:\n\n```sh\n")
-	commands, _, ended := strings.Cut(after, "```")
-	if !found || !ended {
+	_, after, _ := strings.Cut(string(text), "To remove a team for good")
+	_, after, _ = strings.Cut(after, "```sh\n")
+	commands, _, found := strings.Cut(after, "```")
+	if !found {
 		s.t.Fatal("docs/quota.md does not say how to remove a team for good")
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
