@@ -126,6 +126,7 @@ func awaitAnswer(ctx context.Context, config *rest.Config, q question, timeout t
 	as := rest.CopyConfig(config)
 	as.Impersonate.UserName = q.user
 	as.WarningHandler = rest.NoWarnings{} // about objects that are not stored
+	as.QPS = -1                           // we wait between two questions ourselves
 	api, err := client.New(as, client.Options{})
 	if err != nil {
 		return fmt.Errorf("cannot talk to the cluster: %w", err)
@@ -133,7 +134,11 @@ func awaitAnswer(ctx context.Context, config *rest.Config, q question, timeout t
 	var silence error
 	patience := newPatience(progress)
 	err = wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
-		silence = api.Create(ctx, q.object.DeepCopy(), client.DryRunAll)
+		answer := api.Create(ctx, q.object.DeepCopy(), client.DryRunAll)
+		if ctx.Err() != nil && silence != nil {
+			return false, nil // what was said before tells more
+		}
+		silence = answer
 		if answered(silence) || unasked(silence) {
 			return true, nil
 		}
