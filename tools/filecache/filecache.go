@@ -7,10 +7,14 @@ package filecache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // An Entry is a folder of a cache. All processes that ask for it share it.
@@ -47,7 +51,7 @@ func (e Entry) Get(ctx context.Context, progress io.Writer) error {
 // process has left there.
 func (e Entry) make() error {
 	building := e.Path + ".building"
-	if err := os.RemoveAll(building); err != nil {
+	if err := Sweep(building); err != nil {
 		return e.cannot("clear what is left of an earlier attempt at", err)
 	}
 	if err := os.Mkdir(building, 0o755); err != nil {
@@ -71,4 +75,17 @@ func (e Entry) make() error {
 
 func (e Entry) cannot(what string, err error) error {
 	return fmt.Errorf("cannot %s %s: %w", what, e.Title, err)
+}
+
+// leaving is how long programs of a process that was killed may take to end.
+const leaving = 30 * time.Second
+
+// Sweep removes a folder into which somebody may still write who is about to end.
+func Sweep(dir string) error {
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		err := os.RemoveAll(dir)
+		if !errors.Is(err, unix.ENOTEMPTY) || time.Since(began) > leaving {
+			return err
+		}
+	}
 }

@@ -217,3 +217,26 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+func TestAFolderIsSweptThoughSomebodyStillWrites(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "building")
+	must(t, os.Mkdir(dir, 0o755))
+	var writer sync.WaitGroup
+	begun := make(chan struct{})
+	writer.Go(func() {
+		for i := range 20_000 {
+			if os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o644) != nil && i > 1000 {
+				return // the folder is gone
+			}
+			if i == 1000 {
+				close(begun)
+			}
+		}
+	})
+	<-begun
+	must(t, Sweep(dir))
+	writer.Wait()
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is there: %v", err)
+	}
+}

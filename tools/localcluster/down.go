@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mlbatch/mlbatch/tools/filecache"
 )
 
 // Down ends the cluster and removes all of it: processes, mounts, network,
@@ -89,7 +91,8 @@ func (c *Cluster) removeRemains() error {
 	if err := c.clearCgroups(); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(c.Dir()); err != nil {
+	// A keeper is taken for ended while the last of its threads ends the programs.
+	if err := filecache.Sweep(c.Dir()); err != nil {
 		return fmt.Errorf("cannot remove the cluster's folder: %w", err)
 	}
 	return nil

@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -21,12 +23,19 @@ const patience = 20 * time.Second
 
 // Run runs cmd, which was made with exec.CommandContext for ctx, to its end. When
 // ctx is done it interrupts the program and returns ctx's error: what an
-// interrupted program says helps nobody. Any other error has all that it said.
+// interrupted program says helps nobody. Any other error has all that it said. The
+// program is killed if this process is: it would go on where the next one begins.
 func Run(ctx context.Context, cmd *exec.Cmd) error {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = patience
+	runtime.LockOSThread() // the signal comes when the thread ends that has started the program
+	defer runtime.UnlockOSThread()
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	err := cmd.Run()
 	said := strings.TrimSpace(output.String())
 	switch {

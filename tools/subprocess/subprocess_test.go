@@ -5,10 +5,12 @@ package subprocess
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -62,4 +64,48 @@ func TestAnInterruptedProgramTidiesUp(t *testing.T) {
 	if _, err := os.Stat(temporary); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its temporary file is left (%v)", err)
 	}
+}
+
+// A program that outlived us would go on to write where the next of us begins anew.
+func TestAProgramEndsWithWhoeverRunsIt(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if out, err := exec.Command("mkfifo", pipe).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	runner := exec.Command(os.Args[0])
+	runner.Env = append(os.Environ(), runsVariable+`=exec 3>"`+pipe+`"; echo began >&3; exec sleep 60`)
+	if err := runner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Open(pipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	began := make([]byte, len("began\n"))
+	if _, err := io.ReadFull(program, began); err != nil {
+		t.Fatal(err)
+	}
+	if err := runner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = runner.Wait() // it was killed
+	if err := program.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(program); err != nil {
+		t.Errorf("it still holds its pipe: %v", err)
+	}
+}
+
+// runsVariable makes this program one that runs a script.
+const runsVariable = "MLBATCH_TEST_RUNS"
+
+func TestMain(m *testing.M) {
+	if script := os.Getenv(runsVariable); script != "" {
+		ctx := context.Background()
+		_ = Run(ctx, exec.CommandContext(ctx, "sh", "-c", script))
+		return
+	}
+	os.Exit(m.Run())
 }
