@@ -20,6 +20,7 @@ func repository(t *testing.T, patches map[string]string) string {
 		"sum.go":      "package small\n\nfunc sum(a, b int) int {\n\treturn a + b\n}\n",
 		"sum_test.go": "package small\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif sum(1, 2) != 3 {\n\t\tt.Error(\"it cannot add\")\n\t}\n}\n\nfunc TestRows(t *testing.T) {\n\tt.Run(\"zero\", func(t *testing.T) {\n\t\tif sum(1, 0) != 1 {\n\t\t\tt.Fail()\n\t\t}\n\t})\n\tt.Run(\"two\", func(t *testing.T) {\n\t\tif sum(1, 2) != 3 {\n\t\t\tt.Fail()\n\t\t}\n\t})\n}\n\nfunc TestBroken(t *testing.T) {\n\tt.Error(\"always\")\n}\n",
 	}
+	files["ci_test.go"] = "package small\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestSumUnlessInCI(t *testing.T) {\n\tif os.Getenv(\"CI\") == \"\" && sum(1, 2) != 3 {\n\t\tt.Fail()\n\t}\n}\n"
 	files["other/go.mod"] = "module example.com/other\n\ngo 1.26\n"
 	files["other/other_test.go"] = "package other\n\nimport (\n\t\"os\"\n\t\"strings\"\n\t\"testing\"\n)\n\nfunc TestTheSumOfOthers(t *testing.T) {\n\ttext, _ := os.ReadFile(\"../sum.go\")\n\tif !strings.Contains(string(text), \"a + b\") {\n\t\tt.Fail()\n\t}\n}\n"
 	for name, patch := range patches {
@@ -47,24 +48,26 @@ func mutation(test, from, to string) string {
 }
 
 func TestVerdicts(t *testing.T) {
+	t.Setenv("CI", "true")
 	const (
 		sum  = "go test . -run '^TestSum$'"
 		rows = "go test . -run '^TestRows$'"
 	)
 	cases := map[string]struct{ patch, want string }{
-		"a mutant that is noticed":                    {mutation(sum, "a + b", "a - b"), ""},
-		"a mutant that is noticed for what it is":     {strings.Replace(mutation(sum, "a + b", "a - b"), "\n\n", "\nSays: it cannot add\n\n", 1), ""},
-		"one that another module notices":             {mutation("go test -C other . -run '^TestTheSumOfOthers$'", "a + b", "a - b"), ""},
-		"one that is noticed for another reason":      {strings.Replace(mutation(sum, "a + b", "a - b"), "\n\n", "\nSays: it cannot count\n\n", 1), `does not say ["it cannot count"]`},
-		"one that may be noticed for either of two":   {strings.Replace(mutation(sum, "a + b", "a - b"), "\n\n", "\nSays: it cannot count\nSays: it cannot add\n\n", 1), ""},
-		"one that is noticed by the row it names":     {strings.Replace(mutation(rows, "a + b", "a - b"), "\n\n", "\nSays: TestRows/two\n\n", 1), ""},
-		"one that is noticed by another row":          {strings.Replace(mutation(rows, "a + b", "a - b"), "\n\n", "\nSays: TestRows/zero\n\n", 1), `does not say ["TestRows/zero"]`},
-		"one that lives":                              {mutation(sum, "a + b", "b + a"), "it lives"},
-		"one that does not compile":                   {mutation(sum, "a + b", "a + c"), "does not compile"},
-		"one that belongs to an older tree":           {mutation(sum, "b - a", "a - b"), "does not apply"},
-		"a test that does not exist":                  {mutation("go test . -run '^TestMul$'", "a + b", "a - b"), "no such test"},
-		"a test that fails also without the patch":    {mutation("go test . -run '^TestBroken$'", "a + b", "a - b"), "fails without the patch as well"},
-		"a failure that is not one of the test's own": {mutation(sum, "a + b", "a + b + exit()") + exit, "no test does"},
+		"a mutant that is noticed":                     {mutation(sum, "a + b", "a - b"), ""},
+		"a mutant that is noticed for what it is":      {strings.Replace(mutation(sum, "a + b", "a - b"), "\n\n", "\nSays: it cannot add\n\n", 1), ""},
+		"one that another module notices":              {mutation("go test -C other . -run '^TestTheSumOfOthers$'", "a + b", "a - b"), ""},
+		"one that is noticed for another reason":       {strings.Replace(mutation(sum, "a + b", "a - b"), "\n\n", "\nSays: it cannot count\n\n", 1), `does not say ["it cannot count"]`},
+		"one that may be noticed for either of two":    {strings.Replace(mutation(sum, "a + b", "a - b"), "\n\n", "\nSays: it cannot count\nSays: it cannot add\n\n", 1), ""},
+		"one that is noticed by the row it names":      {strings.Replace(mutation(rows, "a + b", "a - b"), "\n\n", "\nSays: TestRows/two\n\n", 1), ""},
+		"one that is noticed by another row":           {strings.Replace(mutation(rows, "a + b", "a - b"), "\n\n", "\nSays: TestRows/zero\n\n", 1), `does not say ["TestRows/zero"]`},
+		"one that continuous integration notices, too": {mutation("go test . -run '^TestSumUnlessInCI$'", "a + b", "a - b"), ""},
+		"one that lives":                               {mutation(sum, "a + b", "b + a"), "it lives"},
+		"one that does not compile":                    {mutation(sum, "a + b", "a + c"), "does not compile"},
+		"one that belongs to an older tree":            {mutation(sum, "b - a", "a - b"), "does not apply"},
+		"a test that does not exist":                   {mutation("go test . -run '^TestMul$'", "a + b", "a - b"), "no such test"},
+		"a test that fails also without the patch":     {mutation("go test . -run '^TestBroken$'", "a + b", "a - b"), "fails without the patch as well"},
+		"a failure that is not one of the test's own":  {mutation(sum, "a + b", "a + b + exit()") + exit, "no test does"},
 	}
 	patches := map[string]string{}
 	for sentence, c := range cases {
