@@ -32,7 +32,10 @@ func shortLives(aw *v1beta2.AppWrapper) []string {
 		if err != nil {
 			continue
 		}
-		path := timeToLive[template.GroupVersionKind().Group]
+		path, told := timeToLive[template.GroupVersionKind().Group]
+		if !told {
+			continue
+		}
 		seconds, set, err := unstructured.NestedInt64(template.Object, path...)
 		if err != nil || !set || seconds >= shortestLife {
 			continue

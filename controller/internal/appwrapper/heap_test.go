@@ -22,18 +22,20 @@ func (c *cluster) kept(appWrappers int) float64 {
 		return c.last.Value() == nil
 	})
 	c.api.Requests()
-	before, reconciled := alive(), reconciles(c)
+	before, reconciled := alive(c), reconciles(c)
 	c.start()
 	c.await("a look at each", func() bool { return reconciles(c)-reconciled >= appWrappers })
-	after := alive()
+	after := alive(c)
 	runtime.KeepAlive(c)
 	return float64(after) - float64(before)
 }
 
 // alive is what is left when garbage is collected, and what is just being done is done.
-func alive() uint64 {
+func alive(t testing.TB) uint64 {
+	t.Helper()
 	const noise = 2 << 10
-	for before := uint64(0); ; {
+	before := uint64(0)
+	for range 1000 {
 		var m runtime.MemStats
 		runtime.GC()
 		runtime.GC() // what was pooled
@@ -44,6 +46,8 @@ func alive() uint64 {
 		before = m.HeapAlloc
 		time.Sleep(50 * time.Millisecond)
 	}
+	t.Fatal("the heap does not come to rest")
+	return 0
 }
 
 // reconciles is how many there were in this process.
