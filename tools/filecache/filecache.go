@@ -80,7 +80,8 @@ func (e Entry) cannot(what string, err error) error {
 // leaving is how long programs of a process that was killed may take to end.
 const leaving = 30 * time.Second
 
-// Sweep removes a folder into which somebody may still write who is about to end.
+// Sweep removes a folder into which somebody may still write who is about to end. It
+// tries for 30 s, and then returns what was in the way.
 func Sweep(dir string) error {
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		err := os.RemoveAll(dir)
