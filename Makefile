@@ -22,18 +22,22 @@ endef
 .PHONY: demo
 demo: ## Bring up a real cluster with the platform on it and train a model on two pods (first run up to 30 minutes, then 2)
 	@echo "compiling the demo itself (the first time this takes some minutes)"
-	@go run ./tools/demo -port=$(or $(DEMO_PORT),0)
+	@go run ./tools/localcluster/demo -port=$(or $(DEMO_PORT),0)
 
 .PHONY: demo-down
-demo-down: bin/mlbatch ## End the demo's cluster and leave nothing of it
-	bin/mlbatch cluster down
+demo-down: bin/localcluster ## End the demo's cluster and leave nothing of it
+	bin/localcluster down
 
 .PHONY: build
-build: bin/mlbatch ## Build the mlbatch command into bin/
+build: bin/mlbatch bin/localcluster ## Build the commands mlbatch and localcluster into bin/
 
 .PHONY: bin/mlbatch
 bin/mlbatch:
 	@go build -o $@ ./tools/mlbatch
+
+.PHONY: bin/localcluster
+bin/localcluster:
+	@go build -o $@ ./tools/localcluster/cmd
 
 ##@ Test
 
@@ -57,15 +61,15 @@ test: ## All tests, lint, unit and chart tests, mutants, then tests on real clus
 .PHONY: unit
 unit: ## Tests that need no cluster (4 minutes when warm)
 	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/helm -e '/test/installer$$' -e /test/localcluster -e /test/simulated -e /test/storms -e /test/takeover -e /test/upgrade)
-	go -C tools/components/kueue test -count=1 ./...
-	go -C tools/components/ray test ./...
-	go -C tools/components/kube-state-metrics test -count=1 ./...
-	go -C tools/components/prometheus test -count=1 ./...
+	go -C tools/artifacts/components/kueue test -count=1 ./...
+	go -C tools/artifacts/components/ray test ./...
+	go -C tools/artifacts/components/kube-state-metrics test -count=1 ./...
+	go -C tools/artifacts/components/prometheus test -count=1 ./...
 
 # What has goroutines. The crash test has one for each story: its calm lives say as much
 # about races as all.
 RACED := $(addprefix ./controller/internal/,admission appwrapper incumbent metricsaccess servingcert) ./test/quotawatch \
-	$(addprefix ./tools/,filecache images/archive localcluster localcluster/build localcluster/keeper localcluster/processnode subprocess)
+	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode)
 
 .PHONY: race
 race: export CGO_ENABLED := 1
@@ -147,15 +151,15 @@ lint: ## The linter, with the rules of docs/contributing.md
 
 .PHONY: charts
 charts: ## Package the charts and install.yaml into dist/
-	go run ./tools/charts -out dist
+	go run ./tools/artifacts/charts -out dist
 
 .PHONY: images
 images: ## Write the image archives of our controller (amd64, arm64) into dist/
-	go run ./tools/images controller -out dist
+	go run ./tools/artifacts/images controller -out dist
 
 .PHONY: release
 release: ## Write all that is released into dist/, and push it if there is a REGISTRY=ghcr.io/mlbatch
-	go run ./tools/release -out dist -registry "$(REGISTRY)"
+	go run ./tools/artifacts/release -out dist -registry "$(REGISTRY)"
 
 .PHONY: generate
 generate: ## Regenerate the CRD, the role and the deepcopy functions from the Go types

@@ -21,7 +21,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/test/golden"
-	"github.com/mlbatch/mlbatch/tools/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 )
 
 const namespace = "mlbatch-system"

@@ -16,7 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/mlbatch/mlbatch/tools/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 )
 
 // ownCharts are those whose values this repository decides on, but for the generator's,

@@ -20,7 +20,7 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
-	"github.com/mlbatch/mlbatch/tools/submit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
 // small is what fits into a laptop of what an example asks for.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
-	"github.com/mlbatch/mlbatch/tools/platform"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 // kubeconfigVariable names the kubeconfig of a cluster that is there, with the

@@ -30,7 +30,7 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
-	"github.com/mlbatch/mlbatch/tools/platform"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 var (

@@ -24,7 +24,7 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
-	"github.com/mlbatch/mlbatch/tools/platform"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 // What has happened to an AppWrapper is told by an event and counted by a metric,

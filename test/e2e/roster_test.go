@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
-	"github.com/mlbatch/mlbatch/tools/platform"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 // ownRosters are the releases that stories have beside that of all stories' teams, in the

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
-	"github.com/mlbatch/mlbatch/tools/platform"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 // A developer looks at the cluster with the platform on it.

@@ -15,9 +15,9 @@ import (
 	"testing"
 
 	"github.com/mlbatch/mlbatch/setup"
-	"github.com/mlbatch/mlbatch/tools/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
 )
 
 // root is below the same path in every run; dist has the packages.
@@ -74,8 +74,8 @@ func bothClients(ctx context.Context) ([]client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache := build.Cache{Dir: filepath.Join(dir, "mlbatch", "components"), Checkout: checkout}
-	three, four := build.Helm()
+	cache := components.Cache{Dir: filepath.Join(dir, "mlbatch", "components"), Checkout: checkout}
+	three, four := components.Helm()
 	built3, err3 := cache.Get(ctx, os.Stderr, three)
 	built4, err4 := cache.Get(ctx, os.Stderr, four)
 	return []client{{"helm3", built3["helm"]}, {"helm4", built4["helm"]}}, errors.Join(err3, err4)

@@ -12,7 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/mlbatch/mlbatch/tools/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 )
 
 const namespace = "mlbatch-system"

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/mlbatch/mlbatch/tools/installer"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 )
 
 // TestThePlatformComesAndGoes is one life of one platform; each chapter needs those before it.
@@ -58,9 +58,9 @@ func nothingIsTouched(t *testing.T) {
 	if out := succeeds(t, mlbatch("uninstall")); !strings.Contains(out, "release mlbatch in namespace mlbatch-system: absent") {
 		t.Errorf("where nothing is installed, uninstall says %s", out)
 	}
-	err := admin.Get(t.Context(), client.ObjectKey{Name: installer.Namespace}, &corev1.Namespace{})
+	err := admin.Get(t.Context(), client.ObjectKey{Name: install.Namespace}, &corev1.Namespace{})
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("there is a namespace %s (%v)", installer.Namespace, err)
+		t.Errorf("there is a namespace %s (%v)", install.Namespace, err)
 	}
 }
 
@@ -258,7 +258,7 @@ func wantAllReady(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v: %s", err, progress)
 	}
-	var all []installer.Component
+	var all []install.Component
 	if err := json.Unmarshal([]byte(out), &all); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -289,7 +289,7 @@ func records(t *testing.T) []string {
 func generations(t *testing.T) map[string]int64 {
 	t.Helper()
 	list := &appsv1.DeploymentList{}
-	if err := admin.List(t.Context(), list, client.InNamespace(installer.Namespace)); err != nil {
+	if err := admin.List(t.Context(), list, client.InNamespace(install.Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]int64{}
@@ -314,7 +314,7 @@ func names(t *testing.T, list client.ObjectList, options ...client.ListOption) [
 	}
 	var all []string
 	for _, o := range found.Items {
-		if o.Namespace == "" || o.Namespace == installer.Namespace {
+		if o.Namespace == "" || o.Namespace == install.Namespace {
 			all = append(all, o.Name)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // mode is a way to run a cluster; every test is done in each.
 type mode struct {
 	name string
-	// flags of 'mlbatch cluster up'.
+	// flags of 'localcluster up'.
 	flags []string
 	// real is true if there is a node that runs containers; otherwise there is one
 	// that runs the platform's pods as processes.
@@ -70,9 +70,9 @@ func inEachMode(t *testing.T, test func(*testing.T, mode)) {
 	}
 }
 
-// command is 'mlbatch cluster …' for this cluster.
+// command is 'localcluster …' for this cluster.
 func (c cluster) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(mlbatch(), append([]string{"cluster", "--name=" + c.name}, args...)...)
+	cmd := exec.Command(localclusterProgram(), append([]string{"--name=" + c.name}, args...)...)
 	cmd.Dir = checkout
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+c.state)
 	return cmd
@@ -91,7 +91,7 @@ func (c cluster) mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	said, err := c.run(args...)
 	if err != nil {
-		t.Fatalf("mlbatch cluster %s: %v\n%s", strings.Join(args, " "), err, said)
+		t.Fatalf("localcluster %s: %v\n%s", strings.Join(args, " "), err, said)
 	}
 	return said
 }
@@ -101,7 +101,7 @@ func (c cluster) wantRefusal(t *testing.T, words string, args ...string) {
 	t.Helper()
 	said, err := c.run(args...)
 	if err == nil {
-		t.Errorf("mlbatch cluster %s succeeds", strings.Join(args, " "))
+		t.Errorf("localcluster %s succeeds", strings.Join(args, " "))
 	}
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	if last := lines[len(lines)-1]; !strings.Contains(last, words) {

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
 )
 
 // insideVariable is set in the process that runs the tests.
@@ -85,8 +85,8 @@ func buildComponents() error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
-	components := build.Cache{Dir: filepath.Join(dir, "components"), Checkout: root}
-	_, err := components.Get(context.Background(), os.Stderr, build.Node(versions)...)
+	cache := components.Cache{Dir: filepath.Join(dir, "components"), Checkout: root}
+	_, err := cache.Get(context.Background(), os.Stderr, components.Node(versions)...)
 	return err
 }
 
@@ -135,7 +135,7 @@ func prepare() error {
 	if err := cover(built, built); err != nil {
 		return err
 	}
-	build := exec.Command("go", "build", "-o", root+"/", "./tools/mlbatch", "./test/workload")
+	build := exec.Command("go", "build", "-o", root+"/", "./tools/localcluster/cmd", "./test/workload")
 	build.Dir = checkout
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build the command: %w\n%s", err, out)
@@ -160,8 +160,8 @@ func cover(folder, at string) error {
 	return nil
 }
 
-func mlbatch() string  { return filepath.Join(root, "mlbatch") }
-func workload() string { return filepath.Join(root, "workload") }
+func localclusterProgram() string { return filepath.Join(root, "cmd") }
+func workload() string            { return filepath.Join(root, "workload") }
 
 // endAll ends the keepers below our folder, and removes it with the cgroups of
 // its clusters. The folder itself may be gone from sight with an earlier run's

@@ -41,7 +41,7 @@ func TestAProgramOfWhichTheCheckoutHasAnotherIsReplaced(t *testing.T) {
 		c := running(t, m.main())
 		wantKept, before, restarts := c.keepObject(t), c.pids(t), c.status(t).Restarts
 		// All files of a module decide about the name of its build.
-		change(t, "tools/components/etcd/note.txt", "another")
+		change(t, "tools/artifacts/components/etcd/note.txt", "another")
 		said := c.mustRun(t, "up", "--checkout="+other)
 		if !strings.Contains(said, "\netcd "+versions.LocalCluster.Etcd+" is another build\n") {
 			t.Errorf("it says\n%s", said)

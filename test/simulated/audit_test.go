@@ -13,7 +13,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mlbatch/mlbatch/tools/platform"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 // asked is a line of the API server's audit log.

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/setup"
-	"github.com/mlbatch/mlbatch/tools/charts/packaging"
-	"github.com/mlbatch/mlbatch/tools/platform"
+	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 // gitops is a tool that renders the charts and applies what comes out, again and again, as

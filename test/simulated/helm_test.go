@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/platform"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 // Somebody has installed all of it with kubectl, and now wants Helm to look after it. The

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulated_test answers whether 'mlbatch cluster up --mode=simulated
+// Package simulated_test answers whether 'localcluster up --mode=simulated
 // --platform' gives every user a cluster on which the platform works: root, and
 // another user in a user namespace. It has to run as root, to become the other one.
 package simulated_test
@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
 )
 
 // root is below the same path in every run, so that the next one finds what one
@@ -58,7 +58,7 @@ func run(m *testing.M) (int, error) {
 			return 0, err
 		}
 	}
-	build := exec.Command("go", "build", "-o", mlbatch(), "./tools/mlbatch")
+	build := exec.Command("go", "build", "-o", localclusterProgram(), "./tools/localcluster/cmd")
 	build.Dir = checkout
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("cannot build the command: %w\n%s", err, out)
@@ -77,8 +77,8 @@ func buildComponents() error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	components := build.Cache{Dir: filepath.Join(dir, "mlbatch", "components"), Checkout: checkout}
-	_, err := components.Get(context.Background(), os.Stderr, append(build.ControlPlane(versions), build.Platform(versions)...)...)
+	cache := components.Cache{Dir: filepath.Join(dir, "mlbatch", "components"), Checkout: checkout}
+	_, err := cache.Get(context.Background(), os.Stderr, append(components.ControlPlane(versions), components.Platform(versions)...)...)
 	return err
 }
 
@@ -95,14 +95,14 @@ func endFailed() error {
 			fmt.Fprintf(os.Stderr, "test/simulated: the logs of the cluster of %s are in %s\n", p.name, logs)
 			failed = errors.Join(failed, os.CopyFS(logs, os.DirFS(filepath.Join(p.dir(), "log"))))
 		}
-		if out, err := p.mlbatch("cluster", "down").CombinedOutput(); err != nil {
+		if out, err := p.localcluster("down").CombinedOutput(); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("cannot end the cluster of %s: %w\n%s", p.name, err, out))
 		}
 	}
 	return failed
 }
 
-func mlbatch() string { return filepath.Join(root, "mlbatch") }
+func localclusterProgram() string { return filepath.Join(root, "localcluster") }
 
 // person is somebody who has a cluster.
 type person struct {
@@ -123,8 +123,8 @@ func (p person) dir() string {
 // begin ends what an earlier run has left, and gives the person a home with the
 // components that root has built.
 func (p person) begin() error {
-	if _, err := os.Stat(mlbatch()); err == nil {
-		if out, err := p.mlbatch("cluster", "down").CombinedOutput(); err != nil {
+	if _, err := os.Stat(localclusterProgram()); err == nil {
+		if out, err := p.localcluster("down").CombinedOutput(); err != nil {
 			return fmt.Errorf("cannot end an earlier run's cluster: %w\n%s", err, out)
 		}
 	}
@@ -180,12 +180,12 @@ func linkAll(from, to string) error {
 	return nil
 }
 
-// mlbatch is the command as the person runs it. Beside what others may, nobody
+// localcluster is the command as the person runs it. Beside what others may, nobody
 // may read and write root's Go caches, and this checkout: compiling the platform
 // from nothing would take minutes. No right to make namespaces comes with that,
 // and in a user namespace of its own it is gone.
-func (p person) mlbatch(args ...string) *exec.Cmd {
-	cmd := exec.Command(mlbatch(), append(args, "--name="+p.cluster(), "--checkout="+checkout)...)
+func (p person) localcluster(args ...string) *exec.Cmd {
+	cmd := exec.Command(localclusterProgram(), append(args, "--name="+p.cluster(), "--checkout="+checkout)...)
 	cmd.Dir = p.home()
 	cmd.Env = append(os.Environ(), "HOME="+p.home(),
 		"XDG_STATE_HOME="+filepath.Join(p.home(), "state"), "XDG_CACHE_HOME="+filepath.Join(p.home(), "cache"),
@@ -207,11 +207,11 @@ func goEnv(name string) string {
 // says runs a command of the person and returns what it prints.
 func (p person) says(t *testing.T, args ...string) (out string, err error) {
 	t.Helper()
-	cmd := p.mlbatch(args...)
+	cmd := p.localcluster(args...)
 	var printed, progress bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &printed, &progress
 	err = cmd.Run()
-	t.Logf("%s: mlbatch %s\n%s%s", p.name, strings.Join(args, " "), progress.String(), printed.String())
+	t.Logf("%s: localcluster %s\n%s%s", p.name, strings.Join(args, " "), progress.String(), printed.String())
 	return progress.String() + printed.String(), err
 }
 
@@ -219,7 +219,7 @@ var nodes = flag.Int("nodes", localcluster.DefaultSimulatedNodes, "how many simu
 
 func (p person) up(t *testing.T) (out string, err error) {
 	t.Helper()
-	return p.says(t, "cluster", "up", "--mode=simulated", "--platform", "--port="+strconv.Itoa(p.port), "--simulated-nodes="+strconv.Itoa(*nodes))
+	return p.says(t, "up", "--mode=simulated", "--platform", "--port="+strconv.Itoa(p.port), "--simulated-nodes="+strconv.Itoa(*nodes))
 }
 
 func kill(t *testing.T, pid string) {

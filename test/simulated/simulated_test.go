@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/platform"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 // patience bounds every wait; a machine that compiles may be slow.
@@ -40,7 +40,7 @@ func TestEveryUserHasAClusterWithThePlatform(t *testing.T) {
 				t.Fatalf("up failed: %v", err)
 			}
 			story(t, p)
-			if _, err := p.says(t, "cluster", "down"); err != nil {
+			if _, err := p.says(t, "down"); err != nil {
 				t.Fatal("down failed")
 			}
 			wantNothingLeft(t, p)
@@ -83,7 +83,7 @@ func namespacesGiven(p person) bool {
 // further ones is zero.
 func TestAMachineWithoutUserNamespacesSaysSo(t *testing.T) {
 	nobody := people[1]
-	inner := nobody.mlbatch("cluster", "up", "--mode=simulated")
+	inner := nobody.localcluster("up", "--mode=simulated")
 	cmd := exec.Command("/bin/sh", append([]string{"-c", `echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --reuid="$0" --regid="$0" --clear-groups -- "$@"`,
 		fmt.Sprint(nobody.uid)}, inner.Args...)...)
 	cmd.Dir, cmd.Env = inner.Dir, inner.Env
@@ -100,7 +100,7 @@ func TestAMachineWithoutUserNamespacesSaysSo(t *testing.T) {
 
 func wantRefusal(t *testing.T, p person, said string) {
 	t.Helper()
-	if !strings.HasPrefix(said, fmt.Sprintf("mlbatch: this machine does not let user %d make user namespaces (", p.uid)) ||
+	if !strings.HasPrefix(said, fmt.Sprintf("localcluster: this machine does not let user %d make user namespaces (", p.uid)) ||
 		!strings.Contains(said, "run the command with sudo") || strings.Count(said, "\n") != 1 {
 		t.Errorf("it says %q", said)
 	}
@@ -113,8 +113,8 @@ func wantNothingLeft(t *testing.T, p person) {
 		t.Errorf("%v is left", left)
 	}
 	for _, who := range []person{p, {"root", 0, 0}} {
-		cmd := who.mlbatch("cluster", "leaks")
-		cmd.Env = p.mlbatch().Env // root looks into the same folders
+		cmd := who.localcluster("leaks")
+		cmd.Env = p.localcluster().Env // root looks into the same folders
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s finds leaks: %v\n%s", who.name, err, out)
 		}

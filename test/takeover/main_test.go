@@ -21,12 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
 )
 
 // upstream is the other controller.
-var upstream = build.Component{
+var upstream = components.Component{
 	Name: "appwrapper-upstream", Folder: "upstream",
 	Packages: []string{"github.com/project-codeflare/appwrapper/cmd"}, Binaries: []string{"cmd"},
 }
@@ -53,20 +53,20 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache := build.Cache{Dir: filepath.Join(caches, "mlbatch", "components"), Checkout: checkout}
+	cache := components.Cache{Dir: filepath.Join(caches, "mlbatch", "components"), Checkout: checkout}
 	built, err := cache.Get(t.Context(), os.Stderr, upstream)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.theirs, s.ours = built["cmd"], filepath.Join(s.dir, "controller")
-	command := filepath.Join(s.dir, "mlbatch")
-	for program, folder := range map[string]string{s.ours: "./controller", command: "./tools/mlbatch"} {
+	command := filepath.Join(s.dir, "localcluster")
+	for program, folder := range map[string]string{s.ours: "./controller", command: "./tools/localcluster/cmd"} {
 		run(t, checkout, "go", "build", "-o", program, folder)
 	}
-	up := []string{"cluster", "up", "--mode=simulated", "--name=" + clusterName, "--port=36561", "--simulated-nodes=2"}
-	t.Cleanup(func() { run(t, checkout, command, "cluster", "down", "--name="+clusterName) })
+	up := []string{"up", "--mode=simulated", "--name=" + clusterName, "--port=36561", "--simulated-nodes=2"}
+	t.Cleanup(func() { run(t, checkout, command, "down", "--name="+clusterName) })
 	run(t, checkout, command, up...)
-	s.kubeconfig = strings.TrimSpace(run(t, checkout, command, "cluster", "kubeconfig", "--name="+clusterName))
+	s.kubeconfig = strings.TrimSpace(run(t, checkout, command, "kubeconfig", "--name="+clusterName))
 	s.client = newClient(t, s.kubeconfig)
 	return s
 }

@@ -25,7 +25,7 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/quotawatch"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
-	"github.com/mlbatch/mlbatch/tools/platform"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 // site is the cluster, and who looks at it.

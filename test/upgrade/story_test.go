@@ -22,7 +22,7 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/explain"
 	"github.com/mlbatch/mlbatch/test/quotawatch"
-	"github.com/mlbatch/mlbatch/tools/platform"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 func TestRunningWorkOutlivesThePlatform(t *testing.T) {

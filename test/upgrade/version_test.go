@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/mlbatch/mlbatch/setup"
-	"github.com/mlbatch/mlbatch/tools/charts/packaging"
-	"github.com/mlbatch/mlbatch/tools/platform"
+	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 // version is a release of the platform: its packages, and what they call its images.

@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
@@ -56,7 +56,7 @@ func (c *Cluster) Kubeconfig() ([]byte, error) {
 	}
 	data, err := os.ReadFile(c.KubeconfigPath())
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("cluster %q is still coming up; wait for 'mlbatch cluster up' to end", c.config.Name)
+		return nil, fmt.Errorf("cluster %q is still coming up; wait for 'localcluster up' to end", c.config.Name)
 	}
 	return data, err
 }
@@ -68,20 +68,20 @@ func (c *Cluster) Running() bool {
 }
 
 func (c *Cluster) notRunning() error {
-	return fmt.Errorf("cluster %q is not running; start it with: mlbatch cluster up --name=%s", c.config.Name, c.config.Name)
+	return fmt.Errorf("cluster %q is not running; start it with: localcluster up --name=%s", c.config.Name, c.config.Name)
 }
 
 // cache is the build cache that the cluster takes its programs from.
-func (c *Cluster) cache() (build.Cache, error) {
+func (c *Cluster) cache() (components.Cache, error) {
 	checkout := c.config.Checkout
 	if checkout == "" {
 		checkout = "."
 	}
 	root, err := FindCheckout(checkout)
 	if err != nil {
-		return build.Cache{}, err
+		return components.Cache{}, err
 	}
-	return build.Cache{Dir: filepath.Join(c.config.CacheDir, "components"), Checkout: root}, nil
+	return components.Cache{Dir: filepath.Join(c.config.CacheDir, "components"), Checkout: root}, nil
 }
 
 // cgroup is the name of the cluster's folder in each cgroup hierarchy.

@@ -76,7 +76,7 @@ func wantSentence(t *testing.T, err error, words ...string) {
 func TestKubeconfigIsThatOfARunningCluster(t *testing.T) {
 	c, _ := newCluster(t)
 	_, err := c.Kubeconfig()
-	wantSentence(t, err, `cluster "unit-x" is not running`, "mlbatch cluster up --name=unit-x")
+	wantSentence(t, err, `cluster "unit-x" is not running`, "localcluster up --name=unit-x")
 	pretendRunning(t, c)
 	_, err = c.Kubeconfig()
 	wantSentence(t, err, `cluster "unit-x" is still coming up`)
@@ -89,7 +89,7 @@ func TestKubeconfigIsThatOfARunningCluster(t *testing.T) {
 func TestImagesAreLoadedIntoARunningCluster(t *testing.T) {
 	c, progress := newCluster(t)
 	archive := filepath.Join(t.TempDir(), "a.tar")
-	wantSentence(t, c.LoadImages(t.Context(), archive), "is not running", "mlbatch cluster up --name=unit-x")
+	wantSentence(t, c.LoadImages(t.Context(), archive), "is not running", "localcluster up --name=unit-x")
 	pretendRunning(t, c)
 	wantSentence(t, c.LoadImages(t.Context(), archive), "cannot load the image archive "+archive, "no such file")
 	write(t, archive, "an archive")

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"github.com/mlbatch/mlbatch/setup"
 )
 
 // Defaults of Config.
@@ -125,17 +127,10 @@ func defaultStateDir() (string, error) {
 
 // FindCheckout looks for the root of this repository from dir upwards.
 func FindCheckout(dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("cannot find the MLBatch checkout: %w", err)
+	root, err := setup.Checkout(dir)
+	if errors.Is(err, setup.ErrNoCheckout) {
+		return "", fmt.Errorf("the components of a local cluster are built from a checkout of MLBatch, and %w: "+
+			"change into the checkout or give its path with --checkout", err)
 	}
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, "tools", "components", "kubernetes", "go.mod")); err == nil {
-			return at, nil
-		}
-		if at == filepath.Dir(at) {
-			return "", errors.New("the components of a local cluster are built from a checkout of MLBatch, and " +
-				dir + " is not in one; change into the checkout or give its path with --checkout")
-		}
-	}
+	return root, err
 }

@@ -100,7 +100,7 @@ func TestAClusterIsNotCalledAsASimulatedNodeIs(t *testing.T) {
 
 func TestFindCheckout(t *testing.T) {
 	root := t.TempDir()
-	write(t, filepath.Join(root, "tools/components/kubernetes/go.mod"), "module x\n")
+	write(t, filepath.Join(root, "setup", "versions.yaml"), "")
 	sub := filepath.Join(root, "docs", "decisions")
 	if err := os.MkdirAll(sub, 0o755); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestFindCheckout(t *testing.T) {
 	}
 	outside := t.TempDir()
 	_, err := FindCheckout(outside)
-	wantSentence(t, err, outside+" is not in one", "--checkout")
+	wantSentence(t, err, outside+" is not inside a checkout of MLBatch", "--checkout")
 }
 
 // environment sets the variables that decide where folders lie.

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mlbatch/mlbatch/tools/filecache"
+	"github.com/mlbatch/mlbatch/tools/artifacts/filecache"
 )
 
 // Down ends the cluster and removes all of it: processes, mounts, network,

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/mlbatch/mlbatch/tools/debian"
-	"github.com/mlbatch/mlbatch/tools/filecache"
+	"github.com/mlbatch/mlbatch/tools/artifacts/debian"
+	"github.com/mlbatch/mlbatch/tools/artifacts/filecache"
 )
 
 // hostToolsVersion changes when the recipe below does.

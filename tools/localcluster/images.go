@@ -12,8 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mlbatch/mlbatch/tools/images/archive"
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
+	"github.com/mlbatch/mlbatch/tools/artifacts/images/archive"
+	"github.com/mlbatch/mlbatch/tools/artifacts/images/workload"
 )
 
 // Images that exist in local clusters only.
@@ -21,12 +22,12 @@ const (
 	pauseImage   = "images.local/mlbatch/pause:1"
 	coreDNSImage = "images.local/mlbatch/coredns:1"
 	// WorkloadImage is a program that ends as a test tells it to: see test/workload.
-	WorkloadImage = "images.local/mlbatch/workload:1"
+	WorkloadImage = workload.Image
 )
 
 // buildOwn fills the folder of a new cluster: programs of this repository, the
 // tools for people, and the archive of the images that it starts with.
-func (c *Cluster) buildOwn(ctx context.Context, cache build.Cache, dir string, bins build.Binaries) error {
+func (c *Cluster) buildOwn(ctx context.Context, cache components.Cache, dir string, bins components.Binaries) error {
 	bin := filepath.Join(dir, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return fmt.Errorf("cannot make the cluster's folder: %w", err)
@@ -46,13 +47,13 @@ func (c *Cluster) buildOwn(ctx context.Context, cache build.Cache, dir string, b
 		_, err := cache.Own(ctx, c.progress, "tools/localcluster/processnode", bin)
 		return err
 	}
-	workload, err := cache.Own(ctx, c.progress, "test/workload", bin)
+	program, err := cache.Own(ctx, c.progress, "test/workload", bin)
 	if err != nil {
 		return err
 	}
 	return archive.Write(filepath.Join(dir, ownImagesFile),
-		image(pauseImage, workload, "/workload", "/workload", "pause"),
-		image(WorkloadImage, workload, "/workload", "/workload"),
+		image(pauseImage, program, "/workload", "/workload", "pause"),
+		image(WorkloadImage, program, "/workload", "/workload"),
 		image(coreDNSImage, bins["coredns"], "/coredns", "/coredns"),
 	)
 }

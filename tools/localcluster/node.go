@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
@@ -28,7 +28,7 @@ func (c *Cluster) containerdSocket() string {
 }
 
 // writePlan writes the keeper's plan and all files that its programs read.
-func (c *Cluster) writePlan(bins build.Binaries, tools string) error {
+func (c *Cluster) writePlan(bins components.Binaries, tools string) error {
 	if err := c.writeCredentials(); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (c *Cluster) writePlan(bins build.Binaries, tools string) error {
 
 // plan is what the keeper has to do. The files that its programs read are written
 // on the way, but for credentials, which a cluster keeps all its life.
-func (c *Cluster) plan(bins build.Binaries, tools string) (plan.Plan, error) {
+func (c *Cluster) plan(bins components.Binaries, tools string) (plan.Plan, error) {
 	p := c.frame()
 	p.Programs = c.programs(bins, tools)
 	if err := os.MkdirAll(c.LogDir(), 0o755); err != nil {
@@ -79,7 +79,7 @@ func (c *Cluster) frame() plan.Plan {
 }
 
 // writeNode writes what a node has on which containers run.
-func (c *Cluster) writeNode(p plan.Plan, bins build.Binaries, tools string) error {
+func (c *Cluster) writeNode(p plan.Plan, bins components.Binaries, tools string) error {
 	for _, bind := range p.Binds {
 		if err := os.MkdirAll(bind.Source, 0o755); err != nil {
 			return fmt.Errorf("cannot make the node's folder: %w", err)
@@ -100,7 +100,7 @@ func (c *Cluster) writeConfigs() error {
 	)
 }
 
-func (c *Cluster) writeContainerConfigs(bins build.Binaries, tools string) error {
+func (c *Cluster) writeContainerConfigs(bins components.Binaries, tools string) error {
 	resolv := c.configFile("resolv.conf")
 	return errors.Join(
 		os.MkdirAll(c.configFile("cni"), 0o755),
@@ -129,7 +129,7 @@ func (c *Cluster) writeStages() error {
 	if err != nil {
 		return err
 	}
-	dir, err := moduleDir(filepath.Join(cache.Checkout, "tools", "components", "kueue"), "sigs.k8s.io/kwok")
+	dir, err := moduleDir(components.Module(cache.Checkout, "kueue"), "sigs.k8s.io/kwok")
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/setup"
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
@@ -26,30 +26,31 @@ import (
 func checkout(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	components := filepath.Join(root, "tools", "components")
+	write(t, filepath.Join(root, "setup", "versions.yaml"), "")
+	modules := components.Module(root, "")
 	for _, folder := range []string{"kubernetes", "etcd", "containerd", "cni", "coredns"} {
-		write(t, filepath.Join(components, folder, "go.mod"), "module "+folder+"\n")
+		write(t, filepath.Join(modules, folder, "go.mod"), "module "+folder+"\n")
 	}
-	write(t, filepath.Join(components, "kueue", "go.mod"),
+	write(t, filepath.Join(modules, "kueue", "go.mod"),
 		"module kueue\n\ngo 1.24\n\nrequire sigs.k8s.io/kwok v0.0.0\n\nreplace sigs.k8s.io/kwok => ../kwok\n")
-	write(t, filepath.Join(components, "kwok", "go.mod"), "module sigs.k8s.io/kwok\n\ngo 1.24\n")
+	write(t, filepath.Join(modules, "kwok", "go.mod"), "module sigs.k8s.io/kwok\n\ngo 1.24\n")
 	for _, stage := range []string{
 		"node/fast/node-initialize", "node/heartbeat-with-lease/node-heartbeat-with-lease", "pod/fast/pod-ready", "pod/fast/pod-delete",
 	} {
-		write(t, filepath.Join(components, "kwok", "kustomize", "stage", stage+".yaml"), "kind: Stage\nmetadata: {name: "+filepath.Base(stage)+"}\n")
+		write(t, filepath.Join(modules, "kwok", "kustomize", "stage", stage+".yaml"), "kind: Stage\nmetadata: {name: "+filepath.Base(stage)+"}\n")
 	}
 	return root
 }
 
 // fakeBinaries are where the real ones would be, for every component.
-func fakeBinaries(t *testing.T) build.Binaries {
+func fakeBinaries(t *testing.T) components.Binaries {
 	t.Helper()
 	versions, err := setup.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	bins := build.Binaries{}
-	for _, component := range build.Node(versions) {
+	bins := components.Binaries{}
+	for _, component := range components.Node(versions) {
 		for _, b := range component.Binaries {
 			bins[b] = filepath.Join("/cache", component.Name, b)
 		}
@@ -280,7 +281,7 @@ func TestSimulatedPodsFollowKWOKsStagesAndOurs(t *testing.T) {
 }
 
 func TestAModuleThatIsNotRequiredIsNamed(t *testing.T) {
-	folder := filepath.Join(checkout(t), "tools", "components", "kueue")
+	folder := components.Module(checkout(t), "kueue")
 	_, err := moduleDir(folder, "example.org/other")
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot find the source of example.org/other: ") {
 		t.Errorf("got %v", err)

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
 // Preflight refuses in a sentence what would make Up fail later: another user
@@ -24,7 +24,7 @@ import (
 // long builds. Others are components that the caller builds beside the cluster's
 // own, so that their disk space is asked for too. A cluster that runs has passed
 // already; only flags that it was not started with are refused.
-func (c *Cluster) Preflight(ctx context.Context, others ...build.Component) error {
+func (c *Cluster) Preflight(ctx context.Context, others ...components.Component) error {
 	if c.Running() {
 		return c.join()
 	}
@@ -37,7 +37,7 @@ func (c *Cluster) Preflight(ctx context.Context, others ...build.Component) erro
 
 // preflight is Preflight of a cluster that does not run. It returns the socket
 // that the API server will answer on.
-func (c *Cluster) preflight(ctx context.Context, others ...build.Component) (*net.TCPListener, error) {
+func (c *Cluster) preflight(ctx context.Context, others ...components.Component) (*net.TCPListener, error) {
 	checks := []func() error{c.checkMachine, c.checkFolders, func() error { return c.checkSpace(others) }}
 	if c.config.Mode == Real {
 		checks = append(checks, func() error { return c.loadBridgeFilter(ctx) })
@@ -58,7 +58,7 @@ func (c *Cluster) checkMachine() error {
 	}
 	if c.host.user != 0 && c.config.Mode == Real {
 		return errors.New("a local cluster that runs containers needs root, for its private mounts, network and cgroups; " +
-			"run the command with sudo, or do with simulated nodes (mlbatch cluster up --mode=simulated)")
+			"run the command with sudo, or do with simulated nodes (localcluster up --mode=simulated)")
 	}
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("the go command was not found, which builds a local cluster; " +
@@ -127,7 +127,7 @@ func (c *Cluster) listen() (*net.TCPListener, error) {
 	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: c.config.Port}
 	listener, err := net.ListenTCP("tcp4", address)
 	if errors.Is(err, unix.EADDRINUSE) {
-		return nil, fmt.Errorf("port %d on 127.0.0.1 is in use; end the program that uses it, or choose another port (mlbatch cluster up --port, make demo DEMO_PORT=, make test E2E_PORT=)", c.config.Port)
+		return nil, fmt.Errorf("port %d on 127.0.0.1 is in use; end the program that uses it, or choose another port (localcluster up --port, make demo DEMO_PORT=, make test E2E_PORT=)", c.config.Port)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)

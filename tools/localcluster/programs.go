@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
@@ -19,7 +19,7 @@ const readyTimeout = 90 * time.Second
 const volumePlugins = "/var/lib/kubelet/volume-plugins"
 
 // programs are the processes of the node in the order in which they start.
-func (c *Cluster) programs(bins build.Binaries, tools string) []plan.Program {
+func (c *Cluster) programs(bins components.Binaries, tools string) []plan.Program {
 	all := []plan.Program{c.etcd(bins), c.apiServer(bins), c.controllerManager(bins), c.scheduler(bins)}
 	if c.config.Mode == Real {
 		all = append([]plan.Program{c.containerd(bins)}, append(all, c.kubelet(bins), c.kubeProxy(bins, tools))...)
@@ -39,14 +39,14 @@ func (c *Cluster) programs(bins build.Binaries, tools string) []plan.Program {
 	return all
 }
 
-func (c *Cluster) containerd(bins build.Binaries) plan.Program {
+func (c *Cluster) containerd(bins components.Binaries) plan.Program {
 	return plan.Program{
 		Name: "containerd", Path: bins["containerd"], Args: []string{"--config", c.configFile("containerd.toml")},
 		Ready: plan.Probe{Socket: c.containerdSocket()},
 	}
 }
 
-func (c *Cluster) etcd(bins build.Binaries) plan.Program {
+func (c *Cluster) etcd(bins components.Binaries) plan.Program {
 	return plan.Program{
 		Name: "etcd", Path: bins["server"],
 		Args: []string{
@@ -71,7 +71,7 @@ func (c *Cluster) admissionPlugins() string {
 	return "NodeRestriction,OwnerReferencesPermissionEnforcement"
 }
 
-func (c *Cluster) apiServer(bins build.Binaries) plan.Program {
+func (c *Cluster) apiServer(bins components.Binaries) plan.Program {
 	return plan.Program{
 		Name: "kube-apiserver", Path: bins["kube-apiserver"],
 		Args: []string{
@@ -95,7 +95,7 @@ func (c *Cluster) apiServer(bins build.Binaries) plan.Program {
 	}
 }
 
-func (c *Cluster) controllerManager(bins build.Binaries) plan.Program {
+func (c *Cluster) controllerManager(bins components.Binaries) plan.Program {
 	kubeconfig := c.kubeconfigOf("kube-controller-manager")
 	modal := []string{"--flex-volume-plugin-dir=" + volumePlugins}
 	if c.config.Mode == Simulated {
@@ -121,7 +121,7 @@ func (c *Cluster) controllerManager(bins build.Binaries) plan.Program {
 	}
 }
 
-func (c *Cluster) scheduler(bins build.Binaries) plan.Program {
+func (c *Cluster) scheduler(bins components.Binaries) plan.Program {
 	kubeconfig := c.kubeconfigOf("kube-scheduler")
 	return plan.Program{
 		Name: "kube-scheduler", Path: bins["kube-scheduler"],
@@ -134,7 +134,7 @@ func (c *Cluster) scheduler(bins build.Binaries) plan.Program {
 	}
 }
 
-func (c *Cluster) kubelet(bins build.Binaries) plan.Program {
+func (c *Cluster) kubelet(bins components.Binaries) plan.Program {
 	return plan.Program{
 		Name: "kubelet", Path: bins["kubelet"],
 		Args: []string{
@@ -145,7 +145,7 @@ func (c *Cluster) kubelet(bins build.Binaries) plan.Program {
 	}
 }
 
-func (c *Cluster) kubeProxy(bins build.Binaries, tools string) plan.Program {
+func (c *Cluster) kubeProxy(bins components.Binaries, tools string) plan.Program {
 	libraries := filepath.Join(tools, "usr/lib", debianTriplet()) + ":" + filepath.Join(tools, "lib", debianTriplet())
 	return plan.Program{
 		Name: "kube-proxy", Path: bins["kube-proxy"], Args: []string{"--config=" + c.configFile("kube-proxy.yaml")},
@@ -163,7 +163,7 @@ func (c *Cluster) nodeLease() string {
 	return "40"
 }
 
-func (c *Cluster) kwok(bins build.Binaries) plan.Program {
+func (c *Cluster) kwok(bins components.Binaries) plan.Program {
 	return plan.Program{
 		Name: "kwok", Path: bins["kwok"],
 		Args: []string{

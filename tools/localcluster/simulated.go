@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/mlbatch/mlbatch/setup"
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
@@ -21,11 +21,11 @@ func (c *Cluster) Mode() Mode {
 }
 
 // Components are what the cluster is made of in its mode.
-func (c *Cluster) Components(v setup.Versions) []build.Component {
+func (c *Cluster) Components(v setup.Versions) []components.Component {
 	if c.Mode() == Simulated {
-		return build.ControlPlane(v)
+		return components.ControlPlane(v)
 	}
-	return build.Node(v)
+	return components.Node(v)
 }
 
 // platformTaint keeps all pods but the platform's away from the process node.

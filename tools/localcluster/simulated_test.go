@@ -157,7 +157,7 @@ func TestARunningClusterIsOfTheModeThatItWasStartedIn(t *testing.T) {
 	}
 	wantSentence(t, c.RunInstead(nil), "runs containers; load images")
 	c.asked.Mode = Simulated
-	wantSentence(t, c.Up(t.Context()), "runs with --mode=real, not simulated", "mlbatch cluster down")
+	wantSentence(t, c.Up(t.Context()), "runs with --mode=real, not simulated", "localcluster down")
 	wantSentence(t, c.Preflight(t.Context()), "runs with --mode=real, not simulated")
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mlbatch/mlbatch/setup"
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
 // Space that a cluster takes: measured with all 16 components, and rounded up.
@@ -34,7 +34,7 @@ type need struct {
 }
 
 // checkSpace asks every disk for the sum of what will be taken from it.
-func (c *Cluster) checkSpace(others []build.Component) error {
+func (c *Cluster) checkSpace(others []components.Component) error {
 	needs := []need{{c.config.StateDir, stateSpace}}
 	if c.config.Mode == Simulated {
 		needs[0].bytes = simulatedStateSpace
@@ -54,7 +54,7 @@ func (c *Cluster) checkSpace(others []build.Component) error {
 }
 
 // missing counts the components that are still to be built.
-func (c *Cluster) missing(others []build.Component) (count uint64, err error) {
+func (c *Cluster) missing(others []components.Component) (count uint64, err error) {
 	cache, err := c.cache()
 	if err != nil {
 		return 0, err

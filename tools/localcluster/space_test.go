@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/mlbatch/mlbatch/setup"
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
 func TestEachDiskIsAskedForAllThatItWillTake(t *testing.T) {
@@ -56,7 +56,7 @@ func TestWhatTheCallerBuildsTakesSpaceToo(t *testing.T) {
 	if err := c.Preflight(t.Context()); err != nil {
 		t.Error(err)
 	}
-	err = c.Preflight(t.Context(), build.Platform(versions)...)
+	err = c.Preflight(t.Context(), components.Platform(versions)...)
 	wantSentence(t, err, "has 20.0 GiB free and a local cluster may need 22.0 GiB there")
 }
 
@@ -71,7 +71,7 @@ func TestBuildsThatAreDoneNeedNoSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	fakeCompiler(t)
-	if _, err := cache.Get(t.Context(), io.Discard, build.Node(versions)...); err != nil {
+	if _, err := cache.Get(t.Context(), io.Discard, components.Node(versions)...); err != nil {
 		t.Fatal(err)
 	}
 	c.host.disk = func(string) (disk, error) { return disk{free: 3 * gib}, nil }

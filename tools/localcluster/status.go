@@ -103,7 +103,7 @@ func (c *Cluster) Status(ctx context.Context, namespaces ...string) Status {
 	s.Address = fmt.Sprintf("https://127.0.0.1:%d", keeper.Port)
 	members := family(c.host.proc.all(), keeper.PID)
 	health, silence := c.health()
-	s.Components = components(planned, report, health, members, c.host.proc.uptime())
+	s.Components = statusOfPrograms(planned, report, health, members, c.host.proc.uptime())
 	s.Use = use(members)
 	s.Use.DiskBytes = diskUsed(c.Dir())
 	unknown := c.observe(ctx, &s, keeper, namespaces)
@@ -132,8 +132,8 @@ func (c *Cluster) health() (plan.Health, error) {
 // untried is the problem of components whose probes nobody could try.
 const untried = "not known"
 
-// components joins what is planned with what is there.
-func components(p plan.Plan, report plan.Status, health plan.Health, members []process, uptime time.Duration) []Component {
+// statusOfPrograms joins what is planned with what is there.
+func statusOfPrograms(p plan.Plan, report plan.Status, health plan.Health, members []process, uptime time.Duration) []Component {
 	var all []Component
 	for _, program := range p.Programs {
 		c := Component{Name: program.Name, Version: versionOf(program.Path), State: Waiting, Restarts: report.Restarts[program.Name]}

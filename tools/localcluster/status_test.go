@@ -48,7 +48,7 @@ func TestComponentsAreWhatIsPlannedAndWhatIsThere(t *testing.T) {
 				{Name: "kubelet", State: Restarting, Problem: "has no process"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, components(p, c.report, c.health, members, 100*time.Second)); diff != "" {
+			if diff := cmp.Diff(c.want, statusOfPrograms(p, c.report, c.health, members, 100*time.Second)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -134,7 +134,7 @@ func TestNodesAreCountedByKind(t *testing.T) {
 
 func TestAClusterThatDoesNotRunHasNoMoreThanAProblem(t *testing.T) {
 	c, _ := newCluster(t)
-	want := Status{Name: "unit-x", Problem: `cluster "unit-x" is not running; start it with: mlbatch cluster up --name=unit-x`}
+	want := Status{Name: "unit-x", Problem: `cluster "unit-x" is not running; start it with: localcluster up --name=unit-x`}
 	if diff := cmp.Diff(want, c.Status(t.Context())); diff != "" {
 		t.Error(diff)
 	}

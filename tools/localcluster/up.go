@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/mlbatch/mlbatch/setup"
-	"github.com/mlbatch/mlbatch/tools/localcluster/build"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
 // Up builds what is missing, starts the cluster and returns when its nodes are
@@ -86,7 +86,7 @@ func (c *Cluster) join() error {
 }
 
 func (c *Cluster) differs(flag string, asked, is any) error {
-	return fmt.Errorf("cluster %q runs with --%s=%v, not %v; leave that out, or end the cluster first with: mlbatch cluster down --name=%s",
+	return fmt.Errorf("cluster %q runs with --%s=%v, not %v; leave that out, or end the cluster first with: localcluster down --name=%s",
 		c.config.Name, flag, is, asked, c.config.Name)
 }
 
@@ -135,7 +135,7 @@ func (c *Cluster) complete(ctx context.Context) error {
 type built struct {
 	// dir is the folder that becomes the cluster's: its bin and its images.
 	dir   string
-	bins  build.Binaries
+	bins  components.Binaries
 	tools string
 }
 

@@ -20,7 +20,7 @@ func TestAMistypedCheckoutLosesNoLogs(t *testing.T) {
 	c.config.Checkout = t.TempDir()
 	log := filepath.Join(c.LogDir(), "kubelet.log")
 	write(t, log, "why it failed")
-	wantSentence(t, c.Up(t.Context()), "is not in one", "--checkout")
+	wantSentence(t, c.Up(t.Context()), "is not inside a checkout of MLBatch", "--checkout")
 	if _, err := os.Stat(log); err != nil {
 		t.Errorf("the log is lost: %v", err)
 	}
@@ -105,7 +105,7 @@ func TestARunningClusterIsNotMadeAnotherOne(t *testing.T) {
 		asked Config
 		want  string
 	}{
-		"another port":    {Config{Port: 5}, `cluster "unit-x" runs with --port=4711, not 5; leave that out, or end the cluster first with: mlbatch cluster down --name=unit-x`},
+		"another port":    {Config{Port: 5}, `cluster "unit-x" runs with --port=4711, not 5; leave that out, or end the cluster first with: localcluster down --name=unit-x`},
 		"more nodes":      {Config{SimulatedNodes: 4}, "runs with --simulated-nodes=3, not 4"},
 		"no nodes":        {Config{SimulatedNodes: -1}, "runs with --simulated-nodes=3, not 0"},
 		"what it has":     {Config{Port: 4711, SimulatedNodes: 3}, ""},

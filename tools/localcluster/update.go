@@ -82,7 +82,7 @@ func (c *Cluster) adopt(b built) error {
 }
 
 func (c *Cluster) cannotChange(why string) error {
-	return fmt.Errorf("cluster %q %s, which cannot be changed while it runs; end it first with: mlbatch cluster down --name=%s",
+	return fmt.Errorf("cluster %q %s, which cannot be changed while it runs; end it first with: localcluster down --name=%s",
 		c.config.Name, why, c.config.Name)
 }
 

@@ -108,7 +108,7 @@ func TestTheKeeperItselfIsNotChanged(t *testing.T) {
 	write(t, keeperProgram(c.Dir()), "one")
 	write(t, keeperProgram(c.newDir()), "two")
 	wantSentence(t, c.changeable(c.frame(), built{dir: c.newDir()}),
-		`cluster "unit-x" has another keeper than this checkout, which cannot be changed while it runs; end it first with: mlbatch cluster down --name=unit-x`)
+		`cluster "unit-x" has another keeper than this checkout, which cannot be changed while it runs; end it first with: localcluster down --name=unit-x`)
 	write(t, keeperProgram(c.newDir()), "one")
 	write(t, filepath.Join(c.newDir(), "bin", "kubectl"), "new")
 	write(t, filepath.Join(c.newDir(), ownImagesFile), "new")

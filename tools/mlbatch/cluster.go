@@ -3,108 +3,55 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
-
-	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// clusterCommand groups what concerns the local cluster.
+// clusterCommand hands everything to the localcluster program, which runs on Linux only.
 func clusterCommand() *cobra.Command {
-	var config localcluster.Config
-	group := &cobra.Command{
-		Use:   "cluster",
-		Short: "Run a real Kubernetes on this machine, without Docker",
-		Long: "Run a real Kubernetes on this machine, without Docker: its components are built from their pinned\n" +
-			"Go modules and run in private namespaces. Needs Linux, Go, a checkout of MLBatch, and root for containers.",
-		// Without these a misspelt subcommand would print help and succeed.
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	flags := group.PersistentFlags()
-	flags.StringVar(&config.Name, "name", localcluster.DefaultName, "name of the cluster; several can run side by side")
-	flags.StringVar(&config.Checkout, "checkout", "", "path of the MLBatch checkout (default: found from the working directory upwards)")
-	group.AddCommand(upCommand(&config), downCommand(&config), statusCommand(&config), kubeconfigCommand(&config),
-		loadImageCommand(&config), leaksCommand(&config))
-	return group
-}
-
-func downCommand(config *localcluster.Config) *cobra.Command {
 	return &cobra.Command{
-		Use:   "down",
-		Short: "End the cluster and remove everything of it but the build cache",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cluster, err := localcluster.New(*config, cmd.ErrOrStderr())
+		Use:   "cluster COMMAND",
+		Short: "Run a local Kubernetes cluster for development (starts the localcluster program)",
+		// All flags are those of localcluster.
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			program, err := findLocalcluster(os.Executable)
 			if err != nil {
 				return err
 			}
-			return cluster.Down()
+			return startLocalcluster(cmd.Context(), cmd, program, args)
 		},
 	}
 }
 
-func kubeconfigCommand(config *localcluster.Config) *cobra.Command {
-	return &cobra.Command{
-		Use:   "kubeconfig",
-		Short: "Print the path of the running cluster's kubeconfig",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cluster, err := localcluster.New(*config, cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			if _, err := cluster.Kubeconfig(); err != nil {
-				return err
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), cluster.KubeconfigPath())
-			return nil
-		},
+// findLocalcluster looks beside this program first, where 'make build' puts both.
+func findLocalcluster(executable func() (string, error)) (string, error) {
+	if self, err := executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), "localcluster")
+		if found, err := exec.LookPath(beside); err == nil {
+			return found, nil
+		}
 	}
+	found, err := exec.LookPath("localcluster")
+	if err != nil {
+		return "", errors.New("cannot find the localcluster program beside mlbatch or in PATH: run 'make build' in a checkout of MLBatch on Linux")
+	}
+	return found, nil
 }
 
-func loadImageCommand(config *localcluster.Config) *cobra.Command {
-	return &cobra.Command{
-		Use:   "load-image ARCHIVE...",
-		Short: "Make the images of OCI or Docker archives available to the cluster's pods",
-		RunE: func(cmd *cobra.Command, archives []string) error {
-			if len(archives) == 0 {
-				return errors.New("name at least one image archive to load")
-			}
-			cluster, err := localcluster.New(*config, cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			return cluster.LoadImages(cmd.Context(), archives...)
-		},
+// startLocalcluster waits for the program to end, also when interrupted: it cleans up.
+func startLocalcluster(ctx context.Context, cmd *cobra.Command, program string, args []string) error {
+	child := exec.CommandContext(ctx, program, args...)
+	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
+	err := child.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
+		return exitStatus(exit.ExitCode()) // it has said why
 	}
-}
-
-func leaksCommand(config *localcluster.Config) *cobra.Command {
-	return &cobra.Command{
-		Use:   "leaks",
-		Short: "List processes, namespaces, mounts and cgroups that clusters left behind; fails if there are any",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			leaks, err := localcluster.Leaks(*config)
-			if err != nil {
-				return err
-			}
-			return printLeaks(cmd.OutOrStdout(), leaks)
-		},
-	}
-}
-
-// printLeaks lists leaks; that there are any is an error.
-func printLeaks(out io.Writer, leaks []string) error {
-	for _, leak := range leaks {
-		fmt.Fprintln(out, leak)
-	}
-	if len(leaks) > 0 {
-		return errors.New("clusters have left the above behind; end the processes, then run 'mlbatch cluster down' with the cluster's name")
-	}
-	return nil
+	return err
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mlbatch/mlbatch/tools/installer"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 )
 
 func componentsCommand() *cobra.Command {
@@ -28,7 +28,7 @@ func componentsCommand() *cobra.Command {
 			if format != "text" && format != "json" {
 				return fmt.Errorf("there is no output format %q; choose text or json", format)
 			}
-			all, err := installer.Components(cmd.Context(), w.cluster, w.platform(), w.teams())
+			all, err := install.Components(cmd.Context(), w.cluster, w.platform(), w.teams())
 			if err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ func componentsCommand() *cobra.Command {
 	return cmd
 }
 
-func printParts(out io.Writer, all []installer.Component) error {
+func printParts(out io.Writer, all []install.Component) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "component\twanted\tfound\tstate\tready")
 	for _, c := range all {
@@ -67,7 +67,7 @@ func printParts(out io.Writer, all []installer.Component) error {
 }
 
 // unready is an error if something is installed and not ready, or is not gone to the end.
-func unready(all []installer.Component) error {
+func unready(all []install.Component) error {
 	bad := 0
 	for _, c := range all {
 		if c.State == "leaving" || c.State == "installed" && !c.Ready {

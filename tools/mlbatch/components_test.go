@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mlbatch/mlbatch/tools/installer"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 )
 
 func TestPartsAreATable(t *testing.T) {
-	all := []installer.Component{
+	all := []install.Component{
 		{Name: "release mlbatch", State: "installed", Wanted: "0.1.0", Found: "0.1.0", Ready: true},
 		{Name: "kueue", State: "external", Wanted: "v0.19.2", Found: "v0.16.1", Ready: true},
 		{Name: "coscheduler", State: "installed", Wanted: "v0.34.7", Found: "v0.34.7", Why: "scheduler-plugins-scheduler: 0 of 1 pods ready"},
@@ -37,7 +37,7 @@ jobset           v0.12.0  -        off        -
 	if err := unready(all[:2]); err != nil {
 		t.Error(err)
 	}
-	if err := unready([]installer.Component{{State: "leaving"}}); err == nil {
+	if err := unready([]install.Component{{State: "leaving"}}); err == nil {
 		t.Error("what goes is taken for ready")
 	}
 }

@@ -14,36 +14,35 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mlbatch/mlbatch/setup"
-	"github.com/mlbatch/mlbatch/tools/installer"
-	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 )
 
 // where are the flags that say which cluster, and where on it.
 type where struct {
-	cluster                   installer.Cluster
+	cluster                   install.Cluster
 	namespace, teamsNamespace string
 }
 
 func (w *where) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&w.cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
 	flags.StringVar(&w.cluster.Context, "context", "", "context in the kubeconfig (default: the present one)")
-	flags.StringVarP(&w.namespace, "namespace", "n", installer.Namespace, "namespace of the operators, and of both releases")
+	flags.StringVarP(&w.namespace, "namespace", "n", install.Namespace, "namespace of the operators, and of both releases")
 	flags.StringVar(&w.teamsNamespace, "teams-namespace", "", "namespace of the release of the teams (default: that of the operators)")
 }
 
 // platform and teams are the releases, without charts.
-func (w where) platform() installer.Release {
-	return installer.Release{Name: "mlbatch", Namespace: w.namespace}
+func (w where) platform() install.Release {
+	return install.Release{Name: "mlbatch", Namespace: w.namespace}
 }
 
-func (w where) teams() installer.Release {
-	return installer.Release{Name: "teams", Namespace: cmp.Or(w.teamsNamespace, w.namespace)}
+func (w where) teams() install.Release {
+	return install.Release{Name: "teams", Namespace: cmp.Or(w.teamsNamespace, w.namespace)}
 }
 
 // installation is what the flags of install and upgrade say.
 type installation struct {
 	where
-	installer                     installer.Installer
+	installer                     install.Installer
 	charts                        string
 	plainHTTP                     bool
 	profiles, values, set, people []string
@@ -59,7 +58,7 @@ func (n *installation) bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&n.plainHTTP, "plain-http", false, "the OCI registry has no TLS")
 	flags.BoolVar(&n.installer.TakeOwnership, "take-ownership", false, "take over objects that another release, or nobody's, has")
 	flags.BoolVar(&n.installer.DryRun, "dry-run", false, "look whether it would work, and change nothing")
-	flags.DurationVar(&n.installer.Timeout, "timeout", installer.DefaultTimeout, "how long to wait for pods, and for each webhook")
+	flags.DurationVar(&n.installer.Timeout, "timeout", install.DefaultTimeout, "how long to wait for pods, and for each webhook")
 }
 
 func installCommand() *cobra.Command {
@@ -73,7 +72,7 @@ func installCommand() *cobra.Command {
 			"steps (docs/install.md).",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return n.run(cmd, installer.Installer.Install)
+			return n.run(cmd, install.Installer.Install)
 		},
 	}
 	n.bind(cmd.Flags())
@@ -90,7 +89,7 @@ func upgradeCommand() *cobra.Command {
 			"the teams is upgraded with it; a file given with --teams replaces all its values. Work that runs goes on.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return n.run(cmd, installer.Installer.Upgrade)
+			return n.run(cmd, install.Installer.Upgrade)
 		},
 	}
 	n.bind(cmd.Flags())
@@ -98,7 +97,7 @@ func upgradeCommand() *cobra.Command {
 	return cmd
 }
 
-func (n installation) run(cmd *cobra.Command, do func(installer.Installer, context.Context) ([]installer.Outcome, error)) error {
+func (n installation) run(cmd *cobra.Command, do func(install.Installer, context.Context) ([]install.Outcome, error)) error {
 	platform, teams := n.platform(), n.teams()
 	platform.Profiles, platform.Values, platform.Set, teams.Values = n.profiles, n.values, n.set, n.people
 	if err := n.findCharts(&platform, &teams); err != nil {
@@ -126,21 +125,21 @@ func (n installation) run(cmd *cobra.Command, do func(installer.Installer, conte
 }
 
 // findCharts looks for both in one place.
-func (n installation) findCharts(releases ...*installer.Release) error {
+func (n installation) findCharts(releases ...*install.Release) error {
 	versions, err := setup.Load()
 	if err != nil {
 		return err
 	}
 	from := n.charts
 	if from == "" {
-		checkout, err := localcluster.FindCheckout(".")
+		checkout, err := setup.Checkout(".")
 		if err != nil {
 			return errors.New("cannot find the charts, because this folder is in no checkout of MLBatch: name a folder or oci:// registry that has them with --charts")
 		}
 		from = filepath.Join(checkout, "dist")
 	}
 	for _, r := range releases {
-		if r.Chart, err = installer.FindChart(from, r.Name, versions.Version); err != nil {
+		if r.Chart, err = install.FindChart(from, r.Name, versions.Version); err != nil {
 			return err
 		}
 		r.PlainHTTP = n.plainHTTP

@@ -17,19 +17,28 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mlbatch/mlbatch/setup"
-	"github.com/mlbatch/mlbatch/tools/installer"
-	"github.com/mlbatch/mlbatch/tools/submit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // who asks twice does not want to wait
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if status := exitStatus(0); errors.As(err, &status) {
+		os.Exit(int(status))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mlbatch:", err)
 		os.Exit(1)
 	}
 }
+
+// exitStatus is that of a program that mlbatch has started, and that has printed its error.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 // run carries out one command line: results go to out, progress to progress.
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
@@ -54,7 +63,10 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if err != nil && strings.HasPrefix(err.Error(), "unknown ") { // commands and flags, says cobra
 		return fmt.Errorf("%w: see '%s --help'", err, cmd.CommandPath())
 	}
-	if err != nil && ctx.Err() != nil && !errors.Is(err, submit.ErrGoesOn) && !errors.Is(err, installer.ErrInterrupted) {
+	if status := exitStatus(0); errors.As(err, &status) {
+		return err
+	}
+	if err != nil && ctx.Err() != nil && !errors.Is(err, submit.ErrGoesOn) && !errors.Is(err, install.ErrInterrupted) {
 		return errors.New("interrupted; run the command again") // whatever it made fail
 	}
 	return err

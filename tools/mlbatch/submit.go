@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/mlbatch/mlbatch/tools/installer"
-	"github.com/mlbatch/mlbatch/tools/submit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
 // submission is what the flags say.
@@ -94,7 +94,7 @@ func (s submission) connect(warnings io.Writer) (client.WithWatch, string, error
 	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.context})
 	access, err := config.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, "", installer.NoCluster(rules)
+		return nil, "", install.NoCluster(rules)
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot find the cluster, which --kubeconfig and --context say: %w", err)

@@ -18,7 +18,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/submit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
 func TestOnlyWhoSaysSoSubmitsWhatWouldWaitForEver(t *testing.T) {

@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mlbatch/mlbatch/tools/installer"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 )
 
 func uninstallCommand() *cobra.Command {
 	var w where
-	var u installer.Uninstaller
+	var u install.Uninstaller
 	var withTeams bool
 	cmd := &cobra.Command{
 		Use:   "uninstall",
@@ -36,6 +36,6 @@ func uninstallCommand() *cobra.Command {
 	w.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&withTeams, "with-teams", false, "remove the release of the teams first: roles, limits and network policies")
 	cmd.Flags().BoolVar(&u.Force, "force", false, "leave work behind that nobody can remove until the platform is back")
-	cmd.Flags().DurationVar(&u.Timeout, "timeout", installer.DefaultTimeout, "how long to wait until everything is gone")
+	cmd.Flags().DurationVar(&u.Timeout, "timeout", install.DefaultTimeout, "how long to wait until everything is gone")
 	return cmd
 }

@@ -13,7 +13,7 @@ import (
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/queuefit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
 )
 
 // PodSets are the pods of a rendered job, and what each asks for.

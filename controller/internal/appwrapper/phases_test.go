@@ -50,7 +50,7 @@ func (g gallery) failing(t *testing.T, annotations map[string]string) *world {
 }
 
 // The test of the configuration of kube-state-metrics reads these, in
-// tools/components/kube-state-metrics.
+// tools/artifacts/components/kube-state-metrics.
 func TestAppWrappersOfEachPhase(t *testing.T) {
 	g := gallery{}
 	g.failing(t, map[string]string{v1beta2.RetryLimitAnnotation: "0"})

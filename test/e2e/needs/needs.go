@@ -22,7 +22,7 @@ type Cluster struct {
 	// Simulated are the names of its simulated nodes with 8 GPUs.
 	Simulated []string
 	// Workload is the image of test/workload, Training that of samples/pytorch-digits,
-	// and Ray that of tools/components/ray.
+	// and Ray that of tools/artifacts/components/ray.
 	Workload, Training, Ray Image
 }
 
@@ -58,7 +58,7 @@ var (
 	RayClusters      = kind("RayCluster", "KubeRay")
 	LeaderWorkerSets = kind("LeaderWorkerSet", "the LeaderWorkerSet controller")
 	RayPods          = Need{
-		"pods that run the image of tools/components/ray (" + RayVariable + ")",
+		"pods that run the image of tools/artifacts/components/ray (" + RayVariable + ")",
 		func(c Cluster) bool { return c.Ray.There },
 	}
 	EveryKind = Need{

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/mlbatch/mlbatch/tools/images/ray"
+	"github.com/mlbatch/mlbatch/tools/artifacts/images/ray"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 

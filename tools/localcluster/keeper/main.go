@@ -20,7 +20,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "keeper is started by mlbatch cluster up; do not run it by hand")
+		fmt.Fprintln(os.Stderr, "keeper is started by localcluster up; do not run it by hand")
 		os.Exit(2)
 	}
 	dir := os.Args[1]

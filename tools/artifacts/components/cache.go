@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package components
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Cache is a folder of finished builds, one entry a component and key.
+type Cache struct {
+	// Dir holds the entries; all checkouts of a user share it.
+	Dir string
+	// Checkout is the root of the repository that holds tools/artifacts/components.
+	Checkout string
+}
+
+// entry is the folder of a component's binaries.
+func (c Cache) entry(comp Component) (string, error) {
+	key, err := c.key(comp)
+	return filepath.Join(c.Dir, comp.Name+"-"+key), err
+}
+
+// key is a hash of what decides a build: the module's files, the flags, the
+// platform, and the Go that compiled this very program. The go command that
+// compiles the component is the same one, unless somebody has installed another
+// since; asking it would make a finished cache need Go.
+func (c Cache) key(comp Component) (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH, c.program(comp).Flags(), comp.Packages)
+	folder := c.module(comp)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the module of %s: %w", comp.Name, err)
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			return "", fmt.Errorf("cannot read the module of %s: %w", comp.Name, err)
+		}
+		fmt.Fprintln(h, e.Name(), len(data))
+		h.Write(data)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16], nil
+}
+
+// Module is the folder of a pinned module, such as kueue, in a checkout.
+func Module(checkout, name string) string {
+	return filepath.Join(checkout, "tools", "artifacts", "components", name)
+}
+
+func (c Cache) module(comp Component) string {
+	return Module(c.Checkout, comp.Folder)
+}

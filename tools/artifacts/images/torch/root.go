@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package torch
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/debian"
+	"github.com/mlbatch/mlbatch/tools/artifacts/filecache"
+	"github.com/mlbatch/mlbatch/tools/artifacts/images/archive"
+	"github.com/mlbatch/mlbatch/tools/artifacts/subprocess"
+)
+
+// edition counts changes to this file that change the root folder it makes. It is
+// in the cache key, as the lists below are: raising it makes everyone build anew.
+const edition = 1
+
+// spaceNeeded is what a build needs for a while: packages, root, layer, archive.
+const spaceNeeded = 4 << 30
+
+// packages are PyTorch and what a job's shell script may expect of any image.
+var packages = []string{
+	"python3-torch", "python3-minimal",
+	"base-files", "libc-bin", "coreutils", "dash", "bash", "hostname", "grep", "sed",
+	"libblas3", "liblapack3",
+}
+
+// without names what PyTorch's dependencies drag in by way of OpenCV and Qt, large
+// and loaded by nothing that runs here: GPU drivers, maps, fonts, tests.
+var without = []string{
+	"libllvm15", "libz3-4", "libgl1-mesa-dri", "libtorch-test",
+	"proj-data", "iso-codes", "fonts-dejavu-core", "shared-mime-info", "xkb-data", "libx11-data",
+	"perl-base", "dpkg", "debconf", "openssl", "passwd",
+}
+
+// trimmed are the parts of the remaining packages that nobody reads in a container.
+// The copyright files stay.
+var trimmed = []string{
+	"usr/share/locale", "usr/share/man", "usr/share/info", "usr/share/gdal", "usr/share/gdcm-3.0",
+	"usr/share/doc/*/[^c]*", "usr/share/doc/*/changelog*",
+	"usr/include",
+	"usr/lib/*/libmfxhw64.so*", "usr/lib/*/libmfx-tracer.so*", "usr/lib/*/mfx", "usr/lib/*/qt5",
+	"usr/lib/python3/dist-packages/torch/bin/test_*", "usr/lib/python3/dist-packages/torch/include",
+	"usr/lib/python3/dist-packages/sympy/*/tests", "usr/lib/python3/dist-packages/sympy/integrals/rubi/rubi_tests",
+}
+
+func recipeKey() string {
+	sum := sha256.Sum256(fmt.Append(nil, edition, runtime.GOARCH, packages, without, trimmed))
+	return hex.EncodeToString(sum[:])[:keyLength]
+}
+
+// layerFile is the root folder of the image as a tar file.
+const layerFile = "root.tar"
+
+// layer returns the layer with Debian's packages, making it if the cache lacks it.
+func layer(ctx context.Context, cacheDir string, progress io.Writer) (*archive.Layer, error) {
+	entry := filecache.Entry{Path: filepath.Join(cacheDir, "torch-"+recipeKey()), Title: "the training image", Fill: func(dir string) error {
+		return makeLayer(ctx, dir, progress)
+	}}
+	return archive.Tar(filepath.Join(entry.Path, layerFile)), entry.Get(ctx, progress)
+}
+
+func makeLayer(ctx context.Context, dir string, progress io.Writer) error {
+	if err := preflight(dir, os.Geteuid(), spaceNeeded); err != nil {
+		return err
+	}
+	work := filepath.Join(dir, "work")
+	root := filepath.Join(work, "root")
+	if err := makeRoot(ctx, root, filepath.Join(work, "packages"), progress); err != nil {
+		return fmt.Errorf("cannot make the training image: %w", err)
+	}
+	fmt.Fprintln(progress, "training image: packing")
+	if err := archive.WriteTar(filepath.Join(dir, layerFile), archive.Tree(root)); err != nil {
+		return fmt.Errorf("cannot pack the training image: %w", err)
+	}
+	if err := os.RemoveAll(work); err != nil {
+		return fmt.Errorf("cannot tidy up after the training image: %w", err)
+	}
+	return nil
+}
+
+// preflight finds out before minutes are spent whether they would be in vain.
+func preflight(dir string, uid int, needed uint64) error {
+	if uid != 0 {
+		return errors.New("cannot make the training image: only root can run the Python inside it that compiles its modules")
+	}
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return fmt.Errorf("cannot see how much space is left for the training image: %w", err)
+	}
+	if free := s.Bavail * uint64(s.Bsize); free < needed {
+		return fmt.Errorf("cannot make the training image: it takes %d MiB, and %s has %d MiB left", needed>>20, dir, free>>20)
+	}
+	return nil
+}
+
+// makeRoot unpacks Debian's packages and does what their scripts would have done,
+// as far as PyTorch needs it.
+func makeRoot(ctx context.Context, root, scratch string, progress io.Writer) error {
+	if err := debian.Unpack(ctx, debian.Request{Packages: packages, Without: without, Root: root, Scratch: scratch, Progress: progress}); err != nil {
+		return err
+	}
+	fmt.Fprintln(progress, "training image: trimming and compiling")
+	if err := trim(root); err != nil {
+		return err
+	}
+	if err := linkAlgebra(root); err != nil {
+		return err
+	}
+	if err := mendTorchrun(root); err != nil {
+		return err
+	}
+	for _, step := range [][]string{
+		{"ldconfig"},
+		// Unprivileged users cannot keep what Python compiles, so that each start would
+		// compile again. The hashes are not checked: all files get one and the same time.
+		{"sh", "-c", "exec python3 -m compileall -q --invalidation-mode unchecked-hash -x /sympy/ /usr/lib/python3*"},
+		// The proof that nothing was cut off that is needed.
+		{"python3", "-c", "import torch.distributed.run; assert torch.distributed.is_gloo_available()"},
+	} {
+		if err := inside(ctx, root, step...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func trim(root string) error {
+	for _, pattern := range trimmed {
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			return err
+		}
+		for _, p := range paths {
+			if err := os.RemoveAll(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// linkAlgebra makes the links that update-alternatives would have made.
+func linkAlgebra(root string) error {
+	for _, name := range []string{"blas", "lapack"} {
+		library := filepath.Join(name, "lib"+name+".so.3")
+		found, err := filepath.Glob(filepath.Join(root, "usr/lib/*", library))
+		if err != nil {
+			return err
+		}
+		if len(found) != 1 {
+			return fmt.Errorf("found %d copies of %s in Debian's packages instead of one", len(found), library)
+		}
+		dir := filepath.Dir(filepath.Dir(found[0]))
+		if err := os.Symlink(library, filepath.Join(dir, filepath.Base(library))); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// mendTorchrun lets PyTorch 1.13 start on Python 3.11. Its Std.from_str looks for the
+// value 0 among the members of a flag, which since 3.11 are only those with one bit,
+// finds nothing and fails later. A PyTorch without that loop needs no mending.
+func mendTorchrun(root string) error {
+	path := filepath.Join(root, "usr/lib/python3/dist-packages/torch/distributed/elastic/multiprocessing/api.py")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	const broken, mended = "\n            v = int(v)\n", "\n            return Std(int(v))\n"
+	return os.WriteFile(path, bytes.Replace(data, []byte(broken), []byte(mended), 1), 0o644)
+}
+
+// inside runs a program of the new root in it, with this machine's devices (Python
+// wants random numbers), which a mount namespace of its own takes away again.
+func inside(ctx context.Context, root string, command ...string) error {
+	const script = `mount --bind /dev "$0/dev" && exec chroot "$0" "$@"`
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, root}, command...)...)
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	if err := subprocess.Run(ctx, cmd); err != nil {
+		return fmt.Errorf("%s inside the image: %w", command[0], err)
+	}
+	return nil
+}

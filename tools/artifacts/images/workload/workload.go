@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workload makes the image of test/workload for clusters that pull images:
+// a local cluster has its own.
+package workload
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/compiler"
+	"github.com/mlbatch/mlbatch/tools/artifacts/images/archive"
+)
+
+// Image is the reference of the image on a local cluster: a program that ends as a
+// test tells it to (test/workload).
+const Image = "images.local/mlbatch/workload:1"
+
+const entrypoint = "/workload"
+
+// Build compiles the program of a checkout for some architectures and writes
+// their image to workload.oci.tar in the folder out.
+func Build(ctx context.Context, checkout, out string, archs ...string) (archivePath string, err error) {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return "", fmt.Errorf("cannot make the folder for images: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "mlbatch-image-")
+	if err != nil {
+		return "", fmt.Errorf("cannot build the workload image: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	image := archive.Image{Reference: Image, Entrypoint: []string{entrypoint}}
+	for _, arch := range archs {
+		binary := filepath.Join(dir, "workload-"+arch)
+		program := compiler.Program{Dir: checkout, Packages: []string{"./test/workload"}, OS: "linux", Arch: arch}
+		if err := program.Compile(ctx, binary); err != nil {
+			return "", fmt.Errorf("cannot build ./test/workload for linux/%s: %w", arch, err)
+		}
+		image.Platforms = append(image.Platforms, archive.Program(arch, binary, entrypoint))
+	}
+	path := filepath.Join(out, "workload.oci.tar")
+	return path, archive.Write(path, image)
+}

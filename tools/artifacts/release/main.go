@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command release makes all that a release of MLBatch consists of, and pushes
+// what belongs into a registry if it is told to which. Run it from the root of the
+// repository. The same sources give the same files, byte for byte.
+//
+//	go run ./tools/artifacts/release [-out dist] [-registry ghcr.io/mlbatch]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/mlbatch/mlbatch/setup"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "release: interrupted; run the command again")
+		os.Exit(1)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, progress io.Writer) error {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	checkout := flags.String("checkout", ".", "root of the repository")
+	out := flags.String("out", "dist", "folder to write to")
+	registry := flags.String("registry", "", "registry folder to push to, such as ghcr.io/mlbatch; nothing is pushed without it")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("there is no argument %q; the registry is given as -registry HOST/FOLDER", flags.Arg(0))
+	}
+	versions, err := setup.Load()
+	if err != nil {
+		return err
+	}
+	if *registry != "" {
+		if err := isFolder(*registry); err != nil {
+			return err
+		}
+		versions = versions.ReleasedTo(*registry)
+	}
+	absolute, err := filepath.Abs(*out) // programs are compiled from another folder
+	if err != nil {
+		return fmt.Errorf("cannot find the folder %s: %w", *out, err)
+	}
+	r := release{versions: versions, charts: *checkout, sources: *checkout, out: absolute, progress: progress}
+	if err := r.write(ctx); err != nil || *registry == "" {
+		return err
+	}
+	return r.push(ctx)
+}

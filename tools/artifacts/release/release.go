@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/artifacts/compiler"
+	"github.com/mlbatch/mlbatch/tools/artifacts/images/controller"
+	"github.com/mlbatch/mlbatch/tools/artifacts/release/sbom"
+)
+
+// A release is what one run of the program makes.
+type release struct {
+	versions setup.Versions
+	// charts and sources are the checkouts that have the charts and the programs.
+	charts, sources string
+	out             string
+	progress        io.Writer
+
+	// What has been written so far.
+	bundle packaging.Bundle
+	image  string
+	files  []sbom.File
+}
+
+// write puts all files of the release into its folder.
+func (r *release) write(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		r.writeCharts, r.writeImage, r.writeCommands,
+		r.writeBill, // of all files before it
+		r.writeSums,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// push brings the image to the registry, and then the charts that need it.
+func (r *release) push(ctx context.Context) error {
+	if err := pushImage(ctx, r.image, r.versions.ControllerImage(), r.progress); err != nil {
+		return err
+	}
+	folder := strings.TrimPrefix(r.versions.ChartRepository, "oci://")
+	for _, chart := range r.bundle.Charts {
+		reference := folder + "/" + chart.Name + ":" + chart.Version
+		if err := pushChart(filepath.Join(r.out, chart.FileName()), reference, r.progress); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *release) writeCharts(ctx context.Context) (err error) {
+	if r.bundle, err = packaging.BuildAs(ctx, r.charts, r.versions); err != nil {
+		return err
+	}
+	if _, err := r.bundle.Write(r.out); err != nil {
+		return err
+	}
+	ours := []string{r.versions.ControllerImage()}
+	pulls := map[string][]string{"appwrapper": ours, "mlbatch": append(r.versions.Platform.Images(), ours...)}
+	for _, chart := range r.bundle.Charts {
+		err = errors.Join(err, r.add(sbom.File{Name: chart.FileName(), Images: pulls[chart.Name]}))
+	}
+	return errors.Join(err, r.add(sbom.File{Name: "install.yaml", Images: ours}))
+}
+
+// writeImage writes the image of our controller, the only one that users pull.
+func (r *release) writeImage(ctx context.Context) (err error) {
+	if r.image, err = controller.BuildAs(ctx, r.versions, r.sources, r.out, controller.Published...); err != nil {
+		return err
+	}
+	programs, err := programsOf(ctx, r.image, r.versions.Version)
+	if err != nil {
+		return err
+	}
+	return r.add(sbom.File{Name: filepath.Base(r.image), Programs: programs})
+}
+
+// writeCommands compiles mlbatch, for Linux only: it can run a cluster.
+func (r *release) writeCommands(ctx context.Context) error {
+	for _, arch := range controller.Published {
+		name := "mlbatch-linux-" + arch
+		file := filepath.Join(r.out, name)
+		command := compiler.Program{Dir: r.sources, Packages: []string{"./tools/mlbatch"}, OS: "linux", Arch: arch}
+		if err := command.Compile(ctx, file); err != nil {
+			return fmt.Errorf("cannot build mlbatch for linux/%s: %w", arch, err)
+		}
+		info, err := buildinfo.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("cannot read what %s was compiled from: %w", file, err)
+		}
+		if err := r.add(sbom.File{Name: name, Programs: []*debug.BuildInfo{info}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *release) writeBill(context.Context) error {
+	bill, err := sbom.Of(r.versions, r.files)
+	if err != nil {
+		return err
+	}
+	const name = "sbom.cdx.json"
+	if err := os.WriteFile(filepath.Join(r.out, name), bill, 0o644); err != nil {
+		return fmt.Errorf("cannot write the bill of materials: %w", err)
+	}
+	return r.add(sbom.File{Name: name})
+}
+
+// writeSums writes what sha256sum --check reads.
+func (r *release) writeSums(context.Context) error {
+	var sums strings.Builder
+	for _, file := range r.files {
+		fmt.Fprintf(&sums, "%s  %s\n", file.SHA256, file.Name)
+	}
+	path := filepath.Join(r.out, "SHA256SUMS")
+	if err := os.WriteFile(path, []byte(sums.String()), 0o644); err != nil {
+		return fmt.Errorf("cannot write the checksums: %w", err)
+	}
+	fmt.Fprintln(r.progress, path)
+	return nil
+}
+
+// add takes a file that has been written into the release.
+func (r *release) add(file sbom.File) error {
+	path := filepath.Join(r.out, file.Name)
+	written, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("cannot read what was written: %w", err)
+	}
+	defer written.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, written); err != nil {
+		return fmt.Errorf("cannot read what was written: %w", err)
+	}
+	file.SHA256 = fmt.Sprintf("%x", sum.Sum(nil))
+	r.files = append(r.files, file)
+	fmt.Fprintln(r.progress, path)
+	return nil
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	podgroup "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
+)
+
+// jobTimeout bounds the whole life of the job, silenceTimeout the time in which it
+// cannot be seen: an API server that ends is started again.
+const (
+	jobTimeout     = 10 * time.Minute
+	silenceTimeout = 30 * time.Second
+)
+
+// follower looks at a job again and again and says once what is new.
+type follower struct {
+	access
+	job   *workload.AppWrapper
+	began time.Time
+	// seen is when the job could be read last.
+	seen   time.Time
+	said   map[string]bool
+	report *report
+}
+
+// follow submits the job and reports what happens until it has ended.
+func follow(ctx context.Context, site platform.Site, job *workload.AppWrapper, report *report) error {
+	config, err := site.Cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	access, err := newAccess(config)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n== %s of team %s submits the job %s\n", submitter, team, job.Name)
+	if err := access.submit(ctx, job); err != nil {
+		return err
+	}
+	now := time.Now()
+	f := &follower{access: access, job: job, began: now, seen: now, said: map[string]bool{}, report: report}
+	report.happened(f.began, "submitted", "AppWrapper "+job.Namespace+"/"+job.Name+" created by "+submitter)
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, jobTimeout, true, f.lookPatiently)
+	report.Phase = string(f.job.Status.Phase)
+	report.step("train", time.Since(f.began))
+	if err != nil {
+		return f.explain(ctx, err)
+	}
+	return f.conclude(ctx)
+}
+
+// explain says why the job was followed no further.
+func (f *follower) explain(ctx context.Context, err error) error {
+	if ctx.Err() == nil && wait.Interrupted(err) {
+		return fmt.Errorf("the job did not end in %s, it is %s", jobTimeout, f.job.Status.Phase)
+	}
+	return fmt.Errorf("cannot follow the job: %w", err)
+}
+
+// lookPatiently looks and bears that nothing is to be seen for a while.
+func (f *follower) lookPatiently(ctx context.Context) (ended bool, err error) {
+	ended, err = f.look(ctx)
+	if err == nil {
+		f.seen = time.Now()
+		return ended, nil
+	}
+	if apierrors.IsNotFound(err) || time.Since(f.seen) > silenceTimeout {
+		return false, err
+	}
+	return false, nil
+}
+
+// look reads the job and everything that belongs to it.
+func (f *follower) look(ctx context.Context) (ended bool, err error) {
+	if err := f.admin.Get(ctx, client.ObjectKeyFromObject(f.job), f.job); err != nil {
+		return false, err
+	}
+	for _, part := range []func(context.Context) error{f.lookAtQueue, f.lookAtGang, f.lookAtPods} {
+		if err := part(ctx); err != nil {
+			return false, err
+		}
+	}
+	phase := f.job.Status.Phase
+	f.sayOnce(fmt.Sprintf("%s, retry %d", phase, f.job.Status.Retries), "AppWrapper "+string(phase), phase != "", f.reason())
+	return phase == workload.AppWrapperSucceeded || phase == workload.AppWrapperFailed, nil
+}
+
+// reason is what the controller says about the present phase: conditions that
+// belong to a phase carry its name as their reason.
+func (f *follower) reason() string {
+	for _, c := range f.job.Status.Conditions {
+		if c.Message != "" && (c.Reason == string(f.job.Status.Phase) || c.Type == string(workload.Unhealthy) && c.Status == "True") {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+func (f *follower) lookAtQueue(ctx context.Context) error {
+	workloads := &kueue.WorkloadList{}
+	if err := f.admin.List(ctx, workloads, client.InNamespace(f.job.Namespace)); err != nil {
+		return err
+	}
+	for _, w := range workloads.Items {
+		if len(w.OwnerReferences) == 0 || w.OwnerReferences[0].UID != f.job.UID {
+			continue
+		}
+		f.say("queued", true, "Workload "+w.Name+" waits in LocalQueue "+string(w.Spec.QueueName))
+		for _, kind := range []string{kueue.WorkloadQuotaReserved, kueue.WorkloadAdmitted} {
+			if c := meta.FindStatusCondition(w.Status.Conditions, kind); c != nil {
+				f.say(map[string]string{kueue.WorkloadQuotaReserved: "quota reserved", kueue.WorkloadAdmitted: "admitted by Kueue"}[kind], c.Status == "True", c.Message)
+			}
+		}
+	}
+	return nil
+}
+
+func (f *follower) lookAtGang(ctx context.Context) error {
+	groups := &podgroup.PodGroupList{}
+	if err := f.admin.List(ctx, groups, client.InNamespace(f.job.Namespace)); err != nil {
+		return err
+	}
+	for _, g := range groups.Items {
+		f.say("gang formed", g.Name == f.job.Name, fmt.Sprintf("PodGroup %s: all %d pods are placed together or none", g.Name, g.Spec.MinMember))
+	}
+	return nil
+}
+
+func (f *follower) lookAtPods(ctx context.Context) error {
+	pods := &corev1.PodList{}
+	if err := f.admin.List(ctx, pods, client.InNamespace(f.job.Namespace), client.MatchingLabels{workload.AppWrapperLabel: f.job.Name}); err != nil {
+		return err
+	}
+	for _, p := range pods.Items {
+		for _, fact := range []struct {
+			what  string
+			holds bool
+			why   string
+		}{
+			{"scheduled", p.Spec.NodeName != "", "by " + p.Spec.SchedulerName + " to node " + p.Spec.NodeName},
+			{"runs", p.Status.Phase == corev1.PodRunning, "image " + p.Spec.Containers[0].Image},
+			{"succeeded", p.Status.Phase == corev1.PodSucceeded, ""},
+			{"failed", p.Status.Phase == corev1.PodFailed, p.Status.Reason + " " + p.Status.Message},
+		} {
+			f.sayOnce(string(p.UID)+fact.what, "pod "+p.Name+" "+fact.what, fact.holds, fact.why)
+		}
+	}
+	return nil
+}
+
+func (f *follower) say(what string, holds bool, why string) {
+	f.sayOnce(what, what, holds, why)
+}
+
+// sayOnce tells what holds, the first time it does for a key: a retry has the
+// same phases, and pods of the same names, again.
+func (f *follower) sayOnce(key, what string, holds bool, why string) {
+	if !holds || f.said[key] {
+		return
+	}
+	f.said[key] = true
+	f.report.happened(f.began, what, strings.TrimSpace(why))
+}
+
+// conclude reads what the training said.
+func (f *follower) conclude(ctx context.Context) error {
+	log, err := f.log(ctx, f.job.Name+"-master-0")
+	return errors.Join(f.judge(log), err)
+}
+
+// judge decides whether the job did what it should have done.
+func (f *follower) judge(log string) (err error) {
+	if f.job.Status.Phase != workload.AppWrapperSucceeded {
+		return fmt.Errorf("the job ended as %s; the last lines of its first pod:\n%s", f.job.Status.Phase, lastLines(log, 15))
+	}
+	f.report.Training, err = readTraining(log)
+	if err != nil {
+		return err
+	}
+	f.report.learned(f.began)
+	if t := f.report.Training; t.WorldSize != 2 || t.AllReduceSum != 3 || t.LastLoss >= t.FirstLoss/2 {
+		return errors.New("the job succeeded, but two processes did not learn together; see the log of its first pod")
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command demo is 'make demo': it brings up a local cluster, installs the
+// platform, onboards two teams, submits a training job as a member of one of
+// them and follows it until it has succeeded.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
+)
+
+// settings is the settings file of the training job, in the checkout.
+const settings = "samples/pytorch-digits/settings.yaml"
+
+func main() {
+	var port int
+	flag.IntVar(&port, "port", 0, "port of the cluster on 127.0.0.1; 0 is the usual one")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, port)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "demo: interrupted; run 'make demo' again to go on, or 'make demo-down' to end the cluster")
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "demo:", err)
+	default:
+		return
+	}
+	os.Exit(1)
+}
+
+func run(ctx context.Context, port int) error {
+	checkout, err := localcluster.FindCheckout(".")
+	if err != nil {
+		return err
+	}
+	cluster, err := localcluster.New(localcluster.Config{Checkout: checkout, Port: port}, os.Stdout)
+	if err != nil {
+		return err
+	}
+	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stdout}
+	report := newReport()
+	err = play(ctx, site, report)
+	// A run that failed is on record, too: the file of an earlier one would tell of success.
+	if err := errors.Join(err, report.write(filepath.Join(checkout, "dist", "demo.json"), err)); err != nil {
+		return err
+	}
+	report.print(os.Stdout)
+	fmt.Printf(lookAround, cluster.KubeconfigPath(), cluster.KubectlPath())
+	return nil
+}
+
+// play is the demo from the settings file to the end of the training.
+func play(ctx context.Context, site platform.Site, report *report) error {
+	// Settings are rendered first: a mistake in them should not cost a build.
+	job, err := renderJob(ctx, site, settings)
+	if err != nil {
+		return err
+	}
+	if err := prepare(ctx, site, report); err != nil {
+		return err
+	}
+	return follow(ctx, site, job, report)
+}
+
+// prepare does everything up to the point where a user could submit a job.
+func prepare(ctx context.Context, site platform.Site, report *report) error {
+	var training string
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"build components and images", func() (err error) { training, err = site.Build(ctx); return err }},
+		{"start the cluster", func() error { return site.Cluster.Up(ctx) }},
+		{"load images", func() error { return site.LoadImages(ctx, training) }},
+		{"install the platform", func() error { return site.Install(ctx) }},
+		{"onboard two teams", func() error { return site.Onboard(ctx, "setup/teams/demo.yaml") }},
+	} {
+		fmt.Printf("\n== %s\n", step.name)
+		begin := time.Now()
+		if err := step.do(); err != nil {
+			return err
+		}
+		report.step(step.name, time.Since(begin))
+	}
+	return nil
+}
+
+const lookAround = `
+Look around:
+  export KUBECONFIG=%s
+  alias kubectl=%s
+  kubectl get appwrappers,workloads,pods -n blue -o wide
+  kubectl get clusterqueues
+  kubectl logs -n blue digits-master-0
+  kubectl describe appwrapper -n blue digits
+End it with: make demo-down
+`

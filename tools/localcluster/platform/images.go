@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package platform puts MLBatch onto a local cluster the way an administrator
+// puts it onto theirs: images under their public names, the packaged charts,
+// and values. It is what the demo and the end-to-end tests share.
+package platform
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
+	"github.com/mlbatch/mlbatch/tools/artifacts/images/archive"
+	"github.com/mlbatch/mlbatch/tools/artifacts/images/ray"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+)
+
+// controllerProgram is the file that our controller is built into, beside the
+// archive with its image.
+const controllerProgram = "controller"
+
+// programs builds the operators from their pinned modules, and our controller from
+// the checkout. It returns each by the image that the charts pull.
+func (s Site) programs(ctx context.Context) (map[string]plan.Image, error) {
+	versions, err := setup.Load()
+	if err != nil {
+		return nil, err
+	}
+	bins, err := s.cache().Get(ctx, s.Progress, s.operators(versions)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(s.dir(), 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the folder %s: %w", s.dir(), err)
+	}
+	fmt.Fprintln(s.Progress, "building the controller of this checkout")
+	controller, err := s.cache().Own(ctx, s.Progress, controllerProgram, s.dir())
+	if err != nil {
+		return nil, err
+	}
+	p := versions.Platform
+	all := map[string]plan.Image{
+		versions.ControllerImage():    {File: controller, Path: "/manager"},
+		p.Kueue.Image:                 {File: bins["kueue"], Path: "/manager"},
+		p.Coscheduler.Image:           {File: bins["scheduler"], Path: "/bin/kube-scheduler"},
+		p.Coscheduler.ControllerImage: {File: bins["controller"], Path: "/bin/controller"},
+		p.TrainingOperator.Image:      {File: bins["training-operator.v1"], Path: "/manager"},
+		p.KuberayOperator.Image:       {File: bins["ray-operator"], Path: "/manager"},
+	}
+	if s.EveryPart {
+		all[p.JobSet.Image] = plan.Image{File: bins["jobset"], Path: "/manager"}
+		all[p.LeaderWorkerSet.Image] = plan.Image{File: bins["cmd"], Path: "/manager"}
+	}
+	return all, nil
+}
+
+// Ray makes the archive of the images that stand in for Ray.
+func (s Site) Ray(ctx context.Context) (archivePath string, err error) {
+	return ray.Build(ctx, s.cache(), s.Progress, filepath.Join(s.Checkout, "dist"))
+}
+
+// operators are the components of the platform.
+func (s Site) operators(versions setup.Versions) []components.Component {
+	all := components.Platform(versions)
+	if s.EveryPart {
+		all = append(all, components.Optional()...)
+	}
+	return all
+}
+
+// writeImages writes one archive of images that hold a program each.
+func writeImages(path string, programs map[string]plan.Image) error {
+	var images []archive.Image
+	for _, reference := range slices.Sorted(maps.Keys(programs)) {
+		program := programs[reference]
+		images = append(images, archive.Image{
+			Reference:  reference,
+			Platforms:  []archive.Platform{archive.Program(runtime.GOARCH, program.File, program.Path)},
+			Entrypoint: []string{program.Path},
+		})
+	}
+	return archive.Write(path, images...)
+}

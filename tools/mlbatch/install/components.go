@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/release"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
+)
+
+// Component is a part of the platform, or one of its releases.
+type Component struct {
+	Name string `json:"name"`
+	// State is installed, leaving, external (the cluster's own), off, or absent.
+	State string `json:"state"`
+	// Wanted is the version that this command installs, Found that of the cluster.
+	Wanted string `json:"wanted"`
+	Found  string `json:"found,omitempty"`
+	Ready  bool   `json:"ready"`
+	// Why it is not ready.
+	Why string `json:"why,omitempty"`
+}
+
+// Components are the releases of the platform and the teams, and then all parts.
+func Components(ctx context.Context, cluster Cluster, platform, teams Release) ([]Component, error) {
+	versions, err := setup.Load()
+	if err != nil {
+		return nil, err
+	}
+	api, err := cluster.connect()
+	if err != nil {
+		return nil, err
+	}
+	first, err := platform.recall(cluster)
+	if err != nil {
+		return nil, err
+	}
+	if err := first.refuseElsewhere("the platform", "--namespace"); err != nil {
+		return nil, err
+	}
+	second, err := teams.recall(cluster)
+	if err != nil {
+		return nil, err
+	}
+	all := []Component{ofRelease(platform, first, versions), ofRelease(teams, second, versions)}
+	deployments, err := api.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot see which operators the cluster has: %w", err)
+	}
+	ours, err := partsOf(ctx, api, platform, first)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts.All {
+		all = append(all, ofPart(p, versions, ours[p.Name], deployments.Items))
+	}
+	return all, nil
+}
+
+// ofRelease says of a release that is not complete what to do next, as decide does.
+func ofRelease(r Release, m memory, versions setup.Versions) Component {
+	c := Component{Name: "release " + r.Name, State: "absent", Wanted: versions.Version}
+	if m.last == nil {
+		if err := m.refuseElsewhere("it", "--teams-namespace"); err != nil {
+			c.Why = err.Error()
+		}
+		return c
+	}
+	c.State, c.Found = "installed", m.last.Chart.Metadata.Version
+	is := "it is " + m.last.Info.Status.String() + ": "
+	switch status := m.last.Info.Status; {
+	case status == release.StatusDeployed:
+		c.Ready = true
+	case status == release.StatusUninstalling, status == release.StatusUninstalled:
+		c.State, c.Why = "leaving", is+"go on with 'mlbatch uninstall'"
+	case status.IsPending():
+		c.Why = is + "wait if another command is at work, else " + goOnWith(m)
+	default:
+		c.Why = is + goOnWith(m)
+	}
+	return c
+}
+
+func goOnWith(m memory) string {
+	if m.complete == nil {
+		return "go on with 'mlbatch install'"
+	}
+	return "go on with 'mlbatch upgrade'"
+}
+
+// installed is what is seen of a part that the platform's release has.
+type installed struct {
+	namespace   string
+	deployments []string
+	// waitsFor says what is not ready.
+	waitsFor []string
+}
+
+// partsOf looks at the parts that the release has on.
+func partsOf(ctx context.Context, api api, platform Release, m memory) (map[string]*installed, error) {
+	if !m.present() {
+		return nil, nil
+	}
+	objects, err := decode(m.last.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	values, err := chartutil.CoalesceValues(m.last.Chart, m.last.Config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the values of the release %s: %w", platform.Name, err)
+	}
+	found := map[string]*installed{}
+	for _, p := range parts.All {
+		if p.Enabled(values) {
+			found[p.Name] = &installed{namespace: platform.Namespace}
+		}
+	}
+	for _, o := range objects {
+		p := found[o.part]
+		if p == nil {
+			continue
+		}
+		if o.GetKind() == "Deployment" {
+			o.SetNamespace(platform.namespaceOf(api, o))
+			p.deployments = append(p.deployments, o.GetName())
+		}
+		why, err := unfinished(ctx, api, []object{o})
+		if err != nil {
+			return nil, err
+		}
+		p.waitsFor = append(p.waitsFor, why...)
+	}
+	return found, nil
+}
+
+// ofPart is what the release has of a part, or else what the cluster has.
+func ofPart(p parts.Part, versions setup.Versions, ours *installed, deployments []appsv1.Deployment) Component {
+	c := Component{Name: p.Name, State: "off", Wanted: p.Tag(versions)}
+	if ours != nil {
+		c.State, c.Ready, c.Why = "installed", len(ours.waitsFor) == 0, strings.Join(ours.waitsFor, "; ")
+		c.Found = tagOf(deployments, func(d appsv1.Deployment) bool {
+			return d.Namespace == ours.namespace && slices.Contains(ours.deployments, d.Name)
+		})
+		return c
+	}
+	at := slices.IndexFunc(deployments, func(d appsv1.Deployment) bool {
+		part, _ := parts.Of(d.Name)
+		return part.Name == p.Name
+	})
+	if at < 0 {
+		return c
+	}
+	wanted, ready := pods(deployments[at])
+	c.State, c.Ready, c.Found = "external", ready >= wanted, tagOf(deployments[at:at+1], func(appsv1.Deployment) bool { return true })
+	if !c.Ready {
+		c.Why = fmt.Sprintf("%s in namespace %s: %d of %d pods ready", deployments[at].Name, deployments[at].Namespace, ready, wanted)
+	}
+	return c
+}
+
+// tagOf is the tag of the first container of the first Deployment that fits.
+func tagOf(deployments []appsv1.Deployment, fits func(appsv1.Deployment) bool) string {
+	at := slices.IndexFunc(deployments, fits)
+	if at < 0 || len(deployments[at].Spec.Template.Spec.Containers) == 0 {
+		return ""
+	}
+	return parts.Tag(deployments[at].Spec.Template.Spec.Containers[0].Image)
+}

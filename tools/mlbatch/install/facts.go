@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"helm.sh/helm/v3/pkg/release"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
+)
+
+// facts puts together what was seen of the cluster and of the releases, the first of
+// which is the platform's.
+func (i Installer) facts(ctx context.Context, api api, all []*delivery) (preflight.Facts, error) {
+	versions, err := setup.Load()
+	if err != nil {
+		return preflight.Facts{}, err
+	}
+	server, err := api.Discovery().ServerVersion()
+	if err != nil {
+		return preflight.Facts{}, fmt.Errorf("cannot reach the cluster: %w", err)
+	}
+	f := preflight.Facts{
+		Supported: versions.Supported, Kubernetes: server.GitVersion, TakeOwnership: i.TakeOwnership,
+		OpenShift: serves(api, "config.openshift.io", "ClusterVersion"),
+		PodGroups: serves(api, "scheduling.x-k8s.io", "PodGroup"),
+		Values:    all[0].all,
+	}
+	for _, d := range all {
+		f.Releases = append(f.Releases, d.facts(all[0].objects))
+	}
+	f.Releases[0].Elsewhere = all[0].elsewhere // of the teams' there may be several
+	if f.Denied, err = toInstall(api, all).denied(ctx, api); err != nil || len(f.Denied) > 0 {
+		return f, err
+	}
+	deployments, err := api.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return f, fmt.Errorf("cannot see which operators the cluster has: %w", err)
+	}
+	ours := preflight.Owner{Name: all[0].Name, Namespace: all[0].Namespace}
+	f.Operators = others(deployments.Items, ours)
+	f.Kueue, err = observeKueue(ctx, api, deployments.Items, ours)
+	return f, err
+}
+
+// facts of a release. Kinds that the platform brings are known soon.
+func (d *delivery) facts(platform []object) preflight.Release {
+	coming := defined(platform)
+	r := preflight.Release{
+		Name: d.Name, Namespace: d.Namespace, Wanted: d.chart.Version, Invalid: d.seen.invalid,
+		Taken: d.seen.taken, Leaving: d.seen.leaving, Stored: d.seen.stored,
+	}
+	for _, known := range []*release.Release{d.complete, d.last} { // the last may have been killed
+		if known != nil {
+			r.Installed = higher(r.Installed, known.Chart.Metadata.Version)
+		}
+	}
+	for _, o := range d.seen.unknown {
+		if !slices.ContainsFunc(d.objects, func(wanted object) bool {
+			return wanted.GetKind() == o.Kind && wanted.GetName() == o.Name && coming[wanted.GroupVersionKind().GroupKind()]
+		}) {
+			r.Unknown = append(r.Unknown, o)
+		}
+	}
+	return r
+}
+
+// higher is the higher one of two versions, the second if the first is none.
+func higher(a, b string) string {
+	x, err1 := version.ParseSemantic(a)
+	y, err2 := version.ParseSemantic(b)
+	if err1 == nil && err2 == nil && y.LessThan(x) {
+		return a
+	}
+	return b
+}
+
+// serves tells whether the cluster has a kind.
+func serves(api api, group, kind string, versions ...string) bool {
+	_, err := api.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind}, versions...)
+	return err == nil
+}
+
+// others are the operators that run and are not of the given release. One of a release of
+// that name elsewhere counts even if it does not run.
+func others(deployments []appsv1.Deployment, ours preflight.Owner) []preflight.Operator {
+	var found []preflight.Operator
+	for _, d := range deployments {
+		part, known := parts.Of(d.Name)
+		owner, asleep := ownerOf(&d), d.Spec.Replicas != nil && *d.Spec.Replicas == 0
+		if owner == ours || asleep && owner.Name != ours.Name {
+			continue
+		}
+		if known || d.Name == preflight.CodeFlareOperator {
+			found = append(found, preflight.Operator{Part: part.Name, Namespace: d.Namespace, Name: d.Name, Owner: owner})
+		}
+	}
+	return found
+}
+
+// observeKueue looks at the Kueue that the cluster has without ours. Kinds that ours has
+// left are none.
+func observeKueue(ctx context.Context, api api, deployments []appsv1.Deployment, ours preflight.Owner) (preflight.Kueue, error) {
+	k := preflight.Kueue{Served: serves(api, "kueue.x-k8s.io", "ClusterQueue"), Current: serves(api, "kueue.x-k8s.io", "ClusterQueue", "v1beta2")}
+	at := slices.IndexFunc(deployments, func(d appsv1.Deployment) bool {
+		part, _ := parts.Of(d.Name)
+		return part.Name == "kueue" && ownerOf(&d) != ours
+	})
+	if at < 0 {
+		owner, err := ownerOfKueuesKinds(ctx, api)
+		k.Served = k.Served && owner != ours
+		return k, err
+	}
+	return readKueue(ctx, api, k, deployments[at])
+}
+
+func ownerOfKueuesKinds(ctx context.Context, api api) (preflight.Owner, error) {
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: customResourceDefinition})
+	if err := api.Get(ctx, client.ObjectKey{Name: "clusterqueues.kueue.x-k8s.io"}, crd); client.IgnoreNotFound(err) != nil {
+		return preflight.Owner{}, fmt.Errorf("cannot see whose Kueue the cluster has: %w", err)
+	}
+	return ownerOf(crd), nil
+}
+
+// readKueue reads the version and the configuration of a Kueue.
+func readKueue(ctx context.Context, api api, k preflight.Kueue, d appsv1.Deployment) (preflight.Kueue, error) {
+	for _, c := range d.Spec.Template.Spec.Containers {
+		if tag := parts.Tag(c.Image); k.Version == "" {
+			if _, err := version.ParseSemantic(tag); err == nil { // and not main, or a commit
+				k.Version = tag
+			}
+		}
+	}
+	for _, v := range d.Spec.Template.Spec.Volumes {
+		if v.ConfigMap == nil {
+			continue
+		}
+		config, err := api.CoreV1().ConfigMaps(d.Namespace).Get(ctx, v.ConfigMap.Name, metav1.GetOptions{})
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return k, fmt.Errorf("cannot read the configuration of the cluster's Kueue: %w", err)
+		}
+		understand(&k, config)
+	}
+	return k, nil
+}
+
+// understand reads of Kueue's configuration what work depends on.
+func understand(k *preflight.Kueue, config *corev1.ConfigMap) {
+	var c struct {
+		ManageJobsWithoutQueueName bool `json:"manageJobsWithoutQueueName"`
+		Integrations               struct {
+			Frameworks         []string `json:"frameworks"`
+			ExternalFrameworks []string `json:"externalFrameworks"`
+		} `json:"integrations"`
+	}
+	text, found := config.Data["controller_manager_config.yaml"]
+	if !found || yaml.Unmarshal([]byte(text), &c) != nil {
+		return
+	}
+	k.Configured, k.ManagesAll = true, c.ManageJobsWithoutQueueName
+	k.Frameworks = slices.Concat(c.Integrations.Frameworks, c.Integrations.ExternalFrameworks)
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
+)
+
+// Installer puts the platform, and perhaps the teams, onto a cluster.
+type Installer struct {
+	Cluster  Cluster
+	Platform Release
+	// Teams is the release of those who share the cluster, or nil. Without values an
+	// upgrade takes it along as it is, if it is there.
+	Teams *Release
+	// ResetValues is whether an upgrade forgets the values that the platform has.
+	ResetValues bool
+	// TakeOwnership is whether objects become the releases' that are nobody's or
+	// somebody else's.
+	TakeOwnership bool
+	// DryRun ends after the check.
+	DryRun bool
+	// Timeout bounds each wait; 0 is DefaultTimeout.
+	Timeout  time.Duration
+	Progress Progress
+}
+
+// ErrInterrupted is what an installation ends with that was told to end.
+var ErrInterrupted = errors.New("interrupted")
+
+// Outcome is what became of a release.
+type Outcome struct {
+	Release, Namespace, Version string
+	// Done is installed, upgraded, completed or unchanged.
+	Done string
+}
+
+// Install installs what is not there, and goes on where an earlier run ended.
+func (i Installer) Install(ctx context.Context) ([]Outcome, error) { return i.run(ctx, install) }
+
+// Upgrade changes what is there. Values that are not given stay.
+func (i Installer) Upgrade(ctx context.Context) ([]Outcome, error) { return i.run(ctx, upgrade) }
+
+// Ensure makes the cluster what the releases say, whatever it is now.
+func (i Installer) Ensure(ctx context.Context) ([]Outcome, error) { return i.run(ctx, ensure) }
+
+// step is something that can be done again after an interruption.
+type step struct {
+	name string
+	do   func(context.Context) error
+}
+
+func (i Installer) run(ctx context.Context, v verb) ([]Outcome, error) {
+	j, err := i.begin(v)
+	if err != nil {
+		return nil, err
+	}
+	orElse := ""
+	if v == install { // an upgrade has found what has to stay
+		orElse = ", or 'mlbatch uninstall' to take it away"
+	}
+	if err := walk(ctx, j.steps(), j.Progress, orElse); err != nil {
+		return nil, err
+	}
+	var done []Outcome
+	for _, d := range j.all {
+		done = append(done, Outcome{Release: d.Name, Namespace: d.Namespace, Version: d.chart.Version, Done: string(d.move)})
+	}
+	return done, nil
+}
+
+// walk takes the steps one after the other, and says which. The first one changes nothing;
+// from the second on who interrupts hears what else than to go on there is to do.
+func walk(ctx context.Context, steps []step, progress Progress, orElse string) error {
+	for n, s := range steps {
+		fmt.Fprintf(progress, "[%d/%d] %s\n", n+1, len(steps), s.name)
+		err := s.do(ctx)
+		if ctx.Err() != nil && n == 0 {
+			return fmt.Errorf("%w in step 1 of %d, before anything was changed: run the same command again", ErrInterrupted, len(steps))
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w in step %d of %d; what is done stays: run the same command again to go on%s", ErrInterrupted, n+1, len(steps), orElse)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// job is one run of an installer.
+type job struct {
+	Installer
+	verb verb
+	api  api
+	// all are the releases in the order in which they are installed, the platform first.
+	all []*delivery
+}
+
+func (i Installer) begin(v verb) (*job, error) {
+	if i.Timeout == 0 {
+		i.Timeout = DefaultTimeout
+	}
+	if i.Progress == nil {
+		i.Progress = io.Discard
+	}
+	j := &job{Installer: i, verb: v}
+	var err error
+	if j.api, err = i.Cluster.connect(); err != nil {
+		return nil, err
+	}
+	releases := []Release{i.Platform}
+	if i.Teams != nil {
+		releases = append(releases, *i.Teams)
+	}
+	for _, r := range releases {
+		d, err := r.open(i.Cluster)
+		if err != nil {
+			return nil, err
+		}
+		d.takeOwnership = i.TakeOwnership
+		j.add(d)
+	}
+	return j, nil
+}
+
+// add knows that an upgrade keeps the values of the platform; those of the teams only if
+// there is no file, which would be the whole truth.
+func (j *job) add(d *delivery) {
+	first, asTheyAre := len(j.all) == 0, len(d.Values) == 0
+	if j.verb == upgrade && (first && !j.ResetValues || !first && asTheyAre) {
+		if !first && d.last == nil {
+			if err := d.refuseElsewhere("the release "+d.Name, "--teams-namespace"); err != nil {
+				fmt.Fprintln(j.Progress, "warning:", err)
+			}
+			return
+		}
+		d.keepValues()
+	}
+	j.all = append(j.all, d)
+}
+
+func (j *job) steps() []step {
+	platform := j.all[0]
+	all := []step{{"looking whether the cluster and the values fit", j.check}}
+	if j.DryRun {
+		return all
+	}
+	all = append(all,
+		step{named(platform), j.deliverPlatform},
+		step{"waiting for kinds and pods", func(ctx context.Context) error {
+			return awaitReady(ctx, j.api, platform.objects, j.Timeout, j.Progress)
+		}},
+		step{"asking all webhooks", j.ask},
+	)
+	for _, d := range j.all[1:] {
+		all = append(all, step{named(d), d.carryOut})
+	}
+	return all
+}
+
+// deliverPlatform sees to kinds of parts that were turned off, too.
+func (j *job) deliverPlatform(ctx context.Context) error {
+	platform := j.all[0]
+	if err := platform.carryOut(ctx); err != nil {
+		return err
+	}
+	return platform.dropConversions(ctx, j.api, platform.objects, j.Progress)
+}
+
+func (j *job) ask(ctx context.Context) error {
+	questions, err := questionsTo(j.all[0].objects, j.Platform.Namespace)
+	if err != nil {
+		return err
+	}
+	return awaitAnswers(ctx, j.api.config, questions, j.Timeout, j.Progress)
+}
+
+func named(d *delivery) string {
+	return fmt.Sprintf("release %s %s in namespace %s", d.Name, d.chart.Version, d.Namespace)
+}
+
+// check changes nothing. After it each release knows its move.
+func (j *job) check(ctx context.Context) error {
+	if err := j.look(ctx); err != nil {
+		return err
+	}
+	facts, err := j.facts(ctx, j.api, j.all)
+	if err != nil {
+		return err
+	}
+	refusals, warnings := preflight.Find(facts)
+	for _, w := range warnings {
+		fmt.Fprintln(j.Progress, "warning:", w)
+	}
+	if len(refusals) > 0 {
+		return inTheWay(refusals)
+	}
+	return j.decide()
+}
+
+// look says of a namespace once what it is.
+func (j *job) look(ctx context.Context) error {
+	for n, d := range j.all {
+		if err := d.look(ctx, j.api); err != nil {
+			return err
+		}
+		if n > 0 && d.Namespace == j.all[0].Namespace {
+			continue
+		}
+		if err := d.observeNamespace(ctx, j.api); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *job) decide() error {
+	for n, d := range j.all {
+		v := j.verb
+		if n > 0 && v == upgrade {
+			v = ensure // teams may come with an upgrade
+		}
+		if err := d.decide(v); err != nil {
+			return err
+		}
+		if d.move == goOn {
+			fmt.Fprintf(j.Progress, "  the release %s was not completed; going on with what was begun at %s\n", d.Name, d.last.Info.LastDeployed.Local().Format("15:04"))
+		}
+	}
+	return nil
+}
+
+// inTheWay is one sentence, or a list of them.
+func inTheWay(sentences []string) error {
+	if len(sentences) == 1 {
+		return errors.New(sentences[0])
+	}
+	return fmt.Errorf("%d things are in the way:\n  %s", len(sentences), strings.Join(sentences, "\n  "))
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
+)
+
+// seen is what became of a release's objects, and of the release.
+type seen struct {
+	// invalid is why the release cannot be rendered.
+	invalid string
+	// missing is whether some object is not there.
+	missing                         bool
+	taken, unknown, leaving, stored []preflight.Object
+}
+
+// observe looks at each object of the release.
+func (d *delivery) observe(ctx context.Context, api api) error {
+	for _, o := range d.objects {
+		if err := d.observeObject(ctx, api, o); err != nil {
+			return fmt.Errorf("cannot read the %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// observeNamespace knows that nothing can be made in a namespace that is being deleted.
+func (d *delivery) observeNamespace(ctx context.Context, api api) error {
+	there, err := api.CoreV1().Namespaces().Get(ctx, d.Namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read the namespace %s: %w", d.Namespace, err)
+	}
+	if there.DeletionTimestamp != nil {
+		d.seen.leaving = append(d.seen.leaving, preflight.Object{Kind: "Namespace", Name: d.Namespace})
+	}
+	return nil
+}
+
+func (d *delivery) observeObject(ctx context.Context, api api, o object) error {
+	o.SetNamespace(d.namespaceOf(api, o))
+	there := &unstructured.Unstructured{}
+	there.SetGroupVersionKind(o.GroupVersionKind())
+	err := api.Get(ctx, client.ObjectKeyFromObject(o), there)
+	known := preflight.Object{Kind: o.GetKind(), Name: o.GetName(), Part: o.part, Fixed: fixed(there, o.Unstructured)}
+	switch {
+	case meta.IsNoMatchError(err):
+		d.seen.unknown, d.seen.missing = append(d.seen.unknown, known), true
+		return nil
+	case apierrors.IsNotFound(err):
+		d.seen.missing = true
+		return nil
+	case apierrors.IsForbidden(err), needsConversion(err): // the rights that are missing are a finding of their own
+		return nil
+	case err != nil:
+		return err
+	}
+	if known.Owner = ownerOf(there); known.Owner != (preflight.Owner{Name: d.Name, Namespace: d.Namespace}) {
+		d.seen.taken = append(d.seen.taken, known)
+	}
+	if there.GetDeletionTimestamp() != nil {
+		d.seen.leaving = append(d.seen.leaving, known)
+	}
+	if known.Versions = forgotten(there, o.Unstructured); len(known.Versions) > 0 {
+		d.seen.stored = append(d.seen.stored, known)
+	}
+	return nil
+}
+
+// needsConversion is true of an object that is there, and that nobody can read until the
+// platform is back.
+func needsConversion(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "conversion webhook for ")
+}
+
+// namespaceOf is the release's for objects that name none and are in one.
+func (r Release) namespaceOf(api api, o object) string {
+	if namespace := o.GetNamespace(); namespace != "" {
+		return namespace
+	}
+	if namespaced, err := api.IsObjectNamespaced(o); err != nil || !namespaced {
+		return ""
+	}
+	return r.Namespace
+}
+
+// ownerOf tells by the annotations that Helm gives to what it makes.
+func ownerOf(o client.Object) preflight.Owner {
+	a := o.GetAnnotations()
+	return preflight.Owner{Name: a["meta.helm.sh/release-name"], Namespace: a["meta.helm.sh/release-namespace"]}
+}
+
+// fixed is whether a PriorityClass differs from the one that is wanted in what the API
+// server lets nobody change.
+func fixed(there, wanted *unstructured.Unstructured) bool {
+	if wanted.GetKind() != "PriorityClass" || there.GetName() == "" {
+		return false
+	}
+	for _, field := range []string{"value", "preemptionPolicy"} {
+		if want, says := wanted.Object[field]; says && fmt.Sprint(there.Object[field]) != fmt.Sprint(want) {
+			return true
+		}
+	}
+	return false
+}
+
+// forgotten are versions in which a CustomResourceDefinition has objects stored and
+// which the one that is wanted lacks: the API server would refuse it.
+func forgotten(there, wanted *unstructured.Unstructured) []string {
+	if wanted.GetKind() != customResourceDefinition {
+		return nil
+	}
+	stored, _, _ := unstructured.NestedStringSlice(there.Object, "status", "storedVersions")
+	versions, _, _ := unstructured.NestedSlice(wanted.Object, "spec", "versions")
+	for _, v := range versions {
+		if version, ok := v.(map[string]any); ok {
+			stored = slices.DeleteFunc(stored, func(s string) bool { return s == version["name"] })
+		}
+	}
+	return stored
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"fmt"
+
+	"helm.sh/helm/v3/pkg/release"
+)
+
+// verb is what the user wants.
+type verb string
+
+const (
+	install verb = "install"
+	upgrade verb = "upgrade"
+	// ensure makes a release what it has to be, whatever it is now.
+	ensure verb = "ensure"
+)
+
+// move is what has to be done about a release.
+type move string
+
+const (
+	create move = "installed"
+	change move = "upgraded"
+	// goOn is change where an earlier run did not come to its end.
+	goOn move = "completed"
+	stay move = "unchanged"
+)
+
+// state is what is known of a release.
+type state struct {
+	// status is Helm's of the last revision; empty if there is no release.
+	status release.Status
+	// deployed is whether some revision of it was complete.
+	deployed bool
+	// same is whether chart, values and objects are those that are wanted.
+	same bool
+}
+
+// decide returns the next move, or a sentence why there is none.
+func decide(v verb, name string, s state) (move, error) {
+	switch s.status {
+	case "":
+		if v == upgrade {
+			return "", fmt.Errorf("the release %s is not installed: begin with 'mlbatch install'", name)
+		}
+		return create, nil
+	case release.StatusUninstalling, release.StatusUninstalled:
+		return "", fmt.Errorf("the release %s was not uninstalled to the end: run 'mlbatch uninstall' first", name)
+	case release.StatusDeployed:
+		return decideComplete(v, name, s)
+	}
+	if s.deployed && v == install {
+		return "", fmt.Errorf("an upgrade of the release %s did not come to its end: go on with 'mlbatch upgrade'", name)
+	}
+	return goOn, nil
+}
+
+func decideComplete(v verb, name string, s state) (move, error) {
+	if s.same {
+		return stay, nil
+	}
+	if v == install {
+		return "", fmt.Errorf("the release %s is installed already, with another chart or other values, or some of it is missing: change it with 'mlbatch upgrade'", name)
+	}
+	return change, nil
+}

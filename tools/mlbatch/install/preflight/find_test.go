@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mlbatch/mlbatch/setup"
+)
+
+// fine is a cluster with nothing on it, and the platform as it comes.
+func fine() Facts {
+	values := map[string]any{"roles": map[string]any{"openshift": false}}
+	for _, part := range []string{"kueue", "coscheduler", "training-operator", "kuberay-operator", "appwrapper"} {
+		values[part] = map[string]any{"enabled": true}
+	}
+	return Facts{
+		Supported:  setup.Supported{Kubernetes: ">=1.30.0-0 <1.37.0-0", Kueue: ">=0.15.0"},
+		Kubernetes: "v1.34.4", Values: values,
+		Releases: []Release{{Name: "mlbatch", Namespace: "mlbatch-system", Wanted: "0.2.1"}},
+	}
+}
+
+func off(f *Facts, part string) { f.Values[part] = map[string]any{"enabled": false} }
+
+// theirKueue is a Kueue that does all that is needed.
+func theirKueue(f *Facts) {
+	off(f, "kueue")
+	f.Kueue = Kueue{Served: true, Current: true, Version: "v0.19.2", Configured: true, ManagesAll: true, Frameworks: []string{"workload.codeflare.dev/appwrapper"}}
+}
+
+func runs(part, namespace, name string) func(*Facts) {
+	return func(f *Facts) {
+		f.Operators = append(f.Operators, Operator{Part: part, Namespace: namespace, Name: name})
+	}
+}
+
+func taken3(f *Facts, owner Owner) {
+	for _, name := range []string{"workloads.kueue.x-k8s.io", "cohorts.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"} {
+		f.Releases[0].Taken = append(f.Releases[0].Taken, Object{Kind: "CustomResourceDefinition", Name: name, Part: "kueue", Owner: owner})
+	}
+}
+
+func priorities(fixed bool) func(*Facts) {
+	return func(f *Facts) {
+		for _, name := range []string{"low-priority", "high-priority"} {
+			f.Releases[0].Taken = append(f.Releases[0].Taken, Object{Kind: "PriorityClass", Name: name, Fixed: fixed})
+		}
+	}
+}
+
+// gangs are for a scheduler that is not ours.
+func gangs(f *Facts) {
+	off(f, "coscheduler")
+	f.PodGroups = true
+	f.Values["appwrapper"] = wrappedFor("scheduler-plugins-scheduler")
+}
+
+func wrappedFor(scheduler string) map[string]any {
+	return map[string]any{"enabled": true, "config": map[string]any{"appwrapper": map[string]any{"schedulerName": scheduler}}}
+}
+
+const (
+	rights  = "you may not create clusterroles, create namespaces here: that takes the rights of the cluster's administrator (--kubeconfig, --context)"
+	theirs  = "another Kueue runs already, the Deployment kueue-controller-manager in namespace kueue-system: leave ours out with --set kueue.enabled=false and set theirs as docs/install.md says, or remove theirs first"
+	noKueue = "the cluster has no Kueue, and kueue.enabled is false: leave that at true, or install Kueue first"
+)
+
+func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   []string
+	}{
+		"a cluster with nothing on it": {func(*Facts) {}, nil},
+		"an older Kubernetes": {func(f *Facts) { f.Kubernetes = "v1.29.9" },
+			[]string{"this cluster has Kubernetes v1.29.9, and MLBatch needs 1.30.0 to before 1.37.0: use another cluster, or upgrade this one"}},
+		"a newer Kubernetes": {func(f *Facts) { f.Kubernetes = "v1.37.0" },
+			[]string{"this cluster has Kubernetes v1.37.0, and MLBatch needs 1.30.0 to before 1.37.0: use another cluster, or upgrade this one"}},
+		"the oldest Kubernetes of a provider": {func(f *Facts) { f.Kubernetes = "v1.30.0-gke.100" }, nil},
+		"values that the chart refuses": {func(f *Facts) { f.Releases[0].Invalid = "the values of mlbatch are wrong: kueu is not known" },
+			[]string{"the values of mlbatch are wrong: kueu is not known"}},
+		"a user who may not install": {func(f *Facts) { f.Denied = []string{"create clusterroles", "create namespaces"} }, []string{rights}},
+		"rights that are missing are all that is said": {func(f *Facts) {
+			f.Denied = []string{"create clusterroles", "create namespaces"}
+			runs("kueue", "kueue-system", "kueue-controller-manager")(f)
+		}, []string{rights}},
+		"the release is in another namespace": {func(f *Facts) {
+			f.Operators = []Operator{{Part: "kueue", Namespace: "queues", Name: "kueue-controller-manager", Owner: Owner{"mlbatch", "queues"}}}
+		}, []string{"the release mlbatch is in namespace queues already: go on there with --namespace queues, or uninstall it there first"}},
+		"the release is in another namespace, without any operator": {func(f *Facts) { f.Releases[0].Elsewhere = "queues" },
+			[]string{"the release mlbatch is in namespace queues already: go on there with --namespace queues, or uninstall it there first"}},
+		"a newer release is there": {func(f *Facts) { f.Releases[0].Installed = "0.3.0" },
+			[]string{"the release mlbatch is of version 0.3.0, and 0.2.1 would be a step back, which is not supported: use the command and the charts of 0.3.0 or later"}},
+		"a newer patch is there":    {func(f *Facts) { f.Releases[0].Installed = "0.2.9" }, nil},
+		"an older release is there": {func(f *Facts) { f.Releases[0].Installed = "0.1.0" }, nil},
+		"objects in a version that is gone": {func(f *Facts) {
+			f.Releases[0].Stored = []Object{{Kind: "CustomResourceDefinition", Name: "cohorts.kueue.x-k8s.io", Versions: []string{"v1alpha1"}}}
+		}, []string{"the cluster has objects of cohorts.kueue.x-k8s.io stored as v1alpha1, which mlbatch 0.2.1 does not know any more: rewrite them first as docs/install.md says"}},
+		"monitors without Prometheus": {func(f *Facts) {
+			f.Releases[0].Unknown = []Object{{Kind: "ServiceMonitor", Name: "kueue"}, {Kind: "ServiceMonitor", Name: "appwrapper"}}
+		}, []string{"the values ask for the ServiceMonitor kueue and 1 more object, and the cluster does not know that kind: install what brings it, or change the values"}},
+		"what the release has is just being deleted": {func(f *Facts) {
+			f.Releases[0].Leaving = []Object{{Kind: "Namespace", Name: "mlbatch-system"}}
+		}, []string{"the Namespace mlbatch-system is being deleted: wait until it is gone, and run the command again"}},
+		"a team's queue is being deleted, and there is no Kueue to end it": {func(f *Facts) {
+			f.Releases[0].Installed = ""
+			f.Releases = append(f.Releases[:1], Release{Name: "teams", Leaving: []Object{{Kind: "ClusterQueue", Name: "blue"}}})
+		}, []string{"the ClusterQueue blue is being deleted, which only Kueue can end: install without --teams first, and then run the command again"}},
+		"a team's queue is being deleted": {func(f *Facts) {
+			f.Releases[0].Installed = "0.2.1"
+			f.Releases = append(f.Releases[:1], Release{Name: "teams", Leaving: []Object{{Kind: "ClusterQueue", Name: "blue"}}})
+		}, []string{"the ClusterQueue blue is being deleted: wait until it is gone, and run the command again"}},
+		"another Kueue runs": {runs("kueue", "kueue-system", "kueue-controller-manager"), []string{theirs}},
+		"another Kueue runs and has objects": {func(f *Facts) {
+			runs("kueue", "kueue-system", "kueue-controller-manager")(f)
+			taken3(f, Owner{})
+		}, []string{theirs}},
+		"another Kueue runs, and everything may be taken": {func(f *Facts) {
+			runs("kueue", "kueue-system", "kueue-controller-manager")(f)
+			f.TakeOwnership = true
+		}, []string{theirs}},
+		"another training operator, and another KubeRay": {func(f *Facts) {
+			runs("training-operator", "kubeflow", "training-operator")(f)
+			runs("kuberay-operator", "ray-system", "kuberay-operator")(f)
+		}, []string{
+			"another training operator runs already, the Deployment training-operator in namespace kubeflow: leave ours out with --set training-operator.enabled=false and set theirs as docs/install.md says, or remove theirs first",
+			"another KubeRay runs already, the Deployment kuberay-operator in namespace ray-system: leave ours out with --set kuberay-operator.enabled=false and set theirs as docs/install.md says, or remove theirs first",
+		}},
+		"another AppWrapper controller": {runs("appwrapper", "appwrapper-system", "appwrapper-controller-manager"),
+			[]string{"another AppWrapper controller runs already, the Deployment appwrapper-controller-manager in namespace appwrapper-system: leave ours out with --set appwrapper.enabled=false and set theirs as docs/install.md says, or remove theirs first"}},
+		"another JobSet, and ours is off": {runs("jobset", "jobset-system", "jobset-controller-manager"), nil},
+		"another training operator, and ours is off": {func(f *Facts) {
+			runs("training-operator", "kubeflow", "training-operator")(f)
+			off(f, "training-operator")
+		}, nil},
+		"definitions that somebody has left": {func(f *Facts) { taken3(f, Owner{}) },
+			[]string{"the cluster has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects already, of nobody's release: leave ours out with --set kueue.enabled=false, or take it over with --take-ownership, which keeps its objects"}},
+		"definitions of another release": {func(f *Facts) { taken3(f, Owner{"queues", "kueue-system"}) },
+			[]string{"the cluster has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects already, of the release queues in namespace kueue-system: leave ours out with --set kueue.enabled=false, or take it over with --take-ownership, which keeps its objects, and never uninstall the release queues, which would delete them"}},
+		"definitions that a release of ours has left elsewhere": {func(f *Facts) { taken3(f, Owner{"mlbatch", "queues"}) },
+			[]string{"a release mlbatch in namespace queues has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects: go on there with --namespace queues, or take it over with --take-ownership"}},
+		"a definition and another object of one part": {func(f *Facts) {
+			f.Releases[0].Taken = []Object{{Kind: "CustomResourceDefinition", Name: "rayjobs.ray.io", Part: "kuberay-operator"}, {Kind: "ClusterRole", Name: "ray-operator", Part: "kuberay-operator"}}
+		}, []string{
+			"the cluster has the CustomResourceDefinition rayjobs.ray.io already, of nobody's release: leave ours out with --set kuberay-operator.enabled=false, or take it over with --take-ownership, which keeps its objects",
+			"the cluster has the ClusterRole ray-operator already, of nobody's release: leave ours out with --set kuberay-operator.enabled=false, remove it, or take it over with --take-ownership",
+		}},
+		"priorities of the same names": {priorities(false),
+			[]string{"the cluster has the PriorityClass low-priority and 1 more object already, of nobody's release: leave ours out with --set priorities.enabled=false, remove it, or take it over with --take-ownership"}},
+		"priorities of the same names that may be taken": {func(f *Facts) { priorities(false)(f); f.TakeOwnership = true }, nil},
+		"priorities of the same names and other values": {func(f *Facts) { priorities(true)(f); f.TakeOwnership = true },
+			[]string{"the cluster has the PriorityClass low-priority and 1 more object already, of nobody's release: leave ours out with --set priorities.enabled=false, because its value or preemptionPolicy is another, which nobody can change"}},
+		"definitions that may be taken": {func(f *Facts) { taken3(f, Owner{}); f.TakeOwnership = true }, nil},
+		"a flavor that somebody has made": {func(f *Facts) {
+			f.Releases = append(f.Releases, Release{Name: "teams", Taken: []Object{{Kind: "ResourceFlavor", Name: "default-flavor"}}})
+		}, []string{"the cluster has the ResourceFlavor default-flavor already, of nobody's release: remove it, or take it over with --take-ownership"}},
+		"teams that are in another namespace": {func(f *Facts) {
+			f.Releases = append(f.Releases, Release{Name: "teams", Namespace: "mlbatch-system", Taken: []Object{{Kind: "Cohort", Name: "root", Owner: Owner{"teams", "tenants"}}}})
+		}, []string{"a release teams in namespace tenants has the Cohort root: go on there with --teams-namespace tenants, or take it over with --take-ownership"}},
+		"their Kueue does all that is needed": {theirKueue, nil},
+		"their Kueue has AppWrappers as an external kind": {func(f *Facts) {
+			theirKueue(f)
+			f.Kueue.Frameworks = []string{"AppWrapper.v1beta2.workload.codeflare.dev"}
+		}, nil},
+		"their Kueue's configuration cannot be read": {func(f *Facts) { theirKueue(f); f.Kueue.Configured, f.Kueue.Frameworks = false, nil }, nil},
+		"there is no Kueue at all":                   {func(f *Facts) { off(f, "kueue") }, []string{noKueue}},
+		"their Kueue is too old": {func(f *Facts) { theirKueue(f); f.Kueue.Version = "v0.14.9" },
+			[]string{"the cluster's Kueue is v0.14.9: upgrade it to 0.15.0 or later first"}},
+		"their Kueue is of a nightly build": {func(f *Facts) { theirKueue(f); f.Kueue.Version = "v0.20.0-devel-15-gabc" }, nil},
+		"their Kueue does not say its version, and is too old": {func(f *Facts) { theirKueue(f); f.Kueue.Version, f.Kueue.Current = "", false },
+			[]string{"the cluster's Kueue does not serve kueue.x-k8s.io/v1beta2: upgrade it to 0.15.0 or later first"}},
+		"their Kueue does not know AppWrappers": {func(f *Facts) { theirKueue(f); f.Kueue.Frameworks = []string{"batch/job"} },
+			[]string{"AppWrappers would never start: add workload.codeflare.dev/appwrapper to integrations.frameworks in the configuration of the cluster's Kueue"}},
+		"a training operator without PodGroups": {func(f *Facts) { off(f, "coscheduler") },
+			[]string{"the training operator needs PodGroups of scheduling.x-k8s.io, which the cluster does not have: leave coscheduler.enabled at true, install a Coscheduler first, or set training-operator.enabled to false"}},
+		"somebody's scheduler is there":                 {func(f *Facts) { gangs(f); runs("coscheduler", "kube-system", "scheduler-plugins-scheduler")(f) }, nil},
+		"pods go to a scheduler of another name":        {func(f *Facts) { gangs(f); f.Values["appwrapper"] = wrappedFor("theirs") }, nil},
+		"a training operator with somebody's PodGroups": {func(f *Facts) { off(f, "coscheduler"); f.PodGroups = true }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := fine()
+			c.change(&facts)
+			refusals, warnings := Find(facts)
+			if diff := cmp.Diff(c.want, refusals); diff != "" {
+				t.Error(diff)
+			}
+			if len(warnings) > 0 {
+				t.Errorf("there are warnings as well: %q", warnings)
+			}
+		})
+	}
+}
+
+func TestWhatMayBeMeantSoIsAWarning(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Facts)
+		want   string
+	}{
+		"OpenShift with values that are not for it": {func(f *Facts) { f.OpenShift = true },
+			"this is OpenShift, which may refuse the pods of these values: use --profile openshift or --profile openshift-ai"},
+		"a scheduler that nobody has seen": {gangs,
+			"nobody has seen the scheduler scheduler-plugins-scheduler, which wrapped pods are for, and coscheduler.enabled is false: without it they stay Pending; another is named with --set appwrapper.config.appwrapper.schedulerName"},
+		"values for OpenShift elsewhere": {func(f *Facts) { f.Values["roles"] = map[string]any{"openshift": true} },
+			"the values are for OpenShift, and this is none: use another --profile"},
+		"OpenShift AI may have an AppWrapper controller": {runs("", "redhat-ods-applications", CodeFlareOperator),
+			"the CodeFlare operator runs in namespace redhat-ods-applications: ours does nothing until its AppWrapper controller is switched off (docs/takeover.md)"},
+		"their Kueue lets work run that names no queue": {func(f *Facts) { theirKueue(f); f.Kueue.ManagesAll = false },
+			"work that names no queue runs without quota: set manageJobsWithoutQueueName and managedJobsNamespaceSelector of the cluster's Kueue as docs/install.md says"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := fine()
+			c.change(&facts)
+			refusals, warnings := Find(facts)
+			if len(refusals) > 0 {
+				t.Errorf("it is refused: %q", refusals)
+			}
+			if diff := cmp.Diff([]string{c.want}, warnings); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
+)
+
+func kubernetesIsNotSupported(f Facts) []string {
+	if chartutil.IsCompatibleRange(f.Supported.Kubernetes, f.Kubernetes) {
+		return nil
+	}
+	return []string{fmt.Sprintf("this cluster has Kubernetes %s, and MLBatch needs %s: use another cluster, or upgrade this one",
+		f.Kubernetes, inWords(f.Supported.Kubernetes))}
+}
+
+// inWords is a range as Helm writes it.
+func inWords(constraint string) string {
+	return strings.NewReplacer("-0", "", ">=", "", " <", " to before ").Replace(constraint)
+}
+
+func rightsAreMissing(f Facts) []string {
+	if len(f.Denied) == 0 {
+		return nil
+	}
+	return []string{Denied(f.Denied...)}
+}
+
+// Denied is the sentence about rights that are missing.
+func Denied(rights ...string) string {
+	return "you may not " + strings.Join(rights, ", ") + " here: that takes the rights of the cluster's administrator (--kubeconfig, --context)"
+}
+
+// on tells whether a part is wanted.
+func (f Facts) on(name string) bool {
+	part, known := parts.Named(name)
+	return known && part.Enabled(f.Values)
+}
+
+func otherOperatorRuns(f Facts) []string {
+	var found []string
+	for _, o := range f.Operators {
+		part, known := parts.Named(o.Part)
+		if !known || !part.Enabled(f.Values) {
+			continue
+		}
+		found = append(found, fmt.Sprintf("another %s runs already, the Deployment %s in namespace %s: leave ours out with --set %s.enabled=false "+
+			"and set theirs as docs/install.md says, or remove theirs first", part.Title, o.Name, o.Namespace, part.Name))
+	}
+	return found
+}
+
+// kueueIsMissing: without Kueue no work would ever start.
+func kueueIsMissing(f Facts) []string {
+	if f.on("kueue") || f.Kueue.Served {
+		return nil
+	}
+	return []string{"the cluster has no Kueue, and kueue.enabled is false: leave that at true, or install Kueue first"}
+}
+
+func kueueIsTooOld(f Facts) []string {
+	if f.on("kueue") || !f.Kueue.Served {
+		return nil
+	}
+	minimum := strings.TrimPrefix(f.Supported.Kueue, ">=")
+	if f.Kueue.Version != "" && !chartutil.IsCompatibleRange(f.Supported.Kueue+"-0", f.Kueue.Version) {
+		return []string{fmt.Sprintf("the cluster's Kueue is %s: upgrade it to %s or later first", f.Kueue.Version, minimum)}
+	}
+	if !f.Kueue.Current {
+		return []string{fmt.Sprintf("the cluster's Kueue does not serve kueue.x-k8s.io/v1beta2: upgrade it to %s or later first", minimum)}
+	}
+	return nil
+}
+
+// appWrapperFramework is what Kueue calls them; externally managed kinds are written otherwise.
+func appWrapperFramework(name string) bool {
+	return name == "workload.codeflare.dev/appwrapper" || strings.EqualFold(name, "AppWrapper.v1beta2.workload.codeflare.dev")
+}
+
+func kueueDoesNotKnowAppWrappers(f Facts) []string {
+	if f.on("kueue") || !f.on("appwrapper") || !f.Kueue.Configured || slices.ContainsFunc(f.Kueue.Frameworks, appWrapperFramework) {
+		return nil
+	}
+	return []string{"AppWrappers would never start: add workload.codeflare.dev/appwrapper to integrations.frameworks in the configuration of the cluster's Kueue"}
+}
+
+func kueueIgnoresWorkWithoutQueue(f Facts) []string {
+	if f.on("kueue") || !f.Kueue.Configured || f.Kueue.ManagesAll {
+		return nil
+	}
+	return []string{"work that names no queue runs without quota: set manageJobsWithoutQueueName and managedJobsNamespaceSelector of the cluster's Kueue as docs/install.md says"}
+}
+
+// podGroupsAreMissing: the training operator does not start without them.
+func podGroupsAreMissing(f Facts) []string {
+	if f.on("coscheduler") || !f.on("training-operator") || f.PodGroups {
+		return nil
+	}
+	return []string{"the training operator needs PodGroups of scheduling.x-k8s.io, which the cluster does not have: leave coscheduler.enabled at true, install a Coscheduler first, or set training-operator.enabled to false"}
+}
+
+func profileIsNotOpenShifts(f Facts) []string {
+	if !f.OpenShift || f.openShiftIsMeant() {
+		return nil
+	}
+	return []string{"this is OpenShift, which may refuse the pods of these values: use --profile openshift or --profile openshift-ai"}
+}
+
+func openShiftIsNotThere(f Facts) []string {
+	if f.OpenShift || !f.openShiftIsMeant() {
+		return nil
+	}
+	return []string{"the values are for OpenShift, and this is none: use another --profile"}
+}
+
+func (f Facts) openShiftIsMeant() bool {
+	roles, _ := f.Values["roles"].(map[string]any)
+	meant, _ := roles["openshift"].(bool)
+	return meant
+}
+
+// CodeFlareOperator has an AppWrapper controller in it, which may be switched off.
+const CodeFlareOperator = "codeflare-operator-manager"
+
+func codeFlareOperatorRuns(f Facts) []string {
+	for _, o := range f.Operators {
+		if o.Name == CodeFlareOperator && f.on("appwrapper") {
+			return []string{"the CodeFlare operator runs in namespace " + o.Namespace + ": ours does nothing until its AppWrapper controller is switched off (docs/takeover.md)"}
+		}
+	}
+	return nil
+}
+
+// schedulerIsNotSeen knows a Coscheduler by the name that ours has; of another name it
+// cannot say anything.
+func schedulerIsNotSeen(f Facts) []string {
+	name, _, _ := unstructured.NestedString(f.Values, "appwrapper", "config", "appwrapper", "schedulerName")
+	part, _ := parts.Of(name)
+	if f.on("coscheduler") || !f.on("appwrapper") || part.Name != "coscheduler" || f.runs("coscheduler") {
+		return nil
+	}
+	return []string{"nobody has seen the scheduler " + name + ", which wrapped pods are for, and coscheduler.enabled is false: without it they stay Pending; another is named with --set appwrapper.config.appwrapper.schedulerName"}
+}
