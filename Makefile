@@ -7,8 +7,10 @@ SHELL       := /bin/bash
 
 export GOTOOLCHAIN := local
 export CGO_ENABLED := 0
-# What runs in the cluster is compiled so, too: nothing is compiled twice.
-export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
+# What runs in the cluster is compiled so, too: nothing is compiled twice. For a
+# debugger, compile without make: -dwarf=false leaves out what it reads.
+FLAGS := -trimpath -gcflags=all=-dwarf=false
+export GOFLAGS := $(strip $(filter-out $(FLAGS),$(GOFLAGS)) $(FLAGS))
 
 TOOL := go tool -modfile=tools/tools.mod
 

@@ -33,8 +33,10 @@ type Program struct {
 }
 
 // Flags are what decides about the binaries, beside the sources and the machine.
+// What the linker leaves out, the compiler need not make: without DWARF it takes a
+// fifth less time. The Makefile says the same, so that nothing is compiled twice.
 func (p Program) Flags() []string {
-	flags := []string{"-trimpath", "-ldflags", strings.TrimSpace("-s -w " + p.Ldflags)}
+	flags := []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", strings.TrimSpace("-s -w " + p.Ldflags)}
 	if p.Tags != "" {
 		flags = append(flags, "-tags", p.Tags)
 	}

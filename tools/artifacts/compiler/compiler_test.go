@@ -121,15 +121,25 @@ func TestFlagsStayAsTheyAre(t *testing.T) {
 		program Program
 		want    []string
 	}{
-		"nothing special": {Program{}, []string{"-trimpath", "-ldflags", "-s -w"}},
-		"a version":       {Program{Ldflags: "-X main.version=2"}, []string{"-trimpath", "-ldflags", "-s -w -X main.version=2"}},
-		"tags":            {Program{Tags: "no_zfs no_btrfs"}, []string{"-trimpath", "-ldflags", "-s -w", "-tags", "no_zfs no_btrfs"}},
+		"nothing special": {Program{}, []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", "-s -w"}},
+		"a version":       {Program{Ldflags: "-X main.version=2"}, []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", "-s -w -X main.version=2"}},
+		"tags":            {Program{Tags: "no_zfs no_btrfs"}, []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", "-s -w", "-tags", "no_zfs no_btrfs"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, c.program.Flags()); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// Go compiles a package again for other flags.
+func TestTheMakefileCompilesWithTheSameFlags(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	must(t, err)
+	want := strings.Join((Program{}).Flags()[:2], " ")
+	if !strings.Contains(string(makefile), "\nFLAGS := "+want+"\n") {
+		t.Errorf("the Makefile's FLAGS are not %s", want)
 	}
 }
 
