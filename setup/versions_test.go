@@ -30,24 +30,35 @@ func TestModulesMatch(t *testing.T) {
 		{"..", v.Platform.KuberayOperator.Module, v.Platform.KuberayOperator.Version},
 		{"../tools/artifacts/components/kueue", v.Platform.Kueue.Module, v.Platform.Kueue.Version},
 		{"../tools/artifacts/components/kueue", "sigs.k8s.io/kwok", v.LocalCluster.KWOK},
-		{"../tools/artifacts/components/training-operator", v.Platform.TrainingOperator.Module, v.Platform.TrainingOperator.Version},
-		{"../tools/artifacts/components/kuberay", v.Platform.KuberayOperator.Module, v.Platform.KuberayOperator.Version},
+		{"../tools/artifacts/components/kubernetes", v.Platform.TrainingOperator.Module, v.Platform.TrainingOperator.Version},
+		{"../tools/artifacts/components/kubernetes", v.Platform.KuberayOperator.Module, v.Platform.KuberayOperator.Version},
 		{"..", v.Platform.JobSet.Module, v.Platform.JobSet.Version},
 		{"..", v.Platform.LeaderWorkerSet.Module, v.Platform.LeaderWorkerSet.Version},
-		{"../tools/artifacts/components/jobset", v.Platform.JobSet.Module, v.Platform.JobSet.Version},
-		{"../tools/artifacts/components/lws", v.Platform.LeaderWorkerSet.Module, v.Platform.LeaderWorkerSet.Version},
+		{"../tools/artifacts/components/kueue", v.Platform.JobSet.Module, v.Platform.JobSet.Version},
+		{"../tools/artifacts/components/kueue", v.Platform.LeaderWorkerSet.Module, v.Platform.LeaderWorkerSet.Version},
 		{"../tools/artifacts/components/helm3", "helm.sh/helm/v3", v.Helm.Three},
 		{"..", "helm.sh/helm/v3", v.Helm.Three},
 		{"../tools/artifacts/components/helm4", "helm.sh/helm/v4", v.Helm.Four},
 		{"../tools/artifacts/components/kubernetes", v.Platform.Coscheduler.Module, v.Platform.Coscheduler.Version},
 		{"../tools/artifacts/components/kubernetes", "k8s.io/kubernetes", v.LocalCluster.Kubernetes},
 		{"../tools/artifacts/components/etcd", "go.etcd.io/etcd/server/v3", v.LocalCluster.Etcd},
-		{"../tools/artifacts/components/coredns", "github.com/coredns/coredns", v.LocalCluster.CoreDNS},
-		{"../tools/artifacts/components/containerd", "github.com/containerd/containerd/v2", v.LocalCluster.Containerd},
-		{"../tools/artifacts/components/cni", "github.com/containernetworking/plugins", v.LocalCluster.CNI},
+		{"../tools/artifacts/components/kueue", "github.com/coredns/coredns", v.LocalCluster.CoreDNS},
+		{"../tools/artifacts/components/kubernetes", "github.com/containerd/containerd/v2", v.LocalCluster.Containerd},
+		{"../tools/artifacts/components/kubernetes", "github.com/containernetworking/plugins", v.LocalCluster.CNI},
 	} {
 		if got := version(goMod(t, want.folder), want.module); got != want.version {
 			t.Errorf("%s/go.mod resolves %s to %q, versions.yaml says %s", want.folder, want.module, got, want.version)
+		}
+	}
+}
+
+// TestEtcdIsBuiltOfWhatKubernetesIs holds etcd's module to the versions of
+// Kubernetes's: a package of which each has another is compiled twice.
+func TestEtcdIsBuiltOfWhatKubernetesIs(t *testing.T) {
+	kubernetes := goMod(t, "../tools/artifacts/components/kubernetes")
+	for _, r := range goMod(t, "../tools/artifacts/components/etcd").Require {
+		if want := version(kubernetes, r.Mod.Path); want != "" && want != r.Mod.Version {
+			t.Errorf("tools/artifacts/components/etcd/go.mod has %s, Kubernetes's has %s", r.Mod, want)
 		}
 	}
 }

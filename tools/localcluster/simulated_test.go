@@ -119,7 +119,7 @@ func TestASimulatedClusterIsMadeOfLess(t *testing.T) {
 	for _, component := range c.Components(versions) {
 		names = append(names, component.Name)
 	}
-	want := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "etcd", "kwok"}
+	want := []string{"kubernetes", "etcd", "kwok"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}

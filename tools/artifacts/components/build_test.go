@@ -27,6 +27,7 @@ func newCache(t *testing.T) Cache {
 	c := Cache{Dir: filepath.Join(t.TempDir(), "cache"), Checkout: t.TempDir()}
 	write(t, filepath.Join(c.module(hello), "go.mod"), "module example.org/hello\n\ngo 1.24\n")
 	write(t, filepath.Join(c.module(hello), "main.go"), "package main\n\nfunc main() { print(\"hello\") }\n")
+	write(t, filepath.Join(c.module(hello), "inside", "main.go"), "package main\n\nfunc main() {}\n")
 	return c
 }
 
@@ -83,12 +84,16 @@ func TestTheKeyTellsApartWhatBuildsDifferently(t *testing.T) {
 		"another go.sum":        func(t *testing.T, c Cache, _ *Component) { write(t, filepath.Join(c.module(hello), "go.sum"), "x") },
 		"another source file":   func(t *testing.T, c Cache, _ *Component) { write(t, filepath.Join(c.module(hello), "main.go"), "x") },
 		"a further source file": func(t *testing.T, c Cache, _ *Component) { write(t, filepath.Join(c.module(hello), "b.go"), "x") },
-		"other linker flags":    func(_ *testing.T, _ Cache, comp *Component) { comp.Ldflags = "-X main.version=2" },
-		"other build tags":      func(_ *testing.T, _ Cache, comp *Component) { comp.Tags = "no_zfs" },
-		"other packages":        func(_ *testing.T, _ Cache, comp *Component) { comp.Packages = []string{"./cmd"} },
+		"another program in a folder": func(t *testing.T, c Cache, _ *Component) {
+			write(t, filepath.Join(c.module(hello), "inside", "main.go"), "x")
+		},
+		"other linker flags": func(_ *testing.T, _ Cache, comp *Component) { comp.Ldflags = "-X main.version=2" },
+		"other build tags":   func(_ *testing.T, _ Cache, comp *Component) { comp.Tags = "no_zfs" },
+		"other packages":     func(_ *testing.T, _ Cache, comp *Component) { comp.Packages = []string{"./inside"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, comp := newCache(t), hello
+			comp.Packages = []string{".", "./inside"}
 			before := key(t, c, comp)
 			if again := key(t, c, comp); again != before {
 				t.Fatalf("the key of the same is %s and then %s", before, again)

@@ -6,9 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // Cache is a folder of finished builds, one entry a component and key.
@@ -32,10 +34,30 @@ func (c Cache) entry(comp Component) (string, error) {
 func (c Cache) key(comp Component) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH, c.program(comp).Flags(), comp.Packages)
-	folder := c.module(comp)
+	for _, folder := range c.folders(comp) {
+		if err := hashFiles(h, folder); err != nil {
+			return "", fmt.Errorf("cannot read the module of %s: %w", comp.Name, err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16], nil
+}
+
+// folders are the module's own folder and those of the programs that lie in it.
+func (c Cache) folders(comp Component) []string {
+	folders := []string{c.module(comp)}
+	for _, p := range comp.Packages {
+		if strings.HasPrefix(p, "./") {
+			folders = append(folders, filepath.Join(c.module(comp), p))
+		}
+	}
+	return folders
+}
+
+// hashFiles adds the files of one folder, without those of folders in it.
+func hashFiles(h io.Writer, folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return "", fmt.Errorf("cannot read the module of %s: %w", comp.Name, err)
+		return err
 	}
 	for _, e := range entries {
 		if !e.Type().IsRegular() {
@@ -43,12 +65,11 @@ func (c Cache) key(comp Component) (string, error) {
 		}
 		data, err := os.ReadFile(filepath.Join(folder, e.Name()))
 		if err != nil {
-			return "", fmt.Errorf("cannot read the module of %s: %w", comp.Name, err)
+			return err
 		}
-		fmt.Fprintln(h, e.Name(), len(data))
-		h.Write(data)
+		fmt.Fprintf(h, "%s %d\n%s", e.Name(), len(data), data)
 	}
-	return hex.EncodeToString(h.Sum(nil))[:16], nil
+	return nil
 }
 
 // Module is the folder of a pinned module, such as kueue, in a checkout.

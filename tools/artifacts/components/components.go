@@ -7,6 +7,7 @@
 package components
 
 import (
+	"path"
 	"strings"
 
 	"github.com/mlbatch/mlbatch/setup"
@@ -35,14 +36,11 @@ const (
 )
 
 // ControlPlane returns what every local cluster is made of, slowest first: what
-// comes later shares most of its packages with kube-apiserver.
+// comes later shares most of its packages with the Kubernetes programs, which one
+// go build makes so that no processor waits while another links.
 func ControlPlane(v setup.Versions) []Component {
-	version := kubernetesVersion(v.LocalCluster.Kubernetes)
 	return []Component{
-		kubernetes("kube-apiserver", version),
-		kubernetes("kube-controller-manager", version),
-		kubernetes("kube-scheduler", version),
-		kubernetes("kubectl", version),
+		kubernetes("kubernetes", v, k8s+"kube-apiserver", k8s+"kube-controller-manager", k8s+"kube-scheduler", k8s+"kubectl"),
 		{Name: "etcd", Folder: "etcd", Packages: []string{"go.etcd.io/etcd/server/v3"}, Binaries: []string{"server"}},
 		{Name: "kwok", Folder: "kueue", Packages: []string{"sigs.k8s.io/kwok/cmd/kwok"}, Binaries: []string{"kwok"}},
 	}
@@ -50,44 +48,40 @@ func ControlPlane(v setup.Versions) []Component {
 
 // Node returns ControlPlane and what runs containers on a node.
 func Node(v setup.Versions) []Component {
-	version := kubernetesVersion(v.LocalCluster.Kubernetes)
 	return append(ControlPlane(v),
-		kubernetes("kubelet", version),
-		kubernetes("kube-proxy", version),
+		kubernetes("kubelet", v, k8s+"kubelet", k8s+"kube-proxy"),
 		Component{
-			Name: "containerd", Folder: "containerd", Tags: "no_btrfs no_zfs no_devmapper",
+			Name: "containerd", Folder: "kubernetes", Tags: "no_btrfs no_zfs no_devmapper",
 			Packages: []string{ctrd + "containerd", ctrd + "containerd-shim-runc-v2", ctrd + "ctr"},
 			Binaries: []string{"containerd", "containerd-shim-runc-v2", "ctr"},
 			Ldflags:  "-X github.com/containerd/containerd/v2/version.Version=" + v.LocalCluster.Containerd,
 		},
 		Component{
-			Name: "cni", Folder: "cni",
+			Name: "cni", Folder: "kubernetes",
 			Packages: []string{cni + "main/bridge", cni + "main/loopback", cni + "ipam/host-local"},
 			Binaries: []string{"bridge", "loopback", "host-local"},
 		},
-		Component{Name: "coredns", Folder: "coredns", Packages: []string{"."}, Binaries: []string{"coredns"}},
+		Component{Name: "coredns", Folder: "kueue", Packages: []string{"./coredns"}, Binaries: []string{"coredns"}},
 	)
 }
 
 // Platform returns the operators that run as pods beside our controller.
 func Platform(v setup.Versions) []Component {
-	// A scheduler compares its version with the API server's: it has to name the
-	// Kubernetes that it is built from, not the version of the plugins.
-	version := kubernetesVersion(v.LocalCluster.Kubernetes)
 	return []Component{
-		{Name: "coscheduler", Folder: "kubernetes", Packages: []string{"sigs.k8s.io/scheduler-plugins/cmd/scheduler"}, Binaries: []string{"scheduler"}, Ldflags: version},
-		{Name: "podgroup-controller", Folder: "kubernetes", Packages: []string{"sigs.k8s.io/scheduler-plugins/cmd/controller"}, Binaries: []string{"controller"}, Ldflags: version},
+		// A scheduler compares its version with the API server's: it has to name the
+		// Kubernetes that it is built from, not the version of the plugins.
+		kubernetes("coscheduler", v, "sigs.k8s.io/scheduler-plugins/cmd/scheduler", "sigs.k8s.io/scheduler-plugins/cmd/controller"),
 		{Name: "kueue", Folder: "kueue", Packages: []string{"sigs.k8s.io/kueue/cmd/kueue"}, Binaries: []string{"kueue"}},
-		{Name: "training-operator", Folder: "training-operator", Packages: []string{"github.com/kubeflow/training-operator/cmd/training-operator.v1"}, Binaries: []string{"training-operator.v1"}},
-		{Name: "kuberay-operator", Folder: "kuberay", Packages: []string{"github.com/ray-project/kuberay/ray-operator"}, Binaries: []string{"ray-operator"}},
+		{Name: "training-operator", Folder: "kubernetes", Packages: []string{"github.com/kubeflow/training-operator/cmd/training-operator.v1"}, Binaries: []string{"training-operator.v1"}},
+		{Name: "kuberay-operator", Folder: "kubernetes", Packages: []string{"github.com/ray-project/kuberay/ray-operator"}, Binaries: []string{"ray-operator"}},
 	}
 }
 
 // Optional returns the operators of the platform's parts that are off by default.
 func Optional() []Component {
 	return []Component{
-		{Name: "jobset", Folder: "jobset", Packages: []string{"sigs.k8s.io/jobset"}, Binaries: []string{"jobset"}},
-		{Name: "lws", Folder: "lws", Packages: []string{"sigs.k8s.io/lws/cmd"}, Binaries: []string{"cmd"}},
+		{Name: "jobset", Folder: "kueue", Packages: []string{"sigs.k8s.io/jobset"}, Binaries: []string{"jobset"}},
+		{Name: "lws", Folder: "kueue", Packages: []string{"sigs.k8s.io/lws/cmd"}, Binaries: []string{"cmd"}},
 	}
 }
 
@@ -99,8 +93,13 @@ func Helm() (three, four Component) {
 	return component("helm3", "helm.sh/helm/v3/cmd/helm"), component("helm4", "helm.sh/helm/v4/cmd/helm")
 }
 
-func kubernetes(name, ldflags string) Component {
-	return Component{Name: name, Folder: "kubernetes", Packages: []string{k8s + name}, Binaries: []string{name}, Ldflags: ldflags}
+// kubernetes is a component of programs that are stamped with the version of Kubernetes.
+func kubernetes(name string, v setup.Versions, packages ...string) Component {
+	component := Component{Name: name, Folder: "kubernetes", Packages: packages, Ldflags: kubernetesVersion(v.LocalCluster.Kubernetes)}
+	for _, p := range packages {
+		component.Binaries = append(component.Binaries, path.Base(p))
+	}
+	return component
 }
 
 // kubernetesVersion stamps a version such as v1.34.4: without it the server
