@@ -114,6 +114,19 @@ func TestAnInterruptedBuildLeavesNothing(t *testing.T) {
 	}
 }
 
+// What the user's programs are told about memory is nothing for the compiler.
+func TestTheCompilerHasMemoryForSpeed(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go"), "#!/bin/sh\necho $GOGC $GOMEMLIMIT > "+dir+"/told\n")
+	must(t, os.Chmod(filepath.Join(dir, "go"), 0o700))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("GOGC", "10")
+	must(t, (Program{}).Compile(t.Context(), filepath.Join(t.TempDir(), "say")))
+	if told, err := os.ReadFile(dir + "/told"); err != nil || string(told) != "400 1536MiB\n" {
+		t.Errorf("it is told %q (%v)", told, err)
+	}
+}
+
 // Caches are named by these flags: other words for the same make everyone build
 // all components again.
 func TestFlagsStayAsTheyAre(t *testing.T) {
