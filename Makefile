@@ -62,7 +62,7 @@ test: ## All tests, lint, unit and chart tests, mutants, then tests on real clus
 # The others read files outside their modules, of which Go's cache does not notice changes.
 .PHONY: unit
 unit: ## Tests that need no cluster (4 minutes when warm)
-	go test $$(go list ./... | grep -v -e '/test/e2e$$' -e /test/helm -e '/test/installer$$' -e /test/localcluster -e /test/simulated -e /test/storms -e /test/takeover -e /test/upgrade)
+	go test ./...
 	go -C tools/artifacts/components/kueue test -count=1 ./...
 	go -C tools/artifacts/components/ray test ./...
 	go -C tools/artifacts/components/kube-state-metrics test -count=1 ./...
@@ -90,7 +90,7 @@ fuzz: ## Let each fuzz target try inputs for FUZZTIME (5s; 2 minutes when warm)
 
 .PHONY: robust
 robust: ## Kill, fill and change real local clusters, and see that they recover (root; 8 minutes when warm)
-	go test -count=1 -timeout=60m -v ./test/localcluster
+	go test -tags=cluster -count=1 -timeout=60m -v ./test/localcluster
 
 .PHONY: mutants
 mutants: ## Bring known defects back, one at a time, and see that a test notices each (10 minutes when warm)
@@ -109,41 +109,41 @@ define evidence
 endef
 
 comma := ,
-SIMULATED := go test -count=1 -timeout=60m -v ./test/simulated -run 'TestEveryUserHasAClusterWithThePlatform/^root$$'
+SIMULATED := go test -tags=cluster -count=1 -timeout=60m -v ./test/simulated -run 'TestEveryUserHasAClusterWithThePlatform/^root$$'
 LONG_SEED := $(shell date +%s)
 
 .PHONY: test-long
 test-long: ## 10,000 random lives of each sort, the crash test with every answer, 1,000 AppWrappers that cause no request, what the controller takes, upstream's controller and ours in turn (root); results go to docs/evidence (an hour)
 	$(call evidence,walks,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$(LONG_SEED))
 	$(call evidence,crashes,1,go test -count=1 -timeout=60m -v -run '^TestCrash$$' ./controller/internal/appwrapper -crash.every-answer -crash.seeds=200)
-	$(call evidence,storms,$(LONG_SEED),go test -count=1 -timeout=60m -v ./test/storms -storms.rounds=20 -storms.seed=$(LONG_SEED))
+	$(call evidence,storms,$(LONG_SEED),go test -tags=cluster -count=1 -timeout=60m -v ./test/storms -storms.rounds=20 -storms.seed=$(LONG_SEED))
 	$(call evidence,quiet,none,$(SIMULATED) -quiet.appwrappers=1000 -quiet.for=10m)
 	$(call evidence,scale,none,$(SIMULATED) -nodes=60 -measure.running=1000$(comma)5000)
-	$(call evidence,takeover,none,go test -count=1 -timeout=60m -v ./test/takeover)
+	$(call evidence,takeover,none,go test -tags=cluster -count=1 -timeout=60m -v ./test/takeover)
 
 .PHONY: e2e
 e2e: ## End-to-end tests with the real components, on a local cluster or on yours (E2E_KUBECONFIG=FILE, see docs/testing.md)
-	E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) go test -count=1 -timeout=60m -v ./test/e2e
+	E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) go test -tags=cluster -count=1 -timeout=60m -v ./test/e2e
 
 .PHONY: simulated
 simulated: ## The platform on simulated clusters, of root and of another user, and a minute in which nothing may be asked (root; 7 minutes when warm)
-	go test -count=1 -timeout=30m -v ./test/simulated
+	go test -tags=cluster -count=1 -timeout=30m -v ./test/simulated
 
 .PHONY: storms
 storms: ## The real controller while the API server fails, others write, and kinds and namespaces go (root; 2 minutes when warm)
-	go test -count=1 -timeout=30m -v ./test/storms
+	go test -tags=cluster -count=1 -timeout=30m -v ./test/storms
 
 .PHONY: helm
 helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built first (3 minutes when warm)
-	go test -count=1 -timeout=30m -v ./test/helm
+	go test -tags=cluster -count=1 -timeout=30m -v ./test/helm
 
 .PHONY: installs
 installs: ## mlbatch install, killed after each step, upgrade and uninstall, on a simulated cluster (root; 4 minutes when warm)
-	go test -count=1 -timeout=30m -v ./test/installer
+	go test -tags=cluster -count=1 -timeout=30m -v ./test/installer
 
 .PHONY: upgrade
 upgrade: ## The platform is upgraded, removed and installed again on a real cluster while work runs (root; 5 minutes when warm)
-	go test -count=1 -timeout=30m -v ./test/upgrade
+	go test -tags=cluster -count=1 -timeout=30m -v ./test/upgrade
 
 .PHONY: lint
 lint: ## The linter, with the rules of docs/contributing.md

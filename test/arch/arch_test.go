@@ -230,10 +230,13 @@ func TestTheTopLevelIsTheArchitecture(t *testing.T) {
 	}
 }
 
-// packages reads the imports of all packages of this module. It opens the files
-// itself, so that go test knows when its cached verdict is out of date.
+// packages reads the imports of all packages of this module, those of tests that start
+// clusters too. It opens the files itself, so that go test knows when its cached verdict
+// is out of date.
 func packages(t *testing.T) []pkg {
 	t.Helper()
+	files := build.Default
+	files.BuildTags = []string{"cluster"}
 	var all []pkg
 	err := filepath.WalkDir(root, func(dir string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
@@ -242,7 +245,7 @@ func packages(t *testing.T) []pkg {
 		if dir != root && (outside(dir) || strings.HasPrefix(entry.Name(), ".")) {
 			return fs.SkipDir
 		}
-		read, err := build.ImportDir(dir, 0)
+		read, err := files.ImportDir(dir, 0)
 		if none := (*build.NoGoError)(nil); errors.As(err, &none) {
 			return nil
 		}

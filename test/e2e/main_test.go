@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e_test tells the platform's user stories against the real
-// components: on a local cluster that is made for the run, installed from the
-// packaged charts with values only, and removed afterwards; or on a cluster that
-// is there.
+//go:build cluster
+
 package e2e_test
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package helm_test answers whether the two Helms that people have, 3 and 4, do with
-// our packages what the SDK does, which all other tests use. It builds both.
+//go:build cluster
+
 package helm_test
 
 import (

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installer_test answers whether 'mlbatch install' brings the platform onto a
-// cluster whatever interrupts it, changes nothing where nothing is to be done, and whether
-// 'mlbatch uninstall' takes it away again. The command is the real one, and it is killed. The
-// cluster is simulated.
+//go:build cluster
+
 package installer_test
 
 import (

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package localcluster_test answers whether the local cluster survives what
-// happens to one: programs, commands and its keeper that are killed at any point,
-// full disks, other commands at the same time, other versions. It does so to real
-// clusters, with the mlbatch command that users have. It needs root.
+//go:build cluster
+
 package localcluster_test
 
 import (

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulated_test answers whether 'localcluster up --mode=simulated
-// --platform' gives every user a cluster on which the platform works: root, and
-// another user in a user namespace. It has to run as root, to become the other one.
+//go:build cluster
+
 package simulated_test
 
 import (

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storms_test answers what becomes of AppWrappers while the API server fails,
-// others write without end, controllers end, kinds go and come, and namespaces are
-// deleted: they have to end where they would have ended in calm, and quota that is given
-// back may have no pod left. The controller is the real one, and so is the control plane
-// of a simulated cluster; Kueue is played. It needs root.
+//go:build cluster
+
 package storms_test
 
 import (

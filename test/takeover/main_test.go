@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package takeover_test answers whether the controllers of upstream, v1.2.2, and of ours
-// can take each other's place while AppWrappers are in every phase: nothing that runs may
-// be deleted or made anew. Both run as processes, before a simulated cluster. Of upstream
-// nothing is known here but its program and what it writes. It takes some minutes and
-// belongs to make test-long.
+//go:build cluster
+
 package takeover_test
 
 import (

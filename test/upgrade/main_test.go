@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upgrade_test answers what becomes of running work when the platform is
-// upgraded, removed and installed again: on a local cluster with real pods, from the
-// packaged charts with values only, as docs/install.md tells administrators to do it.
+//go:build cluster
+
 package upgrade_test
 
 import (
