@@ -14,10 +14,8 @@ export GOFLAGS := $(strip $(filter-out $(FLAGS),$(GOFLAGS)) $(FLAGS))
 
 TOOL := go tool -modfile=tools/tools.mod
 
-# $(call stage,name,command) runs a command and prints how long it took.
-define stage
-	@begin=$$SECONDS; echo "== $(1)"; $(2) && echo "== $(1): $$((SECONDS - begin)) s"
-endef
+# Tests that start clusters have a build tag: 'go test ./...' leaves them out.
+CLUSTER := go test -tags=cluster -count=1 -timeout=44m -v
 
 ##@ Use
 
@@ -44,38 +42,33 @@ bin/localcluster:
 ##@ Test
 
 .PHONY: test
-test: ## All tests, lint, unit and chart tests, mutants, then tests on real clusters (root; an hour, cold up to 90 minutes)
-	$(call stage,generated files are up to date,$(MAKE) --no-print-directory verify-generate)
-	$(call stage,lint,$(MAKE) --no-print-directory lint)
-	$(call stage,unit and chart tests,$(MAKE) --no-print-directory unit)
-	$(call stage,race detector,$(MAKE) --no-print-directory race)
-	$(call stage,fuzz targets,$(MAKE) --no-print-directory fuzz)
-	$(call stage,mutants,$(MAKE) --no-print-directory mutants)
-	$(call stage,tests of the local cluster,$(MAKE) --no-print-directory robust)
-	$(call stage,end-to-end tests,$(MAKE) --no-print-directory e2e)
-	$(call stage,tests of the simulated cluster,$(MAKE) --no-print-directory simulated)
-	$(call stage,storms,$(MAKE) --no-print-directory storms)
-	$(call stage,Helm 3 and 4,$(MAKE) --no-print-directory helm)
-	$(call stage,installations,$(MAKE) --no-print-directory installs)
-	$(call stage,upgrade and removal,$(MAKE) --no-print-directory upgrade)
+test: ## The essential lanes; with CI=true heavy lanes, too, as long as time lasts (root)
+	@go run ./test/lanes
 
-# The others read files outside their modules, of which Go's cache does not notice changes.
+.PHONY: test-full
+test-full: ## All lanes; those that pass are recorded in docs/evidence/lanes.log (root; 90 minutes when warm)
+	@go run ./test/lanes -full
+
+# What has goroutines is tested with the race detector, the rest without it. The crash test
+# has a goroutine for each story: its calm lives say as much about races as all, and the
+# others run without it.
+RACED := $(addprefix ./controller/internal/,admission appwrapper incumbent metricsaccess servingcert) ./test/quotawatch \
+	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode)
+
+# The other modules read files outside them, of which Go's cache does not notice changes.
 .PHONY: unit
-unit: ## Tests that need no cluster (4 minutes when warm)
-	go test ./...
+unit: ## Tests that need no cluster, each once (4 minutes when warm)
+	go test $$(go list ./... | grep -v -x -F $(RACED:./%=-e github.com/mlbatch/mlbatch/%))
+	go test -run '^TestCrash$$' ./controller/internal/appwrapper
 	go -C tools/artifacts/components/kueue test -count=1 ./...
 	go -C tools/artifacts/components/ray test ./...
 	go -C tools/artifacts/components/kube-state-metrics test -count=1 ./...
 	go -C tools/artifacts/components/prometheus test -count=1 ./...
-
-# What has goroutines. The crash test has one for each story: its calm lives say as much
-# about races as all.
-RACED := $(addprefix ./controller/internal/,admission appwrapper incumbent metricsaccess servingcert) ./test/quotawatch \
-	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode)
+	@$(MAKE) --no-print-directory race
 
 .PHONY: race
 race: export CGO_ENABLED := 1
-race: ## Tests of what has goroutines, with Go's race detector (needs gcc; 2 minutes when warm, 4 more when cold)
+race: ## The part of unit that has goroutines, with the race detector (needs gcc, which root is given; 2 minutes when warm)
 	@command -v gcc >/dev/null || { [ $$(id -u) = 0 ] && apt-get -qq update && apt-get -qq install -y --no-install-recommends gcc libc6-dev; } || \
 		{ echo "the race detector needs a C compiler: install gcc and libc6-dev" >&2; exit 1; }
 	go test -race -skip '^TestCrash$$/./.' $(RACED)
@@ -90,7 +83,7 @@ fuzz: ## Let each fuzz target try inputs for FUZZTIME (5s; 2 minutes when warm)
 
 .PHONY: robust
 robust: ## Kill, fill and change real local clusters, and see that they recover (root; 8 minutes when warm)
-	go test -tags=cluster -count=1 -timeout=60m -v ./test/localcluster
+	$(CLUSTER) ./test/localcluster
 
 .PHONY: mutants
 mutants: ## Bring known defects back, one at a time, and see that a test notices each (10 minutes when warm)
@@ -109,41 +102,45 @@ define evidence
 endef
 
 comma := ,
-SIMULATED := go test -tags=cluster -count=1 -timeout=60m -v ./test/simulated -run 'TestEveryUserHasAClusterWithThePlatform/^root$$'
+SIMULATED := $(CLUSTER) ./test/simulated -run '^TestEveryUserHasAClusterWithThePlatform$$/^root$$'
 LONG_SEED := $(shell date +%s)
 
 .PHONY: test-long
 test-long: ## 10,000 random lives of each sort, the crash test with every answer, 1,000 AppWrappers that cause no request, what the controller takes, upstream's controller and ours in turn (root); results go to docs/evidence (an hour)
 	$(call evidence,walks,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$(LONG_SEED))
 	$(call evidence,crashes,1,go test -count=1 -timeout=60m -v -run '^TestCrash$$' ./controller/internal/appwrapper -crash.every-answer -crash.seeds=200)
-	$(call evidence,storms,$(LONG_SEED),go test -tags=cluster -count=1 -timeout=60m -v ./test/storms -storms.rounds=20 -storms.seed=$(LONG_SEED))
-	$(call evidence,quiet,none,$(SIMULATED) -quiet.appwrappers=1000 -quiet.for=10m)
-	$(call evidence,scale,none,$(SIMULATED) -nodes=60 -measure.running=1000$(comma)5000)
-	$(call evidence,takeover,none,go test -tags=cluster -count=1 -timeout=60m -v ./test/takeover)
+	$(call evidence,storms,$(LONG_SEED),$(CLUSTER) -timeout=60m ./test/storms -storms.rounds=20 -storms.seed=$(LONG_SEED))
+	$(call evidence,quiet,none,$(SIMULATED) -timeout=60m -quiet.appwrappers=1000 -quiet.for=10m)
+	$(call evidence,scale,none,$(SIMULATED) -timeout=60m -nodes=60 -measure.running=1000$(comma)5000)
+	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
 
 .PHONY: e2e
 e2e: ## End-to-end tests with the real components, on a local cluster or on yours (E2E_KUBECONFIG=FILE, see docs/testing.md)
-	E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) go test -tags=cluster -count=1 -timeout=60m -v ./test/e2e
+	E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) $(CLUSTER) ./test/e2e
 
 .PHONY: simulated
-simulated: ## The platform on simulated clusters, of root and of another user, and a minute in which nothing may be asked (root; 7 minutes when warm)
-	go test -tags=cluster -count=1 -timeout=30m -v ./test/simulated
+simulated: ## The platform on a simulated cluster of root, and a minute in which nothing may be asked (root; 5 minutes when warm)
+	$(SIMULATED)
+
+.PHONY: simulated-users
+simulated-users: ## The platform on simulated clusters of other users (root; 2 minutes when warm)
+	$(subst -run,-skip,$(SIMULATED))
 
 .PHONY: storms
 storms: ## The real controller while the API server fails, others write, and kinds and namespaces go (root; 2 minutes when warm)
-	go test -tags=cluster -count=1 -timeout=30m -v ./test/storms
+	$(CLUSTER) ./test/storms
 
 .PHONY: helm
 helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built first (3 minutes when warm)
-	go test -tags=cluster -count=1 -timeout=30m -v ./test/helm
+	$(CLUSTER) ./test/helm
 
 .PHONY: installs
 installs: ## mlbatch install, killed after each step, upgrade and uninstall, on a simulated cluster (root; 4 minutes when warm)
-	go test -tags=cluster -count=1 -timeout=30m -v ./test/installer
+	$(CLUSTER) ./test/installer
 
 .PHONY: upgrade
 upgrade: ## The platform is upgraded, removed and installed again on a real cluster while work runs (root; 5 minutes when warm)
-	go test -tags=cluster -count=1 -timeout=30m -v ./test/upgrade
+	$(CLUSTER) ./test/upgrade
 
 .PHONY: lint
 lint: ## The linter, with the rules of docs/contributing.md
@@ -173,7 +170,7 @@ GENERATED := controller/api charts/appwrapper/files
 
 # Compares the files before and after generating, committed or not.
 .PHONY: verify-generate
-verify-generate:
+verify-generate: ## Fail if generated files are not what 'make generate' makes
 	@before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; \
 	cp -r --parents $(GENERATED) "$$before"; \
 	$(MAKE) --no-print-directory generate; \
@@ -186,4 +183,4 @@ clean: ## Remove bin/ and dist/ (the build cache of components stays)
 
 .PHONY: help
 help:
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

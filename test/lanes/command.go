@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// grace is how long an interrupted command may take to remove its clusters.
+const grace = 30 * time.Second
+
+// execute runs a command and all that it starts as a process group. If the context or the
+// limit ends it, the group is interrupted, and after a while whoever is left is killed.
+func execute(ctx context.Context, argv []string, limit time.Duration, stdout, stderr io.Writer) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(limited, argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	cmd.WaitDelay = grace
+	err := cmd.Run()
+	if limited.Err() == nil || cmd.Process == nil {
+		return err
+	}
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // there may be nobody left
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case err != nil:
+		return fmt.Errorf("did not end within %s", limit.Round(time.Second))
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/mlbatch/mlbatch/"
+
+var root = filepath.Join("..", "..")
+
+// afterwards are the packages whose tests are no lane: make test-long runs them.
+var afterwards = []string{"test/takeover"}
+
+func TestEveryLaneIsATargetThatMakeHelpLists(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range lanes {
+		if !regexp.MustCompile(`(?m)^` + l.name + `: ## `).Match(makefile) {
+			t.Errorf("the Makefile has no target %s with a description", l.name)
+		}
+	}
+}
+
+func TestEveryInputIsThere(t *testing.T) {
+	for _, l := range lanes {
+		for _, input := range l.inputs {
+			if _, err := os.Stat(filepath.Join(root, input)); err != nil {
+				t.Errorf("lane %s: %v", l.name, err)
+			}
+		}
+	}
+}
+
+func TestEveryTestThatStartsAClusterBelongsToOneLane(t *testing.T) {
+	lanesOf := map[string][]string{} // of a package: which part of it each runs
+	for _, l := range lanes {
+		for _, run := range clusterTests(t, l.name) {
+			lanesOf[run.pkg] = append(lanesOf[run.pkg], run.part)
+		}
+	}
+	for _, pkg := range clusterPackages(t) {
+		parts := lanesOf[pkg]
+		delete(lanesOf, pkg)
+		if !once(parts) && !slices.Contains(afterwards, pkg) {
+			t.Errorf("%s: lanes run %q of it; one has to run all of it, or one all that another skips", pkg, parts)
+		}
+	}
+	for pkg := range lanesOf {
+		t.Errorf("%s has no tests with the tag cluster, and a lane runs them", pkg)
+	}
+}
+
+func TestWhatIsNoLaneRunsInTestLong(t *testing.T) {
+	for _, pkg := range afterwards {
+		if !slices.ContainsFunc(clusterTests(t, "test-long"), func(run clusterTest) bool { return run.pkg == pkg }) {
+			t.Errorf("make test-long does not run %s", pkg)
+		}
+	}
+}
+
+// once tells whether the parts that lanes run of a package are all of it, without overlap.
+func once(parts []string) bool {
+	switch len(parts) {
+	case 1:
+		return parts[0] == ""
+	case 2:
+		run, isRun := strings.CutPrefix(parts[0], "-run ")
+		skip, isSkip := strings.CutPrefix(parts[1], "-skip ")
+		return isRun && isSkip && run == skip
+	}
+	return false
+}
+
+// clusterTest is a go test in a recipe of the Makefile, and which part of the package it runs.
+type clusterTest struct{ pkg, part string }
+
+var clusterTestLine = regexp.MustCompile(`go test -tags=cluster .* \./(test/[a-z0-9]+)(?: (-(?:run|skip) '[^']*'))?`)
+
+// clusterTests are those of a target.
+func clusterTests(t *testing.T, target string) (all []clusterTest) {
+	t.Helper()
+	for _, found := range clusterTestLine.FindAllStringSubmatch(recipe(t, target), -1) {
+		all = append(all, clusterTest{found[1], found[2]})
+	}
+	return all
+}
+
+// recipe is what make would do.
+func recipe(t *testing.T, target string) string {
+	t.Helper()
+	cmd := exec.Command("make", "-C", root, "--no-print-directory", "-n", target)
+	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("make -n %s: %v\n%s", target, err, out)
+	}
+	return string(out)
+}
+
+// clusterPackages are the folders of test/ with tests that need the tag. All tests there do.
+func clusterPackages(t *testing.T) (all []string) {
+	t.Helper()
+	for _, dir := range folders(t, "test") {
+		with, without := read(t, dir, "cluster"), read(t, dir)
+		tagged, plain := len(with.XTestGoFiles)+len(with.TestGoFiles), len(without.XTestGoFiles)+len(without.TestGoFiles)
+		if tagged == plain {
+			continue
+		}
+		if plain > 0 {
+			t.Errorf("%s: give all its tests the tag cluster, or none", dir)
+		}
+		all = append(all, dir)
+	}
+	if len(all) == 0 {
+		t.Error("there are no tests that start clusters")
+	}
+	return all
+}
+
+// folders are those of this module below a folder, as they are called in the repository.
+func folders(t *testing.T, top string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(root, top), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		name, _ := filepath.Rel(root, path) // it lies below
+		_, err = os.Stat(filepath.Join(path, "go.mod"))
+		if name != "." && (err == nil || entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".")) {
+			return fs.SkipDir // another module, or no Go
+		}
+		all = append(all, filepath.ToSlash(name))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// read reads the package in a folder; where there is none it is empty.
+func read(t *testing.T, dir string, tags ...string) *build.Package {
+	t.Helper()
+	context := build.Default
+	context.BuildTags = tags
+	p, err := context.ImportDir(filepath.Join(root, dir), 0)
+	if none := (*build.NoGoError)(nil); err != nil && !errors.As(err, &none) {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestInputsHaveAllThatTestsImport(t *testing.T) {
+	for _, l := range lanes {
+		seen := map[string]bool{}
+		for _, run := range clusterTests(t, l.name) {
+			p := read(t, run.pkg, "cluster")
+			wantInputs(t, l, slices.Concat(p.TestImports, p.XTestImports), seen)
+		}
+	}
+}
+
+// wantInputs goes through what is imported of ours, and what that imports.
+func wantInputs(t *testing.T, l lane, imports []string, seen map[string]bool) {
+	t.Helper()
+	for _, imported := range imports {
+		dir, ours := strings.CutPrefix(imported, module)
+		if !ours || seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		if !l.reads(dir + "/x.go") {
+			t.Errorf("lane %s: its tests import %s, which is in none of its inputs", l.name, dir)
+		}
+		wantInputs(t, l, read(t, dir).Imports, seen)
+	}
+}
+
+// What starts programs only, each of which would be built anew for the race detector.
+var withoutRaces = []string{"test/mutants"}
+
+func TestWhatHasGoroutinesIsTestedWithTheRaceDetector(t *testing.T) {
+	raced := strings.Fields(recipe(t, "race"))
+	for _, dir := range folders(t, "") {
+		p := read(t, dir)
+		if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 || slices.Contains(raced, "./"+dir) || slices.Contains(withoutRaces, dir) {
+			continue
+		}
+		for _, file := range p.GoFiles {
+			if startsGoroutines(t, filepath.Join(p.Dir, file)) {
+				t.Errorf("%s starts goroutines in %s: add the package to RACED in the Makefile", dir, file)
+			}
+		}
+	}
+}
+
+func startsGoroutines(t *testing.T, file string) (found bool) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if _, is := n.(*ast.GoStmt); is {
+			found = true
+		}
+		if s, is := n.(*ast.SelectorExpr); is && s.Sel.Name == "Go" {
+			found = true
+		}
+		return !found
+	})
+	return found
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+// lane is a part of the tests that is run, timed and recorded as one. Its command is the
+// target of the Makefile with its name. How long it takes is in the log.
+type lane struct {
+	name string
+	// essential lanes are what 'make test' always runs. The others are heavy.
+	essential bool
+	// root tells whether it needs root. With the environment variable unless it does not.
+	root   bool
+	unless string
+	// inputs are the files and folders whose change can change the verdict.
+	inputs []string
+}
+
+func (l lane) command() []string { return []string{"make", "--no-print-directory", l.name} }
+
+// reads tells whether a lane reads a file of the repository.
+func (l lane) reads(file string) bool {
+	return slices.ContainsFunc(l.inputs, func(input string) bool {
+		return input == file || strings.HasPrefix(file, input+"/")
+	})
+}
+
+// What the lanes have in common.
+var (
+	everything = []string{
+		".golangci.yaml", "LICENSE", "Makefile", "README.md", "charts", "controller", "docs", "go.mod", "go.sum", "samples", "setup", "test", "tools",
+	}
+	// cluster is what a local cluster is made of.
+	cluster = []string{
+		"go.mod", "go.sum", "setup", "tools/compiler", "tools/components", "tools/debian", "tools/filecache", "tools/images/archive",
+		"tools/localcluster", "tools/mlbatch", "tools/subprocess",
+	}
+	// platform is what is installed on it, and how.
+	platform = with(cluster, "charts", "controller", "samples", "tools/charts", "tools/images", "tools/installer", "tools/platform")
+)
+
+// lanes are all there are, in the order in which they run: what fails fast and
+// what others can use the builds of come first.
+var lanes = []lane{
+	{name: "verify-generate", essential: true, inputs: []string{"Makefile", "charts/appwrapper/files", "controller", "tools/tools.mod", "go.mod"}},
+	{name: "lint", essential: true, inputs: everything},
+	{name: "unit", essential: true, inputs: everything},
+	{name: "e2e", essential: true, root: true, unless: "E2E_KUBECONFIG", inputs: everything},
+	{name: "simulated", essential: true, root: true, inputs: with(platform, "test/simulated")},
+	{name: "fuzz", inputs: []string{"controller", "go.mod", "go.sum"}},
+	{name: "mutants", inputs: []string{"charts", "controller", "go.mod", "go.sum", "setup", "test", "tools"}},
+	{name: "robust", root: true, inputs: with(cluster, "test/explain", "test/localcluster")},
+	{name: "simulated-users", root: true, inputs: with(platform, "test/simulated")},
+	{name: "storms", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/storms")},
+	{name: "helm", inputs: with(platform, "test/helm")},
+	{name: "installs", root: true, inputs: with(platform, "test/installer")},
+	{name: "upgrade", root: true, inputs: with(platform, "docs/install.md", "test/explain", "test/quotawatch", "test/upgrade", "test/workload")},
+}
+
+func with(inputs []string, more ...string) []string { return slices.Concat(inputs, more) }

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command lanes runs the tests, lane by lane: the essential lanes; all of them with -full;
+// or those that are named. In continuous integration (CI=true) heavy lanes follow the
+// essential ones as long as time lasts: first those whose inputs changed since they were
+// last recorded, then the others in turn. What ran and what did not is printed at the end.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+)
+
+func main() {
+	full := flag.Bool("full", false, "run all lanes, and record those that pass")
+	record := flag.Bool("record", false, "record the named lanes that pass, in "+logFile)
+	list := flag.Bool("list", false, "list the lanes, and run none")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	s := session{ctx: ctx, repo: ".", begin: time.Now(), record: *full || *record}
+	var err error
+	switch {
+	case *list:
+		err = s.list()
+	case *record && flag.NArg() == 0:
+		err = errors.New("name the lanes to record; -list lists them")
+	default:
+		err = s.run(situation{lanes: lanes, ci: os.Getenv("CI") != "", full: *full, names: flag.Args(), cannot: cannot}, *record)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lanes:", err)
+		os.Exit(1)
+	}
+}
+
+// session is one run of this program.
+type session struct {
+	ctx    context.Context
+	repo   repo
+	begin  time.Time
+	record bool
+}
+
+func (s session) list() error {
+	log, err := s.repo.readLog()
+	if err == nil {
+		printLanes(os.Stdout, lanes, log)
+	}
+	return err
+}
+
+// run makes a plan and follows it. With mustRecord it is refused where nothing could be recorded.
+func (s session) run(now situation, mustRecord bool) error {
+	for _, name := range now.names {
+		if !slices.ContainsFunc(lanes, func(l lane) bool { return l.name == name }) {
+			return fmt.Errorf("there is no lane %q; -list lists them", name)
+		}
+	}
+	if mustRecord {
+		if err := s.repo.clean(); err != nil {
+			return err
+		}
+	}
+	var err error
+	if now.log, err = s.repo.readLog(); err != nil {
+		return err
+	}
+	if now.commit, err = s.repo.head(); err != nil && s.record {
+		return err
+	}
+	if now.rotates() {
+		now.changed = s.repo.changed(now.lanes, now.log)
+	}
+	results := now.plan().follow(s.lane, s.elapsed)
+	if now.log, err = s.repo.readLog(); err != nil {
+		return err
+	}
+	printResults(os.Stdout, now.lanes, results, now.log)
+	return verdictOf(results)
+}
+
+func verdictOf(results map[string]result) error {
+	for _, r := range results {
+		if r.failed {
+			return errors.New("not all lanes passed")
+		}
+	}
+	return nil
+}
+
+func (s session) elapsed() time.Duration { return time.Since(s.begin) }
+
+// lane runs a lane, and records that it passed.
+func (s session) lane(l lane, limit time.Duration) error {
+	fmt.Printf("== %s\n", l.name)
+	begin := time.Now()
+	before := s.state()
+	err := execute(s.ctx, l.command(), limit, os.Stdout, os.Stderr)
+	took := time.Since(begin)
+	if err != nil {
+		fmt.Printf("== %s: failed after %.0f s: %v\n", l.name, took.Seconds(), err)
+		return err
+	}
+	fmt.Printf("== %s: %.0f s\n", l.name, took.Seconds())
+	if !s.record {
+		return nil
+	}
+	if after := s.state(); before == "" || before != after {
+		fmt.Printf("== %s is not recorded: there are changes that are not committed\n", l.name)
+		return nil
+	}
+	return s.repo.record(lanes, l.name, record{took: took, commit: before, date: time.Now().UTC().Format(time.DateOnly)})
+}
+
+// state is the commit that is tested; empty if it is none.
+func (s session) state() string {
+	head, err := s.repo.head()
+	if errors.Join(err, s.repo.clean()) != nil {
+		return ""
+	}
+	return head
+}
+
+// cannot tells why a lane cannot run on this machine.
+func cannot(l lane) string {
+	if !l.root || os.Geteuid() == 0 || l.unless != "" && os.Getenv(l.unless) != "" {
+		return ""
+	}
+	return "needs root: run it as root"
+}

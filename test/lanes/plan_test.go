@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// small are two essential lanes and four heavy ones.
+var small = []lane{{name: "lint", essential: true}, {name: "e2e", essential: true, root: true}, {name: "a"}, {name: "b"}, {name: "c"}, {name: "d"}}
+
+// took is a record of so many minutes, on a day of January.
+func took(minutes float64, day int) record {
+	return record{took: time.Duration(minutes * float64(time.Minute)), commit: "0123456789ab", date: fmt.Sprintf("2026-01-%02d", day)}
+}
+
+// evenly is a log in which each lane takes so many minutes.
+func evenly(minutes float64) map[string]record {
+	log := map[string]record{}
+	for _, l := range small {
+		log[l.name] = took(minutes, 1)
+	}
+	return log
+}
+
+func names(queue []lane) (all []string) {
+	for _, l := range queue {
+		all = append(all, l.name)
+	}
+	return all
+}
+
+func TestOrder(t *testing.T) {
+	changed := func(names ...string) map[string]bool {
+		m := map[string]bool{}
+		for _, name := range names {
+			m[name] = true
+		}
+		return m
+	}
+	cases := map[string]struct {
+		situation
+		want string
+	}{
+		"make test runs the essential lanes":                           {situation{}, "lint e2e"},
+		"make test-full runs all in the order of the table":            {situation{full: true, commit: "1"}, "lint e2e a b c d"},
+		"make test-full in continuous integration runs all as well":    {situation{full: true, ci: true, commit: "1"}, "lint e2e a b c d"},
+		"lanes that are named run in the order of the table":           {situation{names: []string{"c", "lint"}}, "lint c"},
+		"continuous integration adds the heavy ones":                   {situation{ci: true, commit: "4"}, "lint e2e a b c d"},
+		"the commit tells where the round begins":                      {situation{ci: true, commit: "2"}, "lint e2e c d a b"},
+		"another commit begins elsewhere":                              {situation{ci: true, commit: "0000000fff"}, "lint e2e d a b c"},
+		"without a commit the round begins at the top":                 {situation{ci: true}, "lint e2e a b c d"},
+		"a lane whose inputs changed comes first":                      {situation{ci: true, commit: "2", changed: changed("b")}, "lint e2e b c d a"},
+		"of two that changed, the one that was green longest ago":      {situation{ci: true, commit: "2", changed: changed("a", "d"), log: map[string]record{"a": took(1, 2), "d": took(1, 3)}}, "lint e2e a d c b"},
+		"one that was never green comes before one that was":           {situation{ci: true, changed: changed("a", "d"), log: map[string]record{"a": took(1, 2)}}, "lint e2e d a b c"},
+		"of those that were never green the commit tells which begins": {situation{ci: true, commit: "2", changed: changed("a", "d")}, "lint e2e d a c b"},
+		"what is unchanged does not come first for being old":          {situation{ci: true, log: map[string]record{"a": took(1, 9), "b": took(1, 1)}}, "lint e2e a b c d"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			c.lanes = small
+			if got := strings.Join(names(c.plan().queue), " "); got != c.want {
+				t.Errorf("the order is %q, not %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTheRoundBeginsEverywhere(t *testing.T) {
+	begins := map[int]bool{}
+	for i := range 16 {
+		begins[turn(fmt.Sprintf("%08x99", i), len(small))] = true
+	}
+	if len(begins) != len(small) {
+		t.Errorf("commits begin the round in %d of %d places", len(begins), len(small))
+	}
+}
+
+// life is a plan that is followed with lanes that take their time and fail as they are told.
+type life struct {
+	minutes map[string]float64 // 10 where nothing is said
+	fails   []string
+	ends    string // the lane that is interrupted
+	cannot  []string
+}
+
+// follow returns what ran, in order.
+func (l life) follow(s situation) (ran []string, limits map[string]time.Duration, results map[string]result) {
+	var now time.Duration
+	limits = map[string]time.Duration{}
+	s.lanes = small
+	s.cannot = func(one lane) string {
+		if slices.Contains(l.cannot, one.name) {
+			return "needs root"
+		}
+		return ""
+	}
+	results = s.plan().follow(func(one lane, limit time.Duration) error {
+		minutes, told := l.minutes[one.name]
+		if !told {
+			minutes = 10
+		}
+		now += time.Duration(minutes * float64(time.Minute))
+		ran = append(ran, one.name)
+		limits[one.name] = limit
+		if one.name == l.ends {
+			return errInterrupted
+		}
+		if slices.Contains(l.fails, one.name) {
+			return errors.New("exit status 2")
+		}
+		return nil
+	}, func() time.Duration { return now })
+	return ran, limits, results
+}
+
+func TestWhatRunsAndWhatDoesNot(t *testing.T) {
+	ci := situation{ci: true}
+	cases := map[string]struct {
+		situation
+		life
+		ran    string
+		failed string
+		why    map[string]string
+	}{
+		"make test leaves heavy lanes to make test-full": {situation{}, life{}, "lint e2e", "", map[string]string{"a": "not part of make test: run make test-full or make a"}},
+		"what was not named says so":                     {situation{names: []string{"b"}}, life{}, "b", "", map[string]string{"lint": "was not asked for", "a": "was not asked for"}},
+		"the budget ends the round": {
+			situation{ci: true, log: evenly(22)}, life{minutes: map[string]float64{"a": 22, "b": 22}}, "lint e2e a b", "",
+			map[string]string{"c": "would not fit: needs 22 minutes of 6 that are left; its inputs have not changed"},
+		},
+		"a lane that just fits runs": {situation{ci: true, log: evenly(12.5)}, life{minutes: map[string]float64{"a": 12.5, "b": 12.5, "c": 12.5}}, "lint e2e a b c d", "", nil},
+		"a shorter lane runs where a longer one would not fit": {
+			situation{ci: true, log: map[string]record{"a": took(51, 1), "b": took(49, 1), "c": took(41, 1), "d": took(40, 1)}}, life{}, "lint e2e b d", "",
+			map[string]string{"a": "would not fit: needs 51 minutes of 50 that are left; its inputs have not changed"},
+		},
+		"a lane without a record counts as 25 minutes": {
+			ci, life{minutes: map[string]float64{"a": 26}}, "lint e2e a", "",
+			map[string]string{"b": "would not fit: needs 25 minutes of 24 that are left; its inputs have not changed"},
+		},
+		"a lane that is due and does not fit says so": {
+			situation{ci: true, changed: map[string]bool{"a": true}}, life{minutes: map[string]float64{"e2e": 40}}, "lint e2e", "",
+			map[string]string{"a": "would not fit: needs 25 minutes of 20 that are left; its inputs have changed"},
+		},
+		"essential lanes run also when the budget is spent": {
+			ci, life{minutes: map[string]float64{"lint": 75}}, "lint e2e", "",
+			map[string]string{"a": "would not fit: needs 25 minutes of 0 that are left; its inputs have not changed"},
+		},
+		"an essential lane that fails ends the run": {
+			ci, life{fails: []string{"lint"}}, "lint", "lint",
+			map[string]string{"lint": "exit status 2", "e2e": "not started, because lint failed", "a": "not started, because lint failed"},
+		},
+		"after a heavy lane that fails the others go on": {situation{full: true}, life{fails: []string{"a"}}, "lint e2e a b c d", "a", map[string]string{"a": "exit status 2"}},
+		"a lane that is interrupted ends the run": {
+			situation{full: true}, life{ends: "a"}, "lint e2e a", "a",
+			map[string]string{"a": "was interrupted", "b": "not started, because the run was interrupted"},
+		},
+		"without root an essential lane has failed": {situation{}, life{cannot: []string{"e2e"}}, "lint", "e2e", map[string]string{"e2e": "needs root"}},
+		"without root a heavy lane has failed and others run": {
+			situation{full: true}, life{cannot: []string{"b"}}, "lint e2e a c d", "b", map[string]string{"b": "needs root"},
+		},
+		"without a budget everything runs": {situation{full: true, ci: true, log: evenly(99)}, life{}, "lint e2e a b c d", "", nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			ran, _, results := c.follow(c.situation)
+			if got := strings.Join(ran, " "); got != c.ran {
+				t.Errorf("ran %q, not %q", got, c.ran)
+			}
+			failed := ""
+			for lane, r := range results {
+				if r.failed {
+					failed += lane
+				}
+				if r.ran != slices.Contains(ran, lane) {
+					t.Errorf("whether %s ran is told wrongly", lane)
+				}
+			}
+			if failed != c.failed {
+				t.Errorf("failed is %q, not %q", failed, c.failed)
+			}
+			for lane, want := range c.why {
+				if got := results[lane].why; got != want {
+					t.Errorf("%s: %q, not %q", lane, got, want)
+				}
+			}
+			for _, l := range small {
+				if r, ok := results[l.name]; !ok || !r.ran && r.why == "" {
+					t.Errorf("%s is dropped silently", l.name)
+				}
+			}
+		})
+	}
+}
+
+func TestALaneIsGivenTheTimeThereIs(t *testing.T) {
+	cases := map[string]struct {
+		situation
+		want map[string]time.Duration
+	}{
+		"45 minutes on a machine of one's own": {situation{}, map[string]time.Duration{"lint": 45 * time.Minute, "e2e": 45 * time.Minute}},
+		"in continuous integration no more than is left of 85": {
+			situation{ci: true, changed: map[string]bool{}}, map[string]time.Duration{"lint": 45 * time.Minute, "e2e": 35 * time.Minute},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, limits, _ := life{minutes: map[string]float64{"lint": 50, "e2e": 20}}.follow(c.situation)
+			if diff := cmp.Diff(c.want, limits); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestInputsAreFilesAndFolders(t *testing.T) {
+	l := lane{inputs: []string{"tools/mlbatch", "go.mod"}}
+	for file, want := range map[string]bool{
+		"tools/mlbatch/main.go": true, "go.mod": true,
+		"tools/mlbatch2/main.go": false, "tools/components/go.mod": false, "": false,
+	} {
+		if got := l.reads(file); got != want {
+			t.Errorf("%q is an input: %t, not %t", file, got, want)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// printResults prints what became of every lane, and when each last ran green. The last
+// line is for continuous integration, which counts by it.
+func printResults(out io.Writer, lanes []lane, results map[string]result, log map[string]record) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nlane\tin this run\tminutes\tlast recorded green\t")
+	passed, failed := 0, 0
+	for _, l := range lanes {
+		r := results[l.name]
+		minutes := "-"
+		if r.ran {
+			minutes = fmt.Sprintf("%.1f", r.took.Minutes())
+		}
+		if r.failed {
+			failed++
+		} else if r.ran {
+			passed++
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.name, verdict(r), minutes, lastGreen(log, l), r.why)
+	}
+	w.Flush()
+	fmt.Fprintf(out, "\n%d passed, %d failed\n", passed, failed)
+}
+
+func verdict(r result) string {
+	switch {
+	case r.failed:
+		return "FAILED"
+	case r.ran:
+		return "passed"
+	}
+	return "not run"
+}
+
+func lastGreen(log map[string]record, l lane) string {
+	if r, ok := log[l.name]; ok {
+		return r.String()
+	}
+	return "never"
+}
+
+// printLanes lists the lanes and what they need.
+func printLanes(out io.Writer, lanes []lane, log map[string]record) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "lane\trun by\tneeds\tminutes\tlast recorded green")
+	for _, l := range lanes {
+		runBy, needs, minutes := "make test-full", "", "-"
+		if l.essential {
+			runBy = "make test"
+		}
+		if l.root {
+			needs = "root"
+		}
+		if r, ok := log[l.name]; ok {
+			minutes = fmt.Sprintf("%.1f", r.took.Minutes())
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.name, runBy, needs, minutes, lastGreen(log, l))
+	}
+	w.Flush()
+}
