@@ -22,7 +22,7 @@ func TestWhatKeepsTheClusterFromStartingIsSaidBeforeTheBuilds(t *testing.T) {
 	if os.Geteuid() == 0 {
 		wording.Wanted(t, err, "/var/lib/clusters may not lie in /var/lib")
 	} else {
-		wording.Wanted(t, err, "a local cluster needs root")
+		wording.Wanted(t, err, "needs root")
 	}
 	if progress.Len() > 0 {
 		t.Errorf("something was begun: %s", progress.String())
