@@ -36,11 +36,11 @@ var (
 	}
 	// cluster is what a local cluster is made of.
 	cluster = []string{
-		"go.mod", "go.sum", "setup", "tools/compiler", "tools/components", "tools/debian", "tools/filecache", "tools/images/archive",
-		"tools/localcluster", "tools/mlbatch", "tools/subprocess",
+		"go.mod", "go.sum", "setup", "tools/artifacts/compiler", "tools/artifacts/components", "tools/artifacts/debian",
+		"tools/artifacts/filecache", "tools/artifacts/images", "tools/artifacts/subprocess", "tools/localcluster",
 	}
 	// platform is what is installed on it, and how.
-	platform = with(cluster, "charts", "controller", "samples", "tools/charts", "tools/images", "tools/installer", "tools/platform")
+	platform = with(cluster, "charts", "controller", "samples", "tools/artifacts/charts", "tools/mlbatch")
 )
 
 // lanes are all there are, in the order in which they run: what fails fast and
@@ -53,7 +53,7 @@ var lanes = []lane{
 	{name: "simulated", essential: true, root: true, inputs: with(platform, "test/simulated")},
 	{name: "fuzz", inputs: []string{"controller", "go.mod", "go.sum"}},
 	{name: "mutants", inputs: []string{"charts", "controller", "go.mod", "go.sum", "setup", "test", "tools"}},
-	{name: "robust", root: true, inputs: with(cluster, "test/explain", "test/localcluster")},
+	{name: "robust", root: true, inputs: with(cluster, "test/explain", "test/localcluster", "test/workload")},
 	{name: "simulated-users", root: true, inputs: with(platform, "test/simulated")},
 	{name: "storms", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/storms")},
 	{name: "helm", inputs: with(platform, "test/helm")},
