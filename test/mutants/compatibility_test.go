@@ -4,7 +4,6 @@ package main
 
 import (
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -97,21 +96,10 @@ func checkMutant(t *testing.T, r row, name string) {
 	}
 	if !slices.ContainsFunc(r.tests, func(test string) bool {
 		folder, function, _ := strings.Cut(test, " ")
-		return folder == folderOf(m) && strings.HasPrefix(function, named.FindString(m.test))
+		return folder == folderOf(m.test) && strings.HasPrefix(function, named.FindString(m.test))
 	}) {
 		t.Errorf("%s: none of its tests is that of the mutant %s: %s", r.defect, name, m.test)
 	}
-}
-
-// folderOf the test of a mutant, which may be in another module.
-func folderOf(m mutant) string {
-	args := arguments(m.test)
-	module, i := "", slices.Index(args, "-C")
-	if i >= 0 {
-		module = args[i+1]
-	}
-	local := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "./") })
-	return path.Join(module, args[local])
 }
 
 // exists takes a folder and a function.

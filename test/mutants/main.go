@@ -4,6 +4,8 @@
 // Each *.patch in this folder brings one back. It is applied to a copy of the tree, and
 // the test that it names has to fail there, and to pass without it. Arguments are the
 // names of patches, where not all are to be tried.
+//
+// With -refresh the patches are not tried, but made anew where the code has moved.
 package main
 
 import (
@@ -21,10 +23,15 @@ import (
 
 func main() {
 	root := flag.String("root", ".", "root of the repository")
+	anew := flag.Bool("refresh", false, "make patches anew that no longer apply, and try none")
 	flag.Parse()
+	do := run
+	if *anew {
+		do = refresh
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *root, flag.Args(), os.Stdout); err != nil {
+	if err := do(ctx, *root, flag.Args(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}

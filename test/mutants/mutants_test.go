@@ -125,7 +125,7 @@ func TestEveryMutantAppliesToThisTree(t *testing.T) {
 	}
 	for _, m := range mutants {
 		if err := trees[0].apply(t.Context(), m.file, "--check"); err != nil {
-			t.Errorf("%s does not apply, so make it anew: %v", m.file, err)
+			t.Errorf("%s does not apply, so run go run ./test/mutants -refresh: %v", m.file, err)
 		}
 	}
 }

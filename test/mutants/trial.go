@@ -16,7 +16,7 @@ import (
 // notices tells why the test of a mutant does not notice it as it should; empty if it does.
 func (t tree) notices(ctx context.Context, m mutant) (problem string) {
 	if err := t.apply(ctx, m.file); err != nil {
-		return "the patch does not apply, so make it anew: " + err.Error()
+		return "the patch does not apply, so run go run ./test/mutants -refresh: " + err.Error()
 	}
 	defer func() {
 		if err := t.apply(ctx, m.file, "--reverse"); err != nil {
