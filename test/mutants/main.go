@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -31,7 +32,7 @@ func main() {
 	if *anew {
 		do = refresh
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := do(ctx, *root, flag.Args(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
