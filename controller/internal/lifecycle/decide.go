@@ -88,24 +88,3 @@ func (d Decision) announcing(e *Event) Decision {
 	d.Event = e
 	return d
 }
-
-// phaseBegan is when the present phase began, as far as it is known. Where another
-// controller moved the phase, its conditions are younger than the time that we noted;
-// where the note was dropped, they are all there is.
-func (v *view) phaseBegan() time.Time {
-	var began time.Time
-	if t := v.Status.PhaseTransitionTime; t != nil {
-		began = t.Time
-	}
-	for _, c := range v.Status.Conditions {
-		began = later(began, c.LastTransitionTime.Time)
-	}
-	return began
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}

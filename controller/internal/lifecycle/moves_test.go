@@ -106,17 +106,6 @@ func unseenSteps() []step {
 	return slices.DeleteFunc(allSteps(), func(s step) bool { return seen.steps[s] })
 }
 
-func TestDeletionLeadsToTerminatingFromWhereverSomethingIsLeft(t *testing.T) {
-	for _, phase := range append(phases, v1beta2.AppWrapperEmpty, "Levitating") {
-		s := deployed(phase)
-		s.Deleting = true
-		d := lifecycle.Decide(s, deployedAt)
-		if d.Status.Phase != v1beta2.AppWrapperTerminating {
-			t.Errorf("%s → %s", name(phase), d.Status.Phase)
-		}
-	}
-}
-
 func TestTheDocumentationShowsTheMoves(t *testing.T) {
 	file := filepath.Join("..", "..", "..", "docs", "lifecycle.md")
 	golden.Between(t, file, "<!-- moves: written by go test ./controller/internal/lifecycle -update -->\n", "<!-- end of moves -->\n", table())

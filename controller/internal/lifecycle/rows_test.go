@@ -39,6 +39,28 @@ type outcome struct {
 	Conditions map[string]string
 }
 
+const (
+	pending     = corev1.PodPending
+	runs        = corev1.PodRunning
+	done        = corev1.PodSucceeded
+	broken      = corev1.PodFailed
+	unreachable = corev1.PodUnknown
+)
+
+var (
+	ready    = condition(v1beta2.PodsReady, metav1.ConditionTrue, v1beta2.ReasonSufficientPodsReady, time.Minute)
+	finished = componentCondition(0, v1beta2.ComponentSucceeded, metav1.ConditionTrue, v1beta2.ReasonComponentSucceeded, time.Hour)
+)
+
+func resets(cause string) outcome {
+	return outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: cause,
+		Conditions: map[string]string{"Unhealthy": "True " + cause, "DeletingResources": "True DeletionInitiated"}}
+}
+
+func endsIn(phase v1beta2.AppWrapperPhase, event string, conditions map[string]string) outcome {
+	return outcome{Phase: phase, Event: event, Conditions: conditions}
+}
+
 var deployedAt = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func checkRows(t *testing.T, base func() lifecycle.Snapshot, rows map[string]row) {

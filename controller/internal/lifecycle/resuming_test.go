@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,120 +13,6 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
-
-func TestUnseen(t *testing.T) {
-	base := func() lifecycle.Snapshot {
-		s := oneJob(v1beta2.AppWrapperEmpty)
-		s.Guarded, s.Suspend = false, true
-		s.Status = v1beta2.AppWrapperStatus{}
-		return s
-	}
-	checkRows(t, base, map[string]row{
-		"it becomes Suspended": {
-			want: outcome{Phase: v1beta2.AppWrapperSuspended},
-		},
-		"it becomes Suspended first even if it need not wait": {
-			given: []change{func(s *lifecycle.Snapshot) { s.Suspend = false }},
-			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
-		},
-		"it fails where a component makes no sense": {
-			given: []change{func(s *lifecycle.Snapshot) { s.Components[0].Problem = "replicas is not a number" }},
-			want: outcome{Phase: v1beta2.AppWrapperFailed, Event: "CreateFailed",
-				Conditions: map[string]string{"Unhealthy": "True CreateFailed"}},
-		},
-		"it fails where the whole makes no sense": {
-			given: []change{func(s *lifecycle.Snapshot) { s.Problem = "there is no pod set" }},
-			want: outcome{Phase: v1beta2.AppWrapperFailed, Event: "CreateFailed",
-				Conditions: map[string]string{"Unhealthy": "True CreateFailed"}},
-		},
-		"a deletion needs nothing from us": {
-			given: []change{deleted},
-			want:  outcome{Phase: v1beta2.AppWrapperEmpty},
-		},
-	})
-
-	t.Run("the pod sets are written down", func(t *testing.T) {
-		s := base()
-		got := lifecycle.Decide(s, deployedAt).Status.ComponentStatus
-		want := []v1beta2.AppWrapperComponentStatus{{Kind: "Job", APIVersion: "batch/v1", PodSets: s.Components[0].PodSets}}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
-}
-
-func TestSuspended(t *testing.T) {
-	base := func() lifecycle.Snapshot { return oneJob(v1beta2.AppWrapperSuspended) }
-	infos := func(n int) change { return func(s *lifecycle.Snapshot) { s.Components[0].PodSetInfos = n } }
-	waiting := outcome{Phase: v1beta2.AppWrapperSuspended, Conditions: map[string]string{"QuotaReserved": "False Suspended"}}
-	resumed := outcome{Phase: v1beta2.AppWrapperResuming, Conditions: map[string]string{
-		"QuotaReserved":     "True Resuming",
-		"ResourcesDeployed": "True Resuming",
-		"PodsReady":         "False Resuming",
-		"Unhealthy":         "False Resuming",
-	}}
-	checkRows(t, base, map[string]row{
-		"it waits while it is suspended": {
-			given: []change{suspend},
-			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
-		},
-		"it waits without a finalizer": {
-			given: []change{suspend, unguarded},
-			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
-		},
-		"the finalizer comes before the quota is used": {
-			given: []change{unguarded},
-			want:  outcome{Phase: v1beta2.AppWrapperSuspended, Effect: lifecycle.Guard},
-		},
-		"with the finalizer it resumes": {want: resumed},
-		"it resumes with quota for each pod set of each component": {
-			given: []change{infos(1), and("more", infos(1)), and("service", noPods, infos(0))},
-			want:  resumed,
-		},
-		"it waits where only some components have quota": {
-			given: []change{infos(1), and("more", infos(0))},
-			want:  waiting,
-		},
-		"it waits where only some pod sets of a component have quota": {
-			given: []change{infos(1), and("more", twoPodSets, infos(1))},
-			want:  waiting,
-		},
-		"it waits where there is quota for more than its pod sets": {
-			given: []change{infos(2)},
-			want:  waiting,
-		},
-		"it gets no finalizer before it has quota for all": {
-			given: []change{unguarded, infos(1), and("more", infos(0))},
-			want:  waiting,
-		},
-		"it resumes without any podSetInfo where nobody gives quota": {
-			given: []change{infos(0), and("more", twoPodSets, infos(0))},
-			want:  resumed,
-		},
-		"a deletion lets it go": {
-			given: []change{deleted},
-			want:  outcome{Phase: v1beta2.AppWrapperSuspended, Effect: lifecycle.Release},
-		},
-		"a deletion without a finalizer needs nothing from us": {
-			given: []change{deleted, unguarded},
-			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
-		},
-	})
-
-	t.Run("the names of the components are promised with the move, and old success is forgotten", func(t *testing.T) {
-		s := base()
-		s.Status.ComponentStatus[0].Name = ""
-		finished(&s)
-		got := lifecycle.Decide(s, deployedAt).Status.ComponentStatus[0]
-		want := metav1.Condition{Type: "ResourcesDeployed", Status: metav1.ConditionUnknown, Reason: "ComponentCreationInitiated", LastTransitionTime: metav1.Time{Time: deployedAt}}
-		if got.Name != "train" {
-			t.Errorf("the name is %q", got.Name)
-		}
-		if diff := cmp.Diff([]metav1.Condition{want}, got.Conditions); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
-}
 
 func TestResuming(t *testing.T) {
 	promised := componentCondition(0, v1beta2.ResourcesDeployed, metav1.ConditionUnknown, v1beta2.ReasonComponentCreationInitiated, 0)
@@ -269,30 +154,5 @@ func TestWhatExistsIsNotCalledRefused(t *testing.T) {
 	got := meta.FindStatusCondition(lifecycle.Decide(s, deployedAt).Status.ComponentStatus[0].Conditions, string(v1beta2.ResourcesDeployed))
 	if got.Reason != v1beta2.ReasonComponentCreationInitiated {
 		t.Errorf("the first component exists and has %v", got)
-	}
-}
-
-func TestRefuse(t *testing.T) {
-	status := deployed(v1beta2.AppWrapperResuming).Status
-	at := deployedAt.Add(time.Minute)
-	refusal := func(reason string) []metav1.Condition {
-		return []metav1.Condition{{Type: "ResourcesDeployed", Status: metav1.ConditionFalse, Reason: reason, Message: "no", LastTransitionTime: metav1.Time{Time: at}}}
-	}
-	cases := map[string]struct {
-		before v1beta2.AppWrapperStatus
-		final  bool
-		want   []metav1.Condition
-	}{
-		"a refusal may be followed by another attempt": {before: status, want: refusal("ComponentCreationErrored")},
-		"a final refusal may not":                      {before: status, final: true, want: refusal("ComponentCreationRejected")},
-		"the time of a repeated refusal is the latest": {before: lifecycle.Refuse(status, 0, lifecycle.Refusal{Message: "no"}, deployedAt), want: refusal("ComponentCreationErrored")},
-	}
-	for sentence, c := range cases {
-		t.Run(sentence, func(t *testing.T) {
-			got := lifecycle.Refuse(c.before, 0, lifecycle.Refusal{Message: "no", Final: c.final}, at)
-			if diff := cmp.Diff(c.want, got.ComponentStatus[0].Conditions); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
 	}
 }

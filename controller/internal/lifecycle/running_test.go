@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -14,34 +13,12 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-const (
-	pending     = corev1.PodPending
-	runs        = corev1.PodRunning
-	done        = corev1.PodSucceeded
-	broken      = corev1.PodFailed
-	unreachable = corev1.PodUnknown
-)
-
-var (
-	ready    = condition(v1beta2.PodsReady, metav1.ConditionTrue, v1beta2.ReasonSufficientPodsReady, time.Minute)
-	finished = componentCondition(0, v1beta2.ComponentSucceeded, metav1.ConditionTrue, v1beta2.ReasonComponentSucceeded, time.Hour)
-)
-
 func runningJob() lifecycle.Snapshot { return deployed(v1beta2.AppWrapperRunning) }
-
-func resets(cause string) outcome {
-	return outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: cause,
-		Conditions: map[string]string{"Unhealthy": "True " + cause, "DeletingResources": "True DeletionInitiated"}}
-}
-
-func endsIn(phase v1beta2.AppWrapperPhase, event string, conditions map[string]string) outcome {
-	return outcome{Phase: phase, Event: event, Conditions: conditions}
-}
-
-var success = endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{"QuotaReserved": "False Succeeded", "ResourcesDeployed": "True Succeeded"})
 
 // rests is Running without anything to do or to wait for.
 var rests = outcome{Phase: v1beta2.AppWrapperRunning}
+
+var success = endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{"QuotaReserved": "False Succeeded", "ResourcesDeployed": "True Succeeded"})
 
 func TestRunningSucceeds(t *testing.T) {
 	cleaningUp := condition(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, time.Hour)

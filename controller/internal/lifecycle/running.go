@@ -19,6 +19,7 @@ var checks = []struct {
 	name  string
 	check func(*view) (d Decision, applies bool)
 }{
+
 	{"all succeeded", allSucceeded},         // what is done is done, even if it is being suspended
 	{isSuspended, suspendedByKueue},         // nothing below matters to a workload that has to go
 	{"component missing", componentMissing}, // somebody removed what we deployed: fail, without a retry
@@ -37,6 +38,13 @@ func running(v *view) Decision {
 		}
 	}
 	return v.stay()
+}
+
+func (v *view) created() Decision {
+	for i := range v.Components {
+		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully)
+	}
+	return v.move(v1beta2.AppWrapperRunning).because("all components exist")
 }
 
 // rememberSuccess writes down which components are done, because a finished resource
@@ -110,29 +118,6 @@ func (v *view) outlivedByPods(i int) bool {
 		}
 	}
 	return false
-}
-
-// succeed says nothing of pods: those of a component that has succeeded may be gone, and
-// with them all that was deployed.
-func (v *view) succeed() Decision {
-	const reason = string(v1beta2.AppWrapperSucceeded)
-	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, allHasSucceeded)
-	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, allHasSucceeded)
-	v.lower(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
-	v.lower(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
-	if !v.remains() {
-		v.nothingIsLeft()
-	}
-	v.lower(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
-	return v.move(v1beta2.AppWrapperSucceeded)
-}
-
-const allHasSucceeded = "the work of all components has succeeded"
-
-// nothingIsLeft: the components were cleaned up by themselves or by us, before their time.
-func (v *view) nothingIsLeft() {
-	v.markDeleted()
-	v.lower(v1beta2.ResourcesDeployed, string(v1beta2.AppWrapperSucceeded), allHasSucceeded+" and nothing is left of them")
 }
 
 func suspendedByKueue(v *view) (Decision, bool) {

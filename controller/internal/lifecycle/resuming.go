@@ -11,63 +11,6 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// unseen is the phase "": the pod sets are written down once and for all.
-func unseen(v *view) Decision {
-	v.status.ComponentStatus = initialComponents(v.Components)
-	if v.Problem != "" {
-		return v.fail(v1beta2.ReasonCreateFailed, v.Problem).because("the AppWrapper makes no sense")
-	}
-	for i, c := range v.Components {
-		if c.Problem != "" {
-			return v.fail(v1beta2.ReasonCreateFailed, fmt.Sprintf("component %d cannot be deployed: %s", i, c.Problem)).because("a component makes no sense")
-		}
-	}
-	return v.move(v1beta2.AppWrapperSuspended).because("accepted")
-}
-
-func initialComponents(components []Component) []v1beta2.AppWrapperComponentStatus {
-	status := make([]v1beta2.AppWrapperComponentStatus, len(components))
-	for i, c := range components {
-		status[i] = v1beta2.AppWrapperComponentStatus{
-			Kind:       c.Kind,
-			APIVersion: c.APIVersion,
-			PodSets:    append([]v1beta2.AppWrapperPodSet{}, c.PodSets...),
-		}
-	}
-	return status
-}
-
-// suspended waits for quota. The finalizer comes first, so that nothing is ever
-// deployed that a deletion could leave behind.
-func suspended(v *view) Decision {
-	if v.Suspend {
-		return v.stay()
-	}
-	if !v.admittedAsAWhole() {
-		v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, string(v1beta2.AppWrapperSuspended),
-			"spec.suspend is false, but not every pod set of status.componentStatus has its podSetInfo: waiting for quota for all of them")
-		return v.stay()
-	}
-	if !v.Guarded {
-		return v.do(Guard, nil)
-	}
-	v.set(v1beta2.QuotaReserved, metav1.ConditionTrue, string(v1beta2.AppWrapperResuming), "spec.suspend is false")
-	return v.deploy("the components are being created").because("quota is given")
-}
-
-// admittedAsAWhole: whoever unsuspended the AppWrapper knew of all its pod sets. Kueue says
-// with a podSetInfo what each of them gets; without Kueue there are none at all. Before
-// it sees our status, Kueue counts the pod sets of the kinds that it knows itself, and its
-// admission covers only those. It takes that back when it sees the others.
-func (v *view) admittedAsAWhole() bool {
-	informed, whole := false, true
-	for i, c := range v.Components {
-		informed = informed || c.PodSetInfos > 0
-		whole = whole && c.PodSetInfos == len(v.status.ComponentStatus[i].PodSets)
-	}
-	return whole || !informed
-}
-
 // deploy enters Resuming. The names of the components are promised with the move, so
 // that whatever comes of their creation can be found and removed.
 func (v *view) deploy(message string) Decision {
@@ -155,13 +98,6 @@ func (v *view) someAreTerminating() bool {
 	return len(v.where(func(i int) bool { return v.Components[i].Terminating && !v.finished(i) })) > 0
 }
 
-func (v *view) created() Decision {
-	for i := range v.Components {
-		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully)
-	}
-	return v.move(v1beta2.AppWrapperRunning).because("all components exist")
-}
-
 // mayBeTriedAgain: the last attempt to create component i was refused, not for good.
 func (v *view) mayBeTriedAgain(i int) bool {
 	return v.refused(i, v1beta2.ReasonComponentCreationErrored)
@@ -201,11 +137,4 @@ func (v *view) nextAttempt() time.Time {
 	}
 	tried := latest.Sub(v.flipped(v1beta2.ResourcesDeployed))
 	return latest.Add(min(max(tried, shortestPause), longestPause))
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+const nothingDeployed = "no resources are deployed"
+
+// keeping: there is something to keep, and its removal has not begun. Without the second
+// half, the beginning of a removal would restart the time for which to keep it.
+func (v *view) keeping() bool {
+	return v.isTrue(v1beta2.ResourcesDeployed) && !v.isTrue(v1beta2.DeletingResources)
+}
+
+// remains: a component or a pod is left, in whatever state.
+func (v *view) remains() bool {
+	return len(v.Pods) > 0 || len(v.existing()) > 0
+}
+
+func (v *view) existing() []int {
+	return v.where(func(i int) bool { return v.Components[i].Exists })
+}
+
+// tearDown removes everything. It says how to go on, or that nothing is left. The
+// latter is believed only of a snapshot that was taken after DeletingResources was
+// saved as True: what was decided before that save creates nothing any more, because
+// the actor makes sure of the resourceVersion.
+func (v *view) tearDown() (d Decision, gone bool) {
+	unconfirmed := v.isTrue(v1beta2.ResourcesDeployed) && !v.isTrue(v1beta2.DeletingResources)
+	if unconfirmed || v.remains() {
+		return v.remove(v.existing()), false
+	}
+	v.lower(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
+	v.lower(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
+	v.markDeleted()
+	return Decision{}, true
+}
+
+func (v *view) markDeleted() {
+	for i := range v.Components {
+		if v.componentCondition(i, v1beta2.ResourcesDeployed) != nil {
+			v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionFalse, v1beta2.ReasonComponentDeleted)
+		}
+	}
+}
+
+// beginRemoval starts the time after which force is used. A removal that has begun in
+// another phase goes on, and so does its time.
+func (v *view) beginRemoval() {
+	if !v.isTrue(v1beta2.DeletingResources) {
+		v.set(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, "")
+	}
+}
+
+// held says what keeps a removal from its end though force is used: permissions that are
+// missing, and the finalizers of others, which are respected. It says nothing of how many
+// pods are left, for that would have to be written with each that goes.
+func (v *view) held() string {
+	var held []string
+	for i, c := range v.Components {
+		if c.Unseen {
+			held = append(held, fmt.Sprintf("the controller lacks the permission to get %s %q", c.Kind, v.status.ComponentStatus[i].Name))
+		}
+		if c.Exists && c.Terminating && len(c.Finalizers) > 0 {
+			held = append(held, fmt.Sprintf("%s %q is kept by its finalizers %s", c.Kind, v.status.ComponentStatus[i].Name, strings.Join(c.Finalizers, ", ")))
+		}
+	}
+	var ofPods []string
+	for _, p := range v.Pods {
+		if p.Terminating {
+			ofPods = append(ofPods, p.Finalizers...)
+		}
+	}
+	if len(ofPods) > 0 {
+		slices.Sort(ofPods)
+		held = append(held, "pods are kept by their finalizers "+strings.Join(slices.Compact(ofPods), ", "))
+	}
+	return strings.Join(held, "; ")
+}
+
+// remove deletes these components, or uses force if they have had their time. Force
+// comes only after every one of them that makes pods was told to go: the owner of a pod
+// that is not being deleted itself would replace the pod.
+func (v *view) remove(targets []int) Decision {
+	v.beginRemoval()
+	deadline := v.flipped(v1beta2.DeletingResources).Add(v.Policy.ForcefulDeletionGrace)
+	late := !v.now.Before(deadline)
+	if late || slices.ContainsFunc(v.Components, func(c Component) bool { return c.Unseen }) {
+		v.set(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, v.held())
+	}
+	undeleted := make([]int, 0, len(targets))
+	for _, i := range targets {
+		if !v.Components[i].Terminating {
+			undeleted = append(undeleted, i)
+		}
+	}
+	if late && len(v.Pods) > 0 && !slices.ContainsFunc(undeleted, v.makesPods) {
+		return v.do(ForceDelete, targets)
+	}
+	if len(undeleted) > 0 {
+		return v.do(Delete, undeleted).at(deadline, v.now)
+	}
+	if !late {
+		return v.stay().at(deadline, v.now)
+	}
+	return v.do(ForceDelete, targets)
+}
+
+func (v *view) existsAndMakesPods(i int) bool {
+	return v.Components[i].Exists && v.makesPods(i)
+}
+
+func (v *view) makesPods(i int) bool {
+	return slices.ContainsFunc(v.status.ComponentStatus[i].PodSets, func(p v1beta2.AppWrapperPodSet) bool { return p.Count() > 0 })
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// resetOrFail starts another attempt if one is left and of use.
+func (v *view) resetOrFail(reason, message string) Decision {
+	if v.endedTerminally() || v.status.Retries >= v.Policy.RetryLimit {
+		return v.fail(reason, message).because(", and no retry is left or of use")
+	}
+	v.status.Retries++
+	return v.reset(reason, message)
+}
+
+// reset removes what is deployed, to create it again.
+func (v *view) reset(reason, message string) Decision {
+	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, reason, message)
+	v.lower(v1beta2.PodsReady, string(v1beta2.AppWrapperResetting), "")
+	v.beginRemoval()
+	return v.move(v1beta2.AppWrapperResetting).announcing(unhealthyEvent(reason, message))
+}
+
+// resetting removes everything, pauses, and deploys again. The pause counts from when
+// the last pod was gone, which is when ResourcesDeployed turns False.
+func resetting(v *view) Decision {
+	if v.Suspend {
+		return v.suspend().because(isSuspended)
+	}
+	if d, gone := v.tearDown(); !gone {
+		return d
+	}
+	const reason = string(v1beta2.AppWrapperResetting)
+	if v.isTrue(v1beta2.ResourcesDeployed) {
+		v.lower(v1beta2.ResourcesDeployed, reason, "the components were removed to be created again")
+		return v.stay().at(v.now.Add(v.Policy.RetryPause), v.now)
+	}
+	if next := v.flipped(v1beta2.ResourcesDeployed).Add(v.Policy.RetryPause); v.now.Before(next) {
+		return v.stay().at(next, v.now)
+	}
+	return v.deploy(v.attempts()).because("the retry pause is over")
+}
+
+// attempts says how often it was tried again, and why.
+func (v *view) attempts() string {
+	message := fmt.Sprintf("the components are being created again; retry %d", v.status.Retries)
+	if v.status.Migrations > 0 {
+		message += fmt.Sprintf(", migration %d", v.status.Migrations)
+	}
+	return message
+}
