@@ -120,7 +120,7 @@ func (r *Reconciler) unseen(o *observation, kind kinds.Kind, i int) client.Objec
 	if o.snapshot.Deleting && kind.MakesNoPods() {
 		return nil
 	}
-	o.snapshot.Components[i].Unseen = true
+	o.snapshot.Components[i].Unreadable = true
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(kind.GVK)
 	object.SetName(o.snapshot.Components[i].Name)

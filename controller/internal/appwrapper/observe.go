@@ -53,13 +53,13 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	o := &observation{aw: aw, objects: make([]client.Object, len(aw.Spec.Components))}
 	policy, _ := lifecycle.ParsePolicy(aw.Annotations, r.defaults)
 	o.snapshot = lifecycle.Snapshot{
-		Suspend:    aw.Spec.Suspend,
-		Deleting:   !aw.DeletionTimestamp.IsZero(),
-		Guarded:    guarded(aw),
-		Alone:      guarded(aw) && len(aw.Finalizers) == 1,
-		Status:     *aw.Status.DeepCopy(),
-		Policy:     policy,
-		Components: make([]lifecycle.Component, len(aw.Spec.Components)),
+		Suspend:       aw.Spec.Suspend,
+		Deleting:      !aw.DeletionTimestamp.IsZero(),
+		HasFinalizer:  hasFinalizer(aw),
+		LastFinalizer: hasFinalizer(aw) && len(aw.Finalizers) == 1,
+		Status:        *aw.Status.DeepCopy(),
+		Policy:        policy,
+		Components:    make([]lifecycle.Component, len(aw.Spec.Components)),
 	}
 	if r.problem != nil && aw.Status.Phase == v1beta2.AppWrapperEmpty {
 		o.snapshot.Problem = r.problem(aw)
@@ -186,7 +186,7 @@ func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
 	for i := range pods.Items {
 		o.snapshot.Pods[i] = o.podOf(&pods.Items[i])
 	}
-	return r.condemn(ctx, o)
+	return r.markMigrations(ctx, o)
 }
 
 // doubts: the cache of pods is not to be believed. It has none though there may be some,

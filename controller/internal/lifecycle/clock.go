@@ -14,20 +14,20 @@ import (
 // that from now was noted by a clock that has been put back.
 const maxSkew = time.Minute
 
-// notLater moves such times to now. A timer that began then begins now: it would take
+// clampFutureTimes moves such times to now. A timer that began then begins now: it would take
 // hours more otherwise, or years.
-func notLater(status *v1beta2.AppWrapperStatus, now time.Time) {
+func clampFutureTimes(status *v1beta2.AppWrapperStatus, now time.Time) {
 	limit := now.Add(maxSkew)
 	if t := status.PhaseTransitionTime; t != nil && t.After(limit) {
 		status.PhaseTransitionTime = &metav1.Time{Time: now}
 	}
-	conditionsNotLater(status.Conditions, limit, now)
+	clampFutureConditions(status.Conditions, limit, now)
 	for _, c := range status.ComponentStatus {
-		conditionsNotLater(c.Conditions, limit, now)
+		clampFutureConditions(c.Conditions, limit, now)
 	}
 }
 
-func conditionsNotLater(conditions []metav1.Condition, limit, now time.Time) {
+func clampFutureConditions(conditions []metav1.Condition, limit, now time.Time) {
 	for i := range conditions {
 		if conditions[i].LastTransitionTime.After(limit) {
 			conditions[i].LastTransitionTime = metav1.Time{Time: now}

@@ -11,7 +11,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-const patience = 200
+const maxRounds = 200
 
 // settle lets the cluster and the controller react to each other until both rest.
 func (w *world) settle() {
@@ -20,7 +20,7 @@ func (w *world) settle() {
 		w.shell.settle()
 		return
 	}
-	for range patience {
+	for range maxRounds {
 		moved := w.garbageCollect()
 		moved = w.makePods() || moved
 		if w.stale() && w.old.resourceVersion != w.resourceVersion {

@@ -21,8 +21,8 @@ func (v *view) set(kind v1beta2.AppWrapperCondition, status metav1.ConditionStat
 	setCondition(&v.status.Conditions, kind, status, reason, message, v.now)
 }
 
-// lower turns a condition False, and leaves it alone unless it was True.
-func (v *view) lower(kind v1beta2.AppWrapperCondition, reason, message string) {
+// clear turns a condition False, and leaves it alone unless it was True.
+func (v *view) clear(kind v1beta2.AppWrapperCondition, reason, message string) {
 	if v.isTrue(kind) {
 		v.set(kind, metav1.ConditionFalse, reason, message)
 	}
@@ -38,8 +38,8 @@ func (v *view) hasReason(kind v1beta2.AppWrapperCondition, reason string) bool {
 	return c != nil && c.Reason == reason
 }
 
-// flipped is when a condition last changed its status; never is the zero time.
-func (v *view) flipped(kind v1beta2.AppWrapperCondition) time.Time {
+// transitionTime is when a condition last changed its status; never is the zero time.
+func (v *view) transitionTime(kind v1beta2.AppWrapperCondition) time.Time {
 	if c := meta.FindStatusCondition(v.status.Conditions, string(kind)); c != nil {
 		return c.LastTransitionTime.Time
 	}

@@ -12,7 +12,7 @@ import (
 
 // phases has one function for each phase of an AppWrapper that is not being deleted.
 var phases = map[v1beta2.AppWrapperPhase]func(*view) Decision{
-	v1beta2.AppWrapperEmpty:      unseen,
+	v1beta2.AppWrapperEmpty:      empty,
 	v1beta2.AppWrapperSuspended:  suspended,
 	v1beta2.AppWrapperResuming:   resuming,
 	v1beta2.AppWrapperRunning:    running,
@@ -25,7 +25,7 @@ var phases = map[v1beta2.AppWrapperPhase]func(*view) Decision{
 // Decide says what happens next to an AppWrapper that looks like this at that time.
 // A phase that this version does not know is left alone.
 func Decide(s Snapshot, now time.Time) Decision {
-	v := look(s, now)
+	v := newView(s, now)
 	if s.Deleting {
 		return terminating(v)
 	}
@@ -43,9 +43,9 @@ type view struct {
 	status v1beta2.AppWrapperStatus
 }
 
-func look(s Snapshot, now time.Time) *view {
+func newView(s Snapshot, now time.Time) *view {
 	s.Status = *s.Status.DeepCopy()
-	notLater(&s.Status, now)
+	clampFutureTimes(&s.Status, now)
 	v := &view{Snapshot: s, now: now, status: *s.Status.DeepCopy()}
 	if len(v.status.ComponentStatus) != len(s.Components) {
 		v.status.ComponentStatus = initialComponents(s.Components)
@@ -76,8 +76,8 @@ func (d Decision) because(cause string) Decision {
 	return d
 }
 
-// at is the decision with a look at that time.
-func (d Decision) at(when, now time.Time) Decision {
+// requeueAt is the decision with a look at that time.
+func (d Decision) requeueAt(when, now time.Time) Decision {
 	if wait := when.Sub(now); wait > 0 {
 		d.Requeue = wait
 	}

@@ -40,8 +40,8 @@ const (
 	// Nothing is to be done.
 	Nothing Effect = ""
 
-	// Guard adds our finalizer to the AppWrapper.
-	Guard Effect = "Guard"
+	// AddFinalizer adds our finalizer to the AppWrapper.
+	AddFinalizer Effect = "AddFinalizer"
 
 	// Create creates the target components in order, each controlled by the AppWrapper
 	// and under its own name (kinds.ObjectName), and stops at the first refusal, which
@@ -58,8 +58,8 @@ const (
 	// there is no pod left, it does the same to the target components.
 	ForceDelete Effect = "ForceDelete"
 
-	// Release removes our finalizer from the AppWrapper.
-	Release Effect = "Release"
+	// RemoveFinalizer removes our finalizer from the AppWrapper.
+	RemoveFinalizer Effect = "RemoveFinalizer"
 )
 
 // Moved tells whether a decision about the snapshot enters another phase.

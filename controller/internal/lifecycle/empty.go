@@ -8,8 +8,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// unseen is the phase "": the pod sets are written down once and for all.
-func unseen(v *view) Decision {
+// empty is the phase "": the pod sets are written down once and for all.
+func empty(v *view) Decision {
 	v.status.ComponentStatus = initialComponents(v.Components)
 	if v.Problem != "" {
 		return v.fail(v1beta2.ReasonCreateFailed, v.Problem).because("the AppWrapper makes no sense")

@@ -11,10 +11,10 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-func TestUnseen(t *testing.T) {
+func TestEmpty(t *testing.T) {
 	base := func() lifecycle.Snapshot {
 		s := oneJob(v1beta2.AppWrapperEmpty)
-		s.Guarded, s.Suspend = false, true
+		s.HasFinalizer, s.Suspend = false, true
 		s.Status = v1beta2.AppWrapperStatus{}
 		return s
 	}

@@ -12,7 +12,7 @@ import (
 
 func (v *view) fail(reason, message string) Decision {
 	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, reason, message)
-	v.lower(v1beta2.PodsReady, string(v1beta2.AppWrapperFailed), "")
+	v.clear(v1beta2.PodsReady, string(v1beta2.AppWrapperFailed), "")
 	return v.move(v1beta2.AppWrapperFailed).announcing(unhealthyEvent(reason, message))
 }
 
@@ -25,7 +25,7 @@ func failed(v *view) Decision {
 			// As old as the phase: were it younger, the phase would seem to begin with it.
 			setCondition(&v.status.Conditions, v1beta2.DeletingResources, metav1.ConditionFalse, v1beta2.ReasonDeletionPaused,
 				fmt.Sprintf("%s is %s", v1beta2.DeletionOnFailureGracePeriodAnnotation, hold), began)
-			return v.stay().at(until, v.now)
+			return v.stay().requeueAt(until, v.now)
 		}
 	}
 	if d, gone := v.tearDown(); !gone {
@@ -35,8 +35,8 @@ func failed(v *view) Decision {
 	if v.Suspend {
 		message = "the components were removed because spec.suspend is true"
 	}
-	v.lower(v1beta2.PodsReady, string(v1beta2.AppWrapperFailed), "")
-	v.lower(v1beta2.ResourcesDeployed, string(v1beta2.AppWrapperFailed), message)
-	v.lower(v1beta2.QuotaReserved, string(v1beta2.AppWrapperFailed), nothingDeployed)
+	v.clear(v1beta2.PodsReady, string(v1beta2.AppWrapperFailed), "")
+	v.clear(v1beta2.ResourcesDeployed, string(v1beta2.AppWrapperFailed), message)
+	v.clear(v1beta2.QuotaReserved, string(v1beta2.AppWrapperFailed), nothingDeployed)
 	return v.stay()
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// nodesToLeave: pods use what is unhealthy on their nodes. The workload is reset and comes
+// podsOnUnhealthyNodes: pods use what is unhealthy on their nodes. The workload is reset and comes
 // back elsewhere; it has done nothing wrong, so no retry is counted. Migrations have a limit
 // of their own, because pods may be sent to such nodes again. When it is reached the work
 // goes on for as long as it can, which is worth more than a failure, and that is said once.
-func nodesToLeave(v *view) (Decision, bool) {
-	nodes := v.condemned()
+func podsOnUnhealthyNodes(v *view) (Decision, bool) {
+	nodes := v.nodesToMigrateFrom()
 	if len(nodes) == 0 {
-		v.lower(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
+		v.clear(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
 		return Decision{}, false
 	}
-	if v.beyondRepair() {
+	if v.retryIsPointless() {
 		return Decision{}, false
 	}
 	message := "pods use unhealthy resources of nodes that have to be left: " + strings.Join(nodes, ", ")
@@ -40,36 +40,36 @@ func (v *view) migrate(message string) Decision {
 	return v.reset(v1beta2.ReasonAutopilotNoExecute, message)
 }
 
-// notReadyBecause is the reason why no pod of an attempt that begins is ready: nodes had to
+// notReadyReason is the reason why no pod of an attempt that begins is ready: nodes had to
 // be left, or all begins as usual. It stays until pods are ready for the first time.
-func (v *view) notReadyBecause() string {
+func (v *view) notReadyReason() string {
 	if v.isTrue(v1beta2.Unhealthy) && v.hasReason(v1beta2.Unhealthy, v1beta2.ReasonAutopilotNoExecute) {
 		return v1beta2.ReasonAutopilotNoExecute
 	}
 	return string(v1beta2.AppWrapperResuming)
 }
 
-// lateElsewhere: work that was healthy had to leave its nodes, and has found no place since.
+// lateAfterMigration: work that was healthy had to leave its nodes, and has found no place since.
 // That is no failure of its own, so it goes on as a migration while one is left.
-func (v *view) lateElsewhere() bool {
+func (v *view) lateAfterMigration() bool {
 	return v.hasReason(v1beta2.PodsReady, v1beta2.ReasonAutopilotNoExecute) && v.status.Migrations < v.Policy.MigrationLimit
 }
 
-// condemned are the nodes that pods of unfinished components have to leave, each once.
-func (v *view) condemned() []string {
+// nodesToMigrateFrom are the nodes that pods of unfinished components have to leave, each once.
+func (v *view) nodesToMigrateFrom() []string {
 	var nodes []string
 	for _, p := range v.Pods {
 		finished := p.Component != UnknownComponent && v.finished(p.Component)
-		if p.MustLeave != "" && p.alive() && !p.Terminating && !finished {
-			nodes = append(nodes, p.MustLeave)
+		if p.MigrateFrom != "" && p.alive() && !p.Terminating && !finished {
+			nodes = append(nodes, p.MigrateFrom)
 		}
 	}
 	slices.Sort(nodes)
 	return slices.Compact(nodes)
 }
 
-// beyondRepair: pods failed in a way that another attempt cannot mend, on whatever node.
-func (v *view) beyondRepair() bool {
-	c := v.census()
+// retryIsPointless: pods failed in a way that another attempt cannot mend, on whatever node.
+func (v *view) retryIsPointless() bool {
+	c := v.countPods()
 	return c.failed > 0 && !c.complete() && v.endedTerminally()
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// onBadNodes puts these pods, and no others, onto nodes that have to be left.
-func onBadNodes(indexes ...int) change {
+// onUnhealthyNodes puts these pods, and no others, onto nodes that have to be left.
+func onUnhealthyNodes(indexes ...int) change {
 	return func(s *lifecycle.Snapshot) {
 		for _, i := range indexes {
-			s.Pods[i].MustLeave = "node-" + string(rune('a'+i))
+			s.Pods[i].MigrateFrom = "node-" + string(rune('a'+i))
 		}
 	}
 }
@@ -41,70 +41,70 @@ func TestRunningLeavesNodes(t *testing.T) {
 	terminal := policy(func(p *lifecycle.Policy) { p.TerminalExitCodes = []int32{13} })
 	checkRows(t, runningJob, map[string]row{
 		"a pod on a node that has to be left is reason to migrate": {
-			given: []change{ready, withPods(runs, runs), onBadNodes(1)},
+			given: []change{ready, withPods(runs, runs), onUnhealthyNodes(1)},
 			want:  migrates,
 		},
 		"a pod that is bound to it and does not run yet is one, too": {
-			given: []change{withPods(runs, pending), onBadNodes(1)},
+			given: []change{withPods(runs, pending), onUnhealthyNodes(1)},
 			want:  fromWarmUp,
 		},
 		"no retry need be left for that": {
-			given: []change{ready, withPods(runs, runs), onBadNodes(0, 1), retried(3), migrated(9)},
+			given: []change{ready, withPods(runs, runs), onUnhealthyNodes(0, 1), retried(3), migrated(9)},
 			want:  again,
 		},
 		"nor any be allowed": {
-			given: []change{ready, withPods(runs, runs), onBadNodes(0), policy(func(p *lifecycle.Policy) { p.RetryLimit = 0 })},
+			given: []change{ready, withPods(runs, runs), onUnhealthyNodes(0), policy(func(p *lifecycle.Policy) { p.RetryLimit = 0 })},
 			want:  migrates,
 		},
 		"it comes before pods that have failed, perhaps of the same cause": {
-			given: []change{withPods(runs, broken), onBadNodes(0)},
+			given: []change{withPods(runs, broken), onUnhealthyNodes(0)},
 			want:  fromWarmUp,
 		},
 		"but another attempt cannot mend a terminal exit code": {
-			given: []change{withPods(runs, broken), onBadNodes(0), exitedWith(13), terminal},
+			given: []change{withPods(runs, broken), onUnhealthyNodes(0), exitedWith(13), terminal},
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute, Conditions: map[string]string{"Unhealthy": "True FoundFailedPods"}},
 		},
 		"a pod that failed so and was replaced keeps nobody there": {
-			given: []change{ready, withPods(runs, runs, broken), onBadNodes(0), exitedWith(13), terminal},
+			given: []change{ready, withPods(runs, runs, broken), onUnhealthyNodes(0), exitedWith(13), terminal},
 			want:  migrates,
 		},
 		"nor does one whose replacement is pending": {
-			given: []change{ready, withPods(runs, pending, broken), onBadNodes(0), exitedWith(13), terminal},
+			given: []change{ready, withPods(runs, pending, broken), onUnhealthyNodes(0), exitedWith(13), terminal},
 			want:  migrates,
 		},
 		"a component that has failed is a retry": {
-			given: []change{verdict(kinds.Failed), withPods(runs, runs), onBadNodes(0)},
+			given: []change{verdict(kinds.Failed), withPods(runs, runs), onUnhealthyNodes(0)},
 			want:  resets("FailedComponent"),
 		},
 		"a pod that has ended stays where it is": {
-			given: []change{ready, withPods(runs, runs, done, broken), onBadNodes(2, 3)},
+			given: []change{ready, withPods(runs, runs, done, broken), onUnhealthyNodes(2, 3)},
 			want:  rests,
 		},
 		"a pod that is leaving already leaves": {
-			given: []change{ready, withPods(runs, runs, runs), onBadNodes(2), func(s *lifecycle.Snapshot) { s.Pods[2].Terminating = true }},
+			given: []change{ready, withPods(runs, runs, runs), onUnhealthyNodes(2), func(s *lifecycle.Snapshot) { s.Pods[2].Terminating = true }},
 			want:  rests,
 		},
 		"pods of a finished component do not matter": {
-			given: []change{ready, and("second"), finished, withPods(runs), onBadNodes(0), func(s *lifecycle.Snapshot) {
+			given: []change{ready, and("second"), finished, withPods(runs), onUnhealthyNodes(0), func(s *lifecycle.Snapshot) {
 				s.Pods = append(s.Pods, lifecycle.Pod{Component: 1, Phase: runs}, lifecycle.Pod{Component: 1, Phase: runs})
 			}},
 			want: rests,
 		},
 		"pods that do not say whose they are do": {
-			given: []change{ready, withPods(runs, runs), onBadNodes(0), allPods(func(p *lifecycle.Pod) { p.Component = lifecycle.UnknownComponent })},
+			given: []change{ready, withPods(runs, runs), onUnhealthyNodes(0), allPods(func(p *lifecycle.Pod) { p.Component = lifecycle.UnknownComponent })},
 			want:  migrates,
 		},
 		"at the limit the work goes on, and that is said": {
-			given: []change{ready, withPods(runs, runs), onBadNodes(0), migrated(10)},
+			given: []change{ready, withPods(runs, runs), onUnhealthyNodes(0), migrated(10)},
 			want:  stays,
 		},
 		"it is said once": {
-			given: []change{ready, known, withPods(runs, runs), onBadNodes(0), migrated(10)},
+			given: []change{ready, known, withPods(runs, runs), onUnhealthyNodes(0), migrated(10)},
 			after: 5 * time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Migrations: 10},
 		},
 		"what else is wrong counts from when it was noticed": {
-			given: []change{ready, known, withPods(runs, broken), onBadNodes(0), migrated(10)},
+			given: []change{ready, known, withPods(runs, broken), onUnhealthyNodes(0), migrated(10)},
 			after: 5 * time.Hour,
 			want: outcome{Phase: v1beta2.AppWrapperRunning, Migrations: 10, Requeue: time.Minute,
 				Conditions: map[string]string{"Unhealthy": "True FoundFailedPods", "PodsReady": "False InsufficientPodsReady"}},
@@ -115,11 +115,11 @@ func TestRunningLeavesNodes(t *testing.T) {
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Migrations: 10, Conditions: map[string]string{"OnUnhealthyNodes": "False NodesHealthy"}},
 		},
 		"suspension comes first": {
-			given: []change{withPods(runs, runs), onBadNodes(0), suspend},
+			given: []change{withPods(runs, runs), onUnhealthyNodes(0), suspend},
 			want:  endsIn(v1beta2.AppWrapperSuspending, "ExternallySuspended", map[string]string{"DeletingResources": "True DeletionInitiated"}),
 		},
 		"success comes first": {
-			given: []change{verdict(kinds.Succeeded), withPods(done, done), onBadNodes(0)},
+			given: []change{verdict(kinds.Succeeded), withPods(done, done), onUnhealthyNodes(0)},
 			want:  success,
 		},
 	})
@@ -188,8 +188,8 @@ func TestAnAttemptKnowsThatItBeganWithAMigration(t *testing.T) {
 func TestNodesAreNamedOnceAndInOrder(t *testing.T) {
 	s := runningJob()
 	withPods(runs, runs, runs)(&s)
-	onBadNodes(2, 0)(&s)
-	s.Pods[1].MustLeave = "node-c"
+	onUnhealthyNodes(2, 0)(&s)
+	s.Pods[1].MigrateFrom = "node-c"
 	if got := lifecycle.Decide(s, deployedAt).Event.Message; !strings.HasSuffix(got, ": node-a, node-c") {
 		t.Errorf("it says %q", got)
 	}

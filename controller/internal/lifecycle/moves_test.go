@@ -27,9 +27,9 @@ const (
 )
 
 var (
-	refusals = []string{"creation refused for too long", "an old component does not go away"}
-	failures = []string{"component failed", "pods failed", "readiness is late"}
-	leaving  = "a node has to be left"
+	refusals      = []string{"creation refused for too long", "an old component does not go away"}
+	failures      = []string{"component failed", "pods failed", "readiness is late"}
+	unhealthyNode = "a node has to be left"
 )
 
 // ways are all there are. Rows, stories and walks see no other, and together they see
@@ -43,7 +43,7 @@ var ways = []way{
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperFailed, append([]string{"creation refused for good"}, each(refusals, noRetry)...)},
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperSuspending, []string{isSuspended}},
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSucceeded, []string{"all succeeded"}},
-	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting, append([]string{leaving}, failures...)},
+	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting, append([]string{unhealthyNode}, failures...)},
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperFailed, append([]string{"component missing"}, each(failures, noRetry)...)},
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSuspending, []string{isSuspended}},
 	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperResuming, []string{"the retry pause is over"}},
@@ -101,8 +101,8 @@ func isListed(from v1beta2.AppWrapperPhase, d lifecycle.Decision) bool {
 	return slices.Contains(allSteps(), s)
 }
 
-// unseenSteps are those that no test came upon.
-func unseenSteps() []step {
+// untakenSteps are those that no test came upon.
+func untakenSteps() []step {
 	return slices.DeleteFunc(allSteps(), func(s step) bool { return seen.steps[s] })
 }
 

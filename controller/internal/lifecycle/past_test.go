@@ -27,10 +27,10 @@ type past struct {
 	worked   bool         // a pod has succeeded, or a component has reported success, in this attempt
 	rejected bool         // a component was refused for good in this attempt
 
-	condemned bool // the node of a pod had to be left in this attempt
-	ready     bool // pods were ready in this attempt
-	leaving   bool // this attempt ended with a migration
-	migrated  bool // the attempt before did
+	mustMigrate bool // the node of a pod had to be left in this attempt
+	ready       bool // pods were ready in this attempt
+	migrating   bool // this attempt ended with a migration
+	migrated    bool // the attempt before did
 }
 
 // remember is told of every save. Times that matter to the save itself are those of
@@ -38,9 +38,9 @@ type past struct {
 func (w *world) remember(was v1beta2.AppWrapperStatus) {
 	p := &w.past
 	if w.status.Phase != was.Phase && w.status.Phase == v1beta2.AppWrapperResuming {
-		*p = past{attempt: w.now, occupied: p.occupied, migrated: p.leaving && was.Phase == v1beta2.AppWrapperResetting}
+		*p = past{attempt: w.now, occupied: p.occupied, migrated: p.migrating && was.Phase == v1beta2.AppWrapperResetting}
 	}
-	p.leaving = p.leaving || w.status.Migrations > was.Migrations
+	p.migrating = p.migrating || w.status.Migrations > was.Migrations
 	p.ready = p.ready || w.turned(was, v1beta2.PodsReady, metav1.ConditionTrue)
 	if w.turned(was, v1beta2.Unhealthy, metav1.ConditionTrue) {
 		p.noticed = w.now

@@ -11,14 +11,14 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// census counts the pods of the components that are still at work. What a finished
+// podCounts counts the pods of the components that are still at work. What a finished
 // component's pods do, or that they are gone, is of no importance any more.
-type census struct {
+type podCounts struct {
 	expected, pending, running, succeeded, failed int
 }
 
-func (v *view) census() census {
-	var c census
+func (v *view) countPods() podCounts {
+	var c podCounts
 	for i, s := range v.status.ComponentStatus {
 		if v.finished(i) {
 			continue
@@ -37,7 +37,7 @@ func (v *view) census() census {
 
 // count adds a pod. One that runs but is being deleted is as good as lost; a phase
 // that the kubelet cannot report is neither good nor bad news.
-func (c *census) count(p Pod) {
+func (c *podCounts) count(p Pod) {
 	switch p.Phase {
 	case corev1.PodPending:
 		c.pending++
@@ -52,17 +52,17 @@ func (c *census) count(p Pod) {
 	}
 }
 
-func (c census) ready() bool {
+func (c podCounts) ready() bool {
 	return c.running+c.succeeded >= c.expected
 }
 
 // complete: as many pods as expected exist that have not failed, so each that failed was
 // replaced, though its replacement may not run yet.
-func (c census) complete() bool {
+func (c podCounts) complete() bool {
 	return c.pending+c.running+c.succeeded >= c.expected
 }
 
-func (c census) String() string {
+func (c podCounts) String() string {
 	return fmt.Sprintf("%d pods expected; %d pods pending; %d pods running; %d pods succeeded; %d pods failed",
 		c.expected, c.pending, c.running, c.succeeded, c.failed)
 }

@@ -32,7 +32,7 @@ func nowAndThen(m moment) bool { return m.looks%8 == 0 }
 
 func acts(m moment) bool { return m.decision.Effect != lifecycle.Nothing }
 
-func lives(m moment) bool { return !m.deleting }
+func notDeleted(m moment) bool { return !m.deleting }
 
 func announces(m moment) bool { return m.decision.Event != nil }
 
@@ -91,7 +91,9 @@ func isHealthy(m moment) bool {
 			expected += int(podSet.Count())
 		}
 	}
-	busy := func(p lifecycle.Pod) bool { return p.Phase == corev1.PodRunning && !p.Terminating && p.MustLeave == "" }
+	busy := func(p lifecycle.Pod) bool {
+		return p.Phase == corev1.PodRunning && !p.Terminating && p.MigrateFrom == ""
+	}
 	return len(o.Pods) >= expected && !slices.ContainsFunc(o.Pods, func(p lifecycle.Pod) bool { return !busy(p) })
 }
 
@@ -105,7 +107,7 @@ func (m moment) waited(since time.Time, d time.Duration) bool {
 var removal = []lifecycle.Effect{lifecycle.Delete, lifecycle.ForceDelete}
 
 var effects = map[v1beta2.AppWrapperPhase][]lifecycle.Effect{
-	v1beta2.AppWrapperSuspended:   {lifecycle.Guard},
+	v1beta2.AppWrapperSuspended:   {lifecycle.AddFinalizer},
 	v1beta2.AppWrapperResuming:    {lifecycle.Create},
 	v1beta2.AppWrapperRunning:     removal, // of what its pods outlive
 	v1beta2.AppWrapperResetting:   removal,
@@ -116,7 +118,7 @@ var effects = map[v1beta2.AppWrapperPhase][]lifecycle.Effect{
 }
 
 func hasEffect(m moment) bool {
-	if m.seen.Deleting && m.decision.Effect == lifecycle.Release {
+	if m.seen.Deleting && m.decision.Effect == lifecycle.RemoveFinalizer {
 		return true
 	}
 	return slices.Contains(effects[m.decision.Status.Phase], m.decision.Effect)
@@ -131,10 +133,10 @@ func countsMigrations(m moment) bool {
 	return m.status.Migrations-m.was.Migrations == countOf(blames(v1beta2.ReasonAutopilotNoExecute)(m))
 }
 
-// hasToLeave: the node of a pod had to be left in this attempt, or the attempt began with
+// hadToMigrate: the node of a pod had to be left in this attempt, or the attempt began with
 // that and its pods are too late to be ready for the first time.
-func hasToLeave(m moment) bool {
-	return m.past.condemned || m.past.migrated && !m.past.ready && m.waited(m.past.attempt, m.policy.AdmissionGrace)
+func hadToMigrate(m moment) bool {
+	return m.past.mustMigrate || m.past.migrated && !m.past.ready && m.waited(m.past.attempt, m.policy.AdmissionGrace)
 }
 
 func countOf(happened bool) int32 {
@@ -152,12 +154,12 @@ func mayMigrate(m moment) bool {
 		!meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.DeletingResources))
 }
 
-// hasLeft: no component that works has a pod on a node that has to be left.
-func hasLeft(m moment) bool {
+// hasMigrated: no component that works has a pod on a node that has to be left.
+func hasMigrated(m moment) bool {
 	for _, p := range m.pods {
 		done := m.past.reported[p.Component] && !m.resources[p.Component].unlabelled
 		ended := p.Phase == corev1.PodSucceeded || p.Phase == corev1.PodFailed
-		if p.MustLeave != "" && !p.Terminating && !ended && !done {
+		if p.MigrateFrom != "" && !p.Terminating && !ended && !done {
 			return false
 		}
 	}

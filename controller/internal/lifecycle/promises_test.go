@@ -23,9 +23,9 @@ import (
 var promises = []promise{
 	// Quota.
 	{"nothing is created without quota", creates, always, func(m moment) bool { return m.quota }},
-	{"nothing is created that a deletion could leave behind", creates, always, func(m moment) bool { return m.guarded }},
+	{"nothing is created that a deletion could leave behind", creates, always, func(m moment) bool { return m.hasFinalizer }},
 	{"quota is given back only when no pod is Pending or Running", frees, always, func(m moment) bool { return !slices.ContainsFunc(m.pods, usesQuota) }},
-	{"quota that Kueue wants back is given back", recalls, lives, func(m moment) bool { return !m.quota }},
+	{"quota that Kueue wants back is given back", recalls, notDeleted, func(m moment) bool { return !m.quota }},
 	{"an attempt begins when nothing is left of the one before", saves, entering(v1beta2.AppWrapperResuming), func(m moment) bool { return !m.occupied() }},
 
 	// Phases.
@@ -43,11 +43,11 @@ var promises = []promise{
 	{"a retry is counted once, with the move to Resetting", saves, always, countsRetries},
 	{"migrations stay within their own limit", saves, always, func(m moment) bool { return m.status.Migrations <= m.policy.MigrationLimit }},
 	{"a migration is counted once, with the move to Resetting, and is no retry", saves, always, countsMigrations},
-	{"a workload migrates only when a pod was on a node that has to be left, or is late since", saves, blames(v1beta2.ReasonAutopilotNoExecute), hasToLeave},
+	{"a workload migrates only when a pod was on a node that has to be left, or is late since", saves, blames(v1beta2.ReasonAutopilotNoExecute), hadToMigrate},
 	{"who is late after a migration loses no retry while a migration is left", saves, blames(v1beta2.ReasonInsufficientPodsReady), func(m moment) bool {
 		return !m.past.migrated || m.past.ready || m.was.Migrations >= m.policy.MigrationLimit
 	}},
-	{"no pod stays on a node that has to be left while a migration is left", settles, mayMigrate, hasLeft},
+	{"no pod stays on a node that has to be left while a migration is left", settles, mayMigrate, hasMigrated},
 
 	// Timers.
 	{"the pause between two attempts counts from when nothing was left of the first", saves, retries, func(m moment) bool { return m.waited(m.past.occupied, m.policy.RetryPause) }},

@@ -38,8 +38,8 @@ func (v *view) tearDown() (d Decision, gone bool) {
 	if unconfirmed || v.remains() {
 		return v.remove(v.existing()), false
 	}
-	v.lower(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
-	v.lower(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
+	v.clear(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
+	v.clear(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
 	v.markDeleted()
 	return Decision{}, true
 }
@@ -60,13 +60,13 @@ func (v *view) beginRemoval() {
 	}
 }
 
-// held says what keeps a removal from its end though force is used: permissions that are
+// deletionBlockers says what keeps a removal from its end though force is used: permissions that are
 // missing, and the finalizers of others, which are respected. It says nothing of how many
 // pods are left, for that would have to be written with each that goes.
-func (v *view) held() string {
+func (v *view) deletionBlockers() string {
 	var held []string
 	for i, c := range v.Components {
-		if c.Unseen {
+		if c.Unreadable {
 			held = append(held, fmt.Sprintf("the controller lacks the permission to get %s %q", c.Kind, v.status.ComponentStatus[i].Name))
 		}
 		if c.Exists && c.Terminating && len(c.Finalizers) > 0 {
@@ -91,10 +91,10 @@ func (v *view) held() string {
 // that is not being deleted itself would replace the pod.
 func (v *view) remove(targets []int) Decision {
 	v.beginRemoval()
-	deadline := v.flipped(v1beta2.DeletingResources).Add(v.Policy.ForcefulDeletionGrace)
+	deadline := v.transitionTime(v1beta2.DeletingResources).Add(v.Policy.ForcefulDeletionGrace)
 	late := !v.now.Before(deadline)
-	if late || slices.ContainsFunc(v.Components, func(c Component) bool { return c.Unseen }) {
-		v.set(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, v.held())
+	if late || slices.ContainsFunc(v.Components, func(c Component) bool { return c.Unreadable }) {
+		v.set(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, v.deletionBlockers())
 	}
 	undeleted := make([]int, 0, len(targets))
 	for _, i := range targets {
@@ -106,10 +106,10 @@ func (v *view) remove(targets []int) Decision {
 		return v.do(ForceDelete, targets)
 	}
 	if len(undeleted) > 0 {
-		return v.do(Delete, undeleted).at(deadline, v.now)
+		return v.do(Delete, undeleted).requeueAt(deadline, v.now)
 	}
 	if !late {
-		return v.stay().at(deadline, v.now)
+		return v.stay().requeueAt(deadline, v.now)
 	}
 	return v.do(ForceDelete, targets)
 }

@@ -46,7 +46,7 @@ func TestWhatKeepsARemovalFromItsEndIsNamed(t *testing.T) {
 		"nor one that is not being deleted":     {[]change{keptBy("example.com/a")}, 10 * time.Minute, ""},
 		"nor one that nobody keeps":             {[]change{terminatingJob}, 10 * time.Minute, ""},
 		"the finalizers of pods, each one once": {[]change{absent, leaving("c", "b"), leaving("b")}, time.Hour, "pods are kept by their finalizers b, c"},
-		"a right that is missing, at once":      {[]change{unseenJob}, time.Second, `the controller lacks the permission to get Job "train"`},
+		"a right that is missing, at once":      {[]change{unreadableJob}, time.Second, `the controller lacks the permission to get Job "train"`},
 		"both": {[]change{terminatingJob, keptBy("example.com/a", "example.com/b"), leaving("c")}, time.Hour,
 			ofJob + "; pods are kept by their finalizers c"},
 	} {

@@ -22,7 +22,7 @@ func (v *view) resetOrFail(reason, message string) Decision {
 // reset removes what is deployed, to create it again.
 func (v *view) reset(reason, message string) Decision {
 	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, reason, message)
-	v.lower(v1beta2.PodsReady, string(v1beta2.AppWrapperResetting), "")
+	v.clear(v1beta2.PodsReady, string(v1beta2.AppWrapperResetting), "")
 	v.beginRemoval()
 	return v.move(v1beta2.AppWrapperResetting).announcing(unhealthyEvent(reason, message))
 }
@@ -38,17 +38,17 @@ func resetting(v *view) Decision {
 	}
 	const reason = string(v1beta2.AppWrapperResetting)
 	if v.isTrue(v1beta2.ResourcesDeployed) {
-		v.lower(v1beta2.ResourcesDeployed, reason, "the components were removed to be created again")
-		return v.stay().at(v.now.Add(v.Policy.RetryPause), v.now)
+		v.clear(v1beta2.ResourcesDeployed, reason, "the components were removed to be created again")
+		return v.stay().requeueAt(v.now.Add(v.Policy.RetryPause), v.now)
 	}
-	if next := v.flipped(v1beta2.ResourcesDeployed).Add(v.Policy.RetryPause); v.now.Before(next) {
-		return v.stay().at(next, v.now)
+	if next := v.transitionTime(v1beta2.ResourcesDeployed).Add(v.Policy.RetryPause); v.now.Before(next) {
+		return v.stay().requeueAt(next, v.now)
 	}
-	return v.deploy(v.attempts()).because("the retry pause is over")
+	return v.deploy(v.retryMessage()).because("the retry pause is over")
 }
 
-// attempts says how often it was tried again, and why.
-func (v *view) attempts() string {
+// retryMessage says how often it was tried again, and why.
+func (v *view) retryMessage() string {
 	message := fmt.Sprintf("the components are being created again; retry %d", v.status.Retries)
 	if v.status.Migrations > 0 {
 		message += fmt.Sprintf(", migration %d", v.status.Migrations)

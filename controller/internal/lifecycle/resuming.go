@@ -16,30 +16,30 @@ import (
 func (v *view) deploy(message string) Decision {
 	const reason = string(v1beta2.AppWrapperResuming)
 	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, message)
-	v.set(v1beta2.PodsReady, metav1.ConditionFalse, v.notReadyBecause(), "")
+	v.set(v1beta2.PodsReady, metav1.ConditionFalse, v.notReadyReason(), "")
 	v.set(v1beta2.Unhealthy, metav1.ConditionFalse, reason, "")
 	for i := range v.Components {
-		v.promise(i)
+		v.recordIntent(i)
 		v.forgetSuccess(i)
 	}
 	return v.move(v1beta2.AppWrapperResuming)
 }
 
-func (v *view) promise(i int) {
+func (v *view) recordIntent(i int) {
 	c, status := v.Components[i], &v.status.ComponentStatus[i]
 	status.Name, status.Kind, status.APIVersion = c.Name, c.Kind, c.APIVersion
 	v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionUnknown, v1beta2.ReasonComponentCreationInitiated)
 }
 
-// unpromised: component i is to be created and the status does not say so. Another
+// intentMissing: component i is to be created and the status does not say so. Another
 // AppWrapper controller writes that when it comes to the component, not with the move.
 // Or it exists, and the status still has an error that came instead of the answer.
-func (v *view) unpromised(i int) bool {
+func (v *view) intentMissing(i int) bool {
 	c := v.componentCondition(i, v1beta2.ResourcesDeployed)
 	if !v.absent(i) {
 		return c != nil && c.Reason == v1beta2.ReasonComponentCreationErrored
 	}
-	if v.mayBeTriedAgain(i) || v.isRejected(i) {
+	if v.refusedForNow(i) || v.refusedForGood(i) {
 		return false
 	}
 	return c == nil || c.Status == metav1.ConditionFalse || v.status.ComponentStatus[i].Name != v.Components[i].Name
@@ -56,13 +56,13 @@ func resuming(v *view) Decision {
 	if len(absent) == 0 && !v.someAreTerminating() {
 		return v.created()
 	}
-	if unpromised := v.where(v.unpromised); len(unpromised) > 0 {
-		for _, i := range unpromised {
-			v.promise(i)
+	if intentMissing := v.where(v.intentMissing); len(intentMissing) > 0 {
+		for _, i := range intentMissing {
+			v.recordIntent(i)
 		}
 		return v.stay()
 	}
-	if rejected := v.where(v.isRejected); len(rejected) > 0 {
+	if rejected := v.where(v.refusedForGood); len(rejected) > 0 {
 		return v.fail(v1beta2.ReasonCreateFailed, v.refusalMessage(rejected[0])).because("creation refused for good")
 	}
 	return v.attempt(absent)
@@ -71,8 +71,8 @@ func resuming(v *view) Decision {
 // attempt creates these components, or pauses after a refusal. It is late only when
 // something stands in the way: what was never tried has not failed.
 func (v *view) attempt(absent []int) Decision {
-	deadline := v.flipped(v1beta2.ResourcesDeployed).Add(v.Policy.AdmissionGrace)
-	refused := v.where(v.mayBeTriedAgain)
+	deadline := v.transitionTime(v1beta2.ResourcesDeployed).Add(v.Policy.AdmissionGrace)
+	refused := v.where(v.refusedForNow)
 	late := !v.now.Before(deadline)
 	if late && len(refused) > 0 {
 		return v.resetOrFail(v1beta2.ReasonCreateFailed, v.refusalMessage(refused[0])).because("creation refused for too long")
@@ -81,12 +81,12 @@ func (v *view) attempt(absent []int) Decision {
 		return v.resetOrFail(v1beta2.ReasonCreateFailed, "a component is being deleted and does not go away").because("an old component does not go away")
 	}
 	if next := v.nextAttempt(); v.now.Before(next) {
-		return v.stay().at(earlier(next, deadline), v.now)
+		return v.stay().requeueAt(earlier(next, deadline), v.now)
 	}
 	if len(absent) == 0 {
-		return v.stay().at(deadline, v.now)
+		return v.stay().requeueAt(deadline, v.now)
 	}
-	return v.do(Create, absent).at(deadline, v.now)
+	return v.do(Create, absent).requeueAt(deadline, v.now)
 }
 
 // absent: component i is still to be created.
@@ -98,13 +98,13 @@ func (v *view) someAreTerminating() bool {
 	return len(v.where(func(i int) bool { return v.Components[i].Terminating && !v.finished(i) })) > 0
 }
 
-// mayBeTriedAgain: the last attempt to create component i was refused, not for good.
-func (v *view) mayBeTriedAgain(i int) bool {
+// refusedForNow: the last attempt to create component i was refused, not for good.
+func (v *view) refusedForNow(i int) bool {
 	return v.refused(i, v1beta2.ReasonComponentCreationErrored)
 }
 
-// isRejected: no attempt to create component i can do better than the last.
-func (v *view) isRejected(i int) bool {
+// refusedForGood: no attempt to create component i can do better than the last.
+func (v *view) refusedForGood(i int) bool {
 	return v.refused(i, v1beta2.ReasonComponentCreationRejected)
 }
 
@@ -129,12 +129,12 @@ const (
 // it has been tried for, so it doubles with every attempt.
 func (v *view) nextAttempt() time.Time {
 	var latest time.Time
-	for _, i := range v.where(v.mayBeTriedAgain) {
+	for _, i := range v.where(v.refusedForNow) {
 		latest = later(latest, v.componentCondition(i, v1beta2.ResourcesDeployed).LastTransitionTime.Time)
 	}
 	if latest.IsZero() {
 		return v.now
 	}
-	tried := latest.Sub(v.flipped(v1beta2.ResourcesDeployed))
+	tried := latest.Sub(v.transitionTime(v1beta2.ResourcesDeployed))
 	return latest.Add(min(max(tried, shortestPause), longestPause))
 }

@@ -36,7 +36,7 @@ func TestResuming(t *testing.T) {
 			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0, 2}, Requeue: time.Minute},
 		},
 		"what another controller had not promised yet is promised before it is created": {
-			given: []change{unpromised},
+			given: []change{withoutIntent},
 			want:  outcome{Phase: v1beta2.AppWrapperResuming},
 		},
 		"so is what another controller had removed from an earlier attempt": {

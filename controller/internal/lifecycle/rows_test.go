@@ -128,8 +128,8 @@ func say(c metav1.Condition) string {
 func oneJob(phase v1beta2.AppWrapperPhase) lifecycle.Snapshot {
 	podSets := []v1beta2.AppWrapperPodSet{{Path: "template.spec.template", Replicas: new(int32(2))}}
 	return lifecycle.Snapshot{
-		Guarded: true,
-		Policy:  standardPolicy(),
+		HasFinalizer: true,
+		Policy:       standardPolicy(),
 		Components: []lifecycle.Component{
 			{Name: "train", Kind: "Job", APIVersion: "batch/v1", PodSets: podSets, ReportsEnd: true},
 		},
@@ -181,8 +181,8 @@ func replace(conditions []metav1.Condition, kind v1beta2.AppWrapperCondition, st
 	return append(conditions, made)
 }
 
-// unpromised is what an AppWrapper controller leaves of a component that it has not come to.
-func unpromised(s *lifecycle.Snapshot) {
+// withoutIntent is what an AppWrapper controller leaves of a component that it has not come to.
+func withoutIntent(s *lifecycle.Snapshot) {
 	s.Status.ComponentStatus[0].Name, s.Status.ComponentStatus[0].Conditions = "", nil
 }
 
@@ -194,9 +194,9 @@ func terminatingJob(s *lifecycle.Snapshot) {
 	s.Components[0].Exists, s.Components[0].Terminating = true, true
 }
 
-// unseenJob was created, and nobody can tell whether it is still there.
-func unseenJob(s *lifecycle.Snapshot) {
-	s.Components[0].Exists, s.Components[0].Unseen = true, true
+// unreadableJob was created, and nobody can tell whether it is still there.
+func unreadableJob(s *lifecycle.Snapshot) {
+	s.Components[0].Exists, s.Components[0].Unreadable = true, true
 }
 
 func keptBy(finalizers ...string) change {
@@ -207,7 +207,7 @@ func suspend(s *lifecycle.Snapshot) { s.Suspend = true }
 
 func deleted(s *lifecycle.Snapshot) { s.Deleting = true }
 
-func unguarded(s *lifecycle.Snapshot) { s.Guarded = false }
+func withoutFinalizer(s *lifecycle.Snapshot) { s.HasFinalizer = false }
 
 func verdict(v kinds.Verdict) change {
 	return func(s *lifecycle.Snapshot) { s.Components[0].Verdict = v }

@@ -20,14 +20,14 @@ var checks = []struct {
 	check func(*view) (d Decision, applies bool)
 }{
 
-	{"all succeeded", allSucceeded},         // what is done is done, even if it is being suspended
-	{isSuspended, suspendedByKueue},         // nothing below matters to a workload that has to go
-	{"component missing", componentMissing}, // somebody removed what we deployed: fail, without a retry
-	{"component failed", componentFailed},   // a component has given up: try again
-	{"a node has to be left", nodesToLeave}, // what a pod uses there is unhealthy: migrate, which is no retry
-	{"pods failed", podsFailed},             // failed pods that nobody replaces: try again after a grace
-	{"pods ready", podsReady},               // all is well: wait for the world to change
-	{"readiness is late", readinessIsLate},  // too few pods: try again after the grace that fits
+	{"all succeeded", allSucceeded},                 // what is done is done, even if it is being suspended
+	{isSuspended, suspendedByKueue},                 // nothing below matters to a workload that has to go
+	{"component missing", componentMissing},         // somebody removed what we deployed: fail, without a retry
+	{"component failed", componentFailed},           // a component has given up: try again
+	{"a node has to be left", podsOnUnhealthyNodes}, // what a pod uses there is unhealthy: migrate, which is no retry
+	{"pods failed", podsFailed},                     // failed pods that nobody replaces: try again after a grace
+	{"pods ready", podsReady},                       // all is well: wait for the world to change
+	{"readiness is late", readinessIsLate},          // too few pods: try again after the grace that fits
 }
 
 func running(v *view) Decision {
@@ -67,9 +67,9 @@ func allSucceeded(v *view) (Decision, bool) {
 	if !v.alive() {
 		return v.succeed(), true
 	}
-	patience := v.lastSuccess().Add(v.Policy.FailureGrace)
-	if !v.isTrue(v1beta2.DeletingResources) && !v.Suspend && v.now.Before(patience) {
-		return v.stay().at(patience, v.now), true
+	deadline := v.lastSuccess().Add(v.Policy.FailureGrace)
+	if !v.isTrue(v1beta2.DeletingResources) && !v.Suspend && v.now.Before(deadline) {
+		return v.stay().requeueAt(deadline, v.now), true
 	}
 	d := v.remove(v.where(v.outlivedByPods))
 	if d.Effect == ForceDelete {
@@ -90,7 +90,7 @@ func (v *view) done() bool {
 		}
 		reported = reported || c.ReportsEnd
 	}
-	rest := v.census()
+	rest := v.countPods()
 	if rest.expected == 0 {
 		return reported
 	}
@@ -160,15 +160,15 @@ func componentFailed(v *view) (Decision, bool) {
 // in time, as a Job with a backoffLimit does, nothing is wrong; that a replacement does not
 // run yet is a matter of readiness.
 func podsFailed(v *view) (Decision, bool) {
-	c := v.census()
+	c := v.countPods()
 	if c.failed == 0 || c.complete() {
 		return Decision{}, false
 	}
 	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, "")
-	v.lower(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, c.String())
-	began := later(v.flipped(v1beta2.Unhealthy), v.flipped(v1beta2.ResourcesDeployed))
+	v.clear(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, c.String())
+	began := later(v.transitionTime(v1beta2.Unhealthy), v.transitionTime(v1beta2.ResourcesDeployed))
 	if deadline := began.Add(v.Policy.FailureGrace); v.now.Before(deadline) {
-		return v.stay().at(deadline, v.now), true
+		return v.stay().requeueAt(deadline, v.now), true
 	}
 	return v.resetOrFail(v1beta2.ReasonFoundFailedPods, c.String()), true
 }
@@ -176,7 +176,7 @@ func podsFailed(v *view) (Decision, bool) {
 // podsReady leaves the message of a condition that is True already as it was, so that
 // pods which finish one by one cause no writes.
 func podsReady(v *view) (Decision, bool) {
-	c := v.census()
+	c := v.countPods()
 	if !c.ready() {
 		return Decision{}, false
 	}
@@ -189,13 +189,13 @@ func podsReady(v *view) (Decision, bool) {
 }
 
 func readinessIsLate(v *view) (Decision, bool) {
-	c := v.census()
-	v.lower(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, c.String())
+	c := v.countPods()
+	v.clear(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, c.String())
 	if deadline := v.readinessDeadline(c); v.now.Before(deadline) {
-		v.lower(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
-		return v.stay().at(deadline, v.now), true
+		v.clear(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
+		return v.stay().requeueAt(deadline, v.now), true
 	}
-	if v.lateElsewhere() {
+	if v.lateAfterMigration() {
 		return v.migrate(v1beta2.ReasonInsufficientPodsReady + " after unhealthy nodes were left: " + c.String()), true
 	}
 	return v.resetOrFail(v1beta2.ReasonInsufficientPodsReady, c.String()), true
@@ -204,14 +204,14 @@ func readinessIsLate(v *view) (Decision, bool) {
 // readinessDeadline is when enough pods must run. At first there is the admission grace
 // for pods to exist and the warmup grace for them to start, from the deployment. Pods
 // that were ready once and are lost get the failure grace, from when they were missed.
-func (v *view) readinessDeadline(c census) time.Time {
+func (v *view) readinessDeadline(c podCounts) time.Time {
 	grace := v.Policy.AdmissionGrace
 	if c.complete() {
 		grace = v.Policy.WarmupGrace
 	}
-	deadline := v.flipped(v1beta2.ResourcesDeployed).Add(grace)
+	deadline := v.transitionTime(v1beta2.ResourcesDeployed).Add(grace)
 	if v.hasReason(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady) {
-		return later(deadline, v.flipped(v1beta2.PodsReady).Add(v.Policy.FailureGrace))
+		return later(deadline, v.transitionTime(v1beta2.PodsReady).Add(v.Policy.FailureGrace))
 	}
 	return deadline
 }

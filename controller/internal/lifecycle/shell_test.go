@@ -47,7 +47,7 @@ func newShell(w *world, crash, lags func() bool, downtime func() time.Duration) 
 
 // settle goes on until nothing moves, no cache lags and nothing is left to wake up for.
 func (s *shell) settle() {
-	for range 5 * patience {
+	for range 5 * maxRounds {
 		moved := s.w.garbageCollect()
 		moved = s.w.makePods() || moved
 		moved = s.catchUp(!moved && !s.due()) || moved
@@ -79,12 +79,12 @@ func (s *shell) look() {
 	case s.crashed:
 		s.restart()
 	case s.polls():
-		s.w.wake = s.w.now.Add(impatience)
+		s.w.wake = s.w.now.Add(pollInterval)
 	}
 }
 
-// impatience is how often the controller looks where nothing would wake it.
-const impatience = time.Second
+// pollInterval is how often the controller looks where nothing would wake it.
+const pollInterval = time.Second
 
 // polls: a resource is being removed whose end wakes nobody.
 func (s *shell) polls() bool {
@@ -149,17 +149,17 @@ func (s *shell) catchUp(all bool) bool {
 		s.earlier = append(s.earlier, s.aw)
 		s.aw, s.woken, moved = now, true, true
 	}
-	if differs, wakes := componentNews(s.w, s.components, now); differs && (all || !s.lags()) {
+	if differs, wakes := componentChanges(s.w, s.components, now); differs && (all || !s.lags()) {
 		s.components, s.woken, moved = now, s.woken || wakes, true
 	}
-	if differs, wakes := podNews(s.pods, now); differs && (all || !s.lags()) {
+	if differs, wakes := podChanges(s.pods, now); differs && (all || !s.lags()) {
 		s.pods, s.woken, moved = now, s.woken || wakes, true
 	}
 	return moved
 }
 
-// componentNews: of what is watched, an end and a removal wake, an appearance does not.
-func componentNews(w *world, before, now observation) (differs, wakes bool) {
+// componentChanges: of what is watched, an end and a removal wake, an appearance does not.
+func componentChanges(w *world, before, now observation) (differs, wakes bool) {
 	for i, r := range w.resources {
 		old, c := before.Components[i], now.Components[i]
 		another := before.uids[i] != now.uids[i]
@@ -174,8 +174,8 @@ func componentNews(w *world, before, now observation) (differs, wakes bool) {
 	return differs, wakes
 }
 
-// podNews: phases, deletions, ends and nodes that have to be left wake; that a pod appears does not.
-func podNews(before, now observation) (differs, wakes bool) {
+// podChanges: phases, deletions, ends and nodes that have to be left wake; that a pod appears does not.
+func podChanges(before, now observation) (differs, wakes bool) {
 	known := map[*pod]lifecycle.Pod{}
 	for i, p := range before.pods {
 		known[p] = before.Pods[i]
@@ -186,7 +186,7 @@ func podNews(before, now observation) (differs, wakes bool) {
 		if !ok {
 			old, differs = lifecycle.Pod{Phase: corev1.PodPending}, true
 		}
-		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating || old.MustLeave != now.Pods[i].MustLeave {
+		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating || old.MigrateFrom != now.Pods[i].MigrateFrom {
 			differs, wakes = true, true
 		}
 	}
@@ -196,7 +196,7 @@ func podNews(before, now observation) (differs, wakes bool) {
 // checkRest: what rests has nothing left to do and will be woken in time.
 func (s *shell) checkRest() {
 	w := s.w
-	looksSoon := !w.wake.IsZero() && !w.wake.After(w.now.Add(impatience))
+	looksSoon := !w.wake.IsZero() && !w.wake.After(w.now.Add(pollInterval))
 	if w.gone || looksSoon || w.now.Before(s.away) {
 		return
 	}

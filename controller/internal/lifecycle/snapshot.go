@@ -44,11 +44,11 @@ type Snapshot struct {
 	Suspend bool
 	// Deleting: the AppWrapper has a deletionTimestamp.
 	Deleting bool
-	// Guarded: the AppWrapper has our finalizer.
-	Guarded bool
-	// Alone: it has no other. When ours goes it is gone, and nobody would read what was
+	// HasFinalizer: the AppWrapper has our finalizer.
+	HasFinalizer bool
+	// LastFinalizer: it has no other. When ours goes it is gone, and nobody would read what was
 	// written just before.
-	Alone bool
+	LastFinalizer bool
 	// Status is the status as it is stored. Decide does not change it.
 	Status v1beta2.AppWrapperStatus
 	// Policy holds the AppWrapper's timers and limits.
@@ -79,9 +79,9 @@ type Component struct {
 	ReportsEnd bool
 	// Exists: there is such a resource and it belongs to this AppWrapper.
 	Exists bool
-	// Unseen: the resource was created, and the controller may not see any more whether it
+	// Unreadable: the resource was created, and the controller may not see any more whether it
 	// is still there. It counts as one that Exists.
-	Unseen bool
+	Unreadable bool
 	// Terminating: the resource exists and has a deletionTimestamp.
 	Terminating bool
 	// Finalizers are those of the resource.
@@ -101,9 +101,9 @@ type Pod struct {
 	Phase corev1.PodPhase
 	// Terminating: the pod has a deletionTimestamp.
 	Terminating bool
-	// MustLeave is the node that the pod is on and has to leave, because something that it
+	// MigrateFrom is the node that the pod is on and has to leave, because something that it
 	// uses there is unhealthy; empty where it may stay.
-	MustLeave string
+	MigrateFrom string
 	// Finalizers are those of the pod.
 	Finalizers []string
 	// ExitCodes are the exit codes, other than 0, of its terminated regular containers.

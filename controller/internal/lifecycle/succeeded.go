@@ -16,39 +16,39 @@ func (v *view) succeed() Decision {
 	const reason = string(v1beta2.AppWrapperSucceeded)
 	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, allHasSucceeded)
 	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, allHasSucceeded)
-	v.lower(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
-	v.lower(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
+	v.clear(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
+	v.clear(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
 	if !v.remains() {
-		v.nothingIsLeft()
+		v.markNothingLeft()
 	}
-	v.lower(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
+	v.clear(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
 	return v.move(v1beta2.AppWrapperSucceeded)
 }
 
 const allHasSucceeded = "the work of all components has succeeded"
 
-// nothingIsLeft: the components were cleaned up by themselves or by us, before their time.
-func (v *view) nothingIsLeft() {
+// markNothingLeft: the components were cleaned up by themselves or by us, before their time.
+func (v *view) markNothingLeft() {
 	v.markDeleted()
-	v.lower(v1beta2.ResourcesDeployed, string(v1beta2.AppWrapperSucceeded), allHasSucceeded+" and nothing is left of them")
+	v.clear(v1beta2.ResourcesDeployed, string(v1beta2.AppWrapperSucceeded), allHasSucceeded+" and nothing is left of them")
 }
 
 // succeeded keeps the finished components, and with them their logs, for a while, unless
 // they go by themselves.
 func succeeded(v *view) Decision {
 	if v.keeping() && !v.remains() {
-		v.nothingIsLeft()
+		v.markNothingLeft()
 		return v.stay()
 	}
 	if v.keeping() {
 		if until := v.phaseBegan().Add(v.Policy.SuccessTTL); v.now.Before(until) {
-			return v.stay().at(until, v.now)
+			return v.stay().requeueAt(until, v.now)
 		}
 	}
 	if d, gone := v.tearDown(); !gone {
 		return d
 	}
-	v.lower(v1beta2.ResourcesDeployed, string(v1beta2.AppWrapperSucceeded),
+	v.clear(v1beta2.ResourcesDeployed, string(v1beta2.AppWrapperSucceeded),
 		fmt.Sprintf("the components were removed %s after success", v.Policy.SuccessTTL))
 	return v.stay()
 }

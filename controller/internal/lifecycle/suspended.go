@@ -19,8 +19,8 @@ func suspended(v *view) Decision {
 			"spec.suspend is false, but not every pod set of status.componentStatus has its podSetInfo: waiting for quota for all of them")
 		return v.stay()
 	}
-	if !v.Guarded {
-		return v.do(Guard, nil)
+	if !v.HasFinalizer {
+		return v.do(AddFinalizer, nil)
 	}
 	v.set(v1beta2.QuotaReserved, metav1.ConditionTrue, string(v1beta2.AppWrapperResuming), "spec.suspend is false")
 	return v.deploy("the components are being created").because("quota is given")

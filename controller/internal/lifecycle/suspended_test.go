@@ -28,12 +28,12 @@ func TestSuspended(t *testing.T) {
 			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
 		},
 		"it waits without a finalizer": {
-			given: []change{suspend, unguarded},
+			given: []change{suspend, withoutFinalizer},
 			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
 		},
 		"the finalizer comes before the quota is used": {
-			given: []change{unguarded},
-			want:  outcome{Phase: v1beta2.AppWrapperSuspended, Effect: lifecycle.Guard},
+			given: []change{withoutFinalizer},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspended, Effect: lifecycle.AddFinalizer},
 		},
 		"with the finalizer it resumes": {want: resumed},
 		"it resumes with quota for each pod set of each component": {
@@ -53,7 +53,7 @@ func TestSuspended(t *testing.T) {
 			want:  waiting,
 		},
 		"it gets no finalizer before it has quota for all": {
-			given: []change{unguarded, infos(1), and("more", infos(0))},
+			given: []change{withoutFinalizer, infos(1), and("more", infos(0))},
 			want:  waiting,
 		},
 		"it resumes without any podSetInfo where nobody gives quota": {
@@ -62,10 +62,10 @@ func TestSuspended(t *testing.T) {
 		},
 		"a deletion lets it go": {
 			given: []change{deleted},
-			want:  outcome{Phase: v1beta2.AppWrapperSuspended, Effect: lifecycle.Release},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspended, Effect: lifecycle.RemoveFinalizer},
 		},
 		"a deletion without a finalizer needs nothing from us": {
-			given: []change{deleted, unguarded},
+			given: []change{deleted, withoutFinalizer},
 			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
 		},
 	})

@@ -25,7 +25,7 @@ func suspending(v *view) Decision {
 	const reason = string(v1beta2.AppWrapperSuspended)
 	v.set(v1beta2.ResourcesDeployed, metav1.ConditionFalse, reason, "spec.suspend is true")
 	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, "spec.suspend is true")
-	v.lower(v1beta2.PodsReady, reason, "")
+	v.clear(v1beta2.PodsReady, reason, "")
 	v.set(v1beta2.Unhealthy, metav1.ConditionFalse, reason, "")
 	return v.move(v1beta2.AppWrapperSuspended).because("everything is gone")
 }

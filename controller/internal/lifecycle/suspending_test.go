@@ -30,7 +30,7 @@ func TestSuspending(t *testing.T) {
 			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Requeue: 10 * time.Minute},
 		},
 		"quota is kept while nobody can tell whether something is left": {
-			given: []change{unseenJob},
+			given: []change{unreadableJob},
 			after: time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.Delete, Targets: []int{0}},
 		},

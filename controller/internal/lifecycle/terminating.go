@@ -10,7 +10,7 @@ import "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 // was ever deployed.
 func terminating(v *view) Decision {
 	const phase = v1beta2.AppWrapperTerminating
-	if !v.Guarded {
+	if !v.HasFinalizer {
 		return v.stay()
 	}
 	if v.status.Phase != phase && (v.isTrue(v1beta2.ResourcesDeployed) || v.remains()) {
@@ -20,10 +20,10 @@ func terminating(v *view) Decision {
 	if d, gone := v.tearDown(); !gone {
 		return d
 	}
-	if v.Alone {
-		return Decision{Status: v.Status, Effect: Release}
+	if v.LastFinalizer {
+		return Decision{Status: v.Status, Effect: RemoveFinalizer}
 	}
-	v.lower(v1beta2.ResourcesDeployed, string(phase), nothingDeployed)
-	v.lower(v1beta2.QuotaReserved, string(phase), nothingDeployed)
-	return v.do(Release, nil)
+	v.clear(v1beta2.ResourcesDeployed, string(phase), nothingDeployed)
+	v.clear(v1beta2.QuotaReserved, string(phase), nothingDeployed)
+	return v.do(RemoveFinalizer, nil)
 }

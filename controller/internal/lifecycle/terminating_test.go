@@ -33,19 +33,19 @@ func TestTerminating(t *testing.T) {
 		},
 		"when nothing is left it is let go": {
 			given: []change{absent},
-			want: outcome{Phase: terminating, Effect: lifecycle.Release, Conditions: map[string]string{
+			want: outcome{Phase: terminating, Effect: lifecycle.RemoveFinalizer, Conditions: map[string]string{
 				"QuotaReserved": "False Terminating", "ResourcesDeployed": "False Terminating", "DeletingResources": "False DeletionComplete"}},
 		},
 		"what nobody would read any more is not saved": {
-			given: []change{absent, func(s *lifecycle.Snapshot) { s.Alone = true }},
-			want:  outcome{Phase: terminating, Effect: lifecycle.Release},
+			given: []change{absent, func(s *lifecycle.Snapshot) { s.LastFinalizer = true }},
+			want:  outcome{Phase: terminating, Effect: lifecycle.RemoveFinalizer},
 		},
 		"suspension is of no interest": {
 			given: []change{suspend, terminatingJob},
 			want:  outcome{Phase: terminating, Requeue: 10 * time.Minute},
 		},
 		"without our finalizer there is nothing to do": {
-			given: []change{unguarded},
+			given: []change{withoutFinalizer},
 			want:  outcome{Phase: terminating},
 		},
 	})

@@ -52,7 +52,7 @@ func (w *world) Delete(_ bool) {
 	}
 	w.deleting = true
 	w.resourceVersion++
-	if !w.guarded {
+	if !w.hasFinalizer {
 		w.disappear()
 	}
 }
@@ -126,16 +126,16 @@ func (w *world) ReturnNode(component int) {
 	}
 }
 
-func (w *world) CondemnNode(component int) {
+func (w *world) MarkNodeUnhealthy(component int) {
 	if i := w.firstPod(component); i >= 0 {
-		w.pods[i].MustLeave = w.pods[i].node
-		w.past.condemned = true
+		w.pods[i].MigrateFrom = w.pods[i].node
+		w.past.mustMigrate = true
 	}
 }
 
-func (w *world) AbsolveNode(component int) {
+func (w *world) MarkNodeHealthy(component int) {
 	if i := w.firstPod(component); i >= 0 {
-		w.pods[i].MustLeave = ""
+		w.pods[i].MigrateFrom = ""
 	}
 }
 

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	code := m.Run()
-	if missing := unseenSteps(); code == 0 && everythingRan() && len(missing) > 0 {
+	if missing := untakenSteps(); code == 0 && everythingRan() && len(missing) > 0 {
 		fmt.Fprintf(os.Stderr, "no row, story or walk takes this way (see ways): %v\n", missing)
 		code = 1
 	}
@@ -125,19 +125,19 @@ var phases = []v1beta2.AppWrapperPhase{
 
 // tally is what a test's walks came to.
 type tally struct {
-	walks  int
-	lived  map[v1beta2.AppWrapperPhase]int
-	tested map[string]int
+	walks   int
+	visited map[v1beta2.AppWrapperPhase]int
+	tested  map[string]int
 }
 
 // count counts a walk when it is over, by where it led.
 func (s *tally) count(w *world) {
-	if s.lived == nil {
-		s.lived, s.tested = map[v1beta2.AppWrapperPhase]int{}, map[string]int{}
+	if s.visited == nil {
+		s.visited, s.tested = map[v1beta2.AppWrapperPhase]int{}, map[string]int{}
 	}
 	s.walks++
-	for phase := range w.lives {
-		s.lived[phase]++
+	for phase := range w.visited {
+		s.visited[phase]++
 	}
 }
 
@@ -152,10 +152,10 @@ func (s *tally) add(w *world) {
 // is put to the test, except on an occasion that the test does not know.
 func (s *tally) expect(t *testing.T, except occasion) {
 	t.Helper()
-	t.Logf("%d walks came to %v", s.walks, s.lived)
+	t.Logf("%d walks came to %v", s.walks, s.visited)
 	for _, phase := range phases {
-		if s.lived[phase] < s.walks/250 {
-			t.Errorf("only %d of %d walks came to %s", s.lived[phase], s.walks, phase)
+		if s.visited[phase] < s.walks/250 {
+			t.Errorf("only %d of %d walks came to %s", s.visited[phase], s.walks, phase)
 		}
 	}
 	for i, p := range promises {
@@ -258,8 +258,8 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		"a user deletes it":         seldom(func() { inAll(worlds, (*world).remove) }),
 		"a node is lost":            toOne(func(w *world, i int) { w.sticks(i, true) }),
 		"a node is back":            toOne(func(w *world, i int) { w.sticks(i, false) }),
-		"a node has to be left":     toOne((*world).CondemnNode),
-		"a node is well again":      toOne((*world).AbsolveNode),
+		"a node has to be left":     toOne((*world).MarkNodeUnhealthy),
+		"a node is well again":      toOne((*world).MarkNodeHealthy),
 		"seconds pass":              simple(func(w *world) { w.pass(7 * time.Second) }),
 		"minutes pass":              simple(func(w *world) { w.pass(100 * time.Second) }),
 		"all timers run down":       simple(func(w *world) { w.pass(10 * time.Minute) }),
@@ -331,15 +331,15 @@ func refuses(refusal *lifecycle.Refusal) func(*world, int) {
 
 // place is what two worlds must agree on.
 type place struct {
-	Suspend, Guarded, Gone, Quota bool
-	Status                        v1beta2.AppWrapperStatus
-	Resources                     []string
-	Pods                          []string
-	Wake                          time.Time
+	Suspend, HasFinalizer, Gone, Quota bool
+	Status                             v1beta2.AppWrapperStatus
+	Resources                          []string
+	Pods                               []string
+	Wake                               time.Time
 }
 
 func (w *world) place() place {
-	p := place{Suspend: w.suspend, Guarded: w.guarded, Gone: w.gone, Quota: w.quota, Status: w.status, Wake: w.wake}
+	p := place{Suspend: w.suspend, HasFinalizer: w.hasFinalizer, Gone: w.gone, Quota: w.quota, Status: w.status, Wake: w.wake}
 	for _, r := range w.resources {
 		p.Resources = append(p.Resources, fmt.Sprintf("%s exists=%t terminating=%t verdict=%s", r.name, r.exists, r.terminating, r.verdict))
 	}

@@ -28,24 +28,24 @@ func labelled(node *corev1.Node, rule corev1.Taint) bool {
 	return ok && value == rule.Value
 }
 
-// MustBeLeft are the resources, in order, whose users have to leave the node.
-func (r Rules) MustBeLeft(node *corev1.Node) []corev1.ResourceName {
+// MigrationCauses are the resources, in order, whose users have to leave the node.
+func (r Rules) MigrationCauses(node *corev1.Node) []corev1.ResourceName {
 	var resources []corev1.ResourceName
 	for _, resource := range slices.Sorted(maps.Keys(r)) {
-		if slices.ContainsFunc(r[resource], func(rule corev1.Taint) bool { return evicts(node, rule) }) {
+		if slices.ContainsFunc(r[resource], func(rule corev1.Taint) bool { return causesMigration(node, rule) }) {
 			resources = append(resources, corev1.ResourceName(resource))
 		}
 	}
 	return resources
 }
 
-func evicts(node *corev1.Node, rule corev1.Taint) bool {
+func causesMigration(node *corev1.Node, rule corev1.Taint) bool {
 	return rule.Effect == corev1.TaintEffectNoExecute &&
 		slices.ContainsFunc(sources, func(shows func(*corev1.Node, corev1.Taint) bool) bool { return shows(node, rule) })
 }
 
-// Evicting are the resources, in order, that have a rule after which nodes have to be left.
-func (r Rules) Evicting() []corev1.ResourceName {
+// PossibleMigrationCauses are the resources, in order, that have a rule after which nodes have to be left.
+func (r Rules) PossibleMigrationCauses() []corev1.ResourceName {
 	var resources []corev1.ResourceName
 	for _, resource := range slices.Sorted(maps.Keys(r)) {
 		if slices.ContainsFunc(r[resource], func(rule corev1.Taint) bool { return rule.Effect == corev1.TaintEffectNoExecute }) {

@@ -41,10 +41,10 @@ func TestANodeHasToBeLeftByThoseWhoUseWhatIsUnhealthyThere(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			node := labelledNode(tc.labels)
-			if diff := cmp.Diff(tc.want, rules.MustBeLeft(node)); diff != "" {
+			if diff := cmp.Diff(tc.want, rules.MigrationCauses(node)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.want, rules.MustBeLeft(rules.Slim(node))); diff != "" {
+			if diff := cmp.Diff(tc.want, rules.MigrationCauses(rules.Slim(node))); diff != "" {
 				t.Errorf("of a slim node (-want +got):\n%s", diff)
 			}
 		})
@@ -55,13 +55,13 @@ func TestANodeHasToBeLeftByThoseWhoUseWhatIsUnhealthyThere(t *testing.T) {
 func TestTaintsAreKubernetesAffair(t *testing.T) {
 	node := labelledNode(nil)
 	node.Spec.Taints = []corev1.Taint{{Key: "gpuhealth", Value: "EVICT", Effect: corev1.TaintEffectNoExecute}}
-	if got := rules.MustBeLeft(node); got != nil {
+	if got := rules.MigrationCauses(node); got != nil {
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestOnlySomeResourcesMakeAnybodyLeave(t *testing.T) {
-	if diff := cmp.Diff([]corev1.ResourceName{"nvidia.com/gpu", "nvidia.com/roce_gdr"}, rules.Evicting()); diff != "" {
+	if diff := cmp.Diff([]corev1.ResourceName{"nvidia.com/gpu", "nvidia.com/roce_gdr"}, rules.PossibleMigrationCauses()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
