@@ -24,7 +24,6 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
-	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
@@ -49,7 +48,7 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 		recorder: mgr.GetEventRecorder("appwrappers"),
 		metrics:  counters,
 		rules:    rulesOf(c.AppWrapper.Autopilot),
-		defaults: defaults(c.AppWrapper),
+		defaults: c.AppWrapper.Defaults(),
 		allPods:  forAllPods(c.AppWrapper),
 		now:      time.Now,
 	}
@@ -75,22 +74,6 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 // patience paces the retries of what ended with an error.
 func patience() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](20*time.Millisecond, time.Minute)
-}
-
-func defaults(c config.AppWrapper) lifecycle.Defaults {
-	f := c.FaultTolerance
-	return lifecycle.Defaults{
-		AdmissionGrace:        f.AdmissionGracePeriod.Duration,
-		WarmupGrace:           f.WarmupGracePeriod.Duration,
-		FailureGrace:          f.FailureGracePeriod.Duration,
-		RetryPause:            f.ResetPause.Duration,
-		RetryLimit:            f.RetryLimit,
-		MigrationLimit:        c.Autopilot.MigrationLimit,
-		ForcefulDeletionGrace: f.DeletionGracePeriod.Duration,
-		GraceCeiling:          f.GracePeriodCeiling.Duration,
-		RetryLimitCeiling:     f.RetryLimitCeiling,
-		SuccessTTLCeiling:     f.SuccessTTLCeiling.Duration,
-	}
 }
 
 // forAllPods is what the administrator has all pods have.

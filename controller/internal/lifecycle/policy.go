@@ -39,40 +39,6 @@ type Policy struct {
 	RetryableExitCodes []int32
 }
 
-// Defaults is the policy of an AppWrapper without annotations, and what its
-// annotations may ask for.
-type Defaults struct {
-	AdmissionGrace        time.Duration
-	WarmupGrace           time.Duration
-	FailureGrace          time.Duration
-	RetryPause            time.Duration
-	RetryLimit            int32
-	MigrationLimit        int32
-	ForcefulDeletionGrace time.Duration
-	// GraceCeiling is the longest of any of the periods above, and of the hold.
-	GraceCeiling time.Duration
-	// RetryLimitCeiling is the most retries that an annotation may ask for.
-	RetryLimitCeiling int32
-	// SuccessTTLCeiling is the longest time to live after success, and the default.
-	SuccessTTLCeiling time.Duration
-}
-
-// StandardDefaults are those of a controller that nobody has configured.
-func StandardDefaults() Defaults {
-	return Defaults{
-		AdmissionGrace:        time.Minute,
-		WarmupGrace:           5 * time.Minute,
-		FailureGrace:          time.Minute,
-		RetryPause:            90 * time.Second,
-		RetryLimit:            3,
-		MigrationLimit:        10,
-		ForcefulDeletionGrace: 10 * time.Minute,
-		GraceCeiling:          24 * time.Hour,
-		RetryLimitCeiling:     100,
-		SuccessTTLCeiling:     7 * 24 * time.Hour,
-	}
-}
-
 // Problem is an annotation that cannot be understood. The default is used instead.
 type Problem struct {
 	Annotation, Value, Message string
@@ -97,24 +63,21 @@ func Annotations() []string {
 	return r.asked
 }
 
+// policy changes the defaults by what the annotations say.
 func (r *reader) policy(d Defaults) Policy {
-	policy := Policy{
-		AdmissionGrace:        r.grace(v1beta2.AdmissionGracePeriodDurationAnnotation, d.AdmissionGrace),
-		WarmupGrace:           r.grace(v1beta2.WarmupGracePeriodDurationAnnotation, d.WarmupGrace),
-		FailureGrace:          r.grace(v1beta2.FailureGracePeriodDurationAnnotation, d.FailureGrace),
-		RetryPause:            r.grace(v1beta2.RetryPausePeriodDurationAnnotation, d.RetryPause),
-		RetryLimit:            min(r.count(v1beta2.RetryLimitAnnotation, d.RetryLimit), d.RetryLimitCeiling),
-		MigrationLimit:        d.MigrationLimit,
-		ForcefulDeletionGrace: r.grace(v1beta2.ForcefulDeletionGracePeriodAnnotation, d.ForcefulDeletionGrace),
-		DeletionOnFailureHold: r.grace(v1beta2.DeletionOnFailureGracePeriodAnnotation, 0),
-		SuccessTTL:            d.SuccessTTLCeiling,
-		TerminalExitCodes:     r.exitCodes(v1beta2.TerminalExitCodesAnnotation),
-		RetryableExitCodes:    r.exitCodes(v1beta2.RetryableExitCodesAnnotation),
+	asked := d
+	for _, p := range periods {
+		if p.Ceiling == GraceCeilingKey {
+			*p.In(&asked) = r.grace(p.Annotation, *p.In(&d))
+		}
 	}
-	if ttl, ok := r.duration(v1beta2.SuccessTTLAnnotation); ok && 0 < ttl && ttl < d.SuccessTTLCeiling {
-		policy.SuccessTTL = ttl
+	asked.RetryLimit = min(r.count(v1beta2.RetryLimitAnnotation, d.RetryLimit), d.RetryLimitCeiling)
+	asked.TerminalExitCodes = r.exitCodes(v1beta2.TerminalExitCodesAnnotation)
+	asked.RetryableExitCodes = r.exitCodes(v1beta2.RetryableExitCodesAnnotation)
+	if ttl, ok := r.duration(v1beta2.SuccessTTLAnnotation); ok && 0 < ttl && ttl < d.SuccessTTL {
+		asked.SuccessTTL = ttl
 	}
-	return policy
+	return asked.Policy
 }
 
 // reader reads annotations and remembers those that it was asked for, and those that

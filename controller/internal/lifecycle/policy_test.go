@@ -135,7 +135,7 @@ func FuzzParsePolicy(f *testing.F) {
 				t.Errorf("a period of %s", d)
 			}
 		}
-		if policy.SuccessTTL <= 0 || policy.SuccessTTL > defaults.SuccessTTLCeiling || policy.RetryLimit < 0 {
+		if policy.SuccessTTL <= 0 || policy.SuccessTTL > defaults.SuccessTTL || policy.RetryLimit < 0 {
 			t.Errorf("a time to live of %s, and %d retries", policy.SuccessTTL, policy.RetryLimit)
 		}
 		again, problems := lifecycle.ParsePolicy(written(policy), defaults)
