@@ -10,12 +10,12 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// maxSkew is how far the clocks of two machines may be apart. What was noted later than
-// that from now was noted by a clock that has been put back.
+// maxSkew is how far the clocks of two machines may be apart. A time further in the future
+// was written before a clock was put back.
 const maxSkew = time.Minute
 
-// clampFutureTimes moves such times to now. A timer that began then begins now: it would take
-// hours more otherwise, or years.
+// clampFutureTimes moves such times to now, so that their timers begin now. Otherwise they
+// would take hours or years longer.
 func clampFutureTimes(status *v1beta2.AppWrapperStatus, now time.Time) {
 	limit := now.Add(maxSkew)
 	if t := status.PhaseTransitionTime; t != nil && t.After(limit) {
@@ -35,9 +35,9 @@ func clampFutureConditions(conditions []metav1.Condition, limit, now time.Time) 
 	}
 }
 
-// phaseBegan is when the present phase began, as far as it is known. Where another
-// controller moved the phase, its conditions are younger than the time that we noted;
-// where the note was dropped, they are all there is.
+// phaseBegan is when the present phase began, as far as is known. If another controller
+// moved the phase, its conditions are younger than our phaseTransitionTime. If that field
+// was dropped, the conditions are all there is.
 func (v *view) phaseBegan() time.Time {
 	var began time.Time
 	if t := v.Status.PhaseTransitionTime; t != nil {

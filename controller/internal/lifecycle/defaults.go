@@ -8,8 +8,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// Defaults is the policy of an AppWrapper without annotations, and what its annotations
-// may ask for. SuccessTTL is both the default and the longest.
+// Defaults is the policy of an AppWrapper without annotations, and the ceilings of its
+// annotations. SuccessTTL is both a default and a ceiling.
 type Defaults struct {
 	Policy
 	// GraceCeiling is the longest of any period but SuccessTTL.

@@ -8,7 +8,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// empty is the phase "": the pod sets are written down once and for all.
+// empty is the phase "", in which the controller sees the AppWrapper for the first time. It
+// records the pod sets, which never change again.
 func empty(v *view) Decision {
 	v.status.ComponentStatus = initialComponents(v.Components)
 	if v.Problem != "" {

@@ -16,13 +16,13 @@ func (v *view) fail(reason, message string) Decision {
 	return v.move(v1beta2.AppWrapperFailed).announcing(unhealthyEvent(reason, message))
 }
 
-// failed keeps the components for their author to look at, if that was asked for, and
+// failed keeps the components for their author to inspect, if an annotation asks for it, and
 // then removes them. Quota is held until then, unless Kueue wants it back.
 func failed(v *view) Decision {
 	began, hold := v.phaseBegan(), v.Policy.DeletionOnFailureHold
 	if v.keeping() && !v.Suspend {
 		if until := began.Add(hold); v.now.Before(until) {
-			// As old as the phase: were it younger, the phase would seem to begin with it.
+			// As old as the phase; see phaseBegan.
 			setCondition(&v.status.Conditions, v1beta2.DeletingResources, metav1.ConditionFalse, v1beta2.ReasonDeletionPaused,
 				fmt.Sprintf("%s is %s", v1beta2.DeletionOnFailureGracePeriodAnnotation, hold), began)
 			return v.stay().requeueAt(until, v.now)

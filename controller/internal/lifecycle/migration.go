@@ -12,10 +12,10 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// podsOnUnhealthyNodes: pods use what is unhealthy on their nodes. The workload is reset and comes
-// back elsewhere; it has done nothing wrong, so no retry is counted. Migrations have a limit
-// of their own, because pods may be sent to such nodes again. When it is reached the work
-// goes on for as long as it can, which is worth more than a failure, and that is said once.
+// podsOnUnhealthyNodes: pods use unhealthy resources of their nodes. The workload is reset,
+// to run elsewhere. It has done nothing wrong, so this is no retry but a migration, which has
+// a limit of its own because pods may be scheduled to such nodes again. At the limit the
+// workload stays as long as it can, which is better than a failure, and one event says so.
 func podsOnUnhealthyNodes(v *view) (Decision, bool) {
 	nodes := v.nodesToMigrateFrom()
 	if len(nodes) == 0 {
@@ -25,12 +25,12 @@ func podsOnUnhealthyNodes(v *view) (Decision, bool) {
 	if v.retryIsPointless() {
 		return Decision{}, false
 	}
-	message := "pods use unhealthy resources of nodes that have to be left: " + strings.Join(nodes, ", ")
+	message := "pods must migrate from nodes with unhealthy resources: " + strings.Join(nodes, ", ")
 	if v.status.Migrations < v.Policy.MigrationLimit {
 		return v.migrate(message), true
 	}
 	known := v.isTrue(v1beta2.OnUnhealthyNodes)
-	message = fmt.Sprintf("%s; they stay there because migrationLimit, which is %d, is reached", message, v.Policy.MigrationLimit)
+	message = fmt.Sprintf("%s; they stay because migrationLimit, which is %d, is reached", message, v.Policy.MigrationLimit)
 	v.set(v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, message)
 	return v.stay().announcing(unhealthyEvent(v1beta2.ReasonAutopilotNoExecute, message)), !known
 }
@@ -40,8 +40,8 @@ func (v *view) migrate(message string) Decision {
 	return v.reset(v1beta2.ReasonAutopilotNoExecute, message)
 }
 
-// notReadyReason is the reason why no pod of an attempt that begins is ready: nodes had to
-// be left, or all begins as usual. It stays until pods are ready for the first time.
+// notReadyReason is the reason of PodsReady at the beginning of an attempt. It tells whether
+// the attempt began with a migration, until pods are ready for the first time.
 func (v *view) notReadyReason() string {
 	if v.isTrue(v1beta2.Unhealthy) && v.hasReason(v1beta2.Unhealthy, v1beta2.ReasonAutopilotNoExecute) {
 		return v1beta2.ReasonAutopilotNoExecute
@@ -49,13 +49,14 @@ func (v *view) notReadyReason() string {
 	return string(v1beta2.AppWrapperResuming)
 }
 
-// lateAfterMigration: work that was healthy had to leave its nodes, and has found no place since.
-// That is no failure of its own, so it goes on as a migration while one is left.
+// lateAfterMigration: the workload migrated and its pods have not been ready since. That is
+// no failure of its own, so it migrates again while the limit allows.
 func (v *view) lateAfterMigration() bool {
 	return v.hasReason(v1beta2.PodsReady, v1beta2.ReasonAutopilotNoExecute) && v.status.Migrations < v.Policy.MigrationLimit
 }
 
-// nodesToMigrateFrom are the nodes that pods of unfinished components have to leave, each once.
+// nodesToMigrateFrom are the nodes from which pods of unfinished components must migrate,
+// sorted, without duplicates.
 func (v *view) nodesToMigrateFrom() []string {
 	var nodes []string
 	for _, p := range v.Pods {
@@ -68,7 +69,7 @@ func (v *view) nodesToMigrateFrom() []string {
 	return slices.Compact(nodes)
 }
 
-// retryIsPointless: pods failed in a way that another attempt cannot mend, on whatever node.
+// retryIsPointless: pods failed, were not replaced, and would fail on any node.
 func (v *view) retryIsPointless() bool {
 	c := v.countPods()
 	return c.failed > 0 && !c.complete() && v.endedTerminally()

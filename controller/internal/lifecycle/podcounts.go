@@ -11,8 +11,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// podCounts counts the pods of the components that are still at work. What a finished
-// component's pods do, or that they are gone, is of no importance any more.
+// podCounts counts the pods of unfinished components. Those of a finished component no
+// longer matter, whether they run, have failed or are gone.
 type podCounts struct {
 	expected, pending, running, succeeded, failed int
 }
@@ -35,8 +35,8 @@ func (v *view) countPods() podCounts {
 	return c
 }
 
-// count adds a pod. One that runs but is being deleted is as good as lost; a phase
-// that the kubelet cannot report is neither good nor bad news.
+// count adds a pod. A running pod that is being deleted counts as lost. Phase Unknown
+// counts neither way.
 func (c *podCounts) count(p Pod) {
 	switch p.Phase {
 	case corev1.PodPending:
@@ -56,7 +56,7 @@ func (c podCounts) ready() bool {
 	return c.running+c.succeeded >= c.expected
 }
 
-// complete: as many pods as expected exist that have not failed, so each that failed was
+// complete: as many pods as expected exist and have not failed. So each failed pod was
 // replaced, though its replacement may not run yet.
 func (c podCounts) complete() bool {
 	return c.pending+c.running+c.succeeded >= c.expected
@@ -68,7 +68,7 @@ func (c podCounts) String() string {
 }
 
 // finished tells whether component i has reported success in this attempt, even if it
-// has vanished since. Pods of a component that does not exist belong to nobody.
+// was removed since. An index out of range is not finished.
 func (v *view) finished(i int) bool {
 	return 0 <= i && i < len(v.Components) && v.componentIs(i, v1beta2.ComponentSucceeded, metav1.ConditionTrue)
 }
@@ -87,7 +87,7 @@ func (p Pod) alive() bool {
 	return p.Phase != corev1.PodSucceeded && p.Phase != corev1.PodFailed
 }
 
-// endedTerminally tells whether a failed pod ended in a way that no retry can mend.
+// endedTerminally tells whether a failed pod has an exit code that forbids a retry.
 func (v *view) endedTerminally() bool {
 	for _, p := range v.Pods {
 		if p.Phase == corev1.PodFailed && v.Policy.terminal(p.ExitCodes) {

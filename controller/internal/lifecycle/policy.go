@@ -23,23 +23,23 @@ type Policy struct {
 	FailureGrace time.Duration
 	// RetryPause is how long to wait after one attempt is gone and before the next.
 	RetryPause time.Duration
-	// RetryLimit is how many times a failed workload is tried again.
+	// RetryLimit is how many times a failed workload is retried.
 	RetryLimit int32
-	// MigrationLimit is how many times a workload leaves nodes that are unhealthy.
+	// MigrationLimit is how many times a workload migrates from unhealthy nodes.
 	MigrationLimit int32
-	// ForcefulDeletionGrace is how long a deletion may take before force is used.
+	// ForcefulDeletionGrace is how long a deletion may take before it is forced.
 	ForcefulDeletionGrace time.Duration
 	// DeletionOnFailureHold is how long the components of a failed workload are kept.
 	DeletionOnFailureHold time.Duration
 	// SuccessTTL is how long the components of a successful workload are kept.
 	SuccessTTL time.Duration
-	// TerminalExitCodes are those after which a retry is pointless.
+	// TerminalExitCodes forbid a retry.
 	TerminalExitCodes []int32
-	// RetryableExitCodes, if any, are the only ones after which a retry is of use.
+	// RetryableExitCodes, if any, are the only exit codes that allow a retry.
 	RetryableExitCodes []int32
 }
 
-// Problem is an annotation that cannot be understood. The default is used instead.
+// Problem is an annotation that cannot be parsed. The default is used instead.
 type Problem struct {
 	Annotation, Value, Message string
 }
@@ -56,14 +56,14 @@ func ParsePolicy(annotations map[string]string, d Defaults) (Policy, []Problem) 
 	return policy, r.problems
 }
 
-// Annotations are the names of those that ParsePolicy reads.
+// Annotations are the names of the annotations that ParsePolicy reads.
 func Annotations() []string {
 	r := reader{}
 	r.policy(StandardDefaults())
 	return r.asked
 }
 
-// policy changes the defaults by what the annotations say.
+// policy overrides the defaults with the annotations.
 func (r *reader) policy(d Defaults) Policy {
 	asked := d
 	for _, p := range periods {
@@ -80,8 +80,8 @@ func (r *reader) policy(d Defaults) Policy {
 	return asked.Policy
 }
 
-// reader reads annotations and remembers those that it was asked for, and those that
-// it could not understand.
+// reader parses annotations. It remembers which ones it was asked for and which ones it
+// could not parse.
 type reader struct {
 	annotations map[string]string
 	ceiling     time.Duration
@@ -155,7 +155,7 @@ const day = 24 * time.Hour
 // maxDays keeps a number of days within what a Duration can hold.
 const maxDays = 100_000
 
-// parseDuration reads a Go duration or, since people expect it, a number of days.
+// parseDuration parses a Go duration or, because users expect it, a number of days.
 func parseDuration(text string) (time.Duration, error) {
 	if digits, ok := strings.CutSuffix(text, "d"); ok {
 		if days, err := strconv.ParseInt(digits, 10, 32); err == nil && 0 <= days && days <= maxDays {
@@ -169,7 +169,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// terminal tells whether one of these exit codes makes a retry pointless.
+// terminal tells whether one of these exit codes forbids a retry.
 func (p Policy) terminal(exitCodes []int32) bool {
 	return slices.ContainsFunc(exitCodes, func(code int32) bool {
 		if slices.Contains(p.TerminalExitCodes, code) {

@@ -15,15 +15,14 @@ import (
 type Refusal struct {
 	// Message is what the API server said, or what is wrong with the template.
 	Message string
-	// Final: no further attempt can do better, for example because the resource is
-	// invalid or its kind does not exist.
+	// Final: another attempt cannot succeed, for example because the resource is invalid or
+	// its kind does not exist.
 	Final bool
 }
 
-// Refuse writes a refusal to create component i into a copy of the status, for the
-// next decision to read. Unlike everywhere else the condition's time is that of the
-// latest refusal even if the one before it was the same: the pause before the next
-// attempt counts from it.
+// Refuse returns a copy of the status that says that component i was refused; the next
+// decision reads it. Unlike elsewhere, the condition's time is that of the latest refusal even
+// if its status does not change: the pause before the next attempt counts from it.
 func Refuse(status v1beta2.AppWrapperStatus, i int, r Refusal, now time.Time) v1beta2.AppWrapperStatus {
 	status = *status.DeepCopy()
 	reason := v1beta2.ReasonComponentCreationErrored

@@ -14,13 +14,13 @@ import (
 
 const nothingDeployed = "no resources are deployed"
 
-// keeping: there is something to keep, and its removal has not begun. Without the second
-// half, the beginning of a removal would restart the time for which to keep it.
+// keeping: components are deployed and their removal has not begun. Without the second
+// condition the beginning of the removal would restart the time for which to keep them.
 func (v *view) keeping() bool {
 	return v.isTrue(v1beta2.ResourcesDeployed) && !v.isTrue(v1beta2.DeletingResources)
 }
 
-// remains: a component or a pod is left, in whatever state.
+// remains: a component or a pod is left, in any state.
 func (v *view) remains() bool {
 	return len(v.Pods) > 0 || len(v.existing()) > 0
 }
@@ -29,10 +29,10 @@ func (v *view) existing() []int {
 	return v.where(func(i int) bool { return v.Components[i].Exists })
 }
 
-// tearDown removes everything. It says how to go on, or that nothing is left. The
-// latter is believed only of a snapshot that was taken after DeletingResources was
-// saved as True: what was decided before that save creates nothing any more, because
-// the actor makes sure of the resourceVersion.
+// tearDown removes everything. It returns the next step, or that nothing is left. Only a
+// snapshot taken after DeletingResources was saved as True proves that nothing is left:
+// decisions made before that save create nothing any more, because the actor checks the
+// resourceVersion.
 func (v *view) tearDown() (d Decision, gone bool) {
 	unconfirmed := v.isTrue(v1beta2.ResourcesDeployed) && !v.isTrue(v1beta2.DeletingResources)
 	if unconfirmed || v.remains() {
@@ -52,17 +52,17 @@ func (v *view) markDeleted() {
 	}
 }
 
-// beginRemoval starts the time after which force is used. A removal that has begun in
-// another phase goes on, and so does its time.
+// beginRemoval starts the grace period before force is used. A removal that began in another
+// phase continues, and so does its grace period.
 func (v *view) beginRemoval() {
 	if !v.isTrue(v1beta2.DeletingResources) {
 		v.set(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, "")
 	}
 }
 
-// deletionBlockers says what keeps a removal from its end though force is used: permissions that are
-// missing, and the finalizers of others, which are respected. It says nothing of how many
-// pods are left, for that would have to be written with each that goes.
+// deletionBlockers names what prevents the removal even with force: missing permissions, and
+// finalizers of others, which are respected. It does not count the pods that are left: that
+// would be a write for each pod that goes.
 func (v *view) deletionBlockers() string {
 	var held []string
 	for i, c := range v.Components {
@@ -86,9 +86,9 @@ func (v *view) deletionBlockers() string {
 	return strings.Join(held, "; ")
 }
 
-// remove deletes these components, or uses force if they have had their time. Force
-// comes only after every one of them that makes pods was told to go: the owner of a pod
-// that is not being deleted itself would replace the pod.
+// remove deletes these components, and uses force after the grace period. Force comes only
+// when every one of them that makes pods is being deleted: otherwise the owner of a deleted
+// pod would replace it.
 func (v *view) remove(targets []int) Decision {
 	v.beginRemoval()
 	deadline := v.transitionTime(v1beta2.DeletingResources).Add(v.Policy.ForcefulDeletionGrace)

@@ -10,7 +10,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// resetOrFail starts another attempt if one is left and of use.
+// resetOrFail retries unless the retry limit is reached or an exit code forbids it.
 func (v *view) resetOrFail(reason, message string) Decision {
 	if v.endedTerminally() || v.status.Retries >= v.Policy.RetryLimit {
 		return v.fail(reason, message).because(", and no retry is left or of use")
@@ -19,7 +19,7 @@ func (v *view) resetOrFail(reason, message string) Decision {
 	return v.reset(reason, message)
 }
 
-// reset removes what is deployed, to create it again.
+// reset enters Resetting.
 func (v *view) reset(reason, message string) Decision {
 	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, reason, message)
 	v.clear(v1beta2.PodsReady, string(v1beta2.AppWrapperResetting), "")
@@ -27,8 +27,8 @@ func (v *view) reset(reason, message string) Decision {
 	return v.move(v1beta2.AppWrapperResetting).announcing(unhealthyEvent(reason, message))
 }
 
-// resetting removes everything, pauses, and deploys again. The pause counts from when
-// the last pod was gone, which is when ResourcesDeployed turns False.
+// resetting removes everything, pauses, and deploys again. The pause begins when the last
+// pod is gone, which is when ResourcesDeployed turns False.
 func resetting(v *view) Decision {
 	if v.Suspend {
 		return v.suspend().because(isSuspended)
@@ -47,7 +47,7 @@ func resetting(v *view) Decision {
 	return v.deploy(v.retryMessage()).because("the retry pause is over")
 }
 
-// retryMessage says how often it was tried again, and why.
+// retryMessage says how many retries and migrations there were.
 func (v *view) retryMessage() string {
 	message := fmt.Sprintf("the components are being created again; retry %d", v.status.Retries)
 	if v.status.Migrations > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// deploy enters Resuming. The names of the components are promised with the move, so
-// that whatever comes of their creation can be found and removed.
+// deploy enters Resuming. The same write records the intent to create each component under
+// its name, so that whatever is created can be found and removed.
 func (v *view) deploy(message string) Decision {
 	const reason = string(v1beta2.AppWrapperResuming)
 	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, message)
@@ -31,9 +31,9 @@ func (v *view) recordIntent(i int) {
 	v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionUnknown, v1beta2.ReasonComponentCreationInitiated)
 }
 
-// intentMissing: component i is to be created and the status does not say so. Another
-// AppWrapper controller writes that when it comes to the component, not with the move.
-// Or it exists, and the status still has an error that came instead of the answer.
+// intentMissing: component i is to be created and the status does not say so, because another
+// AppWrapper controller records that only when it comes to the component. Or component i
+// exists, and the status still has the error that came instead of the answer to its creation.
 func (v *view) intentMissing(i int) bool {
 	c := v.componentCondition(i, v1beta2.ResourcesDeployed)
 	if !v.absent(i) {
@@ -45,8 +45,8 @@ func (v *view) intentMissing(i int) bool {
 	return c == nil || c.Status == metav1.ConditionFalse || v.status.ComponentStatus[i].Name != v.Components[i].Name
 }
 
-// resuming creates what does not exist yet, until all of it does. What has done its work
-// before the others exist is not created again.
+// resuming creates components until all exist. It does not create one again that has
+// succeeded before the others exist.
 func resuming(v *view) Decision {
 	v.rememberSuccess()
 	if v.Suspend {
@@ -68,8 +68,9 @@ func resuming(v *view) Decision {
 	return v.attempt(absent)
 }
 
-// attempt creates these components, or pauses after a refusal. It is late only when
-// something stands in the way: what was never tried has not failed.
+// attempt creates these components, or pauses after a refusal. After the admission grace it
+// fails only if a creation was refused or an old component still exists: what was never
+// tried has not failed.
 func (v *view) attempt(absent []int) Decision {
 	deadline := v.transitionTime(v1beta2.ResourcesDeployed).Add(v.Policy.AdmissionGrace)
 	refused := v.where(v.refusedForNow)
@@ -98,17 +99,17 @@ func (v *view) someAreTerminating() bool {
 	return len(v.where(func(i int) bool { return v.Components[i].Terminating && !v.finished(i) })) > 0
 }
 
-// refusedForNow: the last attempt to create component i was refused, not for good.
+// refusedForNow: the last attempt to create component i was refused, but another may succeed.
 func (v *view) refusedForNow(i int) bool {
 	return v.refused(i, v1beta2.ReasonComponentCreationErrored)
 }
 
-// refusedForGood: no attempt to create component i can do better than the last.
+// refusedForGood: another attempt to create component i cannot succeed.
 func (v *view) refusedForGood(i int) bool {
 	return v.refused(i, v1beta2.ReasonComponentCreationRejected)
 }
 
-// refused: component i does not exist because its creation ended with that reason.
+// refused: component i does not exist because its creation failed with that reason.
 func (v *view) refused(i int, reason string) bool {
 	c := v.componentCondition(i, v1beta2.ResourcesDeployed)
 	return v.absent(i) && c != nil && c.Reason == reason
@@ -125,8 +126,8 @@ const (
 	longestPause  = 15 * time.Second
 )
 
-// nextAttempt is when to try again after the latest refusal: the pause is as long as
-// it has been tried for, so it doubles with every attempt.
+// nextAttempt is when to try again after the latest refusal. The pause is the time since the
+// first attempt, so it doubles with every attempt.
 func (v *view) nextAttempt() time.Time {
 	var latest time.Time
 	for _, i := range v.where(v.refusedForNow) {

@@ -13,21 +13,21 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
 
-// checks is the specification of Running: the first that applies decides. What the
-// components say about themselves comes before what becomes of their pods.
+// checks is the specification of Running: the first that applies decides. What a component
+// says about itself comes before the state of its pods.
 var checks = []struct {
 	name  string
 	check func(*view) (d Decision, applies bool)
 }{
 
-	{"all succeeded", allSucceeded},                 // what is done is done, even if it is being suspended
-	{isSuspended, suspendedByKueue},                 // nothing below matters to a workload that has to go
-	{"component missing", componentMissing},         // somebody removed what we deployed: fail, without a retry
-	{"component failed", componentFailed},           // a component has given up: try again
-	{"a node has to be left", podsOnUnhealthyNodes}, // what a pod uses there is unhealthy: migrate, which is no retry
-	{"pods failed", podsFailed},                     // failed pods that nobody replaces: try again after a grace
-	{"pods ready", podsReady},                       // all is well: wait for the world to change
-	{"readiness is late", readinessIsLate},          // too few pods: try again after the grace that fits
+	{"all succeeded", allSucceeded},                 // success counts even while the workload is being suspended
+	{isSuspended, suspendedByKueue},                 // nothing below matters once the quota is wanted back
+	{"component missing", componentMissing},         // somebody deleted a component: fail, without a retry
+	{"component failed", componentFailed},           // a component reports failure: retry
+	{"a node has to be left", podsOnUnhealthyNodes}, // a pod uses an unhealthy resource: migrate, which is no retry
+	{"pods failed", podsFailed},                     // failed pods are not replaced: retry after a grace
+	{"pods ready", podsReady},                       // all is well: wait for a change
+	{"readiness is late", readinessIsLate},          // too few pods: retry, or migrate again, after a grace
 }
 
 func running(v *view) Decision {
@@ -47,8 +47,8 @@ func (v *view) created() Decision {
 	return v.move(v1beta2.AppWrapperRunning).because("all components exist")
 }
 
-// rememberSuccess writes down which components are done, because a finished resource
-// may be cleaned up before the others have finished.
+// rememberSuccess records which components have succeeded, because a finished resource may
+// be cleaned up before the others finish.
 func (v *view) rememberSuccess() {
 	for i, c := range v.Components {
 		if c.Verdict == kinds.Succeeded && !v.finished(i) {
@@ -57,9 +57,9 @@ func (v *view) rememberSuccess() {
 	}
 }
 
-// allSucceeded: the work is done. Quota is given back with the move, so it has to wait
-// for pods that live on. They get the failure grace to end by themselves; after that,
-// or as soon as Kueue wants the quota, the components that they belong to are deleted.
+// allSucceeded: the work is done. The move gives the quota back, so it waits for pods that
+// still run. They have the failure grace to end by themselves. After that, or as soon as
+// Kueue wants the quota back, their components are deleted.
 func allSucceeded(v *view) (Decision, bool) {
 	if !v.isTrue(v1beta2.DeletingResources) && !v.done() {
 		return Decision{}, false
@@ -73,15 +73,15 @@ func allSucceeded(v *view) (Decision, bool) {
 	}
 	d := v.remove(v.where(v.outlivedByPods))
 	if d.Effect == ForceDelete {
-		d = v.remove(v.where(v.existsAndMakesPods)) // force spares no pod, so no maker of pods may stay
+		d = v.remove(v.where(v.existsAndMakesPods)) // force deletes all pods, so whatever replaces them goes first
 	}
 	return d, true
 }
 
-// done tells whether every component has finished. Those that can report success must
-// have done so; of the others as many pods as expected must have succeeded, and none
-// may be at work. Pods that failed were replaced then. Where there is neither a report
-// nor a pod to go by, nothing has been achieved yet.
+// done tells whether every component has finished. Components that report their end must
+// have reported success. Of the others, as many pods as expected must have succeeded, and
+// none may be pending or running; failed pods were replaced then. Without a report and
+// without an expected pod, nothing is done.
 func (v *view) done() bool {
 	reported := false
 	for i, c := range v.Components {
@@ -107,7 +107,7 @@ func (v *view) lastSuccess() time.Time {
 	return last
 }
 
-// outlivedByPods: component i is done, and pods that are or may be its own are alive.
+// outlivedByPods: component i has succeeded, and pods that are or may be its own still run.
 func (v *view) outlivedByPods(i int) bool {
 	if !v.finished(i) || !v.Components[i].Exists {
 		return false
@@ -140,8 +140,8 @@ func componentMissing(v *view) (Decision, bool) {
 		len(v.Components)-len(missing), len(v.Components), strings.Join(names, ", "))), true
 }
 
-// missing: component i was deployed, has not ended, and is gone or about to be. One that
-// is going because it has failed and cleans itself up is not missing but failed.
+// missing: component i was deployed, has not succeeded, and is gone or being deleted. One
+// that has failed and cleans itself up is not missing but failed.
 func (v *view) missing(i int) bool {
 	c := v.Components[i]
 	present := c.Exists && (!c.Terminating || c.Verdict == kinds.Failed)
@@ -156,9 +156,9 @@ func componentFailed(v *view) (Decision, bool) {
 	return v.resetOrFail(v1beta2.ReasonFailedComponent, fmt.Sprintf("%d of %d components failed", n, len(v.Components))), true
 }
 
-// podsFailed: pods have failed and were not replaced. While the owner of the pods does so
-// in time, as a Job with a backoffLimit does, nothing is wrong; that a replacement does not
-// run yet is a matter of readiness.
+// podsFailed: pods have failed and were not replaced. While their owner replaces them in
+// time, as a Job with a backoffLimit does, nothing is wrong. Whether a replacement runs yet
+// is for the checks of readiness.
 func podsFailed(v *view) (Decision, bool) {
 	c := v.countPods()
 	if c.failed == 0 || c.complete() {
@@ -173,8 +173,8 @@ func podsFailed(v *view) (Decision, bool) {
 	return v.resetOrFail(v1beta2.ReasonFoundFailedPods, c.String()), true
 }
 
-// podsReady leaves the message of a condition that is True already as it was, so that
-// pods which finish one by one cause no writes.
+// podsReady keeps the message of a condition that is True already, so that pods that finish
+// one by one cause no writes.
 func podsReady(v *view) (Decision, bool) {
 	c := v.countPods()
 	if !c.ready() {
@@ -201,9 +201,9 @@ func readinessIsLate(v *view) (Decision, bool) {
 	return v.resetOrFail(v1beta2.ReasonInsufficientPodsReady, c.String()), true
 }
 
-// readinessDeadline is when enough pods must run. At first there is the admission grace
-// for pods to exist and the warmup grace for them to start, from the deployment. Pods
-// that were ready once and are lost get the failure grace, from when they were missed.
+// readinessDeadline is when enough pods must run. From the deployment, pods have the
+// admission grace to be created and the warmup grace to start. Pods that were ready and are
+// lost have the failure grace, from when the loss was noticed.
 func (v *view) readinessDeadline(c podCounts) time.Time {
 	grace := v.Policy.AdmissionGrace
 	if c.complete() {

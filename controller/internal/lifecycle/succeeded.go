@@ -10,8 +10,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// succeed says nothing of pods: those of a component that has succeeded may be gone, and
-// with them all that was deployed.
+// succeed enters Succeeded. It does not touch PodsReady: pods of a component that has
+// succeeded may be gone, and with them all that was deployed.
 func (v *view) succeed() Decision {
 	const reason = string(v1beta2.AppWrapperSucceeded)
 	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, allHasSucceeded)
@@ -27,14 +27,15 @@ func (v *view) succeed() Decision {
 
 const allHasSucceeded = "the work of all components has succeeded"
 
-// markNothingLeft: the components were cleaned up by themselves or by us, before their time.
+// markNothingLeft records that nothing is left before the success TTL is over, because the
+// components cleaned themselves up or we did.
 func (v *view) markNothingLeft() {
 	v.markDeleted()
 	v.clear(v1beta2.ResourcesDeployed, string(v1beta2.AppWrapperSucceeded), allHasSucceeded+" and nothing is left of them")
 }
 
-// succeeded keeps the finished components, and with them their logs, for a while, unless
-// they go by themselves.
+// succeeded keeps the finished components, and with them their logs, for the success TTL,
+// unless they clean themselves up.
 func succeeded(v *view) Decision {
 	if v.keeping() && !v.remains() {
 		v.markNothingLeft()

@@ -8,8 +8,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// suspended waits for quota. The finalizer comes first, so that nothing is ever
-// deployed that a deletion could leave behind.
+// suspended waits for quota. The finalizer comes first, so that a deletion leaves nothing
+// behind.
 func suspended(v *view) Decision {
 	if v.Suspend {
 		return v.stay()
@@ -26,10 +26,10 @@ func suspended(v *view) Decision {
 	return v.deploy("the components are being created").because("quota is given")
 }
 
-// admittedAsAWhole: whoever unsuspended the AppWrapper knew of all its pod sets. Kueue says
-// with a podSetInfo what each of them gets; without Kueue there are none at all. Before
-// it sees our status, Kueue counts the pod sets of the kinds that it knows itself, and its
-// admission covers only those. It takes that back when it sees the others.
+// admittedAsAWhole: the AppWrapper was unsuspended for all its pod sets. Kueue writes a
+// podSetInfo for each pod set that it admits; without Kueue there is none. Before Kueue sees
+// our status, it counts only the pod sets of kinds that it knows, and admits only those. It
+// evicts the workload when it sees the others.
 func (v *view) admittedAsAWhole() bool {
 	informed, whole := false, true
 	for i, c := range v.Components {

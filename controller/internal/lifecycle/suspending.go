@@ -8,7 +8,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// isSuspended is the cause that three phases share.
+// isSuspended is a cause in three phases.
 const isSuspended = "suspended by Kueue"
 
 func (v *view) suspend() Decision {
@@ -17,7 +17,7 @@ func (v *view) suspend() Decision {
 	return v.move(v1beta2.AppWrapperSuspending).announcing(suspendingEvent(from))
 }
 
-// suspending does not heed spec.suspend: what was begun is completed.
+// suspending ignores spec.suspend: it completes what it began.
 func suspending(v *view) Decision {
 	if d, gone := v.tearDown(); !gone {
 		return d

@@ -4,10 +4,9 @@ package lifecycle
 
 import "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 
-// terminating is an AppWrapper with a deletionTimestamp, in whatever phase. It is let
-// go when nothing of it is left, whatever the deletion was to spare (--cascade=orphan):
-// what lived on would use what others get the quota for. Without our finalizer, nothing
-// was ever deployed.
+// terminating handles an AppWrapper with a deletionTimestamp, in any phase. The finalizer is
+// removed when nothing is left, even with --cascade=orphan: what kept running would use quota
+// that Kueue gives to others. Without our finalizer nothing was ever deployed.
 func terminating(v *view) Decision {
 	const phase = v1beta2.AppWrapperTerminating
 	if !v.HasFinalizer {
