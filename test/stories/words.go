@@ -102,8 +102,8 @@ func (s Story) nodeIsBack() Story {
 	return s.then("kubelet", "the node is back and the pod is stopped", func(w World) { w.ReturnNode(0) })
 }
 
-// nodeTurnsUnhealthy marks the node of the first component's first pod as one that has to be
-// left.
+// nodeTurnsUnhealthy marks the node of the first component's first pod as unhealthy, so that
+// the pod must migrate.
 func (s Story) nodeTurnsUnhealthy() Story {
 	return s.then("Autopilot", "finds a broken GPU on the node of a pod", func(w World) { w.MarkNodeUnhealthy(0) })
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-func TestAPhaseThatIsNotKnownIsLeftAlone(t *testing.T) {
+func TestAnUnknownPhaseIsLeftAlone(t *testing.T) {
 	base := func() lifecycle.Snapshot { return deployed("Levitating") }
 	checkRows(t, base, map[string]row{
-		"while it lives":      {given: []change{suspend, absent}, want: outcome{Phase: "Levitating"}},
-		"until it is deleted": {given: []change{deleted}, want: endsIn(v1beta2.AppWrapperTerminating, "", map[string]string{"DeletingResources": "True DeletionInitiated"})},
+		"while it is not deleted": {given: []change{suspend, absent}, want: outcome{Phase: "Levitating"}},
+		"until it is deleted":     {given: []change{deleted}, want: endsIn(v1beta2.AppWrapperTerminating, "", map[string]string{"DeletingResources": "True DeletionInitiated"})},
 	})
 }

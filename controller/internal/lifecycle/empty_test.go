@@ -22,21 +22,21 @@ func TestEmpty(t *testing.T) {
 		"it becomes Suspended": {
 			want: outcome{Phase: v1beta2.AppWrapperSuspended},
 		},
-		"it becomes Suspended first even if it need not wait": {
+		"it becomes Suspended even if it is not to wait for quota": {
 			given: []change{func(s *lifecycle.Snapshot) { s.Suspend = false }},
 			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
 		},
-		"it fails where a component makes no sense": {
+		"it fails if a component is invalid": {
 			given: []change{func(s *lifecycle.Snapshot) { s.Components[0].Problem = "replicas is not a number" }},
 			want: outcome{Phase: v1beta2.AppWrapperFailed, Event: "CreateFailed",
 				Conditions: map[string]string{"Unhealthy": "True CreateFailed"}},
 		},
-		"it fails where the whole makes no sense": {
+		"it fails if the AppWrapper is invalid": {
 			given: []change{func(s *lifecycle.Snapshot) { s.Problem = "there is no pod set" }},
 			want: outcome{Phase: v1beta2.AppWrapperFailed, Event: "CreateFailed",
 				Conditions: map[string]string{"Unhealthy": "True CreateFailed"}},
 		},
-		"a deletion needs nothing from us": {
+		"a deletion needs no action": {
 			given: []change{deleted},
 			want:  outcome{Phase: v1beta2.AppWrapperEmpty},
 		},

@@ -39,12 +39,12 @@ func TestFailed(t *testing.T) {
 			after: 20 * time.Minute,
 			want:  outcome{Phase: failed, Requeue: 40 * time.Minute},
 		},
-		"a hold counts from the failure also where its time was dropped": {
+		"a hold counts from the failure even without phaseTransitionTime": {
 			given: []change{hold, paused, func(s *lifecycle.Snapshot) { s.Status.PhaseTransitionTime = nil }},
 			after: 20 * time.Minute,
 			want:  outcome{Phase: failed, Requeue: 40 * time.Minute},
 		},
-		"a hold counts from the failure also where another controller noticed it": {
+		"a hold counts from the failure even if another controller recorded it": {
 			given: []change{hold, paused, func(s *lifecycle.Snapshot) {
 				s.Status.PhaseTransitionTime = &metav1.Time{Time: deployedAt.Add(-time.Hour)}
 			}},
@@ -56,7 +56,7 @@ func TestFailed(t *testing.T) {
 			after: time.Hour,
 			want:  outcome{Phase: failed, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute, Conditions: initiated},
 		},
-		"a deletion that has begun is not held again": {
+		"a deletion that has begun is not paused by the hold": {
 			given: []change{hold, removing(time.Hour), terminatingJob},
 			after: time.Hour + time.Minute,
 			want:  outcome{Phase: failed, Requeue: 9 * time.Minute},
@@ -81,7 +81,7 @@ func TestFailed(t *testing.T) {
 			after: time.Minute,
 			want:  outcome{Phase: failed, Requeue: time.Hour, Conditions: map[string]string{"DeletingResources": "False DeletionPaused"}},
 		},
-		"after that there is nothing to do": {
+		"then there is nothing to do": {
 			given: []change{removed(0), condition(v1beta2.QuotaReserved, metav1.ConditionFalse, "Failed", 0)},
 			after: time.Hour,
 			want:  outcome{Phase: failed},
@@ -93,8 +93,8 @@ func TestFailed(t *testing.T) {
 	})
 }
 
-// The controller may have been away when the hold began.
-func TestTheHoldCountsFromTheFailureHoweverLateItIsNoticed(t *testing.T) {
+// The controller may have been down when the hold began.
+func TestTheHoldBeginsWithTheFailureEvenIfNoticedLate(t *testing.T) {
 	s := deployed(v1beta2.AppWrapperFailed)
 	s.Policy.DeletionOnFailureHold = 10 * time.Minute
 	s.Status = lifecycle.Decide(s, deployedAt.Add(5*time.Minute)).Status

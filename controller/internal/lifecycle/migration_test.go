@@ -15,7 +15,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// onUnhealthyNodes puts these pods, and no others, onto nodes that have to be left.
+// onUnhealthyNodes puts these pods, and no others, on unhealthy nodes.
 func onUnhealthyNodes(indexes ...int) change {
 	return func(s *lifecycle.Snapshot) {
 		for _, i := range indexes {
@@ -40,31 +40,31 @@ func TestRunningLeavesNodes(t *testing.T) {
 	known := condition(v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, time.Hour)
 	terminal := policy(func(p *lifecycle.Policy) { p.TerminalExitCodes = []int32{13} })
 	checkRows(t, runningJob, map[string]row{
-		"a pod on a node that has to be left is reason to migrate": {
+		"a pod on an unhealthy node migrates": {
 			given: []change{ready, withPods(runs, runs), onUnhealthyNodes(1)},
 			want:  migrates,
 		},
-		"a pod that is bound to it and does not run yet is one, too": {
+		"so does a pod that is bound to it and does not run yet": {
 			given: []change{withPods(runs, pending), onUnhealthyNodes(1)},
 			want:  fromWarmUp,
 		},
-		"no retry need be left for that": {
+		"a migration needs no retry to be left": {
 			given: []change{ready, withPods(runs, runs), onUnhealthyNodes(0, 1), retried(3), migrated(9)},
 			want:  again,
 		},
-		"nor any be allowed": {
+		"a migration needs no retry to be allowed": {
 			given: []change{ready, withPods(runs, runs), onUnhealthyNodes(0), policy(func(p *lifecycle.Policy) { p.RetryLimit = 0 })},
 			want:  migrates,
 		},
-		"it comes before pods that have failed, perhaps of the same cause": {
+		"it takes precedence over failed pods, which may have the same cause": {
 			given: []change{withPods(runs, broken), onUnhealthyNodes(0)},
 			want:  fromWarmUp,
 		},
-		"but another attempt cannot mend a terminal exit code": {
+		"a terminal exit code forbids it, as it would a retry": {
 			given: []change{withPods(runs, broken), onUnhealthyNodes(0), exitedWith(13), terminal},
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute, Conditions: map[string]string{"Unhealthy": "True FoundFailedPods"}},
 		},
-		"a pod that failed so and was replaced keeps nobody there": {
+		"a pod with a terminal exit code that was replaced does not forbid it": {
 			given: []change{ready, withPods(runs, runs, broken), onUnhealthyNodes(0), exitedWith(13), terminal},
 			want:  migrates,
 		},
@@ -72,53 +72,53 @@ func TestRunningLeavesNodes(t *testing.T) {
 			given: []change{ready, withPods(runs, pending, broken), onUnhealthyNodes(0), exitedWith(13), terminal},
 			want:  migrates,
 		},
-		"a component that has failed is a retry": {
+		"a component that has failed is a retry, not a migration": {
 			given: []change{verdict(kinds.Failed), withPods(runs, runs), onUnhealthyNodes(0)},
 			want:  resets("FailedComponent"),
 		},
-		"a pod that has ended stays where it is": {
+		"a pod that has ended does not migrate": {
 			given: []change{ready, withPods(runs, runs, done, broken), onUnhealthyNodes(2, 3)},
 			want:  rests,
 		},
-		"a pod that is leaving already leaves": {
+		"a pod that is being deleted does not migrate": {
 			given: []change{ready, withPods(runs, runs, runs), onUnhealthyNodes(2), func(s *lifecycle.Snapshot) { s.Pods[2].Terminating = true }},
 			want:  rests,
 		},
-		"pods of a finished component do not matter": {
+		"pods of a finished component do not migrate": {
 			given: []change{ready, and("second"), finished, withPods(runs), onUnhealthyNodes(0), func(s *lifecycle.Snapshot) {
 				s.Pods = append(s.Pods, lifecycle.Pod{Component: 1, Phase: runs}, lifecycle.Pod{Component: 1, Phase: runs})
 			}},
 			want: rests,
 		},
-		"pods that do not say whose they are do": {
+		"pods of an unknown component do": {
 			given: []change{ready, withPods(runs, runs), onUnhealthyNodes(0), allPods(func(p *lifecycle.Pod) { p.Component = lifecycle.UnknownComponent })},
 			want:  migrates,
 		},
-		"at the limit the work goes on, and that is said": {
+		"at the limit the workload stays, and an event says so": {
 			given: []change{ready, withPods(runs, runs), onUnhealthyNodes(0), migrated(10)},
 			want:  stays,
 		},
-		"it is said once": {
+		"the event is sent once": {
 			given: []change{ready, known, withPods(runs, runs), onUnhealthyNodes(0), migrated(10)},
 			after: 5 * time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Migrations: 10},
 		},
-		"what else is wrong counts from when it was noticed": {
+		"the grace of another problem begins when it is noticed": {
 			given: []change{ready, known, withPods(runs, broken), onUnhealthyNodes(0), migrated(10)},
 			after: 5 * time.Hour,
 			want: outcome{Phase: v1beta2.AppWrapperRunning, Migrations: 10, Requeue: time.Minute,
 				Conditions: map[string]string{"Unhealthy": "True FoundFailedPods", "PodsReady": "False InsufficientPodsReady"}},
 		},
-		"a node that is well again is no node to leave": {
+		"a node that has recovered causes no migration": {
 			given: []change{ready, known, withPods(runs, runs), migrated(10)},
 			after: 5 * time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Migrations: 10, Conditions: map[string]string{"OnUnhealthyNodes": "False NodesHealthy"}},
 		},
-		"suspension comes first": {
+		"suspension takes precedence": {
 			given: []change{withPods(runs, runs), onUnhealthyNodes(0), suspend},
 			want:  endsIn(v1beta2.AppWrapperSuspending, "ExternallySuspended", map[string]string{"DeletingResources": "True DeletionInitiated"}),
 		},
-		"success comes first": {
+		"success takes precedence": {
 			given: []change{verdict(kinds.Succeeded), withPods(done, done), onUnhealthyNodes(0)},
 			want:  success,
 		},
@@ -130,7 +130,7 @@ func movedIn(s *lifecycle.Snapshot) {
 	condition(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonAutopilotNoExecute, 0)(s)
 }
 
-func TestRunningIsLateWhereItHasMigratedTo(t *testing.T) {
+func TestRunningIsLateAfterAMigration(t *testing.T) {
 	noRetry := policy(func(p *lifecycle.Policy) { p.RetryLimit = 0 })
 	again := outcome{Phase: v1beta2.AppWrapperResetting, Migrations: 2, Event: "AutopilotNoExecute", Conditions: map[string]string{
 		"Unhealthy": "True AutopilotNoExecute", "DeletingResources": "True DeletionInitiated"}}
@@ -139,7 +139,7 @@ func TestRunningIsLateWhereItHasMigratedTo(t *testing.T) {
 	lost := resets("InsufficientPodsReady")
 	lost.Migrations = 1
 	checkRows(t, runningJob, map[string]row{
-		"pods that find no room have the warmup grace": {
+		"pods that cannot be scheduled have the warmup grace": {
 			given: []change{movedIn, migrated(1), noRetry, withPods(runs, pending)}, after: 5*time.Minute - time.Second,
 			want: outcome{Phase: v1beta2.AppWrapperRunning, Migrations: 1, Requeue: time.Second},
 		},
@@ -147,11 +147,11 @@ func TestRunningIsLateWhereItHasMigratedTo(t *testing.T) {
 			given: []change{movedIn, migrated(1), noRetry, withPods(runs, pending)}, after: 5 * time.Minute,
 			want: again,
 		},
-		"so do pods that nobody makes": {
+		"so do pods that are not created": {
 			given: []change{movedIn, migrated(1), noRetry}, after: time.Minute,
 			want: again,
 		},
-		"a pod that failed meanwhile and was replaced changes nothing": {
+		"a pod that failed meanwhile and was replaced makes no difference": {
 			given: []change{movedIn, migrated(1), noRetry, withPods(runs, pending),
 				condition(v1beta2.Unhealthy, metav1.ConditionFalse, v1beta2.ReasonFoundNoFailedPods, time.Second)}, after: 5 * time.Minute,
 			want: again,
@@ -160,7 +160,7 @@ func TestRunningIsLateWhereItHasMigratedTo(t *testing.T) {
 			given: []change{movedIn, migrated(10), withPods(runs, pending)}, after: 5 * time.Minute,
 			want: retry,
 		},
-		"pods that were ready there and are lost are a retry": {
+		"the loss of pods that were ready there is a retry": {
 			given: []change{migrated(1), withPods(runs),
 				condition(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonInsufficientPodsReady, time.Minute)}, after: time.Hour,
 			want: lost,
@@ -168,7 +168,7 @@ func TestRunningIsLateWhereItHasMigratedTo(t *testing.T) {
 	})
 }
 
-// The mark of a migration is set with the attempt that it begins, and by no other reset.
+// The reason of PodsReady marks an attempt that begins with a migration, and no other.
 func TestAnAttemptKnowsThatItBeganWithAMigration(t *testing.T) {
 	for reason, want := range map[string]string{
 		v1beta2.ReasonAutopilotNoExecute:    v1beta2.ReasonAutopilotNoExecute,
@@ -185,7 +185,7 @@ func TestAnAttemptKnowsThatItBeganWithAMigration(t *testing.T) {
 	}
 }
 
-func TestNodesAreNamedOnceAndInOrder(t *testing.T) {
+func TestUnhealthyNodesAreNamedOnceAndInOrder(t *testing.T) {
 	s := runningJob()
 	withPods(runs, runs, runs)(&s)
 	onUnhealthyNodes(2, 0)(&s)

@@ -32,8 +32,8 @@ var (
 	unhealthyNode = "a node has to be left"
 )
 
-// ways are all there are. Rows, stories and walks see no other, and together they see
-// each. docs/lifecycle.md shows them as a table and as a picture.
+// ways lists all moves. Rows, stories and walks take no other, and together they take each.
+// docs/lifecycle.md shows them as a table and as a picture.
 var ways = []way{
 	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperSuspended, []string{"accepted"}},
 	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperFailed, []string{"the AppWrapper makes no sense", "a component makes no sense"}},
@@ -101,7 +101,7 @@ func isListed(from v1beta2.AppWrapperPhase, d lifecycle.Decision) bool {
 	return slices.Contains(allSteps(), s)
 }
 
-// untakenSteps are those that no test came upon.
+// untakenSteps are those that no test took.
 func untakenSteps() []step {
 	return slices.DeleteFunc(allSteps(), func(s step) bool { return seen.steps[s] })
 }
@@ -131,7 +131,7 @@ func nameInDocs(phase v1beta2.AppWrapperPhase) string {
 	return string(phase)
 }
 
-// summary says once what several causes end with.
+// summary names the suffix that several causes share only once.
 func summary(causes []string) []string {
 	var short, retriable []string
 	for _, cause := range causes {

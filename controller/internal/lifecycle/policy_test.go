@@ -104,8 +104,8 @@ func TestParsePolicy(t *testing.T) {
 	}
 }
 
-// FuzzParsePolicy: whatever annotations say, a policy stays within its bounds, and when
-// it is written down again it is read as the same.
+// FuzzParsePolicy: whatever the annotations, a policy stays within its bounds, and written as
+// annotations it parses to the same policy.
 func FuzzParsePolicy(f *testing.F) {
 	for _, d := range []string{"1m", "7d", "-1h", "1.5h", "soon", "9223372036854775807ns", "106751d"} {
 		f.Add(d, d, "3", "1,2, 137")
@@ -167,7 +167,7 @@ func written(p lifecycle.Policy) map[string]string {
 	return annotations
 }
 
-// A list that is parsed for each pod costs memory for each.
+// A list that is parsed for each pod would cost memory for each.
 func TestExitCodesAreParsedOnce(t *testing.T) {
 	policy, _ := lifecycle.ParsePolicy(map[string]string{
 		v1beta2.TerminalExitCodesAnnotation: "3,4,5", v1beta2.RetryableExitCodesAnnotation: "1,2",

@@ -27,7 +27,7 @@ func stays(m moment) bool { return !moves(m) }
 
 func staysAndWrites(m moment) bool { return stays(m) && m.writes }
 
-// nowAndThen is for what takes long to see.
+// nowAndThen is for checks that take long.
 func nowAndThen(m moment) bool { return m.looks%8 == 0 }
 
 func acts(m moment) bool { return m.decision.Effect != lifecycle.Nothing }
@@ -56,7 +56,7 @@ func retries(m moment) bool {
 	return m.was.Phase == v1beta2.AppWrapperResetting && m.status.Phase == v1beta2.AppWrapperResuming
 }
 
-// blames: a verdict was passed for one of these reasons.
+// blames: the attempt ended for one of these reasons.
 func blames(reasons ...string) func(moment) bool {
 	return func(m moment) bool {
 		unhealthy := meta.FindStatusCondition(m.status.Conditions, string(v1beta2.Unhealthy))
@@ -65,14 +65,14 @@ func blames(reasons ...string) func(moment) bool {
 	}
 }
 
-// beginsRemoval: what is deployed begins to be removed in the midst of a phase.
+// beginsRemoval: the removal of the components begins without a move from that phase.
 func beginsRemoval(phase v1beta2.AppWrapperPhase) func(moment) bool {
 	return func(m moment) bool {
 		return m.was.Phase == phase && !movesOn(m) && m.turned(m.was, v1beta2.DeletingResources, metav1.ConditionTrue)
 	}
 }
 
-// isHealthy: it runs, is known to do so, and nobody wants anything of it.
+// isHealthy: it runs, its status says so, and nothing else is asked of it.
 func isHealthy(m moment) bool {
 	o := m.seen
 	if o.Status.Phase != v1beta2.AppWrapperRunning || o.Deleting || o.Suspend ||
@@ -133,8 +133,8 @@ func countsMigrations(m moment) bool {
 	return m.status.Migrations-m.was.Migrations == countOf(blames(v1beta2.ReasonAutopilotNoExecute)(m))
 }
 
-// hadToMigrate: the node of a pod had to be left in this attempt, or the attempt began with
-// that and its pods are too late to be ready for the first time.
+// hadToMigrate: a pod was on an unhealthy node in this attempt, or the attempt began with a
+// migration and its pods are too late to be ready for the first time.
 func hadToMigrate(m moment) bool {
 	return m.past.mustMigrate || m.past.migrated && !m.past.ready && m.waited(m.past.attempt, m.policy.AdmissionGrace)
 }
@@ -146,7 +146,7 @@ func countOf(happened bool) int32 {
 	return 0
 }
 
-// mayMigrate: it rests in Running, nobody is about to end that, and it may leave nodes.
+// mayMigrate: it rests in Running, nothing is about to end that, and a migration is left.
 func mayMigrate(m moment) bool {
 	hopeless := func(p *pod) bool { return slices.Contains(p.ExitCodes, 13) }
 	return m.status.Phase == v1beta2.AppWrapperRunning && !m.deleting && (m.shell == nil || !m.now.Before(m.shell.away)) &&
@@ -154,7 +154,7 @@ func mayMigrate(m moment) bool {
 		!meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.DeletingResources))
 }
 
-// hasMigrated: no component that works has a pod on a node that has to be left.
+// hasMigrated: no unfinished component has a pod on an unhealthy node.
 func hasMigrated(m moment) bool {
 	for _, p := range m.pods {
 		done := m.past.reported[p.Component] && !m.resources[p.Component].unlabelled
@@ -194,7 +194,7 @@ func isPure(m moment) bool {
 	return reflect.DeepEqual(m.before, m.seen.Snapshot) && reflect.DeepEqual(lifecycle.Decide(m.before, m.now), m.decision)
 }
 
-// isStable: the look after the next adds nothing, unless it moves on.
+// isStable: after at most three looks there is a move, or nothing more to write.
 func isStable(m moment) bool {
 	s, d := m.seen.Snapshot, m.decision
 	for range 3 {
@@ -258,7 +258,7 @@ func isContent(m moment) bool {
 	return !m.writes && d.Effect == lifecycle.Nothing && d.Requeue == 0 && d.Event == nil
 }
 
-// isIdle: what is left to do is at most to remove, which was tried and is being refused.
+// isIdle: there is nothing to do but a removal that was tried and is refused.
 func isIdle(m moment) bool {
 	d := m.decision
 	return same(d.Status, m.seen.Status) && (d.Effect == lifecycle.Nothing || slices.Contains(removal, d.Effect))

@@ -24,8 +24,8 @@ func TestRefuse(t *testing.T) {
 		final  bool
 		want   []metav1.Condition
 	}{
-		"a refusal may be followed by another attempt": {before: status, want: refusal("ComponentCreationErrored")},
-		"a final refusal may not":                      {before: status, final: true, want: refusal("ComponentCreationRejected")},
+		"a refusal allows another attempt":             {before: status, want: refusal("ComponentCreationErrored")},
+		"a final refusal does not":                     {before: status, final: true, want: refusal("ComponentCreationRejected")},
 		"the time of a repeated refusal is the latest": {before: lifecycle.Refuse(status, 0, lifecycle.Refusal{Message: "no"}, deployedAt), want: refusal("ComponentCreationErrored")},
 	}
 	for sentence, c := range cases {

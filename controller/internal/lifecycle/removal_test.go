@@ -18,7 +18,7 @@ func removing(at time.Duration) change {
 	return condition(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, at)
 }
 
-// removed: nothing exists any more, and the status says so.
+// removed: nothing exists, and the status says so.
 func removed(at time.Duration) change {
 	return func(s *lifecycle.Snapshot) {
 		absent(s)
@@ -28,7 +28,7 @@ func removed(at time.Duration) change {
 	}
 }
 
-// Whom to turn to is said when force has not helped, and once.
+// The message names what prevents the removal once force has not helped, and only once.
 func TestWhatKeepsARemovalFromItsEndIsNamed(t *testing.T) {
 	const ofJob = `Job "train" is kept by its finalizers example.com/a, example.com/b`
 	leaving := func(finalizers ...string) change {
@@ -41,12 +41,12 @@ func TestWhatKeepsARemovalFromItsEndIsNamed(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		"a component with its finalizers":       {[]change{terminatingJob, keptBy("example.com/a", "example.com/b")}, 10 * time.Minute, ofJob},
-		"not before force is used":              {[]change{terminatingJob, keptBy("example.com/a")}, 10*time.Minute - time.Second, ""},
-		"nor one that is not being deleted":     {[]change{keptBy("example.com/a")}, 10 * time.Minute, ""},
-		"nor one that nobody keeps":             {[]change{terminatingJob}, 10 * time.Minute, ""},
-		"the finalizers of pods, each one once": {[]change{absent, leaving("c", "b"), leaving("b")}, time.Hour, "pods are kept by their finalizers b, c"},
-		"a right that is missing, at once":      {[]change{unreadableJob}, time.Second, `the controller lacks the permission to get Job "train"`},
+		"a component with its finalizers":           {[]change{terminatingJob, keptBy("example.com/a", "example.com/b")}, 10 * time.Minute, ofJob},
+		"not before force is used":                  {[]change{terminatingJob, keptBy("example.com/a")}, 10*time.Minute - time.Second, ""},
+		"not a component that is not being deleted": {[]change{keptBy("example.com/a")}, 10 * time.Minute, ""},
+		"not a component without finalizers":        {[]change{terminatingJob}, 10 * time.Minute, ""},
+		"the finalizers of pods, each one once":     {[]change{absent, leaving("c", "b"), leaving("b")}, time.Hour, "pods are kept by their finalizers b, c"},
+		"a missing permission, at once":             {[]change{unreadableJob}, time.Second, `the controller lacks the permission to get Job "train"`},
 		"both": {[]change{terminatingJob, keptBy("example.com/a", "example.com/b"), leaving("c")}, time.Hour,
 			ofJob + "; pods are kept by their finalizers c"},
 	} {

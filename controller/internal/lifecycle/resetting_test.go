@@ -23,12 +23,12 @@ func TestResetting(t *testing.T) {
 		"what exists is deleted": {
 			want: outcome{Phase: resetting, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute},
 		},
-		"what is being deleted is waited for": {
+		"it waits for components that are being deleted": {
 			given: []change{terminatingJob},
 			after: time.Minute,
 			want:  outcome{Phase: resetting, Requeue: 9 * time.Minute},
 		},
-		"so are pods that outlive their component": {
+		"it waits for pods that outlive their component": {
 			given: []change{absent, withPods(done)},
 			after: time.Minute,
 			want:  outcome{Phase: resetting, Requeue: 9 * time.Minute},
@@ -48,7 +48,7 @@ func TestResetting(t *testing.T) {
 			after: 10 * time.Minute,
 			want:  outcome{Phase: resetting, Effect: lifecycle.ForceDelete, Targets: []int{0, 1}},
 		},
-		"its deletion is tried again when the pods are gone": {
+		"its deletion is retried when the pods are gone": {
 			given: []change{and("front", noPods), absent},
 			after: 10 * time.Minute,
 			want:  outcome{Phase: resetting, Effect: lifecycle.Delete, Targets: []int{1}},
@@ -59,12 +59,12 @@ func TestResetting(t *testing.T) {
 			want: outcome{Phase: resetting, Requeue: 90 * time.Second,
 				Conditions: map[string]string{"ResourcesDeployed": "False Resetting", "DeletingResources": "False DeletionComplete"}},
 		},
-		"nothing is on an unhealthy node any more": {
+		"nothing remains on an unhealthy node": {
 			given: []change{absent, condition(v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, 0)},
 			want: outcome{Phase: resetting, Requeue: 90 * time.Second, Conditions: map[string]string{
 				"ResourcesDeployed": "False Resetting", "DeletingResources": "False DeletionComplete", "OnUnhealthyNodes": "False NodesHealthy"}},
 		},
-		"absence is not believed before deletion was promised": {
+		"absence does not count before the removal was recorded": {
 			given: []change{absent, condition(v1beta2.DeletingResources, metav1.ConditionFalse, v1beta2.ReasonDeletionComplete, -time.Hour)},
 			want: outcome{Phase: resetting, Requeue: 10 * time.Minute,
 				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
@@ -74,17 +74,17 @@ func TestResetting(t *testing.T) {
 			after: 4 * time.Minute,
 			want:  outcome{Phase: resetting, Requeue: 30 * time.Second},
 		},
-		"after the pause it resumes with a clean slate": {
+		"after the pause it resumes, and past problems are cleared": {
 			given: []change{removed(3 * time.Minute), condition(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFailedComponent, 0)},
 			after: 4*time.Minute + 30*time.Second,
 			want: outcome{Phase: v1beta2.AppWrapperResuming,
 				Conditions: map[string]string{"ResourcesDeployed": "True Resuming", "Unhealthy": "False Resuming"}},
 		},
-		"suspension comes first": {
+		"suspension takes precedence": {
 			given: []change{suspend},
 			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Event: "ExternallySuspended"},
 		},
-		"deletion comes before suspension": {
+		"deletion takes precedence over suspension": {
 			given: []change{suspend, deleted},
 			want:  outcome{Phase: v1beta2.AppWrapperTerminating},
 		},

@@ -28,45 +28,45 @@ func TestResuming(t *testing.T) {
 	rejected := componentCondition(0, v1beta2.ResourcesDeployed, metav1.ConditionFalse, v1beta2.ReasonComponentCreationRejected, 0)
 	createFailed := map[string]string{"Unhealthy": "True CreateFailed"}
 	checkRows(t, base, map[string]row{
-		"what does not exist is created": {
+		"a missing component is created": {
 			want: outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0}, Requeue: time.Minute},
 		},
-		"only what does not exist is created": {
+		"only missing components are created": {
 			given: []change{and("more", exists), and("evenmore")},
 			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0, 2}, Requeue: time.Minute},
 		},
-		"what another controller had not promised yet is promised before it is created": {
+		"an intent that another controller has not recorded is recorded before the creation": {
 			given: []change{withoutIntent},
 			want:  outcome{Phase: v1beta2.AppWrapperResuming},
 		},
-		"so is what another controller had removed from an earlier attempt": {
+		"so is the intent for a component that another controller removed after an earlier attempt": {
 			given: []change{componentCondition(0, v1beta2.ResourcesDeployed, metav1.ConditionFalse, "CompononetDeleted", -time.Hour)},
 			want:  outcome{Phase: v1beta2.AppWrapperResuming},
 		},
-		"it runs when everything exists": {
+		"it becomes Running when all components exist": {
 			given: []change{exists},
 			want:  outcome{Phase: v1beta2.AppWrapperRunning},
 		},
-		"it runs when everything exists, however late": {
+		"it becomes Running when all components exist, however late": {
 			given: []change{exists},
 			after: time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning},
 		},
-		"it waits for something that is going away to be gone": {
+		"it waits until a component that is being deleted is gone": {
 			given: []change{terminatingJob},
 			after: 10 * time.Second,
 			want:  outcome{Phase: v1beta2.AppWrapperResuming, Requeue: 50 * time.Second},
 		},
-		"a refusal just now is followed by a pause": {
+		"a pause follows a refusal": {
 			given: []change{refused(0)},
 			want:  outcome{Phase: v1beta2.AppWrapperResuming, Requeue: time.Second},
 		},
-		"the pause grows with the time that it has been tried for": {
+		"the pause grows with the time since the first attempt": {
 			given: []change{refused(8 * time.Second)},
 			after: 10 * time.Second,
 			want:  outcome{Phase: v1beta2.AppWrapperResuming, Requeue: 6 * time.Second},
 		},
-		"after the pause it is tried again": {
+		"it tries again after the pause": {
 			given: []change{refused(8 * time.Second)},
 			after: 16 * time.Second,
 			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0}, Requeue: 44 * time.Second},
@@ -76,13 +76,13 @@ func TestResuming(t *testing.T) {
 			after: 55 * time.Second,
 			want:  outcome{Phase: v1beta2.AppWrapperResuming, Requeue: 5 * time.Second},
 		},
-		"a refusal when the admission grace is over counts as a failure": {
+		"a refusal after the admission grace is a failure": {
 			given: []change{refused(55 * time.Second)},
 			after: time.Minute,
 			want: outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: "CreateFailed",
 				Conditions: map[string]string{"Unhealthy": "True CreateFailed", "DeletingResources": "True DeletionInitiated"}},
 		},
-		"a creation that was never tried is no failure, however late": {
+		"a creation that was never tried has not failed, however late": {
 			after: time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0}},
 		},
@@ -90,26 +90,26 @@ func TestResuming(t *testing.T) {
 			given: []change{policy(func(p *lifecycle.Policy) { p.AdmissionGrace = 0 })},
 			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0}},
 		},
-		"something that never goes away counts as a failure": {
+		"a component that is still being deleted after the admission grace is a failure": {
 			given: []change{terminatingJob},
 			after: time.Minute,
 			want:  resets("CreateFailed"),
 		},
-		"without retries left that fails": {
+		"without retries left that is final": {
 			given: []change{terminatingJob, retried(3)},
 			after: time.Minute,
 			want:  outcome{Phase: v1beta2.AppWrapperFailed, Retries: 3, Event: "CreateFailed", Conditions: createFailed},
 		},
-		"a component that is done is not created again when it has gone": {
+		"a component that has succeeded is not created again when it is gone": {
 			given: []change{and("second", refused(0)), finished},
 			after: 10 * time.Second,
 			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{1}, Requeue: 50 * time.Second},
 		},
-		"nor is it though its creation had been refused once": {
+		"nor if its creation was refused once": {
 			given: []change{refused(0), finished},
 			want:  outcome{Phase: v1beta2.AppWrapperRunning},
 		},
-		"a component that is done need not stay": {
+		"a component that has succeeded need not stay": {
 			given: []change{terminatingJob, verdict(kinds.Succeeded)},
 			want:  outcome{Phase: v1beta2.AppWrapperRunning},
 		},
@@ -122,12 +122,12 @@ func TestResuming(t *testing.T) {
 			given: []change{rejected},
 			want:  outcome{Phase: v1beta2.AppWrapperFailed, Event: "CreateFailed", Conditions: createFailed},
 		},
-		"suspension comes first": {
+		"suspension takes precedence": {
 			given: []change{rejected, suspend},
 			want: outcome{Phase: v1beta2.AppWrapperSuspending, Event: "ExternallySuspended",
 				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
 		},
-		"deletion comes before everything": {
+		"deletion takes precedence over everything": {
 			given: []change{rejected, suspend, deleted},
 			want: outcome{Phase: v1beta2.AppWrapperTerminating,
 				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
@@ -145,9 +145,9 @@ func TestSuccessIsRememberedWhileOthersAreCreated(t *testing.T) {
 	}
 }
 
-// The answer to a create may get lost, or another attempt may come to a better one, while
-// other components are still refused.
-func TestWhatExistsIsNotCalledRefused(t *testing.T) {
+// The answer to a create may get lost, or another attempt may succeed, while other components
+// are still refused.
+func TestAnExistingComponentIsNotRefused(t *testing.T) {
 	s := deployed(v1beta2.AppWrapperResuming)
 	and("second", absent)(&s)
 	componentCondition(0, v1beta2.ResourcesDeployed, metav1.ConditionFalse, v1beta2.ReasonComponentCreationErrored, 0)(&s)

@@ -16,9 +16,9 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// A row is a snapshot, a time and the decision. The snapshot is that of an ordinary
-// AppWrapper of one Job with two pods in the phase that the table is about, changed by
-// what the sentence says. Its phase began at deployedAt; rows look at it later.
+// A row is a snapshot, a time and the decision. The snapshot is of an AppWrapper of one Job
+// with two pods, in the phase of the table, with the changes that the sentence names. Its
+// phase began at deployedAt; rows look at it later.
 type row struct {
 	given []change
 	after time.Duration
@@ -27,7 +27,7 @@ type row struct {
 
 type change func(*lifecycle.Snapshot)
 
-// outcome is what a decision comes to. Conditions has those that the decision changed.
+// outcome summarizes a decision. Conditions has those that the decision changed.
 type outcome struct {
 	Phase      v1beta2.AppWrapperPhase
 	Effect     lifecycle.Effect
@@ -87,8 +87,8 @@ func checkRows(t *testing.T, base func() lifecycle.Snapshot, rows map[string]row
 	}
 }
 
-// checkTimes: timers begin at the times of conditions, so those of a condition whose
-// status stays must stay, too.
+// checkTimes: timers begin at transition times, so the time of a condition changes only with
+// its status.
 func checkTimes(t *testing.T, before, after []metav1.Condition) {
 	t.Helper()
 	for _, c := range after {
@@ -181,7 +181,7 @@ func replace(conditions []metav1.Condition, kind v1beta2.AppWrapperCondition, st
 	return append(conditions, made)
 }
 
-// withoutIntent is what an AppWrapper controller leaves of a component that it has not come to.
+// withoutIntent is how another AppWrapper controller leaves a component that it has not created.
 func withoutIntent(s *lifecycle.Snapshot) {
 	s.Status.ComponentStatus[0].Name, s.Status.ComponentStatus[0].Conditions = "", nil
 }
@@ -194,7 +194,7 @@ func terminatingJob(s *lifecycle.Snapshot) {
 	s.Components[0].Exists, s.Components[0].Terminating = true, true
 }
 
-// unreadableJob was created, and nobody can tell whether it is still there.
+// unreadableJob was created, and the controller may not get it any more.
 func unreadableJob(s *lifecycle.Snapshot) {
 	s.Components[0].Exists, s.Components[0].Unreadable = true, true
 }

@@ -15,7 +15,7 @@ import (
 
 func runningJob() lifecycle.Snapshot { return deployed(v1beta2.AppWrapperRunning) }
 
-// rests is Running without anything to do or to wait for.
+// rests is Running with nothing to do or to wait for.
 var rests = outcome{Phase: v1beta2.AppWrapperRunning}
 
 var success = endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{"QuotaReserved": "False Succeeded", "ResourcesDeployed": "True Succeeded"})
@@ -23,44 +23,44 @@ var success = endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{"QuotaRe
 func TestRunningSucceeds(t *testing.T) {
 	cleaningUp := condition(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, time.Hour)
 	checkRows(t, runningJob, map[string]row{
-		"a complete Job is done": {
+		"a complete Job has succeeded": {
 			given: []change{verdict(kinds.Succeeded), withPods(done, done)},
 			want:  success,
 		},
-		"a complete Job is done, whatever became of its pods": {
+		"a complete Job has succeeded, whatever the state of its pods": {
 			given: []change{verdict(kinds.Succeeded), withPods(broken)},
 			want:  success,
 		},
-		"a complete Job is done though it is to be suspended": {
+		"a complete Job has succeeded even if it is to be suspended": {
 			given: []change{verdict(kinds.Succeeded), suspend},
 			want:  success,
 		},
-		"a Job between two waves of pods is not done": {
+		"a Job between two waves of pods has not succeeded": {
 			given: []change{ready, verdict(kinds.Running), withPods(done, done)},
 			want:  rests,
 		},
-		"pods that live on are waited for": {
+		"it waits for pods that still run": {
 			given: []change{verdict(kinds.Succeeded), withPods(done, runs)},
 			after: time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute},
 		},
-		"so are pods that are being deleted": {
+		"it waits for pods that are being deleted": {
 			given: []change{verdict(kinds.Succeeded), withPods(runs), allPods(func(p *lifecycle.Pod) { p.Terminating = true })},
 			after: time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute},
 		},
-		"so are pods that nobody hears of": {
+		"it waits for pods of an unknown phase": {
 			given: []change{verdict(kinds.Succeeded), withPods(unreachable)},
 			after: time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute},
 		},
-		"pods that live on for too long are removed with their component": {
+		"after the failure grace, pods that still run are removed with their component": {
 			given: []change{verdict(kinds.Succeeded), finished, withPods(done, runs)},
 			after: time.Hour + time.Minute,
 			want: outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute,
 				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
 		},
-		"they are removed at once if the quota is wanted": {
+		"they are removed at once if Kueue wants the quota back": {
 			given: []change{verdict(kinds.Succeeded), finished, withPods(done, runs), suspend},
 			after: time.Hour,
 			want: outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute,
@@ -72,25 +72,25 @@ func TestRunningSucceeds(t *testing.T) {
 			want: outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute,
 				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
 		},
-		"a removal after success ends in success though the report is gone": {
+		"a removal after success ends in success even if the component is gone": {
 			given: []change{absent, finished, cleaningUp},
 			after: 2 * time.Hour,
 			want: endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{
 				"QuotaReserved": "False Succeeded", "ResourcesDeployed": "False Succeeded", "DeletingResources": "False DeletionComplete"}),
 		},
-		"a removal after success that takes too long becomes forced": {
+		"a removal after success that takes too long is forced": {
 			given: []change{absent, finished, cleaningUp, withPods(runs)},
 			after: time.Hour + 10*time.Minute,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.ForceDelete},
 		},
-		"force spares no pod, so all that makes pods is told to go first": {
+		"force deletes all pods, so every component that makes pods is deleted first": {
 			given: []change{and("second", unknownKind), and("front", unknownKind, noPods), absent, finished, cleaningUp, func(s *lifecycle.Snapshot) {
 				s.Pods = []lifecycle.Pod{{Component: 0, Phase: runs}, {Component: 1, Phase: done}, {Component: 1, Phase: done}}
 			}},
 			after: time.Hour + 10*time.Minute,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.Delete, Targets: []int{1}},
 		},
-		"pods that are left are deployed still": {
+		"pods that are left count as deployed": {
 			given: []change{absent, finished, withPods(done)},
 			after: 2 * time.Hour,
 			want:  success,
@@ -109,7 +109,7 @@ func TestRunningSucceeds(t *testing.T) {
 			given: []change{ready, unknownKind, withPods(done, runs)},
 			want:  rests,
 		},
-		"pods that failed and were replaced do not stand in its way": {
+		"pods that failed and were replaced do not prevent success": {
 			given: []change{unknownKind, withPods(done, done, broken)},
 			want:  success,
 		},
@@ -117,16 +117,16 @@ func TestRunningSucceeds(t *testing.T) {
 			given: []change{ready, unknownKind, noPods},
 			want:  rests,
 		},
-		"a resource without pods does not stand in the way of success": {
+		"a resource without pods does not prevent success": {
 			given: []change{and("front", unknownKind, noPods), verdict(kinds.Succeeded)},
 			want:  success,
 		},
-		"nor are unhealthy nodes": {
+		"unhealthy nodes are not carried into success": {
 			given: []change{condition(v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, 0), verdict(kinds.Succeeded), withPods(done)},
 			want: endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{
 				"QuotaReserved": "False Succeeded", "ResourcesDeployed": "True Succeeded", "OnUnhealthyNodes": "False NodesHealthy"}),
 		},
-		"a problem that is over is not carried into success": {
+		"a past problem is not carried into success": {
 			given: []change{condition(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, time.Hour), verdict(kinds.Succeeded)},
 			want: endsIn(v1beta2.AppWrapperSucceeded, "", map[string]string{
 				"QuotaReserved": "False Succeeded", "ResourcesDeployed": "True Succeeded", "Unhealthy": "False FoundNoFailedPods"}),
@@ -137,29 +137,29 @@ func TestRunningSucceeds(t *testing.T) {
 func TestRunningFails(t *testing.T) {
 	missing := endsIn(v1beta2.AppWrapperFailed, "MissingComponent", map[string]string{"Unhealthy": "True MissingComponent"})
 	checkRows(t, runningJob, map[string]row{
-		"a component that vanished is no case for a retry": {
+		"a missing component is a failure without a retry": {
 			given: []change{absent},
 			want:  missing,
 		},
-		"a component that is being deleted has vanished": {
+		"a component that is being deleted is missing": {
 			given: []change{terminatingJob},
 			want:  missing,
 		},
-		"a finished component may vanish": {
+		"a finished component may be missing": {
 			given: []change{ready, and("second"), absent, finished, func(s *lifecycle.Snapshot) {
 				s.Pods = []lifecycle.Pod{{Component: 1, Phase: runs}, {Component: 1, Phase: runs}}
 			}},
 			want: rests,
 		},
-		"a component that has failed may clean itself up and is tried again": {
+		"a component that has failed and cleans itself up is retried": {
 			given: []change{verdict(kinds.Failed), terminatingJob},
 			want:  resets("FailedComponent"),
 		},
-		"a component that has failed is tried again": {
+		"a component that has failed is retried": {
 			given: []change{verdict(kinds.Failed)},
 			want:  resets("FailedComponent"),
 		},
-		"it is tried again as often as the limit says": {
+		"it is retried up to the limit": {
 			given: []change{verdict(kinds.Failed), retried(3)},
 			want: outcome{Phase: v1beta2.AppWrapperFailed, Retries: 3, Event: "FailedComponent",
 				Conditions: map[string]string{"Unhealthy": "True FailedComponent"}},
@@ -174,27 +174,27 @@ func TestRunningFails(t *testing.T) {
 			want: outcome{Phase: v1beta2.AppWrapperFailed, Retries: 3, Event: "FailedComponent",
 				Conditions: map[string]string{"Unhealthy": "True FailedComponent", "PodsReady": "False Failed"}},
 		},
-		"a terminal exit code is not tried again": {
+		"a terminal exit code forbids a retry": {
 			given: []change{verdict(kinds.Failed), withPods(broken), exitedWith(13), policy(func(p *lifecycle.Policy) { p.TerminalExitCodes = []int32{12, 13} })},
 			want:  endsIn(v1beta2.AppWrapperFailed, "FailedComponent", map[string]string{"Unhealthy": "True FailedComponent"}),
 		},
-		"another exit code than the retryable ones is not tried again": {
+		"an exit code that is not among the retryable ones forbids a retry": {
 			given: []change{verdict(kinds.Failed), withPods(broken), exitedWith(1), policy(func(p *lifecycle.Policy) { p.RetryableExitCodes = []int32{137} })},
 			want:  endsIn(v1beta2.AppWrapperFailed, "FailedComponent", map[string]string{"Unhealthy": "True FailedComponent"}),
 		},
-		"a retryable exit code is tried again": {
+		"a retryable exit code allows a retry": {
 			given: []change{verdict(kinds.Failed), withPods(broken), exitedWith(137), policy(func(p *lifecycle.Policy) { p.RetryableExitCodes = []int32{137} })},
 			want:  resets("FailedComponent"),
 		},
-		"a code that is both is not tried again": {
+		"an exit code that is both forbids a retry": {
 			given: []change{verdict(kinds.Failed), withPods(broken), exitedWith(1), policy(func(p *lifecycle.Policy) { p.RetryableExitCodes, p.TerminalExitCodes = []int32{1}, []int32{1} })},
 			want:  endsIn(v1beta2.AppWrapperFailed, "FailedComponent", map[string]string{"Unhealthy": "True FailedComponent"}),
 		},
-		"suspension comes before failure": {
+		"suspension takes precedence over failure": {
 			given: []change{verdict(kinds.Failed), suspend},
 			want:  endsIn(v1beta2.AppWrapperSuspending, "ExternallySuspended", map[string]string{"DeletingResources": "True DeletionInitiated"}),
 		},
-		"deletion comes before suspension": {
+		"deletion takes precedence over suspension": {
 			given: []change{suspend, deleted},
 			want:  endsIn(v1beta2.AppWrapperTerminating, "", map[string]string{"DeletingResources": "True DeletionInitiated"}),
 		},
@@ -245,7 +245,7 @@ func TestRunningWatchesFailedPods(t *testing.T) {
 			after: time.Hour + 20*time.Second,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 40 * time.Second},
 		},
-		"after the grace it is tried again": {
+		"after the grace it is retried": {
 			given: []change{noticed(time.Hour), withPods(runs, broken)},
 			after: time.Hour + time.Minute,
 			want: outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: "FoundFailedPods",
@@ -261,7 +261,7 @@ func TestRunningWatchesFailedPods(t *testing.T) {
 			after: 10 * time.Second,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 50 * time.Second},
 		},
-		"when the failed pod is replaced the problem is over": {
+		"once the failed pod is replaced the problem is over": {
 			given: []change{noticed(time.Hour), withPods(runs, runs, broken)},
 			after: time.Hour + 20*time.Second,
 			want: outcome{Phase: v1beta2.AppWrapperRunning,
@@ -273,7 +273,7 @@ func TestRunningWatchesFailedPods(t *testing.T) {
 			}},
 			want: rests,
 		},
-		"pods that do not say whose they are count": {
+		"pods of an unknown component count": {
 			given: []change{withPods(runs, broken), allPods(func(p *lifecycle.Pod) { p.Component = lifecycle.UnknownComponent })},
 			after: time.Hour,
 			want: outcome{Phase: v1beta2.AppWrapperRunning, Requeue: time.Minute,
@@ -295,7 +295,7 @@ func TestRunningWatchesReadiness(t *testing.T) {
 			want: outcome{Phase: v1beta2.AppWrapperRunning,
 				Conditions: map[string]string{"PodsReady": "True SufficientPodsReady", "Unhealthy": "False FoundNoFailedPods"}},
 		},
-		"while they are ready there is nothing to do, for ever": {
+		"while they are ready there is nothing to do": {
 			given: []change{ready, withPods(runs, runs)},
 			after: 1000 * time.Hour,
 			want:  rests,

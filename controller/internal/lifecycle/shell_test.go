@@ -15,21 +15,21 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// shell stands between a world and the decisions as the package appwrapper does: three
-// caches that lag behind each for itself, live reads where the Snapshot asks for them,
-// looks only when something wakes it, and a process that may be away for a while.
+// shell stands between a world and the decisions as the package appwrapper does. It has three
+// caches that are stale independently, live reads where the Snapshot needs them, looks only
+// when something wakes it, and a process that may be down for a while.
 type shell struct {
 	w *world
 	// What the three caches have.
 	aw, components, pods observation
-	// earlier are AppWrappers that the cache had before; a new process may begin with one.
+	// earlier are AppWrappers that the cache had before; a new process may start with one.
 	earlier []observation
 
 	woken bool
 	away  time.Time // until when no process runs
-	// lags is asked whether a cache that could catch up does not.
+	// lags tells whether a cache that could catch up does not.
 	lags func() bool
-	// downtime is asked for how long nobody looks after a crash.
+	// downtime is how long the process is down after a crash.
 	downtime func() time.Duration
 	crashed  bool
 }
@@ -83,7 +83,7 @@ func (s *shell) look() {
 	}
 }
 
-// pollInterval is how often the controller looks where nothing would wake it.
+// pollInterval is how often the controller looks if nothing would wake it.
 const pollInterval = time.Second
 
 // polls: a resource is being removed whose end wakes nobody.
@@ -92,8 +92,8 @@ func (s *shell) polls() bool {
 	return removing && !s.w.gone && slices.ContainsFunc(s.w.resources, func(r *resource) bool { return r.exists && !r.reportsEnd })
 }
 
-// goes: a resource is no more. A known gap, which is in docs/lifecycle.md: nobody hears
-// of one that is not watched, unless it is being polled for.
+// goes removes a resource. A known gap, documented in docs/lifecycle.md: the removal of a
+// resource that is not watched goes unnoticed unless the controller polls for it.
 func (w *world) goes(r *resource) {
 	r.exists, r.terminating = false, false
 	if w.shell != nil && !r.reportsEnd {
@@ -113,7 +113,7 @@ func (s *shell) restart() {
 	s.woken, s.w.wake = true, s.away
 }
 
-// observation is what the three caches and the live reads say together.
+// observation combines the three caches and the live reads.
 func (s *shell) observation() observation {
 	live := s.w.observe()
 	o := s.aw
@@ -133,7 +133,7 @@ func (s *shell) observation() observation {
 	return o
 }
 
-// mayExist is what the observer asks before it reads a component live.
+// mayExist tells whether the observer reads a component live.
 func (s *shell) mayExist(i int) bool {
 	if i >= len(s.aw.Status.ComponentStatus) {
 		return false
@@ -142,7 +142,7 @@ func (s *shell) mayExist(i int) bool {
 	return c != nil && (c.Status != metav1.ConditionFalse || c.Reason == v1beta2.ReasonComponentCreationErrored)
 }
 
-// catchUp lets caches hear the news, and news wakes the controller.
+// catchUp updates caches, and their changes wake the controller.
 func (s *shell) catchUp(all bool) bool {
 	now, moved := s.w.observe(), false
 	if s.aw.resourceVersion != now.resourceVersion && (all || !s.lags()) {
@@ -158,7 +158,8 @@ func (s *shell) catchUp(all bool) bool {
 	return moved
 }
 
-// componentChanges: of what is watched, an end and a removal wake, an appearance does not.
+// componentChanges: the end and the removal of a watched component wake the controller; its
+// creation does not.
 func componentChanges(w *world, before, now observation) (differs, wakes bool) {
 	for i, r := range w.resources {
 		old, c := before.Components[i], now.Components[i]
@@ -174,7 +175,7 @@ func componentChanges(w *world, before, now observation) (differs, wakes bool) {
 	return differs, wakes
 }
 
-// podChanges: phases, deletions, ends and nodes that have to be left wake; that a pod appears does not.
+// podChanges: phases, deletions and unhealthy nodes wake the controller; a new pod does not.
 func podChanges(before, now observation) (differs, wakes bool) {
 	known := map[*pod]lifecycle.Pod{}
 	for i, p := range before.pods {

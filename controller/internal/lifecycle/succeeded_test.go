@@ -27,7 +27,7 @@ func TestSucceeded(t *testing.T) {
 			after: time.Hour,
 			want:  outcome{Phase: succeeded, Requeue: 10 * time.Minute},
 		},
-		"success is known by the quota where its time was dropped": {
+		"without phaseTransitionTime the time counts from the condition QuotaReserved": {
 			given: []change{func(s *lifecycle.Snapshot) { s.Status.PhaseTransitionTime = nil }},
 			after: time.Hour + time.Minute,
 			want:  outcome{Phase: succeeded, Requeue: 9 * time.Minute},
@@ -37,28 +37,28 @@ func TestSucceeded(t *testing.T) {
 			want: outcome{Phase: succeeded, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute,
 				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
 		},
-		"a deletion that has begun goes on": {
+		"a deletion that has begun continues": {
 			given: []change{removing(2 * time.Hour), terminatingJob},
 			after: 2*time.Hour + time.Minute,
 			want:  outcome{Phase: succeeded, Requeue: 9 * time.Minute},
 		},
-		"when they are gone it is said so": {
+		"the status says when they are gone": {
 			given: []change{removing(2 * time.Hour), absent},
 			after: 3 * time.Hour,
 			want: outcome{Phase: succeeded,
 				Conditions: map[string]string{"ResourcesDeployed": "False Succeeded", "DeletingResources": "False DeletionComplete"}},
 		},
-		"after that there is nothing to do": {
+		"then there is nothing to do": {
 			given: []change{removed(2 * time.Hour)},
 			after: 1000 * time.Hour,
 			want:  outcome{Phase: succeeded},
 		},
-		"when they have gone by themselves it is said so": {
+		"the status says when they have cleaned themselves up": {
 			given: []change{absent},
 			after: time.Hour,
 			want:  outcome{Phase: succeeded, Conditions: map[string]string{"ResourcesDeployed": "False Succeeded"}},
 		},
-		"suspension is of no interest": {
+		"suspension makes no difference": {
 			given: []change{suspend},
 			after: time.Hour,
 			want:  outcome{Phase: succeeded, Requeue: 10 * time.Minute},

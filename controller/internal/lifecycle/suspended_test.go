@@ -40,15 +40,15 @@ func TestSuspended(t *testing.T) {
 			given: []change{infos(1), and("more", infos(1)), and("service", noPods, infos(0))},
 			want:  resumed,
 		},
-		"it waits where only some components have quota": {
+		"it waits while only some components have quota": {
 			given: []change{infos(1), and("more", infos(0))},
 			want:  waiting,
 		},
-		"it waits where only some pod sets of a component have quota": {
+		"it waits while only some pod sets of a component have quota": {
 			given: []change{infos(1), and("more", twoPodSets, infos(1))},
 			want:  waiting,
 		},
-		"it waits where there is quota for more than its pod sets": {
+		"it waits if there is quota for more than its pod sets": {
 			given: []change{infos(2)},
 			want:  waiting,
 		},
@@ -56,15 +56,15 @@ func TestSuspended(t *testing.T) {
 			given: []change{withoutFinalizer, infos(1), and("more", infos(0))},
 			want:  waiting,
 		},
-		"it resumes without any podSetInfo where nobody gives quota": {
+		"without Kueue it resumes without any podSetInfo": {
 			given: []change{infos(0), and("more", twoPodSets, infos(0))},
 			want:  resumed,
 		},
-		"a deletion lets it go": {
+		"a deletion removes the finalizer": {
 			given: []change{deleted},
 			want:  outcome{Phase: v1beta2.AppWrapperSuspended, Effect: lifecycle.RemoveFinalizer},
 		},
-		"a deletion without a finalizer needs nothing from us": {
+		"a deletion without a finalizer needs no action": {
 			given: []change{deleted, withoutFinalizer},
 			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
 		},

@@ -21,7 +21,7 @@ func TestSuspending(t *testing.T) {
 		"what exists is deleted": {
 			want: outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute},
 		},
-		"it is deleted even if Kueue has changed its mind": {
+		"components are deleted even if it was admitted again": {
 			given: []change{func(s *lifecycle.Snapshot) { s.Suspend = false }},
 			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute},
 		},
@@ -29,7 +29,7 @@ func TestSuspending(t *testing.T) {
 			given: []change{absent, withPods(runs)},
 			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Requeue: 10 * time.Minute},
 		},
-		"quota is kept while nobody can tell whether something is left": {
+		"quota is kept while a component is unreadable": {
 			given: []change{unreadableJob},
 			after: time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.Delete, Targets: []int{0}},

@@ -36,13 +36,13 @@ func leftBy(phase v1beta2.AppWrapperPhase, component, reason string, conditions 
 
 const created, misspelt = "ComponentCreatedSuccessfully", "CompononetDeleted"
 
-// unchanged is the phase as it was, and nothing done.
+// unchanged keeps the phase and does nothing.
 func unchanged(phase v1beta2.AppWrapperPhase, requeue time.Duration) outcome {
 	return outcome{Phase: phase, Requeue: requeue}
 }
 
-// What AppWrapper 1.2 has left is gone on with: nothing is deleted or created that is not
-// due in its phase.
+// The controller takes over what AppWrapper 1.2 has left: it deletes or creates nothing that
+// the phase does not call for.
 func TestWhatAppWrapper12LeavesIsGoneOnWith(t *testing.T) {
 	const (
 		yes, no             = "True", "False"
@@ -67,7 +67,7 @@ func TestWhatAppWrapper12LeavesIsGoneOnWith(t *testing.T) {
 		},
 		"Resuming, nothing tried yet": {
 			leftBy(v1beta2.AppWrapperResuming, "", "", quota, yes, resuming, there, yes, resuming, ready, no, resuming, unhealthy, no, resuming),
-			row{given: []change{absent, withPods()}, want: unchanged(v1beta2.AppWrapperResuming, 0)}, // it is promised before it is created
+			row{given: []change{absent, withPods()}, want: unchanged(v1beta2.AppWrapperResuming, 0)}, // the intent comes before the creation
 		},
 		"Resuming, created, and its last write did not come": {
 			leftBy(v1beta2.AppWrapperResuming, "Unknown", "ComponentCreationInitiated", quota, yes, resuming, there, yes, resuming),

@@ -31,16 +31,16 @@ func TestTerminating(t *testing.T) {
 			after: 10 * time.Minute,
 			want:  outcome{Phase: terminating, Effect: lifecycle.ForceDelete, Targets: []int{0}},
 		},
-		"when nothing is left it is let go": {
+		"when nothing is left the finalizer is removed": {
 			given: []change{absent},
 			want: outcome{Phase: terminating, Effect: lifecycle.RemoveFinalizer, Conditions: map[string]string{
 				"QuotaReserved": "False Terminating", "ResourcesDeployed": "False Terminating", "DeletingResources": "False DeletionComplete"}},
 		},
-		"what nobody would read any more is not saved": {
+		"a status that nobody would read is not saved": {
 			given: []change{absent, func(s *lifecycle.Snapshot) { s.LastFinalizer = true }},
 			want:  outcome{Phase: terminating, Effect: lifecycle.RemoveFinalizer},
 		},
-		"suspension is of no interest": {
+		"suspension makes no difference": {
 			given: []change{suspend, terminatingJob},
 			want:  outcome{Phase: terminating, Requeue: 10 * time.Minute},
 		},
@@ -51,7 +51,7 @@ func TestTerminating(t *testing.T) {
 	})
 }
 
-func TestDeletionLeadsToTerminatingFromWhereverSomethingIsLeft(t *testing.T) {
+func TestDeletionMovesToTerminatingFromEveryPhase(t *testing.T) {
 	for _, phase := range append(phases, v1beta2.AppWrapperEmpty, "Levitating") {
 		s := deployed(phase)
 		s.Deleting = true

@@ -12,7 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/stories"
 )
 
-// The world is one in which stories happen.
+// Stories happen in a world.
 var _ stories.World = (*world)(nil)
 
 func (w *world) Note(who, what string) {
@@ -27,7 +27,7 @@ func (w *world) Pass(d time.Duration) {
 	w.pass(d)
 }
 
-// Admit is Kueue giving quota, which it does not do for what has finished or is to go.
+// Admit: Kueue admits the AppWrapper unless it has finished or is being deleted.
 func (w *world) Admit() {
 	if !w.suspend || w.deleting || w.gone || w.finished() {
 		return
@@ -139,7 +139,7 @@ func (w *world) MarkNodeHealthy(component int) {
 	}
 }
 
-// firstPod is the index of a component's oldest pod, -1 where it has none.
+// firstPod is the index of a component's oldest pod, -1 if it has none.
 func (w *world) firstPod(component int) int {
 	return slices.IndexFunc(w.pods, func(p *pod) bool { return p.Component == component })
 }

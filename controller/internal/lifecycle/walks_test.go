@@ -17,12 +17,12 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// walks is how many random lives a test lives; -rapid.checks on the command line wins.
-// A walk that fails is printed with what repeats it.
+// walks is how many random walks a test takes, unless -rapid.checks says otherwise. A walk is
+// one life of an AppWrapper. One that fails is printed with the flag that repeats it.
 const walks = "2000"
 
-// seedInCI makes the lives of continuous integration the same every time, so that what
-// it says is about the change. Everywhere else, and in make test-long, they are new ones.
+// seedInCI makes the walks of continuous integration the same every time, so that a failure
+// is due to the change. Everywhere else, and in make test-long, they are new ones.
 const seedInCI = "20261121"
 
 func TestMain(m *testing.M) {
@@ -55,9 +55,9 @@ func everythingRan() bool {
 	return true
 }
 
-// TestPromises lives random lives. Each is lived twice: in a calm world, and in one
-// where the controller crashes after saves and effects and reads from caches that lag
-// behind. After every event both must be in the same place.
+// TestPromises takes each random walk twice: in a calm world, and in a rough one where the
+// controller crashes after saves and effects and reads stale caches. After every event both
+// must be in the same place.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	sum := tally{}
@@ -79,8 +79,8 @@ func TestPromises(t *testing.T) {
 	sum.expect(t, idles)
 }
 
-// TestPromisesOfTheShell lives random lives behind a shell. Nothing is compared, for a
-// controller that was away may be late.
+// TestPromisesOfTheShell takes random walks behind a shell. It compares nothing, because a
+// controller that was down may be late.
 func TestPromisesOfTheShell(t *testing.T) {
 	t.Parallel()
 	sum := tally{}
@@ -123,14 +123,14 @@ var phases = []v1beta2.AppWrapperPhase{
 	v1beta2.AppWrapperSuspending, v1beta2.AppWrapperSucceeded, v1beta2.AppWrapperFailed, v1beta2.AppWrapperTerminating,
 }
 
-// tally is what a test's walks came to.
+// tally counts what the walks of a test reached.
 type tally struct {
 	walks   int
 	visited map[v1beta2.AppWrapperPhase]int
 	tested  map[string]int
 }
 
-// count counts a walk when it is over, by where it led.
+// count adds the phases that a walk visited.
 func (s *tally) count(w *world) {
 	if s.visited == nil {
 		s.visited, s.tested = map[v1beta2.AppWrapperPhase]int{}, map[string]int{}
@@ -147,9 +147,9 @@ func (s *tally) add(w *world) {
 	}
 }
 
-// expect makes sure that the walks go somewhere: every phase but the first is reached
-// by at least one walk in 250 (usually it is one in twenty or more), and every promise
-// is put to the test, except on an occasion that the test does not know.
+// expect makes sure that the walks lead everywhere: at least one in 250 reaches each phase but
+// the first (usually one in twenty or more), and each promise is checked, except on an
+// occasion that the test does not have.
 func (s *tally) expect(t *testing.T, except occasion) {
 	t.Helper()
 	t.Logf("%d walks came to %v", s.walks, s.visited)
@@ -272,7 +272,7 @@ func areInTheSamePlace(worlds []*world) {
 	}
 }
 
-// seldom spares most lives an early end.
+// seldom spares most walks an early end.
 func seldom(happens func()) func(*rapid.T) {
 	return func(t *rapid.T) {
 		if rapid.IntRange(0, 5).Draw(t, "die") == 0 {
@@ -295,7 +295,7 @@ func (w *world) ends(i int, verdict kinds.Verdict) {
 	}
 }
 
-// succeeds is a good end of all that is deployed.
+// succeeds makes everything that is deployed succeed.
 func (w *world) succeeds() {
 	w.allStart()
 	for i, r := range w.resources {
@@ -329,7 +329,7 @@ func refuses(refusal *lifecycle.Refusal) func(*world, int) {
 	return func(w *world, i int) { w.resources[i].refusal = refusal }
 }
 
-// place is what two worlds must agree on.
+// place is where two worlds must be equal.
 type place struct {
 	Suspend, HasFinalizer, Gone, Quota bool
 	Status                             v1beta2.AppWrapperStatus

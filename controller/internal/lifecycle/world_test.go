@@ -15,9 +15,9 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// world is a cluster in memory with one AppWrapper in it and a clock that moves when
-// it is told to. It plays everybody else: the API server with its resourceVersions,
-// the owners of the pods, the kubelet, and what Kueue believes about the quota.
+// world is a cluster in memory with one AppWrapper and a clock of its own. It plays everything
+// but the controller: the API server with its resourceVersions, the owners of the pods, the
+// kubelet, and Kueue's view of the quota.
 type world struct {
 	now, born time.Time
 
@@ -43,14 +43,14 @@ type world struct {
 	broken func(promise string)
 	tested map[string]int
 	past   past
-	// crash is asked after every save and every single effect.
+	// crash tells, after every save and every effect, whether the controller crashes.
 	crash func() bool
-	// stale is asked before every look; if it says so, one at old comes first.
+	// stale tells, before every look, whether a look at old comes first.
 	stale func() bool
 	old   observation
 
-	// visited has the phases that it came through; refused and removed tell whether the API
-	// server, or a user, has ever given cause for a failure.
+	// visited has the phases that it went through. refused and removed tell whether the API
+	// server refused, or a user removed, a component.
 	visited          map[v1beta2.AppWrapperPhase]bool
 	refused, removed bool
 	// shell, if any, stands between this world and the decisions.
@@ -80,9 +80,9 @@ type resource struct {
 
 type pod struct {
 	lifecycle.Pod
-	// node is where it is from the beginning, and no other pod.
+	// node is that of this pod alone, from the beginning.
 	node string
-	// stuck: the pod's kubelet is gone, so that it never stops by itself.
+	// stuck: the pod's kubelet is gone, so the pod never stops.
 	stuck bool
 }
 
@@ -171,8 +171,7 @@ func (r *resource) observe() lifecycle.Component {
 	return c
 }
 
-// look is one reconcile on what was observed, now or earlier. It tells whether there
-// is reason to look again.
+// look is one reconcile of what was observed, now or earlier. It tells whether to look again.
 func (w *world) look(o observation) (again bool) {
 	w.wake = time.Time{}
 	if w.gone {
