@@ -100,6 +100,9 @@ func TestASimulatedClusterHasNoContainersAndNoCgroups(t *testing.T) {
 			t.Errorf("the node is not told %s", want)
 		}
 	}
+	if !node.PIDNamespace {
+		t.Error("processnode has no PID namespace: its pods would outlive it")
+	}
 	if _, err := clientcmd.BuildConfigFromFlags("", c.kubeconfigOf("kubelet")); err != nil {
 		t.Error(err)
 	}
