@@ -148,7 +148,7 @@ func TestFlagsStayAsTheyAre(t *testing.T) {
 
 // Go compiles a package again for other flags.
 func TestTheMakefileCompilesWithTheSameFlags(t *testing.T) {
-	makefile, err := os.ReadFile("../../Makefile")
+	makefile, err := os.ReadFile("../../../Makefile")
 	must(t, err)
 	want := strings.Join((Program{}).Flags()[:2], " ")
 	if !strings.Contains(string(makefile), "\nFLAGS := "+want+"\n") {
