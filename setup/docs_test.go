@@ -13,8 +13,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/golden"
 )
 
-// TestTheVersionsPageIsTrue holds docs/versions.md to versions.yaml.
-func TestTheVersionsPageIsTrue(t *testing.T) {
+// TestVersionsPageIsUpToDate compares docs/versions.md with versions.yaml.
+func TestVersionsPageIsUpToDate(t *testing.T) {
 	v, err := setup.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -28,8 +28,8 @@ func versionsPage(v setup.Versions) string {
 	line("# Versions")
 	line("")
 	line("MLBatch %s supports Kubernetes %s and Kueue %s.", v.Version, readable(v.Supported.Kubernetes), readable(v.Supported.Kueue))
-	line("This page is made from `setup/versions.yaml` (`go test ./setup -update`).")
-	line("Releases will go to `%s` and `%s`; nothing is published yet.", v.ChartRepository, v.ImageRepository)
+	line("This page is generated from `setup/versions.yaml` (`go test ./setup -update`).")
+	line("Releases will be published to `%s` and `%s`; nothing is published yet.", v.ChartRepository, v.ImageRepository)
 	line("")
 	line("## What the platform installs")
 	line("")
@@ -46,10 +46,10 @@ func versionsPage(v setup.Versions) string {
 	line("| JobSet, off by default | %s | `%s` | `%s` |", p.JobSet.Version, p.JobSet.Image, p.JobSet.Module)
 	line("| LeaderWorkerSet, off by default | %s | `%s` | `%s` |", p.LeaderWorkerSet.Version, p.LeaderWorkerSet.Image, p.LeaderWorkerSet.Module)
 	line("")
-	line("Gangs are scheduled by the scheduler called `%s`.", v.SchedulerName)
-	line("The charts are installed and upgraded with Helm %s and Helm %s ([how](testing.md#two-helms)).", v.Helm.Three, v.Helm.Four)
+	line("The gang scheduler has the name `%s`.", v.SchedulerName)
+	line("The tests install and upgrade the charts with Helm %s and Helm %s ([how](testing.md#two-helms)).", v.Helm.Three, v.Helm.Four)
 	line("")
-	line("## What a local cluster is made of")
+	line("## Programs of a local cluster")
 	line("")
 	line("| program | version |")
 	line("|---|---|")
@@ -61,17 +61,17 @@ func versionsPage(v setup.Versions) string {
 		line("| %s | %s |", program[0], program[1])
 	}
 	line("")
-	line("runc and nft are those of Debian.")
+	line("runc and nft come from Debian.")
 	return page.String()
 }
 
-// readable turns a range as Helm writes it into words.
+// readable converts a range in Helm's format into words.
 func readable(constraint string) string {
 	return strings.NewReplacer("-0", "", ">=", "from ", "<", "to before ").Replace(constraint)
 }
 
-// TestEveryProfileIsInTheTable holds the table of docs/install.md to the folder.
-func TestEveryProfileIsInTheTable(t *testing.T) {
+// TestEveryProfileIsDocumented compares the table of docs/install.md with profiles/.
+func TestEveryProfileIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/install.md")
 	if err != nil {
 		t.Fatal(err)
