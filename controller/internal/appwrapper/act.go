@@ -88,8 +88,8 @@ func (r *Reconciler) remove(ctx context.Context, o *observation, targets []int, 
 	for _, i := range targets {
 		if name := o.snapshot.Components[i].Name; o.snapshot.Components[i].Unseen {
 			refusals = append(refusals, fmt.Errorf("cannot delete %s, which may be somebody else's: the permission to get it is missing", name))
-		} else if o.objects[i] != nil {
-			refusals = append(refusals, r.deleteOne(ctx, o.objects[i], options...))
+		} else if o.components[i].object != nil {
+			refusals = append(refusals, r.deleteOne(ctx, o.components[i].object, options...))
 		}
 	}
 	return errors.Join(refusals...)

@@ -5,7 +5,6 @@ package appwrapper
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -28,11 +27,12 @@ import (
 type observation struct {
 	// aw is what the snapshot was taken from, without what caches drop. Saving brings it up
 	// to date, and before something is created or deleted it is the API server's.
-	aw       *v1beta2.AppWrapper
-	snapshot lifecycle.Snapshot
-	// objects are the components that exist, nil where one does not.
-	objects []client.Object
-	pods    []corev1.Pod
+	aw         *v1beta2.AppWrapper
+	snapshot   lifecycle.Snapshot
+	components []component
+	pods       []corev1.Pod
+	// podsConfirmed: the pods are those of the API server.
+	podsConfirmed bool
 	// beginning: the watch of a component's kind is still catching up.
 	beginning bool
 	// unwatched: a component exists that nobody watches.
@@ -41,7 +41,7 @@ type observation struct {
 	unlabelled bool
 }
 
-// observe returns nil for an AppWrapper that is none of our business.
+// observe reads the caches. It returns nil for an AppWrapper that another controller manages.
 func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*observation, error) {
 	aw := &v1beta2.AppWrapper{}
 	if err := r.cached.Get(ctx, key, aw); err != nil {
@@ -50,7 +50,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if !aw.ManagedByThisController() {
 		return nil, nil
 	}
-	o := &observation{aw: aw, objects: make([]client.Object, len(aw.Spec.Components))}
+	o := &observation{aw: aw, components: make([]component, len(aw.Spec.Components))}
 	policy, _ := lifecycle.ParsePolicy(aw.Annotations, r.defaults)
 	o.snapshot = lifecycle.Snapshot{
 		Suspend:    aw.Spec.Suspend,
@@ -78,6 +78,7 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 	template, err := admissionrules.Template(&o.aw.Spec.Components[i])
 	if err != nil {
 		c.Problem = err.Error()
+		o.components[i].confirmed = true
 		return nil
 	}
 	kind := kinds.For(template.GroupVersionKind())
@@ -91,17 +92,27 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 	}
 	if c.Name == "" {
 		c.Problem = "it has neither a name nor a generateName"
+		o.components[i].confirmed = true
 		return nil
 	}
-	found, err := r.find(ctx, o, kind, i)
-	if err != nil || !belongsTo(found, o.aw) && !o.orphaned(found) {
+	return r.observeObject(ctx, o, i, kind)
+}
+
+// observeObject looks for component i in the cache, if its kind has one.
+func (r *Reconciler) observeObject(ctx context.Context, o *observation, i int, kind kinds.Kind) error {
+	coverage, err := r.watch(ctx, kind)
+	if err != nil {
 		return err
 	}
-	o.objects[i] = found
-	c.Exists = true
-	c.Terminating = c.Terminating || !found.GetDeletionTimestamp().IsZero()
-	c.Finalizers = found.GetFinalizers()
-	c.Verdict = verdict(kind, found)
+	o.components[i] = component{kind: kind, coverage: coverage}
+	if coverage != covered {
+		return nil
+	}
+	found, err := get(ctx, r.cached, kind, types.NamespacedName{Namespace: o.aw.Namespace, Name: o.snapshot.Components[i].Name})
+	if err != nil {
+		return err
+	}
+	o.see(i, found)
 	return nil
 }
 
@@ -168,37 +179,23 @@ func recordedName(aw *v1beta2.AppWrapper, i int) string {
 	return ""
 }
 
-// observePods reads the pods from the cache, unless there is reason for doubt.
+// observePods looks for the pods in their cache.
 func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
 	pods := &corev1.PodList{}
-	inNamespace := client.InNamespace(o.aw.Namespace)
-	if err := r.cached.List(ctx, pods, inNamespace, client.MatchingFields{podsByAppWrapper: o.aw.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	err := r.cached.List(ctx, pods, client.InNamespace(o.aw.Namespace), client.MatchingFields{podsByAppWrapper: o.aw.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
 		return fmt.Errorf("cannot list the pods: %w", err)
 	}
-	if o.doubts(pods.Items) && canBeLabel(o.aw.Name) {
-		pods = &corev1.PodList{} // to decode into the other would change what the cache has
-		if err := r.live.List(ctx, pods, inNamespace, client.MatchingLabels{v1beta2.AppWrapperLabel: o.aw.Name}); err != nil {
-			return fmt.Errorf("cannot list the pods: %w", err)
-		}
-	}
-	o.pods = pods.Items
-	o.snapshot.Pods = make([]lifecycle.Pod, len(pods.Items))
-	for i := range pods.Items {
-		o.snapshot.Pods[i] = o.podOf(&pods.Items[i])
-	}
-	return r.condemn(ctx, o)
+	return r.seePods(ctx, o, pods.Items)
 }
 
-// doubts: the cache of pods is not to be believed. It has none though there may be some,
-// or it may not have heard yet of exit codes that decide whether a failure is final.
-func (o *observation) doubts(pods []corev1.Pod) bool {
-	if len(pods) == 0 {
-		return meta.IsStatusConditionTrue(o.aw.Status.Conditions, string(v1beta2.ResourcesDeployed))
+func (r *Reconciler) seePods(ctx context.Context, o *observation, pods []corev1.Pod) error {
+	o.pods = pods
+	o.snapshot.Pods = make([]lifecycle.Pod, len(pods))
+	for i := range pods {
+		o.snapshot.Pods[i] = o.podOf(&pods[i])
 	}
-	policy := o.snapshot.Policy
-	return o.snapshot.Status.Phase == v1beta2.AppWrapperRunning &&
-		len(policy.TerminalExitCodes)+len(policy.RetryableExitCodes) > 0 &&
-		slices.ContainsFunc(o.snapshot.Components, func(c lifecycle.Component) bool { return c.Verdict == kinds.Failed })
+	return r.condemn(ctx, o)
 }
 
 // componentOf goes by the label or, where another AppWrapper controller made the pod, by
@@ -207,7 +204,8 @@ func (o *observation) componentOf(pod *corev1.Pod) int {
 	if i, err := strconv.Atoi(pod.Labels[v1beta2.AppWrapperComponentLabel]); err == nil {
 		return i
 	}
-	for i, object := range o.objects {
+	for i := range o.components {
+		object := o.components[i].object
 		if object != nil && (metav1.IsControlledBy(pod, object) || pod.UID == object.GetUID()) {
 			return i
 		}

@@ -64,7 +64,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil || o == nil {
 		return reconcile.Result{}, expected(err)
 	}
-	d := lifecycle.Decide(o.snapshot, r.now())
+	d, err := r.decide(ctx, o, r.now())
+	if err != nil {
+		return reconcile.Result{}, expected(err)
+	}
 	if err := r.save(ctx, o.aw, d.Status); err != nil {
 		return reconcile.Result{}, expected(err)
 	}

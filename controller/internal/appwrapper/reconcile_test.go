@@ -65,6 +65,15 @@ func TestPodsAreFoundByAnIndex(t *testing.T) {
 	w.reconcile()
 }
 
+// readsOfALife are those that no cache can answer, in the order of docs/architecture.md.
+var readsOfALife = []string{
+	"get j", "get a", // before it is created
+	"get j",         // all components exist
+	"get j", "list", // it has succeeded, and no pod is left that needs quota
+	"get j", "get a", // before it is deleted
+	"get j", "list", // nothing is left
+}
+
 func TestALifeCostsSixWritesAndOneCreateAndItsEndThree(t *testing.T) {
 	w := runningWorld(t)
 	w.setJobCondition("j", "Complete")
@@ -81,6 +90,9 @@ func TestALifeCostsSixWritesAndOneCreateAndItsEndThree(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.settle()
+	if diff := cmp.Diff(readsOfALife, w.liveReads); diff != "" {
+		t.Errorf("live reads (-want +got)\n%s", diff)
+	}
 	if diff := cmp.Diff([]string{status, "delete j", "patch a"}, w.writes); diff != "" || w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") {
 		t.Errorf("until it is gone (-want +got)\n%s", diff)
 	}

@@ -32,13 +32,8 @@ import (
 //
 // What is absent from a snapshot is believed to be absent from the cluster: quota is
 // given back and verdicts are passed on the strength of it. A cache that lags behind
-// must therefore not be the only witness of absence. The observer asks the API server
-// itself
-//
-//   - for a component that the cache does not have though it may exist: it has a
-//     ResourcesDeployed condition whose reason is not ComponentDeleted;
-//   - for pods, while ResourcesDeployed is True and the cache has none, and when a
-//     component has failed and exit codes decide what follows.
+// must therefore not be the only witness. Before a decision that no later one takes
+// back, the observer reads what it rests on from the API server, and asks Decide again.
 type Snapshot struct {
 	// Suspend is spec.suspend.
 	Suspend bool

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+// decide decides from the caches. Caches lag behind, so it reads from the API server what
+// must not be wrong, and decides again, until there is nothing left to read:
+//
+//   - a component whose cached state contradicts the status (inDoubt);
+//   - a component that is about to be created or deleted;
+//   - before a verdict that no later look takes back (irreversible): each component that
+//     speaks for it, and the pods.
+//
+// Whether the AppWrapper itself is up to date is proved by the resourceVersion of every
+// write to it, and by current before its components are touched.
+func (r *Reconciler) decide(ctx context.Context, o *observation, now time.Time) (lifecycle.Decision, error) {
+	for {
+		d := lifecycle.Decide(o.snapshot, now)
+		again, err := r.confirm(ctx, o, d)
+		if err != nil || !again {
+			return d, err
+		}
+	}
+}
+
+// confirm reads what d must not be wrong about, components first: the next decision may not
+// depend on the pods. It tells whether it read anything.
+func (r *Reconciler) confirm(ctx context.Context, o *observation, d lifecycle.Decision) (read bool, err error) {
+	for i := range o.components {
+		if !o.inDoubt(i, d) {
+			continue
+		}
+		read = true
+		if err := r.readComponent(ctx, o, i); err != nil {
+			return read, err
+		}
+	}
+	if read || !o.podsInDoubt(d) {
+		return read, nil
+	}
+	return true, r.readPods(ctx, o)
+}
+
+// inDoubt: component i has to be read from the API server before d is carried out.
+func (o *observation) inDoubt(i int, d lifecycle.Decision) bool {
+	if o.components[i].confirmed {
+		return false
+	}
+	seen, deployed := o.snapshot.Components[i], deployedCondition(o.aw, i)
+	switch {
+	case !seen.Exists:
+		return mayExist(deployed) // absence is believed of nobody but the API server
+	case deployed != nil && deployed.Reason == v1beta2.ReasonComponentDeleted:
+		return true // it is gone, and the cache has yet to hear of that
+	case o.creating(deployed):
+		return true // it may be that of the attempt before, which had the same name and owner
+	case slices.Contains(d.Targets, i), succeeded(d.Status, i) && !succeeded(o.snapshot.Status, i):
+		return true
+	}
+	return o.irreversible(d) && (seen.Terminating || seen.Verdict == kinds.Failed)
+}
+
+// creating: the status leaves open whether a component was created in this attempt.
+func (o *observation) creating(deployed *metav1.Condition) bool {
+	return o.snapshot.Status.Phase == v1beta2.AppWrapperResuming && (deployed == nil || deployed.Status != metav1.ConditionTrue)
+}
+
+// podsInDoubt: the pods have to be read from the API server before d is carried out. Where
+// nothing is deployed and the cache has no pod, there is none. A name that cannot be a label
+// has no pods either, and the API server refuses to look for them.
+func (o *observation) podsInDoubt(d lifecycle.Decision) bool {
+	possible := len(o.pods) > 0 || meta.IsStatusConditionTrue(o.snapshot.Status.Conditions, string(v1beta2.ResourcesDeployed))
+	return !o.podsConfirmed && possible && canBeLabel(o.aw.Name) && o.irreversible(d)
+}
+
+// irreversible: no later look takes d back. It ends an attempt or the work, gives quota back,
+// says that nothing is left, lets the AppWrapper go, or uses force.
+func (o *observation) irreversible(d lifecycle.Decision) bool {
+	if d.Effect == lifecycle.Release || d.Effect == lifecycle.ForceDelete {
+		return true
+	}
+	if d.Moved(o.snapshot) {
+		switch d.Status.Phase {
+		case v1beta2.AppWrapperSucceeded, v1beta2.AppWrapperFailed, v1beta2.AppWrapperResetting:
+			return true
+		}
+	}
+	for _, promise := range []v1beta2.AppWrapperCondition{v1beta2.QuotaReserved, v1beta2.ResourcesDeployed} {
+		before, after := o.snapshot.Status.Conditions, d.Status.Conditions
+		if meta.IsStatusConditionTrue(before, string(promise)) && !meta.IsStatusConditionTrue(after, string(promise)) {
+			return true
+		}
+	}
+	return false
+}
+
+// readComponent asks the API server for component i.
+func (r *Reconciler) readComponent(ctx context.Context, o *observation, i int) error {
+	c, name := &o.components[i], o.snapshot.Components[i].Name
+	found, err := get(ctx, r.live, c.kind, types.NamespacedName{Namespace: o.aw.Namespace, Name: name})
+	c.confirmed = true
+	deployed := deployedCondition(o.aw, i)
+	switch {
+	case apierrors.IsForbidden(err) && deployed != nil && deployed.Status != metav1.ConditionTrue:
+		o.see(i, nil) // never seen, and not ours to see: the attempt to create it will tell why
+	case apierrors.IsForbidden(err) && o.canDoWithout(c.kind):
+		o.seeUnreadable(i)
+	case err != nil:
+		return fmt.Errorf("cannot get %s %s: %w", c.kind.GVK.Kind, name, err)
+	default:
+		o.see(i, found)
+		o.noteWakeUps(c, found)
+	}
+	return nil
+}
+
+// canDoWithout: what the controller may not see must not keep the rest alive, nor does it
+// tell how the work fares.
+func (o *observation) canDoWithout(kind kinds.Kind) bool {
+	removing := meta.IsStatusConditionTrue(o.aw.Status.Conditions, string(v1beta2.DeletingResources))
+	return o.snapshot.Deleting || o.snapshot.Suspend || removing || !kind.HasVerdict()
+}
+
+// seeUnreadable takes a component that was created, and that the controller may no longer get,
+// for one that exists. When the AppWrapper goes, the garbage collector removes what makes no
+// pods, and nobody has to wait for it.
+func (o *observation) seeUnreadable(i int) {
+	if o.snapshot.Deleting && o.components[i].kind.MakesNoPods() {
+		o.see(i, nil)
+		return
+	}
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(o.components[i].kind.GVK)
+	object.SetName(o.snapshot.Components[i].Name)
+	object.SetNamespace(o.aw.Namespace)
+	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(o.aw, v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind))})
+	o.see(i, object)
+	o.snapshot.Components[i].Unseen = true
+}
+
+// noteWakeUps remembers which changes would not wake us. Caches hear only of what has our label.
+func (o *observation) noteWakeUps(c *component, found client.Object) {
+	o.beginning = o.beginning || c.coverage == beginning
+	o.unwatched = o.unwatched || (c.coverage == uncovered && found != nil)
+	if c.coverage == covered && belongsTo(found, o.aw) {
+		_, labelled := found.GetLabels()[v1beta2.AppWrapperLabel]
+		o.unlabelled = o.unlabelled || !labelled
+	}
+}
+
+// readPods asks the API server for the pods.
+func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
+	pods := &corev1.PodList{} // what is decoded into another list would change what the cache has
+	err := r.live.List(ctx, pods, client.InNamespace(o.aw.Namespace), client.MatchingLabels{v1beta2.AppWrapperLabel: o.aw.Name})
+	if err != nil {
+		return fmt.Errorf("cannot list the pods: %w", err)
+	}
+	o.podsConfirmed = true
+	return r.seePods(ctx, o, pods.Items)
+}
+
+// succeeded: the status says that component i has done its work in this attempt.
+func succeeded(status v1beta2.AppWrapperStatus, i int) bool {
+	return i < len(status.ComponentStatus) &&
+		meta.IsStatusConditionTrue(status.ComponentStatus[i].Conditions, string(v1beta2.ComponentSucceeded))
+}
+
+func deployedCondition(aw *v1beta2.AppWrapper, i int) *metav1.Condition {
+	if i >= len(aw.Status.ComponentStatus) {
+		return nil
+	}
+	return meta.FindStatusCondition(aw.Status.ComponentStatus[i].Conditions, string(v1beta2.ResourcesDeployed))
+}
+
+// mayExist tells whether the condition leaves open that its component exists. An
+// error is no proof of the contrary: the answer to a create may get lost.
+func mayExist(deployed *metav1.Condition) bool {
+	return deployed != nil &&
+		(deployed.Status != metav1.ConditionFalse || deployed.Reason == v1beta2.ReasonComponentCreationErrored)
+}
