@@ -33,8 +33,13 @@ func validateAnnotations(annotations map[string]string) field.ErrorList {
 // likely because they are misspelt, about claims that do not last, and about components
 // that may go before anybody has seen how they ended.
 func WarningsOnCreate(aw *v1beta2.AppWrapper) []string {
-	warnings := unknownAnnotations(aw.Annotations, annotationsPath, lifecycle.Annotations())
-	for i, component := range aw.Spec.Components {
+	return Decode(aw).WarningsOnCreate()
+}
+
+// WarningsOnCreate are those of the function of that name.
+func (d Decoded) WarningsOnCreate() []string {
+	warnings := unknownAnnotations(d.AppWrapper.Annotations, annotationsPath, lifecycle.Annotations())
+	for i, component := range d.AppWrapper.Spec.Components {
 		path := field.NewPath("spec", "components").Index(i)
 		for _, name := range ours(component.Annotations) {
 			warnings = append(warnings, fmt.Sprintf("%s has no effect here: annotations belong in metadata of the AppWrapper",
@@ -45,7 +50,7 @@ func WarningsOnCreate(aw *v1beta2.AppWrapper) []string {
 			warnings = append(warnings, unknownAnnotations(podSet.Annotations, at, podSetAnnotations)...)
 		}
 	}
-	return append(append(warnings, wrappedClaims(aw)...), shortLives(aw)...)
+	return append(append(warnings, d.wrappedClaims()...), d.timesToLive()...)
 }
 
 // WarningsOnUpdate are about annotations that are new or changed, those too that would

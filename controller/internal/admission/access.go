@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 )
 
 // The controller creates what is wrapped with rights of its own, so an author
@@ -87,21 +89,7 @@ func internal(err error) func(*field.Path) *field.Error {
 }
 
 func newReview(user authenticationv1.UserInfo, namespace, verb string, resource schema.GroupVersionResource) *authorizationv1.SubjectAccessReview {
-	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
-	for key, values := range user.Extra {
-		extra[key] = authorizationv1.ExtraValue(values)
-	}
-	return &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:   user.Username,
-		UID:    user.UID,
-		Groups: user.Groups,
-		Extra:  extra,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace,
-			Verb:      verb,
-			Group:     resource.Group,
-			Version:   resource.Version,
-			Resource:  resource.Resource,
-		},
-	}}
+	review := accessreview.Of(user)
+	review.Spec.ResourceAttributes = accessreview.On(namespace, verb, resource)
+	return review
 }

@@ -6,11 +6,9 @@ import (
 	"context"
 	"fmt"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
@@ -68,16 +66,4 @@ func (o *ownRights) missing(ctx context.Context, namespace string, kind schema.G
 		}
 	}
 	return ""
-}
-
-// selfReview asks the API server about a right of ours.
-func selfReview(c client.Client) func(context.Context, string, string, schema.GroupVersionResource) (bool, error) {
-	return func(ctx context.Context, namespace, verb string, resource schema.GroupVersionResource) (bool, error) {
-		review := &authorizationv1.SelfSubjectAccessReview{}
-		review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
-		}
-		err := c.Create(ctx, review)
-		return review.Status.Allowed, err
-	}
 }

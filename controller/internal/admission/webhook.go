@@ -14,6 +14,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,10 +22,9 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
-
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
 // updatePath is where the mutating webhook is called for changes. Another AppWrapper
 // controller, which may still answer while this one takes its place, takes a call for a
@@ -45,7 +45,12 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 		return err
 	}
 	validator := &validator{podSetLimit: c.PodSetLimit, kueue: kueue, review: review, managed: managed}
-	validator.own = &ownRights{resourceOf: mgr.GetRESTMapper().RESTMapping, allowed: selfReview(mgr.GetClient())}
+	validator.own = &ownRights{
+		resourceOf: mgr.GetRESTMapper().RESTMapping,
+		allowed: func(ctx context.Context, namespace, verb string, resource schema.GroupVersionResource) (bool, error) {
+			return accessreview.Self(ctx, mgr.GetClient(), namespace, verb, resource)
+		},
+	}
 	if c.UserRBACAdmissionCheck {
 		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, review: review}
 	}
@@ -113,8 +118,9 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	}
 	// The API server has checked that the two agree where the object names one.
 	aw.Namespace = request.Namespace
-	problems := admissionrules.ValidateCreate(aw, v.podSetLimit)
-	kinds := wrappedKinds(aw)
+	decoded := admissionrules.Decode(aw)
+	problems := decoded.ValidateCreate(v.podSetLimit)
+	kinds := wrappedKinds(decoded)
 	if v.access != nil {
 		problems = append(problems, v.access.check(ctx, request.UserInfo, aw.Namespace, kinds)...)
 	}
@@ -122,7 +128,7 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	if aw.ManagedByThisController() {
 		problems = append(problems, v.own.check(ctx, aw.Namespace, kinds)...)
 	}
-	warnings := append(v.managed.warning(ctx, aw), admissionrules.WarningsOnCreate(aw)...)
+	warnings := append(v.managed.warning(ctx, aw), decoded.WarningsOnCreate()...)
 	return warnings, invalid(aw, problems)
 }
 
@@ -148,10 +154,10 @@ func (v *validator) ValidateDelete(context.Context, *v1beta2.AppWrapper) (admiss
 }
 
 // wrappedKinds leaves out what does not decode: that is refused without it.
-func wrappedKinds(aw *v1beta2.AppWrapper) []wrapped {
+func wrappedKinds(decoded admissionrules.Decoded) []wrapped {
 	var all []wrapped
-	for i := range aw.Spec.Components {
-		if template, err := admissionrules.Template(&aw.Spec.Components[i]); err == nil {
+	for i, template := range decoded.Templates {
+		if template != nil {
 			all = append(all, wrapped{template.GroupVersionKind(), field.NewPath("spec", "components").Index(i).Child("template")})
 		}
 	}

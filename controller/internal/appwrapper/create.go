@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
@@ -134,7 +135,7 @@ func (r *Reconciler) forbidden(ctx context.Context, object *unstructured.Unstruc
 	if err != nil {
 		return later(causeOther, refused.Error()), nil
 	}
-	allowed, err := selfReview(ctx, r.client, object.GetNamespace(), "create", mapping.Resource)
+	allowed, err := accessreview.Self(ctx, r.client, object.GetNamespace(), "create", mapping.Resource)
 	if err != nil {
 		return nil, err
 	}

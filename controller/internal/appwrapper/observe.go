@@ -20,7 +20,6 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
-	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
 // observation is one look at an AppWrapper and what belongs to it.
@@ -61,22 +60,22 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		Policy:     policy,
 		Components: make([]lifecycle.Component, len(aw.Spec.Components)),
 	}
+	decoded := admissionrules.Decode(aw)
 	if r.problem != nil && aw.Status.Phase == v1beta2.AppWrapperEmpty {
-		o.snapshot.Problem = r.problem(aw)
+		o.snapshot.Problem = r.problem(decoded)
 	}
 	for i := range aw.Spec.Components {
-		if err := r.observeComponent(ctx, o, i); err != nil {
+		if err := r.observeComponent(ctx, o, i, decoded); err != nil {
 			return nil, err
 		}
 	}
 	return o, r.observePods(ctx, o)
 }
 
-func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int) error {
-	c := &o.snapshot.Components[i]
+func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int, decoded admissionrules.Decoded) error {
+	c, template := &o.snapshot.Components[i], decoded.Templates[i]
 	c.PodSetInfos = len(o.aw.Spec.Components[i].PodSetInfos)
-	template, err := admissionrules.Template(&o.aw.Spec.Components[i])
-	if err != nil {
+	if err := decoded.Errors[i]; err != nil {
 		c.Problem = err.Error()
 		o.components[i].confirmed = true
 		return nil
@@ -118,9 +117,9 @@ func (r *Reconciler) observeObject(ctx context.Context, o *observation, i int, k
 
 // unadmitted applies the rules of admission, for a controller whose webhooks are off.
 // Who the author was, and what they may wrap, nobody can say any more.
-func unadmitted(podSetLimit int) func(*v1beta2.AppWrapper) string {
-	return func(aw *v1beta2.AppWrapper) string {
-		problems := admissionrules.ValidateCreate(aw, podSetLimit)
+func unadmitted(podSetLimit int) func(admissionrules.Decoded) string {
+	return func(decoded admissionrules.Decoded) string {
+		problems := decoded.ValidateCreate(podSetLimit)
 		if len(problems) == 0 {
 			return ""
 		}
@@ -134,7 +133,7 @@ func plan(aw *v1beta2.AppWrapper, i int, template *unstructured.Unstructured) (_
 		return nil, fmt.Sprintf("the AppWrapper's name has %d characters, and what becomes a label may have at most %d",
 			len(aw.Name), validation.LabelValueMaxLength)
 	}
-	found, err := podSets(aw.Spec.Components[i].DeclaredPodSets, template)
+	found, err := admissionrules.PodSets(aw.Spec.Components[i].DeclaredPodSets, template)
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -149,25 +148,6 @@ func canBeLabel(name string) bool {
 // podSetsAreRecorded: the status is the authority from now on.
 func podSetsAreRecorded(aw *v1beta2.AppWrapper) bool {
 	return aw.Status.Phase != v1beta2.AppWrapperEmpty && len(aw.Status.ComponentStatus) == len(aw.Spec.Components)
-}
-
-// podSets refuses, as admission does where it is asked, what nobody could go on with: a
-// status with a negative number of pods cannot be saved, and a pod set without a pod
-// template cannot be queued.
-func podSets(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
-	found, err := kinds.PodSets(declared, template)
-	if err != nil {
-		return nil, err
-	}
-	for _, podSet := range found {
-		if podSet.Count() < 0 {
-			return nil, fmt.Errorf("%q would make %d pods", podSet.Path, podSet.Count())
-		}
-		if _, err := podtemplate.Find(template.Object, podSet.Path); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
 }
 
 // recordedName is the name that an earlier look promised, or that another

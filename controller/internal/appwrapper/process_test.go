@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/given"
@@ -69,7 +70,7 @@ func startProcess(api *apiServer, wire *wire, told announcements, migrationLimit
 		cache:  p.informers,
 		mapper: c.RESTMapper(),
 		allowed: func(ctx context.Context, verb string, resource schema.GroupVersionResource) (bool, error) {
-			return selfReview(ctx, c, "", verb, resource)
+			return accessreview.Self(ctx, c, "", verb, resource)
 		},
 		started: map[schema.GroupVersionKind]toolscache.ResourceEventHandlerRegistration{},
 		queue:   p.queue,

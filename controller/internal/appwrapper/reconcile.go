@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
@@ -47,7 +48,7 @@ type Reconciler struct {
 
 	// problem is what admission would have refused, where nobody asked it; nil where it
 	// is asked. What was stored before is not judged again.
-	problem func(*v1beta2.AppWrapper) string
+	problem func(admissionrules.Decoded) string
 
 	// rules say which nodes have to be left; there are none where nobody looks at nodes.
 	rules    nodehealth.Rules

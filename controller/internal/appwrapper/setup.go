@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
@@ -112,7 +113,7 @@ func newWatches(mgr ctrl.Manager, extra []config.ExtraKind) *watches {
 		mapper: mgr.GetRESTMapper(),
 		listed: listed,
 		allowed: func(ctx context.Context, verb string, resource schema.GroupVersionResource) (bool, error) {
-			return selfReview(ctx, mgr.GetClient(), "", verb, resource)
+			return accessreview.Self(ctx, mgr.GetClient(), "", verb, resource)
 		},
 		started: map[schema.GroupVersionKind]toolscache.ResourceEventHandlerRegistration{},
 	}

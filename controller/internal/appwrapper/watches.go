@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -195,20 +194,4 @@ func controllingAppWrapper(component client.Object) *metav1.OwnerReference {
 		return nil
 	}
 	return owner
-}
-
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=selfsubjectaccessreviews,verbs=create
-
-// selfReview asks the API server whether we ourselves hold a right, in one
-// namespace or, where that is empty, in all.
-func selfReview(ctx context.Context, c client.Client, namespace, verb string, resource schema.GroupVersionResource) (bool, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
-		},
-	}}
-	if err := c.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("cannot ask whether we may %s %s: %w", verb, resource.GroupResource(), err)
-	}
-	return review.Status.Allowed, nil
 }

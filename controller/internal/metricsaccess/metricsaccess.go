@@ -24,10 +24,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 )
 
-// patience is how long an answer of the API server may take.
-const patience = 10 * time.Second
+// answerTimeout is how long the API server may take to answer.
+const answerTimeout = 10 * time.Second
 
 // Each scrape is two questions. More than these are refused, so that a flood of requests
 // costs the API server little.
@@ -73,7 +75,7 @@ type guard struct {
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
 	token := bearerToken(r)
 	if token == "" {
@@ -143,15 +145,9 @@ func (g *guard) user(ctx context.Context, token string) (*authenticationv1.UserI
 }
 
 func (g *guard) allowed(ctx context.Context, r *http.Request, user *authenticationv1.UserInfo) (bool, error) {
-	extra := map[string]authorizationv1.ExtraValue{}
-	for key, values := range user.Extra {
-		extra[key] = authorizationv1.ExtraValue(values)
-	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
-		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: verb(r)},
-	}}
-	review, err := g.rights.Create(ctx, review, metav1.CreateOptions{})
+	question := accessreview.Of(*user)
+	question.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: verb(r)}
+	review, err := g.rights.Create(ctx, question, metav1.CreateOptions{})
 	return err == nil && review.Status.Allowed, err
 }
 
