@@ -18,7 +18,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
 
-// podKind is special: pods are cached typed, for their phases, and not once more.
+// podKind is special: pods have a typed cache, and no second one.
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
 // component is the shell's half of a lifecycle.Component.
@@ -27,15 +27,15 @@ type component struct {
 	coverage coverage
 	// object is the component if it exists and belongs to the AppWrapper, else nil.
 	object client.Object
-	// confirmed: the API server has said so, or there is nothing to ask it for.
+	// confirmed: it was read from the API server, or there is nothing to read.
 	confirmed bool
 }
 
-// see writes down what was found under the name of component i, nil being nothing.
+// see records what was found under the name of component i; nil is nothing.
 func (o *observation) see(i int, found client.Object) {
 	s, c := &o.snapshot.Components[i], &o.components[i]
 	orphan := o.snapshot.Deleting && isOrphan(found, o.aw)
-	o.unwatched = o.unwatched || orphan // its events do not say whom to wake
+	o.unwatched = o.unwatched || orphan // its events do not name an owner to reconcile
 	c.object = nil
 	s.Exists, s.Unseen, s.Terminating, s.Finalizers, s.Verdict = false, false, false, nil, ""
 	if belongsTo(found, o.aw) || orphan {
@@ -45,13 +45,13 @@ func (o *observation) see(i int, found client.Object) {
 		s.Finalizers = found.GetFinalizers()
 		s.Verdict = verdict(c.kind, found)
 	}
-	for p := range o.pods { // whose they are may depend on what was found
+	for p := range o.pods { // to which component they belong may depend on the object
 		o.snapshot.Pods[p].Component = o.componentOf(&o.pods[p])
 	}
 }
 
-// belongsTo tells whether the AppWrapper, and not an earlier one of its name or something
-// of another kind, controls the object, if there is one.
+// belongsTo tells whether this AppWrapper controls the object, and not an earlier one of its
+// name or something of another kind.
 func belongsTo(object client.Object, aw *v1beta2.AppWrapper) bool {
 	if object == nil {
 		return false
@@ -66,8 +66,8 @@ func isOrphan(object client.Object, aw *v1beta2.AppWrapper) bool {
 	return object != nil && metav1.GetControllerOf(object) == nil && object.GetLabels()[v1beta2.AppWrapperLabel] == aw.Name
 }
 
-// get returns nil where there is no such object, or no such kind. What a cache has is not
-// copied: nobody changes it.
+// get returns nil if there is no such object or no such kind. Objects of a cache are not
+// copied, because nobody changes them.
 func get(ctx context.Context, reader client.Reader, kind kinds.Kind, key types.NamespacedName) (client.Object, error) {
 	object := objectOf(kind)
 	err := reader.Get(ctx, key, object, client.UnsafeDisableDeepCopy)
@@ -77,7 +77,7 @@ func get(ctx context.Context, reader client.Reader, kind kinds.Kind, key types.N
 	return object, err
 }
 
-// objectOf is what objects of a kind are read into: as little as serves.
+// objectOf is what objects of a kind are read into: metadata only, if that is enough.
 func objectOf(kind kinds.Kind) client.Object {
 	if kind.GVK == podKind {
 		return &corev1.Pod{}

@@ -20,16 +20,16 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// decide decides from the caches. Caches lag behind, so it reads from the API server what
-// must not be wrong, and decides again, until there is nothing left to read:
+// decide decides from the caches. Before a decision that no later one can take back it reads
+// from the API server what the decision rests on, and decides again, until there is nothing
+// left to read:
 //
 //   - a component whose cached state contradicts the status (inDoubt);
 //   - a component that is about to be created or deleted;
-//   - before a verdict that no later look takes back (irreversible): each component that
-//     speaks for it, and the pods.
+//   - before an irreversible verdict: each component that it rests on, and the pods.
 //
-// Whether the AppWrapper itself is up to date is proved by the resourceVersion of every
-// write to it, and by current before its components are touched.
+// The AppWrapper itself is confirmed by the resourceVersion of every write to it, and by
+// current before a component is created or deleted.
 func (r *Reconciler) decide(ctx context.Context, o *observation, now time.Time) (lifecycle.Decision, error) {
 	for {
 		d := lifecycle.Decide(o.snapshot, now)
@@ -40,8 +40,8 @@ func (r *Reconciler) decide(ctx context.Context, o *observation, now time.Time) 
 	}
 }
 
-// confirm reads what d must not be wrong about, components first: the next decision may not
-// depend on the pods. It tells whether it read anything.
+// confirm reads what d rests on and tells whether it read anything. Components come first:
+// with them the decision may no longer depend on the pods.
 func (r *Reconciler) confirm(ctx context.Context, o *observation, d lifecycle.Decision) (read bool, err error) {
 	for i := range o.components {
 		if !o.inDoubt(i, d) {
@@ -66,11 +66,11 @@ func (o *observation) inDoubt(i int, d lifecycle.Decision) bool {
 	seen, deployed := o.snapshot.Components[i], deployedCondition(o.aw, i)
 	switch {
 	case !seen.Exists:
-		return mayExist(deployed) // absence is believed of nobody but the API server
+		return mayExist(deployed) // only the API server is believed to have none
 	case deployed != nil && deployed.Reason == v1beta2.ReasonComponentDeleted:
-		return true // it is gone, and the cache has yet to hear of that
+		return true // it is gone, and the cache lags behind
 	case o.creating(deployed):
-		return true // it may be that of the attempt before, which had the same name and owner
+		return true // it may be that of the previous attempt, which had the same name and owner
 	case slices.Contains(d.Targets, i), succeeded(d.Status, i) && !succeeded(o.snapshot.Status, i):
 		return true
 	}
@@ -82,16 +82,16 @@ func (o *observation) creating(deployed *metav1.Condition) bool {
 	return o.snapshot.Status.Phase == v1beta2.AppWrapperResuming && (deployed == nil || deployed.Status != metav1.ConditionTrue)
 }
 
-// podsInDoubt: the pods have to be read from the API server before d is carried out. Where
-// nothing is deployed and the cache has no pod, there is none. A name that cannot be a label
-// has no pods either, and the API server refuses to look for them.
+// podsInDoubt: the pods have to be read from the API server before d is carried out. If
+// nothing is deployed and the cache has no pod, there is none; nor is there any if the
+// AppWrapper's name cannot be a label, and the API server would refuse the selector.
 func (o *observation) podsInDoubt(d lifecycle.Decision) bool {
 	possible := len(o.pods) > 0 || meta.IsStatusConditionTrue(o.snapshot.Status.Conditions, string(v1beta2.ResourcesDeployed))
 	return !o.podsConfirmed && possible && canBeLabel(o.aw.Name) && o.irreversible(d)
 }
 
-// irreversible: no later look takes d back. It ends an attempt or the work, gives quota back,
-// says that nothing is left, lets the AppWrapper go, or uses force.
+// irreversible: no later decision takes d back. It ends an attempt or the work, gives quota
+// back, reports that nothing is left, removes our finalizer, or uses force.
 func (o *observation) irreversible(d lifecycle.Decision) bool {
 	if d.Effect == lifecycle.Release || d.Effect == lifecycle.ForceDelete {
 		return true
@@ -119,7 +119,7 @@ func (r *Reconciler) readComponent(ctx context.Context, o *observation, i int) e
 	deployed := deployedCondition(o.aw, i)
 	switch {
 	case apierrors.IsForbidden(err) && deployed != nil && deployed.Status != metav1.ConditionTrue:
-		o.see(i, nil) // never seen, and not ours to see: the attempt to create it will tell why
+		o.see(i, nil) // never seen and not readable: the attempt to create it reports why
 	case apierrors.IsForbidden(err) && o.canDoWithout(c.kind):
 		o.seeUnreadable(i)
 	case err != nil:
@@ -131,16 +131,16 @@ func (r *Reconciler) readComponent(ctx context.Context, o *observation, i int) e
 	return nil
 }
 
-// canDoWithout: what the controller may not see must not keep the rest alive, nor does it
-// tell how the work fares.
+// canDoWithout: a component that the controller may not read must not block the removal of
+// the others, and one whose kind has no verdict says nothing about the work.
 func (o *observation) canDoWithout(kind kinds.Kind) bool {
 	removing := meta.IsStatusConditionTrue(o.aw.Status.Conditions, string(v1beta2.DeletingResources))
 	return o.snapshot.Deleting || o.snapshot.Suspend || removing || !kind.HasVerdict()
 }
 
-// seeUnreadable takes a component that was created, and that the controller may no longer get,
-// for one that exists. When the AppWrapper goes, the garbage collector removes what makes no
-// pods, and nobody has to wait for it.
+// seeUnreadable assumes that a component exists that was created and that the controller may
+// no longer get. If the AppWrapper is being deleted and the component makes no pods, it is
+// left to the garbage collector.
 func (o *observation) seeUnreadable(i int) {
 	if o.snapshot.Deleting && o.components[i].kind.MakesNoPods() {
 		o.see(i, nil)
@@ -155,7 +155,7 @@ func (o *observation) seeUnreadable(i int) {
 	o.snapshot.Components[i].Unseen = true
 }
 
-// noteWakeUps remembers which changes would not wake us. Caches hear only of what has our label.
+// noteWakeUps remembers which changes trigger no reconcile. Caches hold only what has our label.
 func (o *observation) noteWakeUps(c *component, found client.Object) {
 	o.beginning = o.beginning || c.coverage == beginning
 	o.unwatched = o.unwatched || (c.coverage == uncovered && found != nil)
@@ -167,7 +167,7 @@ func (o *observation) noteWakeUps(c *component, found client.Object) {
 
 // readPods asks the API server for the pods.
 func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
-	pods := &corev1.PodList{} // what is decoded into another list would change what the cache has
+	pods := &corev1.PodList{} // decoding into the listed items would change the cache
 	err := r.live.List(ctx, pods, client.InNamespace(o.aw.Namespace), client.MatchingLabels{v1beta2.AppWrapperLabel: o.aw.Name})
 	if err != nil {
 		return fmt.Errorf("cannot list the pods: %w", err)

@@ -24,19 +24,19 @@ import (
 
 // observation is one look at an AppWrapper and what belongs to it.
 type observation struct {
-	// aw is what the snapshot was taken from, without what caches drop. Saving brings it up
-	// to date, and before something is created or deleted it is the API server's.
+	// aw is the AppWrapper of the snapshot, without what caches drop. A save updates it, and
+	// before something is created or deleted it is read from the API server.
 	aw         *v1beta2.AppWrapper
 	snapshot   lifecycle.Snapshot
 	components []component
 	pods       []corev1.Pod
 	// podsConfirmed: the pods are those of the API server.
 	podsConfirmed bool
-	// beginning: the watch of a component's kind is still catching up.
+	// beginning: the watch of a component's kind has not synced yet.
 	beginning bool
-	// unwatched: a component exists that nobody watches.
+	// unwatched: a component exists whose changes trigger no reconcile.
 	unwatched bool
-	// unlabelled: so does one that has lost our label.
+	// unlabelled: a component of a watched kind has lost our label.
 	unlabelled bool
 }
 
@@ -115,8 +115,8 @@ func (r *Reconciler) observeObject(ctx context.Context, o *observation, i int, k
 	return nil
 }
 
-// unadmitted applies the rules of admission, for a controller whose webhooks are off.
-// Who the author was, and what they may wrap, nobody can say any more.
+// unadmitted applies the rules of admission in a controller whose webhooks are off. It cannot
+// check the rights of the author, who is no longer known.
 func unadmitted(podSetLimit int) func(admissionrules.Decoded) string {
 	return func(decoded admissionrules.Decoded) string {
 		problems := decoded.ValidateCreate(podSetLimit)
@@ -127,10 +127,10 @@ func unadmitted(podSetLimit int) func(admissionrules.Decoded) string {
 	}
 }
 
-// plan is what the status will say of component i once and for all, or why that cannot be.
+// plan returns the pod sets that the status records for component i, or what is wrong with it.
 func plan(aw *v1beta2.AppWrapper, i int, template *unstructured.Unstructured) (_ []v1beta2.AppWrapperPodSet, problem string) {
 	if !canBeLabel(aw.Name) {
-		return nil, fmt.Sprintf("the AppWrapper's name has %d characters, and what becomes a label may have at most %d",
+		return nil, fmt.Sprintf("the AppWrapper's name has %d characters, and a label value may have at most %d",
 			len(aw.Name), validation.LabelValueMaxLength)
 	}
 	found, err := admissionrules.PodSets(aw.Spec.Components[i].DeclaredPodSets, template)
@@ -140,18 +140,18 @@ func plan(aw *v1beta2.AppWrapper, i int, template *unstructured.Unstructured) (_
 	return found, ""
 }
 
-// canBeLabel: pods can carry that name in the label that tells whose they are.
+// canBeLabel: the name is valid in the label that pods carry.
 func canBeLabel(name string) bool {
 	return len(validation.IsValidLabelValue(name)) == 0
 }
 
-// podSetsAreRecorded: the status is the authority from now on.
+// podSetsAreRecorded: from now on the pod sets are those of the status.
 func podSetsAreRecorded(aw *v1beta2.AppWrapper) bool {
 	return aw.Status.Phase != v1beta2.AppWrapperEmpty && len(aw.Status.ComponentStatus) == len(aw.Spec.Components)
 }
 
-// recordedName is the name that an earlier look promised, or that another
-// AppWrapper controller had the API server make up.
+// recordedName is the component's name in the status: an earlier reconcile promised it, or
+// another AppWrapper controller had the API server generate it.
 func recordedName(aw *v1beta2.AppWrapper, i int) string {
 	if i < len(aw.Status.ComponentStatus) {
 		return aw.Status.ComponentStatus[i].Name
@@ -175,11 +175,11 @@ func (r *Reconciler) seePods(ctx context.Context, o *observation, pods []corev1.
 	for i := range pods {
 		o.snapshot.Pods[i] = o.podOf(&pods[i])
 	}
-	return r.condemn(ctx, o)
+	return r.markPodsOnUnhealthyNodes(ctx, o)
 }
 
-// componentOf goes by the label or, where another AppWrapper controller made the pod, by
-// what controls it.
+// componentOf goes by the label or, if another AppWrapper controller made the pod, by the
+// pod's controller.
 func (o *observation) componentOf(pod *corev1.Pod) int {
 	if i, err := strconv.Atoi(pod.Labels[v1beta2.AppWrapperComponentLabel]); err == nil {
 		return i
@@ -214,22 +214,22 @@ func exitCodes(pod *corev1.Pod) []int32 {
 	return codes
 }
 
-// impatience is how often to look where nothing would wake us.
-const impatience = time.Second
+// pollInterval is how often to look where no event triggers a reconcile.
+const pollInterval = time.Second
 
-// withoutLabel is how often to look how a component fares that somebody took our label from.
-const withoutLabel = 10 * time.Second
+// unlabelledPollInterval is how often to check on a running component that lost our label.
+const unlabelledPollInterval = 10 * time.Second
 
-// nextLook is the one place where this controller polls: until a watch that is
-// beginning has caught up, while it removes an object that it does not watch, and for how
-// the work ends that nobody else would tell.
+// nextLook is the one place where this controller polls: until a new watch has synced,
+// while it removes an object that it does not watch, and while a component runs that lost
+// our label, whose end no event would tell.
 func (o *observation) nextLook(d lifecycle.Decision) time.Duration {
 	removing := meta.IsStatusConditionTrue(d.Status.Conditions, string(v1beta2.DeletingResources))
 	switch {
 	case o.beginning, removing && (o.unwatched || o.unlabelled):
-		return impatience
+		return pollInterval
 	case o.unlabelled && d.Status.Phase == v1beta2.AppWrapperRunning:
-		return withoutLabel
+		return unlabelledPollInterval
 	}
 	return 0
 }

@@ -333,8 +333,8 @@ func TestAWatchThatIsBeginningIsAwaitedBesideAKindThatNobodyWatches(t *testing.T
 		}
 		return uncovered, nil
 	}
-	if result := w.reconcile(); result.RequeueAfter != impatience {
-		t.Errorf("looks again after %s, want %s", result.RequeueAfter, impatience)
+	if result := w.reconcile(); result.RequeueAfter != pollInterval {
+		t.Errorf("looks again after %s, want %s", result.RequeueAfter, pollInterval)
 	}
 }
 
@@ -346,7 +346,7 @@ func TestNobodyPollsForPodsThatOutliveTheirComponents(t *testing.T) {
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
 	w.settle()
 	w.expectPhase(v1beta2.AppWrapperSuspending)
-	if result := w.reconcile(); result.RequeueAfter <= impatience {
+	if result := w.reconcile(); result.RequeueAfter <= pollInterval {
 		t.Errorf("looks again after %s though the pod's end would wake it", result.RequeueAfter)
 	}
 }

@@ -351,8 +351,8 @@ func TestAKindThatNobodyWatchesIsWaitedForOnlyWhileItIsRemoved(t *testing.T) {
 	}
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
 	w.reconcile()
-	if result := w.reconcile(); result.RequeueAfter != impatience {
-		t.Errorf("looks again after %s while it removes, want %s", result.RequeueAfter, impatience)
+	if result := w.reconcile(); result.RequeueAfter != pollInterval {
+		t.Errorf("looks again after %s while it removes, want %s", result.RequeueAfter, pollInterval)
 	}
 }
 
@@ -361,13 +361,13 @@ func TestAComponentThatLostItsLabelIsAskedFor(t *testing.T) {
 	w := runningWorld(t)
 	w.changeJob("j", func(job *unstructured.Unstructured) { job.SetLabels(nil) })
 	w.reconciler.cached = without(w.api, "j")
-	if result := w.reconcile(); result.RequeueAfter != withoutLabel {
-		t.Errorf("looks again after %s while it runs, want %s", result.RequeueAfter, withoutLabel)
+	if result := w.reconcile(); result.RequeueAfter != unlabelledPollInterval {
+		t.Errorf("looks again after %s while it runs, want %s", result.RequeueAfter, unlabelledPollInterval)
 	}
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
 	w.reconcile()
-	if result := w.reconcile(); result.RequeueAfter != impatience {
-		t.Errorf("looks again after %s while it removes, want %s", result.RequeueAfter, impatience)
+	if result := w.reconcile(); result.RequeueAfter != pollInterval {
+		t.Errorf("looks again after %s while it removes, want %s", result.RequeueAfter, pollInterval)
 	}
 }
 
@@ -394,8 +394,8 @@ func without(api client.WithWatch, name string) client.Client {
 func TestAWatchThatIsBeginningIsAwaited(t *testing.T) {
 	w := runningWorld(t)
 	w.reconciler.watch = func(context.Context, kinds.Kind) (coverage, error) { return beginning, nil }
-	if result := w.reconcile(); result.RequeueAfter != impatience {
-		t.Errorf("looks again after %s, want %s", result.RequeueAfter, impatience)
+	if result := w.reconcile(); result.RequeueAfter != pollInterval {
+		t.Errorf("looks again after %s, want %s", result.RequeueAfter, pollInterval)
 	}
 	w.expectPhase(v1beta2.AppWrapperRunning)
 }
@@ -429,7 +429,7 @@ func TestWaits(t *testing.T) {
 		"a wait in the past is no one": {[]time.Duration{-1, 5}, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := sooner(tc.waits...); got != tc.want {
+			if got := shortest(tc.waits...); got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})
