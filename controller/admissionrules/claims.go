@@ -11,7 +11,7 @@ import (
 
 var claimKind = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 
-// wrappedClaims are warnings about what looks as if it would outlive a retry.
+// wrappedClaims are warnings about claims, which do not survive a retry.
 func (d Decoded) wrappedClaims() []string {
 	var warnings []string
 	for i, template := range d.Templates {

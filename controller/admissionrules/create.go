@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admissionrules answers whether an AppWrapper makes sense before it
-// is stored, and what may change about it afterwards. The webhook applies these
-// rules, and so does everything that wants to know earlier: the command line and
-// the tests of the generator. It talks to nobody, so it does not ask whether an
+// Package admissionrules answers whether an AppWrapper is valid before it is stored, and what
+// may change about it afterwards. The webhooks apply these rules, and so do the command line
+// and the tests of the generator. They make no requests, so they do not check whether an
 // author may create what they wrap.
 package admissionrules
 
@@ -31,8 +30,7 @@ func Template(component *v1beta2.AppWrapperComponent) (*unstructured.Unstructure
 	return template, nil
 }
 
-// Decoded is an AppWrapper with the resources that it wraps, decoded once for everybody who
-// asks about them.
+// Decoded is an AppWrapper with its templates, decoded once for all checks.
 type Decoded struct {
 	AppWrapper *v1beta2.AppWrapper
 	// Templates has one for each component; it is nil where Errors says why it does not decode.
@@ -79,7 +77,7 @@ func (d Decoded) ValidateCreate(podSetLimit int) field.ErrorList {
 		podSets += len(found)
 		problems = append(problems, wrong...)
 	}
-	// A count that is known to be wrong would only cause complaints about itself.
+	// After another problem the count may be wrong, and would only cause a second one.
 	if len(problems) == 0 {
 		problems = append(problems, validateCount(podSets, podSetLimit, components)...)
 		problems = append(problems, validateName(d.AppWrapper, podSets)...)
@@ -103,8 +101,8 @@ func validateObject(template *unstructured.Unstructured, namespace string, path 
 	return problems
 }
 
-// objectNames remembers the objects that an AppWrapper will own. A second one
-// of the same name would be taken for the first.
+// objectNames are the objects that an AppWrapper will own. A second one of the same name would
+// be taken for the first.
 type objectNames map[string]bool
 
 func (n objectNames) add(template *unstructured.Unstructured, path *field.Path) field.ErrorList {
@@ -142,9 +140,9 @@ func validatePodSets(declared []v1beta2.AppWrapperPodSet, template *unstructured
 	return inferred, problems
 }
 
-// PodSets are those that the status will say the component has. Like admission, it refuses
-// what nobody could go on with: a status with a negative number of pods cannot be saved, and
-// a pod set without a pod template cannot be queued.
+// PodSets are those that the status records for a component. Like admission, it refuses a
+// negative number of pods, with which the status could not be saved, and a path without a pod
+// template, which could not be queued.
 func PodSets(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
 	found, err := kinds.PodSets(declared, template)
 	if err != nil {

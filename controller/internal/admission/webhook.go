@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission answers what becomes of an AppWrapper that somebody sends to
-// the API server: which defaults it gets, and whether it is stored at all. The
-// rules that need nobody else are in admissionrules; asking the API server about
-// the rights of an author is here.
+// Package admission holds the webhooks: which defaults a new or changed AppWrapper gets, and
+// whether it is stored at all. Rules that need no request are in admissionrules; this package
+// also checks the rights of the author and of the controller with the API server.
 package admission
 
 import (
@@ -26,10 +25,10 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
 
-// updatePath is where the mutating webhook is called for changes. Another AppWrapper
-// controller, which may still answer while this one takes its place, takes a call for a
-// change at the path for creation to be one, and writes what must not change. Here it
-// answers that it does not know the path, and the API server goes on without it.
+// updatePath is where the mutating webhook is called for updates. Another AppWrapper
+// controller, which may still answer while this one replaces it, treats an update at the path
+// for creation as a creation, and changes what must not change. It does not know this path,
+// and the API server ignores the failure.
 const updatePath = "/update-workload-codeflare-dev-v1beta2-appwrapper"
 
 // Setup serves both webhooks at the paths that controller-runtime derives from the
@@ -103,14 +102,14 @@ type validator struct {
 	// kueue are the users that start what is queued.
 	kueue  sets.Set[string]
 	review accessReview
-	// managed is nil where nobody said what Kueue manages.
+	// managed is nil if managedJobsNamespaceSelector is not configured.
 	managed *managed
 	own     *ownRights
-	// access is nil where authors may wrap what they cannot create.
+	// access is nil if authors may wrap what they may not create.
 	access *access
 }
 
-// ValidateCreate collects everything that is wrong, so that it can be mended at once.
+// ValidateCreate reports all problems at once.
 func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) (admission.Warnings, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -124,7 +123,7 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	if v.access != nil {
 		problems = append(problems, v.access.check(ctx, request.UserInfo, aw.Namespace, kinds)...)
 	}
-	// What another controller looks after is deployed by it, perhaps in another cluster.
+	// If another controller manages it, that one deploys it, perhaps in another cluster.
 	if aw.ManagedByThisController() {
 		problems = append(problems, v.own.check(ctx, aw.Namespace, kinds)...)
 	}
@@ -132,7 +131,7 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	return warnings, invalid(aw, problems)
 }
 
-// ValidateUpdate looks at what changes, and never again at what is stored.
+// ValidateUpdate validates what changes, and not what is stored already.
 func (v *validator) ValidateUpdate(ctx context.Context, before, after *v1beta2.AppWrapper) (admission.Warnings, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -153,7 +152,7 @@ func (v *validator) ValidateDelete(context.Context, *v1beta2.AppWrapper) (admiss
 	return nil, nil
 }
 
-// wrappedKinds leaves out what does not decode: that is refused without it.
+// wrappedKinds leaves out templates that do not decode: validation refuses those.
 func wrappedKinds(decoded admissionrules.Decoded) []wrapped {
 	var all []wrapped
 	for i, template := range decoded.Templates {
