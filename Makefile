@@ -113,6 +113,18 @@ test-long: ## 10,000 random lives of each sort, the crash test with every answer
 	$(call evidence,quiet,none,$(SIMULATED) -timeout=60m -quiet.appwrappers=1000 -quiet.for=10m)
 	$(call evidence,scale,none,$(SIMULATED) -timeout=60m -nodes=60 -measure.running=1000$(comma)5000)
 	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
+	@$(MAKE) --no-print-directory mutation
+
+MUTATED := $(addprefix ./controller/internal/,nodehealth spelling podtemplate kinds lifecycle)
+
+# Walks go the same way for every mutant, and are not made short.
+.PHONY: mutation
+mutation: export CI := true
+mutation: export RAPID_SHRINKTIME := 0s
+mutation: export RAPID_NOFAILFILE := true
+mutation: ## Change each operator of the pure packages and see which changes no test notices (part of test-long)
+	$(call evidence,mutation,1,for package in $(MUTATED); do echo "== $$package"; \
+		go tool -modfile=tools/mutation.mod gremlins unleash --workers 2 --test-cpu 1 --timeout-coefficient 20 --output-statuses lctv "$$package" || exit 1; done)
 
 .PHONY: e2e
 e2e: ## End-to-end tests with the real components, on a local cluster or on yours (E2E_KUBECONFIG=FILE, see docs/testing.md)

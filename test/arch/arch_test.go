@@ -31,7 +31,7 @@ var arrows = map[string][]string{
 	"controller/internal/nodehealth":  nil,
 	"controller/internal/lifecycle":   {"controller/api/v1beta2", "controller/internal/kinds"},
 	// Rules and the configuration file.
-	"controller/internal/config": {"controller/internal/spelling", "controller/internal/kinds"},
+	"controller/internal/config": {"controller/internal/spelling", "controller/internal/kinds", "controller/internal/lifecycle"},
 	"controller/admissionrules": {
 		"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle",
 		"controller/internal/spelling",

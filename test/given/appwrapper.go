@@ -44,8 +44,8 @@ func (b *AppWrapperBuilder) Unsuspended() *AppWrapperBuilder {
 	return b
 }
 
-// Guarded gives it the controller's finalizer.
-func (b *AppWrapperBuilder) Guarded() *AppWrapperBuilder {
+// WithFinalizer gives it the controller's finalizer.
+func (b *AppWrapperBuilder) WithFinalizer() *AppWrapperBuilder {
 	b.aw.Finalizers = append(b.aw.Finalizers, v1beta2.AppWrapperFinalizer)
 	return b
 }

@@ -94,7 +94,7 @@ func (c cluster) explainFailure(t *testing.T) {
 // wantProcesses sees to it that a new pod of the platform's kind runs.
 func (c cluster) wantProcesses(t *testing.T, api client.Client) {
 	t.Helper()
-	pod := c.processPod(t, api)
+	pod := c.processPod(t, api, "pause")
 	eventually(t, "a new pod runs as a process", func(ctx context.Context) error { return runsOnce(ctx, api, pod) })
 	if err := api.Delete(t.Context(), pod); err != nil {
 		t.Fatal(err)
@@ -113,8 +113,8 @@ func runsOnce(ctx context.Context, api client.Client, pod *corev1.Pod) error {
 	return nil
 }
 
-// processPod makes a pod of the platform's kind.
-func (c cluster) processPod(t *testing.T, api client.Client) *corev1.Pod {
+// processPod makes a pod of the platform's kind, which runs a workload.
+func (c cluster) processPod(t *testing.T, api client.Client, workloadCommand string) *corev1.Pod {
 	t.Helper()
 	err := c.described().RunInstead(map[string]plan.Image{localcluster.WorkloadImage: {File: workload(), Path: "/workload"}})
 	if err != nil {
@@ -127,7 +127,7 @@ func (c cluster) processPod(t *testing.T, api client.Client) *corev1.Pod {
 			NodeName: c.name, AutomountServiceAccountToken: &no,
 			Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			Containers: []corev1.Container{{
-				Name: "main", Image: localcluster.WorkloadImage, Command: []string{"/workload", "pause"},
+				Name: "main", Image: localcluster.WorkloadImage, Command: []string{"/workload", workloadCommand},
 			}},
 		},
 	}

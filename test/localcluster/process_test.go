@@ -25,10 +25,8 @@ func (c cluster) pidOf(t *testing.T, program plan.Program) int {
 	keeper := strconv.Itoa(c.keeper(t))
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, process := range processes {
-		stat, _ := os.ReadFile(filepath.Join(process, "stat"))
 		command, _ := os.ReadFile(filepath.Join(process, "cmdline"))
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if len(fields) > 1 && fields[1] == keeper && strings.HasPrefix(string(command), program.Path+"\x00") {
+		if parentOf(filepath.Base(process)) == keeper && strings.HasPrefix(string(command), program.Path+"\x00") {
 			pid, _ := strconv.Atoi(filepath.Base(process))
 			return pid
 		}
@@ -36,7 +34,18 @@ func (c cluster) pidOf(t *testing.T, program plan.Program) int {
 	return 0
 }
 
-// processesOf finds the workload of a pod that runs as a process.
+// parentOf is the pid of a process's parent; "" if there is no such process.
+func parentOf(process string) string {
+	stat, _ := os.ReadFile(filepath.Join("/proc", process, "stat"))
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) < 2 {
+		return ""
+	}
+	return fields[1]
+}
+
+// processesOf finds the processes of a pod that run 'workload pause': the pod's
+// program or its child.
 func processesOf(pod *corev1.Pod) []string {
 	var pids []string
 	processes, _ := filepath.Glob("/proc/[0-9]*")

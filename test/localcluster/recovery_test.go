@@ -7,12 +7,19 @@ package localcluster_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
 // What has to be told about one program beside what holds for all.
@@ -21,6 +28,8 @@ var furthermore = map[string]func(*testing.T, cluster) (wantAfterwards func()){
 	"processnode": podsRunAgain,
 }
 
+var killedRounds = flag.Int("killed.rounds", 1, "how many times each program is killed")
+
 // The plan is the table: a new program is covered by itself.
 func TestAProgramThatIsKilledComesBackAndNothingIsLost(t *testing.T) {
 	inEachMode(t, func(t *testing.T, m mode) {
@@ -28,24 +37,34 @@ func TestAProgramThatIsKilledComesBackAndNothingIsLost(t *testing.T) {
 		wantKept := c.keepObject(t)
 		for _, program := range c.plan(t).Programs {
 			t.Run(program.Name, func(t *testing.T) {
-				wantAfterwards := func() {}
-				if more, told := furthermore[program.Name]; told {
-					wantAfterwards = more(t, c)
+				for round := range *killedRounds {
+					began := time.Now()
+					c.comesBack(t, program)
+					wantKept(t)
+					t.Logf("round %d of %d: %.1f s", round+1, *killedRounds, time.Since(began).Seconds())
 				}
-				restarts := c.status(t).Restarts[program.Name]
-				kill(t, c.pidOf(t, program))
-				eventually(t, "the keeper counts a restart", func(context.Context) error {
-					if got := c.status(t).Restarts[program.Name]; got <= restarts { // it may also have failed to start
-						return fmt.Errorf("it says %d, as before", got)
-					}
-					return nil
-				})
-				c.wantHealthy(t)
-				wantKept(t)
-				wantAfterwards()
 			})
 		}
 	})
+}
+
+// comesBack kills a program, and waits until all is as before.
+func (c cluster) comesBack(t *testing.T, program plan.Program) {
+	t.Helper()
+	wantAfterwards := func() {}
+	if more, told := furthermore[program.Name]; told {
+		wantAfterwards = more(t, c)
+	}
+	restarts := c.status(t).Restarts[program.Name]
+	kill(t, c.pidOf(t, program))
+	eventually(t, "the keeper counts a restart", func(context.Context) error {
+		if got := c.status(t).Restarts[program.Name]; got <= restarts { // it may also have failed to start
+			return fmt.Errorf("it says %d, as before", got)
+		}
+		return nil
+	})
+	c.wantHealthy(t)
+	wantAfterwards()
 }
 
 // leasesAreNew looks at what a killed kwok leaves, and waits for: the next one
@@ -66,10 +85,44 @@ func leasesAreNew(t *testing.T, c cluster) (wantAfterwards func()) {
 	}
 }
 
-// podsRunAgain looks at a pod that the killed node has run: it is started anew, once.
+// podsRunAgain looks at a pod of the killed processnode: it is restarted, once.
 func podsRunAgain(t *testing.T, c cluster) (wantAfterwards func()) {
 	api := c.api(t)
-	pod := c.processPod(t, api)
+	pod := c.podWithChild(t, api)
+	before := processesOf(pod)
+	return func() {
+		wantRestarted(t, api, pod, before)
+		if err := api.Delete(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAPodWhoseProgramIsKilledIsRestarted(t *testing.T) {
+	c := running(t, modes[1].main())
+	api := c.api(t)
+	pod := c.podWithChild(t, api)
+	before := processesOf(pod)
+	first, err := strconv.Atoi(parentOf(before[0]))
+	if err != nil {
+		t.Fatalf("process %s of the pod has ended", before[0])
+	}
+	seen, err := os.ReadFile(fmt.Sprintf("/proc/%d/root/proc/1/cmdline", first))
+	if err != nil || string(seen) != "/workload\x00parent\x00" {
+		t.Errorf("in the pod's /proc, process 1 is %q (%v)", seen, err)
+	}
+	kill(t, first)
+	wantRestarted(t, api, pod, before)
+	if err := api.Delete(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// podWithChild returns a running pod whose program has a child process: one that
+// gets no parent-death signal.
+func (c cluster) podWithChild(t *testing.T, api client.Client) *corev1.Pod {
+	t.Helper()
+	pod := c.processPod(t, api, "parent")
 	eventually(t, "a pod runs as a process", func(ctx context.Context) error {
 		err := runsOnce(ctx, api, pod)
 		if err == nil && len(pod.Status.ContainerStatuses) == 0 {
@@ -77,20 +130,21 @@ func podsRunAgain(t *testing.T, c cluster) (wantAfterwards func()) {
 		}
 		return err
 	})
-	before, restarts := processesOf(pod), pod.Status.ContainerStatuses[0].RestartCount
-	return func() {
-		eventually(t, "the pod runs again", func(ctx context.Context) error {
-			if err := runsOnce(ctx, api, pod); err != nil {
-				return err
-			}
-			now, again := processesOf(pod), pod.Status.ContainerStatuses[0].RestartCount
-			if slices.Equal(now, before) || again != restarts+1 {
-				return fmt.Errorf("its processes are %v, %v before; its restarts are %d, %d before", now, before, again, restarts)
-			}
-			return nil
-		})
-		if err := api.Delete(t.Context(), pod); err != nil {
-			t.Fatal(err)
+	return pod
+}
+
+// wantRestarted waits until nothing but the restarted pod runs.
+func wantRestarted(t *testing.T, api client.Client, pod *corev1.Pod, before []string) {
+	t.Helper()
+	restarts := pod.Status.ContainerStatuses[0].RestartCount
+	eventually(t, "the pod runs again", func(ctx context.Context) error {
+		if err := runsOnce(ctx, api, pod); err != nil {
+			return err
 		}
-	}
+		now, again := processesOf(pod), pod.Status.ContainerStatuses[0].RestartCount
+		if slices.Equal(now, before) || again != restarts+1 {
+			return fmt.Errorf("its processes are %v, %v before; its restarts are %d, %d before", now, before, again, restarts)
+		}
+		return nil
+	})
 }

@@ -13,11 +13,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -29,7 +32,7 @@ func main() {
 	if *anew {
 		do = refresh
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := do(ctx, *root, flag.Args(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -49,11 +52,11 @@ func run(ctx context.Context, root string, names []string, out io.Writer) error 
 	}
 	var mu sync.Mutex
 	sound := map[string]string{}
-	inAll(trees, commands(mutants), func(t tree, command string) {
-		problem := t.passes(ctx, command)
+	inAll(trees, packages(mutants), func(t tree, commands []string) {
+		problems := t.pass(ctx, commands)
 		mu.Lock()
 		defer mu.Unlock()
-		sound[command] = problem
+		maps.Copy(sound, problems)
 	})
 	unnoticed := 0
 	inAll(trees, mutants, func(t tree, m mutant) {
@@ -94,15 +97,23 @@ func inAll[Job any](trees []tree, jobs []Job, do func(tree, Job)) {
 	workers.Wait()
 }
 
-// commands are the tests that the mutants name, each once.
-func commands(mutants []mutant) []string {
-	var all []string
-	known := map[string]bool{}
+// packages are the tests that the mutants name, each once, by what is run beside -run: a
+// test's program is linked for all of its tests.
+func packages(mutants []mutant) [][]string {
+	var all [][]string
+	index, known := map[string]int{}, map[string]bool{}
 	for _, m := range mutants {
-		if !known[m.test] {
-			all = append(all, m.test)
+		if known[m.test] {
+			continue
 		}
 		known[m.test] = true
+		key, _, _ := strings.Cut(m.test, runFlag)
+		i, there := index[key]
+		if !there {
+			i = len(all)
+			index[key], all = i, append(all, nil)
+		}
+		all[i] = append(all[i], m.test)
 	}
 	return all
 }

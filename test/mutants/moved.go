@@ -39,7 +39,7 @@ func (s scratch) movedTest(ctx context.Context, test, now string) (string, error
 
 // functionOf is a pattern of the function that a test's command names, or of all tests.
 func functionOf(test string) string {
-	found := regexp.MustCompile(`(Test\w+)(\$?)`).FindStringSubmatch(test)
+	found := regexp.MustCompile(`((?:Test|Fuzz)\w+)(\$?)`).FindStringSubmatch(test)
 	switch {
 	case found == nil:
 		return "Test"

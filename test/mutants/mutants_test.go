@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -85,6 +86,58 @@ func TestVerdicts(t *testing.T) {
 	}
 	if content, err := os.ReadFile(filepath.Join(root, "sum.go")); err != nil || !strings.Contains(string(content), "a + b\n") {
 		t.Errorf("the tree itself was changed: %s, %v", content, err)
+	}
+}
+
+// Where nothing is changed the tests of a package run at once, and each is judged alone.
+func TestVerdictsOfOnePackage(t *testing.T) {
+	of := func(function string) string { return "go test . -run '^" + function + "$'" }
+	for sentence, c := range map[string]struct {
+		patches map[string]string
+		want    []string
+	}{
+		"all pass": {
+			map[string]string{"sum": mutation(of("TestSum"), "a + b", "a - b"), "row": mutation(of("TestRows$/^two"), "a + b", "a - b")},
+			[]string{"all 2 mutants were noticed"},
+		},
+		"one is not there": {
+			map[string]string{"sum": mutation(of("TestSum"), "a + b", "a - b"), "mul": mutation(of("TestMul"), "a + b", "a - b")},
+			[]string{"noticed", "PROBLEM", "there is no such test"},
+		},
+		"one fails": {
+			map[string]string{"sum": mutation(of("TestSum"), "a + b", "a - b"), "broken": mutation(of("TestBroken"), "a + b", "a - b")},
+			[]string{"noticed", "PROBLEM", "fails without the patch as well"},
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			var out bytes.Buffer
+			_ = run(t.Context(), repository(t, c.patches), nil, &out) // what it returns is printed, too
+			for _, want := range c.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("there is no %q in\n%s", want, out.String())
+				}
+			}
+		})
+	}
+}
+
+func TestTestsOfAPackageAreOneCommand(t *testing.T) {
+	const c = "go test -C c ./d"
+	mutants := []mutant{
+		{test: "go test ./a -run '^TestOne$/^row$'"},
+		{test: "go test ./b -run '^TestOne$'"},
+		{test: "go test ./a -run '^TestTwo$'"},
+		{test: "go test ./a -run '^TestOne$/^row$'"},
+		{test: c + " -run '^TestOne$'"},
+		{test: c},
+	}
+	var got []string
+	for _, commands := range packages(mutants) {
+		got = append(got, atOnce(commands))
+	}
+	want := []string{"go test ./a -run ^TestOne$/^row$|^TestTwo$", "go test ./b -run ^TestOne$", c}
+	if !slices.Equal(got, want) {
+		t.Errorf("the commands are %q, want %q", got, want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -37,12 +38,42 @@ func (t tree) notices(ctx context.Context, m mutant) (problem string) {
 	return ""
 }
 
+const runFlag = " -run "
+
+// pass tells of each of a package's tests why it is of no use as it is; empty if it passes.
+func (t tree) pass(ctx context.Context, commands []string) map[string]string {
+	problems := map[string]string{}
+	together := t.test(ctx, atOnce(commands))
+	for _, command := range commands {
+		if together.ok && together.hasPassed(command) {
+			problems[command] = ""
+			continue
+		}
+		problems[command] = t.passes(ctx, command)
+	}
+	return problems
+}
+
+// atOnce is one command for all tests of a package.
+func atOnce(commands []string) string {
+	var patterns []string
+	for _, command := range commands {
+		_, pattern, some := strings.Cut(command, runFlag)
+		if !some {
+			return command // it runs them all
+		}
+		patterns = append(patterns, strings.Trim(pattern, "'"))
+	}
+	before, _, _ := strings.Cut(commands[0], runFlag)
+	return before + runFlag + strings.Join(patterns, "|")
+}
+
 // passes tells why a test is of no use as it is; empty if it passes.
 func (t tree) passes(ctx context.Context, test string) (problem string) {
 	switch o := t.test(ctx, test); {
 	case !o.ok:
 		return "the test fails without the patch as well:\n" + o.excerpt()
-	case o.passed == 0:
+	case !o.hasPassed(test):
 		return "there is no such test"
 	}
 	return ""
@@ -50,10 +81,19 @@ func (t tree) passes(ctx context.Context, test string) (problem string) {
 
 // outcome is what a run of go test came to.
 type outcome struct {
-	ok             bool // as a whole
-	passed, failed int  // tests
-	unbuilt        bool
-	text           string
+	ok      bool     // as a whole
+	passed  []string // tests
+	failed  int      // tests
+	unbuilt bool
+	text    string
+}
+
+// hasPassed tells whether a function that a command names is among those that have passed.
+func (o outcome) hasPassed(command string) bool {
+	_, pattern, _ := strings.Cut(command, runFlag)
+	function, _, _ := strings.Cut(strings.Trim(pattern, "'"), "/")
+	matches, err := regexp.Compile(function)
+	return err == nil && slices.ContainsFunc(o.passed, matches.MatchString)
 }
 
 // excerpt is the beginning of the output: a random walk that fails shows all its steps.
@@ -96,7 +136,7 @@ func read(stdout *bytes.Buffer) outcome {
 		case event.Action == "fail" && event.Test != "":
 			o.failed++
 		case event.Action == "pass" && event.Test != "":
-			o.passed++
+			o.passed = append(o.passed, event.Test)
 		}
 	}
 	o.text = text.String()

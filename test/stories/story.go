@@ -90,10 +90,10 @@ type World interface {
 	EvictPod(component int)
 	// LosePod makes the first pod of a component vanish.
 	LosePod(component int)
-	// CondemnNode makes the node of the first pod of a component one that has to be left,
-	// AbsolveNode ends that.
-	CondemnNode(component int)
-	AbsolveNode(component int)
+	// MarkNodeUnhealthy makes the node of the first pod of a component unhealthy, so that the pod
+	// must migrate. MarkNodeHealthy ends that.
+	MarkNodeUnhealthy(component int)
+	MarkNodeHealthy(component int)
 	// LoseNode silences the kubelet of the first pod of a component, ReturnNode ends that.
 	LoseNode(component int)
 	ReturnNode(component int)

@@ -102,14 +102,14 @@ func (s Story) nodeIsBack() Story {
 	return s.then("kubelet", "the node is back and the pod is stopped", func(w World) { w.ReturnNode(0) })
 }
 
-// nodeIsCondemned marks the node of the first component's first pod as one that has to be
-// left.
-func (s Story) nodeIsCondemned() Story {
-	return s.then("Autopilot", "finds a broken GPU on the node of a pod", func(w World) { w.CondemnNode(0) })
+// nodeTurnsUnhealthy marks the node of the first component's first pod as unhealthy, so that
+// the pod must migrate.
+func (s Story) nodeTurnsUnhealthy() Story {
+	return s.then("Autopilot", "finds a broken GPU on the node of a pod", func(w World) { w.MarkNodeUnhealthy(0) })
 }
 
-func (s Story) nodeIsAbsolved() Story {
-	return s.then("Autopilot", "finds the GPUs of the node in order", func(w World) { w.AbsolveNode(0) })
+func (s Story) nodeRecovers() Story {
+	return s.then("Autopilot", "finds the GPUs of the node in order", func(w World) { w.MarkNodeHealthy(0) })
 }
 
 // evictsAPod is what the node lifecycle controller does for a taint NoExecute.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strconv"
 	"syscall"
@@ -24,13 +25,14 @@ const (
 )
 
 const usage = `workload pause            until SIGTERM, then exit 0; reap children
+workload parent           start 'workload pause', pass SIGTERM on to it, exit as it does
 workload sleep DURATION   then exit 0; on SIGTERM exit 143 at once
 workload linger DURATION  until SIGTERM, and for DURATION after it; exit 143
 workload exit CODE        at once
 workload print TEXT       and exit 0
 `
 
-// command runs with its one argument (empty for pause) and returns the exit code.
+// command runs with its one argument (empty if it takes none) and returns the exit code.
 type command func(argument string, out io.Writer) (int, error)
 
 func main() {
@@ -48,6 +50,7 @@ func run(args []string, out io.Writer) (int, error) {
 		arguments int
 	}{
 		"pause":  {pause, 0},
+		"parent": {parent, 0},
 		"sleep":  {sleep, 1},
 		"linger": {linger, 1},
 		"exit":   {exit, 1},
@@ -90,6 +93,22 @@ func reap() {
 			return
 		}
 	}
+}
+
+// parent is a program with a child process, which must not outlive it.
+func parent(_ string, out io.Writer) (int, error) {
+	end := termination()
+	child := exec.Command("/proc/self/exe", "pause")
+	child.Args[0], child.Stdout = os.Args[0], out
+	if err := child.Start(); err != nil {
+		return 0, err
+	}
+	go func() {
+		<-end
+		_ = child.Process.Signal(syscall.SIGTERM) // it may have ended
+	}()
+	_ = child.Wait() // tells its exit code only
+	return child.ProcessState.ExitCode(), nil
 }
 
 func sleep(argument string, out io.Writer) (int, error) {

@@ -65,6 +65,7 @@ func TestSIGTERMEndsWhatWaits(t *testing.T) {
 		code int
 	}{
 		"pause succeeds, it has done its work": {[]string{"pause"}, 0},
+		"parent ends as its child does":        {[]string{"parent"}, 0},
 		"sleep fails, it was interrupted":      {[]string{"sleep", "1h"}, 143},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,11 +28,12 @@ func checkout(t *testing.T) string {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "setup", "versions.yaml"), "")
 	modules := components.Module(root, "")
-	for _, folder := range []string{"kubernetes", "etcd", "containerd", "cni", "coredns"} {
+	for _, folder := range []string{"kubernetes", "etcd"} {
 		write(t, filepath.Join(modules, folder, "go.mod"), "module "+folder+"\n")
 	}
 	write(t, filepath.Join(modules, "kueue", "go.mod"),
 		"module kueue\n\ngo 1.24\n\nrequire sigs.k8s.io/kwok v0.0.0\n\nreplace sigs.k8s.io/kwok => ../kwok\n")
+	write(t, filepath.Join(modules, "kueue", "coredns", "main.go"), "package main\n")
 	write(t, filepath.Join(modules, "kwok", "go.mod"), "module sigs.k8s.io/kwok\n\ngo 1.24\n")
 	for _, stage := range []string{
 		"node/fast/node-initialize", "node/heartbeat-with-lease/node-heartbeat-with-lease", "pod/fast/pod-ready", "pod/fast/pod-delete",

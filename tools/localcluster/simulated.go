@@ -44,7 +44,9 @@ func (c *Cluster) processNode() plan.Program {
 			"--bridge=" + bridgeName, "--address=" + nodeCIDR,
 			"--label=" + realNodeLabel, "--taint=" + platformTaint,
 		},
-		Ready: plan.Probe{URL: "http://127.0.0.1:10248/healthz"},
+		// The next processnode would not know processes that this one leaves.
+		PIDNamespace: true,
+		Ready:        plan.Probe{URL: "http://127.0.0.1:10248/healthz"},
 	}
 }
 

@@ -36,7 +36,7 @@ func TestASimulatedClusterNeedsLittleOfTheMachine(t *testing.T) {
 	}
 	fakeCompiler(t)
 	c.host.disk = func(string) (disk, error) { return disk{free: 5 * gib}, nil }
-	wantSentence(t, c.Preflight(t.Context()), "a local cluster may need 11.2 GiB there") // six components, and not eleven
+	wantSentence(t, c.Preflight(t.Context()), "a local cluster may need 9.0 GiB there") // six components, and not eleven
 	c.host.disk = func(string) (disk, error) { return disk{free: 12 * gib}, nil }
 	c.config.StateDir = "/run/user/1000/mlbatch"
 	wantSentence(t, c.Preflight(t.Context()), "may not lie in /run", "XDG_STATE_HOME")
@@ -99,6 +99,9 @@ func TestASimulatedClusterHasNoContainersAndNoCgroups(t *testing.T) {
 		if !slices.Contains(node.Args, want) {
 			t.Errorf("the node is not told %s", want)
 		}
+	}
+	if !node.PIDNamespace {
+		t.Error("processnode has no PID namespace: its pods would outlive it")
 	}
 	if _, err := clientcmd.BuildConfigFromFlags("", c.kubeconfigOf("kubelet")); err != nil {
 		t.Error(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
-// Space that a cluster takes: measured with all 16 components, and rounded up.
+// Space that a cluster takes: measured with all 11 components, and rounded up.
 const (
 	mib = uint64(1) << 20
 	gib = uint64(1) << 30
@@ -21,7 +21,7 @@ const (
 	// For each component that is still to be built: what Go has compiled and
 	// what it has downloaded. An interrupted build has taken its part already.
 	compiledSpace = 640 * mib
-	sourceSpace   = 256 * mib
+	sourceSpace   = 384 * mib
 	// While any is to be built: finished builds, the training image, and what
 	// either takes while it is made.
 	cacheSpace = 5 * gib

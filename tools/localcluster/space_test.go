@@ -22,10 +22,10 @@ func TestEachDiskIsAskedForAllThatItWillTake(t *testing.T) {
 	}{
 		"the cluster's":                     {"/none/state", 2 * gib, "the disk of /none/state has 2.0 GiB free and a local cluster may need 3.0 GiB there"},
 		"that of finished builds":           {"/none/cache", 2 * gib, "the disk of /none/cache has 2.0 GiB free and a local cluster may need 5.0 GiB there"},
-		"that of what Go has compiled":      {"/compiled", 2 * gib, "the disk of /compiled has 2.0 GiB free and a local cluster may need 6.9 GiB there"},
-		"that of what Go has downloaded":    {"/source", 2 * gib, "the disk of /source has 2.0 GiB free and a local cluster may need 2.8 GiB there"},
-		"the one that all of them lie on":   {"/", 17 * gib, "the disk of /none/state has 17.0 GiB free and a local cluster may need 17.6 GiB there"},
-		"each has just enough, and no more": {"/", 18 * gib, ""},
+		"that of what Go has compiled":      {"/compiled", 2 * gib, "the disk of /compiled has 2.0 GiB free and a local cluster may need 4.4 GiB there"},
+		"that of what Go has downloaded":    {"/source", 2 * gib, "the disk of /source has 2.0 GiB free and a local cluster may need 2.6 GiB there"},
+		"the one that all of them lie on":   {"/", 14 * gib, "the disk of /none/state has 14.0 GiB free and a local cluster may need 15.0 GiB there"},
+		"each has just enough, and no more": {"/", 15 * gib, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, _ := newCluster(t)
@@ -52,12 +52,12 @@ func TestWhatTheCallerBuildsTakesSpaceToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	fakeCompiler(t)
-	c.host.disk = func(string) (disk, error) { return disk{free: 20 * gib}, nil }
+	c.host.disk = func(string) (disk, error) { return disk{free: 18 * gib}, nil }
 	if err := c.Preflight(t.Context()); err != nil {
 		t.Error(err)
 	}
 	err = c.Preflight(t.Context(), components.Platform(versions)...)
-	wantSentence(t, err, "has 20.0 GiB free and a local cluster may need 22.0 GiB there")
+	wantSentence(t, err, "has 18.0 GiB free and a local cluster may need 19.0 GiB there")
 }
 
 func TestBuildsThatAreDoneNeedNoSpace(t *testing.T) {

@@ -31,7 +31,7 @@ func TestAFailedBuildLosesNoLogs(t *testing.T) {
 	c.config.Checkout = checkout(t) // its modules hold nothing to build
 	log := filepath.Join(c.LogDir(), "kubelet.log")
 	write(t, log, "why it failed")
-	if err := c.Up(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "cannot build kube-apiserver: ") {
+	if err := c.Up(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "cannot build kubernetes: ") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(log); err != nil {

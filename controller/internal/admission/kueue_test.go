@@ -37,7 +37,7 @@ func onFlavor(name string) v1beta2.AppWrapperPodSetInfo {
 func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
 	manifest := given.AppWrapper("a").With(given.Job("j", 1), given.Job("k", 1)).Build()
 	waiting := manifest
-	admitted := given.AppWrapper("a").Guarded().Unsuspended().
+	admitted := given.AppWrapper("a").WithFinalizer().Unsuspended().
 		With(given.Job("j", 1).Admitted(onFlavor("a100")), given.Job("k", 1).Admitted(onFlavor("h100"))).Build()
 	failed := admitted.DeepCopy()
 	failed.Status.Phase = v1beta2.AppWrapperResetting
@@ -66,7 +66,7 @@ func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
 		"the manifest is applied again while the job runs":     {"ada", admitted, applied, admitted},
 		"the manifest is applied again before a retry":         {"ada", failed, applied, admitted},
 		"the manifest is applied again while it waits":         {"ada", waiting, manifest, waiting},
-		"the controller adds a finalizer":                      {"controller", waiting, given.AppWrapper("a").Guarded().With(given.Job("j", 1), given.Job("k", 1)).Build(), waiting},
+		"the controller adds a finalizer":                      {"controller", waiting, given.AppWrapper("a").WithFinalizer().With(given.Job("j", 1), given.Job("k", 1)).Build(), waiting},
 		"an author chooses other nodes":                        {"ada", admitted, elsewhere, admitted},
 		"an author chooses nodes before Kueue does":            {"ada", waiting, elsewhere, waiting},
 		"an author suspends the job":                           {"ada", admitted, suspended, admitted},

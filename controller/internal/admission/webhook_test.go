@@ -82,8 +82,8 @@ func TestTheMutatingWebhookOnlyAddsLabels(t *testing.T) {
 }
 
 func TestTheValidatingWebhook(t *testing.T) {
-	good := given.AppWrapper("a").With(given.Job("j", 1)).Guarded().Build()
-	bad := given.AppWrapper("a").With(given.ConfigMap("c")).Guarded().Build()
+	good := given.AppWrapper("a").With(given.Job("j", 1)).WithFinalizer().Build()
+	bad := given.AppWrapper("a").With(given.ConfigMap("c")).WithFinalizer().Build()
 	released := bad.DeepCopy()
 	released.Finalizers = nil
 	running := given.AppWrapper("a").Unsuspended().With(given.Job("j", 1).Admitted(onFlavor("a100"))).Build()

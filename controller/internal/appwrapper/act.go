@@ -27,10 +27,10 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 	switch d.Effect {
 	case lifecycle.Nothing:
 		return 0, nil
-	case lifecycle.Guard:
-		return 0, r.guard(ctx, o.aw)
-	case lifecycle.Release:
-		return 0, r.release(ctx, o.aw)
+	case lifecycle.AddFinalizer:
+		return 0, r.addFinalizer(ctx, o.aw)
+	case lifecycle.RemoveFinalizer:
+		return 0, r.removeFinalizer(ctx, o.aw)
 	}
 	current, err := r.current(ctx, o.aw)
 	if err != nil || current == nil {
@@ -60,23 +60,23 @@ func (r *Reconciler) current(ctx context.Context, aw *v1beta2.AppWrapper) (*v1be
 	return now, nil
 }
 
-func guarded(aw *v1beta2.AppWrapper) bool {
+func hasFinalizer(aw *v1beta2.AppWrapper) bool {
 	return controllerutil.ContainsFinalizer(aw, v1beta2.AppWrapperFinalizer)
 }
 
-func (r *Reconciler) guard(ctx context.Context, aw *v1beta2.AppWrapper) error {
-	observed, guarded := metadataOf(aw), metadataOf(aw)
-	controllerutil.AddFinalizer(guarded, v1beta2.AppWrapperFinalizer)
-	if err := r.client.Patch(ctx, guarded, client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{})); err != nil {
+func (r *Reconciler) addFinalizer(ctx context.Context, aw *v1beta2.AppWrapper) error {
+	observed, changed := metadataOf(aw), metadataOf(aw)
+	controllerutil.AddFinalizer(changed, v1beta2.AppWrapperFinalizer)
+	if err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot add the finalizer: %w", err)
 	}
 	return nil
 }
 
-func (r *Reconciler) release(ctx context.Context, aw *v1beta2.AppWrapper) error {
-	observed, released := metadataOf(aw), metadataOf(aw)
-	controllerutil.RemoveFinalizer(released, v1beta2.AppWrapperFinalizer)
-	if err := r.client.Patch(ctx, released, client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{})); err != nil {
+func (r *Reconciler) removeFinalizer(ctx context.Context, aw *v1beta2.AppWrapper) error {
+	observed, changed := metadataOf(aw), metadataOf(aw)
+	controllerutil.RemoveFinalizer(changed, v1beta2.AppWrapperFinalizer)
+	if err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot remove the finalizer: %w", err)
 	}
 	return nil
@@ -86,7 +86,7 @@ func (r *Reconciler) release(ctx context.Context, aw *v1beta2.AppWrapper) error 
 func (r *Reconciler) remove(ctx context.Context, o *observation, targets []int, options ...client.DeleteOption) error {
 	var errs []error
 	for _, i := range targets {
-		if name := o.snapshot.Components[i].Name; o.snapshot.Components[i].Unseen {
+		if name := o.snapshot.Components[i].Name; o.snapshot.Components[i].Unreadable {
 			errs = append(errs, fmt.Errorf("cannot delete %s: the permission to get it is missing, so its owner is unknown", name))
 		} else if o.components[i].object != nil {
 			errs = append(errs, r.deleteOne(ctx, o.components[i].object, options...))

@@ -104,14 +104,14 @@ func TestADeletionThatIsToSpareTheComponentsRemovesThem(t *testing.T) {
 			if result := w.reconcile(); w.exists(jobKind, "j") {
 				t.Errorf("the Job is still there, and the next look is after %s", result.RequeueAfter)
 			}
-			if !guarded(w.get()) {
+			if !hasFinalizer(w.get()) {
 				t.Error("the AppWrapper is let go though its pod is still there")
 			}
 			if err := w.api.Delete(t.Context(), pod("j-1", "")); err != nil {
 				t.Fatal(err)
 			}
 			w.reconcile()
-			if w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") && guarded(w.get()) {
+			if w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") && hasFinalizer(w.get()) {
 				t.Error("the AppWrapper is not let go")
 			}
 		})

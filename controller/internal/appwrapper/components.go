@@ -37,7 +37,7 @@ func (o *observation) see(i int, found client.Object) {
 	orphan := o.snapshot.Deleting && isOrphan(found, o.aw)
 	o.unwatched = o.unwatched || orphan // its events do not name an owner to reconcile
 	c.object = nil
-	s.Exists, s.Unseen, s.Terminating, s.Finalizers, s.Verdict = false, false, false, nil, ""
+	s.Exists, s.Unreadable, s.Terminating, s.Finalizers, s.Verdict = false, false, false, nil, ""
 	if belongsTo(found, o.aw) || orphan {
 		c.object = found
 		s.Exists = true

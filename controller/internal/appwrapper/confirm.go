@@ -93,7 +93,7 @@ func (o *observation) podsInDoubt(d lifecycle.Decision) bool {
 // irreversible: no later decision takes d back. It ends an attempt or the work, gives quota
 // back, reports that nothing is left, removes our finalizer, or uses force.
 func (o *observation) irreversible(d lifecycle.Decision) bool {
-	if d.Effect == lifecycle.Release || d.Effect == lifecycle.ForceDelete {
+	if d.Effect == lifecycle.RemoveFinalizer || d.Effect == lifecycle.ForceDelete {
 		return true
 	}
 	if d.Moved(o.snapshot) {
@@ -152,7 +152,7 @@ func (o *observation) seeUnreadable(i int) {
 	object.SetNamespace(o.aw.Namespace)
 	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(o.aw, v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind))})
 	o.see(i, object)
-	o.snapshot.Components[i].Unseen = true
+	o.snapshot.Components[i].Unreadable = true
 }
 
 // noteWakeUps remembers which changes trigger no reconcile. Caches hold only what has our label.

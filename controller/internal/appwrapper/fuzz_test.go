@@ -70,7 +70,7 @@ func storable(aw *v1beta2.AppWrapper) bool {
 
 func wantDeployable(t *testing.T, aw *v1beta2.AppWrapper) {
 	t.Helper()
-	s := lifecycle.Snapshot{Suspend: aw.Spec.Suspend, Guarded: true}
+	s := lifecycle.Snapshot{Suspend: aw.Spec.Suspend, HasFinalizer: true}
 	for i := range aw.Spec.Components {
 		template, err := admissionrules.Template(&aw.Spec.Components[i])
 		if err != nil {

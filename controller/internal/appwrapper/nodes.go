@@ -30,14 +30,14 @@ const podsByNode = "node"
 // watched nor cached.
 func rulesOf(c config.Autopilot) nodehealth.Rules {
 	rules := nodehealth.Rules(c.ResourceTaints)
-	if !c.MonitorNodes || len(rules.Evicting()) == 0 {
+	if !c.MonitorNodes || len(rules.PossibleMigrationCauses()) == 0 {
 		return nil
 	}
 	return rules
 }
 
-// markPodsOnUnhealthyNodes marks the pods that have to leave their node.
-func (r *Reconciler) markPodsOnUnhealthyNodes(ctx context.Context, o *observation) error {
+// markMigrations marks the pods that have to leave their node.
+func (r *Reconciler) markMigrations(ctx context.Context, o *observation) error {
 	if len(r.rules) == 0 {
 		return nil
 	}
@@ -54,11 +54,11 @@ func (r *Reconciler) markPodsOnUnhealthyNodes(ctx context.Context, o *observatio
 			if err := r.cached.Get(ctx, client.ObjectKey{Name: node}, found); client.IgnoreNotFound(err) != nil {
 				return fmt.Errorf("cannot get node %s: %w", node, err)
 			}
-			resources = r.rules.MustBeLeft(found)
+			resources = r.rules.MigrationCauses(found)
 			unhealthy[node] = resources
 		}
 		if slices.ContainsFunc(resources, func(name corev1.ResourceName) bool { return podtemplate.AsksFor(&pod.Spec, name) }) {
-			o.snapshot.Pods[i].MustLeave = node
+			o.snapshot.Pods[i].MigrateFrom = node
 		}
 	}
 	return nil
@@ -86,7 +86,7 @@ func boundPods(in *interner, rules nodehealth.Rules) toolscache.TransformFunc {
 		}
 		slim := in.slimPod(pod)
 		used, names := corev1.ResourceList{}, []string{}
-		for _, name := range rules.Evicting() {
+		for _, name := range rules.PossibleMigrationCauses() {
 			if podtemplate.AsksFor(&pod.Spec, name) {
 				used[name] = one
 				names = append(names, string(name))
@@ -116,7 +116,7 @@ func slimNode(rules nodehealth.Rules) toolscache.TransformFunc {
 func nodeChanged(rules nodehealth.Rules) predicate.Predicate {
 	unhealthy := func(object client.Object) []corev1.ResourceName {
 		if node, ok := object.(*corev1.Node); ok {
-			return rules.MustBeLeft(node)
+			return rules.MigrationCauses(node)
 		}
 		return nil
 	}

@@ -55,10 +55,10 @@ func TestPodsHaveToLeaveNodesWhereWhatTheyUseIsUnhealthy(t *testing.T) {
 				w.reconciler.rules = theRules
 				o := &observation{pods: []corev1.Pod{*object}}
 				o.snapshot.Pods = append(o.snapshot.Pods, o.podOf(object))
-				if err := w.reconciler.markPodsOnUnhealthyNodes(t.Context(), o); err != nil {
+				if err := w.reconciler.markMigrations(t.Context(), o); err != nil {
 					t.Fatal(err)
 				}
-				if got := o.snapshot.Pods[0].MustLeave; got != tc.want {
+				if got := o.snapshot.Pods[0].MigrateFrom; got != tc.want {
 					t.Errorf("has to leave %q, want %q", got, tc.want)
 				}
 			})
@@ -82,7 +82,7 @@ func TestNobodyLooksAtNodesUnlessThatIsWanted(t *testing.T) {
 }
 
 func TestAWorkloadMigratesOffANode(t *testing.T) {
-	aw := given.AppWrapper("a").Unsuspended().Guarded().With(given.Job("train", 1)).Build()
+	aw := given.AppWrapper("a").Unsuspended().WithFinalizer().With(given.Job("train", 1)).Build()
 	w := newWorld(t, aw, gpuNode("n", "OK"))
 	w.reconciler.rules = theRules
 	w.settle()

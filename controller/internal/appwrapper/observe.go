@@ -52,13 +52,13 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	o := &observation{aw: aw, components: make([]component, len(aw.Spec.Components))}
 	policy, _ := lifecycle.ParsePolicy(aw.Annotations, r.defaults)
 	o.snapshot = lifecycle.Snapshot{
-		Suspend:    aw.Spec.Suspend,
-		Deleting:   !aw.DeletionTimestamp.IsZero(),
-		Guarded:    guarded(aw),
-		Alone:      guarded(aw) && len(aw.Finalizers) == 1,
-		Status:     *aw.Status.DeepCopy(),
-		Policy:     policy,
-		Components: make([]lifecycle.Component, len(aw.Spec.Components)),
+		Suspend:       aw.Spec.Suspend,
+		Deleting:      !aw.DeletionTimestamp.IsZero(),
+		HasFinalizer:  hasFinalizer(aw),
+		LastFinalizer: hasFinalizer(aw) && len(aw.Finalizers) == 1,
+		Status:        *aw.Status.DeepCopy(),
+		Policy:        policy,
+		Components:    make([]lifecycle.Component, len(aw.Spec.Components)),
 	}
 	decoded := admissionrules.Decode(aw)
 	if r.problem != nil && aw.Status.Phase == v1beta2.AppWrapperEmpty {
@@ -175,7 +175,7 @@ func (r *Reconciler) seePods(ctx context.Context, o *observation, pods []corev1.
 	for i := range pods {
 		o.snapshot.Pods[i] = o.podOf(&pods[i])
 	}
-	return r.markPodsOnUnhealthyNodes(ctx, o)
+	return r.markMigrations(ctx, o)
 }
 
 // componentOf goes by the label or, if another AppWrapper controller made the pod, by the

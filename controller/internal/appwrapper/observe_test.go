@@ -204,7 +204,7 @@ func TestANameThatNoLabelCanHave(t *testing.T) {
 	key := client.ObjectKey{Namespace: given.Namespace, Name: name}
 	for sentence, aw := range map[string]*given.AppWrapperBuilder{
 		"is said at the first look": given.AppWrapper(name),
-		"does not keep what failed": given.AppWrapper(name).Guarded().InPhase(v1beta2.AppWrapperFailed),
+		"does not keep what failed": given.AppWrapper(name).WithFinalizer().InPhase(v1beta2.AppWrapperFailed),
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w := newWorld(t, aw.With(given.Job("j", 1)).Unsuspended().Build())
@@ -355,7 +355,7 @@ func TestNobodyPollsForPodsThatOutliveTheirComponents(t *testing.T) {
 // stops before leaves components of which the status says nothing.
 func TestAnAppWrapperIsTakenOverWhileItsComponentsAreCreated(t *testing.T) {
 	aw := given.AppWrapper("a").With(given.ConfigMap("c"), given.ConfigMap("d")).
-		Guarded().Unsuspended().InPhase(v1beta2.AppWrapperResuming).Build()
+		WithFinalizer().Unsuspended().InPhase(v1beta2.AppWrapperResuming).Build()
 	w := newWorld(t, aw)
 	aw = w.get()
 	for _, condition := range []v1beta2.AppWrapperCondition{v1beta2.QuotaReserved, v1beta2.ResourcesDeployed} {

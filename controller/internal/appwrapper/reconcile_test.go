@@ -167,7 +167,7 @@ func TestAnAppWrapperOfAnotherControllerIsLeftAlone(t *testing.T) {
 		"one that names us is ours to let go, too": {controller: v1beta2.AppWrapperControllerName, deleted: true, heeded: true},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Guarded().ManagedBy(tc.controller).Build())
+			w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().WithFinalizer().ManagedBy(tc.controller).Build())
 			if tc.deleted {
 				if err := w.api.Delete(t.Context(), w.get()); err != nil {
 					t.Fatal(err)
@@ -188,7 +188,7 @@ func TestNothingIsDeployedOnQuotaThatHasBeenTakenBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
-			for w.get().Status.Phase != phase || !guarded(w.get()) {
+			for w.get().Status.Phase != phase || !hasFinalizer(w.get()) {
 				w.reconcile()
 			}
 			w.reconciler.cached = frozen{w.api, w.get()}

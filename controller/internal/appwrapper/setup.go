@@ -25,7 +25,6 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
-	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
@@ -50,7 +49,7 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 		recorder: mgr.GetEventRecorder("appwrappers"),
 		metrics:  counters,
 		rules:    rulesOf(c.AppWrapper.Autopilot),
-		defaults: defaults(c.AppWrapper),
+		defaults: c.AppWrapper.Defaults(),
 		allPods:  forAllPods(c.AppWrapper),
 		now:      time.Now,
 	}
@@ -76,22 +75,6 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 // retryBackoff paces retries after an error, with backoff, up to once a minute.
 func retryBackoff() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](20*time.Millisecond, time.Minute)
-}
-
-func defaults(c config.AppWrapper) lifecycle.Defaults {
-	f := c.FaultTolerance
-	return lifecycle.Defaults{
-		AdmissionGrace:        f.AdmissionGracePeriod.Duration,
-		WarmupGrace:           f.WarmupGracePeriod.Duration,
-		FailureGrace:          f.FailureGracePeriod.Duration,
-		RetryPause:            f.ResetPause.Duration,
-		RetryLimit:            f.RetryLimit,
-		MigrationLimit:        c.Autopilot.MigrationLimit,
-		ForcefulDeletionGrace: f.DeletionGracePeriod.Duration,
-		GraceCeiling:          f.GracePeriodCeiling.Duration,
-		RetryLimitCeiling:     f.RetryLimitCeiling,
-		SuccessTTLCeiling:     f.SuccessTTLCeiling.Duration,
-	}
 }
 
 // forAllPods is what the configuration adds to every pod.

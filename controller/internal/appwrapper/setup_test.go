@@ -5,23 +5,14 @@ package appwrapper
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
-	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/given"
 )
-
-func TestTheConfigurationsDefaultsAreTheLifecycles(t *testing.T) {
-	got := defaults(config.Default().AppWrapper)
-	if diff := cmp.Diff(lifecycle.StandardDefaults(), got); diff != "" {
-		t.Errorf("(-lifecycle +config)\n%s", diff)
-	}
-}
 
 func TestPodsWakeTheirAppWrapperWhenTheirPhaseChangesOrTheyGo(t *testing.T) {
 	pending, running, going := pod("p", corev1.PodPending), pod("p", corev1.PodRunning), pod("p", corev1.PodRunning)

@@ -93,7 +93,7 @@ func TestWhatMayNotBeSeenKeepsNothingElseAlive(t *testing.T) {
 			}
 			aw := w.get()
 			removal := meta.FindStatusCondition(aw.Status.Conditions, string(v1beta2.DeletingResources))
-			if removal == nil || !strings.Contains(removal.Message, "lacks the permission to get") || !guarded(aw) {
+			if removal == nil || !strings.Contains(removal.Message, "lacks the permission to get") || !hasFinalizer(aw) {
 				t.Errorf("finalizers %q, %+v", aw.Finalizers, removal)
 			}
 		})

@@ -126,11 +126,11 @@ func (l *life) LosePod(component int) {
 	}
 }
 
-func (l *life) CondemnNode(component int) {
+func (l *life) MarkNodeUnhealthy(component int) {
 	l.label(component, map[string]string{"autopilot.ibm.com/gpuhealth": "EVICT"})
 }
 
-func (l *life) AbsolveNode(component int) {
+func (l *life) MarkNodeHealthy(component int) {
 	l.label(component, map[string]string{"autopilot.ibm.com/gpuhealth": "OK"})
 }
 

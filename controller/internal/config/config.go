@@ -8,10 +8,11 @@ package config
 
 import (
 	"encoding/json"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
@@ -74,20 +75,6 @@ type Autopilot struct {
 	// MigrationLimit is how often one AppWrapper is reset to leave unhealthy nodes.
 	MigrationLimit int32                     `json:"migrationLimit"`
 	ResourceTaints map[string][]corev1.Taint `json:"resourceTaints"`
-}
-
-// FaultTolerance holds the grace periods and limits that an AppWrapper's
-// annotations may change, and the ceilings that bound those annotations.
-type FaultTolerance struct {
-	AdmissionGracePeriod Duration `json:"admissionGracePeriod"`
-	WarmupGracePeriod    Duration `json:"warmupGracePeriod"`
-	FailureGracePeriod   Duration `json:"failureGracePeriod"`
-	ResetPause           Duration `json:"resetPause"`
-	RetryLimit           int32    `json:"retryLimit"`
-	DeletionGracePeriod  Duration `json:"deletionGracePeriod"`
-	GracePeriodCeiling   Duration `json:"gracePeriodCeiling"`
-	RetryLimitCeiling    int32    `json:"retryLimitCeiling"`
-	SuccessTTLCeiling    Duration `json:"successTTLCeiling"`
 }
 
 // CertManagement names the objects through which the webhooks get their certificate.
@@ -171,7 +158,7 @@ func defaultAutopilot() Autopilot {
 		InjectAntiAffinities:   true,
 		MonitorNodes:           true,
 		PreferNoScheduleWeight: 50,
-		MigrationLimit:         10,
+		MigrationLimit:         lifecycle.StandardDefaults().MigrationLimit,
 		ResourceTaints: map[string][]corev1.Taint{
 			"nvidia.com/gpu": {
 				{Key: gpuHealth, Value: "WARN", Effect: corev1.TaintEffectPreferNoSchedule},
@@ -180,19 +167,5 @@ func defaultAutopilot() Autopilot {
 				{Key: gpuHealth, Value: "EVICT", Effect: corev1.TaintEffectNoExecute},
 			},
 		},
-	}
-}
-
-func defaultFaultTolerance() FaultTolerance {
-	return FaultTolerance{
-		AdmissionGracePeriod: Duration{time.Minute},
-		WarmupGracePeriod:    Duration{5 * time.Minute},
-		FailureGracePeriod:   Duration{time.Minute},
-		ResetPause:           Duration{90 * time.Second},
-		RetryLimit:           3,
-		DeletionGracePeriod:  Duration{10 * time.Minute},
-		GracePeriodCeiling:   Duration{24 * time.Hour},
-		RetryLimitCeiling:    100,
-		SuccessTTLCeiling:    Duration{7 * 24 * time.Hour},
 	}
 }

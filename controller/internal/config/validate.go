@@ -3,7 +3,6 @@
 package config
 
 import (
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -44,59 +43,6 @@ func atLeastOne(path *field.Path, n int) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, n, "must be at least 1")}
-}
-
-func (f *FaultTolerance) validate(path *field.Path) field.ErrorList {
-	problems := f.validatePeriods(path)
-	if f.GracePeriodCeiling.Duration < 0 {
-		problems = append(problems, field.Invalid(path.Child("gracePeriodCeiling"), f.GracePeriodCeiling.String(), "must not be negative"))
-	}
-	if f.AdmissionGracePeriod.Duration > f.WarmupGracePeriod.Duration {
-		problems = append(problems, field.Invalid(path.Child("admissionGracePeriod"), f.AdmissionGracePeriod.String(),
-			fmt.Sprintf("must not exceed warmupGracePeriod, which is %s", f.WarmupGracePeriod)))
-	}
-	if f.SuccessTTLCeiling.Duration <= 0 {
-		problems = append(problems, field.Invalid(path.Child("successTTLCeiling"), f.SuccessTTLCeiling.String(), "must be greater than 0"))
-	}
-	return append(problems, f.validateRetries(path)...)
-}
-
-func (f *FaultTolerance) validateRetries(path *field.Path) field.ErrorList {
-	if f.RetryLimitCeiling < 0 {
-		return field.ErrorList{field.Invalid(path.Child("retryLimitCeiling"), f.RetryLimitCeiling, "must not be negative")}
-	}
-	if f.RetryLimit < 0 {
-		return field.ErrorList{field.Invalid(path.Child("retryLimit"), f.RetryLimit, "must not be negative")}
-	}
-	if f.RetryLimit > f.RetryLimitCeiling {
-		return field.ErrorList{field.Invalid(path.Child("retryLimit"), f.RetryLimit,
-			fmt.Sprintf("must not exceed retryLimitCeiling, which is %d", f.RetryLimitCeiling))}
-	}
-	return nil
-}
-
-func (f *FaultTolerance) validatePeriods(path *field.Path) field.ErrorList {
-	periods := []struct {
-		key   string
-		value Duration
-	}{
-		{"admissionGracePeriod", f.AdmissionGracePeriod},
-		{"warmupGracePeriod", f.WarmupGracePeriod},
-		{"failureGracePeriod", f.FailureGracePeriod},
-		{"resetPause", f.ResetPause},
-		{"deletionGracePeriod", f.DeletionGracePeriod},
-	}
-	var problems field.ErrorList
-	for _, p := range periods {
-		if p.value.Duration < 0 {
-			problems = append(problems, field.Invalid(path.Child(p.key), p.value.String(), "must not be negative"))
-		}
-		if p.value.Duration > f.GracePeriodCeiling.Duration {
-			problems = append(problems, field.Invalid(path.Child(p.key), p.value.String(),
-				fmt.Sprintf("must not exceed gracePeriodCeiling, which is %s", f.GracePeriodCeiling)))
-		}
-	}
-	return problems
 }
 
 func (a *Autopilot) validate(path *field.Path) field.ErrorList {

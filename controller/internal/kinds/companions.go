@@ -13,9 +13,9 @@ import (
 // +kubebuilder:rbac:groups="",resources=services;configmaps;persistentvolumeclaims;serviceaccounts,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=scheduling.x-k8s.io;scheduling.sigs.k8s.io,resources=podgroups,verbs=get;list;watch;create;delete
 
-// companions are what work needs beside compute. They make no pods and have no end.
-// Secrets are missing on purpose: a right to those of the whole cluster is too much, and
-// the chart of teams gives one in each team's namespace.
+// companions are kinds that a workload needs besides compute. They make no pods and do not
+// end. Secrets are left out on purpose: a permission for those of the whole cluster is too
+// much, and the chart teams grants one in each team's namespace.
 var companions = []Kind{
 	companion("", "v1", "Service"),
 	companion("", "v1", "ConfigMap"),
@@ -25,7 +25,7 @@ var companions = []Kind{
 	companion("scheduling.sigs.k8s.io", "v1alpha1", "PodGroup"),
 }
 
-// MakesNoPods tells that nothing runs where an object of this kind is left.
+// MakesNoPods tells that objects of this kind are known to run nothing.
 func (k Kind) MakesNoPods() bool {
 	if k.GVK.Group == "" && k.GVK.Kind == "Secret" {
 		return true
@@ -37,6 +37,6 @@ func companion(group, version, kind string) Kind {
 	return Kind{
 		GVK:          schema.GroupVersionKind{Group: group, Version: version, Kind: kind},
 		podSets:      func(map[string]any) ([]v1beta2.AppWrapperPodSet, error) { return nil, nil },
-		knownToKueue: always, // it finds none either
+		knownToKueue: always, // Kueue finds no pod sets either
 	}
 }

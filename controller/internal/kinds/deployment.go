@@ -18,7 +18,7 @@ var deployment = Kind{
 	knownToKueue: always,
 }
 
-// scaledPodSets are those of a kind with spec.replicas and spec.template.
+// scaledPodSets finds the pod set of a kind with spec.replicas and spec.template.
 func scaledPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	count, err := replicas(object, "spec", "replicas")
 	if err != nil {

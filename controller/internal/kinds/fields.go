@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// integer reads a whole number that fits 32 bits. Decoders differ in the Go type
-// they choose for a number, so all of those are understood.
+// integer reads a whole number of 32 bits. It accepts each Go type that decoders choose for
+// numbers.
 func integer(object map[string]any, fields ...string) (value int32, found bool, err error) {
 	raw, found, err := unstructured.NestedFieldNoCopy(object, fields...)
 	if err != nil || !found || raw == nil {
@@ -48,7 +48,7 @@ func narrow(n int64) (int32, bool) {
 	return int32(n), true
 }
 
-// replicas reads a number of replicas: 1 where it is absent.
+// replicas reads a number of replicas: 1 if absent.
 func replicas(object map[string]any, fields ...string) (*int32, error) {
 	n, found, err := integer(object, fields...)
 	if err != nil {
@@ -60,22 +60,22 @@ func replicas(object map[string]any, fields ...string) (*int32, error) {
 	return &n, nil
 }
 
-// times is the number of pods that so many of so many make.
+// times multiplies two numbers of pods.
 func times(a, b int32) (int32, error) {
 	product := int64(a) * int64(b)
 	if product > math.MaxInt32 {
-		return 0, fmt.Errorf("%d pods are more than can be counted", product)
+		return 0, fmt.Errorf("%d pods are more than the maximum of %d", product, math.MaxInt32)
 	}
 	return int32(product), nil
 }
 
-// present tells whether the field exists, of whatever type.
+// present tells whether the field exists, whatever its type.
 func present(object map[string]any, fields ...string) bool {
 	_, found, err := unstructured.NestedFieldNoCopy(object, fields...)
 	return found && err == nil
 }
 
-// items are the objects in a list, each at its index; what is no object is empty.
+// items are the objects in a list, each at its index; an item that is no object is nil.
 func items(object map[string]any, fields ...string) []map[string]any {
 	raw, _, _ := unstructured.NestedFieldNoCopy(object, fields...)
 	list, _ := raw.([]any)
@@ -86,7 +86,7 @@ func items(object map[string]any, fields ...string) []map[string]any {
 	return objects
 }
 
-// condition is the condition of that type in status.conditions, nil where it is absent.
+// condition is the condition of that type in status.conditions, nil if absent.
 func condition(object map[string]any, conditionType string) map[string]any {
 	for _, c := range items(object, "status", "conditions") {
 		if c["type"] == conditionType {
@@ -96,7 +96,7 @@ func condition(object map[string]any, conditionType string) map[string]any {
 	return nil
 }
 
-// verdictFromConditions is the verdict of the many kinds that end with a condition.
+// verdictFromConditions is the verdict of kinds that report their end with a condition.
 func verdictFromConditions(succeeded, failed string) func(map[string]any) Verdict {
 	return func(object map[string]any) Verdict {
 		if condition(object, succeeded)["status"] == "True" {

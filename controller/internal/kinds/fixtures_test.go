@@ -52,11 +52,11 @@ var upstream = map[schema.GroupVersionKind]func() any{
 	{Group: "scheduling.sigs.k8s.io", Version: "v1alpha1", Kind: "PodGroup"}: func() any { return &podgroup.PodGroup{} },
 }
 
-// malformed holds what no API server with the right schema would have stored.
+// malformed holds objects that no API server with the right schema stores.
 const malformed = "malformed.in.yaml"
 
-// A field that we misspell in a fixture would be misspelt in the code as well, and
-// the two would agree.
+// A field that is misspelled in a fixture would be misspelled in the code, too, and no other
+// test would notice.
 func TestFixturesAreRealObjects(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.in.yaml")
 	if err != nil {
@@ -103,7 +103,7 @@ func fixtures(t *testing.T, file string) map[string]*unstructured.Unstructured {
 	return objects
 }
 
-// decodeStrictly wants every field to exist, spelt exactly so, and only once.
+// decodeStrictly accepts only fields that exist, spelled exactly, each once.
 func decodeStrictly(t *testing.T, object *unstructured.Unstructured, into any) error {
 	t.Helper()
 	encoded, err := object.MarshalJSON()

@@ -12,8 +12,8 @@ import (
 
 const jobCompletionIndex = "batch.kubernetes.io/job-completion-index"
 
-// job is a batch/v1 Job. Its Complete condition, not the number of pods that have
-// succeeded, is the end: a Job with more completions than parallelism runs in waves.
+// job is a batch/v1 Job. It ends with its Complete condition, not with the number of pods
+// that have succeeded: a Job with more completions than parallelism runs in waves.
 var job = Kind{
 	GVK:     schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"},
 	podSets: jobPodSets,
@@ -31,9 +31,8 @@ func jobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	}}, nil
 }
 
-// jobWidth is how many pods of a Job run at once. A parallelism that is no number
-// counts as absent, because Kueue's copy of this rule has it so; the API server
-// refuses such a Job in the end.
+// jobWidth is how many pods of a Job run at once. A parallelism that is not a number counts
+// as absent, as in Kueue's copy of this rule; the API server rejects such a Job later.
 func jobWidth(object map[string]any, spec ...string) int32 {
 	width, found, err := integer(object, append(spec, "parallelism")...)
 	if err != nil || !found {

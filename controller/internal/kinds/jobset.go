@@ -13,8 +13,8 @@ import (
 
 // +kubebuilder:rbac:groups=jobset.x-k8s.io,resources=jobsets,verbs=get;list;watch;create;delete
 
-// jobSet is a JobSet: each replicated job is a pod set. Its conditions, not its pods,
-// are the end: its success policy may ask for some jobs only, and these may run in waves.
+// jobSet is a JobSet: each replicated job is a pod set. It ends with its conditions, not with
+// its pods: its success policy may need only some jobs, and these may run in waves.
 var jobSet = Kind{
 	GVK:     schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"},
 	podSets: jobSetPodSets,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds answers one question: what is this wrapped thing? For each kind
-// it knows where the pod templates are, how many pods they make, and how the
-// resource itself says that it has finished. All that is known about one kind,
-// the rights of the controller included, is in the file of that kind.
+// Package kinds answers one question: what is this wrapped resource? For each kind it
+// knows where the pod templates are, how many pods they make, and how the resource
+// reports its end. The file of a kind has all of this, including the controller's
+// permissions.
 //
 // It works on decoded JSON and may not talk to anything.
 package kinds
@@ -17,18 +17,18 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// Verdict is what a resource says about its own progress.
+// Verdict is what a resource reports about its progress.
 type Verdict string
 
 // The verdicts.
 const (
-	// Unknown: the resource says nothing, or not yet.
+	// Unknown: the resource reports nothing, or nothing yet.
 	Unknown Verdict = ""
-	// Running: the resource knows how to end and has not ended.
+	// Running: the resource reports its end and has not ended.
 	Running Verdict = "Running"
-	// Succeeded: the resource says that it is done, whatever became of its pods.
+	// Succeeded: the resource reports success, whatever the state of its pods.
 	Succeeded Verdict = "Succeeded"
-	// Failed: the resource says that it has failed for good.
+	// Failed: the resource reports that it has failed for good.
 	Failed Verdict = "Failed"
 )
 
@@ -37,24 +37,23 @@ type Kind struct {
 	// GVK names the kind.
 	GVK schema.GroupVersionKind
 
-	// podSets finds the pod sets in a resource; nil for a kind that has none that
-	// could be found.
+	// podSets finds the pod sets of a resource; nil for a kind that is not known.
 	podSets func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error)
 
-	// formerly finds the pod sets that AppWrapper 1.2 found, or that its users had to
-	// declare, where it counted other pods; nil where it counted the same, or none.
+	// formerly finds the pod sets as AppWrapper 1.2 counted them, or had its users declare
+	// them; nil if it counted the same pods, or none.
 	formerly func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error)
 
-	// knownToKueue tells whether Kueue, which was built with rules of its own, finds the
-	// same pod sets in the resource; nil for a kind in which it finds none.
+	// knownToKueue tells whether Kueue, which has its own copy of these rules, finds the same
+	// pod sets in the resource; nil for a kind in which it finds none.
 	knownToKueue func(object map[string]any) bool
 
-	// verdict reads the status of a resource; nil for a kind whose pods alone tell
-	// how it fares.
+	// verdict reads the status of a resource; nil for a kind that does not report its end, so
+	// that only its pods count.
 	verdict func(object map[string]any) Verdict
 }
 
-// known lists the kinds. Adding one is a file, a line here and a pair of test data.
+// known lists the kinds. To add one, add a file, a line here and a pair of test data.
 var known = append([]Kind{
 	pod,
 	deployment,
@@ -75,8 +74,8 @@ var known = append([]Kind{
 	rayService,
 }, companions...)
 
-// For returns what is known about a kind. A kind that is not known may be wrapped
-// all the same: it has the pod sets that its component declares, and no verdict.
+// For returns what is known about a kind. Unknown kinds may be wrapped, too: they have the
+// pod sets that their components declare, and no verdict.
 func For(gvk schema.GroupVersionKind) Kind {
 	for _, k := range known {
 		if k.GVK == gvk {
@@ -86,24 +85,24 @@ func For(gvk schema.GroupVersionKind) Kind {
 	return Kind{GVK: gvk}
 }
 
-// Knows tells whether a kind is known, in whatever version.
+// Knows tells whether a kind is known, in any version.
 func Knows(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(known, func(k Kind) bool { return k.GVK.GroupKind() == kind })
 }
 
-// Known tells whether more is known of this kind than its name: the controller's own
-// role has the rights to it then.
+// Known tells whether the kind is known. If so, the controller's own role has the
+// permissions for it.
 func (k Kind) Known() bool {
 	return k.podSets != nil
 }
 
-// HasVerdict tells whether resources of this kind say themselves that they have
-// succeeded or failed. Where they do not, their pods count.
+// HasVerdict tells whether resources of this kind report success or failure. If not, their
+// pods count.
 func (k Kind) HasVerdict() bool {
 	return k.verdict != nil
 }
 
-// Verdict is what the resource says about its own progress.
+// Verdict is what the resource reports about its progress.
 func (k Kind) Verdict(object *unstructured.Unstructured) Verdict {
 	if k.verdict == nil {
 		return Unknown
@@ -120,8 +119,8 @@ func (k Kind) InferPodSets(template *unstructured.Unstructured) ([]v1beta2.AppWr
 	return k.podSets(template.Object)
 }
 
-// Recount replaces what a component declares as AppWrapper 1.2 wanted it, and which has too
-// few pods, by what there will be. Other declarations are returned as they are.
+// Recount corrects the replicas of pod sets that a component declares as AppWrapper 1.2
+// wanted them, which are too few. It returns other declarations unchanged.
 func (k Kind) Recount(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) []v1beta2.AppWrapperPodSet {
 	if k.formerly == nil || len(declared) == 0 {
 		return declared
@@ -156,8 +155,8 @@ func (k Kind) knownToKueueIf(same func(map[string]any) bool) Kind {
 	return k
 }
 
-// PodSets is the authoritative list for a component: what it declares, else what
-// its kind lets us infer.
+// PodSets are the pod sets of a component: those that it declares, or else those that its
+// kind implies.
 func PodSets(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
 	if len(declared) > 0 {
 		return declared, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/golden"
 )
 
-// reading is what a kind makes of one resource of the golden pairs.
+// reading is what a kind finds in one resource of the golden pairs.
 type reading struct {
 	PodSets []v1beta2.AppWrapperPodSet `json:"podSets,omitempty"`
 	Declare bool                       `json:"declare,omitempty"`
@@ -67,9 +67,9 @@ func TestPodSets(t *testing.T) {
 		declared []v1beta2.AppWrapperPodSet
 		want     int32
 	}{
-		"what is declared is the authority": {declared: declared, want: 7},
-		"nothing declared is inferred":      {want: 1},
-		"an empty declaration is inferred":  {declared: []v1beta2.AppWrapperPodSet{}, want: 1},
+		"declared pod sets take precedence":           {declared: declared, want: 7},
+		"without declared pod sets they are inferred": {want: 1},
+		"an empty declaration is inferred":            {declared: []v1beta2.AppWrapperPodSet{}, want: 1},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {
@@ -93,15 +93,15 @@ func TestCheckDeclared(t *testing.T) {
 		declared, inferred sets
 		want               string
 	}{
-		"nothing declared is right":                 {inferred: sets{set("a", 1)}},
-		"nothing inferred believes the declaration": {declared: sets{set("a", 3)}},
-		"the same in another order is right":        {declared: sets{set("b", 2), set("a", 1)}, inferred: sets{set("a", 1), set("b", 2)}},
-		"no replicas is one replica":                {declared: sets{{Path: "a"}}, inferred: sets{set("a", 1)}},
-		"a path twice is wrong":                     {declared: sets{set("a", 1), set("a", 1)}, want: `two pod sets have the path "a"`},
-		"a path twice is wrong for any kind":        {declared: sets{set("a", 1), set("a", 1)}, inferred: sets{set("a", 1), set("b", 1)}, want: `two pod sets have the path "a"`},
-		"too few are wrong":                         {declared: sets{set("a", 1)}, inferred: sets{set("a", 1), set("b", 1)}, want: "1 pod sets are declared but the template has 2"},
-		"another path is wrong":                     {declared: sets{set("c", 1)}, inferred: sets{set("a", 1)}, want: `the pod set at "a" is not declared`},
-		"another number is wrong":                   {declared: sets{set("a", 2)}, inferred: sets{set("a", 1)}, want: `the pod set at "a" is declared with 2 replicas but the template has 1`},
+		"no declaration is right":                            {inferred: sets{set("a", 1)}},
+		"without inferred pod sets any declaration is right": {declared: sets{set("a", 3)}},
+		"the same in another order is right":                 {declared: sets{set("b", 2), set("a", 1)}, inferred: sets{set("a", 1), set("b", 2)}},
+		"no replicas is one replica":                         {declared: sets{{Path: "a"}}, inferred: sets{set("a", 1)}},
+		"a path twice is wrong":                              {declared: sets{set("a", 1), set("a", 1)}, want: `two pod sets have the path "a"`},
+		"a path twice is wrong for any kind":                 {declared: sets{set("a", 1), set("a", 1)}, inferred: sets{set("a", 1), set("b", 1)}, want: `two pod sets have the path "a"`},
+		"too few are wrong":                                  {declared: sets{set("a", 1)}, inferred: sets{set("a", 1), set("b", 1)}, want: "1 pod sets are declared but the template has 2"},
+		"another path is wrong":                              {declared: sets{set("c", 1)}, inferred: sets{set("a", 1)}, want: `the pod set at "a" is not declared`},
+		"another number is wrong":                            {declared: sets{set("a", 2)}, inferred: sets{set("a", 1)}, want: `the pod set at "a" is declared with 2 replicas but the template has 1`},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {

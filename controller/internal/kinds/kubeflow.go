@@ -14,8 +14,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// kubeflowJob is a job whose spec has a field with a pod template for each role. Its
-// pod sets are in the order of the roles given here, and conditions tell its end.
+// kubeflowJob is a job whose spec has a field with a pod template for each role. Its pod sets
+// are in the order of these roles, and it reports its end with conditions.
 func kubeflowJob(version, kind, field string, roles ...string) Kind {
 	return Kind{
 		GVK: schema.GroupVersionKind{Group: "kubeflow.org", Version: version, Kind: kind},
@@ -26,7 +26,7 @@ func kubeflowJob(version, kind, field string, roles ...string) Kind {
 	}
 }
 
-// spelledAsKueueDoes: Kueue finds a role in this spelling only.
+// spelledAsKueueDoes tells whether all roles are spelled as Kueue expects; it finds no others.
 func spelledAsKueueDoes(field string, roles ...string) func(map[string]any) bool {
 	return func(object map[string]any) bool {
 		for role := range withTemplate(object, field) {
@@ -62,9 +62,9 @@ func rolePodSets(object map[string]any, field string, roles []string) ([]v1beta2
 	return podSets, nil
 }
 
-// spelling is how a job spells each of the roles that it has: the operator takes "worker"
-// for Worker. A role that no operator knows, or one that is there twice, is refused: its
-// pods would be in no pod set, so they would run without quota.
+// spelling maps each role to how the job spells it: the operator accepts "worker" for
+// Worker. A role that no operator knows, or that occurs twice, is refused: its pods would be
+// in no pod set and run without quota.
 func spelling(object map[string]any, field string, roles []string) (map[string]string, error) {
 	spelt := map[string]string{}
 	for _, role := range slices.Sorted(maps.Keys(withTemplate(object, field))) {
@@ -73,7 +73,7 @@ func spelling(object map[string]any, field string, roles []string) (map[string]s
 			return nil, fmt.Errorf("spec.%s has the role %q, which should be one of: %s", field, role, strings.Join(roles, ", "))
 		}
 		if twin, twice := spelt[roles[i]]; twice {
-			return nil, fmt.Errorf("spec.%s has the roles %q and %q, which are the same one", field, twin, role)
+			return nil, fmt.Errorf("spec.%s has the roles %q and %q, which are the same role", field, twin, role)
 		}
 		spelt[roles[i]] = role
 	}

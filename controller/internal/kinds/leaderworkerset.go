@@ -12,8 +12,8 @@ import (
 
 // +kubebuilder:rbac:groups=leaderworkerset.x-k8s.io,resources=leaderworkersets,verbs=get;list;watch;create;delete
 
-// leaderWorkerSet is a LeaderWorkerSet: groups of a leader and workers. It never ends,
-// and it replaces groups that fail, so it has no verdict.
+// leaderWorkerSet is a LeaderWorkerSet: groups of a leader and workers. It never ends and
+// replaces groups that fail, so it has no verdict.
 var leaderWorkerSet = Kind{
 	GVK:     schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"},
 	podSets: leaderWorkerSetPodSets,
@@ -25,8 +25,8 @@ const (
 	lwsWorkerIndex = "leaderworkerset.sigs.k8s.io/worker-index"
 )
 
-// leaderWorkerSetPodSets are the leaders and the workers or, where leaders have no
-// template of their own, all pods in one set.
+// leaderWorkerSetPodSets are the leaders and the workers or, if leaders have no template of
+// their own, one set of all pods.
 func leaderWorkerSetPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	groups, err := replicas(object, "spec", "replicas")
 	if err != nil {
@@ -48,7 +48,7 @@ func leaderWorkerSetPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, 
 			},
 		}}, err
 	}
-	// Workers beside a leader are numbered from 1, which Kueue does not take for a rank.
+	// Workers beside a leader are numbered from 1, which Kueue does not accept as a rank.
 	workers, err := times(*groups, *size-1)
 	return []v1beta2.AppWrapperPodSet{
 		{

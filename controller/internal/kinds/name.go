@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// suffixLength keeps generated names as long as those that the API server makes up,
-// with room for twice as many digits so that chance cannot make two alike.
+// suffixLength is twice that of names that the API server generates, so that two names never
+// collide by chance.
 const suffixLength = 10
 
-// maxPrefix is what is left of a DNS label of 63 characters.
+// maxPrefix is the rest of a DNS label of 63 characters.
 const maxPrefix = 63 - suffixLength
 
-// ObjectName is the name under which a component is created: its own name or, where
-// the template has a generateName, one that depends on nothing but the AppWrapper's
-// UID and the component's index. So a create that is repeated after a crash meets
-// its own object instead of making a second one.
+// ObjectName is the name under which a component is created: its own name or, if the template
+// has a generateName, one that depends only on the AppWrapper's UID and the component's
+// index. So a create that is repeated after a crash finds its own object instead of creating
+// a second one.
 func ObjectName(template *unstructured.Unstructured, owner types.UID, index int) string {
 	if name := template.GetName(); name != "" {
 		return name

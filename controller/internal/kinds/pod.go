@@ -36,8 +36,8 @@ func podVerdict(object map[string]any) Verdict {
 	return Running
 }
 
-// evicted: the cluster, not a person, takes the pod away, and nobody makes another. The
-// condition alone says no more than that this was tried.
+// evicted: the cluster, not a person, deletes the pod, and nothing replaces it. The condition
+// alone says only that the cluster tried.
 func evicted(object map[string]any) bool {
 	_, terminating, _ := unstructured.NestedString(object, "metadata", "deletionTimestamp")
 	return terminating && condition(object, "DisruptionTarget")["status"] == "True"

@@ -9,9 +9,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// CheckDeclared compares what a component declares with what its kind lets us
-// infer. Nothing declared is always right, and where nothing can be inferred any
-// declaration is believed.
+// CheckDeclared compares the pod sets that a component declares with those that its kind
+// implies. A component may declare none, and if the kind implies none it may declare any.
 func CheckDeclared(declared, inferred []v1beta2.AppWrapperPodSet) error {
 	if len(declared) == 0 {
 		return nil

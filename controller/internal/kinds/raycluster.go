@@ -15,8 +15,8 @@ import (
 
 // +kubebuilder:rbac:groups=ray.io,resources=rayclusters,verbs=get;list;watch;create;delete
 
-// rayCluster is a RayCluster: a head and any number of worker groups. It never ends,
-// and it recovers from the failures that it reports, so it has no verdict.
+// rayCluster is a RayCluster: a head and any number of worker groups. It never ends and
+// recovers from the failures that it reports, so it has no verdict.
 var rayCluster = Kind{
 	GVK:          schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"},
 	podSets:      rayPodSets("template.spec", rayWorkers, "spec"),
@@ -24,8 +24,8 @@ var rayCluster = Kind{
 	knownToKueue: oneHostEach("spec"),
 }
 
-// rayPodSets are those of the cluster spec at these fields, to which path leads. The
-// head is always one of them: a cluster without it must fail where its path is tried.
+// rayPodSets finds the pod sets of the cluster spec in these fields, to which path leads. The
+// head is always one of them: a cluster without a head fails when its path is looked up.
 func rayPodSets(path string, workersOf func(group map[string]any) (int32, error), fields ...string) func(map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	at := func(field string) []string { return append(slices.Clone(fields), field) }
 	return func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
@@ -51,8 +51,8 @@ func rayPodSets(path string, workersOf func(group map[string]any) (int32, error)
 	}
 }
 
-// rayWorkers is how many pods a worker group has: KubeRay raises too few replicas to their
-// minimum, and a replica may be several hosts.
+// rayWorkers is how many pods a worker group has: KubeRay raises replicas to minReplicas, and
+// a replica may have several hosts.
 func rayWorkers(group map[string]any) (int32, error) {
 	count, err := rayReplicas(group)
 	if err != nil {
@@ -69,7 +69,7 @@ func rayWorkers(group map[string]any) (int32, error) {
 	return times(max(count, least), *hosts)
 }
 
-// rayReplicas is how many pods Kueue, and AppWrapper 1.2, take a worker group to have.
+// rayReplicas is how many pods Kueue and AppWrapper 1.2 count in a worker group.
 func rayReplicas(group map[string]any) (int32, error) {
 	count, err := replicas(group, "replicas")
 	if err != nil {
@@ -78,7 +78,7 @@ func rayReplicas(group map[string]any) (int32, error) {
 	return *count, nil
 }
 
-// oneHostEach: each worker group has as many pods as replicas. Kueue counts so in any case.
+// oneHostEach: each worker group has as many pods as replicas, which is how Kueue counts.
 func oneHostEach(fields ...string) func(map[string]any) bool {
 	return func(object map[string]any) bool {
 		for _, group := range items(object, append(slices.Clone(fields), "workerGroupSpecs")...) {

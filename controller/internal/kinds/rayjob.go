@@ -9,9 +9,9 @@ import (
 
 // +kubebuilder:rbac:groups=ray.io,resources=rayjobs,verbs=get;list;watch;create;delete
 
-// rayJob is a RayJob: the pods of its cluster. The pod that submits the job is not
-// among them, because Kueue's copy of this rule does not count it. The pods tell nothing
-// of the end: they live on, or are removed, as the RayJob says.
+// rayJob is a RayJob: the pods of its cluster. The pod that submits the job does not count,
+// as in Kueue's copy of this rule. The pods do not show the end: they keep running or are
+// removed, as the RayJob says.
 var rayJob = Kind{
 	GVK:          schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayJob"},
 	podSets:      rayPodSets("template.spec.rayClusterSpec", rayWorkers, "spec", "rayClusterSpec"),
@@ -20,8 +20,8 @@ var rayJob = Kind{
 	verdict:      rayJobVerdict,
 }
 
-// rayJobVerdict believes a failure only from KubeRay: the job itself also fails in
-// attempts that KubeRay repeats. A job that was stopped has ended without success.
+// rayJobVerdict takes a failure only from KubeRay: the job also reports failures of attempts
+// that KubeRay repeats. A job that was stopped has failed.
 func rayJobVerdict(object map[string]any) Verdict {
 	deployment, _, _ := unstructured.NestedString(object, "status", "jobDeploymentStatus")
 	job, _, _ := unstructured.NestedString(object, "status", "jobStatus")

@@ -16,8 +16,8 @@ var rayService = Kind{
 	verdict:  rayServiceVerdict,
 }
 
-// rayServiceVerdict fails only what KubeRay has given up. A service that is not ready,
-// not yet or not any more, is one that KubeRay looks after.
+// rayServiceVerdict fails only services that KubeRay has given up. KubeRay recovers a service
+// that is not ready yet, or no longer.
 func rayServiceVerdict(object map[string]any) Verdict {
 	switch condition(object, "Ready")["reason"] {
 	case "InitializingTimeout", "ValidationFailed":

@@ -10,8 +10,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// A clock that is put back or forward, or a machine whose clock is another, costs a timer
-// at most once more its own length.
+// If a clock is put back or forward, or another machine has another clock, a timer takes at
+// most its own length longer.
 func TestAClockThatJumpsLosesNoTimer(t *testing.T) {
 	const jump = 10 * time.Hour
 	starting := func() lifecycle.Snapshot {

@@ -11,7 +11,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-const patience = 200
+// maxRounds is how often the cluster and the controller may react to each other.
+const maxRounds = 200
 
 // settle lets the cluster and the controller react to each other until both rest.
 func (w *world) settle() {
@@ -20,7 +21,7 @@ func (w *world) settle() {
 		w.shell.settle()
 		return
 	}
-	for range patience {
+	for range maxRounds {
 		moved := w.garbageCollect()
 		moved = w.makePods() || moved
 		if w.stale() && w.old.resourceVersion != w.resourceVersion {
@@ -91,7 +92,7 @@ func (w *world) garbageCollect() bool {
 	return moved
 }
 
-// pass lets time go by; the controller looks again whenever it asked to.
+// pass lets time go by; the controller looks again whenever its requeue is due.
 func (w *world) pass(d time.Duration) {
 	until := w.now.Add(d)
 	for !w.wake.IsZero() && !w.wake.After(until) {
@@ -110,7 +111,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// phase puts those pods of a component that are in one phase into another.
+// phase moves pods of a component from one phase to another.
 func (w *world) phase(component int, from, to corev1.PodPhase, exitCodes ...int32) {
 	for _, p := range w.pods {
 		if p.Component == component && p.Phase == from && !p.Terminating {
@@ -124,13 +125,13 @@ func (w *world) starts(component int) {
 	w.phase(component, corev1.PodPending, corev1.PodRunning)
 }
 
-// onePod puts the first running pod of a component into another phase.
+// onePod moves the first running pod of a component to another phase.
 func (w *world) onePod(component int, to corev1.PodPhase, exitCodes ...int32) {
 	w.EndPod(component, to, exitCodes...)
 	w.settle()
 }
 
-// loses makes a pod of a component vanish.
+// loses removes a pod of a component.
 func (w *world) loses(component int) {
 	w.LosePod(component)
 	w.settle()

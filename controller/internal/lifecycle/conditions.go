@@ -12,7 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// maxMessage is the longest message that the schema of a condition admits.
+// maxMessage is the longest message that the schema of a condition allows.
 const maxMessage = 32768
 
 // set writes a condition of the AppWrapper. Its transition time moves only when its
@@ -21,8 +21,8 @@ func (v *view) set(kind v1beta2.AppWrapperCondition, status metav1.ConditionStat
 	setCondition(&v.status.Conditions, kind, status, reason, message, v.now)
 }
 
-// lower turns a condition False, and leaves it alone unless it was True.
-func (v *view) lower(kind v1beta2.AppWrapperCondition, reason, message string) {
+// clear sets a condition to False if it is True.
+func (v *view) clear(kind v1beta2.AppWrapperCondition, reason, message string) {
 	if v.isTrue(kind) {
 		v.set(kind, metav1.ConditionFalse, reason, message)
 	}
@@ -38,16 +38,16 @@ func (v *view) hasReason(kind v1beta2.AppWrapperCondition, reason string) bool {
 	return c != nil && c.Reason == reason
 }
 
-// flipped is when a condition last changed its status; never is the zero time.
-func (v *view) flipped(kind v1beta2.AppWrapperCondition) time.Time {
+// transitionTime is when a condition last changed its status; zero if it never did.
+func (v *view) transitionTime(kind v1beta2.AppWrapperCondition) time.Time {
 	if c := meta.FindStatusCondition(v.status.Conditions, string(kind)); c != nil {
 		return c.LastTransitionTime.Time
 	}
 	return time.Time{}
 }
 
-// setCondition exists because apimachinery's function of the same purpose reads the
-// clock unless it is told the time.
+// setCondition exists because apimachinery's SetStatusCondition reads the clock unless it is
+// given a time.
 func setCondition(conditions *[]metav1.Condition, kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus, reason, message string, now time.Time) {
 	if len(message) > maxMessage {
 		message = message[:maxMessage]
@@ -61,13 +61,13 @@ func setCondition(conditions *[]metav1.Condition, kind v1beta2.AppWrapperConditi
 	})
 }
 
-// setComponent writes a condition of component i, without a message. Only refusals
-// have one, and Refuse writes those.
+// setComponent writes a condition of component i, without a message. Only refusals have
+// one, and Refuse writes them.
 func (v *view) setComponent(i int, kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus, reason string) {
 	setCondition(&v.status.ComponentStatus[i].Conditions, kind, status, reason, "", v.now)
 }
 
-// componentCondition is a condition of component i, nil where it is absent.
+// componentCondition is a condition of component i, nil if absent.
 func (v *view) componentCondition(i int, kind v1beta2.AppWrapperCondition) *metav1.Condition {
 	return meta.FindStatusCondition(v.status.ComponentStatus[i].Conditions, string(kind))
 }
@@ -80,7 +80,7 @@ func (v *view) forgetSuccess(i int) {
 	meta.RemoveStatusCondition(&v.status.ComponentStatus[i].Conditions, string(v1beta2.ComponentSucceeded))
 }
 
-// where collects the indexes of the components of which the predicate is true.
+// where collects the indexes of the components for which the predicate is true.
 func (v *view) where(predicate func(i int) bool) []int {
 	var indexes []int
 	for i := range v.Components {

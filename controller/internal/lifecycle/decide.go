@@ -10,9 +10,10 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// phases has one function for each phase of an AppWrapper that is not being deleted.
+// phases has the function of each phase of an AppWrapper that is not being deleted. Each
+// stands in the file of its phase, with the function that enters the phase.
 var phases = map[v1beta2.AppWrapperPhase]func(*view) Decision{
-	v1beta2.AppWrapperEmpty:      unseen,
+	v1beta2.AppWrapperEmpty:      empty,
 	v1beta2.AppWrapperSuspended:  suspended,
 	v1beta2.AppWrapperResuming:   resuming,
 	v1beta2.AppWrapperRunning:    running,
@@ -22,10 +23,10 @@ var phases = map[v1beta2.AppWrapperPhase]func(*view) Decision{
 	v1beta2.AppWrapperFailed:     failed,
 }
 
-// Decide says what happens next to an AppWrapper that looks like this at that time.
-// A phase that this version does not know is left alone.
+// Decide returns what to do next for the AppWrapper in the snapshot. It changes nothing in
+// a phase that this version does not know, unless the AppWrapper is being deleted.
 func Decide(s Snapshot, now time.Time) Decision {
-	v := look(s, now)
+	v := newView(s, now)
 	if s.Deleting {
 		return terminating(v)
 	}
@@ -36,16 +37,16 @@ func Decide(s Snapshot, now time.Time) Decision {
 	return decide(v)
 }
 
-// view is a snapshot under consideration: status is the one that will be saved.
+// view is a snapshot while a decision is made; status is the one to be saved.
 type view struct {
 	Snapshot
 	now    time.Time
 	status v1beta2.AppWrapperStatus
 }
 
-func look(s Snapshot, now time.Time) *view {
+func newView(s Snapshot, now time.Time) *view {
 	s.Status = *s.Status.DeepCopy()
-	notLater(&s.Status, now)
+	clampFutureTimes(&s.Status, now)
 	v := &view{Snapshot: s, now: now, status: *s.Status.DeepCopy()}
 	if len(v.status.ComponentStatus) != len(s.Components) {
 		v.status.ComponentStatus = initialComponents(s.Components)
@@ -53,12 +54,12 @@ func look(s Snapshot, now time.Time) *view {
 	return v
 }
 
-// stay keeps the phase and does nothing.
+// stay keeps the phase and has no effect.
 func (v *view) stay() Decision {
 	return Decision{Status: v.status}
 }
 
-// do keeps the phase and acts on the target components.
+// do keeps the phase and has an effect on the target components.
 func (v *view) do(effect Effect, targets []int) Decision {
 	return Decision{Status: v.status, Effect: effect, Targets: targets}
 }
@@ -70,14 +71,14 @@ func (v *view) move(to v1beta2.AppWrapperPhase) Decision {
 	return Decision{Status: v.status}
 }
 
-// because is the decision with its cause.
+// because adds the cause to the decision.
 func (d Decision) because(cause string) Decision {
 	d.Because = cause + d.Because
 	return d
 }
 
-// at is the decision with a look at that time.
-func (d Decision) at(when, now time.Time) Decision {
+// requeueAt adds the time of the next look to the decision.
+func (d Decision) requeueAt(when, now time.Time) Decision {
 	if wait := when.Sub(now); wait > 0 {
 		d.Requeue = wait
 	}
@@ -87,25 +88,4 @@ func (d Decision) at(when, now time.Time) Decision {
 func (d Decision) announcing(e *Event) Decision {
 	d.Event = e
 	return d
-}
-
-// phaseBegan is when the present phase began, as far as it is known. Where another
-// controller moved the phase, its conditions are younger than the time that we noted;
-// where the note was dropped, they are all there is.
-func (v *view) phaseBegan() time.Time {
-	var began time.Time
-	if t := v.Status.PhaseTransitionTime; t != nil {
-		began = t.Time
-	}
-	for _, c := range v.Status.Conditions {
-		began = later(began, c.LastTransitionTime.Time)
-	}
-	return began
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -148,8 +148,8 @@ func drawWay(w way, a arrow) string {
 	return s.String()
 }
 
-// label has the causes in lines. Those that also lead elsewhere, as long as there is a
-// retry, are not named twice.
+// label is the causes in lines. It does not repeat the causes that lead elsewhere while a
+// retry is left.
 func label(causes []string, wide int) []string {
 	var named []string
 	again := false

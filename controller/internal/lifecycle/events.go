@@ -8,13 +8,13 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// Event is something that happened to an AppWrapper and that its author should know.
+// Event tells the author of an AppWrapper what happened to it.
 type Event struct {
 	// Type is Normal or Warning.
 	Type string
-	// Reason is the detailed cause.
+	// Reason is the cause, in one word.
 	Reason string
-	// Action is what was done about it, or the condition that it shows in.
+	// Action is what the controller did, or the condition that shows the event.
 	Action string
 	// Message is for humans.
 	Message string

@@ -27,13 +27,13 @@ const (
 )
 
 var (
-	refusals = []string{"creation refused for too long", "an old component does not go away"}
-	failures = []string{"component failed", "pods failed", "readiness is late"}
-	leaving  = "a node has to be left"
+	refusals      = []string{"creation refused for too long", "an old component does not go away"}
+	failures      = []string{"component failed", "pods failed", "readiness is late"}
+	unhealthyNode = "a node has to be left"
 )
 
-// ways are all there are. Rows, stories and walks see no other, and together they see
-// each. docs/lifecycle.md shows them as a table and as a picture.
+// ways lists all moves. Rows, stories and walks take no other, and together they take each.
+// docs/lifecycle.md shows them as a table and as a picture.
 var ways = []way{
 	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperSuspended, []string{"accepted"}},
 	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperFailed, []string{"the AppWrapper makes no sense", "a component makes no sense"}},
@@ -43,7 +43,7 @@ var ways = []way{
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperFailed, append([]string{"creation refused for good"}, each(refusals, noRetry)...)},
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperSuspending, []string{isSuspended}},
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSucceeded, []string{"all succeeded"}},
-	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting, append([]string{leaving}, failures...)},
+	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting, append([]string{unhealthyNode}, failures...)},
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperFailed, append([]string{"component missing"}, each(failures, noRetry)...)},
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSuspending, []string{isSuspended}},
 	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperResuming, []string{"the retry pause is over"}},
@@ -101,20 +101,9 @@ func isListed(from v1beta2.AppWrapperPhase, d lifecycle.Decision) bool {
 	return slices.Contains(allSteps(), s)
 }
 
-// unseenSteps are those that no test came upon.
-func unseenSteps() []step {
+// untakenSteps are those that no test took.
+func untakenSteps() []step {
 	return slices.DeleteFunc(allSteps(), func(s step) bool { return seen.steps[s] })
-}
-
-func TestDeletionLeadsToTerminatingFromWhereverSomethingIsLeft(t *testing.T) {
-	for _, phase := range append(phases, v1beta2.AppWrapperEmpty, "Levitating") {
-		s := deployed(phase)
-		s.Deleting = true
-		d := lifecycle.Decide(s, deployedAt)
-		if d.Status.Phase != v1beta2.AppWrapperTerminating {
-			t.Errorf("%s → %s", name(phase), d.Status.Phase)
-		}
-	}
 }
 
 func TestTheDocumentationShowsTheMoves(t *testing.T) {
@@ -142,7 +131,7 @@ func nameInDocs(phase v1beta2.AppWrapperPhase) string {
 	return string(phase)
 }
 
-// summary says once what several causes end with.
+// summary names the suffix that several causes share only once.
 func summary(causes []string) []string {
 	var short, retriable []string
 	for _, cause := range causes {

@@ -13,8 +13,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
 
-// past is what a witness with a clock remembers. Promises about time are measured by it
-// and not by the times that the controller wrote down.
+// past is what an observer with a clock remembers. Promises about time are measured by it,
+// and not by the times that the controller records.
 type past struct {
 	entered  time.Time // the phase was entered
 	attempt  time.Time // the attempt began
@@ -27,20 +27,19 @@ type past struct {
 	worked   bool         // a pod has succeeded, or a component has reported success, in this attempt
 	rejected bool         // a component was refused for good in this attempt
 
-	condemned bool // the node of a pod had to be left in this attempt
-	ready     bool // pods were ready in this attempt
-	leaving   bool // this attempt ended with a migration
-	migrated  bool // the attempt before did
+	mustMigrate bool // a pod was on an unhealthy node in this attempt
+	ready       bool // pods were ready in this attempt
+	migrating   bool // this attempt ended with a migration
+	migrated    bool // the attempt before did
 }
 
-// remember is told of every save. Times that matter to the save itself are those of
-// the present moment.
+// remember is called after every save.
 func (w *world) remember(was v1beta2.AppWrapperStatus) {
 	p := &w.past
 	if w.status.Phase != was.Phase && w.status.Phase == v1beta2.AppWrapperResuming {
-		*p = past{attempt: w.now, occupied: p.occupied, migrated: p.leaving && was.Phase == v1beta2.AppWrapperResetting}
+		*p = past{attempt: w.now, occupied: p.occupied, migrated: p.migrating && was.Phase == v1beta2.AppWrapperResetting}
 	}
-	p.leaving = p.leaving || w.status.Migrations > was.Migrations
+	p.migrating = p.migrating || w.status.Migrations > was.Migrations
 	p.ready = p.ready || w.turned(was, v1beta2.PodsReady, metav1.ConditionTrue)
 	if w.turned(was, v1beta2.Unhealthy, metav1.ConditionTrue) {
 		p.noticed = w.now
@@ -53,7 +52,7 @@ func (w *world) remember(was v1beta2.AppWrapperStatus) {
 	}
 }
 
-// turned: a save has given a condition this status, and it had another before.
+// turned: a save has changed a condition to this status.
 func (w *world) turned(was v1beta2.AppWrapperStatus, kind v1beta2.AppWrapperCondition, to metav1.ConditionStatus) bool {
 	return meta.IsStatusConditionPresentAndEqual(w.status.Conditions, string(kind), to) &&
 		!meta.IsStatusConditionPresentAndEqual(was.Conditions, string(kind), to)

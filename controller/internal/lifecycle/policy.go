@@ -23,57 +23,23 @@ type Policy struct {
 	FailureGrace time.Duration
 	// RetryPause is how long to wait after one attempt is gone and before the next.
 	RetryPause time.Duration
-	// RetryLimit is how many times a failed workload is tried again.
+	// RetryLimit is how many times a failed workload is retried.
 	RetryLimit int32
-	// MigrationLimit is how many times a workload leaves nodes that are unhealthy.
+	// MigrationLimit is how many times a workload migrates from unhealthy nodes.
 	MigrationLimit int32
-	// ForcefulDeletionGrace is how long a deletion may take before force is used.
+	// ForcefulDeletionGrace is how long a deletion may take before it is forced.
 	ForcefulDeletionGrace time.Duration
 	// DeletionOnFailureHold is how long the components of a failed workload are kept.
 	DeletionOnFailureHold time.Duration
 	// SuccessTTL is how long the components of a successful workload are kept.
 	SuccessTTL time.Duration
-	// TerminalExitCodes are those after which a retry is pointless.
+	// TerminalExitCodes forbid a retry.
 	TerminalExitCodes []int32
-	// RetryableExitCodes, if any, are the only ones after which a retry is of use.
+	// RetryableExitCodes, if any, are the only exit codes that allow a retry.
 	RetryableExitCodes []int32
 }
 
-// Defaults is the policy of an AppWrapper without annotations, and what its
-// annotations may ask for.
-type Defaults struct {
-	AdmissionGrace        time.Duration
-	WarmupGrace           time.Duration
-	FailureGrace          time.Duration
-	RetryPause            time.Duration
-	RetryLimit            int32
-	MigrationLimit        int32
-	ForcefulDeletionGrace time.Duration
-	// GraceCeiling is the longest of any of the periods above, and of the hold.
-	GraceCeiling time.Duration
-	// RetryLimitCeiling is the most retries that an annotation may ask for.
-	RetryLimitCeiling int32
-	// SuccessTTLCeiling is the longest time to live after success, and the default.
-	SuccessTTLCeiling time.Duration
-}
-
-// StandardDefaults are those of a controller that nobody has configured.
-func StandardDefaults() Defaults {
-	return Defaults{
-		AdmissionGrace:        time.Minute,
-		WarmupGrace:           5 * time.Minute,
-		FailureGrace:          time.Minute,
-		RetryPause:            90 * time.Second,
-		RetryLimit:            3,
-		MigrationLimit:        10,
-		ForcefulDeletionGrace: 10 * time.Minute,
-		GraceCeiling:          24 * time.Hour,
-		RetryLimitCeiling:     100,
-		SuccessTTLCeiling:     7 * 24 * time.Hour,
-	}
-}
-
-// Problem is an annotation that cannot be understood. The default is used instead.
+// Problem is an annotation that cannot be parsed. The default is used instead.
 type Problem struct {
 	Annotation, Value, Message string
 }
@@ -90,35 +56,32 @@ func ParsePolicy(annotations map[string]string, d Defaults) (Policy, []Problem) 
 	return policy, r.problems
 }
 
-// Annotations are the names of those that ParsePolicy reads.
+// Annotations are the names of the annotations that ParsePolicy reads.
 func Annotations() []string {
 	r := reader{}
 	r.policy(StandardDefaults())
 	return r.asked
 }
 
+// policy overrides the defaults with the annotations.
 func (r *reader) policy(d Defaults) Policy {
-	policy := Policy{
-		AdmissionGrace:        r.grace(v1beta2.AdmissionGracePeriodDurationAnnotation, d.AdmissionGrace),
-		WarmupGrace:           r.grace(v1beta2.WarmupGracePeriodDurationAnnotation, d.WarmupGrace),
-		FailureGrace:          r.grace(v1beta2.FailureGracePeriodDurationAnnotation, d.FailureGrace),
-		RetryPause:            r.grace(v1beta2.RetryPausePeriodDurationAnnotation, d.RetryPause),
-		RetryLimit:            min(r.count(v1beta2.RetryLimitAnnotation, d.RetryLimit), d.RetryLimitCeiling),
-		MigrationLimit:        d.MigrationLimit,
-		ForcefulDeletionGrace: r.grace(v1beta2.ForcefulDeletionGracePeriodAnnotation, d.ForcefulDeletionGrace),
-		DeletionOnFailureHold: r.grace(v1beta2.DeletionOnFailureGracePeriodAnnotation, 0),
-		SuccessTTL:            d.SuccessTTLCeiling,
-		TerminalExitCodes:     r.exitCodes(v1beta2.TerminalExitCodesAnnotation),
-		RetryableExitCodes:    r.exitCodes(v1beta2.RetryableExitCodesAnnotation),
+	asked := d
+	for _, p := range periods {
+		if p.Ceiling == GraceCeilingKey {
+			*p.In(&asked) = r.grace(p.Annotation, *p.In(&d))
+		}
 	}
-	if ttl, ok := r.duration(v1beta2.SuccessTTLAnnotation); ok && 0 < ttl && ttl < d.SuccessTTLCeiling {
-		policy.SuccessTTL = ttl
+	asked.RetryLimit = min(r.count(v1beta2.RetryLimitAnnotation, d.RetryLimit), d.RetryLimitCeiling)
+	asked.TerminalExitCodes = r.exitCodes(v1beta2.TerminalExitCodesAnnotation)
+	asked.RetryableExitCodes = r.exitCodes(v1beta2.RetryableExitCodesAnnotation)
+	if ttl, ok := r.duration(v1beta2.SuccessTTLAnnotation); ok && 0 < ttl && ttl < d.SuccessTTL {
+		asked.SuccessTTL = ttl
 	}
-	return policy
+	return asked.Policy
 }
 
-// reader reads annotations and remembers those that it was asked for, and those that
-// it could not understand.
+// reader parses annotations. It remembers which ones it was asked for and which ones it
+// could not parse.
 type reader struct {
 	annotations map[string]string
 	ceiling     time.Duration
@@ -192,7 +155,7 @@ const day = 24 * time.Hour
 // maxDays keeps a number of days within what a Duration can hold.
 const maxDays = 100_000
 
-// parseDuration reads a Go duration or, since people expect it, a number of days.
+// parseDuration parses a Go duration or, because users expect it, a number of days.
 func parseDuration(text string) (time.Duration, error) {
 	if digits, ok := strings.CutSuffix(text, "d"); ok {
 		if days, err := strconv.ParseInt(digits, 10, 32); err == nil && 0 <= days && days <= maxDays {
@@ -206,7 +169,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// terminal tells whether one of these exit codes makes a retry pointless.
+// terminal tells whether one of these exit codes forbids a retry.
 func (p Policy) terminal(exitCodes []int32) bool {
 	return slices.ContainsFunc(exitCodes, func(code int32) bool {
 		if slices.Contains(p.TerminalExitCodes, code) {

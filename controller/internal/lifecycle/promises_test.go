@@ -17,15 +17,14 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// promises is what can be relied upon in every life, however it goes. They are kept in
-// every story and in every random walk, and for each there is a mutant in test/mutants
-// that breaks it.
+// promises hold in every life of an AppWrapper. Every story and every random walk checks
+// them, and for each there is a mutant in test/mutants that breaks it.
 var promises = []promise{
 	// Quota.
 	{"nothing is created without quota", creates, always, func(m moment) bool { return m.quota }},
-	{"nothing is created that a deletion could leave behind", creates, always, func(m moment) bool { return m.guarded }},
+	{"nothing is created that a deletion could leave behind", creates, always, func(m moment) bool { return m.hasFinalizer }},
 	{"quota is given back only when no pod is Pending or Running", frees, always, func(m moment) bool { return !slices.ContainsFunc(m.pods, usesQuota) }},
-	{"quota that Kueue wants back is given back", recalls, lives, func(m moment) bool { return !m.quota }},
+	{"quota that Kueue wants back is given back", recalls, notDeleted, func(m moment) bool { return !m.quota }},
 	{"an attempt begins when nothing is left of the one before", saves, entering(v1beta2.AppWrapperResuming), func(m moment) bool { return !m.occupied() }},
 
 	// Phases.
@@ -43,11 +42,11 @@ var promises = []promise{
 	{"a retry is counted once, with the move to Resetting", saves, always, countsRetries},
 	{"migrations stay within their own limit", saves, always, func(m moment) bool { return m.status.Migrations <= m.policy.MigrationLimit }},
 	{"a migration is counted once, with the move to Resetting, and is no retry", saves, always, countsMigrations},
-	{"a workload migrates only when a pod was on a node that has to be left, or is late since", saves, blames(v1beta2.ReasonAutopilotNoExecute), hasToLeave},
+	{"a workload migrates only when a pod was on a node that has to be left, or is late since", saves, blames(v1beta2.ReasonAutopilotNoExecute), hadToMigrate},
 	{"who is late after a migration loses no retry while a migration is left", saves, blames(v1beta2.ReasonInsufficientPodsReady), func(m moment) bool {
 		return !m.past.migrated || m.past.ready || m.was.Migrations >= m.policy.MigrationLimit
 	}},
-	{"no pod stays on a node that has to be left while a migration is left", settles, mayMigrate, hasLeft},
+	{"no pod stays on a node that has to be left while a migration is left", settles, mayMigrate, hasMigrated},
 
 	// Timers.
 	{"the pause between two attempts counts from when nothing was left of the first", saves, retries, func(m moment) bool { return m.waited(m.past.occupied, m.policy.RetryPause) }},
@@ -71,8 +70,8 @@ var promises = []promise{
 	{"what waits for a time is woken then", idles, waits, func(m moment) bool { return !m.wake.IsZero() && !m.wake.After(m.now.Add(m.decision.Requeue)) }},
 }
 
-// A promise is a sentence, and how to see that it was not kept: there are occasions on
-// which it is put to the test, and then something has to be true.
+// A promise is a sentence and its check: the occasion on which it is checked, when, and what
+// must be true then.
 type promise struct {
 	sentence string
 	on       occasion
@@ -95,7 +94,7 @@ const (
 	farewells                 // a user deleted the AppWrapper, some time ago
 )
 
-// moment is an occasion in a world. What it has besides depends on the occasion.
+// moment is an occasion in a world. Which other fields it has depends on the occasion.
 type moment struct {
 	*world
 	seen     observation              // decides: what it saw
@@ -107,7 +106,7 @@ type moment struct {
 	other    *world                   // compares
 }
 
-// A promise that nothing can break promises nothing.
+// A promise that no defect breaks checks nothing.
 func TestEveryPromiseIsBrokenByAMutant(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "test", "mutants", "*.patch"))
 	if err != nil {
@@ -129,7 +128,7 @@ func TestEveryPromiseIsBrokenByAMutant(t *testing.T) {
 	t.Logf("there are %d promises", len(promises))
 }
 
-// witness puts the promises of an occasion to the test.
+// witness checks the promises of an occasion.
 func (w *world) witness(on occasion, m moment) {
 	m.world = w
 	for _, p := range promises {

@@ -16,9 +16,9 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// A row is a snapshot, a time and the decision. The snapshot is that of an ordinary
-// AppWrapper of one Job with two pods in the phase that the table is about, changed by
-// what the sentence says. Its phase began at deployedAt; rows look at it later.
+// A row is a snapshot, a time and the decision. The snapshot is of an AppWrapper of one Job
+// with two pods, in the phase of the table, with the changes that the sentence names. Its
+// phase began at deployedAt; rows look at it later.
 type row struct {
 	given []change
 	after time.Duration
@@ -27,7 +27,7 @@ type row struct {
 
 type change func(*lifecycle.Snapshot)
 
-// outcome is what a decision comes to. Conditions has those that the decision changed.
+// outcome summarizes a decision. Conditions has those that the decision changed.
 type outcome struct {
 	Phase      v1beta2.AppWrapperPhase
 	Effect     lifecycle.Effect
@@ -37,6 +37,28 @@ type outcome struct {
 	Retries    int32
 	Migrations int32
 	Conditions map[string]string
+}
+
+const (
+	pending     = corev1.PodPending
+	runs        = corev1.PodRunning
+	done        = corev1.PodSucceeded
+	broken      = corev1.PodFailed
+	unreachable = corev1.PodUnknown
+)
+
+var (
+	ready    = condition(v1beta2.PodsReady, metav1.ConditionTrue, v1beta2.ReasonSufficientPodsReady, time.Minute)
+	finished = componentCondition(0, v1beta2.ComponentSucceeded, metav1.ConditionTrue, v1beta2.ReasonComponentSucceeded, time.Hour)
+)
+
+func resets(cause string) outcome {
+	return outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: cause,
+		Conditions: map[string]string{"Unhealthy": "True " + cause, "DeletingResources": "True DeletionInitiated"}}
+}
+
+func endsIn(phase v1beta2.AppWrapperPhase, event string, conditions map[string]string) outcome {
+	return outcome{Phase: phase, Event: event, Conditions: conditions}
 }
 
 var deployedAt = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -65,8 +87,8 @@ func checkRows(t *testing.T, base func() lifecycle.Snapshot, rows map[string]row
 	}
 }
 
-// checkTimes: timers begin at the times of conditions, so those of a condition whose
-// status stays must stay, too.
+// checkTimes: timers begin at transition times, so the time of a condition changes only with
+// its status.
 func checkTimes(t *testing.T, before, after []metav1.Condition) {
 	t.Helper()
 	for _, c := range after {
@@ -106,8 +128,8 @@ func say(c metav1.Condition) string {
 func oneJob(phase v1beta2.AppWrapperPhase) lifecycle.Snapshot {
 	podSets := []v1beta2.AppWrapperPodSet{{Path: "template.spec.template", Replicas: new(int32(2))}}
 	return lifecycle.Snapshot{
-		Guarded: true,
-		Policy:  standardPolicy(),
+		HasFinalizer: true,
+		Policy:       standardPolicy(),
 		Components: []lifecycle.Component{
 			{Name: "train", Kind: "Job", APIVersion: "batch/v1", PodSets: podSets, ReportsEnd: true},
 		},
@@ -159,8 +181,8 @@ func replace(conditions []metav1.Condition, kind v1beta2.AppWrapperCondition, st
 	return append(conditions, made)
 }
 
-// unpromised is what an AppWrapper controller leaves of a component that it has not come to.
-func unpromised(s *lifecycle.Snapshot) {
+// withoutIntent is how another AppWrapper controller leaves a component that it has not created.
+func withoutIntent(s *lifecycle.Snapshot) {
 	s.Status.ComponentStatus[0].Name, s.Status.ComponentStatus[0].Conditions = "", nil
 }
 
@@ -172,9 +194,9 @@ func terminatingJob(s *lifecycle.Snapshot) {
 	s.Components[0].Exists, s.Components[0].Terminating = true, true
 }
 
-// unseenJob was created, and nobody can tell whether it is still there.
-func unseenJob(s *lifecycle.Snapshot) {
-	s.Components[0].Exists, s.Components[0].Unseen = true, true
+// unreadableJob was created, and the controller may not get it any more.
+func unreadableJob(s *lifecycle.Snapshot) {
+	s.Components[0].Exists, s.Components[0].Unreadable = true, true
 }
 
 func keptBy(finalizers ...string) change {
@@ -185,7 +207,7 @@ func suspend(s *lifecycle.Snapshot) { s.Suspend = true }
 
 func deleted(s *lifecycle.Snapshot) { s.Deleting = true }
 
-func unguarded(s *lifecycle.Snapshot) { s.Guarded = false }
+func withoutFinalizer(s *lifecycle.Snapshot) { s.HasFinalizer = false }
 
 func verdict(v kinds.Verdict) change {
 	return func(s *lifecycle.Snapshot) { s.Components[0].Verdict = v }

@@ -15,21 +15,21 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// shell stands between a world and the decisions as the package appwrapper does: three
-// caches that lag behind each for itself, live reads where the Snapshot asks for them,
-// looks only when something wakes it, and a process that may be away for a while.
+// shell stands between a world and the decisions as the package appwrapper does. It has three
+// caches that are stale independently, live reads where the Snapshot needs them, looks only
+// when something wakes it, and a process that may be down for a while.
 type shell struct {
 	w *world
 	// What the three caches have.
 	aw, components, pods observation
-	// earlier are AppWrappers that the cache had before; a new process may begin with one.
+	// earlier are AppWrappers that the cache had before; a new process may start with one.
 	earlier []observation
 
 	woken bool
 	away  time.Time // until when no process runs
-	// lags is asked whether a cache that could catch up does not.
+	// lags tells whether a cache that could catch up does not.
 	lags func() bool
-	// downtime is asked for how long nobody looks after a crash.
+	// downtime is how long the process is down after a crash.
 	downtime func() time.Duration
 	crashed  bool
 }
@@ -47,7 +47,7 @@ func newShell(w *world, crash, lags func() bool, downtime func() time.Duration) 
 
 // settle goes on until nothing moves, no cache lags and nothing is left to wake up for.
 func (s *shell) settle() {
-	for range 5 * patience {
+	for range 5 * maxRounds {
 		moved := s.w.garbageCollect()
 		moved = s.w.makePods() || moved
 		moved = s.catchUp(!moved && !s.due()) || moved
@@ -79,12 +79,12 @@ func (s *shell) look() {
 	case s.crashed:
 		s.restart()
 	case s.polls():
-		s.w.wake = s.w.now.Add(impatience)
+		s.w.wake = s.w.now.Add(pollInterval)
 	}
 }
 
-// impatience is how often the controller looks where nothing would wake it.
-const impatience = time.Second
+// pollInterval is how often the controller looks if nothing would wake it.
+const pollInterval = time.Second
 
 // polls: a resource is being removed whose end wakes nobody.
 func (s *shell) polls() bool {
@@ -92,8 +92,8 @@ func (s *shell) polls() bool {
 	return removing && !s.w.gone && slices.ContainsFunc(s.w.resources, func(r *resource) bool { return r.exists && !r.reportsEnd })
 }
 
-// goes: a resource is no more. A known gap, which is in docs/lifecycle.md: nobody hears
-// of one that is not watched, unless it is being polled for.
+// goes removes a resource. A known gap, documented in docs/lifecycle.md: the removal of a
+// resource that is not watched goes unnoticed unless the controller polls for it.
 func (w *world) goes(r *resource) {
 	r.exists, r.terminating = false, false
 	if w.shell != nil && !r.reportsEnd {
@@ -113,7 +113,7 @@ func (s *shell) restart() {
 	s.woken, s.w.wake = true, s.away
 }
 
-// observation is what the three caches and the live reads say together.
+// observation combines the three caches and the live reads.
 func (s *shell) observation() observation {
 	live := s.w.observe()
 	o := s.aw
@@ -133,7 +133,7 @@ func (s *shell) observation() observation {
 	return o
 }
 
-// mayExist is what the observer asks before it reads a component live.
+// mayExist tells whether the observer reads a component live.
 func (s *shell) mayExist(i int) bool {
 	if i >= len(s.aw.Status.ComponentStatus) {
 		return false
@@ -142,24 +142,25 @@ func (s *shell) mayExist(i int) bool {
 	return c != nil && (c.Status != metav1.ConditionFalse || c.Reason == v1beta2.ReasonComponentCreationErrored)
 }
 
-// catchUp lets caches hear the news, and news wakes the controller.
+// catchUp updates caches, and their changes wake the controller.
 func (s *shell) catchUp(all bool) bool {
 	now, moved := s.w.observe(), false
 	if s.aw.resourceVersion != now.resourceVersion && (all || !s.lags()) {
 		s.earlier = append(s.earlier, s.aw)
 		s.aw, s.woken, moved = now, true, true
 	}
-	if differs, wakes := componentNews(s.w, s.components, now); differs && (all || !s.lags()) {
+	if differs, wakes := componentChanges(s.w, s.components, now); differs && (all || !s.lags()) {
 		s.components, s.woken, moved = now, s.woken || wakes, true
 	}
-	if differs, wakes := podNews(s.pods, now); differs && (all || !s.lags()) {
+	if differs, wakes := podChanges(s.pods, now); differs && (all || !s.lags()) {
 		s.pods, s.woken, moved = now, s.woken || wakes, true
 	}
 	return moved
 }
 
-// componentNews: of what is watched, an end and a removal wake, an appearance does not.
-func componentNews(w *world, before, now observation) (differs, wakes bool) {
+// componentChanges: the end and the removal of a watched component wake the controller; its
+// creation does not.
+func componentChanges(w *world, before, now observation) (differs, wakes bool) {
 	for i, r := range w.resources {
 		old, c := before.Components[i], now.Components[i]
 		another := before.uids[i] != now.uids[i]
@@ -174,8 +175,8 @@ func componentNews(w *world, before, now observation) (differs, wakes bool) {
 	return differs, wakes
 }
 
-// podNews: phases, deletions, ends and nodes that have to be left wake; that a pod appears does not.
-func podNews(before, now observation) (differs, wakes bool) {
+// podChanges: phases, deletions and unhealthy nodes wake the controller; a new pod does not.
+func podChanges(before, now observation) (differs, wakes bool) {
 	known := map[*pod]lifecycle.Pod{}
 	for i, p := range before.pods {
 		known[p] = before.Pods[i]
@@ -186,7 +187,7 @@ func podNews(before, now observation) (differs, wakes bool) {
 		if !ok {
 			old, differs = lifecycle.Pod{Phase: corev1.PodPending}, true
 		}
-		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating || old.MustLeave != now.Pods[i].MustLeave {
+		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating || old.MigrateFrom != now.Pods[i].MigrateFrom {
 			differs, wakes = true, true
 		}
 	}
@@ -196,7 +197,7 @@ func podNews(before, now observation) (differs, wakes bool) {
 // checkRest: what rests has nothing left to do and will be woken in time.
 func (s *shell) checkRest() {
 	w := s.w
-	looksSoon := !w.wake.IsZero() && !w.wake.After(w.now.Add(impatience))
+	looksSoon := !w.wake.IsZero() && !w.wake.After(w.now.Add(pollInterval))
 	if w.gone || looksSoon || w.now.Before(s.away) {
 		return
 	}

@@ -8,15 +8,15 @@
 //
 //	observe ──Snapshot──▶ Decide ──Decision──▶ save Status ──▶ announce ──▶ act
 //	   ▲                                                                   │
-//	   └────────────── the world changes, or Requeue is over ──────────────┘
+//	   └────────────── the world changes, or Requeue is due ───────────────┘
 //
 // What must stay true:
 //
 //   - Status is saved, with the resourceVersion that was observed, before the
-//     effect. So a crash at any point is harmless: the next look finds the promise
-//     and keeps it.
+//     effect. So a crash at any point is harmless: the next look finds the intent
+//     and carries it out.
 //   - A decision either moves to another phase or acts in the present one.
-//   - Every effect may be repeated. Whether it is complete is observed at a later
+//   - Every effect may be repeated. Whether it is complete is observed at the next
 //     look and never returned.
 //   - QuotaReserved turns False only when no pod is Pending or Running.
 package lifecycle
@@ -30,26 +30,26 @@ import (
 
 // Snapshot is everything that the next decision depends on, besides the time.
 //
-// What is absent from a snapshot is believed to be absent from the cluster: quota is
-// given back and verdicts are passed on the strength of it. A cache that lags behind
-// must therefore not be the only witness. Before a decision that no later one takes
-// back, the observer reads what it rests on from the API server, and asks Decide again.
+// What a snapshot lacks counts as absent from the cluster: quota is given back and a
+// workload fails because of it. A stale cache must not be the only source of that. Before
+// a decision that no later one can take back, the observer reads live what it rests on,
+// and calls Decide again.
 type Snapshot struct {
 	// Suspend is spec.suspend.
 	Suspend bool
 	// Deleting: the AppWrapper has a deletionTimestamp.
 	Deleting bool
-	// Guarded: the AppWrapper has our finalizer.
-	Guarded bool
-	// Alone: it has no other. When ours goes it is gone, and nobody would read what was
-	// written just before.
-	Alone bool
+	// HasFinalizer: the AppWrapper has our finalizer.
+	HasFinalizer bool
+	// LastFinalizer: ours is the only finalizer. Once it is removed the AppWrapper is gone, and
+	// nobody would read a status written just before.
+	LastFinalizer bool
 	// Status is the status as it is stored. Decide does not change it.
 	Status v1beta2.AppWrapperStatus
 	// Policy holds the AppWrapper's timers and limits.
 	Policy Policy
-	// Problem says why the AppWrapper as a whole can never be deployed; empty where
-	// admission had no objection, or could have said so.
+	// Problem says why the AppWrapper as a whole can never be deployed. It is empty if there
+	// is no problem, or if webhooks check for problems at admission.
 	Problem string
 	// Components has one entry for each of spec.components, in that order.
 	Components []Component
@@ -62,26 +62,26 @@ type Component struct {
 	// Name, Kind and APIVersion identify the resource. Name is kinds.ObjectName.
 	Name, Kind, APIVersion string
 	// PodSets is kinds.PodSets of the spec. It is used once, when the status is first
-	// written; afterwards the status is the authority.
+	// written; from then on the pod sets in the status count.
 	PodSets []v1beta2.AppWrapperPodSet
 	// PodSetInfos is how many podSetInfos the spec has for it.
 	PodSetInfos int
-	// Problem says why the component can never be deployed (its template does not
-	// decode, its pod sets cannot be found); empty where there is no problem.
+	// Problem says why the component can never be deployed (its template does not decode,
+	// its pod sets cannot be found); empty if there is no problem.
 	Problem string
 
-	// ReportsEnd: the kind says itself when it has succeeded or failed.
+	// ReportsEnd: resources of this kind report their success or failure.
 	ReportsEnd bool
-	// Exists: there is such a resource and it belongs to this AppWrapper.
+	// Exists: the resource exists and this AppWrapper controls it.
 	Exists bool
-	// Unseen: the resource was created, and the controller may not see any more whether it
-	// is still there. It counts as one that Exists.
-	Unseen bool
+	// Unreadable: the resource was created, and the controller has lost the permission to get
+	// it. It counts as one that Exists.
+	Unreadable bool
 	// Terminating: the resource exists and has a deletionTimestamp.
 	Terminating bool
 	// Finalizers are those of the resource.
 	Finalizers []string
-	// Verdict is what the resource says about its own progress.
+	// Verdict is what the resource reports about its progress.
 	Verdict kinds.Verdict
 }
 
@@ -90,15 +90,15 @@ type Pod struct {
 	// Name of the pod.
 	Name string
 	// Component is the index of the component that the pod belongs to, by its label or
-	// because the component controls it; UnknownComponent where neither tells.
+	// because the component controls it; UnknownComponent if neither tells.
 	Component int
 	// Phase of the pod.
 	Phase corev1.PodPhase
 	// Terminating: the pod has a deletionTimestamp.
 	Terminating bool
-	// MustLeave is the node that the pod is on and has to leave, because something that it
-	// uses there is unhealthy; empty where it may stay.
-	MustLeave string
+	// MigrateFrom is the node of the pod if the pod must migrate, because it uses a resource
+	// that is unhealthy there; empty if it may stay.
+	MigrateFrom string
 	// Finalizers are those of the pod.
 	Finalizers []string
 	// ExitCodes are the exit codes, other than 0, of its terminated regular containers.

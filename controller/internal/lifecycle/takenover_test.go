@@ -36,13 +36,13 @@ func leftBy(phase v1beta2.AppWrapperPhase, component, reason string, conditions 
 
 const created, misspelt = "ComponentCreatedSuccessfully", "CompononetDeleted"
 
-// goesOn is the phase as it was, and nothing done.
-func goesOn(phase v1beta2.AppWrapperPhase, requeue time.Duration) outcome {
+// unchanged keeps the phase and does nothing.
+func unchanged(phase v1beta2.AppWrapperPhase, requeue time.Duration) outcome {
 	return outcome{Phase: phase, Requeue: requeue}
 }
 
-// What AppWrapper 1.2 has left is gone on with: nothing is deleted or created that is not
-// due in its phase.
+// The controller takes over what AppWrapper 1.2 has left: it deletes or creates nothing that
+// the phase does not call for.
 func TestWhatAppWrapper12LeavesIsGoneOnWith(t *testing.T) {
 	const (
 		yes, no             = "True", "False"
@@ -58,16 +58,16 @@ func TestWhatAppWrapper12LeavesIsGoneOnWith(t *testing.T) {
 	}{
 		"Suspended, never admitted": {
 			leftBy(v1beta2.AppWrapperSuspended, "", ""),
-			row{given: []change{absent, suspend, unguarded, withPods()}, want: goesOn(v1beta2.AppWrapperSuspended, 0)},
+			row{given: []change{absent, suspend, withoutFinalizer, withPods()}, want: unchanged(v1beta2.AppWrapperSuspended, 0)},
 		},
 		"Suspended, after a suspension": {
 			leftBy(v1beta2.AppWrapperSuspended, no, misspelt,
 				quota, no, "Suspended", there, no, "Suspended", ready, no, "Suspended", unhealthy, no, "Suspended", deleting, no, "DeletionComplete"),
-			row{given: []change{absent, suspend, withPods()}, want: goesOn(v1beta2.AppWrapperSuspended, 0)},
+			row{given: []change{absent, suspend, withPods()}, want: unchanged(v1beta2.AppWrapperSuspended, 0)},
 		},
 		"Resuming, nothing tried yet": {
 			leftBy(v1beta2.AppWrapperResuming, "", "", quota, yes, resuming, there, yes, resuming, ready, no, resuming, unhealthy, no, resuming),
-			row{given: []change{absent, withPods()}, want: goesOn(v1beta2.AppWrapperResuming, 0)}, // it is promised before it is created
+			row{given: []change{absent, withPods()}, want: unchanged(v1beta2.AppWrapperResuming, 0)}, // the intent comes before the creation
 		},
 		"Resuming, created, and its last write did not come": {
 			leftBy(v1beta2.AppWrapperResuming, "Unknown", "ComponentCreationInitiated", quota, yes, resuming, there, yes, resuming),
@@ -75,9 +75,9 @@ func TestWhatAppWrapper12LeavesIsGoneOnWith(t *testing.T) {
 		},
 		"Resuming again, after what it had removed": {
 			leftBy(v1beta2.AppWrapperResuming, no, misspelt, quota, yes, resuming, there, yes, resuming, deleting, no, "DeletionComplete"),
-			row{given: []change{absent, withPods()}, want: goesOn(v1beta2.AppWrapperResuming, 0)},
+			row{given: []change{absent, withPods()}, want: unchanged(v1beta2.AppWrapperResuming, 0)},
 		},
-		"Running": {running, row{given: []change{withPods(runs, runs)}, after: 24 * time.Hour, want: goesOn(v1beta2.AppWrapperRunning, 0)}},
+		"Running": {running, row{given: []change{withPods(runs, runs)}, after: 24 * time.Hour, want: unchanged(v1beta2.AppWrapperRunning, 0)}},
 		"Running, retried": {
 			running, row{given: []change{retried(2), withPods(runs, runs)}, after: 24 * time.Hour, want: outcome{Phase: v1beta2.AppWrapperRunning, Retries: 2}},
 		},
@@ -94,28 +94,28 @@ func TestWhatAppWrapper12LeavesIsGoneOnWith(t *testing.T) {
 		},
 		"Suspending": {
 			leftBy(v1beta2.AppWrapperSuspending, yes, created, quota, yes, resuming, there, yes, resuming, deleting, yes, "DeletionInitiated"),
-			row{given: []change{suspend, terminatingJob, withPods(runs)}, after: time.Minute, want: goesOn(v1beta2.AppWrapperSuspending, 9*time.Minute)},
+			row{given: []change{suspend, terminatingJob, withPods(runs)}, after: time.Minute, want: unchanged(v1beta2.AppWrapperSuspending, 9*time.Minute)},
 		},
 		"Succeeded": {
 			leftBy(v1beta2.AppWrapperSucceeded, yes, created, quota, no, "Succeeded", there, yes, "Succeeded", ready, yes, "SufficientPodsReady"),
-			row{given: []change{withPods(done, done)}, after: time.Hour, want: goesOn(v1beta2.AppWrapperSucceeded, 7*24*time.Hour-time.Hour)},
+			row{given: []change{withPods(done, done)}, after: time.Hour, want: unchanged(v1beta2.AppWrapperSucceeded, 7*24*time.Hour-time.Hour)},
 		},
 		"Succeeded, and removed": {
 			leftBy(v1beta2.AppWrapperSucceeded, no, misspelt, quota, no, "Succeeded", there, no, "Succeeded", deleting, no, "DeletionComplete"),
-			row{given: []change{absent, withPods()}, after: time.Hour, want: goesOn(v1beta2.AppWrapperSucceeded, 0)},
+			row{given: []change{absent, withPods()}, after: time.Hour, want: unchanged(v1beta2.AppWrapperSucceeded, 0)},
 		},
 		"Failed, and kept for its author": {
 			leftBy(v1beta2.AppWrapperFailed, yes, created, quota, yes, resuming, there, yes, resuming, unhealthy, yes, "FailedComponent", deleting, no, "DeletionPaused"),
 			row{given: []change{policy(func(p *lifecycle.Policy) { p.DeletionOnFailureHold = time.Hour }), verdict(kinds.Failed), withPods(broken)}, after: time.Minute,
-				want: goesOn(v1beta2.AppWrapperFailed, 59*time.Minute)},
+				want: unchanged(v1beta2.AppWrapperFailed, 59*time.Minute)},
 		},
 		"Failed, and removed": {
 			leftBy(v1beta2.AppWrapperFailed, no, misspelt, quota, no, "Failed", there, no, "Failed", unhealthy, yes, "FailedComponent", deleting, no, "DeletionComplete"),
-			row{given: []change{absent, withPods()}, after: time.Hour, want: goesOn(v1beta2.AppWrapperFailed, 0)},
+			row{given: []change{absent, withPods()}, after: time.Hour, want: unchanged(v1beta2.AppWrapperFailed, 0)},
 		},
 		"Terminating": {
 			leftBy(v1beta2.AppWrapperTerminating, yes, created, quota, yes, resuming, there, yes, resuming, deleting, yes, "DeletionInitiated"),
-			row{given: []change{deleted, terminatingJob, withPods(runs)}, after: time.Minute, want: goesOn(v1beta2.AppWrapperTerminating, 9*time.Minute)},
+			row{given: []change{deleted, terminatingJob, withPods(runs)}, after: time.Minute, want: unchanged(v1beta2.AppWrapperTerminating, 9*time.Minute)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

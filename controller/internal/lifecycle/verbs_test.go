@@ -12,7 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/stories"
 )
 
-// The world is one in which stories happen.
+// Stories happen in a world.
 var _ stories.World = (*world)(nil)
 
 func (w *world) Note(who, what string) {
@@ -27,7 +27,7 @@ func (w *world) Pass(d time.Duration) {
 	w.pass(d)
 }
 
-// Admit is Kueue giving quota, which it does not do for what has finished or is to go.
+// Admit: Kueue admits the AppWrapper unless it has finished or is being deleted.
 func (w *world) Admit() {
 	if !w.suspend || w.deleting || w.gone || w.finished() {
 		return
@@ -52,7 +52,7 @@ func (w *world) Delete(_ bool) {
 	}
 	w.deleting = true
 	w.resourceVersion++
-	if !w.guarded {
+	if !w.hasFinalizer {
 		w.disappear()
 	}
 }
@@ -126,20 +126,20 @@ func (w *world) ReturnNode(component int) {
 	}
 }
 
-func (w *world) CondemnNode(component int) {
+func (w *world) MarkNodeUnhealthy(component int) {
 	if i := w.firstPod(component); i >= 0 {
-		w.pods[i].MustLeave = w.pods[i].node
-		w.past.condemned = true
+		w.pods[i].MigrateFrom = w.pods[i].node
+		w.past.mustMigrate = true
 	}
 }
 
-func (w *world) AbsolveNode(component int) {
+func (w *world) MarkNodeHealthy(component int) {
 	if i := w.firstPod(component); i >= 0 {
-		w.pods[i].MustLeave = ""
+		w.pods[i].MigrateFrom = ""
 	}
 }
 
-// firstPod is the index of a component's oldest pod, -1 where it has none.
+// firstPod is the index of a component's oldest pod, -1 if it has none.
 func (w *world) firstPod(component int) int {
 	return slices.IndexFunc(w.pods, func(p *pod) bool { return p.Component == component })
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// walks is how many random lives a test lives; -rapid.checks on the command line wins.
-// A walk that fails is printed with what repeats it.
+// walks is how many random walks a test takes, unless -rapid.checks says otherwise. A walk is
+// one life of an AppWrapper. One that fails is printed with the flag that repeats it.
 const walks = "2000"
 
-// seedInCI makes the lives of continuous integration the same every time, so that what
-// it says is about the change. Everywhere else, and in make test-long, they are new ones.
+// seedInCI makes the walks of continuous integration the same every time, so that a failure
+// is due to the change. Everywhere else, and in make test-long, they are new ones.
 const seedInCI = "20261121"
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	code := m.Run()
-	if missing := unseenSteps(); code == 0 && everythingRan() && len(missing) > 0 {
+	if missing := untakenSteps(); code == 0 && everythingRan() && len(missing) > 0 {
 		fmt.Fprintf(os.Stderr, "no row, story or walk takes this way (see ways): %v\n", missing)
 		code = 1
 	}
@@ -55,9 +55,9 @@ func everythingRan() bool {
 	return true
 }
 
-// TestPromises lives random lives. Each is lived twice: in a calm world, and in one
-// where the controller crashes after saves and effects and reads from caches that lag
-// behind. After every event both must be in the same place.
+// TestPromises takes each random walk twice: in a calm world, and in a rough one where the
+// controller crashes after saves and effects and reads stale caches. After every event both
+// must be in the same place.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	sum := tally{}
@@ -79,8 +79,8 @@ func TestPromises(t *testing.T) {
 	sum.expect(t, idles)
 }
 
-// TestPromisesOfTheShell lives random lives behind a shell. Nothing is compared, for a
-// controller that was away may be late.
+// TestPromisesOfTheShell takes random walks behind a shell. It compares nothing, because a
+// controller that was down may be late.
 func TestPromisesOfTheShell(t *testing.T) {
 	t.Parallel()
 	sum := tally{}
@@ -123,21 +123,21 @@ var phases = []v1beta2.AppWrapperPhase{
 	v1beta2.AppWrapperSuspending, v1beta2.AppWrapperSucceeded, v1beta2.AppWrapperFailed, v1beta2.AppWrapperTerminating,
 }
 
-// tally is what a test's walks came to.
+// tally counts what the walks of a test reached.
 type tally struct {
-	walks  int
-	lived  map[v1beta2.AppWrapperPhase]int
-	tested map[string]int
+	walks   int
+	visited map[v1beta2.AppWrapperPhase]int
+	tested  map[string]int
 }
 
-// count counts a walk when it is over, by where it led.
+// count adds the phases that a walk visited.
 func (s *tally) count(w *world) {
-	if s.lived == nil {
-		s.lived, s.tested = map[v1beta2.AppWrapperPhase]int{}, map[string]int{}
+	if s.visited == nil {
+		s.visited, s.tested = map[v1beta2.AppWrapperPhase]int{}, map[string]int{}
 	}
 	s.walks++
-	for phase := range w.lives {
-		s.lived[phase]++
+	for phase := range w.visited {
+		s.visited[phase]++
 	}
 }
 
@@ -147,15 +147,15 @@ func (s *tally) add(w *world) {
 	}
 }
 
-// expect makes sure that the walks go somewhere: every phase but the first is reached
-// by at least one walk in 250 (usually it is one in twenty or more), and every promise
-// is put to the test, except on an occasion that the test does not know.
+// expect makes sure that the walks lead everywhere: at least one in 250 reaches each phase but
+// the first (usually one in twenty or more), and each promise is checked, except on an
+// occasion that the test does not have.
 func (s *tally) expect(t *testing.T, except occasion) {
 	t.Helper()
-	t.Logf("%d walks came to %v", s.walks, s.lived)
+	t.Logf("%d walks came to %v", s.walks, s.visited)
 	for _, phase := range phases {
-		if s.lived[phase] < s.walks/250 {
-			t.Errorf("only %d of %d walks came to %s", s.lived[phase], s.walks, phase)
+		if s.visited[phase] < s.walks/250 {
+			t.Errorf("only %d of %d walks came to %s", s.visited[phase], s.walks, phase)
 		}
 	}
 	for i, p := range promises {
@@ -258,8 +258,8 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		"a user deletes it":         seldom(func() { inAll(worlds, (*world).remove) }),
 		"a node is lost":            toOne(func(w *world, i int) { w.sticks(i, true) }),
 		"a node is back":            toOne(func(w *world, i int) { w.sticks(i, false) }),
-		"a node has to be left":     toOne((*world).CondemnNode),
-		"a node is well again":      toOne((*world).AbsolveNode),
+		"a node has to be left":     toOne((*world).MarkNodeUnhealthy),
+		"a node is well again":      toOne((*world).MarkNodeHealthy),
 		"seconds pass":              simple(func(w *world) { w.pass(7 * time.Second) }),
 		"minutes pass":              simple(func(w *world) { w.pass(100 * time.Second) }),
 		"all timers run down":       simple(func(w *world) { w.pass(10 * time.Minute) }),
@@ -272,7 +272,7 @@ func areInTheSamePlace(worlds []*world) {
 	}
 }
 
-// seldom spares most lives an early end.
+// seldom spares most walks an early end.
 func seldom(happens func()) func(*rapid.T) {
 	return func(t *rapid.T) {
 		if rapid.IntRange(0, 5).Draw(t, "die") == 0 {
@@ -295,7 +295,7 @@ func (w *world) ends(i int, verdict kinds.Verdict) {
 	}
 }
 
-// succeeds is a good end of all that is deployed.
+// succeeds makes everything that is deployed succeed.
 func (w *world) succeeds() {
 	w.allStart()
 	for i, r := range w.resources {
@@ -329,17 +329,17 @@ func refuses(refusal *lifecycle.Refusal) func(*world, int) {
 	return func(w *world, i int) { w.resources[i].refusal = refusal }
 }
 
-// place is what two worlds must agree on.
+// place is where two worlds must be equal.
 type place struct {
-	Suspend, Guarded, Gone, Quota bool
-	Status                        v1beta2.AppWrapperStatus
-	Resources                     []string
-	Pods                          []string
-	Wake                          time.Time
+	Suspend, HasFinalizer, Gone, Quota bool
+	Status                             v1beta2.AppWrapperStatus
+	Resources                          []string
+	Pods                               []string
+	Wake                               time.Time
 }
 
 func (w *world) place() place {
-	p := place{Suspend: w.suspend, Guarded: w.guarded, Gone: w.gone, Quota: w.quota, Status: w.status, Wake: w.wake}
+	p := place{Suspend: w.suspend, HasFinalizer: w.hasFinalizer, Gone: w.gone, Quota: w.quota, Status: w.status, Wake: w.wake}
 	for _, r := range w.resources {
 		p.Resources = append(p.Resources, fmt.Sprintf("%s exists=%t terminating=%t verdict=%s", r.name, r.exists, r.terminating, r.verdict))
 	}

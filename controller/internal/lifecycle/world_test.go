@@ -15,17 +15,17 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// world is a cluster in memory with one AppWrapper in it and a clock that moves when
-// it is told to. It plays everybody else: the API server with its resourceVersions,
-// the owners of the pods, the kubelet, and what Kueue believes about the quota.
+// world is a cluster in memory with one AppWrapper and a clock of its own. It plays everything
+// but the controller: the API server with its resourceVersions, the owners of the pods, the
+// kubelet, and Kueue's view of the quota.
 type world struct {
 	now, born time.Time
 
 	// The AppWrapper as the API server has it.
-	suspend, deleting, guarded, gone bool
-	status                           v1beta2.AppWrapperStatus
-	policy                           lifecycle.Policy
-	resourceVersion                  int
+	suspend, deleting, hasFinalizer, gone bool
+	status                                v1beta2.AppWrapperStatus
+	policy                                lifecycle.Policy
+	resourceVersion                       int
 
 	resources []*resource
 	pods      []*pod
@@ -43,15 +43,15 @@ type world struct {
 	broken func(promise string)
 	tested map[string]int
 	past   past
-	// crash is asked after every save and every single effect.
+	// crash tells, after every save and every effect, whether the controller crashes.
 	crash func() bool
-	// stale is asked before every look; if it says so, one at old comes first.
+	// stale tells, before every look, whether a look at old comes first.
 	stale func() bool
 	old   observation
 
-	// lives counts what lives came through; refused and removed tell whether the API
-	// server, or a user, has ever given cause for a failure.
-	lives            map[v1beta2.AppWrapperPhase]bool
+	// visited has the phases that it went through. refused and removed tell whether the API
+	// server refused, or a user removed, a component.
+	visited          map[v1beta2.AppWrapperPhase]bool
 	refused, removed bool
 	// shell, if any, stands between this world and the decisions.
 	shell *shell
@@ -80,9 +80,9 @@ type resource struct {
 
 type pod struct {
 	lifecycle.Pod
-	// node is where it is from the beginning, and no other pod.
+	// node is that of this pod alone, from the beginning.
 	node string
-	// stuck: the pod's kubelet is gone, so that it never stops by itself.
+	// stuck: the pod's kubelet is gone, so the pod never stops.
 	stuck bool
 }
 
@@ -108,12 +108,12 @@ func newWorld(policy lifecycle.Policy, resources ...*resource) *world {
 	return &world{
 		now: born, born: born,
 		suspend: true, policy: policy, resources: resources,
-		notes:  func(string, string) {},
-		broken: func(string) {},
-		crash:  func() bool { return false },
-		stale:  func() bool { return false },
-		tested: map[string]int{},
-		lives:  map[v1beta2.AppWrapperPhase]bool{},
+		notes:   func(string, string) {},
+		broken:  func(string) {},
+		crash:   func() bool { return false },
+		stale:   func() bool { return false },
+		tested:  map[string]int{},
+		visited: map[v1beta2.AppWrapperPhase]bool{},
 	}
 }
 
@@ -134,7 +134,7 @@ type observation struct {
 // observe is what an observer sees now.
 func (w *world) observe() observation {
 	o := observation{resourceVersion: w.resourceVersion, pods: slices.Clone(w.pods)}
-	o.Suspend, o.Deleting, o.Guarded = w.suspend, w.deleting, w.guarded
+	o.Suspend, o.Deleting, o.HasFinalizer = w.suspend, w.deleting, w.hasFinalizer
 	o.Status, o.Policy = *w.status.DeepCopy(), w.policy
 	for _, r := range w.resources {
 		o.Components = append(o.Components, r.observe())
@@ -171,8 +171,7 @@ func (r *resource) observe() lifecycle.Component {
 	return c
 }
 
-// look is one reconcile on what was observed, now or earlier. It tells whether there
-// is reason to look again.
+// look is one reconcile of what was observed, now or earlier. It tells whether to look again.
 func (w *world) look(o observation) (again bool) {
 	w.wake = time.Time{}
 	if w.gone {
@@ -207,7 +206,7 @@ func (w *world) save(status v1beta2.AppWrapperStatus) {
 	w.noteStatus(was, status)
 	w.status = *status.DeepCopy()
 	w.resourceVersion++
-	w.lives[status.Phase] = true
+	w.visited[status.Phase] = true
 	w.remember(was)
 	w.accountForQuota()
 	w.witness(saves, moment{was: was})
@@ -241,10 +240,10 @@ func usesQuota(p *pod) bool {
 // act carries out the effect of a decision and tells whether it changed anything.
 func (w *world) act(d lifecycle.Decision, o observation) bool {
 	switch d.Effect {
-	case lifecycle.Guard:
-		return w.setGuarded(true, o)
-	case lifecycle.Release:
-		return w.setGuarded(false, o)
+	case lifecycle.AddFinalizer:
+		return w.setFinalizer(true, o)
+	case lifecycle.RemoveFinalizer:
+		return w.setFinalizer(false, o)
 	case lifecycle.Create:
 		return w.create(d.Targets, o)
 	case lifecycle.Delete:
@@ -255,12 +254,12 @@ func (w *world) act(d lifecycle.Decision, o observation) bool {
 	return false
 }
 
-func (w *world) setGuarded(guarded bool, o observation) bool {
-	if w.guarded == guarded || o.resourceVersion != w.resourceVersion {
+func (w *world) setFinalizer(guarded bool, o observation) bool {
+	if w.hasFinalizer == guarded || o.resourceVersion != w.resourceVersion {
 		return false
 	}
 	w.notes("controller", map[bool]string{true: "adds its finalizer", false: "removes its finalizer"}[guarded])
-	w.guarded = guarded
+	w.hasFinalizer = guarded
 	w.resourceVersion++
 	if w.deleting && !guarded {
 		w.disappear()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodehealth answers one question: which resources of a node are in such a state
-// that pods which use them have to leave? It looks at a node and may not talk to anything.
+// Package nodehealth answers one question: which resources of a node are so unhealthy that
+// pods that use them must migrate? It looks at a node and may not talk to anything.
 package nodehealth
 
 import (
@@ -11,14 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Rules say, by resource, what means that it is unhealthy, and how badly.
+// Rules say, by resource, how a node shows that it is unhealthy, and what follows.
 type Rules map[string][]corev1.Taint
 
-// sources are where a node may say what a rule is about. Another one, such as the taints or
-// the conditions of the node, is another line here, and what it reads stays in Slim.
+// sources are where a node may show what a rule says. To add one, such as the taints or
+// conditions of the node, add a line here and keep in Slim what it reads.
 //
-// A taint NoExecute is none of them: Kubernetes itself evicts the pods that do not tolerate
-// it, and those that do were told to stay.
+// A taint NoExecute is none of them: Kubernetes evicts the pods that do not tolerate it, and
+// those that do are meant to stay.
 var sources = []func(*corev1.Node, corev1.Taint) bool{
 	labelled, // as Autopilot does
 }
@@ -28,24 +28,24 @@ func labelled(node *corev1.Node, rule corev1.Taint) bool {
 	return ok && value == rule.Value
 }
 
-// MustBeLeft are the resources, in order, whose users have to leave the node.
-func (r Rules) MustBeLeft(node *corev1.Node) []corev1.ResourceName {
+// MigrationCauses are the resources, in order, whose pods must migrate from the node.
+func (r Rules) MigrationCauses(node *corev1.Node) []corev1.ResourceName {
 	var resources []corev1.ResourceName
 	for _, resource := range slices.Sorted(maps.Keys(r)) {
-		if slices.ContainsFunc(r[resource], func(rule corev1.Taint) bool { return evicts(node, rule) }) {
+		if slices.ContainsFunc(r[resource], func(rule corev1.Taint) bool { return causesMigration(node, rule) }) {
 			resources = append(resources, corev1.ResourceName(resource))
 		}
 	}
 	return resources
 }
 
-func evicts(node *corev1.Node, rule corev1.Taint) bool {
+func causesMigration(node *corev1.Node, rule corev1.Taint) bool {
 	return rule.Effect == corev1.TaintEffectNoExecute &&
 		slices.ContainsFunc(sources, func(shows func(*corev1.Node, corev1.Taint) bool) bool { return shows(node, rule) })
 }
 
-// Evicting are the resources, in order, that have a rule after which nodes have to be left.
-func (r Rules) Evicting() []corev1.ResourceName {
+// PossibleMigrationCauses are the resources, in order, with a rule that may cause a migration.
+func (r Rules) PossibleMigrationCauses() []corev1.ResourceName {
 	var resources []corev1.ResourceName
 	for _, resource := range slices.Sorted(maps.Keys(r)) {
 		if slices.ContainsFunc(r[resource], func(rule corev1.Taint) bool { return rule.Effect == corev1.TaintEffectNoExecute }) {
@@ -55,7 +55,7 @@ func (r Rules) Evicting() []corev1.ResourceName {
 	return resources
 }
 
-// Slim is a node of which only that is left which the sources read, and its identity.
+// Slim is a node reduced to its identity and what the sources read.
 func (r Rules) Slim(node *corev1.Node) *corev1.Node {
 	slim := &corev1.Node{}
 	slim.Name, slim.UID, slim.ResourceVersion = node.Name, node.UID, node.ResourceVersion

@@ -27,46 +27,46 @@ func labelledNode(labels map[string]string) *corev1.Node {
 	return node
 }
 
-func TestANodeHasToBeLeftByThoseWhoUseWhatIsUnhealthyThere(t *testing.T) {
+func TestMigrationCauses(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		labels map[string]string
 		want   []corev1.ResourceName
 	}{
-		"without a label nobody has to leave":          {nil, nil},
-		"a label that nobody asks for means nothing":   {map[string]string{"zone": "EVICT"}, nil},
-		"a milder effect is for those who are to come": {map[string]string{"gpuhealth": "TESTING", "disk": "SLOW"}, nil},
-		"one label may be about several resources":     {map[string]string{"gpuhealth": "EVICT"}, []corev1.ResourceName{"nvidia.com/gpu", "nvidia.com/roce_gdr"}},
-		"a label may be without a value":               {map[string]string{"network": ""}, []corev1.ResourceName{"nvidia.com/roce_gdr"}},
-		"another value is another label":               {map[string]string{"network": "EVICT", "gpuhealth": "OK"}, nil},
+		"without a label no pod migrates":                  {nil, nil},
+		"a label without a rule has no effect":             {map[string]string{"zone": "EVICT"}, nil},
+		"a weaker effect is only for pods to be scheduled": {map[string]string{"gpuhealth": "TESTING", "disk": "SLOW"}, nil},
+		"one label may concern several resources":          {map[string]string{"gpuhealth": "EVICT"}, []corev1.ResourceName{"nvidia.com/gpu", "nvidia.com/roce_gdr"}},
+		"a label may have an empty value":                  {map[string]string{"network": ""}, []corev1.ResourceName{"nvidia.com/roce_gdr"}},
+		"another value is another label":                   {map[string]string{"network": "EVICT", "gpuhealth": "OK"}, nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			node := labelledNode(tc.labels)
-			if diff := cmp.Diff(tc.want, rules.MustBeLeft(node)); diff != "" {
+			if diff := cmp.Diff(tc.want, rules.MigrationCauses(node)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.want, rules.MustBeLeft(rules.Slim(node))); diff != "" {
+			if diff := cmp.Diff(tc.want, rules.MigrationCauses(rules.Slim(node))); diff != "" {
 				t.Errorf("of a slim node (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Kubernetes evicts for them, and who tolerates one was told to stay.
-func TestTaintsAreKubernetesAffair(t *testing.T) {
+// Kubernetes evicts the pods that do not tolerate the taint; the others are meant to stay.
+func TestTaintsCauseNoMigration(t *testing.T) {
 	node := labelledNode(nil)
 	node.Spec.Taints = []corev1.Taint{{Key: "gpuhealth", Value: "EVICT", Effect: corev1.TaintEffectNoExecute}}
-	if got := rules.MustBeLeft(node); got != nil {
+	if got := rules.MigrationCauses(node); got != nil {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestOnlySomeResourcesMakeAnybodyLeave(t *testing.T) {
-	if diff := cmp.Diff([]corev1.ResourceName{"nvidia.com/gpu", "nvidia.com/roce_gdr"}, rules.Evicting()); diff != "" {
+func TestPossibleMigrationCauses(t *testing.T) {
+	if diff := cmp.Diff([]corev1.ResourceName{"nvidia.com/gpu", "nvidia.com/roce_gdr"}, rules.PossibleMigrationCauses()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestASlimNodeHasOnlyWhatIsRead(t *testing.T) {
+func TestSlimKeepsOnlyWhatTheRulesRead(t *testing.T) {
 	node := labelledNode(map[string]string{"gpuhealth": "EVICT", "zone": "a"})
 	node.Annotations = map[string]string{"long": "text"}
 	node.Spec.Taints = []corev1.Taint{{Key: "k"}}

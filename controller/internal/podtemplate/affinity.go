@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Avoidance keeps pods away from nodes on which a resource that they ask for is unhealthy.
+// Avoidance keeps pods away from nodes on which a resource that they request is unhealthy.
 type Avoidance struct {
-	// Taints has, by resource, the node labels that say so, and how strictly they are
-	// avoided: NoSchedule and NoExecute forbid, PreferNoSchedule advises.
+	// Taints has, by resource, the node labels that show it, and how strictly to avoid them:
+	// NoSchedule and NoExecute require it, PreferNoSchedule prefers it.
 	Taints map[string][]corev1.Taint
-	// Weight of the advice, from 1 to 100.
+	// Weight of the preference, from 1 to 100.
 	Weight int32
 }
 
-// AsksFor tells whether any container, of those that begin and those that stay, or the pod
-// as a whole asks for some of the resource.
+// AsksFor tells whether any container or init container, or the pod as a whole, requests the
+// resource.
 func AsksFor(spec *corev1.PodSpec, resource corev1.ResourceName) bool {
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
 		if some(container.Resources, resource) {
@@ -36,7 +36,7 @@ func some(r corev1.ResourceRequirements, resource corev1.ResourceName) bool {
 	return !requested.IsZero() || !limit.IsZero()
 }
 
-// avoidNodes adds to the template's node affinity what it does not say already.
+// avoidNodes adds to the template's node affinity the expressions that it lacks.
 func avoidNodes(template map[string]any, e Edit) error {
 	if len(e.Avoid.Taints) == 0 {
 		return nil
@@ -74,8 +74,8 @@ func nodeAffinityOf(spec *corev1.PodSpec) *corev1.NodeAffinity {
 	return spec.Affinity.NodeAffinity
 }
 
-// expressions are those that keep away from the nodes on which what the pod asks for is
-// unhealthy: one for each label.
+// expressions keep pods away from nodes on which a requested resource is unhealthy: one
+// expression for each label.
 func (a Avoidance) expressions(spec *corev1.PodSpec) (forbidden, advised []corev1.NodeSelectorRequirement) {
 	for _, resource := range slices.Sorted(maps.Keys(a.Taints)) {
 		if !AsksFor(spec, corev1.ResourceName(resource)) {
@@ -106,8 +106,8 @@ func exclude(expressions []corev1.NodeSelectorRequirement, taint corev1.Taint) [
 	})
 }
 
-// require adds to every term, for they are alternatives. A term that is empty admits no
-// node: it stays so, and would admit nearly all if something were added.
+// require adds the expressions to every term, because terms are alternatives. An empty term
+// matches no node. It stays empty: with an expression it would match nearly all.
 func require(affinity *corev1.NodeAffinity, expressions []corev1.NodeSelectorRequirement) {
 	if len(expressions) == 0 {
 		return
@@ -137,7 +137,7 @@ func prefer(affinity *corev1.NodeAffinity, expressions []corev1.NodeSelectorRequ
 	}
 }
 
-// unsaid are the expressions that those which are there do not include.
+// unsaid are the expressions that the existing ones do not include.
 func unsaid(there, expressions []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
 	return slices.DeleteFunc(slices.Clone(expressions), func(e corev1.NodeSelectorRequirement) bool {
 		return slices.ContainsFunc(there, func(t corev1.NodeSelectorRequirement) bool {

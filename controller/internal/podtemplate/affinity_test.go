@@ -57,7 +57,7 @@ func expression(key, operator string, values ...any) object {
 
 func term(expressions ...any) object { return object{"matchExpressions": expressions} }
 
-func TestPodsKeepAwayFromNodesWhereWhatTheyAskForIsUnhealthy(t *testing.T) {
+func TestPodsKeepAwayFromUnhealthyNodes(t *testing.T) {
 	healthy := expression(gpuHealth, "NotIn", "TESTING", "EVICT")
 	fast := expression("disk", "In", "ssd")
 	named := object{"key": "metadata.name", "operator": "In", "values": []any{"node-1"}}
@@ -118,7 +118,7 @@ func TestPodsKeepAwayFromNodesWhereWhatTheyAskForIsUnhealthy(t *testing.T) {
 	}
 }
 
-// normal is how a pod spec looks when it has been decoded and encoded.
+// normal is a pod spec after decoding and encoding.
 func normal(t *testing.T, template object) *corev1.PodSpec {
 	t.Helper()
 	spec := &corev1.PodSpec{}
@@ -128,7 +128,7 @@ func normal(t *testing.T, template object) *corev1.PodSpec {
 	return spec
 }
 
-func TestAffinitiesBesideThatForNodesStay(t *testing.T) {
+func TestOtherAffinitiesStay(t *testing.T) {
 	template := gpuPod(nil)
 	apart := object{"podAntiAffinity": object{"requiredDuringSchedulingIgnoredDuringExecution": []any{object{"topologyKey": "kubernetes.io/hostname"}}}}
 	template["spec"].(object)["affinity"] = apart
@@ -141,7 +141,7 @@ func TestAffinitiesBesideThatForNodesStay(t *testing.T) {
 	}
 }
 
-func TestNobodyKeepsAwayIfNothingIsToBeAvoided(t *testing.T) {
+func TestWithoutTaintsNothingIsAvoided(t *testing.T) {
 	template := gpuPod(nil)
 	if err := Apply(template, Edit{}); err != nil {
 		t.Fatal(err)

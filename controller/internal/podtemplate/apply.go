@@ -16,17 +16,17 @@ import (
 
 // Edit is what is done to one pod template before its component is created.
 type Edit struct {
-	// Info is what Kueue wants added; the zero value where it said nothing.
+	// Info is what Kueue wants added; zero if nothing.
 	Info v1beta2.AppWrapperPodSetInfo
-	// Labels are ours: they are added like those of Info, and beside them.
+	// Labels are ours, added like those of Info.
 	Labels map[string]string
-	// SchedulerName is set where it is not empty and the template names none.
+	// SchedulerName is set if it is not empty and the template names none.
 	SchedulerName string
 	// Avoid says which nodes to keep away from.
 	Avoid Avoidance
 }
 
-// Labels tell whose a pod is: the AppWrapper's, and which component's.
+// Labels name the AppWrapper and the component of a pod.
 func Labels(appWrapper string, component int) map[string]string {
 	return map[string]string{
 		v1beta2.AppWrapperLabel:          appWrapper,
@@ -34,9 +34,9 @@ func Labels(appWrapper string, component int) map[string]string {
 	}
 }
 
-// Apply edits a pod template, as Find returned it, in place. A label, annotation or
-// node selector that the template already has with another value is an error, and
-// so is one that Info and Labels disagree about: neither side may be overruled.
+// Apply edits a pod template, as Find returned it, in place. It fails if the template, Info
+// and Labels have different values for one label, annotation or node selector: none of them
+// may be overridden.
 func Apply(template map[string]any, e Edit) error {
 	steps := []func(map[string]any, Edit) error{
 		addAnnotations,
@@ -91,7 +91,7 @@ func merge(template map[string]any, what string, added map[string]string, parent
 	return nil
 }
 
-// child returns the object in that field and makes an empty one where there is none.
+// child returns the object in that field, and creates it if absent.
 func child(object map[string]any, field string) (map[string]any, error) {
 	value, found := object[field]
 	if !found || value == nil {
@@ -106,7 +106,7 @@ func child(object map[string]any, field string) (map[string]any, error) {
 	return held, nil
 }
 
-// addTolerations appends without looking for equals: two equal tolerations do no harm.
+// addTolerations appends without looking for duplicates, which do no harm.
 func addTolerations(template map[string]any, e Edit) error {
 	added := make([]any, 0, len(e.Info.Tolerations))
 	for i := range e.Info.Tolerations {

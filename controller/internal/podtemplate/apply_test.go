@@ -104,7 +104,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestApplyOverrulesNobody(t *testing.T) {
+func TestApplyRefusesConflicts(t *testing.T) {
 	other := map[string]string{"k": "new"}
 	labelled := object{"metadata": object{"labels": object{"k": "old"}}, "spec": object{}}
 	cases := map[string]struct {

@@ -21,7 +21,7 @@ var someObjects = []string{
 	`{"": {"a": [[], [0]]}, "a]": 1, "metadata": {"labels": {"a": "b"}}}`,
 }
 
-// FuzzFind: what is in an object is found at its path, and all else is refused.
+// FuzzFind: what an object contains is found at its path, and every other path is refused.
 func FuzzFind(f *testing.F) {
 	for _, text := range someObjects {
 		f.Add(text, "template.spec.groups[0].template")
@@ -62,7 +62,7 @@ func walk(all map[string]any, path string, value any) {
 	}
 }
 
-// FuzzApply: an edit takes nothing away, and twice is as good as once, tolerations apart.
+// FuzzApply: an edit removes nothing, and a second one adds nothing but tolerations.
 func FuzzApply(f *testing.F) {
 	for _, text := range someObjects {
 		f.Add(text, `{"labels": {"a": "b"}, "nodeSelector": {"c": "d"}, "schedulingGates": [{"name": "g"}]}`, "a", "b", "gang")
@@ -90,7 +90,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// wantKept: whatever was there is there, except that an empty scheduler's name is none.
+// wantKept: everything that was there is still there, except an empty schedulerName.
 func wantKept(t *testing.T, path string, before, after any) {
 	t.Helper()
 	switch b := before.(type) {

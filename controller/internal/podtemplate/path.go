@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podtemplate answers two questions about a wrapped resource: where is the
-// pod template that a pod set's path leads to, and how is it edited before the
-// resource is created? It works on decoded JSON and may not talk to anything.
+// Package podtemplate answers two questions about a wrapped resource: which pod template
+// does the path of a pod set lead to, and how is it edited before the resource is created?
+// It works on decoded JSON and may not talk to anything.
 package podtemplate
 
 import (
@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// root is what every path begins with: the component's template object.
+// root begins every path: the component's template object.
 const root = "template"
 
-// Find returns the pod template in a component's template object that the path
-// leads to: a map with a strictly valid pod spec. It is part of the object, so
-// editing it edits the object.
+// Find returns the pod template that the path leads to in a component's template object: a
+// map with a strictly valid pod spec. It is part of the object, so editing it edits the
+// object.
 func Find(object map[string]any, path string) (map[string]any, error) {
 	value, err := lookup(object, path)
 	if err != nil {
@@ -36,8 +36,8 @@ func Find(object map[string]any, path string) (map[string]any, error) {
 	return template, nil
 }
 
-// checkSpec refuses what is no pod template. Unknown fields are refused too: a
-// misspelt one would be dropped in silence and the pods would not be what was meant.
+// checkSpec refuses what is not a pod template. It refuses unknown fields, too: a misspelled
+// one would be dropped silently and the pods would lack it.
 func checkSpec(template map[string]any) error {
 	raw, found := template["spec"]
 	if !found {
@@ -51,8 +51,8 @@ func checkSpec(template map[string]any) error {
 }
 
 // lookup follows a path: "template", then any number of ".field" and "[index]".
-// A field ends at the next "." or "[". There is no quoting, so a key that has one
-// of these characters in it cannot be reached.
+// A field ends at the next "." or "[". There is no quoting, so a path cannot reach a key that
+// contains one of these characters.
 func lookup(object map[string]any, path string) (any, error) {
 	rest, ok := strings.CutPrefix(path, root)
 	if !ok || (rest != "" && rest[0] != '.' && rest[0] != '[') {
@@ -87,7 +87,7 @@ func stepField(value any, path string) (next any, rest string, err error) {
 	field := path[:end]
 	object, ok := value.(map[string]any)
 	if !ok {
-		return nil, "", fmt.Errorf("field %q is asked of something that is not an object", field)
+		return nil, "", fmt.Errorf("cannot look up field %q in something that is not an object", field)
 	}
 	next, ok = object[field]
 	if !ok {
@@ -107,7 +107,7 @@ func stepIndex(value any, path string) (next any, rest string, err error) {
 	}
 	list, ok := value.([]any)
 	if !ok {
-		return nil, "", fmt.Errorf("index %d is asked of something that is not a list", index)
+		return nil, "", fmt.Errorf("cannot look up index %d in something that is not a list", index)
 	}
 	if index >= uint64(len(list)) {
 		return nil, "", fmt.Errorf("index %d is out of bounds: the list has %d items", index, len(list))

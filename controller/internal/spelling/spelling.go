@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spelling answers how far one word is from another, so that a message about a
-// word that nobody knows can name the one that was meant.
+// Package spelling answers how far one word is from another, so that a message about an
+// unknown word can suggest the one that was meant.
 package spelling
 
 import "strings"
@@ -10,7 +10,7 @@ import "strings"
 // whatever their case (Levenshtein).
 func Distance(a, b string) int {
 	from, to := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
-	row := make([]int, len(to)+1) // the distances of what was read of from to each beginning of to
+	row := make([]int, len(to)+1) // the distances from the part of from that was read to each prefix of to
 	for j := range row {
 		row[j] = j
 	}

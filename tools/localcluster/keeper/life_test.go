@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
@@ -131,6 +133,33 @@ func TestAnotherPlanChangesWhatDiffers(t *testing.T) {
 	}
 	awaitLog(t, s, "changes", "old\nnew\n")
 	awaitLog(t, s, "stays", "started\n")
+}
+
+// A user who may not make PID namespaces cannot start the program at all.
+func TestAKilledProgramLeavesNoProcesses(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "held")
+	must(t, unix.Mkfifo(fifo, 0o600))
+	held, err := unix.Open(fifo, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	must(t, err)
+	defer unix.Close(held)
+	program := script("processnode", "exec 3>"+fifo+"; sleep 60 & echo started >&3; wait")
+	program.PIDNamespace = true
+	s, _, _ := supervise(t, 1, program)
+	p, err := s.start(newLife(program))
+	if errors.Is(err, unix.EPERM) && os.Geteuid() != 0 {
+		return
+	}
+	must(t, err)
+	said := make([]byte, 100)
+	until(t, "the program has started a process", func() bool {
+		n, err := unix.Read(held, said)
+		return err == nil && n > 0
+	})
+	must(t, unix.Kill(p.pid, unix.SIGKILL))
+	<-p.end
+	if _, err := unix.Read(held, said); err != nil {
+		t.Errorf("the program has ended, and a process that it started still holds the file (%v)", err)
+	}
 }
 
 func TestAProgramThatFailedIsForgottenWithItsPlan(t *testing.T) {

@@ -112,8 +112,17 @@ func (s *supervisor) start(l *life) (*process, error) {
 		Dir:   s.dir,
 		Env:   l.program.Env,
 		Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
+		Sys:   attributes(l.program),
 	})
+}
+
+// attributes are how the kernel starts a program.
+func attributes(program plan.Program) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true}
+	if program.PIDNamespace {
+		attr.Cloneflags = syscall.CLONE_NEWPID
+	}
+	return attr
 }
 
 func (s *supervisor) logPath(program plan.Program) string {

@@ -88,6 +88,9 @@ type Program struct {
 	// Files is a digest of the files that it reads: with others it is another
 	// program.
 	Files string `json:"files,omitempty"`
+	// PIDNamespace makes the program process 1 of a PID namespace of its own. When it
+	// ends, even by SIGKILL, the kernel first ends everything that it started.
+	PIDNamespace bool `json:"pidNamespace,omitempty"`
 	// Before has to be satisfied each time before the program is started.
 	Before Probe `json:"before,omitzero"`
 	// Ready tells when the next program may start.

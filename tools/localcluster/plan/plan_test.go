@@ -18,7 +18,7 @@ func example() Plan {
 		Binds:   []Bind{{Source: "/clusters/x/node/lib", Target: "/var/lib/kubelet"}},
 		Network: Network{Bridge: "cni0", Address: "10.200.0.1/24", Services: "10.96.0.0/16"},
 		Programs: []Program{{
-			Name: "etcd", Path: "/bin/etcd", Args: []string{"--data-dir=/x"}, Env: []string{"A=b"}, Timeout: time.Minute,
+			Name: "etcd", Path: "/bin/etcd", Args: []string{"--data-dir=/x"}, Env: []string{"A=b"}, Timeout: time.Minute, PIDNamespace: true,
 			Ready: Probe{URL: "https://127.0.0.1", Socket: "/s", CA: "ca", Cert: "cert", Key: "key"},
 		}},
 	}

@@ -92,7 +92,7 @@ func (w *worker) order(ctx context.Context, program plan.Image) (order, error) {
 		Root: filepath.Join(w.folder(), "root"), Host: w.pod.Name, Dir: "/" + container.WorkingDir, Env: vars,
 		Address: fmt.Sprintf("%s/%d", w.address, w.node.addresses.prefix.Bits()),
 		Args:    append(expandAll(command, vars), expandAll(container.Args, vars)...),
-		Mounts:  []mount{{"/dev", "/dev"}, {"/proc", "/proc"}, {program.File, program.Path}, {w.hostsFile(), "/etc/hosts"}},
+		Mounts:  []mount{{"/dev", "/dev"}, {program.File, program.Path}, {w.hostsFile(), "/etc/hosts"}},
 	}
 	for _, m := range container.VolumeMounts {
 		o.Mounts = append(o.Mounts, mount{filepath.Join(w.volume(m.Name), m.SubPath), m.MountPath})

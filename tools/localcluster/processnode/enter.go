@@ -59,6 +59,18 @@ func mountRoot(o order) error {
 			return fmt.Errorf("cannot mount %s: %w", m.Target, err)
 		}
 	}
+	return mountProcesses(o.Root + "/proc")
+}
+
+// mountProcesses mounts the /proc of the pod's PID namespace: in the node's, the
+// program's own pid would be another process.
+func mountProcesses(target string) error {
+	if err := os.MkdirAll(target, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("proc", target, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("cannot mount the pod's /proc: %w", err)
+	}
 	return nil
 }
 
@@ -82,7 +94,7 @@ func show(source, target string) error {
 	return unix.Mount(source, target, "", unix.MS_BIND|unix.MS_REC, "")
 }
 
-// changeRoot leaves nothing of the machine but its /dev and /proc.
+// changeRoot leaves nothing of the machine but its /dev.
 func changeRoot(o order) error {
 	if err := os.MkdirAll(filepath.Join(o.Root, "tmp"), 0o755); err != nil {
 		return err

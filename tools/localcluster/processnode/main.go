@@ -5,10 +5,11 @@
 // instead of containers. So the platform is installed by the same charts, under
 // the same service accounts and roles, and is reached through the same Services.
 //
-// Each pod has a network namespace with an address on the bridge, and a root
-// folder with its volumes and the one program that stands for its image. It is
-// given its environment, a token of its service account, probes, restarts, and
-// time to end.
+// Each pod has a network namespace with an address on the bridge, a PID namespace,
+// and a root folder with its volumes and the one program that stands for its image.
+// It is given its environment, a token of its service account, probes, restarts, and
+// time to end. The keeper starts processnode in a PID namespace too: when processnode
+// is killed, the kernel ends all pods before the keeper starts the next one.
 //
 // It is no general kubelet. It runs pods of one container, with the images that it
 // has programs for, and says of all others why they wait. It knows no users,

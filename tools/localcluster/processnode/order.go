@@ -3,6 +3,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -48,9 +49,11 @@ func (n *node) start(o order, log *os.File) (*exec.Cmd, error) {
 	cmd := exec.Command("/proc/self/exe", enterArgument)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{read}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setsid: true, Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS,
-		// It must not outlive us: the next one would not know of it.
-		Pdeathsig: syscall.SIGKILL,
+		Setsid: true,
+		// The PID namespace ends whatever the program started. We are process 1 of the
+		// one around it, so no pod outlives us. Pdeathsig cannot promise that: it is set
+		// for one thread, and is lost when Go calls exec in another.
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID,
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -66,6 +69,11 @@ func (n *node) start(o order, log *os.File) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
+// bridgeEnd names the bridge's end of a pair of interfaces. A pid would not be
+// unique: the next processnode has the same pids, and the kernel may still be
+// removing the interfaces of the last one.
+func bridgeEnd() string { return "pod" + rand.Text()[:12] }
+
 // attach connects a process's network with the bridge. The pair of interfaces goes
 // with the process.
 func (n *node) attach(pid int) error {
@@ -74,7 +82,7 @@ func (n *node) attach(pid int) error {
 		return err
 	}
 	pair := &netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: fmt.Sprintf("pod%d", pid), MasterIndex: bridge.Attrs().Index},
+		LinkAttrs: netlink.LinkAttrs{Name: bridgeEnd(), MasterIndex: bridge.Attrs().Index},
 		PeerName:  podInterface, PeerNamespace: netlink.NsPid(pid),
 	}
 	if err := netlink.LinkAdd(pair); err != nil {

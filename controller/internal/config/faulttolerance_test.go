@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+func TestTheDefaultsAreTheLifecycles(t *testing.T) {
+	if diff := cmp.Diff(lifecycle.StandardDefaults(), Default().AppWrapper.Defaults()); diff != "" {
+		t.Errorf("(-lifecycle +config)\n%s", diff)
+	}
+}
+
+// The key of each setting is a key of the file, and its value reaches the lifecycle.
+func TestTheFileAndTheTableHaveTheSameSettings(t *testing.T) {
+	c := Default().AppWrapper
+	want := lifecycle.StandardDefaults()
+	var inTable []string
+	for i, p := range lifecycle.Periods() {
+		if p.Key == "" {
+			continue
+		}
+		inTable = append(inTable, p.Key)
+		value := time.Duration(i+1) * time.Second
+		*p.In(&want) = value
+		setting(&c.FaultTolerance, p.Key).Set(reflect.ValueOf(Duration{value}))
+	}
+	for i, l := range lifecycle.Limits() {
+		inTable = append(inTable, l.Key)
+		value := int32(1000 + i)
+		*l.In(&want) = value
+		setting(&c.FaultTolerance, l.Key).Set(reflect.ValueOf(value))
+	}
+	c.Autopilot.MigrationLimit, want.MigrationLimit = 2000, 2000
+	if diff := cmp.Diff(want, c.Defaults()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	inFile := keys(reflect.TypeFor[FaultTolerance](), "")
+	slices.Sort(inTable)
+	slices.Sort(inFile)
+	if diff := cmp.Diff(inTable, inFile); diff != "" {
+		t.Errorf("keys (-table +file)\n%s", diff)
+	}
+}
+
+// setting is the field that the file calls so.
+func setting(f *FaultTolerance, key string) reflect.Value {
+	all := reflect.ValueOf(f).Elem()
+	for i := range all.NumField() {
+		if all.Type().Field(i).Tag.Get("json") == key {
+			return all.Field(i)
+		}
+	}
+	return reflect.Value{}
+}

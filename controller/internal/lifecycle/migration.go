@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// podsOnUnhealthyNodes: pods use unhealthy resources of their nodes. The workload is reset,
+// to run elsewhere. It has done nothing wrong, so this is no retry but a migration, which has
+// a limit of its own because pods may be scheduled to such nodes again. At the limit the
+// workload stays as long as it can, which is better than a failure, and one event says so.
+func podsOnUnhealthyNodes(v *view) (Decision, bool) {
+	nodes := v.nodesToMigrateFrom()
+	if len(nodes) == 0 {
+		v.clear(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
+		return Decision{}, false
+	}
+	if v.retryIsPointless() {
+		return Decision{}, false
+	}
+	message := "pods must migrate from nodes with unhealthy resources: " + strings.Join(nodes, ", ")
+	if v.status.Migrations < v.Policy.MigrationLimit {
+		return v.migrate(message), true
+	}
+	known := v.isTrue(v1beta2.OnUnhealthyNodes)
+	message = fmt.Sprintf("%s; they stay because migrationLimit, which is %d, is reached", message, v.Policy.MigrationLimit)
+	v.set(v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, message)
+	return v.stay().announcing(unhealthyEvent(v1beta2.ReasonAutopilotNoExecute, message)), !known
+}
+
+func (v *view) migrate(message string) Decision {
+	v.status.Migrations++
+	return v.reset(v1beta2.ReasonAutopilotNoExecute, message)
+}
+
+// notReadyReason is the reason of PodsReady at the beginning of an attempt. It tells whether
+// the attempt began with a migration, until pods are ready for the first time.
+func (v *view) notReadyReason() string {
+	if v.isTrue(v1beta2.Unhealthy) && v.hasReason(v1beta2.Unhealthy, v1beta2.ReasonAutopilotNoExecute) {
+		return v1beta2.ReasonAutopilotNoExecute
+	}
+	return string(v1beta2.AppWrapperResuming)
+}
+
+// lateAfterMigration: the workload migrated and its pods have not been ready since. That is
+// no failure of its own, so it migrates again while the limit allows.
+func (v *view) lateAfterMigration() bool {
+	return v.hasReason(v1beta2.PodsReady, v1beta2.ReasonAutopilotNoExecute) && v.status.Migrations < v.Policy.MigrationLimit
+}
+
+// nodesToMigrateFrom are the nodes from which pods of unfinished components must migrate,
+// sorted, without duplicates.
+func (v *view) nodesToMigrateFrom() []string {
+	var nodes []string
+	for _, p := range v.Pods {
+		finished := p.Component != UnknownComponent && v.finished(p.Component)
+		if p.MigrateFrom != "" && p.alive() && !p.Terminating && !finished {
+			nodes = append(nodes, p.MigrateFrom)
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// retryIsPointless: pods failed, were not replaced, and would fail on any node.
+func (v *view) retryIsPointless() bool {
+	c := v.countPods()
+	return c.failed > 0 && !c.complete() && v.endedTerminally()
+}

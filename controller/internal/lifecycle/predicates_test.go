@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+// When a promise is put to the test.
+
+func always(moment) bool { return true }
+
+func moves(m moment) bool { return m.decision.Moved(m.seen.Snapshot) }
+
+func stays(m moment) bool { return !moves(m) }
+
+func staysAndWrites(m moment) bool { return stays(m) && m.writes }
+
+// nowAndThen is for checks that take long.
+func nowAndThen(m moment) bool { return m.looks%8 == 0 }
+
+func acts(m moment) bool { return m.decision.Effect != lifecycle.Nothing }
+
+func notDeleted(m moment) bool { return !m.deleting }
+
+func announces(m moment) bool { return m.decision.Event != nil }
+
+func waits(m moment) bool { return m.decision.Requeue > 0 }
+
+func hasPods(m moment) bool { return len(m.seen.pods) > 0 }
+
+func hasEnded(m moment) bool { return !m.seen.Deleting && ends(m.seen.Status.Phase) }
+
+func ends(phase v1beta2.AppWrapperPhase) bool {
+	return phase == v1beta2.AppWrapperSucceeded || phase == v1beta2.AppWrapperFailed
+}
+
+func movesOn(m moment) bool { return m.was.Phase != m.status.Phase }
+
+func entering(phase v1beta2.AppWrapperPhase) func(moment) bool {
+	return func(m moment) bool { return movesOn(m) && m.status.Phase == phase }
+}
+
+func retries(m moment) bool {
+	return m.was.Phase == v1beta2.AppWrapperResetting && m.status.Phase == v1beta2.AppWrapperResuming
+}
+
+// blames: the attempt ended for one of these reasons.
+func blames(reasons ...string) func(moment) bool {
+	return func(m moment) bool {
+		unhealthy := meta.FindStatusCondition(m.status.Conditions, string(v1beta2.Unhealthy))
+		verdict := m.status.Phase == v1beta2.AppWrapperResetting || m.status.Phase == v1beta2.AppWrapperFailed
+		return movesOn(m) && verdict && unhealthy != nil && slices.Contains(reasons, unhealthy.Reason)
+	}
+}
+
+// beginsRemoval: the removal of the components begins without a move from that phase.
+func beginsRemoval(phase v1beta2.AppWrapperPhase) func(moment) bool {
+	return func(m moment) bool {
+		return m.was.Phase == phase && !movesOn(m) && m.turned(m.was, v1beta2.DeletingResources, metav1.ConditionTrue)
+	}
+}
+
+// isHealthy: it runs, its status says so, and nothing else is asked of it.
+func isHealthy(m moment) bool {
+	o := m.seen
+	if o.Status.Phase != v1beta2.AppWrapperRunning || o.Deleting || o.Suspend ||
+		!meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.PodsReady)) ||
+		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.Unhealthy)) ||
+		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.OnUnhealthyNodes)) ||
+		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.DeletingResources)) {
+		return false
+	}
+	expected := 0
+	for i, c := range o.Components {
+		if !c.Exists || c.Terminating || c.Verdict == kinds.Succeeded || c.Verdict == kinds.Failed {
+			return false
+		}
+		for _, podSet := range o.Status.ComponentStatus[i].PodSets {
+			expected += int(podSet.Count())
+		}
+	}
+	busy := func(p lifecycle.Pod) bool {
+		return p.Phase == corev1.PodRunning && !p.Terminating && p.MigrateFrom == ""
+	}
+	return len(o.Pods) >= expected && !slices.ContainsFunc(o.Pods, func(p lifecycle.Pod) bool { return !busy(p) })
+}
+
+// What has to be true then.
+
+func (m moment) waited(since time.Time, d time.Duration) bool {
+	return !m.now.Before(since.Add(d))
+}
+
+// removal are the effects of a phase in which components are removed.
+var removal = []lifecycle.Effect{lifecycle.Delete, lifecycle.ForceDelete}
+
+var effects = map[v1beta2.AppWrapperPhase][]lifecycle.Effect{
+	v1beta2.AppWrapperSuspended:   {lifecycle.AddFinalizer},
+	v1beta2.AppWrapperResuming:    {lifecycle.Create},
+	v1beta2.AppWrapperRunning:     removal, // of what its pods outlive
+	v1beta2.AppWrapperResetting:   removal,
+	v1beta2.AppWrapperSuspending:  removal,
+	v1beta2.AppWrapperSucceeded:   removal,
+	v1beta2.AppWrapperFailed:      removal,
+	v1beta2.AppWrapperTerminating: removal,
+}
+
+func hasEffect(m moment) bool {
+	if m.seen.Deleting && m.decision.Effect == lifecycle.RemoveFinalizer {
+		return true
+	}
+	return slices.Contains(effects[m.decision.Status.Phase], m.decision.Effect)
+}
+
+func countsRetries(m moment) bool {
+	retried := entering(v1beta2.AppWrapperResetting)(m) && !blames(v1beta2.ReasonAutopilotNoExecute)(m)
+	return m.status.Retries-m.was.Retries == countOf(retried)
+}
+
+func countsMigrations(m moment) bool {
+	return m.status.Migrations-m.was.Migrations == countOf(blames(v1beta2.ReasonAutopilotNoExecute)(m))
+}
+
+// hadToMigrate: a pod was on an unhealthy node in this attempt, or the attempt began with a
+// migration and its pods are too late to be ready for the first time.
+func hadToMigrate(m moment) bool {
+	return m.past.mustMigrate || m.past.migrated && !m.past.ready && m.waited(m.past.attempt, m.policy.AdmissionGrace)
+}
+
+func countOf(happened bool) int32 {
+	if happened {
+		return 1
+	}
+	return 0
+}
+
+// mayMigrate: it rests in Running, nothing is about to end that, and a migration is left.
+func mayMigrate(m moment) bool {
+	hopeless := func(p *pod) bool { return slices.Contains(p.ExitCodes, 13) }
+	return m.status.Phase == v1beta2.AppWrapperRunning && !m.deleting && (m.shell == nil || !m.now.Before(m.shell.away)) &&
+		m.status.Migrations < m.policy.MigrationLimit && !slices.ContainsFunc(m.pods, hopeless) &&
+		!meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.DeletingResources))
+}
+
+// hasMigrated: no unfinished component has a pod on an unhealthy node.
+func hasMigrated(m moment) bool {
+	for _, p := range m.pods {
+		done := m.past.reported[p.Component] && !m.resources[p.Component].unlabelled
+		ended := p.Phase == corev1.PodSucceeded || p.Phase == corev1.PodFailed
+		if p.MigrateFrom != "" && !p.Terminating && !ended && !done {
+			return false
+		}
+	}
+	return true
+}
+
+func achieved(m moment) bool {
+	for i, r := range m.resources {
+		if r.reportsEnd && !m.past.reported[i] {
+			return false
+		}
+	}
+	return m.past.worked
+}
+
+func graceIsOver(m moment) bool {
+	switch {
+	case m.past.noticed.IsZero():
+		return false
+	case blames(v1beta2.ReasonFoundFailedPods)(m):
+		return m.waited(m.past.noticed, m.policy.FailureGrace)
+	case m.past.lost.IsZero():
+		return m.waited(m.past.attempt, m.policy.AdmissionGrace)
+	}
+	return m.waited(m.past.lost, m.policy.FailureGrace)
+}
+
+// makesPods: the owner replaces a pod of this one.
+func (r *resource) makesPods() bool { return r.exists && !r.terminating && r.replicas > 0 }
+
+func isPure(m moment) bool {
+	return reflect.DeepEqual(m.before, m.seen.Snapshot) && reflect.DeepEqual(lifecycle.Decide(m.before, m.now), m.decision)
+}
+
+// isStable: after at most three looks there is a move, or nothing more to write.
+func isStable(m moment) bool {
+	s, d := m.seen.Snapshot, m.decision
+	for range 3 {
+		s.Status = d.Status
+		d = lifecycle.Decide(s, m.now)
+		if d.Moved(s) || same(d.Status, s.Status) {
+			return true
+		}
+	}
+	return false
+}
+
+func same(a, b v1beta2.AppWrapperStatus) bool {
+	return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b)
+}
+
+func conditionsAreStamped(m moment) bool {
+	before, after := m.seen.Status, m.decision.Status
+	if moves(m) && !after.PhaseTransitionTime.Time.Equal(m.now) || stays(m) && !reflect.DeepEqual(before.PhaseTransitionTime, after.PhaseTransitionTime) {
+		return false
+	}
+	if !m.areStamped(before.Conditions, after.Conditions) {
+		return false
+	}
+	for i := range before.ComponentStatus {
+		if !m.areStamped(before.ComponentStatus[i].Conditions, after.ComponentStatus[i].Conditions) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m moment) areStamped(before, after []metav1.Condition) bool {
+	for _, c := range after {
+		old := meta.FindStatusCondition(before, c.Type)
+		if old != nil && old.Status == c.Status {
+			if !old.LastTransitionTime.Equal(&c.LastTransitionTime) {
+				return false
+			}
+			continue
+		}
+		held := c.Reason == v1beta2.ReasonDeletionPaused // as old as the phase
+		if !c.LastTransitionTime.Time.Equal(m.now) && !held {
+			return false
+		}
+	}
+	return true
+}
+
+func podSetsAreKept(m moment) bool {
+	for i, c := range m.seen.Status.ComponentStatus {
+		if !reflect.DeepEqual(c.PodSets, m.decision.Status.ComponentStatus[i].PodSets) {
+			return false
+		}
+	}
+	return true
+}
+
+func isContent(m moment) bool {
+	d := m.decision
+	return !m.writes && d.Effect == lifecycle.Nothing && d.Requeue == 0 && d.Event == nil
+}
+
+// isIdle: there is nothing to do but a removal that was tried and is refused.
+func isIdle(m moment) bool {
+	d := m.decision
+	return same(d.Status, m.seen.Status) && (d.Effect == lifecycle.Nothing || slices.Contains(removal, d.Effect))
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// resetOrFail retries unless the retry limit is reached or an exit code forbids it.
+func (v *view) resetOrFail(reason, message string) Decision {
+	if v.endedTerminally() || v.status.Retries >= v.Policy.RetryLimit {
+		return v.fail(reason, message).because(", and no retry is left or of use")
+	}
+	v.status.Retries++
+	return v.reset(reason, message)
+}
+
+// reset enters Resetting.
+func (v *view) reset(reason, message string) Decision {
+	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, reason, message)
+	v.clear(v1beta2.PodsReady, string(v1beta2.AppWrapperResetting), "")
+	v.beginRemoval()
+	return v.move(v1beta2.AppWrapperResetting).announcing(unhealthyEvent(reason, message))
+}
+
+// resetting removes everything, pauses, and deploys again. The pause begins when the last
+// pod is gone, which is when ResourcesDeployed turns False.
+func resetting(v *view) Decision {
+	if v.Suspend {
+		return v.suspend().because(isSuspended)
+	}
+	if d, gone := v.tearDown(); !gone {
+		return d
+	}
+	const reason = string(v1beta2.AppWrapperResetting)
+	if v.isTrue(v1beta2.ResourcesDeployed) {
+		v.clear(v1beta2.ResourcesDeployed, reason, "the components were removed to be created again")
+		return v.stay().requeueAt(v.now.Add(v.Policy.RetryPause), v.now)
+	}
+	if next := v.transitionTime(v1beta2.ResourcesDeployed).Add(v.Policy.RetryPause); v.now.Before(next) {
+		return v.stay().requeueAt(next, v.now)
+	}
+	return v.deploy(v.retryMessage()).because("the retry pause is over")
+}
+
+// retryMessage says how many retries and migrations there were.
+func (v *view) retryMessage() string {
+	message := fmt.Sprintf("the components are being created again; retry %d", v.status.Retries)
+	if v.status.Migrations > 0 {
+		message += fmt.Sprintf(", migration %d", v.status.Migrations)
+	}
+	return message
+}

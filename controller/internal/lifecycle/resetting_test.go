@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+func TestResetting(t *testing.T) {
+	base := func() lifecycle.Snapshot {
+		s := deployed(v1beta2.AppWrapperResetting)
+		removing(0)(&s)
+		return s
+	}
+	const resetting = v1beta2.AppWrapperResetting
+	checkRows(t, base, map[string]row{
+		"what exists is deleted": {
+			want: outcome{Phase: resetting, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute},
+		},
+		"it waits for components that are being deleted": {
+			given: []change{terminatingJob},
+			after: time.Minute,
+			want:  outcome{Phase: resetting, Requeue: 9 * time.Minute},
+		},
+		"it waits for pods that outlive their component": {
+			given: []change{absent, withPods(done)},
+			after: time.Minute,
+			want:  outcome{Phase: resetting, Requeue: 9 * time.Minute},
+		},
+		"after the grace force is used": {
+			given: []change{terminatingJob, withPods(runs)},
+			after: 10 * time.Minute,
+			want:  outcome{Phase: resetting, Effect: lifecycle.ForceDelete, Targets: []int{0}},
+		},
+		"force is not used before an ordinary deletion": {
+			given: []change{withPods(runs)},
+			after: time.Hour,
+			want:  outcome{Phase: resetting, Effect: lifecycle.Delete, Targets: []int{0}},
+		},
+		"a component without pods that cannot be deleted does not protect the pods of others": {
+			given: []change{and("front", noPods), terminatingJob, withPods(runs)},
+			after: 10 * time.Minute,
+			want:  outcome{Phase: resetting, Effect: lifecycle.ForceDelete, Targets: []int{0, 1}},
+		},
+		"its deletion is retried when the pods are gone": {
+			given: []change{and("front", noPods), absent},
+			after: 10 * time.Minute,
+			want:  outcome{Phase: resetting, Effect: lifecycle.Delete, Targets: []int{1}},
+		},
+		"the pause begins when everything is gone": {
+			given: []change{absent},
+			after: 3 * time.Minute,
+			want: outcome{Phase: resetting, Requeue: 90 * time.Second,
+				Conditions: map[string]string{"ResourcesDeployed": "False Resetting", "DeletingResources": "False DeletionComplete"}},
+		},
+		"nothing remains on an unhealthy node": {
+			given: []change{absent, condition(v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, 0)},
+			want: outcome{Phase: resetting, Requeue: 90 * time.Second, Conditions: map[string]string{
+				"ResourcesDeployed": "False Resetting", "DeletingResources": "False DeletionComplete", "OnUnhealthyNodes": "False NodesHealthy"}},
+		},
+		"absence does not count before the removal was recorded": {
+			given: []change{absent, condition(v1beta2.DeletingResources, metav1.ConditionFalse, v1beta2.ReasonDeletionComplete, -time.Hour)},
+			want: outcome{Phase: resetting, Requeue: 10 * time.Minute,
+				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
+		},
+		"within the pause it waits for the rest of it": {
+			given: []change{removed(3 * time.Minute)},
+			after: 4 * time.Minute,
+			want:  outcome{Phase: resetting, Requeue: 30 * time.Second},
+		},
+		"after the pause it resumes, and past problems are cleared": {
+			given: []change{removed(3 * time.Minute), condition(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFailedComponent, 0)},
+			after: 4*time.Minute + 30*time.Second,
+			want: outcome{Phase: v1beta2.AppWrapperResuming,
+				Conditions: map[string]string{"ResourcesDeployed": "True Resuming", "Unhealthy": "False Resuming"}},
+		},
+		"suspension takes precedence": {
+			given: []change{suspend},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Event: "ExternallySuspended"},
+		},
+		"deletion takes precedence over suspension": {
+			given: []change{suspend, deleted},
+			want:  outcome{Phase: v1beta2.AppWrapperTerminating},
+		},
+	})
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+)
+
+// checks is the specification of Running: the first that applies decides. What a component
+// says about itself comes before the state of its pods.
+var checks = []struct {
+	name  string
+	check func(*view) (d Decision, applies bool)
+}{
+
+	{"all succeeded", allSucceeded},                 // success counts even while the workload is being suspended
+	{isSuspended, suspendedByKueue},                 // nothing below matters once the quota is wanted back
+	{"component missing", componentMissing},         // somebody deleted a component: fail, without a retry
+	{"component failed", componentFailed},           // a component reports failure: retry
+	{"a node has to be left", podsOnUnhealthyNodes}, // a pod uses an unhealthy resource: migrate, which is no retry
+	{"pods failed", podsFailed},                     // failed pods are not replaced: retry after a grace
+	{"pods ready", podsReady},                       // all is well: wait for a change
+	{"readiness is late", readinessIsLate},          // too few pods: retry, or migrate again, after a grace
+}
+
+func running(v *view) Decision {
+	v.rememberSuccess()
+	for _, c := range checks {
+		if d, applies := c.check(v); applies {
+			return d.because(c.name)
+		}
+	}
+	return v.stay()
+}
+
+func (v *view) created() Decision {
+	for i := range v.Components {
+		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully)
+	}
+	return v.move(v1beta2.AppWrapperRunning).because("all components exist")
+}
+
+// rememberSuccess records which components have succeeded, because a finished resource may
+// be cleaned up before the others finish.
+func (v *view) rememberSuccess() {
+	for i, c := range v.Components {
+		if c.Verdict == kinds.Succeeded && !v.finished(i) {
+			v.setComponent(i, v1beta2.ComponentSucceeded, metav1.ConditionTrue, v1beta2.ReasonComponentSucceeded)
+		}
+	}
+}
+
+// allSucceeded: the work is done. The move gives the quota back, so it waits for pods that
+// still run. They have the failure grace to end by themselves. After that, or as soon as
+// Kueue wants the quota back, their components are deleted.
+func allSucceeded(v *view) (Decision, bool) {
+	if !v.isTrue(v1beta2.DeletingResources) && !v.done() {
+		return Decision{}, false
+	}
+	if !v.alive() {
+		return v.succeed(), true
+	}
+	deadline := v.lastSuccess().Add(v.Policy.FailureGrace)
+	if !v.isTrue(v1beta2.DeletingResources) && !v.Suspend && v.now.Before(deadline) {
+		return v.stay().requeueAt(deadline, v.now), true
+	}
+	d := v.remove(v.where(v.outlivedByPods))
+	if d.Effect == ForceDelete {
+		d = v.remove(v.where(v.existsAndMakesPods)) // force deletes all pods, so whatever replaces them goes first
+	}
+	return d, true
+}
+
+// done tells whether every component has finished. Components that report their end must
+// have reported success. Of the others, as many pods as expected must have succeeded, and
+// none may be pending or running; failed pods were replaced then. Without a report and
+// without an expected pod, nothing is done.
+func (v *view) done() bool {
+	reported := false
+	for i, c := range v.Components {
+		if c.ReportsEnd && !v.finished(i) {
+			return false
+		}
+		reported = reported || c.ReportsEnd
+	}
+	rest := v.countPods()
+	if rest.expected == 0 {
+		return reported
+	}
+	return rest.succeeded >= rest.expected && rest.pending+rest.running == 0
+}
+
+func (v *view) lastSuccess() time.Time {
+	var last time.Time
+	for i := range v.Components {
+		if c := v.componentCondition(i, v1beta2.ComponentSucceeded); c != nil {
+			last = later(last, c.LastTransitionTime.Time)
+		}
+	}
+	return last
+}
+
+// outlivedByPods: component i has succeeded, and pods that are or may be its own still run.
+func (v *view) outlivedByPods(i int) bool {
+	if !v.finished(i) || !v.Components[i].Exists {
+		return false
+	}
+	for _, p := range v.Pods {
+		if p.alive() && (p.Component == i || p.Component == UnknownComponent) {
+			return true
+		}
+	}
+	return false
+}
+
+func suspendedByKueue(v *view) (Decision, bool) {
+	if !v.Suspend {
+		return Decision{}, false
+	}
+	return v.suspend(), true
+}
+
+func componentMissing(v *view) (Decision, bool) {
+	missing := v.where(v.missing)
+	if len(missing) == 0 {
+		return Decision{}, false
+	}
+	names := make([]string, len(missing))
+	for n, i := range missing {
+		names[n] = fmt.Sprintf("%s %q", v.status.ComponentStatus[i].Kind, v.status.ComponentStatus[i].Name)
+	}
+	return v.fail(v1beta2.ReasonMissingComponent, fmt.Sprintf("%d of %d components found; missing: %s",
+		len(v.Components)-len(missing), len(v.Components), strings.Join(names, ", "))), true
+}
+
+// missing: component i was deployed, has not succeeded, and is gone or being deleted. One
+// that has failed and cleans itself up is not missing but failed.
+func (v *view) missing(i int) bool {
+	c := v.Components[i]
+	present := c.Exists && (!c.Terminating || c.Verdict == kinds.Failed)
+	return !present && !v.finished(i) && v.componentIs(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue)
+}
+
+func componentFailed(v *view) (Decision, bool) {
+	n := len(v.where(func(i int) bool { return v.Components[i].Verdict == kinds.Failed }))
+	if n == 0 {
+		return Decision{}, false
+	}
+	return v.resetOrFail(v1beta2.ReasonFailedComponent, fmt.Sprintf("%d of %d components failed", n, len(v.Components))), true
+}
+
+// podsFailed: pods have failed and were not replaced. While their owner replaces them in
+// time, as a Job with a backoffLimit does, nothing is wrong. Whether a replacement runs yet
+// is for the checks of readiness.
+func podsFailed(v *view) (Decision, bool) {
+	c := v.countPods()
+	if c.failed == 0 || c.complete() {
+		return Decision{}, false
+	}
+	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, "")
+	v.clear(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, c.String())
+	began := later(v.transitionTime(v1beta2.Unhealthy), v.transitionTime(v1beta2.ResourcesDeployed))
+	if deadline := began.Add(v.Policy.FailureGrace); v.now.Before(deadline) {
+		return v.stay().requeueAt(deadline, v.now), true
+	}
+	return v.resetOrFail(v1beta2.ReasonFoundFailedPods, c.String()), true
+}
+
+// podsReady keeps the message of a condition that is True already, so that pods that finish
+// one by one cause no writes.
+func podsReady(v *view) (Decision, bool) {
+	c := v.countPods()
+	if !c.ready() {
+		return Decision{}, false
+	}
+	if !v.isTrue(v1beta2.PodsReady) || v.isTrue(v1beta2.Unhealthy) {
+		v.set(v1beta2.Unhealthy, metav1.ConditionFalse, v1beta2.ReasonFoundNoFailedPods, "")
+		v.set(v1beta2.PodsReady, metav1.ConditionTrue, v1beta2.ReasonSufficientPodsReady,
+			fmt.Sprintf("%d pods running; %d pods succeeded", c.running, c.succeeded))
+	}
+	return v.stay(), true
+}
+
+func readinessIsLate(v *view) (Decision, bool) {
+	c := v.countPods()
+	v.clear(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, c.String())
+	if deadline := v.readinessDeadline(c); v.now.Before(deadline) {
+		v.clear(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
+		return v.stay().requeueAt(deadline, v.now), true
+	}
+	if v.lateAfterMigration() {
+		return v.migrate(v1beta2.ReasonInsufficientPodsReady + " after unhealthy nodes were left: " + c.String()), true
+	}
+	return v.resetOrFail(v1beta2.ReasonInsufficientPodsReady, c.String()), true
+}
+
+// readinessDeadline is when enough pods must run. From the deployment, pods have the
+// admission grace to be created and the warmup grace to start. Pods that were ready and are
+// lost have the failure grace, from when the loss was noticed.
+func (v *view) readinessDeadline(c podCounts) time.Time {
+	grace := v.Policy.AdmissionGrace
+	if c.complete() {
+		grace = v.Policy.WarmupGrace
+	}
+	deadline := v.transitionTime(v1beta2.ResourcesDeployed).Add(grace)
+	if v.hasReason(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady) {
+		return later(deadline, v.transitionTime(v1beta2.PodsReady).Add(v.Policy.FailureGrace))
+	}
+	return deadline
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// isSuspended is a cause in three phases.
+const isSuspended = "suspended by Kueue"
+
+func (v *view) suspend() Decision {
+	from := v.status.Phase
+	v.beginRemoval()
+	return v.move(v1beta2.AppWrapperSuspending).announcing(suspendingEvent(from))
+}
+
+// suspending ignores spec.suspend: it completes what it began.
+func suspending(v *view) Decision {
+	if d, gone := v.tearDown(); !gone {
+		return d
+	}
+	const reason = string(v1beta2.AppWrapperSuspended)
+	v.set(v1beta2.ResourcesDeployed, metav1.ConditionFalse, reason, "spec.suspend is true")
+	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, "spec.suspend is true")
+	v.clear(v1beta2.PodsReady, reason, "")
+	v.set(v1beta2.Unhealthy, metav1.ConditionFalse, reason, "")
+	return v.move(v1beta2.AppWrapperSuspended).because("everything is gone")
+}

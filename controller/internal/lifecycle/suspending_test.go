@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+func TestSuspending(t *testing.T) {
+	base := func() lifecycle.Snapshot {
+		s := deployed(v1beta2.AppWrapperSuspending)
+		removing(0)(&s)
+		suspend(&s)
+		return s
+	}
+	checkRows(t, base, map[string]row{
+		"what exists is deleted": {
+			want: outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute},
+		},
+		"components are deleted even if it was admitted again": {
+			given: []change{func(s *lifecycle.Snapshot) { s.Suspend = false }},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute},
+		},
+		"quota is kept while a pod is left": {
+			given: []change{absent, withPods(runs)},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Requeue: 10 * time.Minute},
+		},
+		"quota is kept while a component is unreadable": {
+			given: []change{unreadableJob},
+			after: time.Hour,
+			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.Delete, Targets: []int{0}},
+		},
+		"quota is given back when nothing is left": {
+			given: []change{absent, ready},
+			want: outcome{Phase: v1beta2.AppWrapperSuspended, Conditions: map[string]string{
+				"QuotaReserved": "False Suspended", "ResourcesDeployed": "False Suspended", "PodsReady": "False Suspended",
+				"Unhealthy": "False Suspended", "DeletingResources": "False DeletionComplete"}},
+		},
+	})
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+func TestTerminating(t *testing.T) {
+	base := func() lifecycle.Snapshot {
+		s := deployed(v1beta2.AppWrapperTerminating)
+		deleted(&s)
+		removing(0)(&s)
+		return s
+	}
+	const terminating = v1beta2.AppWrapperTerminating
+	checkRows(t, base, map[string]row{
+		"what exists is deleted": {
+			want: outcome{Phase: terminating, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute},
+		},
+		"the finalizer stays while a pod is left": {
+			given: []change{absent, withPods(runs)},
+			want:  outcome{Phase: terminating, Requeue: 10 * time.Minute},
+		},
+		"after the grace force is used": {
+			given: []change{terminatingJob, withPods(runs)},
+			after: 10 * time.Minute,
+			want:  outcome{Phase: terminating, Effect: lifecycle.ForceDelete, Targets: []int{0}},
+		},
+		"when nothing is left the finalizer is removed": {
+			given: []change{absent},
+			want: outcome{Phase: terminating, Effect: lifecycle.RemoveFinalizer, Conditions: map[string]string{
+				"QuotaReserved": "False Terminating", "ResourcesDeployed": "False Terminating", "DeletingResources": "False DeletionComplete"}},
+		},
+		"a status that nobody would read is not saved": {
+			given: []change{absent, func(s *lifecycle.Snapshot) { s.LastFinalizer = true }},
+			want:  outcome{Phase: terminating, Effect: lifecycle.RemoveFinalizer},
+		},
+		"suspension makes no difference": {
+			given: []change{suspend, terminatingJob},
+			want:  outcome{Phase: terminating, Requeue: 10 * time.Minute},
+		},
+		"without our finalizer there is nothing to do": {
+			given: []change{withoutFinalizer},
+			want:  outcome{Phase: terminating},
+		},
+	})
+}
+
+func TestDeletionMovesToTerminatingFromEveryPhase(t *testing.T) {
+	for _, phase := range append(phases, v1beta2.AppWrapperEmpty, "Levitating") {
+		s := deployed(phase)
+		s.Deleting = true
+		d := lifecycle.Decide(s, deployedAt)
+		if d.Status.Phase != v1beta2.AppWrapperTerminating {
+			t.Errorf("%s → %s", name(phase), d.Status.Phase)
+		}
+	}
+}
