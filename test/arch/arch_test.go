@@ -36,21 +36,25 @@ var arrows = map[string][]string{
 		"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle",
 		"controller/internal/spelling",
 	},
+	// A question that several shells ask of the API server.
+	"controller/internal/accessreview": nil,
 	// Shells, which talk to the API server and never import each other.
-	"controller/internal/servingcert":   {"controller/internal/config"},
-	"controller/internal/incumbent":     {"controller/api/v1beta2"},
-	"controller/internal/metricsaccess": nil,
+	"controller/internal/servingcert":     {"controller/internal/config"},
+	"controller/internal/othercontroller": {"controller/api/v1beta2"},
+	"controller/internal/metricsaccess":   {"controller/internal/accessreview"},
 	"controller/internal/admission": {
 		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules", "controller/internal/kinds",
+		"controller/internal/accessreview",
 	},
 	"controller/internal/appwrapper": {
 		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules",
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
+		"controller/internal/accessreview",
 	},
 	// Puts the parts together.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/servingcert", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/incumbent",
+		"controller/internal/servingcert", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/othercontroller",
 		"controller/internal/metricsaccess",
 	},
 	// The mlbatch command, for every operating system.

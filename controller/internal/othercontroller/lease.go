@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package incumbent
+package othercontroller
 
 import (
 	"context"
@@ -15,44 +15,43 @@ import (
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,resourceNames=f134c674.codeflare.dev,verbs=list
 
-// waits is an annotation of a Lease whose holder, whom it names, does not work: it waits
-// for another. Only our controllers write it. Who holds the Lease next is not named.
+// waits is an annotation of a Lease. It names a holder that is not active but waits for
+// another controller; it says nothing about the next holder. Only our controllers write it.
 const waits = "workload.codeflare.dev/waits"
 
 // leases finds a controller by the Lease that it renews. Each AppWrapper controller that
-// elects a leader has one of the same name in its namespace, and by holding it claims the
-// work, whether it is of ours or not. Of ours that see each other's claims, all but the first
-// by the names of their namespaces take theirs back, and make them again when they see none.
-// Because each looks again after it has made its claim, two never begin, and because the
-// first keeps it, one does.
+// elects a leader has one of the same name in its namespace, and claims the work by holding
+// it. If several of ours see each other's claims, all but the first, by the names of their
+// namespaces, withdraw them, and claim again when they see none. Each looks again after it
+// has claimed, so two are never active; the first keeps its claim, so one is.
 type leases struct {
 	list func(context.Context) ([]coordinationv1.Lease, error)
 	// annotate writes waits; nil removes it.
 	annotate func(ctx context.Context, lease *coordinationv1.Lease, holder *string) error
 	own      string
-	// elects: the Lease in our own namespace is the one that we hold ourselves.
+	// elects: the Lease in the controller's own namespace is its own.
 	elects bool
 	now    func() time.Time
 	seen   map[types.NamespacedName]sighting
 }
 
-// sighting is when a Lease was renewed, by the clock of who holds it, and since when, by
-// ours, we have seen it so. Nothing is concluded from two clocks.
+// sighting is when a Lease was renewed, by its holder's clock, and since when it has been seen
+// so, by ours. The two clocks are never compared.
 type sighting struct {
 	renewed, since time.Time
 }
 
-// view is what one look at the Leases shows.
+// view is the result of one look at the Leases.
 type view struct {
-	// own is the Lease that we hold.
+	// own is the Lease that this controller holds.
 	own *coordinationv1.Lease
-	// claim of somebody else; first is one whose namespace comes before ours.
+	// claim is a Lease of another controller; first is one whose namespace sorts before ours.
 	claim, first *coordinationv1.Lease
-	// waiting are the namespaces in which one of ours waits.
+	// waiting are the namespaces of ours that wait.
 	waiting map[string]bool
 }
 
-// other is who else claims the work.
+// other names a controller that claims the work.
 func (v view) other() string {
 	if v.claim == nil {
 		return ""
@@ -60,17 +59,17 @@ func (v view) other() string {
 	return fmt.Sprintf("%s, which holds the Lease %s in namespace %s", *v.claim.Spec.HolderIdentity, v.claim.Name, v.claim.Namespace)
 }
 
-// longDead: clocks are not that far apart.
+// longDead is longer than clocks differ.
 const longDead = time.Hour
 
-// giveWay takes our claim back where another comes first, or has no Lease that it could
-// take back itself, and makes it when there is nobody; then it looks again.
+// giveWay withdraws our claim if another controller comes first, or has no Lease and so cannot
+// withdraw its own. If there is no other, it claims, and looks again.
 func (l *leases) giveWay(ctx context.Context, v view, served bool) (view, error) {
 	switch {
 	case !l.elects:
 		return v, nil
 	case v.own == nil:
-		return v, fmt.Errorf("cannot find the Lease of this controller in namespace %s, which it should hold", l.own)
+		return v, fmt.Errorf("cannot find this controller's own Lease in namespace %s", l.own)
 	case (served || v.first != nil) && !isWaiting(v.own):
 		return v, l.annotate(ctx, v.own, v.own.Spec.HolderIdentity)
 	case !served && v.claim == nil && isWaiting(v.own):
@@ -82,7 +81,7 @@ func (l *leases) giveWay(ctx context.Context, v view, served bool) (view, error)
 	return v, nil
 }
 
-// look finds claims of Leases that have been renewed lately.
+// look finds the Leases that have been renewed lately.
 func (l *leases) look(ctx context.Context) (view, error) {
 	all, err := l.list(ctx)
 	if err != nil {
@@ -112,7 +111,7 @@ func isWaiting(lease *coordinationv1.Lease) bool {
 	return holder != "" && lease.Annotations[waits] == holder
 }
 
-// held: who holds the Lease has not given it back and may yet renew it.
+// held: the Lease has a holder, which may still renew it.
 func (l *leases) held(lease *coordinationv1.Lease) bool {
 	if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
 		return false
@@ -134,8 +133,7 @@ func (l *leases) held(lease *coordinationv1.Lease) bool {
 	return now.Sub(last.since) <= duration
 }
 
-// listLeases asks for those of one name, in all namespaces. That is all that our role
-// lets us list.
+// listLeases lists those of one name in all namespaces, which is all that the role allows.
 func listLeases(reader client.Reader, name string) func(context.Context) ([]coordinationv1.Lease, error) {
 	return func(ctx context.Context) ([]coordinationv1.Lease, error) {
 		found := &coordinationv1.LeaseList{}
@@ -144,7 +142,7 @@ func listLeases(reader client.Reader, name string) func(context.Context) ([]coor
 	}
 }
 
-// annotateLease leaves the rest to who elects the leader.
+// annotateLease writes only the annotation; the rest is leader election's.
 func annotateLease(writer client.Writer) func(context.Context, *coordinationv1.Lease, *string) error {
 	return func(ctx context.Context, lease *coordinationv1.Lease, holder *string) error {
 		before := lease.DeepCopy()
@@ -156,7 +154,7 @@ func annotateLease(writer client.Writer) func(context.Context, *coordinationv1.L
 			lease.Annotations[waits] = *holder
 		}
 		if err := writer.Patch(ctx, lease, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("cannot say in the Lease %s whether this controller waits: %w", client.ObjectKeyFromObject(lease), err)
+			return fmt.Errorf("cannot annotate the Lease %s: %w", client.ObjectKeyFromObject(lease), err)
 		}
 		return nil
 	}

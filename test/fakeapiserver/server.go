@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memoryapi is an API server in memory: real clients, caches and watches work
+// Package fakeapiserver is an API server in memory: real clients, caches and watches work
 // with it over HTTP, and it costs little beside them. It has no schemas, no
 // admission and no garbage collector; a test that needs an owner plays one.
-package memoryapi
+package fakeapiserver
 
 import (
 	"fmt"

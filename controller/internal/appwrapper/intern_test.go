@@ -11,24 +11,24 @@ import (
 )
 
 func TestAWordIsKeptOnceHoweverOftenGarbageIsCollected(t *testing.T) {
-	v := newVocabulary()
-	first := unsafe.StringData(v.shared(strings.Clone("PodsReady")))
+	in := newInterner()
+	first := unsafe.StringData(in.intern(strings.Clone("PodsReady")))
 	runtime.GC()
 	runtime.GC()
-	if unsafe.StringData(v.shared(strings.Clone("PodsReady"))) != first {
+	if unsafe.StringData(in.intern(strings.Clone("PodsReady"))) != first {
 		t.Error("it is there twice")
 	}
 }
 
 func TestWordsThatAreNeverTheSameDoNotFillTheMemory(t *testing.T) {
-	v := newVocabulary()
-	for i := range 2 * mostWords {
+	in := newInterner()
+	for i := range 2 * mostInterned {
 		word := fmt.Sprint("word ", i)
-		if got := v.shared(word); got != word {
+		if got := in.intern(word); got != word {
 			t.Fatalf("%q has become %q", word, got)
 		}
 	}
-	if len(v.words) != mostWords {
-		t.Errorf("%d words are kept, want %d", len(v.words), mostWords)
+	if len(in.strings) != mostInterned {
+		t.Errorf("%d words are kept, want %d", len(in.strings), mostInterned)
 	}
 }

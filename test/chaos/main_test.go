@@ -2,7 +2,7 @@
 
 //go:build cluster
 
-package storms_test
+package chaos_test
 
 import (
 	"context"
@@ -31,7 +31,7 @@ var (
 
 // root is below the same path in every run, so that the next one finds what one
 // that was killed has left.
-var root = filepath.Join(os.TempDir(), "mlbatch-test-storms")
+var root = filepath.Join(os.TempDir(), "mlbatch-test-chaos")
 
 var (
 	admin  client.WithWatch
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	code, err := run(m)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "test/storms:", err)
+		fmt.Fprintln(os.Stderr, "test/chaos:", err)
 		code = 1
 	}
 	os.Exit(code)
@@ -54,7 +54,7 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	cluster, err := localcluster.New(localcluster.Config{
-		Name: "storms", Mode: localcluster.Simulated, Port: 36561, SimulatedNodes: 2, Checkout: checkout,
+		Name: "chaos", Mode: localcluster.Simulated, Port: 36561, SimulatedNodes: 2, Checkout: checkout,
 	}, os.Stderr)
 	if err != nil {
 		return 0, err
@@ -75,7 +75,7 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	if code = m.Run(); code != 0 {
-		fmt.Fprintln(os.Stderr, "test/storms: the logs of the controllers are in", root)
+		fmt.Fprintln(os.Stderr, "test/chaos: the logs of the controllers are in", root)
 		return code, nil
 	}
 	return 0, os.RemoveAll(root)

@@ -30,15 +30,15 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/test/fakeapiserver"
 	"github.com/mlbatch/mlbatch/test/given"
-	"github.com/mlbatch/mlbatch/test/memoryapi"
 )
 
 // cluster is an API server in memory whose Jobs have pods, and the whole controller as
 // main starts it, with its caches, queue and workers.
 type cluster struct {
 	testing.TB
-	api  *memoryapi.Server
+	api  *fakeapiserver.Server
 	pods int // of each Job
 	// moved, if any, is told of every AppWrapper that enters a phase, or is gone.
 	moved func(name string, phase v1beta2.AppWrapperPhase, gone bool)
@@ -53,7 +53,7 @@ type ownMapper struct{ meta.RESTMapper }
 func newCluster(t testing.TB, pods int) *cluster {
 	t.Helper()
 	c := &cluster{TB: t, pods: pods, stop: func() {}}
-	c.api = memoryapi.Start(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), jobKind, podKind, nodeKind)
+	c.api = fakeapiserver.Start(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), jobKind, podKind, nodeKind)
 	c.api.Heard = c.play
 	t.Cleanup(func() {
 		c.stop()
@@ -63,7 +63,7 @@ func newCluster(t testing.TB, pods int) *cluster {
 }
 
 // play is the Job controller, the kubelet and the garbage collector.
-func (c *cluster) play(change memoryapi.Change) {
+func (c *cluster) play(change fakeapiserver.Change) {
 	switch {
 	case change.Resource == "jobs" && change.Before == nil:
 		job := change.After
@@ -80,11 +80,11 @@ func (c *cluster) play(change memoryapi.Change) {
 	}
 }
 
-func (c *cluster) addPod(job *memoryapi.Object, i int) {
+func (c *cluster) addPod(job *fakeapiserver.Object, i int) {
 	c.put(podText, "NAME", podName(job, i), "OWNER", job.GetName(), "UID", string(job.GetUID()))
 }
 
-func podName(job *memoryapi.Object, i int) string {
+func podName(job *fakeapiserver.Object, i int) string {
 	return fmt.Sprintf("%s-%d", job.GetName(), i)
 }
 
@@ -92,7 +92,7 @@ func keyOf(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: given.Namespace, Name: name}
 }
 
-func phaseOf(aw *memoryapi.Object) v1beta2.AppWrapperPhase {
+func phaseOf(aw *fakeapiserver.Object) v1beta2.AppWrapperPhase {
 	if aw == nil {
 		return ""
 	}

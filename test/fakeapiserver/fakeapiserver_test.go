@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package memoryapi_test
+package fakeapiserver_test
 
 import (
 	"strings"
@@ -14,15 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/mlbatch/mlbatch/test/memoryapi"
+	"github.com/mlbatch/mlbatch/test/fakeapiserver"
 )
 
 var jobKind = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 
 // start has a Job, and a client that may ask for it.
-func start(t *testing.T) (*memoryapi.Server, client.Client) {
+func start(t *testing.T) (*fakeapiserver.Server, client.Client) {
 	t.Helper()
-	api := memoryapi.Start(jobKind)
+	api := fakeapiserver.Start(jobKind)
 	t.Cleanup(api.Stop)
 	err := api.Put([]byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"n","labels":{"a":"b"},"finalizers":["f"]},"spec":{"count":1},"status":{"x":"old","y":2}}`))
 	if err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package incumbent
+package othercontroller
 
 import (
 	"context"
@@ -20,21 +20,20 @@ import (
 // +kubebuilder:rbac:groups="",resources=services,verbs=get
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list
 
-// path is where upstream's AppWrapper controller is called for creations, and so any
-// operator that has it inside: it follows from the kind. Webhooks of others, such as the
-// rules of a policy engine, have other paths.
+// path is that of the mutating webhook of upstream's AppWrapper controller, and of any operator
+// that embeds it: it follows from the kind. Policy engines and the like have other paths.
 const path = "/mutate-workload-codeflare-dev-v1beta2-appwrapper"
 
-// away is how long a controller that has a webhook and no running pod may still come
-// back: it may just be moved to another node.
+// away is how long to wait for a controller that has a webhook and no running pod: it may be
+// moving to another node.
 const away = time.Minute
 
-// webhooks finds a controller by the webhook that it serves. An operator that has an
-// AppWrapper controller inside, such as OpenShift AI's codeflare-operator, may elect no
-// leader, or under another name.
+// webhooks finds a controller by the webhook that it serves. An operator that embeds an
+// AppWrapper controller, such as OpenShift AI's codeflare-operator, may elect no leader, or
+// use another name.
 type webhooks struct {
 	list func(context.Context) ([]admissionregistrationv1.MutatingWebhookConfiguration, error)
-	// pod is a running pod of a Service; empty where there is none.
+	// pod is a running pod of a Service; empty if there is none.
 	pod func(context.Context, types.NamespacedName) (string, error)
 	own types.NamespacedName
 	now func() time.Time
@@ -42,8 +41,8 @@ type webhooks struct {
 	quiet time.Time
 }
 
-// server is who answers for AppWrappers, or may soon do so, besides us, Kueue, and those of
-// ours that wait, which are in the namespaces waiting.
+// server is another controller that serves the webhook, or may soon do so. Kueue is none, nor
+// are those of ours that wait, whose namespaces are in waiting.
 func (w *webhooks) server(ctx context.Context, waiting map[string]bool) (string, error) {
 	all, err := w.list(ctx)
 	if err != nil {
@@ -76,8 +75,8 @@ func (w *webhooks) unlessQuiet(absent string) string {
 	return absent
 }
 
-// kueues are the Services of Kueue: it has a webhook for AppWrappers of the same path,
-// beside those for its own kinds, not necessarily in the same configuration.
+// kueues are the Services of Kueue. Its webhook for AppWrappers has the same path; it is known
+// by its webhooks for its own kinds, which may be in another configuration.
 func kueues(all []admissionregistrationv1.MutatingWebhookConfiguration) map[types.NamespacedName]bool {
 	found := map[types.NamespacedName]bool{}
 	for i := range all {
@@ -92,7 +91,7 @@ func kueues(all []admissionregistrationv1.MutatingWebhookConfiguration) map[type
 	return found
 }
 
-// services are those that are called as an AppWrapper controller is.
+// services are those with a webhook at the path of an AppWrapper controller.
 func services(c *admissionregistrationv1.MutatingWebhookConfiguration) []types.NamespacedName {
 	var all []types.NamespacedName
 	for _, hook := range c.Webhooks {
@@ -118,7 +117,7 @@ func listConfigurations(reader client.Reader) func(context.Context) ([]admission
 	}
 }
 
-// runningPod looks for one that a Service leads to: the Service alone outlives its pods.
+// runningPod finds a running pod of a Service. The Service alone proves nothing.
 func runningPod(reader client.Reader) func(context.Context, types.NamespacedName) (string, error) {
 	return func(ctx context.Context, key types.NamespacedName) (string, error) {
 		service := &corev1.Service{}

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package incumbent answers whether another AppWrapper controller is at work in this
-// cluster. Two of them would both create, delete and count: as long as there is another,
-// ours waits, as a replica waits for the one that leads. It serves the webhooks
-// meanwhile, because without an answer nobody could create or change an AppWrapper.
-package incumbent
+// Package othercontroller answers whether another AppWrapper controller is active in this
+// cluster. Two of them would both create and delete components and count retries. As long as
+// there is another, ours waits, as a replica waits for the leader. It serves the webhooks
+// meanwhile, because otherwise nobody could create or change an AppWrapper.
+//
+// It does only what neither the check of mlbatch install nor leader election in one namespace
+// can do: it looks across namespaces, for controllers that elect no leader, and for as long as
+// they are active (docs/decisions/0010-one-controller-at-a-time.md).
+package othercontroller
 
 import (
 	"cmp"
@@ -16,27 +20,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// interval is how often to look until work begins. Nobody looks afterwards.
+// interval is how often to look until ours is active. It does not look afterwards.
 const interval = 5 * time.Second
 
-// sign tells who else is at work; empty is nobody.
+// sign names another controller that is active; empty is none.
 type sign func(context.Context) (who string, err error)
 
-// Own is by what this controller is told from others.
+// Own identifies this controller among others.
 type Own struct {
 	// Service of its webhooks.
 	Service types.NamespacedName
-	// Lease is the name of the one by which it and others elect a leader; Elects is whether it does.
+	// Lease is the name that all AppWrapper controllers use for leader election; Elects is
+	// whether this one does.
 	Lease  string
 	Elects bool
-	// IgnoreOthers: it works whoever else does.
+	// IgnoreOthers: it does not look for others.
 	IgnoreOthers bool
 }
 
-// After runs begin when ready is closed, this process leads, and no other AppWrapper
-// controller is at work.
+// After runs begin once ready is closed, this process is the leader, and no other AppWrapper
+// controller is active.
 func After(ready <-chan struct{}, mgr manager.Manager, own Own, begin func() error) manager.Runnable {
-	c := &candidate{ready: ready, begin: begin, log: mgr.GetLogger().WithName("incumbent"), interval: interval}
+	c := &candidate{ready: ready, begin: begin, log: mgr.GetLogger().WithName("othercontroller"), interval: interval}
 	c.other = func(context.Context) (string, error) { return "", nil }
 	if own.IgnoreOthers {
 		return c
@@ -52,8 +57,7 @@ func After(ready <-chan struct{}, mgr manager.Manager, own Own, begin func() err
 	return c
 }
 
-// candidate waits for its turn. That the manager starts it only where it leads is the
-// default.
+// candidate waits for its turn. By default the manager starts it in the leader only.
 type candidate struct {
 	ready    <-chan struct{}
 	other    sign
@@ -62,7 +66,7 @@ type candidate struct {
 	interval time.Duration
 }
 
-// Start returns when the work has begun, or the process ends.
+// Start returns when begin has run, or when the process ends.
 func (c *candidate) Start(ctx context.Context) error {
 	select {
 	case <-c.ready:
@@ -92,20 +96,20 @@ func (c *candidate) wait(ctx context.Context) error {
 
 func (c *candidate) report(who string, err error) {
 	if err != nil {
-		c.log.Error(err, "cannot tell whether another AppWrapper controller is at work, and waits until it can or controllerManager.ignoreOtherControllers is set")
+		c.log.Error(err, "cannot check whether another AppWrapper controller is active: waiting until it can be checked, or until controllerManager.ignoreOtherControllers is set")
 		return
 	}
-	c.log.Info("another AppWrapper controller is at work: this one does nothing until that is gone; uninstall it, "+
-		"or set controllerManager.ignoreOtherControllers if it is none", "other", who)
+	c.log.Info("another AppWrapper controller is active: waiting until it is gone; uninstall it, "+
+		"or set controllerManager.ignoreOtherControllers if it is not an AppWrapper controller", "other", who)
 }
 
-// signs are two by which another controller is known.
+// signs are the two ways to find another controller.
 type signs struct {
 	leases   *leases
 	webhooks *webhooks
 }
 
-// other is who else is at work, or is about to begin.
+// other names a controller that is active or is about to be.
 func (s signs) other(ctx context.Context) (string, error) {
 	seen, err := s.leases.look(ctx)
 	if err != nil {

@@ -2,7 +2,7 @@
 
 //go:build cluster
 
-package storms_test
+package chaos_test
 
 import (
 	"context"
