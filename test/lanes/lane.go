@@ -55,7 +55,7 @@ var lanes = []lane{
 	{name: "mutants", inputs: []string{"charts", "controller", "go.mod", "go.sum", "setup", "test", "tools"}},
 	{name: "robust", root: true, inputs: with(cluster, "test/explain", "test/localcluster", "test/workload")},
 	{name: "simulated-users", root: true, inputs: with(platform, "test/simulated")},
-	{name: "storms", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/chaos")},
+	{name: "chaos", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/chaos")},
 	{name: "helm", inputs: with(platform, "test/helm")},
 	{name: "installs", root: true, inputs: with(platform, "test/installer")},
 	{name: "upgrade", root: true, inputs: with(platform, "docs/install.md", "test/explain", "test/quotawatch", "test/upgrade", "test/workload")},
