@@ -45,17 +45,17 @@ func TestEveryReleaseEndsWithTheNextCommand(t *testing.T) {
 func TestTheNotesSayHowPartsOfOthersHaveToBeSet(t *testing.T) {
 	off := map[string]any{"enabled": false}
 	for _, row := range [][2]string{
-		{"kueue", "Your Kueue has to list workload.codeflare.dev/appwrapper"},
+		{"kueue", "List workload.codeflare.dev/appwrapper in integrations.frameworks"},
 		{"kueue", "kubeflow.org/pytorchjob, ray.io/rayjob and ray.io/raycluster"},
 		{"kueue", "set appwrapper.config.appwrapper.podSetLimit to 8"},
-		{"kuberay-operator", "networkPolicy.kuberayNamespace of the teams' values has to be the namespace of your KubeRay"},
-		{"coscheduler", "does not start without PodGroups of scheduling.x-k8s.io/v1alpha1"},
-		{"training-operator", "it has to run with --gang-scheduler-name=" + must(versions())(t).SchedulerName},
-		{"jobset", "(jobset.enabled)"},
-		{"leaderworkerset", "(leaderworkerset.enabled)"},
-		{"appwrapper", "that one, and no more than one, is at work"},
-		{"priorities", "Work may name only the PriorityClasses that you have"},
-		{"roles", "binds members to the ClusterRoles mlbatch-edit and mlbatch-view-queues"},
+		{"kuberay-operator", "set networkPolicy.kuberayNamespace to the namespace of your KubeRay"},
+		{"coscheduler", "does not start without the PodGroup CRD of scheduling.x-k8s.io/v1alpha1"},
+		{"training-operator", "run it with --gang-scheduler-name=" + must(versions())(t).SchedulerName},
+		{"jobset", "(jobset.enabled=true)"},
+		{"leaderworkerset", "(leaderworkerset.enabled=true)"},
+		{"appwrapper", "make sure that exactly one runs"},
+		{"priorities", "Work may name only PriorityClasses that exist in the cluster"},
+		{"roles", "the teams chart binds members (mlbatch-edit, mlbatch-view-queues)"},
 	} {
 		part, sentence := row[0], row[1]
 		t.Run(part, func(t *testing.T) {

@@ -207,7 +207,7 @@ func TestTheNotesNameTheSchedulerThatHasToBeThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sentence := "no scheduler are given to " + must(versions())(t).SchedulerName
+			sentence := "no scheduler are assigned to " + must(versions())(t).SchedulerName
 			if got := strings.Contains(rendered.Info.Notes, sentence); got != row.want {
 				t.Errorf("the notes are\n%s", rendered.Info.Notes)
 			}
@@ -221,7 +221,7 @@ func TestTheNotesNameKueuesServiceAccounts(t *testing.T) {
 	accounts := func(names ...any) map[string]any {
 		return map[string]any{"config": map[string]any{"appwrapper": map[string]any{"kueue": map[string]any{"serviceAccounts": names}}}}
 	}
-	const sentence = "Kueue is who starts what is queued"
+	const sentence = "Only these service accounts may start queued work"
 	for name, row := range map[string]struct {
 		values map[string]any
 		want   string

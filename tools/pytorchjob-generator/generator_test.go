@@ -203,7 +203,7 @@ func TestNumbersMayComeAsTheyWereWritten(t *testing.T) {
 
 func TestWhatIsWrongIsOneSentence(t *testing.T) {
 	for want, settings := range map[string]map[string]any{
-		"the settings are wrong: containerImage is missing: which image has the program?":                                {"jobName": "a"},
+		"the settings are wrong: containerImage is missing: set the image that has the program":                          {"jobName": "a"},
 		"the settings are wrong: additional properties 'x' not allowed":                                                  {"x": 1},
 		"the settings are wrong: volumes/0: additional properties 'x' not allowed":                                       {"volumes": []any{map[string]any{"x": 1}}},
 		"the settings are wrong: numPods: got string, want integer; priority: value must be one of 'default-priority', ": {"numPods": "x", "priority": "y"},
