@@ -155,7 +155,7 @@ upgrade: ## The platform is upgraded, removed and installed again on a real clus
 	$(CLUSTER) ./test/upgrade
 
 .PHONY: lint
-lint: ## The linter, with the rules of docs/contributing.md
+lint: ## The linter, with the conventions of docs/architecture.md
 	$(TOOL) golangci-lint run ./...
 
 ##@ Make
