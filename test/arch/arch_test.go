@@ -58,12 +58,22 @@ var arrows = map[string][]string{
 		"controller/internal/metricsaccess",
 	},
 	// The mlbatch command, for every operating system.
-	"tools/mlbatch/parts":             {"setup"},
-	"tools/mlbatch/queuefit":          nil,
-	"tools/mlbatch/install/preflight": {"setup", "tools/mlbatch/parts"},
-	"tools/mlbatch/install":           {"setup", "tools/mlbatch/parts", "tools/mlbatch/install/preflight"},
-	"tools/mlbatch/submit":            {"controller/api/v1beta2", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
-	"tools/mlbatch":                   {"controller/api/v1beta2", "setup", "tools/mlbatch/install", "tools/mlbatch/submit"},
+	"tools/mlbatch/parts":               {"setup"},
+	"tools/mlbatch/queuefit":            nil,
+	"tools/mlbatch/install/preflight":   {"setup", "tools/mlbatch/parts"},
+	"tools/mlbatch/install/access":      nil,
+	"tools/mlbatch/install/helmrelease": {"setup", "tools/mlbatch/install/access", "tools/mlbatch/install/preflight"},
+	"tools/mlbatch/install/wait":        {"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease"},
+	"tools/mlbatch/install/uninstall":   {"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight"},
+	"tools/mlbatch/install": {
+		"setup", "tools/mlbatch/parts", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight",
+		"tools/mlbatch/install/wait",
+	},
+	"tools/mlbatch/submit": {"controller/api/v1beta2", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
+	"tools/mlbatch": {
+		"controller/api/v1beta2", "setup", "tools/mlbatch/install", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease",
+		"tools/mlbatch/install/uninstall", "tools/mlbatch/submit",
+	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit"},
 	"tools/pytorchjob-generator/readme": nil,
@@ -102,6 +112,7 @@ var arrows = map[string][]string{
 	"tools/localcluster/platform": {
 		"setup", "tools/artifacts/charts/packaging", "tools/artifacts/components", "tools/artifacts/images/archive", "tools/artifacts/images/ray",
 		"tools/artifacts/images/torch", "tools/localcluster", "tools/localcluster/plan", "tools/mlbatch/install",
+		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease",
 	},
 	"tools/localcluster/demo": {"controller/api/v1beta2", "tools/localcluster", "tools/localcluster/platform"},
 	"tools/localcluster/cmd":  {"setup", "tools/localcluster", "tools/localcluster/plan", "tools/localcluster/platform"},
@@ -109,7 +120,8 @@ var arrows = map[string][]string{
 
 // tried are arrows of tests alone: the installer is tried with the charts as they are packaged.
 var tried = map[string][]string{
-	"tools/mlbatch/install": {"tools/artifacts/charts/packaging"},
+	"tools/mlbatch/install/helmrelease": {"tools/artifacts/charts/packaging", "tools/mlbatch/parts"},
+	"tools/mlbatch/install/wait":        {"tools/artifacts/charts/packaging"},
 }
 
 // inRooms tells whether a package has a row in arrows.
