@@ -79,11 +79,13 @@ var arrows = map[string][]string{
 	"tools/pytorchjob-generator/readme": nil,
 	// What makes files from a checkout.
 	"tools/artifacts/subprocess":        nil,
-	"tools/artifacts/filecache":         nil,
+	"tools/artifacts/atomicfile":        nil,
+	"tools/artifacts/filelock":          nil,
+	"tools/artifacts/filecache":         {"tools/artifacts/filelock"},
 	"tools/artifacts/compiler":          {"tools/artifacts/subprocess"},
 	"tools/artifacts/debian":            {"tools/artifacts/subprocess"},
 	"tools/artifacts/components":        {"setup", "tools/artifacts/compiler", "tools/artifacts/filecache"},
-	"tools/artifacts/images/archive":    nil,
+	"tools/artifacts/images/archive":    {"tools/artifacts/atomicfile"},
 	"tools/artifacts/images/controller": {"setup", "tools/artifacts/compiler", "tools/artifacts/images/archive"},
 	"tools/artifacts/images/workload":   {"tools/artifacts/compiler", "tools/artifacts/images/archive"},
 	"tools/artifacts/images/ray":        {"tools/artifacts/components", "tools/artifacts/images/archive"},
@@ -101,12 +103,12 @@ var arrows = map[string][]string{
 	},
 	// The test-bed, for Linux.
 	"tools/localcluster/pki":         nil,
-	"tools/localcluster/plan":        nil,
+	"tools/localcluster/plan":        {"tools/artifacts/atomicfile"},
 	"tools/localcluster/keeper":      {"tools/localcluster/pki", "tools/localcluster/plan"},
-	"tools/localcluster/processnode": {"tools/localcluster/plan"},
+	"tools/localcluster/processnode": {"tools/artifacts/atomicfile", "tools/localcluster/plan"},
 	"tools/localcluster": {
-		"setup", "tools/artifacts/components", "tools/artifacts/debian", "tools/artifacts/filecache", "tools/artifacts/images/archive",
-		"tools/artifacts/images/workload", "tools/localcluster/pki", "tools/localcluster/plan",
+		"setup", "tools/artifacts/atomicfile", "tools/artifacts/components", "tools/artifacts/debian", "tools/artifacts/filecache",
+		"tools/artifacts/filelock", "tools/artifacts/images/archive", "tools/artifacts/images/workload", "tools/localcluster/pki", "tools/localcluster/plan",
 	},
 	"tools/localcluster/provider": {"setup", "tools/localcluster", "tools/localcluster/plan"},
 	"tools/localcluster/platform": {

@@ -150,7 +150,7 @@ func (s Site) release(name, namespace string, values ...string) (Release, error)
 }
 
 func (s Site) cache() components.Cache {
-	return components.Cache{Dir: filepath.Join(s.Cluster.Config().CacheDir, "components"), Checkout: s.Checkout}
+	return components.CacheIn(s.Cluster.Config().CacheDir, s.Checkout)
 }
 
 // Template renders a packaged chart with a values file, for kubectl create.
