@@ -154,6 +154,10 @@ installs: ## mlbatch install, killed after each step, upgrade and uninstall, on 
 upgrade: ## The platform is upgraded, removed and installed again on a real cluster while work runs (root; 5 minutes when warm)
 	$(CLUSTER) ./test/upgrade
 
+.PHONY: vm
+vm: ## The local cluster on stock Debian 12 and 13, with systemd and cgroup v2, in virtual machines (root; an hour without KVM); results go to docs/evidence
+	$(call evidence,cgroup2,none,go run ./test/vm)
+
 .PHONY: lint
 lint: ## The linter, with the conventions of docs/architecture.md
 	$(TOOL) golangci-lint run ./...
