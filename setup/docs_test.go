@@ -29,7 +29,7 @@ func versionsPage(v setup.Versions) string {
 	line("")
 	line("MLBatch %s supports Kubernetes %s and Kueue %s.", v.Version, readable(v.Supported.Kubernetes), readable(v.Supported.Kueue))
 	line("This page is generated from `setup/versions.yaml` (`go test ./setup -update`).")
-	line("Releases will be published to `%s` and `%s`; nothing is published yet.", v.ChartRepository, v.ImageRepository)
+	line("Releases will go to `%s` and `%s`; nothing is published yet.", v.ChartRepository, v.ImageRepository)
 	line("")
 	line("## What the platform installs")
 	line("")
@@ -46,8 +46,8 @@ func versionsPage(v setup.Versions) string {
 	line("| JobSet, off by default | %s | `%s` | `%s` |", p.JobSet.Version, p.JobSet.Image, p.JobSet.Module)
 	line("| LeaderWorkerSet, off by default | %s | `%s` | `%s` |", p.LeaderWorkerSet.Version, p.LeaderWorkerSet.Image, p.LeaderWorkerSet.Module)
 	line("")
-	line("The gang scheduler has the name `%s`.", v.SchedulerName)
-	line("The tests install and upgrade the charts with Helm %s and Helm %s ([how](testing.md#two-helms)).", v.Helm.Three, v.Helm.Four)
+	line("The scheduler `%s` schedules gangs.", v.SchedulerName)
+	line("The charts are tested with Helm %s and Helm %s ([how](testing.md#helm-3-and-helm-4)).", v.Helm.Three, v.Helm.Four)
 	line("")
 	line("## Programs of a local cluster")
 	line("")
@@ -61,7 +61,7 @@ func versionsPage(v setup.Versions) string {
 		line("| %s | %s |", program[0], program[1])
 	}
 	line("")
-	line("runc and nft come from Debian.")
+	line("runc and nft come from Debian ([why](decisions/0001-runc-and-nft-from-debian.md)).")
 	return page.String()
 }
 
