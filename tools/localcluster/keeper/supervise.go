@@ -44,7 +44,7 @@ func (s *supervisor) follow(p plan.Plan) error {
 			return fmt.Errorf("cannot start %s: %w", program.Name, err)
 		}
 		if err := awaitFor(program.Timeout, program.Ready); err != nil {
-			return fmt.Errorf("%s did not become ready in %s (%w); the last lines of its log %s:\n%s",
+			return fmt.Errorf("%s did not become ready within %s (%w); the last lines of its log %s:\n%s",
 				program.Name, program.Timeout, err, s.logPath(program), tail(s.logPath(program), 8))
 		}
 	}

@@ -79,7 +79,7 @@ func TestAProgramThatDoesNotBecomeReadyIsExplainedInItsOwnWords(t *testing.T) {
 		t.Fatal("a program without its socket counts as ready")
 	}
 	for _, want := range []string{
-		"containerd did not become ready in 200ms", "no such file or directory",
+		"containerd did not become ready within 200ms", "no such file or directory",
 		"; the last lines of its log " + s.logPath(program) + ":\n  line 3\n", "\n  line 10",
 	} {
 		if !strings.Contains(err.Error(), want) {
