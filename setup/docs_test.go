@@ -13,8 +13,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/golden"
 )
 
-// TestTheVersionsPageIsTrue holds docs/versions.md to versions.yaml.
-func TestTheVersionsPageIsTrue(t *testing.T) {
+// TestVersionsPageIsUpToDate compares docs/versions.md with versions.yaml.
+func TestVersionsPageIsUpToDate(t *testing.T) {
 	v, err := setup.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -65,13 +65,13 @@ func versionsPage(v setup.Versions) string {
 	return page.String()
 }
 
-// readable turns a range as Helm writes it into words.
+// readable converts a range in Helm's format into words.
 func readable(constraint string) string {
 	return strings.NewReplacer("-0", "", ">=", "from ", "<", "to before ").Replace(constraint)
 }
 
-// TestEveryProfileIsInTheTable holds the table of docs/install.md to the folder.
-func TestEveryProfileIsInTheTable(t *testing.T) {
+// TestEveryProfileIsDocumented compares the table of docs/install.md with profiles/.
+func TestEveryProfileIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/install.md")
 	if err != nil {
 		t.Fatal(err)

@@ -58,22 +58,34 @@ var arrows = map[string][]string{
 		"controller/internal/metricsaccess",
 	},
 	// The mlbatch command, for every operating system.
-	"tools/mlbatch/parts":             {"setup"},
-	"tools/mlbatch/queuefit":          nil,
-	"tools/mlbatch/install/preflight": {"setup", "tools/mlbatch/parts"},
-	"tools/mlbatch/install":           {"setup", "tools/mlbatch/parts", "tools/mlbatch/install/preflight"},
-	"tools/mlbatch/submit":            {"controller/api/v1beta2", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
-	"tools/mlbatch":                   {"controller/api/v1beta2", "setup", "tools/mlbatch/install", "tools/mlbatch/submit"},
+	"tools/mlbatch/parts":               {"setup"},
+	"tools/mlbatch/queuefit":            nil,
+	"tools/mlbatch/install/preflight":   {"setup", "tools/mlbatch/parts"},
+	"tools/mlbatch/install/access":      nil,
+	"tools/mlbatch/install/helmrelease": {"setup", "tools/mlbatch/install/access", "tools/mlbatch/install/preflight"},
+	"tools/mlbatch/install/wait":        {"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease"},
+	"tools/mlbatch/install/uninstall":   {"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight"},
+	"tools/mlbatch/install": {
+		"setup", "tools/mlbatch/parts", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight",
+		"tools/mlbatch/install/wait",
+	},
+	"tools/mlbatch/submit": {"controller/api/v1beta2", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
+	"tools/mlbatch": {
+		"controller/api/v1beta2", "setup", "tools/mlbatch/install", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease",
+		"tools/mlbatch/install/uninstall", "tools/mlbatch/submit",
+	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit"},
 	"tools/pytorchjob-generator/readme": nil,
 	// What makes files from a checkout.
 	"tools/artifacts/subprocess":        nil,
-	"tools/artifacts/filecache":         nil,
+	"tools/artifacts/atomicfile":        nil,
+	"tools/artifacts/filelock":          nil,
+	"tools/artifacts/filecache":         {"tools/artifacts/filelock"},
 	"tools/artifacts/compiler":          {"tools/artifacts/subprocess"},
 	"tools/artifacts/debian":            {"tools/artifacts/subprocess"},
 	"tools/artifacts/components":        {"setup", "tools/artifacts/compiler", "tools/artifacts/filecache"},
-	"tools/artifacts/images/archive":    nil,
+	"tools/artifacts/images/archive":    {"tools/artifacts/atomicfile"},
 	"tools/artifacts/images/controller": {"setup", "tools/artifacts/compiler", "tools/artifacts/images/archive"},
 	"tools/artifacts/images/workload":   {"tools/artifacts/compiler", "tools/artifacts/images/archive"},
 	"tools/artifacts/images/ray":        {"tools/artifacts/components", "tools/artifacts/images/archive"},
@@ -91,17 +103,18 @@ var arrows = map[string][]string{
 	},
 	// The test-bed, for Linux.
 	"tools/localcluster/pki":         nil,
-	"tools/localcluster/plan":        nil,
+	"tools/localcluster/plan":        {"tools/artifacts/atomicfile"},
 	"tools/localcluster/keeper":      {"tools/localcluster/pki", "tools/localcluster/plan"},
-	"tools/localcluster/processnode": {"tools/localcluster/plan"},
+	"tools/localcluster/processnode": {"tools/artifacts/atomicfile", "tools/localcluster/plan"},
 	"tools/localcluster": {
-		"setup", "tools/artifacts/components", "tools/artifacts/debian", "tools/artifacts/filecache", "tools/artifacts/images/archive",
-		"tools/artifacts/images/workload", "tools/localcluster/pki", "tools/localcluster/plan",
+		"setup", "tools/artifacts/atomicfile", "tools/artifacts/components", "tools/artifacts/debian", "tools/artifacts/filecache",
+		"tools/artifacts/filelock", "tools/artifacts/images/archive", "tools/artifacts/images/workload", "tools/localcluster/pki", "tools/localcluster/plan",
 	},
 	"tools/localcluster/provider": {"setup", "tools/localcluster", "tools/localcluster/plan"},
 	"tools/localcluster/platform": {
 		"setup", "tools/artifacts/charts/packaging", "tools/artifacts/components", "tools/artifacts/images/archive", "tools/artifacts/images/ray",
 		"tools/artifacts/images/torch", "tools/localcluster", "tools/localcluster/plan", "tools/mlbatch/install",
+		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease",
 	},
 	"tools/localcluster/demo": {"controller/api/v1beta2", "tools/localcluster", "tools/localcluster/platform"},
 	"tools/localcluster/cmd":  {"setup", "tools/localcluster", "tools/localcluster/plan", "tools/localcluster/platform"},
@@ -109,7 +122,8 @@ var arrows = map[string][]string{
 
 // tried are arrows of tests alone: the installer is tried with the charts as they are packaged.
 var tried = map[string][]string{
-	"tools/mlbatch/install": {"tools/artifacts/charts/packaging"},
+	"tools/mlbatch/install/helmrelease": {"tools/artifacts/charts/packaging", "tools/mlbatch/parts"},
+	"tools/mlbatch/install/wait":        {"tools/artifacts/charts/packaging"},
 }
 
 // inRooms tells whether a package has a row in arrows.

@@ -38,7 +38,7 @@ func TestOthersWriteWithoutEnd(t *testing.T) {
 	live(t, "conflicts", func() {})
 	stop()
 	if n := <-writes; n < fewest {
-		t.Errorf("others wrote %d times, which is no storm: want %d at least", n, fewest)
+		t.Errorf("others wrote %d times, too few to mean anything: want %d at least", n, fewest)
 	} else {
 		t.Logf("others wrote %d times", n)
 	}

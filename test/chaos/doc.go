@@ -7,5 +7,5 @@
 // of a simulated cluster; Kueue is played. It needs root.
 //
 // Its tests have the build tag cluster, so that 'go test ./...' starts no cluster. Run
-// 'make storms' or 'go test -tags=cluster -count=1 -v ./test/chaos'.
+// 'make chaos' or 'go test -tags=cluster -count=1 -v ./test/chaos'.
 package chaos

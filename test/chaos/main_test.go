@@ -25,8 +25,8 @@ import (
 )
 
 var (
-	rounds = flag.Int("storms.rounds", 1, "how many AppWrappers there are of each sort in a storm")
-	seed   = flag.Uint64("storms.seed", 1, "what goes wrong when")
+	rounds = flag.Int("chaos.rounds", 1, "how many AppWrappers there are of each sort of chaos")
+	seed   = flag.Uint64("chaos.seed", 1, "what goes wrong when")
 )
 
 // root is below the same path in every run, so that the next one finds what one

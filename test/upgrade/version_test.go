@@ -14,6 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 )
 
 // version is a release of the platform: its packages, and what they call its images.
@@ -95,7 +96,7 @@ func (s *site) release(chart string, values ...string) platform.Release {
 
 func (s *site) applyNext(chart string, values ...string) {
 	s.Helper()
-	s.must(s.release(chart, values...).Apply(s.Context(), s.Cluster.KubeconfigPath()))
+	s.must(install.Apply(s.Context(), s.release(chart, values...), s.Cluster.KubeconfigPath()))
 }
 
 // Values files, of the platform in the next version and of the teams.

@@ -81,7 +81,7 @@ func (c *Cluster) cache() (components.Cache, error) {
 	if err != nil {
 		return components.Cache{}, err
 	}
-	return components.Cache{Dir: filepath.Join(c.config.CacheDir, "components"), Checkout: root}, nil
+	return components.CacheIn(c.config.CacheDir, root), nil
 }
 
 // cgroup is the name of the cluster's folder in each cgroup hierarchy.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/artifacts/filecache"
 )
 
 // Defaults of Config.
@@ -88,11 +89,11 @@ func (c Config) completed() (Config, error) {
 		c.StateDir = dir
 	}
 	if c.CacheDir == "" {
-		dir, err := os.UserCacheDir()
+		dir, err := filecache.UserDir()
 		if err != nil {
-			return c, fmt.Errorf("cannot find a cache folder (set HOME or XDG_CACHE_HOME): %w", err)
+			return c, err
 		}
-		c.CacheDir = filepath.Join(dir, "mlbatch")
+		c.CacheDir = dir
 	}
 	return c, nil
 }

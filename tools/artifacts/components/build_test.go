@@ -22,6 +22,14 @@ import (
 // hello is a component that builds in a moment: it imports nothing.
 var hello = Component{Name: "hello", Folder: "hello", Packages: []string{"."}, Binaries: []string{"hello"}}
 
+func TestCheckoutsOfAUserShareACache(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", "/big")
+	got, err := UserCache("/src/mlbatch")
+	if want := (Cache{Dir: "/big/mlbatch/components", Checkout: "/src/mlbatch"}); got != want || err != nil {
+		t.Errorf("got %v, want %v (%v)", got, want, err)
+	}
+}
+
 func newCache(t *testing.T) Cache {
 	t.Helper()
 	c := Cache{Dir: filepath.Join(t.TempDir(), "cache"), Checkout: t.TempDir()}

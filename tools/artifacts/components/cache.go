@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/filecache"
 )
 
 // Cache is a folder of finished builds, one entry a component and key.
@@ -19,6 +21,18 @@ type Cache struct {
 	Dir string
 	// Checkout is the root of the repository that holds tools/artifacts/components.
 	Checkout string
+}
+
+// CacheIn is the cache of a checkout below the folder that filecache.UserDir names, or another.
+func CacheIn(dir, checkout string) Cache {
+	return Cache{Dir: filepath.Join(dir, "components"), Checkout: checkout}
+}
+
+// UserCache is the cache of a checkout in the user's cache folder: local clusters and
+// their tests use the same builds.
+func UserCache(checkout string) (Cache, error) {
+	dir, err := filecache.UserDir()
+	return CacheIn(dir, checkout), err
 }
 
 // entry is the folder of a component's binaries.

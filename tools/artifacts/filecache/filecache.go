@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/filelock"
 )
 
 // An Entry is a folder of a cache. All processes that ask for it share it.
@@ -36,9 +38,12 @@ func (e Entry) Get(ctx context.Context, progress io.Writer) error {
 	if err := os.MkdirAll(filepath.Dir(e.Path), 0o755); err != nil {
 		return e.cannot("make the cache for", err)
 	}
-	unlock, err := e.lock(ctx, progress)
+	// The lock file stays: other processes may wait for it.
+	unlock, err := filelock.Lock(ctx, e.Path+".lock", func(holder string) {
+		fmt.Fprintf(progress, "waiting for %s, which is building %s\n", holder, e.Title)
+	})
 	if err != nil {
-		return err
+		return e.cannot("lock", err)
 	}
 	defer unlock()
 	if intact(e.Path) { // another process made it while we waited

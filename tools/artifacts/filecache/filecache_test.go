@@ -149,10 +149,10 @@ func TestWhoWaitsSaysForWhomAndCanBeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	said := &onWrite{then: cancel}
 	err := e.Get(ctx, said)
-	if !errors.Is(err, context.Canceled) || err.Error() != "cannot wait for the tool: context canceled" {
+	if !errors.Is(err, context.Canceled) || err.Error() != "cannot lock the tool: context canceled" {
 		t.Errorf("got %v", err)
 	}
-	if want := fmt.Sprintf("waiting for process %d, which makes the tool\n", os.Getpid()); said.text != want {
+	if want := fmt.Sprintf("waiting for process %d, which is building the tool\n", os.Getpid()); said.text != want {
 		t.Errorf("progress is %q, want %q", said.text, want)
 	}
 
@@ -162,23 +162,6 @@ func TestWhoWaitsSaysForWhomAndCanBeInterrupted(t *testing.T) {
 	must(t, <-done)
 	if strings.Count(second.text, "waiting") != 1 {
 		t.Errorf("progress is %q", second.text)
-	}
-}
-
-func TestAHolderThatHasNotSaidItsNameIsStillAHolder(t *testing.T) {
-	e := newEntry(t)
-	must(t, os.MkdirAll(filepath.Dir(e.Path), 0o755))
-	unlock, err := e.lock(t.Context(), io.Discard)
-	must(t, err)
-	defer unlock()
-	must(t, os.Truncate(e.Path+".lock", 0))
-	ctx, cancel := context.WithCancel(t.Context())
-	said := &onWrite{then: cancel}
-	if err := e.Get(ctx, said); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if want := "waiting for another process, which makes the tool\n"; said.text != want {
-		t.Errorf("progress is %q, want %q", said.text, want)
 	}
 }
 

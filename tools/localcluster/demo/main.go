@@ -10,9 +10,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -24,12 +26,12 @@ import (
 const settings = "samples/pytorch-digits/settings.yaml"
 
 func main() {
-	var port int
-	flag.IntVar(&port, "port", 0, "port of the cluster on 127.0.0.1; 0 is the usual one")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, port)
+	port, err := portFrom(os.Args[1:])
+	if err == nil {
+		err = run(ctx, port)
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "demo: interrupted; run 'make demo' again to go on, or 'make demo-down' to end the cluster")
@@ -39,6 +41,22 @@ func main() {
 		return
 	}
 	os.Exit(1)
+}
+
+// portFrom reads the command line that the Makefile writes: -port=$DEMO_PORT. Port 0
+// means the default.
+func portFrom(args []string) (int, error) {
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // an error is one sentence, without the usage
+	text := flags.String("port", "0", "")
+	if err := flags.Parse(args); err != nil {
+		return 0, err
+	}
+	port, err := strconv.ParseUint(*text, 10, 16)
+	if err != nil {
+		return 0, fmt.Errorf("DEMO_PORT is %q, which is not a port: set it to a number from 1 to 65535", *text)
+	}
+	return int(port), nil
 }
 
 func run(ctx context.Context, port int) error {

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/atomicfile"
 )
 
 // File names in a cluster's folder.
@@ -164,11 +166,7 @@ func Write(dir, name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("cannot encode %s: %w", name, err)
 	}
-	tmp := filepath.Join(dir, "."+name)
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
-		return fmt.Errorf("cannot write %s: %w", name, err)
-	}
-	if err := os.Rename(tmp, filepath.Join(dir, name)); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, name), 0o600, data); err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, err)
 	}
 	return nil

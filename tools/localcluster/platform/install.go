@@ -15,16 +15,18 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/torch"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
 // Namespace is where all operators run.
-const Namespace = install.Namespace
+const Namespace = helmrelease.DefaultNamespace
 
 // Progress receives readable lines while long work goes on.
-type Progress = install.Progress
+type Progress = helmrelease.Progress
 
 // Release is one Helm release.
-type Release = install.Release
+type Release = helmrelease.Release
 
 // Site is a local cluster with what is needed to put the platform on it.
 type Site struct {
@@ -108,7 +110,7 @@ func (s Site) Install(ctx context.Context) error {
 		return err
 	}
 	_, err = install.Installer{
-		Cluster: install.Cluster{Kubeconfig: s.Cluster.KubeconfigPath()}, Platform: release, Progress: s.Progress,
+		Cluster: access.Cluster{Kubeconfig: s.Cluster.KubeconfigPath()}, Platform: release, Progress: s.Progress,
 	}.Ensure(ctx)
 	return err
 }
@@ -120,7 +122,7 @@ func (s Site) Onboard(ctx context.Context, values string) error {
 	if err != nil {
 		return err
 	}
-	return release.Apply(ctx, s.Cluster.KubeconfigPath())
+	return install.Apply(ctx, release, s.Cluster.KubeconfigPath())
 }
 
 // Teams is the packaged charts/teams as a release of that name.
@@ -148,7 +150,7 @@ func (s Site) release(name, namespace string, values ...string) (Release, error)
 }
 
 func (s Site) cache() components.Cache {
-	return components.Cache{Dir: filepath.Join(s.Cluster.Config().CacheDir, "components"), Checkout: s.Checkout}
+	return components.CacheIn(s.Cluster.Config().CacheDir, s.Checkout)
 }
 
 // Template renders a packaged chart with a values file, for kubectl create.

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/atomicfile"
 )
 
 // projections are what a volume is made of. A ConfigMap, a Secret and what the
@@ -94,11 +96,7 @@ func store(dir string, files map[string][]byte) error {
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			return err
 		}
-		aside := filepath.Join(dir, ".aside")
-		if err := os.WriteFile(aside, data, 0o600); err != nil {
-			return err
-		}
-		if err := os.Rename(aside, at); err != nil {
+		if err := atomicfile.Write(at, 0o600, data); err != nil {
 			return err
 		}
 	}

@@ -14,12 +14,11 @@ package archive
 
 import (
 	"archive/tar"
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/atomicfile"
 )
 
 // An Image is what one reference in an archive stands for.
@@ -55,38 +54,10 @@ func Write(path string, images ...Image) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(path, l.writeTo); err != nil {
+	if err := atomicfile.Stream(path, 0o644, l.writeTo); err != nil {
 		return fmt.Errorf("cannot write image archive %s: %w", path, err)
 	}
 	return nil
-}
-
-// replace writes a file beside path and moves it there when it is complete.
-func replace(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails, as it should, once the file has moved
-	if err := writeAll(f, write); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
-func writeAll(f *os.File, write func(io.Writer) error) error {
-	b := bufio.NewWriterSize(f, 1<<20)
-	if err := write(b); err != nil {
-		return err
-	}
-	if err := b.Flush(); err != nil {
-		return err
-	}
-	return f.Chmod(0o644)
 }
 
 // writeTo writes the layout in the order in which readers want it: what it is,

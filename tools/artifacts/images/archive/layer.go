@@ -14,6 +14,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/atomicfile"
 )
 
 // epoch is the time of everything in an image.
@@ -48,7 +50,7 @@ func Tar(path string) *Layer {
 // WriteTar writes a layer to a file of its own, for Tar to read later; like an
 // archive, it appears complete or not at all.
 func WriteTar(path string, l *Layer) error {
-	return replace(path, l.stream)
+	return atomicfile.Stream(path, 0o644, l.stream)
 }
 
 // newLayer is a layer whose entries a function writes.

@@ -39,11 +39,8 @@ const (
 
 // DefaultDir is mlbatch/images in the user's cache folder.
 func DefaultDir() (string, error) {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("cannot find a cache folder (set HOME or XDG_CACHE_HOME): %w", err)
-	}
-	return filepath.Join(base, "mlbatch", "images"), nil
+	dir, err := filecache.UserDir()
+	return filepath.Join(dir, "images"), err
 }
 
 // archiveFile is the archive in its entry of the cache.
