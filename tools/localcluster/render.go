@@ -18,7 +18,7 @@ var files embed.FS
 
 var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "files/*"))
 
-// render writes one of the embedded files with its placeholders filled in.
+// render writes one of the embedded templates with its values filled in.
 func (c *Cluster) render(path, name string, values any) error {
 	text, err := rendered(name, values)
 	if err != nil {

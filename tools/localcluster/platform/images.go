@@ -37,7 +37,7 @@ func (s Site) programs(ctx context.Context) (map[string]plan.Image, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(s.dir(), 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make the folder %s: %w", s.dir(), err)
+		return nil, fmt.Errorf("cannot create the folder %s: %w", s.dir(), err)
 	}
 	fmt.Fprintln(s.Progress, "building the controller of this checkout")
 	controller, err := s.cache().Own(ctx, s.Progress, controllerProgram, s.dir())

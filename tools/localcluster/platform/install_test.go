@@ -20,7 +20,7 @@ func TestWhatKeepsTheClusterFromStartingIsSaidBeforeTheBuilds(t *testing.T) {
 	}
 	_, err = Site{Cluster: cluster, Checkout: "../../..", Progress: &progress}.Build(t.Context())
 	if os.Geteuid() == 0 {
-		wording.Wanted(t, err, "/var/lib/clusters may not lie in /var/lib")
+		wording.Wanted(t, err, "/var/lib/clusters must not be below /var/lib")
 	} else {
 		wording.Wanted(t, err, "needs root")
 	}

@@ -35,7 +35,7 @@ func Build(ctx context.Context, checkout, out string, archs ...string) (archiveP
 // BuildAs is Build for another version or registry than setup/versions.yaml has.
 func BuildAs(ctx context.Context, v setup.Versions, checkout, out string, archs ...string) (archivePath string, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return "", fmt.Errorf("cannot make the folder for images: %w", err)
+		return "", fmt.Errorf("cannot create the folder for images: %w", err)
 	}
 	return build(ctx, program{checkout: checkout, pkg: "./controller"}, v, filepath.Join(out, "controller-"+v.Version+".oci.tar"), archs)
 }

@@ -33,7 +33,7 @@ func Build(ctx context.Context, cache components.Cache, progress io.Writer, out 
 		return "", err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return "", fmt.Errorf("cannot make the folder for images: %w", err)
+		return "", fmt.Errorf("cannot create the folder for images: %w", err)
 	}
 	const program = "/usr/bin/ray"
 	shell := archive.File{Path: "/bin/bash", Mode: os.ModeSymlink | 0o777, Text: program}

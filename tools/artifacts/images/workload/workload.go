@@ -24,7 +24,7 @@ const entrypoint = "/workload"
 // their image to workload.oci.tar in the folder out.
 func Build(ctx context.Context, checkout, out string, archs ...string) (archivePath string, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return "", fmt.Errorf("cannot make the folder for images: %w", err)
+		return "", fmt.Errorf("cannot create the folder for images: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "mlbatch-image-")
 	if err != nil {

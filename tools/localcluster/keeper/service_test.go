@@ -20,27 +20,27 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-func TestPausesGrowUntilAProgramLasts(t *testing.T) {
+func TestBackoffGrowsUntilAProgramIsStable(t *testing.T) {
 	for name, c := range map[string]struct{ last, lived, want time.Duration }{
-		"the first time":                {0, 0, time.Second},
-		"the second time":               {time.Second, 0, 2 * time.Second},
-		"for the longest pause":         {8 * time.Second, 10 * time.Second, 8 * time.Second},
-		"after it has lasted a while":   {8 * time.Second, time.Minute, time.Second},
-		"once more after a short while": {2 * time.Second, 59 * time.Second, 4 * time.Second},
+		"first restart":          {0, 0, time.Second},
+		"second restart":         {time.Second, 0, 2 * time.Second},
+		"at the longest backoff": {8 * time.Second, 10 * time.Second, 8 * time.Second},
+		"after it was stable":    {8 * time.Second, time.Minute, time.Second},
+		"after a short run":      {2 * time.Second, 59 * time.Second, 4 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := nextPause(c.last, c.lived); got != c.want {
+			if got := nextBackoff(c.last, c.lived); got != c.want {
 				t.Errorf("the pause is %s, want %s", got, c.want)
 			}
 		})
 	}
 }
 
-func TestAProgramThatFailsForEverIsGivenTime(t *testing.T) {
+func TestAProgramThatKeepsFailingBacksOff(t *testing.T) {
 	s, p, _ := supervise(t, 1, script("etcd", "exit 1"))
 	var pauses []time.Duration
 	done := make(chan struct{})
-	s.rest = func(_ context.Context, pause time.Duration) bool {
+	s.sleep = func(_ context.Context, pause time.Duration) bool {
 		if pauses = append(pauses, pause); len(pauses) == 5 {
 			close(done)
 		}
@@ -53,7 +53,7 @@ func TestAProgramThatFailsForEverIsGivenTime(t *testing.T) {
 	}
 }
 
-func TestAnEndIsToldInWords(t *testing.T) {
+func TestExitsAreDescribed(t *testing.T) {
 	for want, status := range map[string]syscall.WaitStatus{
 		"ended with exit status 3":        3 << 8,
 		"was ended by the signal killed":  syscall.WaitStatus(syscall.SIGKILL),
@@ -77,14 +77,14 @@ func TestAProgramThatIsReadyAgainIsNotFailing(t *testing.T) {
 	program.Ready = plan.Probe{URL: server.URL}
 	s, p, _ := supervise(t, 2, program)
 	must(t, s.follow(p))
-	defer s.lives["etcd"].finish()
+	defer s.services["etcd"].stop()
 	until(t, "etcd is well after one restart", func() bool {
 		status := readStatus(t, s.dir)
 		return status.Restarts["etcd"] == 1 && len(status.Failing) == 0
 	})
 }
 
-func TestWhatHasToComeBeforeAProgramComesEachTime(t *testing.T) {
+func TestTheBeforeProbeRunsBeforeEachStart(t *testing.T) {
 	asked := make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Method + " " + r.URL.Path }))
 	defer server.Close()
@@ -103,31 +103,31 @@ func TestWhatHasToComeBeforeAProgramComesEachTime(t *testing.T) {
 	}
 }
 
-func TestAnotherPlanChangesWhatDiffers(t *testing.T) {
+func TestANewPlanChangesOnlyWhatDiffers(t *testing.T) {
 	stays, changes, goes := script("stays", "echo started; exec sleep 60"), script("changes", "echo old; exec sleep 60"), script("goes", "exec sleep 60")
 	s, p, _ := supervise(t, 1, stays, changes, goes)
 	must(t, s.follow(p))
 	awaitLog(t, s, "stays", "started\n")
 	awaitLog(t, s, "changes", "old\n")
-	gone := s.lives["goes"]
+	gone := s.services["goes"]
 
 	comes := script("comes", "exec sleep 60")
 	changed := script("changes", "echo new; exec sleep 60")
 	next := plan.Plan{Dir: s.dir, Revision: 1, Programs: []plan.Program{stays, changed, comes}}
 	must(t, plan.Write(s.dir, plan.File, next))
 	must(t, s.followNew())
-	defer s.endOthers(nil)
+	defer s.stopOthers(nil)
 
 	var names []string
 	for _, program := range next.Programs {
-		if s.lives[program.Name] != nil {
+		if s.services[program.Name] != nil {
 			names = append(names, program.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"stays", "changes", "comes"}, names); diff != "" || len(s.lives) != 3 {
-		t.Errorf("%d programs live: %s", len(s.lives), diff)
+	if diff := cmp.Diff([]string{"stays", "changes", "comes"}, names); diff != "" || len(s.services) != 3 {
+		t.Errorf("%d programs live: %s", len(s.services), diff)
 	}
-	<-gone.over // as would never happen if it was kept
+	<-gone.stopped // as would never happen if it was kept
 	if diff := cmp.Diff(plan.Status{Revision: 1, Ready: true}, readStatus(t, s.dir)); diff != "" {
 		t.Errorf("what was changed on purpose counts as a restart: %s", diff)
 	}
@@ -145,7 +145,7 @@ func TestAKilledProgramLeavesNoProcesses(t *testing.T) {
 	program := script("processnode", "exec 3>"+fifo+"; sleep 60 & echo started >&3; wait")
 	program.PIDNamespace = true
 	s, _, _ := supervise(t, 1, program)
-	p, err := s.start(newLife(program))
+	p, err := s.start(newService(program))
 	if errors.Is(err, unix.EPERM) && os.Geteuid() != 0 {
 		return
 	}
@@ -162,7 +162,7 @@ func TestAKilledProgramLeavesNoProcesses(t *testing.T) {
 	}
 }
 
-func TestAProgramThatFailedIsForgottenWithItsPlan(t *testing.T) {
+func TestAProgramThatIsNoLongerPlannedIsForgotten(t *testing.T) {
 	s, p, done := supervise(t, 2, script("goes", "exit 1"))
 	must(t, s.follow(p))
 	<-done
@@ -172,14 +172,14 @@ func TestAProgramThatFailedIsForgottenWithItsPlan(t *testing.T) {
 	}
 }
 
-func TestAPlanThatCannotBeReadChangesNothing(t *testing.T) {
+func TestAnUnreadablePlanChangesNothing(t *testing.T) {
 	s, p, _ := supervise(t, 1, script("etcd", "exec sleep 60"))
 	must(t, s.follow(p))
-	defer s.endOthers(nil)
+	defer s.stopOthers(nil)
 	if err := s.followNew(); err == nil || !strings.HasPrefix(err.Error(), "cannot read plan.json") {
 		t.Errorf("got %v", err)
 	}
-	if len(s.lives) != 1 || !readStatus(t, s.dir).Ready {
+	if len(s.services) != 1 || !readStatus(t, s.dir).Ready {
 		t.Error("the program of the plan before is gone")
 	}
 }
