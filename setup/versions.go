@@ -41,16 +41,9 @@ type Helm struct {
 	Four  string `json:"four"`
 }
 
-// Platform lists the operators that the umbrella chart installs beside our own.
-type Platform struct {
-	Kueue            Operator `json:"kueue"`
-	Coscheduler      Operator `json:"coscheduler"`
-	TrainingOperator Operator `json:"trainingOperator"`
-	KuberayOperator  Operator `json:"kuberayOperator"`
-	// JobSet and LeaderWorkerSet are off by default.
-	JobSet          Operator `json:"jobset"`
-	LeaderWorkerSet Operator `json:"leaderWorkerSet"`
-}
+// Platform has the upstream operators that the umbrella chart installs beside our own, by
+// the names of their parts.
+type Platform map[string]Operator
 
 // Operator is one upstream operator: the Go module that its CRDs, rules and
 // binary come from, and the image that users pull.
@@ -74,15 +67,6 @@ type LocalCluster struct {
 	CoreDNS    string `json:"coredns"`
 	Containerd string `json:"containerd"`
 	CNI        string `json:"cni"`
-}
-
-// Images are the public images of all operators, off by default or not, and of what
-// they put into the pods of jobs.
-func (p Platform) Images() []string {
-	return []string{
-		p.Kueue.Image, p.Coscheduler.Image, p.Coscheduler.ControllerImage, p.TrainingOperator.Image, p.TrainingOperator.InitImage,
-		p.KuberayOperator.Image, p.JobSet.Image, p.LeaderWorkerSet.Image,
-	}
 }
 
 // ReleasedTo is the same, but for another registry folder, such as

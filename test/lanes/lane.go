@@ -37,7 +37,7 @@ var (
 	// cluster is what a local cluster is made of.
 	cluster = []string{
 		"go.mod", "go.sum", "setup", "tools/artifacts/compiler", "tools/artifacts/components", "tools/artifacts/debian",
-		"tools/artifacts/filecache", "tools/artifacts/images", "tools/artifacts/subprocess", "tools/localcluster",
+		"tools/artifacts/filecache", "tools/artifacts/images", "tools/artifacts/subprocess", "tools/localcluster", "tools/mlbatch/parts",
 	}
 	// platform is what is installed on it, and how.
 	platform = with(cluster, "charts", "controller", "samples", "tools/artifacts/charts", "tools/mlbatch")
