@@ -22,6 +22,7 @@ import (
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/test/golden"
 	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 const namespace = "mlbatch-system"
@@ -37,8 +38,15 @@ var ours = map[string]string{
 	"pytorchjob-generator": "../tools/pytorchjob-generator/testdata",
 }
 
-// parts are the charts that exist only inside the umbrella chart.
-var parts = []string{"coscheduler", "training-operator", "kuberay-operator"}
+// thinCharts are the charts that exist only inside the umbrella chart.
+var thinCharts = func() (names []string) {
+	for _, p := range parts.All {
+		if p.Chart.Folder != "" && !p.Own {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}()
 
 var bundle = sync.OnceValues(func() (packaging.Bundle, error) {
 	return packaging.Build(context.Background(), "..")
@@ -84,7 +92,7 @@ func render(t *testing.T, name string, values map[string]any) (*release.Release,
 
 func renderFor(t *testing.T, kubernetes, name string, values map[string]any) (*release.Release, error) {
 	t.Helper()
-	if slices.Contains(parts, name) {
+	if slices.Contains(thinCharts, name) {
 		name, values = "mlbatch", alone(name, values)
 	}
 	return packaging.Render(t.Context(), load(t, name), name, namespace, kubernetes, values)
@@ -101,7 +109,7 @@ func load(t *testing.T, name string) *chart.Chart {
 func alone(part string, values map[string]any) map[string]any {
 	off := map[string]any{"enabled": false}
 	all := map[string]any{"priorities": off, "roles": off, "kueue": off, "appwrapper": off}
-	for _, other := range parts {
+	for _, other := range thinCharts {
 		all[other] = off
 	}
 	all[part] = values
@@ -138,7 +146,7 @@ var facts = map[string]bool{
 
 // templates is the comment with which Helm marks objects of a chart's own templates.
 func templates(name string) string {
-	if slices.Contains(parts, name) {
+	if slices.Contains(thinCharts, name) {
 		name = "mlbatch/charts/" + name
 	}
 	return "# Source: " + name + "/templates/"

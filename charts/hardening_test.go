@@ -359,7 +359,7 @@ func releases(t *testing.T) map[string]map[string]any {
 			all[filepath.Base(file)] = values(t, must(os.ReadFile(file))(t))
 		}
 	}
-	for _, part := range append([]string{"appwrapper"}, parts...) {
+	for _, part := range append([]string{"appwrapper"}, thinCharts...) {
 		for _, file := range must(filepath.Glob(filepath.Join(ours[part], "*.in.yaml")))(t) {
 			if filepath.Base(file) == "empty-sections.in.yaml" {
 				continue // tests empty resources and priorities

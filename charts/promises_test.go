@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // platform renders the umbrella chart with the given values.
@@ -347,7 +348,13 @@ func TestDisabledWebhooksAreNotConfigured(t *testing.T) {
 // optionalParts are values that enable the parts that are disabled by default.
 func optionalParts() map[string]any {
 	on := map[string]any{"enabled": true}
-	return map[string]any{"jobset": on, "leaderworkerset": on}
+	values := map[string]any{}
+	for _, p := range parts.All {
+		if p.Optional {
+			values[p.Name] = on
+		}
+	}
+	return values
 }
 
 // maxRelease leaves a third of a Secret's maximum of 1 MiB for values.
@@ -384,14 +391,7 @@ func stored(t *testing.T, r *release.Release) string {
 
 func TestImagesMatchVersionsYAML(t *testing.T) {
 	v := must(versions())(t)
-	known := []string{
-		v.ControllerImage(), v.Platform.Kueue.Image, v.Platform.Coscheduler.Image, v.Platform.Coscheduler.ControllerImage,
-		v.Platform.TrainingOperator.Image, v.Platform.TrainingOperator.InitImage, v.Platform.KuberayOperator.Image,
-		v.Platform.JobSet.Image, v.Platform.LeaderWorkerSet.Image,
-	}
-	if all := append(v.Platform.Images(), v.ControllerImage()); len(all) != len(known) {
-		t.Errorf("setup.Platform.Images lists %q", all)
-	}
+	known := parts.References(v)
 	var got []string
 	for _, o := range platform(t, optionalParts()) {
 		got = append(got, o.images()...)

@@ -26,7 +26,7 @@ var ownCharts = []string{"mlbatch", "appwrapper", "teams", "coscheduler", "train
 // packaged returns the files of one chart, even if it exists only inside the umbrella.
 func packaged(t *testing.T, name string) packaging.Chart {
 	t.Helper()
-	if !slices.Contains(parts, name) {
+	if !slices.Contains(thinCharts, name) {
 		return must(must(bundle())(t).Chart(name))(t)
 	}
 	umbrella := must(must(bundle())(t).Chart("mlbatch"))(t)

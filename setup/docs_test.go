@@ -11,6 +11,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/test/golden"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // TestVersionsPageIsUpToDate compares docs/versions.md with versions.yaml.
@@ -35,16 +36,22 @@ func versionsPage(v setup.Versions) string {
 	line("")
 	line("| part | version | image | module |")
 	line("|---|---|---|---|")
-	line("| AppWrapper controller | %s | `%s` | `%s` |", v.Version, v.ControllerImage(), v.Module)
-	p := v.Platform
-	line("| Kueue | %s | `%s` | `%s` |", p.Kueue.Version, p.Kueue.Image, p.Kueue.Module)
-	line("| Coscheduler | %s | `%s` | `%s` |", p.Coscheduler.Version, p.Coscheduler.Image, p.Coscheduler.Module)
-	line("| its PodGroup controller | %s | `%s` | `%s` |", p.Coscheduler.Version, p.Coscheduler.ControllerImage, p.Coscheduler.Module)
-	line("| Kubeflow training operator | %s | `%s` | `%s` |", p.TrainingOperator.Version, p.TrainingOperator.Image, p.TrainingOperator.Module)
-	line("| init container of PyTorchJobs | | `%s` | |", p.TrainingOperator.InitImage)
-	line("| KubeRay operator | %s | `%s` | `%s` |", p.KuberayOperator.Version, p.KuberayOperator.Image, p.KuberayOperator.Module)
-	line("| JobSet, off by default | %s | `%s` | `%s` |", p.JobSet.Version, p.JobSet.Image, p.JobSet.Module)
-	line("| LeaderWorkerSet, off by default | %s | `%s` | `%s` |", p.LeaderWorkerSet.Version, p.LeaderWorkerSet.Image, p.LeaderWorkerSet.Module)
+	for _, p := range parts.All {
+		o, title := p.Operator(v), p.Title
+		if p.Optional {
+			title += ", off by default"
+		}
+		for _, i := range p.Images {
+			switch {
+			case i.Title == "":
+				line("| %s | %s | `%s` | `%s` |", title, o.Version, p.Reference(i, v), o.Module)
+			case i.Package == "":
+				line("| %s | | `%s` | |", i.Title, p.Reference(i, v))
+			default:
+				line("| %s | %s | `%s` | `%s` |", i.Title, o.Version, p.Reference(i, v), o.Module)
+			}
+		}
+	}
 	line("")
 	line("The scheduler `%s` schedules gangs.", v.SchedulerName)
 	line("The charts are tested with Helm %s and Helm %s ([how](testing.md#helm-3-and-helm-4)).", v.Helm.Three, v.Helm.Four)

@@ -40,17 +40,9 @@ type Helm struct {
 	Four  string `json:"four"`
 }
 
-// Platform lists the operators that the umbrella chart installs besides the AppWrapper
-// controller.
-type Platform struct {
-	Kueue            Operator `json:"kueue"`
-	Coscheduler      Operator `json:"coscheduler"`
-	TrainingOperator Operator `json:"trainingOperator"`
-	KuberayOperator  Operator `json:"kuberayOperator"`
-	// JobSet and LeaderWorkerSet are disabled by default.
-	JobSet          Operator `json:"jobset"`
-	LeaderWorkerSet Operator `json:"leaderWorkerSet"`
-}
+// Platform has the upstream operators that the umbrella chart installs beside our own, by
+// the names of their parts.
+type Platform map[string]Operator
 
 // Operator is one upstream operator: the Go module of its CRDs, RBAC rules and binary,
 // and the image that users pull.
@@ -74,15 +66,6 @@ type LocalCluster struct {
 	CoreDNS    string `json:"coredns"`
 	Containerd string `json:"containerd"`
 	CNI        string `json:"cni"`
-}
-
-// Images are the public images of all operators, including those that are disabled by
-// default, and of the containers that they add to the pods of jobs.
-func (p Platform) Images() []string {
-	return []string{
-		p.Kueue.Image, p.Coscheduler.Image, p.Coscheduler.ControllerImage, p.TrainingOperator.Image, p.TrainingOperator.InitImage,
-		p.KuberayOperator.Image, p.JobSet.Image, p.LeaderWorkerSet.Image,
-	}
 }
 
 // ReleasedTo returns the versions with another registry folder, such as

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // TestModulesMatch compares every go.mod of the repository with versions.yaml.
@@ -23,29 +24,24 @@ func TestModulesMatch(t *testing.T) {
 	if got := root.Module.Mod.Path; got != v.Module {
 		t.Errorf("go.mod declares module %s, versions.yaml says %s", got, v.Module)
 	}
-	for _, want := range []struct{ folder, module, version string }{
-		{"..", v.Platform.Kueue.Module, v.Platform.Kueue.Version},
-		{"..", v.Platform.Coscheduler.Module, v.Platform.Coscheduler.Version},
-		{"..", v.Platform.TrainingOperator.Module, v.Platform.TrainingOperator.Version},
-		{"..", v.Platform.KuberayOperator.Module, v.Platform.KuberayOperator.Version},
-		{"../tools/artifacts/components/kueue", v.Platform.Kueue.Module, v.Platform.Kueue.Version},
+	type pin struct{ folder, module, version string }
+	pins := []pin{
 		{"../tools/artifacts/components/kueue", "sigs.k8s.io/kwok", v.LocalCluster.KWOK},
-		{"../tools/artifacts/components/kubernetes", v.Platform.TrainingOperator.Module, v.Platform.TrainingOperator.Version},
-		{"../tools/artifacts/components/kubernetes", v.Platform.KuberayOperator.Module, v.Platform.KuberayOperator.Version},
-		{"..", v.Platform.JobSet.Module, v.Platform.JobSet.Version},
-		{"..", v.Platform.LeaderWorkerSet.Module, v.Platform.LeaderWorkerSet.Version},
-		{"../tools/artifacts/components/kueue", v.Platform.JobSet.Module, v.Platform.JobSet.Version},
-		{"../tools/artifacts/components/kueue", v.Platform.LeaderWorkerSet.Module, v.Platform.LeaderWorkerSet.Version},
 		{"../tools/artifacts/components/helm3", "helm.sh/helm/v3", v.Helm.Three},
 		{"..", "helm.sh/helm/v3", v.Helm.Three},
 		{"../tools/artifacts/components/helm4", "helm.sh/helm/v4", v.Helm.Four},
-		{"../tools/artifacts/components/kubernetes", v.Platform.Coscheduler.Module, v.Platform.Coscheduler.Version},
 		{"../tools/artifacts/components/kubernetes", "k8s.io/kubernetes", v.LocalCluster.Kubernetes},
 		{"../tools/artifacts/components/etcd", "go.etcd.io/etcd/server/v3", v.LocalCluster.Etcd},
 		{"../tools/artifacts/components/kueue", "github.com/coredns/coredns", v.LocalCluster.CoreDNS},
 		{"../tools/artifacts/components/kubernetes", "github.com/containerd/containerd/v2", v.LocalCluster.Containerd},
 		{"../tools/artifacts/components/kubernetes", "github.com/containernetworking/plugins", v.LocalCluster.CNI},
-	} {
+	}
+	for _, p := range parts.All {
+		if o := p.Operator(v); !p.Own {
+			pins = append(pins, pin{"..", o.Module, o.Version}, pin{"../tools/artifacts/components/" + p.Component.Module, o.Module, o.Version})
+		}
+	}
+	for _, want := range pins {
 		if got := version(goMod(t, want.folder), want.module); got != want.version {
 			t.Errorf("%s/go.mod resolves %s to %q, versions.yaml says %s", want.folder, want.module, got, want.version)
 		}
@@ -70,16 +66,15 @@ func TestImageTagsMatchTheirVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for image, version := range map[string]string{
-		v.Platform.Kueue.Image:                 v.Platform.Kueue.Version,
-		v.Platform.Coscheduler.Image:           v.Platform.Coscheduler.Version,
-		v.Platform.Coscheduler.ControllerImage: v.Platform.Coscheduler.Version,
-		v.Platform.KuberayOperator.Image:       v.Platform.KuberayOperator.Version,
-		v.Platform.JobSet.Image:                v.Platform.JobSet.Version,
-		v.Platform.LeaderWorkerSet.Image:       v.Platform.LeaderWorkerSet.Version,
-	} {
-		if !strings.HasSuffix(image, ":"+version) {
-			t.Errorf("image %s does not have the tag %s", image, version)
+	for name, o := range v.Platform {
+		images := []string{o.Image, o.ControllerImage}
+		if name == "training-operator" {
+			images = nil
+		}
+		for _, image := range images {
+			if image != "" && !strings.HasSuffix(image, ":"+o.Version) {
+				t.Errorf("image %s does not carry version %s", image, o.Version)
+			}
 		}
 	}
 }

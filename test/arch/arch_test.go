@@ -84,7 +84,7 @@ var arrows = map[string][]string{
 	"tools/artifacts/filecache":         {"tools/artifacts/filelock"},
 	"tools/artifacts/compiler":          {"tools/artifacts/subprocess"},
 	"tools/artifacts/debian":            {"tools/artifacts/subprocess"},
-	"tools/artifacts/components":        {"setup", "tools/artifacts/compiler", "tools/artifacts/filecache"},
+	"tools/artifacts/components":        {"setup", "tools/mlbatch/parts", "tools/artifacts/compiler", "tools/artifacts/filecache"},
 	"tools/artifacts/images/archive":    {"tools/artifacts/atomicfile"},
 	"tools/artifacts/images/controller": {"setup", "tools/artifacts/compiler", "tools/artifacts/images/archive"},
 	"tools/artifacts/images/workload":   {"tools/artifacts/compiler", "tools/artifacts/images/archive"},
@@ -99,7 +99,7 @@ var arrows = map[string][]string{
 	"tools/artifacts/release/sbom":     {"setup"},
 	"tools/artifacts/release": {
 		"setup", "tools/artifacts/charts/packaging", "tools/artifacts/compiler", "tools/artifacts/images/archive",
-		"tools/artifacts/images/controller", "tools/artifacts/release/sbom",
+		"tools/artifacts/images/controller", "tools/artifacts/release/sbom", "tools/mlbatch/parts",
 	},
 	// The test-bed, for Linux.
 	"tools/localcluster/pki":         nil,
@@ -114,7 +114,7 @@ var arrows = map[string][]string{
 	"tools/localcluster/platform": {
 		"setup", "tools/artifacts/charts/packaging", "tools/artifacts/components", "tools/artifacts/images/archive", "tools/artifacts/images/ray",
 		"tools/artifacts/images/torch", "tools/localcluster", "tools/localcluster/plan", "tools/mlbatch/install",
-		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease",
+		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/parts",
 	},
 	"tools/localcluster/demo": {"controller/api/v1beta2", "tools/localcluster", "tools/localcluster/platform"},
 	"tools/localcluster/cmd":  {"setup", "tools/localcluster", "tools/localcluster/plan", "tools/localcluster/platform"},

@@ -35,7 +35,7 @@ var (
 		".golangci.yaml", "LICENSE", "Makefile", "README.md", "charts", "controller", "docs", "go.mod", "go.sum", "samples", "setup", "test", "tools",
 	}
 	// cluster is what a local cluster is made of.
-	cluster = []string{"go.mod", "go.sum", "setup", "test/workload", "tools/artifacts", "tools/localcluster"}
+	cluster = []string{"go.mod", "go.sum", "setup", "test/workload", "tools/artifacts", "tools/localcluster", "tools/mlbatch/parts"}
 	// platform is what is installed on it, and how.
 	platform = with(cluster, "charts", "controller", "samples", "tools/mlbatch")
 )

@@ -36,16 +36,15 @@ func (s *site) packageNext() version {
 	later := now
 	later.Version = next.number
 	next.images[now.ControllerImage()] = later.ControllerImage()
-	for _, o := range []*setup.Operator{
-		&later.Platform.Kueue, &later.Platform.Coscheduler, &later.Platform.TrainingOperator, &later.Platform.KuberayOperator,
-		&later.Platform.JobSet, &later.Platform.LeaderWorkerSet,
-	} {
+	later.Platform = maps.Clone(now.Platform)
+	for name, o := range later.Platform {
 		for _, image := range []*string{&o.Image, &o.ControllerImage} {
 			if *image != "" {
 				next.images[*image] = *image + "-next"
 				*image = next.images[*image]
 			}
 		}
+		later.Platform[name] = o
 	}
 	bundle, err := packaging.BuildAs(s.Context(), s.Checkout, later)
 	s.must(err)

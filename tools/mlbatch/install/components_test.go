@@ -19,8 +19,7 @@ import (
 
 func TestWhatIsSaidOfAPart(t *testing.T) {
 	kueue, _ := parts.Named("kueue")
-	versions := setup.Versions{}
-	versions.Platform.Kueue.Image = "registry.k8s.io/kueue/kueue:v0.19.2"
+	versions := setup.Versions{Platform: setup.Platform{"kueue": {Image: "registry.k8s.io/kueue/kueue:v0.19.2"}}}
 	theirs := *kueueDeployment("registry.k8s.io/kueue/kueue:v0.16.1", preflight.Owner{})
 	well := theirs
 	well.Status = appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}

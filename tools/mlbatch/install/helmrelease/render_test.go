@@ -110,9 +110,9 @@ func TestAPartIsOnOrOffAsTheChartUnderstandsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for part, want := range map[string]bool{"kueue": false, "coscheduler": true, "jobset": false, "appwrapper": true} {
-		if p, _ := parts.Named(part); p.Enabled(values) != want {
-			t.Errorf("%s is taken for on: %t", part, !want)
+	for _, p := range parts.All {
+		if want := !p.Optional && p.Name != "kueue"; p.Enabled(values) != want {
+			t.Errorf("%s is taken for on: %t", p.Name, !want)
 		}
 	}
 }

@@ -5,40 +5,8 @@ package packaging
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"strings"
 )
-
-// kueue is Kueue's own chart, taken from its module, with CRDs that are small
-// enough for a Helm release and that survive an uninstall.
-func (b builder) kueue() (Chart, error) {
-	upstream := b.versions.Platform.Kueue
-	module, err := b.moduleDir(upstream.Module)
-	if err != nil {
-		return Chart{}, err
-	}
-	files, err := readTree(filepath.Join(module, "charts", "kueue"))
-	if err != nil {
-		return Chart{}, err
-	}
-	for name, text := range files {
-		switch {
-		case strings.HasPrefix(name, "tests/"), strings.HasPrefix(name, "README"):
-			delete(files, name)
-		case strings.HasPrefix(name, "templates/crd/"):
-			if files[name], err = slimCRDTemplate(text); err != nil {
-				return Chart{}, fmt.Errorf("kueue's %s: %w", name, err)
-			}
-		}
-	}
-	if err := addSchema(files); err != nil {
-		return Chart{}, fmt.Errorf("kueue: %w", err)
-	}
-	return newChart(files, func(m *metadata) {
-		m.Version = strings.TrimPrefix(upstream.Version, "v")
-		m.AppVersion = upstream.Version
-	})
-}
 
 // In Kueue's CRD templates all template actions stand above this line, and the
 // rest is plain YAML.
