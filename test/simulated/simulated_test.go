@@ -201,7 +201,7 @@ func saysWhy(ctx context.Context, admin client.Client, pod *corev1.Pod) error {
 		return err
 	}
 	for _, c := range pod.Status.ContainerStatuses {
-		if w := c.State.Waiting; w != nil && strings.Contains(w.Message, "has no program for the image registry.example/other:1") {
+		if w := c.State.Waiting; w != nil && strings.Contains(w.Message, "has no program for image registry.example/other:1") {
 			return admin.Delete(ctx, pod)
 		}
 	}

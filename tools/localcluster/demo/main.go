@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo is 'make demo': it brings up a local cluster, installs the
-// platform, onboards two teams, submits a training job as a member of one of
-// them and follows it until it has succeeded.
+// Command demo is 'make demo': it starts a local cluster, installs the platform, onboards two
+// teams, submits a training job as a member of one of them, and follows it until it
+// succeeds.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "demo: interrupted; run 'make demo' again to go on, or 'make demo-down' to end the cluster")
+		fmt.Fprintln(os.Stderr, "demo: interrupted; run 'make demo' again to resume, or 'make demo-down' to remove the cluster")
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "demo:", err)
 	default:
@@ -71,7 +71,7 @@ func run(ctx context.Context, port int) error {
 	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stdout}
 	report := newReport()
 	err = play(ctx, site, report)
-	// A run that failed is on record, too: the file of an earlier one would tell of success.
+	// Record a failed run as well: the file of an earlier run would report success.
 	if err := errors.Join(err, report.write(filepath.Join(checkout, "dist", "demo.json"), err)); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func run(ctx context.Context, port int) error {
 
 // play is the demo from the settings file to the end of the training.
 func play(ctx context.Context, site platform.Site, report *report) error {
-	// Settings are rendered first: a mistake in them should not cost a build.
+	// Render the settings first: a mistake in them should not cost a build.
 	job, err := renderJob(ctx, site, settings)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func play(ctx context.Context, site platform.Site, report *report) error {
 	return follow(ctx, site, job, report)
 }
 
-// prepare does everything up to the point where a user could submit a job.
+// prepare does everything until a user can submit a job.
 func prepare(ctx context.Context, site platform.Site, report *report) error {
 	var training string
 	for _, step := range []struct {
@@ -124,5 +124,5 @@ Look around:
   kubectl get clusterqueues
   kubectl logs -n blue digits-master-0
   kubectl describe appwrapper -n blue digits
-End it with: make demo-down
+Remove the cluster: make demo-down
 `

@@ -11,7 +11,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-func TestWhatKeepsTheClusterFromStartingIsSaidBeforeTheBuilds(t *testing.T) {
+func TestPreflightRunsBeforeBuilds(t *testing.T) {
 	var progress bytes.Buffer
 	config := localcluster.Config{Checkout: "../../..", CacheDir: t.TempDir(), StateDir: "/var/lib/clusters"}
 	cluster, err := localcluster.New(config, &progress)
