@@ -11,9 +11,10 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// TestModulesMatch holds every go.mod of the repository to versions.yaml.
+// TestModulesMatch compares every go.mod of the repository with versions.yaml.
 func TestModulesMatch(t *testing.T) {
 	v, err := setup.Load()
 	if err != nil {
@@ -23,38 +24,33 @@ func TestModulesMatch(t *testing.T) {
 	if got := root.Module.Mod.Path; got != v.Module {
 		t.Errorf("go.mod declares module %s, versions.yaml says %s", got, v.Module)
 	}
-	for _, want := range []struct{ folder, module, version string }{
-		{"..", v.Platform.Kueue.Module, v.Platform.Kueue.Version},
-		{"..", v.Platform.Coscheduler.Module, v.Platform.Coscheduler.Version},
-		{"..", v.Platform.TrainingOperator.Module, v.Platform.TrainingOperator.Version},
-		{"..", v.Platform.KuberayOperator.Module, v.Platform.KuberayOperator.Version},
-		{"../tools/artifacts/components/kueue", v.Platform.Kueue.Module, v.Platform.Kueue.Version},
+	type pin struct{ folder, module, version string }
+	pins := []pin{
 		{"../tools/artifacts/components/kueue", "sigs.k8s.io/kwok", v.LocalCluster.KWOK},
-		{"../tools/artifacts/components/kubernetes", v.Platform.TrainingOperator.Module, v.Platform.TrainingOperator.Version},
-		{"../tools/artifacts/components/kubernetes", v.Platform.KuberayOperator.Module, v.Platform.KuberayOperator.Version},
-		{"..", v.Platform.JobSet.Module, v.Platform.JobSet.Version},
-		{"..", v.Platform.LeaderWorkerSet.Module, v.Platform.LeaderWorkerSet.Version},
-		{"../tools/artifacts/components/kueue", v.Platform.JobSet.Module, v.Platform.JobSet.Version},
-		{"../tools/artifacts/components/kueue", v.Platform.LeaderWorkerSet.Module, v.Platform.LeaderWorkerSet.Version},
 		{"../tools/artifacts/components/helm3", "helm.sh/helm/v3", v.Helm.Three},
 		{"..", "helm.sh/helm/v3", v.Helm.Three},
 		{"../tools/artifacts/components/helm4", "helm.sh/helm/v4", v.Helm.Four},
-		{"../tools/artifacts/components/kubernetes", v.Platform.Coscheduler.Module, v.Platform.Coscheduler.Version},
 		{"../tools/artifacts/components/kubernetes", "k8s.io/kubernetes", v.LocalCluster.Kubernetes},
 		{"../tools/artifacts/components/etcd", "go.etcd.io/etcd/server/v3", v.LocalCluster.Etcd},
 		{"../tools/artifacts/components/kueue", "github.com/coredns/coredns", v.LocalCluster.CoreDNS},
 		{"../tools/artifacts/components/kubernetes", "github.com/containerd/containerd/v2", v.LocalCluster.Containerd},
 		{"../tools/artifacts/components/kubernetes", "github.com/containernetworking/plugins", v.LocalCluster.CNI},
-	} {
+	}
+	for _, p := range parts.All {
+		if o := p.Operator(v); !p.Own {
+			pins = append(pins, pin{"..", o.Module, o.Version}, pin{"../tools/artifacts/components/" + p.Component.Module, o.Module, o.Version})
+		}
+	}
+	for _, want := range pins {
 		if got := version(goMod(t, want.folder), want.module); got != want.version {
 			t.Errorf("%s/go.mod resolves %s to %q, versions.yaml says %s", want.folder, want.module, got, want.version)
 		}
 	}
 }
 
-// TestEtcdIsBuiltOfWhatKubernetesIs holds etcd's module to the versions of
-// Kubernetes's: a package of which each has another is compiled twice.
-func TestEtcdIsBuiltOfWhatKubernetesIs(t *testing.T) {
+// TestEtcdUsesTheDependenciesOfKubernetes keeps the versions of shared dependencies equal:
+// otherwise their packages are compiled twice.
+func TestEtcdUsesTheDependenciesOfKubernetes(t *testing.T) {
 	kubernetes := goMod(t, "../tools/artifacts/components/kubernetes")
 	for _, r := range goMod(t, "../tools/artifacts/components/etcd").Require {
 		if want := version(kubernetes, r.Mod.Path); want != "" && want != r.Mod.Version {
@@ -63,23 +59,22 @@ func TestEtcdIsBuiltOfWhatKubernetesIs(t *testing.T) {
 	}
 }
 
-// TestImagesCarryTheirVersion catches an image left behind by an upgrade. The
-// training operator tags its images by commit and is left out.
-func TestImagesCarryTheirVersion(t *testing.T) {
+// TestImageTagsMatchTheirVersion detects an image that an upgrade forgot. It omits the
+// training operator, whose images are tagged by commit.
+func TestImageTagsMatchTheirVersion(t *testing.T) {
 	v, err := setup.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for image, version := range map[string]string{
-		v.Platform.Kueue.Image:                 v.Platform.Kueue.Version,
-		v.Platform.Coscheduler.Image:           v.Platform.Coscheduler.Version,
-		v.Platform.Coscheduler.ControllerImage: v.Platform.Coscheduler.Version,
-		v.Platform.KuberayOperator.Image:       v.Platform.KuberayOperator.Version,
-		v.Platform.JobSet.Image:                v.Platform.JobSet.Version,
-		v.Platform.LeaderWorkerSet.Image:       v.Platform.LeaderWorkerSet.Version,
-	} {
-		if !strings.HasSuffix(image, ":"+version) {
-			t.Errorf("image %s does not carry version %s", image, version)
+	for name, o := range v.Platform {
+		images := []string{o.Image, o.ControllerImage}
+		if name == "training-operator" {
+			images = nil
+		}
+		for _, image := range images {
+			if image != "" && !strings.HasSuffix(image, ":"+o.Version) {
+				t.Errorf("image %s does not carry version %s", image, o.Version)
+			}
 		}
 	}
 }
@@ -98,7 +93,7 @@ func goMod(t *testing.T, folder string) *modfile.File {
 	return f
 }
 
-// version is what a go.mod resolves a module to: a replacement wins.
+// version is the version of a module in a go.mod: a replacement takes precedence.
 func version(f *modfile.File, module string) string {
 	for _, r := range f.Replace {
 		if r.Old.Path == module {

@@ -36,30 +36,44 @@ var arrows = map[string][]string{
 		"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle",
 		"controller/internal/spelling",
 	},
+	// A question that several shells ask of the API server.
+	"controller/internal/accessreview": nil,
 	// Shells, which talk to the API server and never import each other.
-	"controller/internal/servingcert":   {"controller/internal/config"},
-	"controller/internal/incumbent":     {"controller/api/v1beta2"},
-	"controller/internal/metricsaccess": nil,
+	"controller/internal/servingcert":     {"controller/internal/config"},
+	"controller/internal/othercontroller": {"controller/api/v1beta2"},
+	"controller/internal/metricsaccess":   {"controller/internal/accessreview"},
 	"controller/internal/admission": {
 		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules", "controller/internal/kinds",
+		"controller/internal/accessreview",
 	},
 	"controller/internal/appwrapper": {
 		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules",
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
+		"controller/internal/accessreview",
 	},
 	// Puts the parts together.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/servingcert", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/incumbent",
+		"controller/internal/servingcert", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/othercontroller",
 		"controller/internal/metricsaccess",
 	},
 	// The mlbatch command, for every operating system.
-	"tools/mlbatch/parts":             {"setup"},
-	"tools/mlbatch/queuefit":          nil,
-	"tools/mlbatch/install/preflight": {"setup", "tools/mlbatch/parts"},
-	"tools/mlbatch/install":           {"setup", "tools/mlbatch/parts", "tools/mlbatch/install/preflight"},
-	"tools/mlbatch/submit":            {"controller/api/v1beta2", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
-	"tools/mlbatch":                   {"controller/api/v1beta2", "setup", "tools/mlbatch/install", "tools/mlbatch/submit"},
+	"tools/mlbatch/parts":               {"setup"},
+	"tools/mlbatch/queuefit":            nil,
+	"tools/mlbatch/install/preflight":   {"setup", "tools/mlbatch/parts"},
+	"tools/mlbatch/install/access":      nil,
+	"tools/mlbatch/install/helmrelease": {"setup", "tools/mlbatch/install/access", "tools/mlbatch/install/preflight"},
+	"tools/mlbatch/install/wait":        {"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease"},
+	"tools/mlbatch/install/uninstall":   {"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight"},
+	"tools/mlbatch/install": {
+		"setup", "tools/mlbatch/parts", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight",
+		"tools/mlbatch/install/wait",
+	},
+	"tools/mlbatch/submit": {"controller/api/v1beta2", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
+	"tools/mlbatch": {
+		"controller/api/v1beta2", "setup", "tools/mlbatch/install", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease",
+		"tools/mlbatch/install/uninstall", "tools/mlbatch/submit",
+	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit"},
 	"tools/pytorchjob-generator/readme": nil,
@@ -70,7 +84,7 @@ var arrows = map[string][]string{
 	"tools/artifacts/filecache":         {"tools/artifacts/filelock"},
 	"tools/artifacts/compiler":          {"tools/artifacts/subprocess"},
 	"tools/artifacts/debian":            {"tools/artifacts/subprocess"},
-	"tools/artifacts/components":        {"setup", "tools/artifacts/compiler", "tools/artifacts/filecache"},
+	"tools/artifacts/components":        {"setup", "tools/mlbatch/parts", "tools/artifacts/compiler", "tools/artifacts/filecache"},
 	"tools/artifacts/images/archive":    {"tools/artifacts/atomicfile"},
 	"tools/artifacts/images/controller": {"setup", "tools/artifacts/compiler", "tools/artifacts/images/archive"},
 	"tools/artifacts/images/workload":   {"tools/artifacts/compiler", "tools/artifacts/images/archive"},
@@ -85,7 +99,7 @@ var arrows = map[string][]string{
 	"tools/artifacts/release/sbom":     {"setup"},
 	"tools/artifacts/release": {
 		"setup", "tools/artifacts/charts/packaging", "tools/artifacts/compiler", "tools/artifacts/images/archive",
-		"tools/artifacts/images/controller", "tools/artifacts/release/sbom",
+		"tools/artifacts/images/controller", "tools/artifacts/release/sbom", "tools/mlbatch/parts",
 	},
 	// The test-bed, for Linux.
 	"tools/localcluster/pki":         nil,
@@ -100,6 +114,7 @@ var arrows = map[string][]string{
 	"tools/localcluster/platform": {
 		"setup", "tools/artifacts/charts/packaging", "tools/artifacts/components", "tools/artifacts/images/archive", "tools/artifacts/images/ray",
 		"tools/artifacts/images/torch", "tools/localcluster", "tools/localcluster/plan", "tools/mlbatch/install",
+		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/parts",
 	},
 	"tools/localcluster/demo": {"controller/api/v1beta2", "tools/localcluster", "tools/localcluster/platform"},
 	"tools/localcluster/cmd":  {"setup", "tools/localcluster", "tools/localcluster/plan", "tools/localcluster/platform"},
@@ -107,7 +122,8 @@ var arrows = map[string][]string{
 
 // tried are arrows of tests alone: the installer is tried with the charts as they are packaged.
 var tried = map[string][]string{
-	"tools/mlbatch/install": {"tools/artifacts/charts/packaging"},
+	"tools/mlbatch/install/helmrelease": {"tools/artifacts/charts/packaging", "tools/mlbatch/parts"},
+	"tools/mlbatch/install/wait":        {"tools/artifacts/charts/packaging"},
 }
 
 // inRooms tells whether a package has a row in arrows.
@@ -218,7 +234,8 @@ func TestFolderNamesSayWhatIsInside(t *testing.T) {
 
 func TestTheTopLevelIsTheArchitecture(t *testing.T) {
 	rooms := []string{
-		"charts", "controller", "setup", "tools", "samples", "test", "docs", "go.mod", "go.sum", "Makefile", "README.md", "LICENSE",
+		"charts", "controller", "setup", "tools", "samples", "test", "docs", "go.mod", "go.sum", "Makefile", "LICENSE",
+		"README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
 		"bin", "dist", // built, not committed
 	}
 	entries, err := os.ReadDir(root)
@@ -227,7 +244,7 @@ func TestTheTopLevelIsTheArchitecture(t *testing.T) {
 	}
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") && !slices.Contains(rooms, e.Name()) {
-			t.Errorf("%s is no room of the house; see docs/architecture.md", e.Name())
+			t.Errorf("%s is not in the tree of docs/architecture.md", e.Name())
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/uninstall"
 )
 
 // kubeconfigVariable names the kubeconfig of a cluster that is there, with the
@@ -71,7 +72,7 @@ func (g *guest) end(ctx context.Context) error {
 		return err
 	}
 	for _, name := range ownRosters { // first: they use its flavors
-		err = errors.Join(err, platform.Release{Name: name, Namespace: all.Namespace}.Remove(ctx, g.kubeconfig))
+		err = errors.Join(err, uninstall.Remove(ctx, platform.Release{Name: name, Namespace: all.Namespace}, g.kubeconfig))
 	}
-	return errors.Join(err, all.Remove(ctx, g.kubeconfig))
+	return errors.Join(err, uninstall.Remove(ctx, all, g.kubeconfig))
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 )
 
 var (
@@ -113,7 +114,7 @@ func onboard(ctx context.Context, cfg *envconf.Config) (context.Context, error) 
 	if err != nil {
 		return ctx, err
 	}
-	return ctx, release.Apply(ctx, cfg.KubeconfigFile())
+	return ctx, install.Apply(ctx, release, cfg.KubeconfigFile())
 }
 
 // connected is true once the platform is there and stories can be told.

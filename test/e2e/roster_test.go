@@ -15,6 +15,8 @@ import (
 
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/uninstall"
 )
 
 // ownRosters are the releases that stories have beside that of all stories' teams, in the
@@ -35,7 +37,7 @@ func keep(t *testing.T, cfg *envconf.Config, name, namespace string) *roster {
 	t.Helper()
 	r := &roster{t: t, name: name, namespace: namespace, kubeconfig: cfg.KubeconfigFile()}
 	t.Cleanup(func() {
-		if err := (platform.Release{Name: name, Namespace: namespace}).Remove(context.Background(), r.kubeconfig); err != nil {
+		if err := uninstall.Remove(context.Background(), platform.Release{Name: name, Namespace: namespace}, r.kubeconfig); err != nil {
 			t.Error(err)
 		}
 	})
@@ -72,7 +74,7 @@ func (r *roster) try(ctx context.Context, files ...string) error {
 		return err
 	}
 	release.Values = append(release.Values, files[1:]...)
-	return release.Apply(ctx, r.kubeconfig)
+	return install.Apply(ctx, release, r.kubeconfig)
 }
 
 // file is a values file with that text.

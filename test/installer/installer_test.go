@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
 // TestThePlatformComesAndGoes is one life of one platform; each chapter needs those before it.
@@ -60,9 +61,9 @@ func nothingIsTouched(t *testing.T) {
 	if out := succeeds(t, mlbatch("uninstall")); !strings.Contains(out, "release mlbatch in namespace mlbatch-system: absent") {
 		t.Errorf("where nothing is installed, uninstall says %s", out)
 	}
-	err := admin.Get(t.Context(), client.ObjectKey{Name: install.Namespace}, &corev1.Namespace{})
+	err := admin.Get(t.Context(), client.ObjectKey{Name: helmrelease.DefaultNamespace}, &corev1.Namespace{})
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("there is a namespace %s (%v)", install.Namespace, err)
+		t.Errorf("there is a namespace %s (%v)", helmrelease.DefaultNamespace, err)
 	}
 }
 
@@ -291,7 +292,7 @@ func records(t *testing.T) []string {
 func generations(t *testing.T) map[string]int64 {
 	t.Helper()
 	list := &appsv1.DeploymentList{}
-	if err := admin.List(t.Context(), list, client.InNamespace(install.Namespace)); err != nil {
+	if err := admin.List(t.Context(), list, client.InNamespace(helmrelease.DefaultNamespace)); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]int64{}
@@ -316,7 +317,7 @@ func names(t *testing.T, list client.ObjectList, options ...client.ListOption) [
 	}
 	var all []string
 	for _, o := range found.Items {
-		if o.Namespace == "" || o.Namespace == install.Namespace {
+		if o.Namespace == "" || o.Namespace == helmrelease.DefaultNamespace {
 			all = append(all, o.Name)
 		}
 	}

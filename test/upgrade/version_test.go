@@ -14,6 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 )
 
 // version is a release of the platform: its packages, and what they call its images.
@@ -35,16 +36,15 @@ func (s *site) packageNext() version {
 	later := now
 	later.Version = next.number
 	next.images[now.ControllerImage()] = later.ControllerImage()
-	for _, o := range []*setup.Operator{
-		&later.Platform.Kueue, &later.Platform.Coscheduler, &later.Platform.TrainingOperator, &later.Platform.KuberayOperator,
-		&later.Platform.JobSet, &later.Platform.LeaderWorkerSet,
-	} {
+	later.Platform = maps.Clone(now.Platform)
+	for name, o := range later.Platform {
 		for _, image := range []*string{&o.Image, &o.ControllerImage} {
 			if *image != "" {
 				next.images[*image] = *image + "-next"
 				*image = next.images[*image]
 			}
 		}
+		later.Platform[name] = o
 	}
 	bundle, err := packaging.BuildAs(s.Context(), s.Checkout, later)
 	s.must(err)
@@ -95,7 +95,7 @@ func (s *site) release(chart string, values ...string) platform.Release {
 
 func (s *site) applyNext(chart string, values ...string) {
 	s.Helper()
-	s.must(s.release(chart, values...).Apply(s.Context(), s.Cluster.KubeconfigPath()))
+	s.must(install.Apply(s.Context(), s.release(chart, values...), s.Cluster.KubeconfigPath()))
 }
 
 // Values files, of the platform in the next version and of the teams.

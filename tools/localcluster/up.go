@@ -137,6 +137,16 @@ type built struct {
 	tools string
 }
 
+// Build builds what Up would for a new cluster, and starts nothing. Up needs no
+// network after it, here or where the caches are carried to.
+func (c *Cluster) Build(ctx context.Context) error {
+	built, err := c.buildAll(ctx)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(built.dir)
+}
+
 // buildAll builds what is missing. It does not change the cluster.
 func (c *Cluster) buildAll(ctx context.Context) (built, error) {
 	cache, err := c.cache()

@@ -39,6 +39,37 @@ func TestAFailedBuildLosesNoLogs(t *testing.T) {
 	}
 }
 
+func TestBuildFillsTheCacheAndMakesNoCluster(t *testing.T) {
+	c, _ := newCluster(t)
+	c.config.Mode, c.config.Checkout = Simulated, checkout(t)
+	fakeGo(t)
+	if err := c.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range []string{"server", "kube-apiserver", "kwok"} {
+		if found, _ := filepath.Glob(filepath.Join(c.config.CacheDir, "components", "*", program)); len(found) != 1 {
+			t.Errorf("%s is %d times in the cache", program, len(found))
+		}
+	}
+	if left := namesIn(t, c.config.StateDir); len(left) > 0 {
+		t.Errorf("it leaves %q", left)
+	}
+}
+
+// fakeGo builds an empty program of each package.
+func fakeGo(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go"), `#!/bin/sh
+out=$3
+[ -d "$out" ] || { : > "$out"; exit; } # a program of the checkout
+for word; do
+	case "$word" in -*) ;; *.*/*/*) : > "$out/$(basename "${word%/v3}")";; esac
+done
+`)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
 func TestANewClusterReplacesTheRemains(t *testing.T) {
 	c, _ := newCluster(t)
 	c.config.Checkout = checkout(t)

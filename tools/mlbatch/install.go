@@ -15,28 +15,30 @@ import (
 
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
 // where are the flags that say which cluster, and where on it.
 type where struct {
-	cluster                   install.Cluster
+	cluster                   access.Cluster
 	namespace, teamsNamespace string
 }
 
 func (w *where) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&w.cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
 	flags.StringVar(&w.cluster.Context, "context", "", "context in the kubeconfig (default: the present one)")
-	flags.StringVarP(&w.namespace, "namespace", "n", install.Namespace, "namespace of the operators, and of both releases")
+	flags.StringVarP(&w.namespace, "namespace", "n", helmrelease.DefaultNamespace, "namespace of the operators, and of both releases")
 	flags.StringVar(&w.teamsNamespace, "teams-namespace", "", "namespace of the release of the teams (default: that of the operators)")
 }
 
 // platform and teams are the releases, without charts.
-func (w where) platform() install.Release {
-	return install.Release{Name: "mlbatch", Namespace: w.namespace}
+func (w where) platform() helmrelease.Release {
+	return helmrelease.Release{Name: "mlbatch", Namespace: w.namespace}
 }
 
-func (w where) teams() install.Release {
-	return install.Release{Name: "teams", Namespace: cmp.Or(w.teamsNamespace, w.namespace)}
+func (w where) teams() helmrelease.Release {
+	return helmrelease.Release{Name: "teams", Namespace: cmp.Or(w.teamsNamespace, w.namespace)}
 }
 
 // installation is what the flags of install and upgrade say.
@@ -58,7 +60,7 @@ func (n *installation) bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&n.plainHTTP, "plain-http", false, "the OCI registry has no TLS")
 	flags.BoolVar(&n.installer.TakeOwnership, "take-ownership", false, "take over objects that another release, or nobody's, has")
 	flags.BoolVar(&n.installer.DryRun, "dry-run", false, "look whether it would work, and change nothing")
-	flags.DurationVar(&n.installer.Timeout, "timeout", install.DefaultTimeout, "how long to wait for pods, and for each webhook")
+	flags.DurationVar(&n.installer.Timeout, "timeout", helmrelease.DefaultTimeout, "how long to wait for pods, and for each webhook")
 }
 
 func installCommand() *cobra.Command {
@@ -97,7 +99,7 @@ func upgradeCommand() *cobra.Command {
 	return cmd
 }
 
-func (n installation) run(cmd *cobra.Command, do func(install.Installer, context.Context) ([]install.Outcome, error)) error {
+func (n installation) run(cmd *cobra.Command, do func(install.Installer, context.Context) ([]helmrelease.Outcome, error)) error {
 	platform, teams := n.platform(), n.teams()
 	platform.Profiles, platform.Values, platform.Set, teams.Values = n.profiles, n.values, n.set, n.people
 	if err := n.findCharts(&platform, &teams); err != nil {
@@ -125,7 +127,7 @@ func (n installation) run(cmd *cobra.Command, do func(install.Installer, context
 }
 
 // findCharts looks for both in one place.
-func (n installation) findCharts(releases ...*install.Release) error {
+func (n installation) findCharts(releases ...*helmrelease.Release) error {
 	versions, err := setup.Load()
 	if err != nil {
 		return err
@@ -139,7 +141,7 @@ func (n installation) findCharts(releases ...*install.Release) error {
 		from = filepath.Join(checkout, "dist")
 	}
 	for _, r := range releases {
-		if r.Chart, err = install.FindChart(from, r.Name, versions.Version); err != nil {
+		if r.Chart, err = helmrelease.FindChart(from, r.Name, versions.Version); err != nil {
 			return err
 		}
 		r.PlainHTTP = n.plainHTTP

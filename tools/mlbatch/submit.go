@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
@@ -92,9 +92,9 @@ func (s submission) connect(warnings io.Writer) (client.WithWatch, string, error
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = s.kubeconfig
 	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.context})
-	access, err := config.ClientConfig()
+	restConfig, err := config.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, "", install.NoCluster(rules)
+		return nil, "", access.NoCluster(rules)
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot find the cluster, which --kubeconfig and --context say: %w", err)
@@ -103,12 +103,12 @@ func (s submission) connect(warnings io.Writer) (client.WithWatch, string, error
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot read the namespace of the context: %w", err)
 	}
-	access.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{})
+	restConfig.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{})
 	scheme, err := submit.Scheme()
 	if err != nil {
 		return nil, "", err
 	}
-	c, err := client.NewWithWatch(access, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(restConfig, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot talk to the cluster: %w", err)
 	}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/uninstall"
 )
 
 func uninstallCommand() *cobra.Command {
 	var w where
-	var u install.Uninstaller
+	var u uninstall.Uninstaller
 	var withTeams bool
 	cmd := &cobra.Command{
 		Use:   "uninstall",
@@ -36,6 +37,6 @@ func uninstallCommand() *cobra.Command {
 	w.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&withTeams, "with-teams", false, "remove the release of the teams first: roles, limits and network policies")
 	cmd.Flags().BoolVar(&u.Force, "force", false, "leave work behind that nobody can remove until the platform is back")
-	cmd.Flags().DurationVar(&u.Timeout, "timeout", install.DefaultTimeout, "how long to wait until everything is gone")
+	cmd.Flags().DurationVar(&u.Timeout, "timeout", helmrelease.DefaultTimeout, "how long to wait until everything is gone")
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -214,7 +215,7 @@ func TestComponentsAreDistinctAndPinned(t *testing.T) {
 	}
 	c := Cache{Checkout: "../../.."}
 	names, binaries := map[string]bool{}, map[string]bool{}
-	for _, comp := range append(Node(versions), Platform(versions)...) {
+	for _, comp := range slices.Concat(Node(versions), Platform(versions), Optional(versions)) {
 		if names[comp.Name] {
 			t.Errorf("there are two components %s", comp.Name)
 		}

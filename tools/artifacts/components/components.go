@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // Component is one set of binaries that one go build makes.
@@ -65,23 +66,27 @@ func Node(v setup.Versions) []Component {
 }
 
 // Platform returns the operators that are installed together with our controller.
-func Platform(v setup.Versions) []Component {
-	return []Component{
-		// A scheduler compares its version with the API server's: it needs the version of
-		// Kubernetes, not that of the plugins.
-		kubernetes("coscheduler", v, "sigs.k8s.io/scheduler-plugins/cmd/scheduler", "sigs.k8s.io/scheduler-plugins/cmd/controller"),
-		{Name: "kueue", Folder: "kueue", Packages: []string{"sigs.k8s.io/kueue/cmd/kueue"}, Binaries: []string{"kueue"}},
-		{Name: "training-operator", Folder: "kubernetes", Packages: []string{"github.com/kubeflow/training-operator/cmd/training-operator.v1"}, Binaries: []string{"training-operator.v1"}},
-		{Name: "kuberay-operator", Folder: "kubernetes", Packages: []string{"github.com/ray-project/kuberay/ray-operator"}, Binaries: []string{"ray-operator"}},
-	}
-}
+func Platform(v setup.Versions) []Component { return operators(v, false) }
 
 // Optional returns the operators of the platform's parts that are off by default.
-func Optional() []Component {
-	return []Component{
-		{Name: "jobset", Folder: "kueue", Packages: []string{"sigs.k8s.io/jobset"}, Binaries: []string{"jobset"}},
-		{Name: "lws", Folder: "kueue", Packages: []string{"sigs.k8s.io/lws/cmd"}, Binaries: []string{"cmd"}},
+func Optional(v setup.Versions) []Component { return operators(v, true) }
+
+func operators(v setup.Versions, optional bool) []Component {
+	var all []Component
+	for _, p := range parts.All {
+		if p.Own || p.Optional != optional {
+			continue
+		}
+		c := Component{Name: p.Name, Folder: p.Component.Module, Packages: p.Packages()}
+		for _, program := range c.Packages {
+			c.Binaries = append(c.Binaries, path.Base(program))
+		}
+		if p.Component.KubernetesVersion {
+			c.Ldflags = kubernetesVersion(v.LocalCluster.Kubernetes)
+		}
+		all = append(all, c)
 	}
+	return all
 }
 
 // Helm returns both supported Helm clients. Both binaries are called helm: get one at a time.

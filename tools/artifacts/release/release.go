@@ -19,6 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/compiler"
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/controller"
 	"github.com/mlbatch/mlbatch/tools/artifacts/release/sbom"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // A release is the output of one run.
@@ -72,7 +73,7 @@ func (r *release) writeCharts(ctx context.Context) (err error) {
 		return err
 	}
 	ours := []string{r.versions.ControllerImage()}
-	pulls := map[string][]string{"appwrapper": ours, "mlbatch": append(r.versions.Platform.Images(), ours...)}
+	pulls := map[string][]string{"appwrapper": ours, "mlbatch": parts.References(r.versions)}
 	for _, chart := range r.bundle.Charts {
 		err = errors.Join(err, r.add(sbom.File{Name: chart.FileName(), Images: pulls[chart.Name]}))
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/archive"
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/ray"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // controllerProgram is the file name of our controller, beside the archive of its image.
@@ -43,18 +44,19 @@ func (s Site) programs(ctx context.Context) (map[string]plan.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := versions.Platform
-	all := map[string]plan.Image{
-		versions.ControllerImage():    {File: controller, Path: "/manager"},
-		p.Kueue.Image:                 {File: bins["kueue"], Path: "/manager"},
-		p.Coscheduler.Image:           {File: bins["scheduler"], Path: "/bin/kube-scheduler"},
-		p.Coscheduler.ControllerImage: {File: bins["controller"], Path: "/bin/controller"},
-		p.TrainingOperator.Image:      {File: bins["training-operator.v1"], Path: "/manager"},
-		p.KuberayOperator.Image:       {File: bins["ray-operator"], Path: "/manager"},
-	}
-	if s.EveryPart {
-		all[p.JobSet.Image] = plan.Image{File: bins["jobset"], Path: "/manager"}
-		all[p.LeaderWorkerSet.Image] = plan.Image{File: bins["cmd"], Path: "/manager"}
+	all := map[string]plan.Image{}
+	for _, p := range parts.All {
+		if p.Optional && !s.EveryPart {
+			continue
+		}
+		for _, i := range p.Images {
+			switch {
+			case p.Own:
+				all[p.Reference(i, versions)] = plan.Image{File: controller, Path: i.Path}
+			case i.Package != "":
+				all[p.Reference(i, versions)] = plan.Image{File: bins[i.Program()], Path: i.Path}
+			}
+		}
 	}
 	return all, nil
 }
@@ -68,7 +70,7 @@ func (s Site) Ray(ctx context.Context) (archivePath string, err error) {
 func (s Site) operators(versions setup.Versions) []components.Component {
 	all := components.Platform(versions)
 	if s.EveryPart {
-		all = append(all, components.Optional()...)
+		all = append(all, components.Optional(versions)...)
 	}
 	return all
 }

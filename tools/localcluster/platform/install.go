@@ -15,16 +15,18 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/torch"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
 // Namespace is where all operators run.
-const Namespace = install.Namespace
+const Namespace = helmrelease.DefaultNamespace
 
 // Progress receives a line for each step that takes time.
-type Progress = install.Progress
+type Progress = helmrelease.Progress
 
 // Release is one Helm release.
-type Release = install.Release
+type Release = helmrelease.Release
 
 // Site is a local cluster and the checkout to install on it.
 type Site struct {
@@ -106,7 +108,7 @@ func (s Site) Install(ctx context.Context) error {
 		return err
 	}
 	_, err = install.Installer{
-		Cluster: install.Cluster{Kubeconfig: s.Cluster.KubeconfigPath()}, Platform: release, Progress: s.Progress,
+		Cluster: access.Cluster{Kubeconfig: s.Cluster.KubeconfigPath()}, Platform: release, Progress: s.Progress,
 	}.Ensure(ctx)
 	return err
 }
@@ -118,7 +120,7 @@ func (s Site) Onboard(ctx context.Context, values string) error {
 	if err != nil {
 		return err
 	}
-	return release.Apply(ctx, s.Cluster.KubeconfigPath())
+	return install.Apply(ctx, release, s.Cluster.KubeconfigPath())
 }
 
 // Teams is the packaged charts/teams as the release name.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/test/wording"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 )
 
 // newSite is a checkout with the generator packaged, as 'make charts' leaves it,
@@ -97,5 +98,5 @@ func TestAnUnreachableClusterIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wording.Wanted(t, release.Apply(t.Context(), kubeconfig), "the release pytorchjob-generator in namespace default", "connection refused")
+	wording.Wanted(t, install.Apply(t.Context(), release, kubeconfig), "the release pytorchjob-generator in namespace default", "connection refused")
 }

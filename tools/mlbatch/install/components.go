@@ -14,6 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/wait"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
@@ -31,23 +34,23 @@ type Component struct {
 }
 
 // Components are the releases of the platform and the teams, and then all parts.
-func Components(ctx context.Context, cluster Cluster, platform, teams Release) ([]Component, error) {
+func Components(ctx context.Context, cluster access.Cluster, platform, teams helmrelease.Release) ([]Component, error) {
 	versions, err := setup.Load()
 	if err != nil {
 		return nil, err
 	}
-	api, err := cluster.connect()
+	api, err := cluster.Connect()
 	if err != nil {
 		return nil, err
 	}
-	first, err := platform.recall(cluster)
+	first, err := platform.ReadHistory(cluster)
 	if err != nil {
 		return nil, err
 	}
-	if err := first.refuseElsewhere("the platform", "--namespace"); err != nil {
+	if err := first.CheckNamespace("the platform", "--namespace"); err != nil {
 		return nil, err
 	}
-	second, err := teams.recall(cluster)
+	second, err := teams.ReadHistory(cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -67,17 +70,17 @@ func Components(ctx context.Context, cluster Cluster, platform, teams Release) (
 }
 
 // ofRelease says of a release that is not complete what to do next, as decide does.
-func ofRelease(r Release, m memory, versions setup.Versions) Component {
+func ofRelease(r helmrelease.Release, m helmrelease.History, versions setup.Versions) Component {
 	c := Component{Name: "release " + r.Name, State: "absent", Wanted: versions.Version}
-	if m.last == nil {
-		if err := m.refuseElsewhere("it", "--teams-namespace"); err != nil {
+	if m.Last == nil {
+		if err := m.CheckNamespace("it", "--teams-namespace"); err != nil {
 			c.Why = err.Error()
 		}
 		return c
 	}
-	c.State, c.Found = "installed", m.last.Chart.Metadata.Version
-	is := "it is " + m.last.Info.Status.String() + ": "
-	switch status := m.last.Info.Status; {
+	c.State, c.Found = "installed", m.Last.Chart.Metadata.Version
+	is := "it is " + m.Last.Info.Status.String() + ": "
+	switch status := m.Last.Info.Status; {
 	case status == release.StatusDeployed:
 		c.Ready = true
 	case status == release.StatusUninstalling, status == release.StatusUninstalled:
@@ -90,8 +93,8 @@ func ofRelease(r Release, m memory, versions setup.Versions) Component {
 	return c
 }
 
-func goOnWith(m memory) string {
-	if m.complete == nil {
+func goOnWith(m helmrelease.History) string {
+	if m.Complete == nil {
 		return "go on with 'mlbatch install'"
 	}
 	return "go on with 'mlbatch upgrade'"
@@ -106,15 +109,15 @@ type installed struct {
 }
 
 // partsOf looks at the parts that the release has on.
-func partsOf(ctx context.Context, api api, platform Release, m memory) (map[string]*installed, error) {
-	if !m.present() {
+func partsOf(ctx context.Context, api access.API, platform helmrelease.Release, m helmrelease.History) (map[string]*installed, error) {
+	if !m.Present() {
 		return nil, nil
 	}
-	objects, err := decode(m.last.Manifest)
+	objects, err := helmrelease.Decode(m.Last.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	values, err := chartutil.CoalesceValues(m.last.Chart, m.last.Config)
+	values, err := chartutil.CoalesceValues(m.Last.Chart, m.Last.Config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the values of the release %s: %w", platform.Name, err)
 	}
@@ -125,15 +128,15 @@ func partsOf(ctx context.Context, api api, platform Release, m memory) (map[stri
 		}
 	}
 	for _, o := range objects {
-		p := found[o.part]
+		p := found[o.Part]
 		if p == nil {
 			continue
 		}
 		if o.GetKind() == "Deployment" {
-			o.SetNamespace(platform.namespaceOf(api, o))
+			o.SetNamespace(platform.NamespaceOf(api, o))
 			p.deployments = append(p.deployments, o.GetName())
 		}
-		why, err := unfinished(ctx, api, []object{o})
+		why, err := wait.Unready(ctx, api, []helmrelease.Object{o})
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +162,7 @@ func ofPart(p parts.Part, versions setup.Versions, ours *installed, deployments 
 	if at < 0 {
 		return c
 	}
-	wanted, ready := pods(deployments[at])
+	wanted, ready := wait.Pods(deployments[at])
 	c.State, c.Ready, c.Found = "external", ready >= wanted, tagOf(deployments[at:at+1], func(appsv1.Deployment) bool { return true })
 	if !c.Ready {
 		c.Why = fmt.Sprintf("%s in namespace %s: %d of %d pods ready", deployments[at].Name, deployments[at].Namespace, ready, wanted)

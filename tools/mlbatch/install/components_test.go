@@ -11,21 +11,22 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/test/fakecluster"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 func TestWhatIsSaidOfAPart(t *testing.T) {
 	kueue, _ := parts.Named("kueue")
-	versions := setup.Versions{}
-	versions.Platform.Kueue.Image = "registry.k8s.io/kueue/kueue:v0.19.2"
+	versions := setup.Versions{Platform: setup.Platform{"kueue": {Image: "registry.k8s.io/kueue/kueue:v0.19.2"}}}
 	theirs := *kueueDeployment("registry.k8s.io/kueue/kueue:v0.16.1", preflight.Owner{})
 	well := theirs
 	well.Status = appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
 	ours := theirs
-	ours.Namespace = Namespace
+	ours.Namespace = helmrelease.DefaultNamespace
 	is := func(waitsFor ...string) *installed {
-		return &installed{namespace: Namespace, deployments: []string{ours.Name}, waitsFor: waitsFor}
+		return &installed{namespace: helmrelease.DefaultNamespace, deployments: []string{ours.Name}, waitsFor: waitsFor}
 	}
 	for name, c := range map[string]struct {
 		ours        *installed
@@ -52,19 +53,19 @@ func TestWhatIsSaidOfAPart(t *testing.T) {
 
 func TestWhatIsSaidOfARelease(t *testing.T) {
 	versions := setup.Versions{Version: "0.2.0"}
-	is := func(status release.Status, complete bool) memory {
-		m := memory{last: revision(2, status, nil)}
+	is := func(status release.Status, complete bool) helmrelease.History {
+		m := helmrelease.History{Last: fakecluster.Revision(2, status, nil)}
 		if complete {
-			m.complete = revision(1, release.StatusSuperseded, nil)
+			m.Complete = fakecluster.Revision(1, release.StatusSuperseded, nil)
 		}
 		return m
 	}
 	for name, c := range map[string]struct {
-		memory memory
-		want   Component
+		history helmrelease.History
+		want    Component
 	}{
-		"there is none":              {memory{}, Component{State: "absent"}},
-		"it is in another namespace": {memory{elsewhere: "tenants"}, Component{State: "absent", Why: "it is in namespace tenants: use --teams-namespace tenants"}},
+		"there is none":              {helmrelease.History{}, Component{State: "absent"}},
+		"it is in another namespace": {helmrelease.History{Elsewhere: "tenants"}, Component{State: "absent", Why: "it is in namespace tenants: use --teams-namespace tenants"}},
 		"it is complete":             {is(release.StatusDeployed, false), Component{State: "installed", Found: "0.1.0", Ready: true}},
 		"its installation has begun": {is(release.StatusPendingInstall, false), Component{
 			State: "installed", Found: "0.1.0", Why: "it is pending-install: wait if another command is at work, else go on with 'mlbatch install'",
@@ -91,15 +92,15 @@ func TestWhatIsSaidOfARelease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.want.Name, c.want.Wanted = "release mlbatch", "0.2.0"
 			for _, v := range []verb{install, upgrade} {
-				s := state{deployed: c.memory.complete != nil}
-				if c.memory.last != nil {
-					s.status = c.memory.last.Info.Status
+				s := state{deployed: c.history.Complete != nil}
+				if c.history.Last != nil {
+					s.status = c.history.Last.Info.Status
 				}
 				if _, err := decide(v, "mlbatch", s); strings.Contains(c.want.Why, "'mlbatch "+string(v)+"'") && err != nil {
 					t.Errorf("that would say %v", err)
 				}
 			}
-			if diff := cmp.Diff(c.want, ofRelease(Release{Name: "mlbatch"}, c.memory, versions)); diff != "" {
+			if diff := cmp.Diff(c.want, ofRelease(helmrelease.Release{Name: "mlbatch"}, c.history, versions)); diff != "" {
 				t.Error(diff)
 			}
 		})

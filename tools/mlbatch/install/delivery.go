@@ -10,60 +10,54 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/release"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
 // delivery is a release on its way to a cluster.
 type delivery struct {
-	Release
-	memory
+	helmrelease.Release
+	helmrelease.History
 	archive []byte
 	chart   *chart.Metadata
 	// values are what is given to the chart, of which all, with defaults, are what it has.
 	values, all map[string]any
 	manifest    string
-	objects     []object
+	objects     []helmrelease.Object
 	seen        seen
 	move        move
-	api         api
+	api         access.API
 
 	takeOwnership bool
 }
 
 // open reads everything that does not need a look at the cluster's objects.
-func (r Release) open(c Cluster) (*delivery, error) {
+func open(r helmrelease.Release, c access.Cluster) (*delivery, error) {
 	d := &delivery{Release: r}
 	var err error
-	if d.archive, err = r.fetch(); err != nil {
+	if d.archive, err = r.Fetch(); err != nil {
 		return nil, err
 	}
-	loaded, err := r.load(d.archive)
+	loaded, err := r.Load(d.archive)
 	if err != nil {
 		return nil, err
 	}
 	d.chart = loaded.Metadata
-	if d.values, err = r.values(); err != nil {
+	if d.values, err = r.MergedValues(); err != nil {
 		return nil, err
 	}
-	if d.memory, err = r.recall(c); err != nil {
+	if d.History, err = r.ReadHistory(c); err != nil {
 		return nil, err
 	}
-	return d, r.refuseAnother(d.chart.Name, d.last)
-}
-
-// refuseAnother knows that somebody else may have a release of the same name.
-func (r Release) refuseAnother(chart string, last *release.Release) error {
-	if last == nil || last.Chart.Metadata.Name == chart {
-		return nil
-	}
-	return fmt.Errorf("the release %s in namespace %s is of the chart %s and not ours: name another --namespace", r.Name, r.Namespace, last.Chart.Metadata.Name)
+	return d, r.CheckChart(d.chart.Name, d.Last)
 }
 
 // keepValues has the release keep the values that it has, but for those that are given.
 func (d *delivery) keepValues() {
-	kept := d.complete
+	kept := d.Complete
 	if kept == nil {
-		kept = d.last
+		kept = d.Last
 	}
 	if kept != nil {
 		d.values = chartutil.MergeTables(d.values, kept.Config)
@@ -71,7 +65,7 @@ func (d *delivery) keepValues() {
 }
 
 // look renders the release and compares it with what the cluster has.
-func (d *delivery) look(ctx context.Context, api api) error {
+func (d *delivery) look(ctx context.Context, api access.API) error {
 	d.api = api
 	if err := d.prepare(api); err != nil || d.seen.invalid != "" {
 		return err
@@ -81,9 +75,9 @@ func (d *delivery) look(ctx context.Context, api api) error {
 
 // decide chooses the move.
 func (d *delivery) decide(v verb) error {
-	s := state{deployed: d.complete != nil}
-	if d.last != nil {
-		s.status, s.same = d.last.Info.Status, d.same()
+	s := state{deployed: d.Complete != nil}
+	if d.Last != nil {
+		s.status, s.same = d.Last.Info.Status, d.same()
 	}
 	var err error
 	d.move, err = decide(v, d.Name, s)
@@ -91,30 +85,30 @@ func (d *delivery) decide(v verb) error {
 }
 
 // prepare renders the release. What its chart says against the values is a finding.
-func (d *delivery) prepare(api api) error {
-	capabilities, err := observeCapabilities(api)
+func (d *delivery) prepare(api access.API) error {
+	capabilities, err := helmrelease.ReadCapabilities(api)
 	if err != nil {
 		return err
 	}
-	loaded, err := d.load(d.archive)
+	loaded, err := d.Load(d.archive)
 	if err != nil {
 		return err
 	}
 	if d.all, err = chartutil.CoalesceValues(loaded, d.values); err == nil {
-		d.manifest, err = d.render(d.archive, d.values, capabilities)
+		d.manifest, err = d.Render(d.archive, d.values, capabilities)
 	}
 	if err != nil {
-		d.seen.invalid = plainly(err)
+		d.seen.invalid = helmrelease.Explain(err)
 		return nil
 	}
-	d.objects, err = decode(d.manifest)
+	d.objects, err = helmrelease.Decode(d.manifest)
 	return err
 }
 
 // same is whether there is nothing to change.
 func (d *delivery) same() bool {
-	return d.last.Chart.Metadata.Version == d.chart.Version && d.last.Manifest == d.manifest &&
-		equalJSON(d.last.Config, d.values) && !d.seen.missing
+	return d.Last.Chart.Metadata.Version == d.chart.Version && d.Last.Manifest == d.manifest &&
+		equalJSON(d.Last.Config, d.values) && !d.seen.missing
 }
 
 // equalJSON compares as Helm stores: numbers of files and of assignments differ in Go.
@@ -132,29 +126,29 @@ func (d *delivery) carryOut(ctx context.Context) error {
 	if d.move == stay {
 		return nil
 	}
-	if err := forgetInterrupted(ctx, d.helm.Releases, d.Name); err != nil {
+	if err := helmrelease.FailInterrupted(ctx, d.Helm.Releases, d.Name); err != nil {
 		return err
 	}
-	if err := d.setKept(ctx); err != nil {
+	if err := d.updateRetained(ctx); err != nil {
 		return err
 	}
-	loaded, err := d.load(d.archive)
+	loaded, err := d.Load(d.archive)
 	if err != nil {
 		return err
 	}
 	if d.move == create {
-		i := action.NewInstall(d.helm)
+		i := action.NewInstall(d.Helm)
 		i.ReleaseName, i.Namespace, i.CreateNamespace = d.Name, d.Namespace, true
-		i.Timeout, i.TakeOwnership = DefaultTimeout, d.takeOwnership
-		d.last, err = i.RunWithContext(ctx, loaded, d.values)
+		i.Timeout, i.TakeOwnership = helmrelease.DefaultTimeout, d.takeOwnership
+		d.Last, err = i.RunWithContext(ctx, loaded, d.values)
 	} else {
-		u := action.NewUpgrade(d.helm)
+		u := action.NewUpgrade(d.Helm)
 		u.Namespace, u.MaxHistory, u.ResetValues = d.Namespace, 10, true
-		u.Timeout, u.TakeOwnership = DefaultTimeout, d.takeOwnership
-		d.last, err = u.RunWithContext(ctx, d.Name, loaded, d.values)
+		u.Timeout, u.TakeOwnership = helmrelease.DefaultTimeout, d.takeOwnership
+		d.Last, err = u.RunWithContext(ctx, d.Name, loaded, d.values)
 	}
-	if err != nil && begunMeanwhile(err) {
-		return atWork(d.Name)
+	if err != nil && helmrelease.LostRace(err) {
+		return helmrelease.Busy(d.Name)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot install the release %s in namespace %s: %w", d.Name, d.Namespace, err)

@@ -11,14 +11,10 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
-)
 
-func revision(number int, status release.Status, values map[string]any) *release.Release {
-	return &release.Release{
-		Name: "mlbatch", Version: number, Info: &release.Info{Status: status}, Config: values, Manifest: "the manifest",
-		Chart: &chart.Chart{Metadata: &chart.Metadata{Name: "mlbatch", Version: "0.1.0"}},
-	}
-}
+	"github.com/mlbatch/mlbatch/test/fakecluster"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
+)
 
 func TestValuesStayWhereNoneAreGiven(t *testing.T) {
 	one, two := map[string]any{"a": map[string]any{"x": 1.0, "y": 1.0}}, map[string]any{"a": map[string]any{"x": 2.0}}
@@ -27,11 +23,11 @@ func TestValuesStayWhereNoneAreGiven(t *testing.T) {
 		want    map[string]any
 	}{
 		"there is no release": {nil, map[string]any{"a": map[string]any{"z": 3.0}, "b": 3.0}},
-		"there is one": {[]*release.Release{revision(1, release.StatusDeployed, one)},
+		"there is one": {[]*release.Release{fakecluster.Revision(1, release.StatusDeployed, one)},
 			map[string]any{"a": map[string]any{"x": 1.0, "y": 1.0, "z": 3.0}, "b": 3.0}},
-		"its upgrade was killed": {[]*release.Release{revision(1, release.StatusDeployed, one), revision(2, release.StatusPendingUpgrade, two)},
+		"its upgrade was killed": {[]*release.Release{fakecluster.Revision(1, release.StatusDeployed, one), fakecluster.Revision(2, release.StatusPendingUpgrade, two)},
 			map[string]any{"a": map[string]any{"x": 1.0, "y": 1.0, "z": 3.0}, "b": 3.0}},
-		"its installation was killed": {[]*release.Release{revision(1, release.StatusPendingInstall, two)},
+		"its installation was killed": {[]*release.Release{fakecluster.Revision(1, release.StatusPendingInstall, two)},
 			map[string]any{"a": map[string]any{"x": 2.0, "z": 3.0}, "b": 3.0}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,9 +37,9 @@ func TestValuesStayWhereNoneAreGiven(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			d := &delivery{Release: Release{Name: "mlbatch"}, values: map[string]any{"a": map[string]any{"z": 3.0}, "b": 3.0}}
+			d := &delivery{Release: helmrelease.Release{Name: "mlbatch"}, values: map[string]any{"a": map[string]any{"z": 3.0}, "b": 3.0}}
 			var err error
-			if d.last, d.complete, err = d.revisions(releases); err != nil {
+			if d.Last, d.Complete, err = d.Revisions(releases); err != nil {
 				t.Fatal(err)
 			}
 			d.keepValues()
@@ -68,7 +64,7 @@ func TestWhatIsTheSameNeedsNoChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &delivery{
-				memory: memory{last: revision(1, release.StatusDeployed, map[string]any{"a": 1.0})}, manifest: "the manifest",
+				History: helmrelease.History{Last: fakecluster.Revision(1, release.StatusDeployed, map[string]any{"a": 1.0})}, manifest: "the manifest",
 				chart: &chart.Metadata{Version: "0.1.0"}, values: map[string]any{"a": 1.0},
 			}
 			c.change(d)
@@ -81,18 +77,18 @@ func TestWhatIsTheSameNeedsNoChange(t *testing.T) {
 
 func TestTheTeamsGoAlongWithAnUpgrade(t *testing.T) {
 	kept := map[string]any{"teams": []any{"blue"}}
-	release := revision(1, release.StatusDeployed, kept)
+	release := fakecluster.Revision(1, release.StatusDeployed, kept)
 	for name, c := range map[string]struct {
 		verb  verb
 		teams *delivery
 		want  any
 	}{
-		"as they are":                   {upgrade, &delivery{memory: memory{last: release, complete: release}, values: map[string]any{}}, map[string]any{"teams": []any{"blue"}}},
-		"as a new file says":            {upgrade, &delivery{memory: memory{last: release, complete: release}, Release: Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
+		"as they are":                   {upgrade, &delivery{History: helmrelease.History{Last: release, Complete: release}, values: map[string]any{}}, map[string]any{"teams": []any{"blue"}}},
+		"as a new file says":            {upgrade, &delivery{History: helmrelease.History{Last: release, Complete: release}, Release: helmrelease.Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
 		"not if there are none":         {upgrade, &delivery{values: map[string]any{}}, nil},
-		"not if they are elsewhere":     {upgrade, &delivery{memory: memory{elsewhere: "tenants"}, Release: Release{Name: "teams"}, values: map[string]any{}}, nil},
-		"by a file if there are none":   {upgrade, &delivery{Release: Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
-		"an installation keeps nothing": {install, &delivery{memory: memory{last: release, complete: release}, Release: Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
+		"not if they are elsewhere":     {upgrade, &delivery{History: helmrelease.History{Elsewhere: "tenants"}, Release: helmrelease.Release{Name: "teams"}, values: map[string]any{}}, nil},
+		"by a file if there are none":   {upgrade, &delivery{Release: helmrelease.Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
+		"an installation keeps nothing": {install, &delivery{History: helmrelease.History{Last: release, Complete: release}, Release: helmrelease.Release{Values: []string{"teams.yaml"}}, values: map[string]any{"cohort": "x"}}, map[string]any{"cohort": "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said strings.Builder
@@ -106,7 +102,7 @@ func TestTheTeamsGoAlongWithAnUpgrade(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
-			told := map[string]string{"tenants": "warning: the release teams is in namespace tenants: use --teams-namespace tenants\n"}[c.teams.elsewhere]
+			told := map[string]string{"tenants": "warning: the release teams is in namespace tenants: use --teams-namespace tenants\n"}[c.teams.Elsewhere]
 			if said.String() != told {
 				t.Errorf("the user is told %q, want %q", said.String(), told)
 			}
@@ -116,7 +112,7 @@ func TestTheTeamsGoAlongWithAnUpgrade(t *testing.T) {
 
 func TestTheNewestVersionThatWasBegunIsInstalled(t *testing.T) {
 	of := func(version string) *release.Release {
-		r := revision(1, release.StatusDeployed, nil)
+		r := fakecluster.Revision(1, release.StatusDeployed, nil)
 		r.Chart = &chart.Chart{Metadata: &chart.Metadata{Version: version}}
 		return r
 	}
@@ -130,7 +126,7 @@ func TestTheNewestVersionThatWasBegunIsInstalled(t *testing.T) {
 		"a step back of a patch that was killed": {of("0.2.1"), of("0.2.0"), "0.2.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := &delivery{Release: Release{Name: "mlbatch"}, chart: &chart.Metadata{Version: "0.2.0"}, memory: memory{complete: c.complete, last: c.last}}
+			d := &delivery{Release: helmrelease.Release{Name: "mlbatch"}, chart: &chart.Metadata{Version: "0.2.0"}, History: helmrelease.History{Complete: c.complete, Last: c.last}}
 			if got := d.facts(nil).Installed; got != c.want {
 				t.Errorf("got %q", got)
 			}

@@ -18,13 +18,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // facts puts together what was seen of the cluster and of the releases, the first of
 // which is the platform's.
-func (i Installer) facts(ctx context.Context, api api, all []*delivery) (preflight.Facts, error) {
+func (i Installer) facts(ctx context.Context, api access.API, all []*delivery) (preflight.Facts, error) {
 	versions, err := setup.Load()
 	if err != nil {
 		return preflight.Facts{}, err
@@ -42,8 +44,8 @@ func (i Installer) facts(ctx context.Context, api api, all []*delivery) (preflig
 	for _, d := range all {
 		f.Releases = append(f.Releases, d.facts(all[0].objects))
 	}
-	f.Releases[0].Elsewhere = all[0].elsewhere // of the teams' there may be several
-	if f.Denied, err = toInstall(api, all).denied(ctx, api); err != nil || len(f.Denied) > 0 {
+	f.Releases[0].Elsewhere = all[0].Elsewhere // of the teams' there may be several
+	if f.Denied, err = rightsToInstall(api, all).Denied(ctx, api); err != nil || len(f.Denied) > 0 {
 		return f, err
 	}
 	deployments, err := api.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
@@ -57,19 +59,19 @@ func (i Installer) facts(ctx context.Context, api api, all []*delivery) (preflig
 }
 
 // facts of a release. Kinds that the platform brings are known soon.
-func (d *delivery) facts(platform []object) preflight.Release {
-	coming := defined(platform)
+func (d *delivery) facts(platform []helmrelease.Object) preflight.Release {
+	coming := helmrelease.DefinedKinds(platform)
 	r := preflight.Release{
 		Name: d.Name, Namespace: d.Namespace, Wanted: d.chart.Version, Invalid: d.seen.invalid,
 		Taken: d.seen.taken, Leaving: d.seen.leaving, Stored: d.seen.stored,
 	}
-	for _, known := range []*release.Release{d.complete, d.last} { // the last may have been killed
+	for _, known := range []*release.Release{d.Complete, d.Last} { // the last may have been killed
 		if known != nil {
 			r.Installed = higher(r.Installed, known.Chart.Metadata.Version)
 		}
 	}
 	for _, o := range d.seen.unknown {
-		if !slices.ContainsFunc(d.objects, func(wanted object) bool {
+		if !slices.ContainsFunc(d.objects, func(wanted helmrelease.Object) bool {
 			return wanted.GetKind() == o.Kind && wanted.GetName() == o.Name && coming[wanted.GroupVersionKind().GroupKind()]
 		}) {
 			r.Unknown = append(r.Unknown, o)
@@ -89,7 +91,7 @@ func higher(a, b string) string {
 }
 
 // serves tells whether the cluster has a kind.
-func serves(api api, group, kind string, versions ...string) bool {
+func serves(api access.API, group, kind string, versions ...string) bool {
 	_, err := api.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind}, versions...)
 	return err == nil
 }
@@ -100,7 +102,7 @@ func others(deployments []appsv1.Deployment, ours preflight.Owner) []preflight.O
 	var found []preflight.Operator
 	for _, d := range deployments {
 		part, known := parts.Of(d.Name)
-		owner, asleep := ownerOf(&d), d.Spec.Replicas != nil && *d.Spec.Replicas == 0
+		owner, asleep := helmrelease.OwnerOf(&d), d.Spec.Replicas != nil && *d.Spec.Replicas == 0
 		if owner == ours || asleep && owner.Name != ours.Name {
 			continue
 		}
@@ -113,11 +115,11 @@ func others(deployments []appsv1.Deployment, ours preflight.Owner) []preflight.O
 
 // observeKueue looks at the Kueue that the cluster has without ours. Kinds that ours has
 // left are none.
-func observeKueue(ctx context.Context, api api, deployments []appsv1.Deployment, ours preflight.Owner) (preflight.Kueue, error) {
+func observeKueue(ctx context.Context, api access.API, deployments []appsv1.Deployment, ours preflight.Owner) (preflight.Kueue, error) {
 	k := preflight.Kueue{Served: serves(api, "kueue.x-k8s.io", "ClusterQueue"), Current: serves(api, "kueue.x-k8s.io", "ClusterQueue", "v1beta2")}
 	at := slices.IndexFunc(deployments, func(d appsv1.Deployment) bool {
 		part, _ := parts.Of(d.Name)
-		return part.Name == "kueue" && ownerOf(&d) != ours
+		return part.Name == "kueue" && helmrelease.OwnerOf(&d) != ours
 	})
 	if at < 0 {
 		owner, err := ownerOfKueuesKinds(ctx, api)
@@ -127,17 +129,17 @@ func observeKueue(ctx context.Context, api api, deployments []appsv1.Deployment,
 	return readKueue(ctx, api, k, deployments[at])
 }
 
-func ownerOfKueuesKinds(ctx context.Context, api api) (preflight.Owner, error) {
+func ownerOfKueuesKinds(ctx context.Context, api access.API) (preflight.Owner, error) {
 	crd := &metav1.PartialObjectMetadata{}
-	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: customResourceDefinition})
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: helmrelease.CustomResourceDefinition})
 	if err := api.Get(ctx, client.ObjectKey{Name: "clusterqueues.kueue.x-k8s.io"}, crd); client.IgnoreNotFound(err) != nil {
 		return preflight.Owner{}, fmt.Errorf("cannot see whose Kueue the cluster has: %w", err)
 	}
-	return ownerOf(crd), nil
+	return helmrelease.OwnerOf(crd), nil
 }
 
 // readKueue reads the version and the configuration of a Kueue.
-func readKueue(ctx context.Context, api api, k preflight.Kueue, d appsv1.Deployment) (preflight.Kueue, error) {
+func readKueue(ctx context.Context, api access.API, k preflight.Kueue, d appsv1.Deployment) (preflight.Kueue, error) {
 	for _, c := range d.Spec.Template.Spec.Containers {
 		if tag := parts.Tag(c.Image); k.Version == "" {
 			if _, err := version.ParseSemantic(tag); err == nil { // and not main, or a commit

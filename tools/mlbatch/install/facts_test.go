@@ -9,15 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/mlbatch/mlbatch/test/fakecluster"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
 )
 
@@ -35,7 +33,7 @@ func kueueDeployment(image string, owner preflight.Owner) *appsv1.Deployment {
 }
 
 func TestOperatorsOfOthersAreTold(t *testing.T) {
-	ours := preflight.Owner{Name: "mlbatch", Namespace: Namespace}
+	ours := preflight.Owner{Name: "mlbatch", Namespace: helmrelease.DefaultNamespace}
 	elsewhere := preflight.Owner{Name: "mlbatch", Namespace: "queues"}
 	asleep := kueueDeployment("", preflight.Owner{Name: "queues", Namespace: "kueue-system"})
 	asleep.Spec.Replicas = new(int32)
@@ -70,7 +68,7 @@ func TestTheKueueOfTheClusterIsReadAsFarAsThatIsPossible(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kueue-system", Name: "kueue-manager-config"},
 		Data:       map[string]string{"controller_manager_config.yaml": kueueConfiguration},
 	}
-	ours := preflight.Owner{Name: "mlbatch", Namespace: Namespace}
+	ours := preflight.Owner{Name: "mlbatch", Namespace: helmrelease.DefaultNamespace}
 	broken := configuration.DeepCopy()
 	broken.Data["controller_manager_config.yaml"] = "integrations: [}"
 	for name, c := range map[string]struct {
@@ -88,7 +86,7 @@ func TestTheKueueOfTheClusterIsReadAsFarAsThatIsPossible(t *testing.T) {
 		"an image without a number": {"registry.example/kueue:main", nil, preflight.Kueue{Served: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := observeKueue(t.Context(), cluster(fake.NewClientset(c.objects...)), []appsv1.Deployment{*kueueDeployment("ours:v9.9.9", ours), *kueueDeployment(c.image, preflight.Owner{})}, ours)
+			got, err := observeKueue(t.Context(), fakecluster.API(fake.NewClientset(c.objects...)), []appsv1.Deployment{*kueueDeployment("ours:v9.9.9", ours), *kueueDeployment(c.image, preflight.Owner{})}, ours)
 			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 				t.Error(err, diff)
 			}
@@ -97,31 +95,20 @@ func TestTheKueueOfTheClusterIsReadAsFarAsThatIsPossible(t *testing.T) {
 }
 
 func TestKindsThatOurKueueHasLeftAreNoKueue(t *testing.T) {
-	ours := preflight.Owner{Name: "mlbatch", Namespace: Namespace}
+	ours := preflight.Owner{Name: "mlbatch", Namespace: helmrelease.DefaultNamespace}
 	for want, owner := range map[bool]string{false: "mlbatch", true: "theirs"} {
-		crd := definitions("kueue.x-k8s.io/ClusterQueue")[0]
-		crd.SetAnnotations(map[string]string{"meta.helm.sh/release-name": owner, "meta.helm.sh/release-namespace": Namespace})
-		got, err := observeKueue(t.Context(), cluster(fake.NewClientset(), crd), []appsv1.Deployment{*kueueDeployment("", ours)}, ours)
+		crd := fakecluster.CRDs("kueue.x-k8s.io/ClusterQueue")[0]
+		crd.SetAnnotations(map[string]string{"meta.helm.sh/release-name": owner, "meta.helm.sh/release-namespace": helmrelease.DefaultNamespace})
+		got, err := observeKueue(t.Context(), fakecluster.API(fake.NewClientset(), crd), []appsv1.Deployment{*kueueDeployment("", ours)}, ours)
 		if err != nil || got.Served != want {
 			t.Errorf("kinds of the release %s: %+v (%v)", owner, got, err)
 		}
 	}
 }
 
-// cluster serves Deployments, definitions of kinds, and ClusterQueues of an old version.
-func cluster(typed *fake.Clientset, objects ...client.Object) api {
-	old := schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "ClusterQueue"}
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{old.GroupVersion()})
-	mapper.Add(old, meta.RESTScopeRoot)
-	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
-	mapper.Add(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: customResourceDefinition}, meta.RESTScopeRoot)
-	return api{Interface: typed, Client: fakeclient.NewClientBuilder().WithRESTMapper(mapper).WithObjects(objects...).Build()}
-}
-
 func TestEachObjectOfAReleaseIsLookedAt(t *testing.T) {
-	ours := map[string]string{"meta.helm.sh/release-name": "mlbatch", "meta.helm.sh/release-namespace": Namespace}
-	crd := definitions("kueue.x-k8s.io/Cohort")[0]
-	crd.part = "kueue"
+	ours := map[string]string{"meta.helm.sh/release-name": "mlbatch", "meta.helm.sh/release-namespace": helmrelease.DefaultNamespace}
+	crd := helmrelease.Object{Unstructured: fakecluster.CRDs("kueue.x-k8s.io/Cohort")[0], Part: "kueue"}
 	versions := func(o *unstructured.Unstructured, names ...any) {
 		var all []any
 		for _, n := range names {
@@ -134,25 +121,25 @@ func TestEachObjectOfAReleaseIsLookedAt(t *testing.T) {
 	there.SetAnnotations(ours)
 	_ = unstructured.SetNestedStringSlice(there.Object, []string{"v1alpha1", "v1beta1"}, "status", "storedVersions")
 	theirs := kueueDeployment("", preflight.Owner{})
-	theirs.Namespace = Namespace
+	theirs.Namespace = helmrelease.DefaultNamespace
 	theirs.DeletionTimestamp, theirs.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"foregroundDeletion"}
 
-	d := &delivery{Release: Release{Name: "mlbatch", Namespace: Namespace}, objects: []object{crd, wanted()[0]}}
-	d.objects[1].part = "kueue"
+	d := &delivery{Release: helmrelease.Release{Name: "mlbatch", Namespace: helmrelease.DefaultNamespace}, objects: []helmrelease.Object{crd, {Unstructured: fakecluster.KueueDeployment(helmrelease.DefaultNamespace)}}}
+	d.objects[1].Part = "kueue"
 	d.objects[1].SetNamespace("") // as charts may leave it
-	if err := d.observe(t.Context(), cluster(fake.NewClientset(), there, theirs)); err != nil {
+	if err := d.observe(t.Context(), fakecluster.API(fake.NewClientset(), there, theirs)); err != nil {
 		t.Fatal(err)
 	}
 	leaving := []preflight.Object{{Kind: "Deployment", Name: "kueue-controller-manager", Part: "kueue"}}
 	want := seen{
 		taken: leaving, leaving: leaving,
-		stored: []preflight.Object{{Kind: customResourceDefinition, Name: "cohorts.kueue.x-k8s.io", Part: "kueue", Owner: preflight.Owner{Name: "mlbatch", Namespace: Namespace}, Versions: []string{"v1alpha1"}}},
+		stored: []preflight.Object{{Kind: helmrelease.CustomResourceDefinition, Name: "cohorts.kueue.x-k8s.io", Part: "kueue", Owner: preflight.Owner{Name: "mlbatch", Namespace: helmrelease.DefaultNamespace}, Versions: []string{"v1alpha1"}}},
 	}
 	if diff := cmp.Diff(want, d.seen, cmp.AllowUnexported(seen{})); diff != "" {
 		t.Error(diff)
 	}
-	gone := &delivery{Release: d.Release, objects: wanted()}
-	if err := gone.observe(t.Context(), cluster(fake.NewClientset())); err != nil || !gone.seen.missing {
+	gone := &delivery{Release: d.Release, objects: []helmrelease.Object{{Unstructured: fakecluster.KueueDeployment(helmrelease.DefaultNamespace)}}}
+	if err := gone.observe(t.Context(), fakecluster.API(fake.NewClientset())); err != nil || !gone.seen.missing {
 		t.Errorf("an object that is not there is not missed: %+v (%v)", gone.seen, err)
 	}
 }

@@ -10,16 +10,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/wait"
 )
 
 // Installer puts the platform, and perhaps the teams, onto a cluster.
 type Installer struct {
-	Cluster  Cluster
-	Platform Release
+	Cluster  access.Cluster
+	Platform helmrelease.Release
 	// Teams is the release of those who share the cluster, or nil. Without values an
 	// upgrade takes it along as it is, if it is there.
-	Teams *Release
+	Teams *helmrelease.Release
 	// ResetValues is whether an upgrade forgets the values that the platform has.
 	ResetValues bool
 	// TakeOwnership is whether objects become the releases' that are nobody's or
@@ -27,29 +30,28 @@ type Installer struct {
 	TakeOwnership bool
 	// DryRun ends after the check.
 	DryRun bool
-	// Timeout bounds each wait; 0 is DefaultTimeout.
+	// Timeout bounds each wait; 0 is helmrelease.DefaultTimeout.
 	Timeout  time.Duration
-	Progress Progress
+	Progress helmrelease.Progress
 }
 
 // ErrInterrupted is what an installation ends with that was told to end.
 var ErrInterrupted = errors.New("interrupted")
 
-// Outcome is what became of a release.
-type Outcome struct {
-	Release, Namespace, Version string
-	// Done is installed, upgraded, completed or unchanged.
-	Done string
+// Install installs what is not there, and goes on where an earlier run ended.
+func (i Installer) Install(ctx context.Context) ([]helmrelease.Outcome, error) {
+	return i.run(ctx, install)
 }
 
-// Install installs what is not there, and goes on where an earlier run ended.
-func (i Installer) Install(ctx context.Context) ([]Outcome, error) { return i.run(ctx, install) }
-
 // Upgrade changes what is there. Values that are not given stay.
-func (i Installer) Upgrade(ctx context.Context) ([]Outcome, error) { return i.run(ctx, upgrade) }
+func (i Installer) Upgrade(ctx context.Context) ([]helmrelease.Outcome, error) {
+	return i.run(ctx, upgrade)
+}
 
 // Ensure makes the cluster what the releases say, whatever it is now.
-func (i Installer) Ensure(ctx context.Context) ([]Outcome, error) { return i.run(ctx, ensure) }
+func (i Installer) Ensure(ctx context.Context) ([]helmrelease.Outcome, error) {
+	return i.run(ctx, ensure)
+}
 
 // step is something that can be done again after an interruption.
 type step struct {
@@ -57,7 +59,7 @@ type step struct {
 	do   func(context.Context) error
 }
 
-func (i Installer) run(ctx context.Context, v verb) ([]Outcome, error) {
+func (i Installer) run(ctx context.Context, v verb) ([]helmrelease.Outcome, error) {
 	j, err := i.begin(v)
 	if err != nil {
 		return nil, err
@@ -69,16 +71,16 @@ func (i Installer) run(ctx context.Context, v verb) ([]Outcome, error) {
 	if err := walk(ctx, j.steps(), j.Progress, orElse); err != nil {
 		return nil, err
 	}
-	var done []Outcome
+	var done []helmrelease.Outcome
 	for _, d := range j.all {
-		done = append(done, Outcome{Release: d.Name, Namespace: d.Namespace, Version: d.chart.Version, Done: string(d.move)})
+		done = append(done, helmrelease.Outcome{Release: d.Name, Namespace: d.Namespace, Version: d.chart.Version, Done: string(d.move)})
 	}
 	return done, nil
 }
 
 // walk takes the steps one after the other, and says which. The first one changes nothing;
 // from the second on who interrupts hears what else than to go on there is to do.
-func walk(ctx context.Context, steps []step, progress Progress, orElse string) error {
+func walk(ctx context.Context, steps []step, progress helmrelease.Progress, orElse string) error {
 	for n, s := range steps {
 		fmt.Fprintf(progress, "[%d/%d] %s\n", n+1, len(steps), s.name)
 		err := s.do(ctx)
@@ -99,29 +101,29 @@ func walk(ctx context.Context, steps []step, progress Progress, orElse string) e
 type job struct {
 	Installer
 	verb verb
-	api  api
+	api  access.API
 	// all are the releases in the order in which they are installed, the platform first.
 	all []*delivery
 }
 
 func (i Installer) begin(v verb) (*job, error) {
 	if i.Timeout == 0 {
-		i.Timeout = DefaultTimeout
+		i.Timeout = helmrelease.DefaultTimeout
 	}
 	if i.Progress == nil {
 		i.Progress = io.Discard
 	}
 	j := &job{Installer: i, verb: v}
 	var err error
-	if j.api, err = i.Cluster.connect(); err != nil {
+	if j.api, err = i.Cluster.Connect(); err != nil {
 		return nil, err
 	}
-	releases := []Release{i.Platform}
+	releases := []helmrelease.Release{i.Platform}
 	if i.Teams != nil {
 		releases = append(releases, *i.Teams)
 	}
 	for _, r := range releases {
-		d, err := r.open(i.Cluster)
+		d, err := open(r, i.Cluster)
 		if err != nil {
 			return nil, err
 		}
@@ -136,8 +138,8 @@ func (i Installer) begin(v verb) (*job, error) {
 func (j *job) add(d *delivery) {
 	first, asTheyAre := len(j.all) == 0, len(d.Values) == 0
 	if j.verb == upgrade && (first && !j.ResetValues || !first && asTheyAre) {
-		if !first && d.last == nil {
-			if err := d.refuseElsewhere("the release "+d.Name, "--teams-namespace"); err != nil {
+		if !first && d.Last == nil {
+			if err := d.CheckNamespace("the release "+d.Name, "--teams-namespace"); err != nil {
 				fmt.Fprintln(j.Progress, "warning:", err)
 			}
 			return
@@ -156,7 +158,7 @@ func (j *job) steps() []step {
 	all = append(all,
 		step{named(platform), j.deliverPlatform},
 		step{"waiting for kinds and pods", func(ctx context.Context) error {
-			return awaitReady(ctx, j.api, platform.objects, j.Timeout, j.Progress)
+			return wait.Ready(ctx, j.api, platform.objects, j.Timeout, j.Progress)
 		}},
 		step{"asking all webhooks", j.ask},
 	)
@@ -172,15 +174,15 @@ func (j *job) deliverPlatform(ctx context.Context) error {
 	if err := platform.carryOut(ctx); err != nil {
 		return err
 	}
-	return platform.dropConversions(ctx, j.api, platform.objects, j.Progress)
+	return platform.DropConversions(ctx, j.api, platform.objects, j.Progress)
 }
 
 func (j *job) ask(ctx context.Context) error {
-	questions, err := questionsTo(j.all[0].objects, j.Platform.Namespace)
+	questions, err := wait.ProbesFor(j.all[0].objects, j.Platform.Namespace)
 	if err != nil {
 		return err
 	}
-	return awaitAnswers(ctx, j.api.config, questions, j.Timeout, j.Progress)
+	return wait.Webhooks(ctx, j.api.Config, questions, j.Timeout, j.Progress)
 }
 
 func named(d *delivery) string {
@@ -232,7 +234,7 @@ func (j *job) decide() error {
 			return err
 		}
 		if d.move == goOn {
-			fmt.Fprintf(j.Progress, "  the release %s was not completed; going on with what was begun at %s\n", d.Name, d.last.Info.LastDeployed.Local().Format("15:04"))
+			fmt.Fprintf(j.Progress, "  the release %s was not completed; going on with what was begun at %s\n", d.Name, d.Last.Info.LastDeployed.Local().Format("15:04"))
 		}
 	}
 	return nil

@@ -5,8 +5,14 @@ package install
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
+
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/mlbatch/mlbatch/test/fakecluster"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
 func TestStepsAreTakenInOrderAndNamed(t *testing.T) {
@@ -63,5 +69,18 @@ func TestSeveralObstaclesAreAList(t *testing.T) {
 	}
 	if got := inTheWay([]string{"no Kueue", "no rights"}).Error(); got != "2 things are in the way:\n  no Kueue\n  no rights" {
 		t.Errorf("two are %q", got)
+	}
+}
+
+// A run that was killed just before has left nothing to be done but this.
+func TestAnUpgradeDropsConversionsOfPartsThatAreOff(t *testing.T) {
+	api := fakecluster.API(fake.NewClientset(), fakecluster.ConvertedCRD(helmrelease.DefaultNamespace, "v1beta2"))
+	platform := &delivery{Release: helmrelease.Release{Name: "mlbatch", Namespace: helmrelease.DefaultNamespace}, move: stay}
+	j := &job{Installer: Installer{Progress: io.Discard}, api: api, all: []*delivery{platform}}
+	if err := j.deliverPlatform(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := fakecluster.Conversion(t, api, fakecluster.ConvertedCRD(helmrelease.DefaultNamespace)); got != "None" {
+		t.Errorf("its conversion is %s", got)
 	}
 }

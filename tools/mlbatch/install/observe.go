@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
 )
 
@@ -27,7 +29,7 @@ type seen struct {
 }
 
 // observe looks at each object of the release.
-func (d *delivery) observe(ctx context.Context, api api) error {
+func (d *delivery) observe(ctx context.Context, api access.API) error {
 	for _, o := range d.objects {
 		if err := d.observeObject(ctx, api, o); err != nil {
 			return fmt.Errorf("cannot read the %s %s: %w", o.GetKind(), o.GetName(), err)
@@ -37,7 +39,7 @@ func (d *delivery) observe(ctx context.Context, api api) error {
 }
 
 // observeNamespace knows that nothing can be made in a namespace that is being deleted.
-func (d *delivery) observeNamespace(ctx context.Context, api api) error {
+func (d *delivery) observeNamespace(ctx context.Context, api access.API) error {
 	there, err := api.CoreV1().Namespaces().Get(ctx, d.Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return nil
@@ -51,12 +53,12 @@ func (d *delivery) observeNamespace(ctx context.Context, api api) error {
 	return nil
 }
 
-func (d *delivery) observeObject(ctx context.Context, api api, o object) error {
-	o.SetNamespace(d.namespaceOf(api, o))
+func (d *delivery) observeObject(ctx context.Context, api access.API, o helmrelease.Object) error {
+	o.SetNamespace(d.NamespaceOf(api, o))
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(o.GroupVersionKind())
 	err := api.Get(ctx, client.ObjectKeyFromObject(o), there)
-	known := preflight.Object{Kind: o.GetKind(), Name: o.GetName(), Part: o.part, Fixed: fixed(there, o.Unstructured)}
+	known := preflight.Object{Kind: o.GetKind(), Name: o.GetName(), Part: o.Part, Fixed: fixed(there, o.Unstructured)}
 	switch {
 	case meta.IsNoMatchError(err):
 		d.seen.unknown, d.seen.missing = append(d.seen.unknown, known), true
@@ -69,7 +71,7 @@ func (d *delivery) observeObject(ctx context.Context, api api, o object) error {
 	case err != nil:
 		return err
 	}
-	if known.Owner = ownerOf(there); known.Owner != (preflight.Owner{Name: d.Name, Namespace: d.Namespace}) {
+	if known.Owner = helmrelease.OwnerOf(there); known.Owner != (preflight.Owner{Name: d.Name, Namespace: d.Namespace}) {
 		d.seen.taken = append(d.seen.taken, known)
 	}
 	if there.GetDeletionTimestamp() != nil {
@@ -85,23 +87,6 @@ func (d *delivery) observeObject(ctx context.Context, api api, o object) error {
 // platform is back.
 func needsConversion(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "conversion webhook for ")
-}
-
-// namespaceOf is the release's for objects that name none and are in one.
-func (r Release) namespaceOf(api api, o object) string {
-	if namespace := o.GetNamespace(); namespace != "" {
-		return namespace
-	}
-	if namespaced, err := api.IsObjectNamespaced(o); err != nil || !namespaced {
-		return ""
-	}
-	return r.Namespace
-}
-
-// ownerOf tells by the annotations that Helm gives to what it makes.
-func ownerOf(o client.Object) preflight.Owner {
-	a := o.GetAnnotations()
-	return preflight.Owner{Name: a["meta.helm.sh/release-name"], Namespace: a["meta.helm.sh/release-namespace"]}
 }
 
 // fixed is whether a PriorityClass differs from the one that is wanted in what the API
@@ -121,7 +106,7 @@ func fixed(there, wanted *unstructured.Unstructured) bool {
 // forgotten are versions in which a CustomResourceDefinition has objects stored and
 // which the one that is wanted lacks: the API server would refuse it.
 func forgotten(there, wanted *unstructured.Unstructured) []string {
-	if wanted.GetKind() != customResourceDefinition {
+	if wanted.GetKind() != helmrelease.CustomResourceDefinition {
 		return nil
 	}
 	stored, _, _ := unstructured.NestedStringSlice(there.Object, "status", "storedVersions")

@@ -48,14 +48,24 @@ func TestAPartIsOnIfItsValuesSaySo(t *testing.T) {
 	}
 }
 
-func TestEveryPartHasAVersion(t *testing.T) {
+func TestTheTableAndTheVersionsAreOfTheSameParts(t *testing.T) {
 	versions, err := setup.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range All {
-		if p.Tag(versions) == "" {
-			t.Errorf("the image of %s has no tag", p.Name)
+		for _, i := range p.Images {
+			if Tag(p.Reference(i, versions)) == "" {
+				t.Errorf("the image @%s@ of %s has no tag: is its name in setup/versions.yaml?", i.Token, p.Name)
+			}
+		}
+		if o := p.Operator(versions); o.Module == "" || o.Version == "" {
+			t.Errorf("setup/versions.yaml has no module and version of %s", p.Name)
+		}
+	}
+	for name := range versions.Platform {
+		if _, known := Named(name); !known {
+			t.Errorf("setup/versions.yaml has the operator %s, which is no part", name)
 		}
 	}
 }

@@ -5,29 +5,28 @@ package packaging
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // images are those that the pods of a chart of ours run, parts that are off by default
 // among them.
 func (b builder) images(chart string) []string {
-	p := b.versions.Platform
-	all := map[string][]string{
-		"appwrapper":        {b.versions.ControllerImage()},
-		"coscheduler":       {p.Coscheduler.Image, p.Coscheduler.ControllerImage},
-		"training-operator": {p.TrainingOperator.Image, p.TrainingOperator.InitImage},
-		"kuberay-operator":  {p.KuberayOperator.Image},
-		"jobset":            {p.JobSet.Image},
-		"leaderworkerset":   {p.LeaderWorkerSet.Image},
+	if row, known := parts.Named(chart); known {
+		return row.References(b.versions)
 	}
 	if chart != "mlbatch" {
-		return all[chart]
+		return nil
 	}
-	images := []string{p.Kueue.Image}
-	for _, part := range sortedKeys(all) {
-		images = append(images, all[part]...)
+	all := slices.Clone(parts.All) // the queue comes first, the rest by name
+	slices.SortFunc(all[1:], func(a, b parts.Part) int { return strings.Compare(a.Name, b.Name) })
+	var images []string
+	for _, row := range all {
+		images = append(images, row.References(b.versions)...)
 	}
 	return images
 }

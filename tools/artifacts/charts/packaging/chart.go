@@ -48,22 +48,13 @@ func newChart(files map[string][]byte, edit func(*metadata)) (Chart, error) {
 	return Chart{Name: meta.Name, Version: meta.Version, Files: files}, nil
 }
 
-// vendor puts a part into the chart and pins its version, where the chart
-// already declares it as a dependency.
+// vendor puts a part into the chart, as a dependency with a switch.
 func (c *Chart) vendor(part Chart) error {
-	declared := false
 	umbrella, err := newChart(c.Files, func(m *metadata) {
-		for _, dependency := range m.Dependencies {
-			if dependency.Name == part.Name {
-				dependency.Version, declared = part.Version, true
-			}
-		}
+		m.Dependencies = append(m.Dependencies, &helmchart.Dependency{Name: part.Name, Version: part.Version, Condition: part.Name + ".enabled"})
 	})
 	if err != nil {
 		return err
-	}
-	if !declared {
-		return fmt.Errorf("chart %s does not declare its part %s", c.Name, part.Name)
 	}
 	for name, text := range part.Files {
 		umbrella.Files["charts/"+part.Name+"/"+name] = text

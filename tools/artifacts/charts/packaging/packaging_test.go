@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 const root = "../../../.."
@@ -226,10 +227,17 @@ func TestTokensAreReplacedAndUnknownOnesNamed(t *testing.T) {
 	}
 }
 
-func TestOnlyDeclaredPartsAreVendored(t *testing.T) {
+func TestAPartIsADependencyWithASwitch(t *testing.T) {
 	umbrella := Chart{Name: "u", Files: map[string][]byte{chartFile: []byte("apiVersion: v2\nname: u\nversion: 1.0.0\n")}}
-	if err := umbrella.vendor(Chart{Name: "part", Version: "2.0.0"}); err == nil {
-		t.Error("a part that the chart does not declare is vendored")
+	if err := umbrella.vendor(Chart{Name: "part", Version: "2.0.0", Files: map[string][]byte{"values.yaml": nil}}); err != nil {
+		t.Fatal(err)
+	}
+	want := "apiVersion: v2\ndependencies:\n- condition: part.enabled\n  name: part\n  repository: \"\"\n  version: 2.0.0\nname: u\nversion: 1.0.0\n"
+	if diff := cmp.Diff(want, string(umbrella.Files[chartFile])); diff != "" {
+		t.Error(diff)
+	}
+	if _, inside := umbrella.Files["charts/part/values.yaml"]; !inside {
+		t.Error("the part is not inside")
 	}
 }
 
@@ -267,7 +275,11 @@ func TestRealCRDsDecode(t *testing.T) {
 		}
 	}
 	const optional = 3 // JobSet, LeaderWorkerSet, and DisaggregatedSet, without which the latter's controller ends
-	if want := len(coschedulerCRDs) + len(trainingCRDs) + len(kuberayCRDs) + optional; count != want {
+	want := optional
+	for _, p := range parts.All {
+		want += len(p.Chart.CRDs)
+	}
+	if count != want {
 		t.Errorf("the umbrella has %d CRDs of parts other than Kueue, want %d", count, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // builder knows where the inputs are; it has one method a chart.
@@ -19,40 +20,14 @@ type builder struct {
 	tokens   map[string]string
 }
 
-// The CRDs that each operator's controller watches, and no others: the
-// PodGroup controller also watches ElasticQuotas and stops without them, while
-// KubeRay leaves RayCronJobs alone unless a feature gate is on.
-var (
-	coschedulerCRDs = []string{
-		"config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",
-		"config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml",
-	}
-	trainingCRDs = []string{
-		"manifests/base/crds/kubeflow.org_jaxjobs.yaml",
-		"manifests/base/crds/kubeflow.org_mpijobs.yaml",
-		"manifests/base/crds/kubeflow.org_paddlejobs.yaml",
-		"manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
-		"manifests/base/crds/kubeflow.org_tfjobs.yaml",
-		"manifests/base/crds/kubeflow.org_xgboostjobs.yaml",
-	}
-	kuberayCRDs = []string{
-		"config/crd/bases/ray.io_rayclusters.yaml",
-		"config/crd/bases/ray.io_rayjobs.yaml",
-		"config/crd/bases/ray.io_rayservices.yaml",
-	}
-)
-
 // platform is the umbrella chart with all its parts inside.
 func (b builder) platform() (Chart, error) {
 	chart, err := b.ours("charts/mlbatch", b.versions.Version)
 	if err != nil {
 		return Chart{}, err
 	}
-	for _, build := range []func() (Chart, error){
-		b.appwrapper, b.kueue, b.coscheduler, b.trainingOperator, b.kuberayOperator,
-		b.jobset, b.leaderWorkerSet,
-	} {
-		part, err := build()
+	for _, row := range parts.All {
+		part, err := b.part(row)
 		if err != nil {
 			return Chart{}, err
 		}
@@ -66,6 +41,18 @@ func (b builder) platform() (Chart, error) {
 	return chart, nil
 }
 
+// part is the chart of a part, by its row in the table.
+func (b builder) part(row parts.Part) (Chart, error) {
+	switch {
+	case row.Own:
+		return b.ours(row.Chart.Folder, b.versions.Version)
+	case row.Chart.Folder != "":
+		return b.thin(row)
+	}
+	return b.theirs(row)
+}
+
+// appwrapper is our controller on its own.
 func (b builder) appwrapper() (Chart, error) {
 	return b.ours("charts/appwrapper", b.versions.Version)
 }
@@ -82,26 +69,6 @@ func (b builder) generator() (Chart, error) {
 		return Chart{}, err
 	}
 	return newChart(chart.Files, func(m *metadata) { m.KubeVersion = "" })
-}
-
-func (b builder) coscheduler() (Chart, error) {
-	upstream := b.versions.Platform.Coscheduler
-	return b.thin("charts/coscheduler", upstream, coschedulerCRDs, nil)
-}
-
-func (b builder) trainingOperator() (Chart, error) {
-	upstream := b.versions.Platform.TrainingOperator
-	return b.thin("charts/training-operator", upstream, trainingCRDs, map[string]string{
-		"files/role.yaml":     "manifests/base/rbac/role.yaml",
-		"files/webhooks.yaml": "manifests/base/webhook/manifests.yaml",
-	})
-}
-
-func (b builder) kuberayOperator() (Chart, error) {
-	upstream := b.versions.Platform.KuberayOperator
-	return b.thin("charts/kuberay-operator", upstream, kuberayCRDs, map[string]string{
-		"files/role.yaml": "config/rbac/role.yaml",
-	})
 }
 
 // ours reads a chart of this repository and stamps what versions.yaml says into it.
@@ -127,10 +94,10 @@ func (b builder) ours(dir, appVersion string) (Chart, error) {
 	return chart, errors.Join(err, failed)
 }
 
-// thin is one of our charts around facts of an upstream module: CRDs and
-// copies (our path → path in the module).
-func (b builder) thin(dir string, upstream setup.Operator, crds []string, copies map[string]string) (Chart, error) {
-	chart, err := b.ours(dir, upstream.Version)
+// thin is one of our charts around facts of an upstream module.
+func (b builder) thin(row parts.Part) (Chart, error) {
+	upstream := row.Operator(b.versions)
+	chart, err := b.ours(row.Chart.Folder, upstream.Version)
 	if err != nil {
 		return Chart{}, err
 	}
@@ -138,14 +105,14 @@ func (b builder) thin(dir string, upstream setup.Operator, crds []string, copies
 	if err != nil {
 		return Chart{}, err
 	}
-	for _, file := range crds {
+	for _, file := range row.Chart.CRDs {
 		crd, err := slimCRD(filepath.Join(module, file))
 		if err != nil {
 			return Chart{}, err
 		}
 		chart.Files["files/crds/"+path.Base(file)] = crd
 	}
-	for ours, theirs := range copies {
+	for ours, theirs := range row.Chart.Copies {
 		text, err := readText(filepath.Join(module, theirs))
 		if err != nil {
 			return Chart{}, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // token matches a placeholder in values.yaml for a fact of setup/versions.yaml.
@@ -17,19 +18,12 @@ var token = regexp.MustCompile(`@[a-zA-Z.-]+@`)
 // tokens are the facts by the names that the charts use for them.
 func tokens(v setup.Versions) map[string]string {
 	facts := map[string]string{"scheduler.name": v.SchedulerName}
-	for name, image := range map[string]string{
-		"controller":             v.ControllerImage(),
-		"kueue":                  v.Platform.Kueue.Image,
-		"coscheduler":            v.Platform.Coscheduler.Image,
-		"coscheduler-controller": v.Platform.Coscheduler.ControllerImage,
-		"training-operator":      v.Platform.TrainingOperator.Image,
-		"pytorch-init":           v.Platform.TrainingOperator.InitImage,
-		"kuberay-operator":       v.Platform.KuberayOperator.Image,
-		"jobset":                 v.Platform.JobSet.Image,
-		"leaderworkerset":        v.Platform.LeaderWorkerSet.Image,
-	} {
-		at := strings.LastIndex(image, ":")
-		facts[name+".repository"], facts[name+".tag"] = image[:at], image[at+1:]
+	for _, p := range parts.All {
+		for _, i := range p.Images {
+			image := p.Reference(i, v)
+			at := strings.LastIndex(image, ":")
+			facts[i.Token+".repository"], facts[i.Token+".tag"] = image[:at], image[at+1:]
+		}
 	}
 	return facts
 }

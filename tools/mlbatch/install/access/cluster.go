@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package access answers: which cluster is it, how is it reached, and what may the user do there?
+package access
+
+import (
+	"fmt"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/action"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Cluster is where one is found, as kubectl finds it: without a kubeconfig it is that of
+// the environment, without a context the present one.
+type Cluster struct{ Kubeconfig, Context string }
+
+func (c Cluster) flags(namespace string) *genericclioptions.ConfigFlags {
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.KubeConfig, flags.Context, flags.Namespace = &c.Kubeconfig, &c.Context, &namespace
+	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		config.QPS = -1 // each object of a release is looked at
+		config.WarningHandler = rest.NoWarnings{}
+		return config
+	}
+	return flags
+}
+
+// Helm is Helm's access to the cluster. Its own log is dropped: but for those of an
+// uninstall the errors that it returns say the same.
+func (c Cluster) Helm(namespace string) (*action.Configuration, error) {
+	config := &action.Configuration{}
+	if err := config.Init(c.flags(namespace), namespace, "secret", func(string, ...any) {}); err != nil {
+		return nil, fmt.Errorf("cannot set up Helm: %w", err)
+	}
+	return config, nil
+}
+
+// API is our own access.
+type API struct {
+	client.Client
+	kubernetes.Interface
+	Config *rest.Config
+}
+
+// Connect also sees that somebody is there.
+func (c Cluster) Connect() (API, error) {
+	config, err := c.flags("").ToRESTConfig()
+	if err != nil {
+		return API{}, fmt.Errorf("cannot find the cluster, which --kubeconfig and --context say: %w", err)
+	}
+	objects, err := client.New(config, client.Options{})
+	if err != nil {
+		return API{}, fmt.Errorf("cannot talk to the cluster: %w", err)
+	}
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return API{}, fmt.Errorf("cannot talk to the cluster: %w", err)
+	}
+	if _, err := typed.Discovery().ServerVersion(); err != nil {
+		loader := c.flags("").ToRawKubeConfigLoader()
+		if raw, _ := loader.RawConfig(); len(raw.Clusters) == 0 && config.BearerTokenFile == "" { // nor are we a pod
+			return API{}, NoCluster(loader.ConfigAccess())
+		}
+		return API{}, fmt.Errorf("cannot reach the cluster at %s, which --kubeconfig and --context say: %w", config.Host, err)
+	}
+	return API{Client: objects, Interface: typed, Config: config}, nil
+}
+
+// NoCluster says where a kubeconfig was looked for that has none.
+func NoCluster(access clientcmd.ConfigAccess) error {
+	return fmt.Errorf("cannot find the cluster: there is none in %s: name a kubeconfig with --kubeconfig or KUBECONFIG",
+		strings.Join(access.GetLoadingPrecedence(), ", "))
+}

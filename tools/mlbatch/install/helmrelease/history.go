@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helmrelease
+
+import (
+	"errors"
+	"fmt"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
+)
+
+// History is what Helm remembers of a release.
+type History struct {
+	Helm *action.Configuration
+	// Last is the newest revision, Complete the newest one that was installed to its end;
+	// nil if there is none.
+	Last, Complete *release.Release
+	// Elsewhere is another namespace that has the release, if this one has not.
+	Elsewhere string
+	// listError is why nobody could look there: not everybody who may read one namespace
+	// may read all.
+	listError error
+}
+
+func (r Release) ReadHistory(c access.Cluster) (History, error) {
+	m := History{}
+	everywhere, err := c.Helm("")
+	if err != nil {
+		return m, err
+	}
+	if m.Helm, err = c.Helm(r.Namespace); err != nil {
+		return m, err
+	}
+	if m.Last, m.Complete, err = r.Revisions(m.Helm.Releases); err == nil && m.Last == nil {
+		m.Elsewhere, m.listError = r.lookElsewhere(everywhere.Releases)
+	}
+	return m, err
+}
+
+// Revisions are the newest one, and the newest one that was installed to its end.
+func (r Release) Revisions(releases *storage.Storage) (last, complete *release.Release, err error) {
+	history, err := releases.History(r.Name)
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, r.unreadable("namespace "+r.Namespace, err)
+	}
+	for _, known := range history {
+		if last == nil || known.Version > last.Version {
+			last = known
+		}
+		done := known.Info.Status == release.StatusDeployed || known.Info.Status == release.StatusSuperseded
+		if done && (complete == nil || known.Version > complete.Version) {
+			complete = known
+		}
+	}
+	return last, complete, nil
+}
+
+// lookElsewhere returns another namespace that has a release of the name, and of the chart
+// of that name as ours are, or "".
+func (r Release) lookElsewhere(everywhere *storage.Storage) (string, error) {
+	history, err := everywhere.History(r.Name)
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", r.unreadable("all namespaces", err)
+	}
+	for _, known := range history {
+		if known.Namespace != r.Namespace && known.Chart.Metadata.Name == r.Name {
+			return known.Namespace, nil
+		}
+	}
+	return "", nil
+}
+
+// CheckNamespace knows that a release is not absent that is in another namespace.
+func (m History) CheckNamespace(what, flag string) error {
+	switch {
+	case m.Last != nil:
+		return nil
+	case m.Elsewhere != "":
+		return fmt.Errorf("%s is in namespace %s: use %s %s", what, m.Elsewhere, flag, m.Elsewhere)
+	}
+	return m.listError
+}
+
+// Present is whether there is a release of which not everything was told to go.
+func (m History) Present() bool {
+	return m.Last != nil && m.Last.Info.Status != release.StatusUninstalled
+}
+
+// unreadable says why Helm does not know of a release.
+func (r Release) unreadable(where string, err error) error {
+	if apierrors.IsForbidden(err) {
+		return errors.New(preflight.Denied("list secrets in " + where))
+	}
+	return fmt.Errorf("cannot read the release %s in %s: %w", r.Name, where, err)
+}
+
+// CheckChart refuses a release of the same name that is of another chart.
+func (r Release) CheckChart(chart string, last *release.Release) error {
+	if last == nil || last.Chart.Metadata.Name == chart {
+		return nil
+	}
+	return fmt.Errorf("the release %s in namespace %s is of the chart %s and not ours: name another --namespace", r.Name, r.Namespace, last.Chart.Metadata.Name)
+}

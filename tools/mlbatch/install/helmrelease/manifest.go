@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helmrelease
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// Object is one of a release, and the part of the platform that it is of, or "".
+type Object struct {
+	*unstructured.Unstructured
+	Part string
+}
+
+const CustomResourceDefinition = "CustomResourceDefinition"
+
+// Decode reads a manifest as Helm writes it: each object follows the name of the template
+// that it comes from.
+func Decode(manifest string) ([]Object, error) {
+	var objects []Object
+	for document := range strings.SplitSeq("\n"+manifest, "\n---\n") {
+		decoded := map[string]any{}
+		if err := yaml.Unmarshal([]byte(document), &decoded); err != nil {
+			return nil, fmt.Errorf("cannot read a manifest: %w", err)
+		}
+		if len(decoded) > 0 {
+			objects = append(objects, Object{&unstructured.Unstructured{Object: decoded}, partOf(document)})
+		}
+	}
+	return objects, nil
+}
+
+// partOf reads "# Source: mlbatch/charts/kueue/templates/…".
+func partOf(document string) string {
+	_, source, _ := strings.Cut(document, "# Source: ")
+	source, _, _ = strings.Cut(source, "\n")
+	_, below, found := strings.Cut(source, "/charts/")
+	if !found {
+		return ""
+	}
+	part, _, _ := strings.Cut(below, "/")
+	return part
+}
+
+// DefinedKinds are the kinds whose CustomResourceDefinitions are among the objects.
+func DefinedKinds(objects []Object) map[schema.GroupKind]bool {
+	kinds := map[schema.GroupKind]bool{}
+	for _, o := range objects {
+		if o.GetKind() != CustomResourceDefinition {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(o.Object, "spec", "names", "kind")
+		kinds[schema.GroupKind{Group: group, Kind: kind}] = true
+	}
+	return kinds
+}

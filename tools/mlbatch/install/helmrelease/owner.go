@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helmrelease
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
+)
+
+// OwnerOf reads the annotations that Helm sets on what it creates.
+func OwnerOf(o client.Object) preflight.Owner {
+	a := o.GetAnnotations()
+	return preflight.Owner{Name: a["meta.helm.sh/release-name"], Namespace: a["meta.helm.sh/release-namespace"]}
+}
+
+// Owns reports whether the release owns an object.
+func (r Release) Owns(object client.Object) bool {
+	return OwnerOf(object) == preflight.Owner{Name: r.Name, Namespace: r.Namespace}
+}
+
+// NamespaceOf returns the release's namespace for namespaced objects that name none.
+func (r Release) NamespaceOf(api access.API, o Object) string {
+	if namespace := o.GetNamespace(); namespace != "" {
+		return namespace
+	}
+	if namespaced, err := api.IsObjectNamespaced(o); err != nil || !namespaced {
+		return ""
+	}
+	return r.Namespace
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helmrelease
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/client-go/discovery"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+)
+
+// Capabilities are what charts ask about a cluster.
+type Capabilities struct {
+	Version *chartutil.KubeVersion
+	APIs    chartutil.VersionSet
+}
+
+func ReadCapabilities(api access.API) (Capabilities, error) {
+	version, err := api.Discovery().ServerVersion()
+	if err != nil {
+		return Capabilities{}, fmt.Errorf("cannot reach the cluster: %w", err)
+	}
+	apis, err := action.GetVersionSet(api.Discovery())
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // an extension that is away says nothing of the rest
+		return Capabilities{}, fmt.Errorf("cannot ask the cluster which kinds it has: %w", err)
+	}
+	return Capabilities{&chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor}, apis}, nil
+}
+
+// Render makes the manifest of a release, and changes nothing anywhere.
+func (r Release) Render(archive []byte, values map[string]any, c Capabilities) (string, error) {
+	loaded, err := r.Load(archive)
+	if err != nil {
+		return "", err
+	}
+	i := action.NewInstall(&action.Configuration{Log: func(string, ...any) {}})
+	i.ReleaseName, i.Namespace = r.Name, r.Namespace
+	i.ClientOnly, i.DryRun = true, true
+	i.KubeVersion, i.APIVersions = c.Version, c.APIs
+	rendered, err := i.Run(loaded, values)
+	if err != nil {
+		return "", fmt.Errorf("cannot render the chart %s: %w", loaded.Name(), err)
+	}
+	return rendered.Manifest, nil
+}
+
+// saidBy is where Helm says which template has refused to be rendered.
+var saidBy = regexp.MustCompile(`^.*execution error at \([^)]*\): `)
+
+// Explain makes one sentence of what Helm says of values: what a template says stands
+// behind where it says so, and a schema's complaints are a line each.
+func Explain(err error) string {
+	text := err.Error()
+	if said := saidBy.ReplaceAllString(text, ""); said != text {
+		return said
+	}
+	_, complaints, found := strings.Cut(text, "in the following chart(s):\n")
+	if !found {
+		return text
+	}
+	return "the chart does not take these values: " + sentence(strings.Split(complaints, "\n"))
+}

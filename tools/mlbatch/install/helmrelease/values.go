@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package helmrelease
+
+import (
+	"fmt"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/strvals"
+
+	"github.com/mlbatch/mlbatch/setup"
+)
+
+// MergedValues merges profiles, files and assignments, of which a later one wins. A null
+// stays, because it takes a default of the chart away.
+func (r Release) MergedValues() (map[string]any, error) {
+	merged := map[string]any{}
+	for _, name := range r.Profiles {
+		text, err := setup.Profile(name)
+		if err != nil {
+			return nil, err
+		}
+		values, err := chartutil.ReadValues(text)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the profile %s: %w", name, err)
+		}
+		merged = chartutil.MergeTables(values, merged)
+	}
+	for _, path := range r.Values {
+		values, err := chartutil.ReadValuesFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the values file %s: %w", path, err)
+		}
+		merged = chartutil.MergeTables(values, merged)
+	}
+	for _, assignment := range r.Set {
+		if err := strvals.ParseInto(assignment, merged); err != nil {
+			return nil, fmt.Errorf("cannot read --set %s: %w", assignment, err)
+		}
+	}
+	return merged, nil
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
+)
+
+// updateRetained gives queues and the like that were kept when the release went, or when a team left
+// it, what it says of them now. It comes before Helm: Helm 3 takes them back and leaves them as
+// they are, for of kinds that Kubernetes does not bring it changes only what differs from the
+// revision before, and there they were not in it.
+func (d *delivery) updateRetained(ctx context.Context) error {
+	var before []helmrelease.Object
+	if d.Last != nil {
+		var err error
+		if before, err = helmrelease.Decode(d.Last.Manifest); err != nil {
+			return err
+		}
+	}
+	return updateThose(ctx, d.Release, d.api.Client, before, d.objects)
+}
+
+// builtIn are the kinds that come with Kubernetes. Others may have added kinds of theirs to the
+// scheme that all share.
+var builtIn = sync.OnceValue(func() *runtime.Scheme {
+	kinds := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(kinds))
+	return kinds
+})
+
+// retainedByUs is whether the release sets an object that an earlier one has left.
+func retainedByUs(o helmrelease.Object) bool {
+	return o.GetAnnotations()["helm.sh/resource-policy"] == "keep" &&
+		o.GetKind() != helmrelease.CustomResourceDefinition && !builtIn().Recognizes(o.GroupVersionKind())
+}
+
+// setThose sets those that are among the objects of the release now, and were not before.
+func updateThose(ctx context.Context, r helmrelease.Release, api client.Client, before, now []helmrelease.Object) error {
+	had := map[string]bool{}
+	for _, object := range before {
+		had[identity(object)] = true
+	}
+	for _, object := range now {
+		if had[identity(object)] || !retainedByUs(object) {
+			continue
+		}
+		if err := setAsIfNew(ctx, r, api, object.Unstructured); err != nil {
+			return fmt.Errorf("cannot bring %s up to date, which was kept from an earlier release: %w", identity(object), err)
+		}
+	}
+	return nil
+}
+
+// setAsIfNew leaves an object of the release as creating it would.
+func setAsIfNew(ctx context.Context, r helmrelease.Release, api client.Client, wanted *unstructured.Unstructured) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		is := &unstructured.Unstructured{}
+		is.SetGroupVersionKind(wanted.GroupVersionKind())
+		err := api.Get(ctx, client.ObjectKeyFromObject(wanted), is)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !r.Owns(is) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		set := is.DeepCopy()
+		set.SetLabels(joined(is.GetLabels(), wanted.GetLabels()))
+		set.SetAnnotations(joined(is.GetAnnotations(), wanted.GetAnnotations()))
+		delete(set.Object, "spec")
+		if spec, has := wanted.Object["spec"]; has {
+			set.Object["spec"] = spec
+		}
+		if equality.Semantic.DeepEqual(is.Object, set.Object) {
+			return nil
+		}
+		return api.Update(ctx, set)
+	})
+}
+
+func joined(all, more map[string]string) map[string]string {
+	both := maps.Clone(all)
+	if both == nil {
+		both = map[string]string{}
+	}
+	maps.Copy(both, more)
+	return both
+}
+
+func identity(object helmrelease.Object) string {
+	if object.GetNamespace() == "" {
+		return object.GetKind() + " " + object.GetName()
+	}
+	return object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
+}

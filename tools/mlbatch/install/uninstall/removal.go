@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/kube"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
+)
+
+// removal is a release on its way out. Helm's record goes last, so that a removal that
+// was killed, or has waited in vain, can be gone on with.
+type removal struct {
+	helmrelease.Release
+	helmrelease.History
+	// objects are all of it, those that stay among them.
+	objects []helmrelease.Object
+}
+
+func newRemoval(r helmrelease.Release, c access.Cluster, api access.API) (*removal, error) {
+	m := &removal{Release: r}
+	var err error
+	if m.History, err = r.ReadHistory(c); err != nil || m.Last == nil {
+		return m, err
+	}
+	if err := r.CheckChart(r.Name, m.Last); err != nil { // our charts and releases have the same names
+		return nil, err
+	}
+	if m.objects, err = helmrelease.Decode(m.Last.Manifest); err != nil {
+		return nil, err
+	}
+	for _, o := range m.objects {
+		o.SetNamespace(r.NamespaceOf(api, o))
+	}
+	return m, nil
+}
+
+// remove ends when there is nothing left that has to go.
+func (m *removal) remove(ctx context.Context, api access.API, timeout time.Duration, progress helmrelease.Progress) error {
+	goes := m.leaving()
+	if m.Present() {
+		// Webhooks that nobody answers would keep the whole cluster from working.
+		if err := removeObjects(ctx, api, m.Release, slices.DeleteFunc(slices.Clone(goes), isNoWebhook), timeout); err != nil {
+			return err
+		}
+		if err := m.begin(); err != nil {
+			return err
+		}
+	}
+	if err := removeObjects(ctx, api, m.Release, goes, timeout); err != nil {
+		return fmt.Errorf("the release %s is not gone to the end, run the command again to go on: %w", m.Name, err)
+	}
+	if err := m.DropConversions(ctx, api, nil, progress); err != nil {
+		return err
+	}
+	if _, err := action.NewUninstall(m.Helm).Run(m.Name); err != nil { // no more than the record is left
+		return fmt.Errorf("cannot remove Helm's record of the release %s, run the command again to go on: %w", m.Name, err)
+	}
+	return nil
+}
+
+// begin has Helm tell all objects to go, in its order. Why it could not Helm only logs.
+func (m *removal) begin() error {
+	var reasons []string
+	m.Helm.Log = func(format string, arguments ...any) {
+		if strings.Contains(format, "Failed to delete") {
+			reasons = append(reasons, fmt.Sprint(arguments...))
+		}
+	}
+	u := action.NewUninstall(m.Helm)
+	u.KeepHistory, u.DeletionPropagation = true, "foreground"
+	if _, err := u.Run(m.Name); err != nil {
+		return fmt.Errorf("cannot uninstall the release %s, run the command again to go on: %w %s", m.Name, err, strings.Join(reasons, "; "))
+	}
+	return nil
+}
+
+// leaving are the objects that Helm is not told to keep.
+func (m *removal) leaving() []helmrelease.Object {
+	return slices.DeleteFunc(slices.Clone(m.objects), func(o helmrelease.Object) bool {
+		return o.GetAnnotations()[kube.ResourcePolicyAnno] == kube.KeepPolicy
+	})
+}
+
+func isNoWebhook(o helmrelease.Object) bool {
+	return !strings.HasSuffix(o.GetKind(), "WebhookConfiguration")
+}
+
+// rights are those to uninstall the release.
+func (m *removal) rights(api access.API) access.Rights {
+	var r access.Rights
+	r.Add("", "secrets", m.Namespace, "update", "delete")
+	helmrelease.AddConversionRights(&r, m.objects)
+	for _, o := range m.leaving() {
+		r.AddFor(api, o, "get", "delete")
+	}
+	return r
+}
+
+// mayGo asks for the rights before anything is removed, and whether somebody is just installing it.
+func (m *removal) mayGo(ctx context.Context, api access.API) error {
+	if m.Last == nil {
+		return nil
+	}
+	missing, err := m.rights(api).Denied(ctx, api)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return errors.New(preflight.Denied(missing...))
+	}
+	return helmrelease.CheckIdle(ctx, m.Helm.Releases, m.Last)
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// stuckObject is an object that could not be deleted any more, or that is on its way.
+type stuckObject struct {
+	kind, name string
+	going      bool
+}
+
+// getsStuck tells whether an object needs its operator to be deleted. Queues and flavors
+// have such finalizers, too, and stay on purpose, unless somebody deletes them just now.
+func getsStuck(kind schema.GroupKind, o client.Object) bool {
+	if len(o.GetFinalizers()) == 0 {
+		return false
+	}
+	return o.GetDeletionTimestamp() != nil || kind.Group != "kueue.x-k8s.io" || kind.Kind == "Workload"
+}
+
+// describeStuck says in a clause what would be stranded; empty if that is nothing.
+func describeStuck(all []stuckObject) string {
+	if len(all) == 0 {
+		return ""
+	}
+	slices.SortFunc(all, func(a, b stuckObject) int { return strings.Compare(a.kind+" "+a.name, b.kind+" "+b.name) })
+	counts := map[string]int{}
+	var kinds []string
+	for _, s := range all {
+		if counts[s.kind]++; counts[s.kind] == 1 {
+			kinds = append(kinds, s.kind)
+		}
+	}
+	for n, kind := range kinds {
+		kinds[n] = fmt.Sprintf("%d %s", counts[kind], kind)
+	}
+	return fmt.Sprintf("without the platform nobody could delete %s, such as %s %s", strings.Join(kinds, ", "), all[0].kind, all[0].name)
+}
+
+// adviceFor says what to do about it.
+func adviceFor(all []stuckObject) string {
+	if !slices.ContainsFunc(all, func(s stuckObject) bool { return !s.going }) {
+		return "all of it is being deleted: wait some seconds and run the command again, or leave it with --force"
+	}
+	return "end that work first, with kubectl delete appwrappers --all --all-namespaces and the like of it, or leave it with --force"
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package uninstall takes the platform, and perhaps the teams, off a cluster. It refuses
+// while there are objects that only the platform can delete. CRDs, queues and namespaces stay.
+package uninstall
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
+)
+
+// Uninstaller takes the platform away again.
+type Uninstaller struct {
+	Cluster access.Cluster
+	// Platform is the name of its release.
+	Platform helmrelease.Release
+	// Teams is the release of those who share the cluster, if it has to go, too.
+	Teams *helmrelease.Release
+	// Force leaves behind what only the platform could remove.
+	Force    bool
+	Timeout  time.Duration
+	Progress helmrelease.Progress
+}
+
+// Uninstall removes the releases, the teams' first. CustomResourceDefinitions, queues and
+// the namespaces of teams stay. That there is no release is no error.
+func (u Uninstaller) Uninstall(ctx context.Context) ([]helmrelease.Outcome, error) {
+	api, err := u.Cluster.Connect()
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(u.Progress, "[1/2] looking for what needs the platform to go")
+	all, err := u.open(api)
+	if err != nil {
+		return nil, err
+	}
+	if err := u.check(ctx, api, all); err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(u.Progress, "[2/2] removing releases")
+	var done []helmrelease.Outcome
+	for _, r := range all {
+		outcome := helmrelease.Outcome{Release: r.Name, Namespace: r.Namespace, Done: "absent"}
+		if r.Last != nil {
+			if err := r.remove(ctx, api, u.Timeout, u.Progress); err != nil {
+				return done, err
+			}
+			outcome.Version, outcome.Done = r.Last.Chart.Metadata.Version, "uninstalled"
+		}
+		done = append(done, outcome)
+	}
+	return done, nil
+}
+
+// open knows that the platform goes last.
+func (u Uninstaller) open(api access.API) ([]*removal, error) {
+	var all []*removal
+	for _, wanted := range []struct {
+		release    *helmrelease.Release
+		what, flag string
+	}{{u.Teams, "the release teams", "--teams-namespace"}, {&u.Platform, "the platform", "--namespace"}} {
+		if wanted.release == nil {
+			continue
+		}
+		m, err := newRemoval(*wanted.release, u.Cluster, api)
+		if err == nil {
+			err = m.CheckNamespace(wanted.what, wanted.flag)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// check refuses what would end in the middle, or leave behind what nobody could remove.
+func (u Uninstaller) check(ctx context.Context, api access.API, all []*removal) error {
+	for _, r := range all {
+		if err := r.mayGo(ctx, api); err != nil {
+			return err
+		}
+	}
+	platform := all[len(all)-1]
+	if !platform.Present() { // its operators are gone already
+		return nil
+	}
+	found, err := u.stuckWithout(ctx, api, platform)
+	if err != nil {
+		return err
+	}
+	would := describeStuck(found)
+	if would == "" {
+		return nil
+	}
+	if u.Force {
+		fmt.Fprintln(u.Progress, "warning:", would)
+		return nil
+	}
+	return fmt.Errorf("%s: %s", would, adviceFor(found))
+}
+
+// stuckWithout does with --force without what cannot be seen, as where Kueue is dead.
+func (u Uninstaller) stuckWithout(ctx context.Context, api access.API, platform *removal) ([]stuckObject, error) {
+	var found []stuckObject
+	for kind := range helmrelease.DefinedKinds(platform.objects) {
+		some, err := stuckOf(ctx, api, kind)
+		if err != nil && !u.Force {
+			return nil, err
+		}
+		if err != nil {
+			fmt.Fprintln(u.Progress, "warning:", err)
+		}
+		found = append(found, some...)
+	}
+	return found, nil
+}
+
+// stuckOf lists the objects of a kind of which an operator keeps hold.
+func stuckOf(ctx context.Context, api access.API, kind schema.GroupKind) ([]stuckObject, error) {
+	mapping, err := api.RESTMapper().RESTMapping(kind)
+	if err != nil {
+		return nil, nil //nolint:nilerr // a kind that is not served has no objects
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(mapping.GroupVersionKind)
+	if err := api.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("cannot list the %s of the cluster (do without it with --force): %w", mapping.Resource.Resource, err)
+	}
+	var found []stuckObject
+	for _, o := range list.Items {
+		if getsStuck(kind, &o) {
+			found = append(found, stuckObject{kind.Kind, client.ObjectKeyFromObject(&o).String(), o.GetDeletionTimestamp() != nil})
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wait
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
+)
+
+// template is an object that the API server can judge only when all is in place.
+type template struct {
+	object string
+	// byController is whether our controller creates it, and not the administrator.
+	byController bool
+}
+
+// templates ask every webhook, and then whether the API server knows the kinds
+// that own others: where OwnerReferencesPermissionEnforcement is on, as on
+// OpenShift, it learns them up to half a minute late, and the training operator
+// does not try again what was refused in the meantime. That plugin lets
+// administrators pass, so these probes are made by our controller.
+var templates = []template{
+	{object: `{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: probe}}`},
+	{object: `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: probe, namespace: default}, spec: {components: []}}`},
+	{object: `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: probe, namespace: default}, spec: {pytorchReplicaSpecs: {}}}`},
+	{object: `{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: probe, namespace: default}, spec: {}}`},
+	{object: `{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: probe, namespace: default}, spec: {}}`},
+	owned("workload.codeflare.dev/v1beta2", "AppWrapper"),
+	owned("kubeflow.org/v1", "PyTorchJob"),
+	owned("ray.io/v1", "RayCluster"),
+	owned("jobset.x-k8s.io/v1alpha2", "JobSet"),
+	owned("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
+}
+
+// owned is a Pod that has an owner of some kind.
+func owned(apiVersion, kind string) template {
+	return template{
+		byController: true,
+		object: `{apiVersion: v1, kind: Pod, metadata: {name: probe, namespace: default, ownerReferences: [{apiVersion: ` + apiVersion +
+			`, kind: ` + kind + `, name: probe, uid: probe, blockOwnerDeletion: true}]}, spec: {containers: [{name: probe, image: probe}]}}`,
+	}
+}
+
+// controllersKind comes with our controller.
+var controllersKind = schema.GroupKind{Group: "workload.codeflare.dev", Kind: "AppWrapper"}
+
+// Probe is a probe that is asked.
+type Probe struct {
+	object *unstructured.Unstructured
+	user   string
+}
+
+// ProbesFor are the probes of kinds that a release in a namespace has defined.
+func ProbesFor(objects []helmrelease.Object, namespace string) ([]Probe, error) {
+	kinds := helmrelease.DefinedKinds(objects)
+	var all []Probe
+	for _, p := range templates {
+		q := Probe{object: &unstructured.Unstructured{}}
+		if err := yaml.Unmarshal([]byte(p.object), &q.object.Object); err != nil {
+			return nil, fmt.Errorf("cannot read a probe: %w", err)
+		}
+		kind := q.object.GroupVersionKind().GroupKind()
+		if p.byController {
+			if !kinds[controllersKind] {
+				continue // there is nobody who could ask
+			}
+			q.user = "system:serviceaccount:" + namespace + ":appwrapper-controller-manager"
+			owner := q.object.GetOwnerReferences()[0]
+			kind = schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+		}
+		if kinds[kind] {
+			all = append(all, q)
+		}
+	}
+	return all, nil
+}
+
+// answered reports whether a probe has been let pass or refused for good. A
+// server that cannot be reached, has trouble of its own, or does not know a kind
+// yet, is no answer.
+func answered(err error) bool {
+	if err == nil {
+		return true
+	}
+	var refusal apierrors.APIStatus
+	if !errors.As(err, &refusal) || apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || refusal.Status().Code >= 500 {
+		return false
+	}
+	return !strings.Contains(err.Error(), "cannot find RESTMapping") && !unasked(err)
+}
+
+// unasked reports whether the API server sent a probe away before any webhook saw it,
+// because of who asks.
+func unasked(err error) bool {
+	if apierrors.IsUnauthorized(err) {
+		return true
+	}
+	return apierrors.IsForbidden(err) &&
+		(strings.Contains(err.Error(), "cannot create resource") || strings.Contains(err.Error(), "cannot impersonate resource"))
+}
+
+// Webhooks waits until the API server judges every probe. Operators whose
+// Pods are ready are not enough: certificates are made and trusted, and kinds
+// become known, a moment later. Nothing is stored: each probe is a dry run.
+func Webhooks(ctx context.Context, config *rest.Config, all []Probe, timeout time.Duration, progress helmrelease.Progress) error {
+	for _, q := range all {
+		if err := webhook(ctx, config, q, timeout, progress); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func webhook(ctx context.Context, config *rest.Config, q Probe, timeout time.Duration, progress helmrelease.Progress) error {
+	as := rest.CopyConfig(config)
+	as.Impersonate.UserName = q.user
+	as.WarningHandler = rest.NoWarnings{} // about objects that are not stored
+	as.QPS = -1                           // we wait between two questions ourselves
+	api, err := client.New(as, client.Options{})
+	if err != nil {
+		return fmt.Errorf("cannot talk to the cluster: %w", err)
+	}
+	var silence error
+	report := newReporter(progress)
+	err = wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+		answer := api.Create(ctx, q.object.DeepCopy(), client.DryRunAll)
+		if ctx.Err() != nil && silence != nil {
+			return false, nil // what was said before tells more
+		}
+		silence = answer
+		if answered(silence) || unasked(silence) {
+			return true, nil
+		}
+		report.waitsFor(fmt.Sprintf("a %s cannot be judged yet: %v", q.object.GetKind(), silence))
+		return false, nil
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("the platform did not answer in %s, a %s could not be judged: %w", timeout, q.object.GetKind(), silence)
+	}
+	if unasked(silence) {
+		fmt.Fprintf(progress, "warning: it was not seen whether a %s is answered: %v\n", q.object.GetKind(), silence)
+	}
+	return nil
+}
