@@ -84,7 +84,7 @@ func TestProblemsAreJoinedToOneSentence(t *testing.T) {
 	for name, c := range map[string]struct {
 		status Status
 		report plan.Status
-		unseen []error
+		errs   []error
 		want   string
 	}{
 		"all is well":            {well, ready, []error{nil, nil}, ""},
@@ -102,7 +102,7 @@ func TestProblemsAreJoinedToOneSentence(t *testing.T) {
 			`cluster "x" is unhealthy: the keeper does not answer; the API server is not ready`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := c.status.problem(c.report, c.unseen...); got != c.want {
+			if got := c.status.problem(c.report, c.errs...); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})

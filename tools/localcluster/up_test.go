@@ -176,7 +176,7 @@ func TestUpFollowsTheKeepersStatus(t *testing.T) {
 		"the keeper gave up an earlier plan": {cancelled, &plan.Status{Error: "etcd did not become ready"}, true, "context canceled"},
 		"the keeper failed, and has exited":  {t.Context(), &plan.Status{Error: "etcd did not become ready"}, false, "etcd did not become ready"},
 		"the keeper exited without an error": {t.Context(), nil, false, "the cluster's keeper exited; see keeper.log"},
-		"the user has no patience":           {cancelled, &plan.Status{Waiting: "etcd"}, true, "context canceled"},
+		"the user interrupts":                {cancelled, &plan.Status{Waiting: "etcd"}, true, "context canceled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, _ := newCluster(t)

@@ -44,6 +44,11 @@ func (s Site) programs(ctx context.Context) (map[string]plan.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.byImage(versions, controller, bins), nil
+}
+
+// byImage maps the image of each wanted part to its program.
+func (s Site) byImage(versions setup.Versions, controller string, bins components.Binaries) map[string]plan.Image {
 	all := map[string]plan.Image{}
 	for _, p := range parts.All {
 		if p.Optional && !s.EveryPart {
@@ -58,7 +63,7 @@ func (s Site) programs(ctx context.Context) (map[string]plan.Image, error) {
 			}
 		}
 	}
-	return all, nil
+	return all
 }
 
 // Ray builds the archive of the images that stand in for Ray.
