@@ -140,7 +140,7 @@ func TestMisspeltKeysAreRefusedAtEveryLevel(t *testing.T) {
 					misspelt := with(in, append(slices.Clone(at), "misspelt"), 1).(map[string]any)
 					err := chartutil.ValidateAgainstSingleSchema(misspelt, schema)
 					if err == nil || !strings.Contains(err.Error(), "additional properties 'misspelt' not allowed") {
-						t.Errorf("%s: a misspelt key at '%s' gets: %v", example, at, err)
+						t.Errorf("%s: a misspelt key at '%s' gets: %v (if users choose the keys, add the section to anyKey)", example, at, err)
 					}
 				})
 			}
