@@ -89,6 +89,15 @@ robust: ## Kill, fill and change real local clusters, and see that they recover 
 mutants: ## Bring known defects back, one at a time, and see that a test notices each (10 minutes when warm)
 	go run ./test/mutants
 
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: platforms
+platforms: ## Build the command mlbatch for each operating system and processor that users have
+	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; for platform in $(PLATFORMS); do \
+		os=$${platform%/*} arch=$${platform#*/} suffix=; [ $$os != windows ] || suffix=.exe; \
+		echo "building mlbatch for $$platform"; \
+		GOOS=$$os GOARCH=$$arch go build -o "$$out/mlbatch-$$os-$$arch$$suffix" ./tools/mlbatch; done
+
 # $(call evidence,name,seed,command) runs a long test and keeps what it came to in a
 # file that is committed, with what is needed to run it again.
 define evidence

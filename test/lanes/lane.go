@@ -50,6 +50,9 @@ var lanes = []lane{
 	{name: "simulated", essential: true, root: true, inputs: with(platform, "test/simulated")},
 	{name: "fuzz", inputs: []string{"controller", "go.mod", "go.sum"}},
 	{name: "mutants", inputs: []string{"charts", "controller", "go.mod", "go.sum", "setup", "test", "tools"}},
+	{name: "platforms", inputs: []string{
+		"Makefile", "controller/api", "controller/admissionrules", "controller/internal", "go.mod", "go.sum", "setup", "tools/mlbatch", "tools/pytorchjob-generator",
+	}},
 	{name: "robust", root: true, inputs: with(cluster, "test/explain", "test/localcluster", "test/workload")},
 	{name: "simulated-users", root: true, inputs: with(platform, "test/simulated")},
 	{name: "chaos", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/chaos")},
