@@ -84,9 +84,9 @@ func ofRelease(r helmrelease.Release, m helmrelease.History, versions setup.Vers
 	case status == release.StatusDeployed:
 		c.Ready = true
 	case status == release.StatusUninstalling, status == release.StatusUninstalled:
-		c.State, c.Why = "leaving", is+"go on with 'mlbatch uninstall'"
+		c.State, c.Why = "leaving", is+"resume with 'mlbatch uninstall'"
 	case status.IsPending():
-		c.Why = is + "wait if another command is at work, else " + goOnWith(m)
+		c.Why = is + "wait if another command is running, else " + goOnWith(m)
 	default:
 		c.Why = is + goOnWith(m)
 	}
@@ -95,9 +95,9 @@ func ofRelease(r helmrelease.Release, m helmrelease.History, versions setup.Vers
 
 func goOnWith(m helmrelease.History) string {
 	if m.Complete == nil {
-		return "go on with 'mlbatch install'"
+		return "resume with 'mlbatch install'"
 	}
-	return "go on with 'mlbatch upgrade'"
+	return "resume with 'mlbatch upgrade'"
 }
 
 // installed is what is seen of a part that the platform's release has.

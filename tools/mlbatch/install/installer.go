@@ -66,7 +66,7 @@ func (i Installer) run(ctx context.Context, v verb) ([]helmrelease.Outcome, erro
 	}
 	orElse := ""
 	if v == install { // an upgrade has found what has to stay
-		orElse = ", or 'mlbatch uninstall' to take it away"
+		orElse = ", or run 'mlbatch uninstall' to remove it"
 	}
 	if err := walk(ctx, j.steps(), j.Progress, orElse); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func walk(ctx context.Context, steps []step, progress helmrelease.Progress, orEl
 			return fmt.Errorf("%w in step 1 of %d, before anything was changed: run the same command again", ErrInterrupted, len(steps))
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("%w in step %d of %d; what is done stays: run the same command again to go on%s", ErrInterrupted, n+1, len(steps), orElse)
+			return fmt.Errorf("%w in step %d of %d; completed steps are kept: run the same command again to resume%s", ErrInterrupted, n+1, len(steps), orElse)
 		}
 		if err != nil {
 			return err
@@ -151,16 +151,16 @@ func (j *job) add(d *delivery) {
 
 func (j *job) steps() []step {
 	platform := j.all[0]
-	all := []step{{"looking whether the cluster and the values fit", j.check}}
+	all := []step{{"checking the cluster and the values", j.check}}
 	if j.DryRun {
 		return all
 	}
 	all = append(all,
 		step{named(platform), j.deliverPlatform},
-		step{"waiting for kinds and pods", func(ctx context.Context) error {
+		step{"waiting for CRDs and pods", func(ctx context.Context) error {
 			return wait.Ready(ctx, j.api, platform.objects, j.Timeout, j.Progress)
 		}},
-		step{"asking all webhooks", j.ask},
+		step{"probing all webhooks", j.ask},
 	)
 	for _, d := range j.all[1:] {
 		all = append(all, step{named(d), d.carryOut})
@@ -234,7 +234,7 @@ func (j *job) decide() error {
 			return err
 		}
 		if d.move == goOn {
-			fmt.Fprintf(j.Progress, "  the release %s was not completed; going on with what was begun at %s\n", d.Name, d.Last.Info.LastDeployed.Local().Format("15:04"))
+			fmt.Fprintf(j.Progress, "  the release %s was not completed; resuming the operation of %s\n", d.Name, d.Last.Info.LastDeployed.Local().Format("15:04"))
 		}
 	}
 	return nil
@@ -245,5 +245,5 @@ func inTheWay(sentences []string) error {
 	if len(sentences) == 1 {
 		return errors.New(sentences[0])
 	}
-	return fmt.Errorf("%d things are in the way:\n  %s", len(sentences), strings.Join(sentences, "\n  "))
+	return fmt.Errorf("%d checks failed:\n  %s", len(sentences), strings.Join(sentences, "\n  "))
 }

@@ -44,16 +44,16 @@ func decide(v verb, name string, s state) (move, error) {
 	switch s.status {
 	case "":
 		if v == upgrade {
-			return "", fmt.Errorf("the release %s is not installed: begin with 'mlbatch install'", name)
+			return "", fmt.Errorf("the release %s is not installed: run 'mlbatch install' first", name)
 		}
 		return create, nil
 	case release.StatusUninstalling, release.StatusUninstalled:
-		return "", fmt.Errorf("the release %s was not uninstalled to the end: run 'mlbatch uninstall' first", name)
+		return "", fmt.Errorf("the release %s was not completely uninstalled: run 'mlbatch uninstall' first", name)
 	case release.StatusDeployed:
 		return decideComplete(v, name, s)
 	}
 	if s.deployed && v == install {
-		return "", fmt.Errorf("an upgrade of the release %s did not come to its end: go on with 'mlbatch upgrade'", name)
+		return "", fmt.Errorf("an upgrade of the release %s was interrupted: resume with 'mlbatch upgrade'", name)
 	}
 	return goOn, nil
 }
@@ -63,7 +63,7 @@ func decideComplete(v verb, name string, s state) (move, error) {
 		return stay, nil
 	}
 	if v == install {
-		return "", fmt.Errorf("the release %s is installed already, with another chart or other values, or some of it is missing: change it with 'mlbatch upgrade'", name)
+		return "", fmt.Errorf("the release %s is already installed with a different chart or values, or some objects are missing: change it with 'mlbatch upgrade'", name)
 	}
 	return change, nil
 }

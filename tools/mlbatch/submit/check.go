@@ -28,7 +28,7 @@ import (
 const priorityClassLabel = "kueue.x-k8s.io/priority-class"
 
 // ErrForEver is the error of a job that its queue, as it is, would never admit.
-var ErrForEver = errors.New("it would wait for ever")
+var ErrForEver = errors.New("the job can never be admitted")
 
 // check says in a sentence why a job can never run. What the user may not look at is
 // not checked, and said in a note.
@@ -71,7 +71,7 @@ func checkKinds(mapper meta.RESTMapper, aw *v1beta2.AppWrapper) error {
 		gvk := object.GroupVersionKind()
 		_, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		if meta.IsNoMatchError(err) {
-			return fmt.Errorf("the cluster knows no %s: %s", gvk.Kind, instead[gvk.Kind])
+			return fmt.Errorf("the cluster does not serve %s: %s", gvk.Kind, instead[gvk.Kind])
 		}
 		if err != nil {
 			return fmt.Errorf("cannot ask the cluster whether it knows %s: %w", gvk.Kind, err)

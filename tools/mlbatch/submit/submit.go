@@ -55,7 +55,7 @@ func (j *Job) In(chosen, present string) error {
 			return err
 		}
 	}
-	return errors.New("say with --namespace which team's the job is")
+	return errors.New("name the team's namespace with --namespace")
 }
 
 // Scheme has the kinds that are read and written here.

@@ -53,7 +53,7 @@ func CheckIdle(ctx context.Context, releases *storage.Storage, seen *release.Rel
 }
 
 func Busy(name string) error {
-	return fmt.Errorf("another command is at work on the release %s: wait until it has ended, and run this one again", name)
+	return fmt.Errorf("another command is working on the release %s: wait for it to finish, then run this one again", name)
 }
 
 // LostRace is whether Helm ends with an error because somebody else has begun after

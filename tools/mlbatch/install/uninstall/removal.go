@@ -58,13 +58,13 @@ func (m *removal) remove(ctx context.Context, api access.API, timeout time.Durat
 		}
 	}
 	if err := removeObjects(ctx, api, m.Release, goes, timeout); err != nil {
-		return fmt.Errorf("the release %s is not gone to the end, run the command again to go on: %w", m.Name, err)
+		return fmt.Errorf("the release %s is not completely removed, run the command again to resume: %w", m.Name, err)
 	}
 	if err := m.DropConversions(ctx, api, nil, progress); err != nil {
 		return err
 	}
 	if _, err := action.NewUninstall(m.Helm).Run(m.Name); err != nil { // no more than the record is left
-		return fmt.Errorf("cannot remove Helm's record of the release %s, run the command again to go on: %w", m.Name, err)
+		return fmt.Errorf("cannot remove Helm's record of the release %s, run the command again to resume: %w", m.Name, err)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (m *removal) begin() error {
 	u := action.NewUninstall(m.Helm)
 	u.KeepHistory, u.DeletionPropagation = true, "foreground"
 	if _, err := u.Run(m.Name); err != nil {
-		return fmt.Errorf("cannot uninstall the release %s, run the command again to go on: %w %s", m.Name, err, strings.Join(reasons, "; "))
+		return fmt.Errorf("cannot uninstall the release %s, run the command again to resume: %w %s", m.Name, err, strings.Join(reasons, "; "))
 	}
 	return nil
 }

@@ -42,13 +42,13 @@ func describeStuck(all []stuckObject) string {
 	for n, kind := range kinds {
 		kinds[n] = fmt.Sprintf("%d %s", counts[kind], kind)
 	}
-	return fmt.Sprintf("without the platform nobody could delete %s, such as %s %s", strings.Join(kinds, ", "), all[0].kind, all[0].name)
+	return fmt.Sprintf("only the platform can delete %s, such as %s %s", strings.Join(kinds, ", "), all[0].kind, all[0].name)
 }
 
 // adviceFor says what to do about it.
 func adviceFor(all []stuckObject) string {
 	if !slices.ContainsFunc(all, func(s stuckObject) bool { return !s.going }) {
-		return "all of it is being deleted: wait some seconds and run the command again, or leave it with --force"
+		return "they are all being deleted: wait a few seconds and run the command again, or leave them behind with --force"
 	}
-	return "end that work first, with kubectl delete appwrappers --all --all-namespaces and the like of it, or leave it with --force"
+	return "delete that work first, for example with kubectl delete appwrappers --all --all-namespaces, or leave it behind with --force"
 }

@@ -37,7 +37,7 @@ func (u Uninstaller) Uninstall(ctx context.Context) ([]helmrelease.Outcome, erro
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintln(u.Progress, "[1/2] looking for what needs the platform to go")
+	fmt.Fprintln(u.Progress, "[1/2] looking for objects that only the platform can delete")
 	all, err := u.open(api)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func stuckOf(ctx context.Context, api access.API, kind schema.GroupKind) ([]stuc
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(mapping.GroupVersionKind)
 	if err := api.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("cannot list the %s of the cluster (do without it with --force): %w", mapping.Resource.Resource, err)
+		return nil, fmt.Errorf("cannot list the %s of the cluster (skip them with --force): %w", mapping.Resource.Resource, err)
 	}
 	var found []stuckObject
 	for _, o := range list.Items {

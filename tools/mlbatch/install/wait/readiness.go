@@ -38,7 +38,7 @@ func Ready(ctx context.Context, api access.API, objects []helmrelease.Object, ti
 		return err
 	}
 	why := explain(ctx, api, namespaceOfDeployments(objects))
-	return fmt.Errorf("the platform is not ready after %s, but what is installed stays: %s%s", timeout, strings.Join(waitsFor, "; "), why)
+	return fmt.Errorf("the platform is not ready after %s; what is installed is kept: %s%s", timeout, strings.Join(waitsFor, "; "), why)
 }
 
 // Unready says of each object that somebody has to wait for why.

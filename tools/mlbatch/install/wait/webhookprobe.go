@@ -144,17 +144,17 @@ func webhook(ctx context.Context, config *rest.Config, q Probe, timeout time.Dur
 		if answered(silence) || unasked(silence) {
 			return true, nil
 		}
-		report.waitsFor(fmt.Sprintf("a %s cannot be judged yet: %v", q.object.GetKind(), silence))
+		report.waitsFor(fmt.Sprintf("a %s cannot be validated yet: %v", q.object.GetKind(), silence))
 		return false, nil
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("the platform did not answer in %s, a %s could not be judged: %w", timeout, q.object.GetKind(), silence)
+		return fmt.Errorf("the platform's webhooks did not answer within %s, a %s could not be validated: %w", timeout, q.object.GetKind(), silence)
 	}
 	if unasked(silence) {
-		fmt.Fprintf(progress, "warning: it was not seen whether a %s is answered: %v\n", q.object.GetKind(), silence)
+		fmt.Fprintf(progress, "warning: could not check whether the webhook for %s answers: %v\n", q.object.GetKind(), silence)
 	}
 	return nil
 }
