@@ -67,7 +67,7 @@ func (s submission) run(cmd *cobra.Command, version string) error {
 
 func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.WithWatch, job submit.Job) error {
 	err := job.Check(ctx, c, cmd.ErrOrStderr())
-	if errors.Is(err, submit.ErrForEver) {
+	if errors.Is(err, submit.ErrNeverAdmitted) {
 		if !s.skipChecks {
 			return fmt.Errorf("%w; use --skip-checks to submit it anyway", err)
 		}

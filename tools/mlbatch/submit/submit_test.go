@@ -200,7 +200,7 @@ func TestWhoMayNotLookAtNamespacesIsToldOfQuota(t *testing.T) {
 		return c.Get(ctx, key, o, opts...)
 	}})
 	var notes strings.Builder
-	if err := job(t, map[string]any{"numCpusPerPod": 400}).Check(t.Context(), c, &notes); !errors.Is(err, ErrForEver) {
+	if err := job(t, map[string]any{"numCpusPerPod": 400}).Check(t.Context(), c, &notes); !errors.Is(err, ErrNeverAdmitted) {
 		t.Errorf("got %v", err)
 	}
 	if err := job(t, nil).Check(t.Context(), c, &notes); err != nil || strings.Count(notes.String(), "cannot look up namespace blue") != 1 {
@@ -338,7 +338,7 @@ func TestWhoStopsWaitingIsToldThatTheJobGoesOn(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{})
 	aw := submitted(t, c)
 	l := &life{t: t, steps: []func(){cancel}}
-	if err := follow(ctx, c, aw, l, 0); !errors.Is(err, ErrGoesOn) {
+	if err := follow(ctx, c, aw, l, 0); !errors.Is(err, ErrInterrupted) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// stuckObject is an object that could not be deleted any more, or that is on its way.
+// stuckObject is an object with finalizers that only the platform can remove.
 type stuckObject struct {
 	kind, name string
 	going      bool
 }
 
-// getsStuck tells whether an object needs its operator to be deleted. Queues and flavors
-// have such finalizers, too, and stay on purpose, unless somebody deletes them just now.
+// getsStuck reports whether an object's deletion needs its operator. Queues and flavors have
+// such finalizers too, but are retained unless they are already being deleted.
 func getsStuck(kind schema.GroupKind, o client.Object) bool {
 	if len(o.GetFinalizers()) == 0 {
 		return false
@@ -26,7 +26,7 @@ func getsStuck(kind schema.GroupKind, o client.Object) bool {
 	return o.GetDeletionTimestamp() != nil || kind.Group != "kueue.x-k8s.io" || kind.Kind == "Workload"
 }
 
-// describeStuck says in a clause what would be stranded; empty if that is nothing.
+// describeStuck counts the objects in a clause; it is empty if there are none.
 func describeStuck(all []stuckObject) string {
 	if len(all) == 0 {
 		return ""

@@ -41,7 +41,7 @@ func Ready(ctx context.Context, api access.API, objects []helmrelease.Object, ti
 	return fmt.Errorf("the platform is not ready after %s; what is installed is kept: %s%s", timeout, strings.Join(waitsFor, "; "), why)
 }
 
-// Unready says of each object that somebody has to wait for why.
+// Unready returns a reason for each object that is not ready.
 func Unready(ctx context.Context, api access.API, objects []helmrelease.Object) ([]string, error) {
 	var all []string
 	for _, o := range objects {
@@ -113,7 +113,7 @@ func Pods(d appsv1.Deployment) (wanted, ready int32) {
 	return wanted, max(0, min(d.Status.UpdatedReplicas, d.Status.AvailableReplicas-old))
 }
 
-// keeps is what keeps a pod from being ready, as far as a word says it.
+// keeps returns why a pod is not ready, if its status says so.
 func keeps(p corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
