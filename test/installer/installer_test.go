@@ -56,7 +56,7 @@ func TestThePlatformComesAndGoes(t *testing.T) {
 func nothingIsTouched(t *testing.T) {
 	isRefused(t, installs("install", "--set=kueue.enabled=false"), "the cluster has no Kueue, and kueue.enabled is false")
 	isRefused(t, installs("install", "--set=kueu.enabled=false"), "kueu")
-	isRefused(t, installs("upgrade"), "the release mlbatch is not installed: begin with 'mlbatch install'")
+	isRefused(t, installs("upgrade"), "the release mlbatch is not installed: run 'mlbatch install' first")
 	succeeds(t, installs("install", "--dry-run"))
 	if out := succeeds(t, mlbatch("uninstall")); !strings.Contains(out, "release mlbatch in namespace mlbatch-system: absent") {
 		t.Errorf("where nothing is installed, uninstall says %s", out)
@@ -114,7 +114,7 @@ func otherNamespace(t *testing.T) {
 		isRefused(t, cmd, "the platform "+is+": use --namespace mlbatch-system")
 	}
 	for _, verb := range []string{"install", "upgrade"} {
-		isRefused(t, installs(verb, elsewhere), "the release mlbatch "+is+" already: go on there with --namespace mlbatch-system")
+		isRefused(t, installs(verb, elsewhere), "the release mlbatch "+is+" already: use that one with --namespace mlbatch-system")
 	}
 	isRefused(t, mlbatch("uninstall", "--with-teams", "--teams-namespace=elsewhere"), "the release teams "+is+": use --teams-namespace mlbatch-system")
 }
@@ -132,7 +132,7 @@ func upgradeIsKilled(t *testing.T) {
 		}
 		return nil
 	})
-	isRefused(t, installs("install"), "an upgrade of the release mlbatch did not come to its end: go on with 'mlbatch upgrade'")
+	isRefused(t, installs("install"), "an upgrade of the release mlbatch was interrupted: resume with 'mlbatch upgrade'")
 	succeeds(t, upgrade())
 	wantAllReady(t)
 	before["appwrapper-controller-manager"]++
@@ -187,7 +187,7 @@ func workKeepsIt(t *testing.T) {
 		}
 		return err
 	})
-	isRefused(t, mlbatch("uninstall"), "without the platform nobody could delete 1 AppWrapper, 1 Workload, such as AppWrapper blue/train")
+	isRefused(t, mlbatch("uninstall"), "only the platform can delete 1 AppWrapper, 1 Workload, such as AppWrapper blue/train")
 	wantAllReady(t)
 	if err := admin.Delete(t.Context(), aw); err != nil {
 		t.Fatal(err)

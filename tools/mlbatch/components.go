@@ -26,7 +26,7 @@ func componentsCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "text" && format != "json" {
-				return fmt.Errorf("there is no output format %q; choose text or json", format)
+				return fmt.Errorf("unknown output format %q: use text or json", format)
 			}
 			all, err := install.Components(cmd.Context(), w.cluster, w.platform(), w.teams())
 			if err != nil {
@@ -77,5 +77,5 @@ func unready(all []install.Component) error {
 	if bad == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of the components are not ready; the table says why", bad)
+	return fmt.Errorf("%d component(s) not ready; see the table for the reasons", bad)
 }

@@ -31,7 +31,7 @@ jobset           v0.12.0  -        off        -
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
-	if err := unready(all); err == nil || err.Error() != "1 of the components are not ready; the table says why" {
+	if err := unready(all); err == nil || err.Error() != "1 component(s) not ready; see the table for the reasons" {
 		t.Errorf("got %v", err)
 	}
 	if err := unready(all[:2]); err != nil {

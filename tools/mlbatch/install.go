@@ -27,7 +27,7 @@ type where struct {
 
 func (w *where) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&w.cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
-	flags.StringVar(&w.cluster.Context, "context", "", "context in the kubeconfig (default: the present one)")
+	flags.StringVar(&w.cluster.Context, "context", "", "context in the kubeconfig (default: the current one)")
 	flags.StringVarP(&w.namespace, "namespace", "n", helmrelease.DefaultNamespace, "namespace of the operators, and of both releases")
 	flags.StringVar(&w.teamsNamespace, "teams-namespace", "", "namespace of the release of the teams (default: that of the operators)")
 }
@@ -55,11 +55,11 @@ func (n *installation) bind(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&n.profiles, "profile", nil, "values for a kind of cluster: "+strings.Join(setup.Profiles(), ", ")+"; may be repeated")
 	flags.StringArrayVarP(&n.values, "values", "f", nil, "file with values of the platform; wins over profiles, and of several the last one wins")
 	flags.StringArrayVar(&n.set, "set", nil, "one value of the platform, such as kueue.enabled=false; wins over files")
-	flags.StringArrayVar(&n.people, "teams", nil, "file that says who shares the cluster, for the second release")
+	flags.StringArrayVar(&n.people, "teams", nil, "values file of the teams, for the second release")
 	flags.StringVar(&n.charts, "charts", "", "folder with packaged charts, or oci://REGISTRY/FOLDER (default: dist of this checkout)")
 	flags.BoolVar(&n.plainHTTP, "plain-http", false, "the OCI registry has no TLS")
-	flags.BoolVar(&n.installer.TakeOwnership, "take-ownership", false, "take over objects that another release, or nobody's, has")
-	flags.BoolVar(&n.installer.DryRun, "dry-run", false, "look whether it would work, and change nothing")
+	flags.BoolVar(&n.installer.TakeOwnership, "take-ownership", false, "adopt objects owned by another release or by none")
+	flags.BoolVar(&n.installer.DryRun, "dry-run", false, "run the checks and change nothing")
 	flags.DurationVar(&n.installer.Timeout, "timeout", helmrelease.DefaultTimeout, "how long to wait for pods, and for each webhook")
 }
 
@@ -68,10 +68,10 @@ func installCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Install the platform, and the teams, on a cluster",
-		Long: "Install the platform on the cluster of your kubeconfig, and then, with --teams, who shares it. What is known to go\n" +
-			"wrong is refused before anything is changed. It waits until the platform answers. An installation that was\n" +
-			"interrupted is gone on with; where nothing is to be done nothing is changed. helm install does the same in two\n" +
-			"steps (docs/install.md).",
+		Long: "Install the platform on the cluster of your kubeconfig and, with --teams, the teams that share it. Known problems are\n" +
+			"reported before anything is changed. The command waits until all pods are ready and all webhooks answer. If\n" +
+			"interrupted, run it again: it resumes. It changes nothing if there is nothing to do. helm install does the same in\n" +
+			"two steps (docs/install.md).",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return n.run(cmd, install.Installer.Install)
@@ -85,17 +85,18 @@ func upgradeCommand() *cobra.Command {
 	var n installation
 	cmd := &cobra.Command{
 		Use:   "upgrade",
-		Short: "Upgrade the platform and the teams, or change their values; work that runs goes on",
-		Long: "Upgrade the platform on the cluster of your kubeconfig to the charts of this command, or change its values. Values\n" +
-			"that the release has stay unless they are given again, as with helm upgrade --reset-then-reuse-values. The release of\n" +
-			"the teams is upgraded with it; a file given with --teams replaces all its values. Work that runs goes on.",
+		Short: "Upgrade the platform and the teams, or change their values, without stopping running work",
+		Long: "Upgrade the platform on the cluster of your kubeconfig to the charts of this command, or change its values.\n" +
+			"Current values are kept unless you give new ones, as with helm upgrade --reset-then-reuse-values. The release of the\n" +
+			"teams is upgraded too; a file given with --teams replaces all its values. Running work is not stopped. Downgrading to\n" +
+			"an older minor version is refused.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return n.run(cmd, install.Installer.Upgrade)
 		},
 	}
 	n.bind(cmd.Flags())
-	cmd.Flags().BoolVar(&n.installer.ResetValues, "reset-values", false, "forget the values that the platform has")
+	cmd.Flags().BoolVar(&n.installer.ResetValues, "reset-values", false, "discard the platform's current values")
 	return cmd
 }
 
@@ -121,7 +122,7 @@ func (n installation) run(cmd *cobra.Command, do func(install.Installer, context
 		fmt.Fprintf(cmd.OutOrStdout(), "release %s %s in namespace %s: %s\n", o.Release, o.Version, o.Namespace, o.Done)
 	}
 	if i.Teams == nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "next: say who shares the cluster (docs/quota.md) with 'mlbatch upgrade --teams teams.yaml'")
+		fmt.Fprintln(cmd.ErrOrStderr(), "next: add teams (docs/quota.md) with 'mlbatch upgrade --teams teams.yaml'")
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if status := exitStatus(0); errors.As(err, &status) {
 		return err
 	}
-	if err != nil && ctx.Err() != nil && !errors.Is(err, submit.ErrGoesOn) && !errors.Is(err, install.ErrInterrupted) {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, submit.ErrInterrupted) && !errors.Is(err, install.ErrInterrupted) {
 		return errors.New("interrupted; run the command again") // whatever it made fail
 	}
 	return err

@@ -36,7 +36,7 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"uninstall --kubeconfig=/no/such/file":                            "cannot find the cluster, which --kubeconfig and --context say",
 		"components --kubeconfig=/no/such/file":                           "cannot find the cluster, which --kubeconfig and --context say",
 		"components --kubeconfig=testdata/nobody.yaml":                    "cannot reach the cluster at http://127.0.0.1:1, which --kubeconfig and --context say",
-		"components --output=yaml":                                        `there is no output format "yaml"; choose text or json`,
+		"components --output=yaml":                                        `unknown output format "yaml": use text or json`,
 		"submit":                                                          "name the settings file of the job with --filename",
 		"submit settings.yaml":                                            `unknown command "settings.yaml" for "mlbatch submit"`,
 		"submit -f /no/such/file":                                         "cannot read the settings: open /no/such/file",

@@ -39,9 +39,9 @@ func submitCommand(version string) *cobra.Command {
 	flags.StringArrayVar(&s.assignments, "set", nil, "one setting, such as numPods=2; wins over files")
 	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace of the team (default: that of the settings, or of the context)")
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
-	flags.StringVar(&s.context, "context", "", "context in the kubeconfig (default: the present one)")
+	flags.StringVar(&s.context, "context", "", "context in the kubeconfig (default: the current one)")
 	flags.BoolVar(&s.dryRun, "dry-run", false, "see whether its queue can ever admit the job, print the AppWrapper, and submit nothing")
-	flags.BoolVar(&s.skipChecks, "skip-checks", false, "submit also what would wait for ever, and say why it would in a note")
+	flags.BoolVar(&s.skipChecks, "skip-checks", false, "submit even if the job can never be admitted; the reason is printed as a note")
 	flags.BoolVar(&s.wait, "wait", false, "print what becomes of the job until it has ended; fails unless it succeeds")
 	return cmd
 }
@@ -67,9 +67,9 @@ func (s submission) run(cmd *cobra.Command, version string) error {
 
 func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.WithWatch, job submit.Job) error {
 	err := job.Check(ctx, c, cmd.ErrOrStderr())
-	if errors.Is(err, submit.ErrForEver) {
+	if errors.Is(err, submit.ErrNeverAdmitted) {
 		if !s.skipChecks {
-			return fmt.Errorf("%w; submit it all the same with --skip-checks", err)
+			return fmt.Errorf("%w; use --skip-checks to submit it anyway", err)
 		}
 		fmt.Fprintln(cmd.ErrOrStderr(), "note:", err)
 		err = nil

@@ -30,10 +30,10 @@ func TestOnlyWhoSaysSoSubmitsWhatWouldWaitForEver(t *testing.T) {
 		jobs       int
 	}{
 		"a job that fits":              {out: "AppWrapper train was submitted in namespace blue\n", jobs: 1},
-		"a job that does not fit":      {queue: "empty", says: "it would wait for ever: ClusterQueue empty has no quota for cpu, of which the job asks for 1; ClusterQueue empty has no quota for memory, of which the job asks for 1Gi; submit it all the same with --skip-checks"},
-		"one that is known not to fit": {queue: "empty", submission: submission{skipChecks: true}, out: "was submitted", notes: "note: it would wait for ever: ClusterQueue empty has no quota", jobs: 1},
+		"a job that does not fit":      {queue: "empty", says: "the job can never be admitted: ClusterQueue empty has no quota for cpu, of which the job asks for 1; ClusterQueue empty has no quota for memory, of which the job asks for 1Gi; use --skip-checks to submit it anyway"},
+		"one that is known not to fit": {queue: "empty", submission: submission{skipChecks: true}, out: "was submitted", notes: "note: the job can never be admitted: ClusterQueue empty has no quota", jobs: 1},
 		"a dry run":                    {submission: submission{dryRun: true}, out: "\n  namespace: \"blue\"\n"},
-		"a dry run that does not fit":  {queue: "empty", submission: submission{dryRun: true}, says: "it would wait for ever"},
+		"a dry run that does not fit":  {queue: "empty", submission: submission{dryRun: true}, says: "the job can never be admitted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(t)

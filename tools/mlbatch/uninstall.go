@@ -17,10 +17,10 @@ func uninstallCommand() *cobra.Command {
 	var withTeams bool
 	cmd := &cobra.Command{
 		Use:   "uninstall",
-		Short: "Remove the platform; kinds, queues and the teams' namespaces stay",
+		Short: "Remove the platform; CRDs, queues and the teams' namespaces are kept",
 		Long: "Remove the platform from the cluster of your kubeconfig. CustomResourceDefinitions, queues, flavors and namespaces\n" +
-			"stay, with all that is in them, and so does the release of the teams unless --with-teams is given. As long as\n" +
-			"there is work that nobody could remove afterwards nothing is removed.",
+			"are kept with all their content, and so is the release of the teams unless --with-teams is given. The command\n" +
+			"refuses while there is work that only the platform can delete.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			u.Cluster, u.Platform, u.Progress = w.cluster, w.platform(), cmd.ErrOrStderr()
@@ -36,7 +36,7 @@ func uninstallCommand() *cobra.Command {
 	}
 	w.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&withTeams, "with-teams", false, "remove the release of the teams first: roles, limits and network policies")
-	cmd.Flags().BoolVar(&u.Force, "force", false, "leave work behind that nobody can remove until the platform is back")
+	cmd.Flags().BoolVar(&u.Force, "force", false, "leave work behind that cannot be deleted until the platform is installed again")
 	cmd.Flags().DurationVar(&u.Timeout, "timeout", helmrelease.DefaultTimeout, "how long to wait until everything is gone")
 	return cmd
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// Component is a part of the platform, or one of its releases.
+// Component is the state of a part of the platform, or of one of its releases.
 type Component struct {
 	Name string `json:"name"`
 	// State is installed, leaving, external (the cluster's own), off, or absent.
@@ -69,7 +69,7 @@ func Components(ctx context.Context, cluster access.Cluster, platform, teams hel
 	return all, nil
 }
 
-// ofRelease says of a release that is not complete what to do next, as decide does.
+// ofRelease is the state of a release and, if it is incomplete, what to do next.
 func ofRelease(r helmrelease.Release, m helmrelease.History, versions setup.Versions) Component {
 	c := Component{Name: "release " + r.Name, State: "absent", Wanted: versions.Version}
 	if m.Last == nil {
@@ -84,9 +84,9 @@ func ofRelease(r helmrelease.Release, m helmrelease.History, versions setup.Vers
 	case status == release.StatusDeployed:
 		c.Ready = true
 	case status == release.StatusUninstalling, status == release.StatusUninstalled:
-		c.State, c.Why = "leaving", is+"go on with 'mlbatch uninstall'"
+		c.State, c.Why = "leaving", is+"resume with 'mlbatch uninstall'"
 	case status.IsPending():
-		c.Why = is + "wait if another command is at work, else " + goOnWith(m)
+		c.Why = is + "wait if another command is running, else " + goOnWith(m)
 	default:
 		c.Why = is + goOnWith(m)
 	}
@@ -95,12 +95,12 @@ func ofRelease(r helmrelease.Release, m helmrelease.History, versions setup.Vers
 
 func goOnWith(m helmrelease.History) string {
 	if m.Complete == nil {
-		return "go on with 'mlbatch install'"
+		return "resume with 'mlbatch install'"
 	}
-	return "go on with 'mlbatch upgrade'"
+	return "resume with 'mlbatch upgrade'"
 }
 
-// installed is what is seen of a part that the platform's release has.
+// installed is the observed state of a part that the platform's release has.
 type installed struct {
 	namespace   string
 	deployments []string
@@ -108,7 +108,7 @@ type installed struct {
 	waitsFor []string
 }
 
-// partsOf looks at the parts that the release has on.
+// partsOf observes the parts that are enabled in the release.
 func partsOf(ctx context.Context, api access.API, platform helmrelease.Release, m helmrelease.History) (map[string]*installed, error) {
 	if !m.Present() {
 		return nil, nil
@@ -145,7 +145,7 @@ func partsOf(ctx context.Context, api access.API, platform helmrelease.Release, 
 	return found, nil
 }
 
-// ofPart is what the release has of a part, or else what the cluster has.
+// ofPart is the state of our part, or else of the cluster's own.
 func ofPart(p parts.Part, versions setup.Versions, ours *installed, deployments []appsv1.Deployment) Component {
 	c := Component{Name: p.Name, State: "off", Wanted: p.Tag(versions)}
 	if ours != nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// delivery is a release on its way to a cluster.
+// delivery is a release that is to be installed or upgraded.
 type delivery struct {
 	helmrelease.Release
 	helmrelease.History
 	archive []byte
 	chart   *chart.Metadata
-	// values are what is given to the chart, of which all, with defaults, are what it has.
+	// values are given to the chart; all are merged with its defaults.
 	values, all map[string]any
 	manifest    string
 	objects     []helmrelease.Object
@@ -32,7 +32,7 @@ type delivery struct {
 	takeOwnership bool
 }
 
-// open reads everything that does not need a look at the cluster's objects.
+// open reads the chart, the values and Helm's history.
 func open(r helmrelease.Release, c access.Cluster) (*delivery, error) {
 	d := &delivery{Release: r}
 	var err error
@@ -53,7 +53,7 @@ func open(r helmrelease.Release, c access.Cluster) (*delivery, error) {
 	return d, r.CheckChart(d.chart.Name, d.Last)
 }
 
-// keepValues has the release keep the values that it has, but for those that are given.
+// keepValues keeps the release's current values, except those that are given.
 func (d *delivery) keepValues() {
 	kept := d.Complete
 	if kept == nil {
@@ -84,7 +84,7 @@ func (d *delivery) decide(v verb) error {
 	return err
 }
 
-// prepare renders the release. What its chart says against the values is a finding.
+// prepare renders the release. Values that the chart rejects are a finding, not an error.
 func (d *delivery) prepare(api access.API) error {
 	capabilities, err := helmrelease.ReadCapabilities(api)
 	if err != nil {
@@ -105,13 +105,14 @@ func (d *delivery) prepare(api access.API) error {
 	return err
 }
 
-// same is whether there is nothing to change.
+// same reports whether there is nothing to change.
 func (d *delivery) same() bool {
 	return d.Last.Chart.Metadata.Version == d.chart.Version && d.Last.Manifest == d.manifest &&
 		equalJSON(d.Last.Config, d.values) && !d.seen.missing
 }
 
-// equalJSON compares as Helm stores: numbers of files and of assignments differ in Go.
+// equalJSON compares values as Helm stores them: numbers from files and from --set have
+// different Go types.
 func equalJSON(a, b map[string]any) bool {
 	if len(a) == 0 && len(b) == 0 {
 		return true

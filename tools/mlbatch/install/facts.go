@@ -24,8 +24,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// facts puts together what was seen of the cluster and of the releases, the first of
-// which is the platform's.
+// facts collects what is known of the cluster and of the releases. The first is the
+// platform's.
 func (i Installer) facts(ctx context.Context, api access.API, all []*delivery) (preflight.Facts, error) {
 	versions, err := setup.Load()
 	if err != nil {
@@ -58,7 +58,7 @@ func (i Installer) facts(ctx context.Context, api access.API, all []*delivery) (
 	return f, err
 }
 
-// facts of a release. Kinds that the platform brings are known soon.
+// facts of a release. Kinds whose CRDs the platform installs are not unknown.
 func (d *delivery) facts(platform []helmrelease.Object) preflight.Release {
 	coming := helmrelease.DefinedKinds(platform)
 	r := preflight.Release{
@@ -80,7 +80,7 @@ func (d *delivery) facts(platform []helmrelease.Object) preflight.Release {
 	return r
 }
 
-// higher is the higher one of two versions, the second if the first is none.
+// higher returns the higher of two versions, and the second if the first is empty.
 func higher(a, b string) string {
 	x, err1 := version.ParseSemantic(a)
 	y, err2 := version.ParseSemantic(b)
@@ -90,14 +90,14 @@ func higher(a, b string) string {
 	return b
 }
 
-// serves tells whether the cluster has a kind.
+// serves reports whether the cluster serves a kind.
 func serves(api access.API, group, kind string, versions ...string) bool {
 	_, err := api.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind}, versions...)
 	return err == nil
 }
 
-// others are the operators that run and are not of the given release. One of a release of
-// that name elsewhere counts even if it does not run.
+// others are the running operators that the given release does not own. One of a release of
+// the same name in another namespace counts even if it is scaled to zero.
 func others(deployments []appsv1.Deployment, ours preflight.Owner) []preflight.Operator {
 	var found []preflight.Operator
 	for _, d := range deployments {
@@ -113,8 +113,8 @@ func others(deployments []appsv1.Deployment, ours preflight.Owner) []preflight.O
 	return found
 }
 
-// observeKueue looks at the Kueue that the cluster has without ours. Kinds that ours has
-// left are none.
+// observeKueue reads the cluster's own Kueue. CRDs that our release has left behind do not
+// count as one.
 func observeKueue(ctx context.Context, api access.API, deployments []appsv1.Deployment, ours preflight.Owner) (preflight.Kueue, error) {
 	k := preflight.Kueue{Served: serves(api, "kueue.x-k8s.io", "ClusterQueue"), Current: serves(api, "kueue.x-k8s.io", "ClusterQueue", "v1beta2")}
 	at := slices.IndexFunc(deployments, func(d appsv1.Deployment) bool {
@@ -163,7 +163,7 @@ func readKueue(ctx context.Context, api access.API, k preflight.Kueue, d appsv1.
 	return k, nil
 }
 
-// understand reads of Kueue's configuration what work depends on.
+// understand reads the fields of Kueue's configuration that workloads depend on.
 func understand(k *preflight.Kueue, config *corev1.ConfigMap) {
 	var c struct {
 		ManageJobsWithoutQueueName bool `json:"manageJobsWithoutQueueName"`

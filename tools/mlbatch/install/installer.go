@@ -20,13 +20,12 @@ import (
 type Installer struct {
 	Cluster  access.Cluster
 	Platform helmrelease.Release
-	// Teams is the release of those who share the cluster, or nil. Without values an
-	// upgrade takes it along as it is, if it is there.
+	// Teams is the release of the teams, or nil. An upgrade without values for it keeps
+	// those that it has, if it is installed.
 	Teams *helmrelease.Release
-	// ResetValues is whether an upgrade forgets the values that the platform has.
+	// ResetValues is whether an upgrade discards the platform's current values.
 	ResetValues bool
-	// TakeOwnership is whether objects become the releases' that are nobody's or
-	// somebody else's.
+	// TakeOwnership is whether the releases adopt objects that they do not own.
 	TakeOwnership bool
 	// DryRun ends after the check.
 	DryRun bool
@@ -35,25 +34,25 @@ type Installer struct {
 	Progress helmrelease.Progress
 }
 
-// ErrInterrupted is what an installation ends with that was told to end.
+// ErrInterrupted is the error of an interrupted installation.
 var ErrInterrupted = errors.New("interrupted")
 
-// Install installs what is not there, and goes on where an earlier run ended.
+// Install installs what is missing, and resumes an interrupted run.
 func (i Installer) Install(ctx context.Context) ([]helmrelease.Outcome, error) {
 	return i.run(ctx, install)
 }
 
-// Upgrade changes what is there. Values that are not given stay.
+// Upgrade changes what is installed. Values that are not given are kept.
 func (i Installer) Upgrade(ctx context.Context) ([]helmrelease.Outcome, error) {
 	return i.run(ctx, upgrade)
 }
 
-// Ensure makes the cluster what the releases say, whatever it is now.
+// Ensure installs or upgrades, whichever is needed.
 func (i Installer) Ensure(ctx context.Context) ([]helmrelease.Outcome, error) {
 	return i.run(ctx, ensure)
 }
 
-// step is something that can be done again after an interruption.
+// step can be repeated after an interruption.
 type step struct {
 	name string
 	do   func(context.Context) error
@@ -66,7 +65,7 @@ func (i Installer) run(ctx context.Context, v verb) ([]helmrelease.Outcome, erro
 	}
 	orElse := ""
 	if v == install { // an upgrade has found what has to stay
-		orElse = ", or 'mlbatch uninstall' to take it away"
+		orElse = ", or run 'mlbatch uninstall' to remove it"
 	}
 	if err := walk(ctx, j.steps(), j.Progress, orElse); err != nil {
 		return nil, err
@@ -78,8 +77,8 @@ func (i Installer) run(ctx context.Context, v verb) ([]helmrelease.Outcome, erro
 	return done, nil
 }
 
-// walk takes the steps one after the other, and says which. The first one changes nothing;
-// from the second on who interrupts hears what else than to go on there is to do.
+// walk runs the steps in order and prints their names. The first one changes nothing. The
+// error of a later one that is interrupted ends with orElse.
 func walk(ctx context.Context, steps []step, progress helmrelease.Progress, orElse string) error {
 	for n, s := range steps {
 		fmt.Fprintf(progress, "[%d/%d] %s\n", n+1, len(steps), s.name)
@@ -88,7 +87,7 @@ func walk(ctx context.Context, steps []step, progress helmrelease.Progress, orEl
 			return fmt.Errorf("%w in step 1 of %d, before anything was changed: run the same command again", ErrInterrupted, len(steps))
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("%w in step %d of %d; what is done stays: run the same command again to go on%s", ErrInterrupted, n+1, len(steps), orElse)
+			return fmt.Errorf("%w in step %d of %d; completed steps are kept: run the same command again to resume%s", ErrInterrupted, n+1, len(steps), orElse)
 		}
 		if err != nil {
 			return err
@@ -133,8 +132,8 @@ func (i Installer) begin(v verb) (*job, error) {
 	return j, nil
 }
 
-// add knows that an upgrade keeps the values of the platform; those of the teams only if
-// there is no file, which would be the whole truth.
+// add has an upgrade keep the values of the platform, and those of the teams unless a file
+// replaces them.
 func (j *job) add(d *delivery) {
 	first, asTheyAre := len(j.all) == 0, len(d.Values) == 0
 	if j.verb == upgrade && (first && !j.ResetValues || !first && asTheyAre) {
@@ -151,16 +150,16 @@ func (j *job) add(d *delivery) {
 
 func (j *job) steps() []step {
 	platform := j.all[0]
-	all := []step{{"looking whether the cluster and the values fit", j.check}}
+	all := []step{{"checking the cluster and the values", j.check}}
 	if j.DryRun {
 		return all
 	}
 	all = append(all,
 		step{named(platform), j.deliverPlatform},
-		step{"waiting for kinds and pods", func(ctx context.Context) error {
+		step{"waiting for CRDs and pods", func(ctx context.Context) error {
 			return wait.Ready(ctx, j.api, platform.objects, j.Timeout, j.Progress)
 		}},
-		step{"asking all webhooks", j.ask},
+		step{"probing all webhooks", j.ask},
 	)
 	for _, d := range j.all[1:] {
 		all = append(all, step{named(d), d.carryOut})
@@ -168,7 +167,7 @@ func (j *job) steps() []step {
 	return all
 }
 
-// deliverPlatform sees to kinds of parts that were turned off, too.
+// deliverPlatform also drops the conversion webhooks of parts that were disabled.
 func (j *job) deliverPlatform(ctx context.Context) error {
 	platform := j.all[0]
 	if err := platform.carryOut(ctx); err != nil {
@@ -189,7 +188,7 @@ func named(d *delivery) string {
 	return fmt.Sprintf("release %s %s in namespace %s", d.Name, d.chart.Version, d.Namespace)
 }
 
-// check changes nothing. After it each release knows its move.
+// check changes nothing. It decides on the move of each release.
 func (j *job) check(ctx context.Context) error {
 	if err := j.look(ctx); err != nil {
 		return err
@@ -203,12 +202,12 @@ func (j *job) check(ctx context.Context) error {
 		fmt.Fprintln(j.Progress, "warning:", w)
 	}
 	if len(refusals) > 0 {
-		return inTheWay(refusals)
+		return failed(refusals)
 	}
 	return j.decide()
 }
 
-// look says of a namespace once what it is.
+// look observes the releases, and each namespace once.
 func (j *job) look(ctx context.Context) error {
 	for n, d := range j.all {
 		if err := d.look(ctx, j.api); err != nil {
@@ -233,17 +232,17 @@ func (j *job) decide() error {
 		if err := d.decide(v); err != nil {
 			return err
 		}
-		if d.move == goOn {
-			fmt.Fprintf(j.Progress, "  the release %s was not completed; going on with what was begun at %s\n", d.Name, d.Last.Info.LastDeployed.Local().Format("15:04"))
+		if d.move == resume {
+			fmt.Fprintf(j.Progress, "  the release %s was not completed; resuming the operation of %s\n", d.Name, d.Last.Info.LastDeployed.Local().Format("15:04"))
 		}
 	}
 	return nil
 }
 
-// inTheWay is one sentence, or a list of them.
-func inTheWay(sentences []string) error {
+// failed returns one sentence, or a list of them.
+func failed(sentences []string) error {
 	if len(sentences) == 1 {
 		return errors.New(sentences[0])
 	}
-	return fmt.Errorf("%d things are in the way:\n  %s", len(sentences), strings.Join(sentences, "\n  "))
+	return fmt.Errorf("%d checks failed:\n  %s", len(sentences), strings.Join(sentences, "\n  "))
 }

@@ -36,9 +36,9 @@ func TestWhoInterruptsHearsHowToGoOn(t *testing.T) {
 		at     int
 		orElse string
 	}{
-		"interrupted in step 1 of 3, before anything was changed: run the same command again":                  {0, ", or not"},
-		"interrupted in step 2 of 3; what is done stays: run the same command again to go on":                  {1, ""},
-		"interrupted in step 3 of 3; what is done stays: run the same command again to go on, or take it away": {2, ", or take it away"},
+		"interrupted in step 1 of 3, before anything was changed: run the same command again":                         {0, ", or not"},
+		"interrupted in step 2 of 3; completed steps are kept: run the same command again to resume":                  {1, ""},
+		"interrupted in step 3 of 3; completed steps are kept: run the same command again to resume, or take it away": {2, ", or take it away"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -64,10 +64,10 @@ func TestWhoInterruptsHearsHowToGoOn(t *testing.T) {
 }
 
 func TestSeveralObstaclesAreAList(t *testing.T) {
-	if got := inTheWay([]string{"no Kueue"}).Error(); got != "no Kueue" {
+	if got := failed([]string{"no Kueue"}).Error(); got != "no Kueue" {
 		t.Errorf("one is %q", got)
 	}
-	if got := inTheWay([]string{"no Kueue", "no rights"}).Error(); got != "2 things are in the way:\n  no Kueue\n  no rights" {
+	if got := failed([]string{"no Kueue", "no rights"}).Error(); got != "2 checks failed:\n  no Kueue\n  no rights" {
 		t.Errorf("two are %q", got)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
 )
 
-// seen is what became of a release's objects, and of the release.
+// seen is the observed state of a release's objects.
 type seen struct {
 	// invalid is why the release cannot be rendered.
 	invalid string
@@ -28,7 +28,7 @@ type seen struct {
 	taken, unknown, leaving, stored []preflight.Object
 }
 
-// observe looks at each object of the release.
+// observe reads each object of the release.
 func (d *delivery) observe(ctx context.Context, api access.API) error {
 	for _, o := range d.objects {
 		if err := d.observeObject(ctx, api, o); err != nil {
@@ -38,7 +38,7 @@ func (d *delivery) observe(ctx context.Context, api access.API) error {
 	return nil
 }
 
-// observeNamespace knows that nothing can be made in a namespace that is being deleted.
+// observeNamespace notes a namespace that is being deleted: nothing can be created in it.
 func (d *delivery) observeNamespace(ctx context.Context, api access.API) error {
 	there, err := api.CoreV1().Namespaces().Get(ctx, d.Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -83,14 +83,13 @@ func (d *delivery) observeObject(ctx context.Context, api access.API, o helmrele
 	return nil
 }
 
-// needsConversion is true of an object that is there, and that nobody can read until the
-// platform is back.
+// needsConversion reports whether an object exists but cannot be read until the platform is
+// installed again.
 func needsConversion(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "conversion webhook for ")
 }
 
-// fixed is whether a PriorityClass differs from the one that is wanted in what the API
-// server lets nobody change.
+// fixed reports whether a PriorityClass differs from the wanted one in immutable fields.
 func fixed(there, wanted *unstructured.Unstructured) bool {
 	if wanted.GetKind() != "PriorityClass" || there.GetName() == "" {
 		return false
@@ -103,8 +102,8 @@ func fixed(there, wanted *unstructured.Unstructured) bool {
 	return false
 }
 
-// forgotten are versions in which a CustomResourceDefinition has objects stored and
-// which the one that is wanted lacks: the API server would refuse it.
+// forgotten are the stored versions of a CRD that the wanted CRD lacks: the API server would
+// reject it.
 func forgotten(there, wanted *unstructured.Unstructured) []string {
 	if wanted.GetKind() != helmrelease.CustomResourceDefinition {
 		return nil

@@ -8,13 +8,13 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 )
 
-// verb is what the user wants.
+// verb is what the user asked for.
 type verb string
 
 const (
 	install verb = "install"
 	upgrade verb = "upgrade"
-	// ensure makes a release what it has to be, whatever it is now.
+	// ensure installs or upgrades, whichever is needed.
 	ensure verb = "ensure"
 )
 
@@ -24,9 +24,9 @@ type move string
 const (
 	create move = "installed"
 	change move = "upgraded"
-	// goOn is change where an earlier run did not come to its end.
-	goOn move = "completed"
-	stay move = "unchanged"
+	// resume is change where an earlier run was interrupted.
+	resume move = "completed"
+	stay   move = "unchanged"
 )
 
 // state is what is known of a release.
@@ -39,23 +39,23 @@ type state struct {
 	same bool
 }
 
-// decide returns the next move, or a sentence why there is none.
+// decide returns the next move, or an error that says why there is none.
 func decide(v verb, name string, s state) (move, error) {
 	switch s.status {
 	case "":
 		if v == upgrade {
-			return "", fmt.Errorf("the release %s is not installed: begin with 'mlbatch install'", name)
+			return "", fmt.Errorf("the release %s is not installed: run 'mlbatch install' first", name)
 		}
 		return create, nil
 	case release.StatusUninstalling, release.StatusUninstalled:
-		return "", fmt.Errorf("the release %s was not uninstalled to the end: run 'mlbatch uninstall' first", name)
+		return "", fmt.Errorf("the release %s was not completely uninstalled: run 'mlbatch uninstall' first", name)
 	case release.StatusDeployed:
 		return decideComplete(v, name, s)
 	}
 	if s.deployed && v == install {
-		return "", fmt.Errorf("an upgrade of the release %s did not come to its end: go on with 'mlbatch upgrade'", name)
+		return "", fmt.Errorf("an upgrade of the release %s was interrupted: resume with 'mlbatch upgrade'", name)
 	}
-	return goOn, nil
+	return resume, nil
 }
 
 func decideComplete(v verb, name string, s state) (move, error) {
@@ -63,7 +63,7 @@ func decideComplete(v verb, name string, s state) (move, error) {
 		return stay, nil
 	}
 	if v == install {
-		return "", fmt.Errorf("the release %s is installed already, with another chart or other values, or some of it is missing: change it with 'mlbatch upgrade'", name)
+		return "", fmt.Errorf("the release %s is already installed with a different chart or values, or some objects are missing: change it with 'mlbatch upgrade'", name)
 	}
 	return change, nil
 }

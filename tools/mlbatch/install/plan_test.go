@@ -10,10 +10,10 @@ import (
 
 func TestWhatIsDoneAboutARelease(t *testing.T) {
 	const (
-		begin   = "the release mlbatch is not installed: begin with 'mlbatch install'"
-		finish  = "the release mlbatch was not uninstalled to the end: run 'mlbatch uninstall' first"
-		other   = "the release mlbatch is installed already, with another chart or other values, or some of it is missing: change it with 'mlbatch upgrade'"
-		goThere = "an upgrade of the release mlbatch did not come to its end: go on with 'mlbatch upgrade'"
+		begin   = "the release mlbatch is not installed: run 'mlbatch install' first"
+		finish  = "the release mlbatch was not completely uninstalled: run 'mlbatch uninstall' first"
+		other   = "the release mlbatch is already installed with a different chart or values, or some objects are missing: change it with 'mlbatch upgrade'"
+		goThere = "an upgrade of the release mlbatch was interrupted: resume with 'mlbatch upgrade'"
 	)
 	for name, c := range map[string]struct {
 		state                    state

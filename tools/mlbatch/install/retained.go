@@ -21,10 +21,9 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// updateRetained gives queues and the like that were kept when the release went, or when a team left
-// it, what it says of them now. It comes before Helm: Helm 3 takes them back and leaves them as
-// they are, for of kinds that Kubernetes does not bring it changes only what differs from the
-// revision before, and there they were not in it.
+// updateRetained updates objects that were retained when the release was uninstalled, or when a
+// team left it. It runs before Helm, because Helm 3 adopts them without changing them: of custom
+// resources it changes only what differs from the previous revision, which did not have them.
 func (d *delivery) updateRetained(ctx context.Context) error {
 	var before []helmrelease.Object
 	if d.Last != nil {
@@ -36,21 +35,21 @@ func (d *delivery) updateRetained(ctx context.Context) error {
 	return updateThose(ctx, d.Release, d.api.Client, before, d.objects)
 }
 
-// builtIn are the kinds that come with Kubernetes. Others may have added kinds of theirs to the
-// scheme that all share.
+// builtIn are the kinds of Kubernetes. It has its own scheme, because others add kinds to the
+// shared one.
 var builtIn = sync.OnceValue(func() *runtime.Scheme {
 	kinds := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(kinds))
 	return kinds
 })
 
-// retainedByUs is whether the release sets an object that an earlier one has left.
+// retainedByUs reports whether the release updates an object that an earlier one has retained.
 func retainedByUs(o helmrelease.Object) bool {
 	return o.GetAnnotations()["helm.sh/resource-policy"] == "keep" &&
 		o.GetKind() != helmrelease.CustomResourceDefinition && !builtIn().Recognizes(o.GroupVersionKind())
 }
 
-// setThose sets those that are among the objects of the release now, and were not before.
+// updateThose updates the objects that the release has now and did not have before.
 func updateThose(ctx context.Context, r helmrelease.Release, api client.Client, before, now []helmrelease.Object) error {
 	had := map[string]bool{}
 	for _, object := range before {
@@ -67,7 +66,7 @@ func updateThose(ctx context.Context, r helmrelease.Release, api client.Client, 
 	return nil
 }
 
-// setAsIfNew leaves an object of the release as creating it would.
+// setAsIfNew gives an object of the release the spec that creating it would.
 func setAsIfNew(ctx context.Context, r helmrelease.Release, api client.Client, wanted *unstructured.Unstructured) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		is := &unstructured.Unstructured{}

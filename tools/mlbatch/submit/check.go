@@ -27,8 +27,8 @@ import (
 // priorityClassLabel names the WorkloadPriorityClass that Kueue orders its queue by.
 const priorityClassLabel = "kueue.x-k8s.io/priority-class"
 
-// ErrForEver is the error of a job that its queue, as it is, would never admit.
-var ErrForEver = errors.New("it would wait for ever")
+// ErrNeverAdmitted is the error of a job that its queue, as it is, would never admit.
+var ErrNeverAdmitted = errors.New("the job can never be admitted")
 
 // check says in a sentence why a job can never run. What the user may not look at is
 // not checked, and said in a note.
@@ -71,7 +71,7 @@ func checkKinds(mapper meta.RESTMapper, aw *v1beta2.AppWrapper) error {
 		gvk := object.GroupVersionKind()
 		_, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		if meta.IsNoMatchError(err) {
-			return fmt.Errorf("the cluster knows no %s: %s", gvk.Kind, instead[gvk.Kind])
+			return fmt.Errorf("the cluster does not serve %s: %s", gvk.Kind, instead[gvk.Kind])
 		}
 		if err != nil {
 			return fmt.Errorf("cannot ask the cluster whether it knows %s: %w", gvk.Kind, err)
@@ -148,9 +148,9 @@ func checkQuota(ctx context.Context, c client.Reader, podSets []queuefit.PodSet,
 		return fmt.Errorf("queue %s leads nowhere: %w", local.Name, err)
 	}
 	// Who may not look at namespaces may well look at queues.
-	unseen := checkNamespace(ctx, c, local.Namespace, queue)
-	if unseen != nil && !apierrors.IsForbidden(unseen) {
-		return unseen
+	retryPause := checkNamespace(ctx, c, local.Namespace, queue)
+	if retryPause != nil && !apierrors.IsForbidden(retryPause) {
+		return retryPause
 	}
 	var queues kueue.ClusterQueueList
 	var cohorts kueue.CohortList
@@ -159,9 +159,9 @@ func checkQuota(ctx context.Context, c client.Reader, podSets []queuefit.PodSet,
 	}
 	reasons := queuefit.Reasons(podSets, *queue, queuefit.Quota{Queues: queues.Items, Cohorts: cohorts.Items})
 	if len(reasons) > 0 {
-		return fmt.Errorf("%w: %s", ErrForEver, strings.Join(reasons, "; "))
+		return fmt.Errorf("%w: %s", ErrNeverAdmitted, strings.Join(reasons, "; "))
 	}
-	return unseen
+	return retryPause
 }
 
 // checkNamespace asks whether a queue admits work of the namespace at all.
@@ -175,7 +175,7 @@ func checkNamespace(ctx context.Context, c client.Reader, name string, queue *ku
 		return fmt.Errorf("ClusterQueue %s has a wrong namespaceSelector: %w", queue.Name, err)
 	}
 	if !selector.Matches(labels.Set(namespace.Labels)) {
-		return fmt.Errorf("%w: ClusterQueue %s admits no work of namespace %s", ErrForEver, queue.Name, name)
+		return fmt.Errorf("%w: ClusterQueue %s admits no work of namespace %s", ErrNeverAdmitted, queue.Name, name)
 	}
 	return nil
 }

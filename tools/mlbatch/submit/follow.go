@@ -18,8 +18,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// ErrGoesOn is the error of a Wait that was interrupted: the job was not.
-var ErrGoesOn = errors.New("interrupted; the job goes on: see it with 'kubectl get appwrappers'")
+// ErrInterrupted is the error of a Wait that was interrupted: the job was not.
+var ErrInterrupted = errors.New("interrupted; the job continues: see 'kubectl get appwrappers'")
 
 // follow prints what becomes of a job until it has ended. An end other than success
 // is an error. An API server that does not answer is asked again after the pause.
@@ -32,9 +32,9 @@ func follow(ctx context.Context, c client.WithWatch, aw *v1beta2.AppWrapper, out
 		case ended:
 			return err
 		case ctx.Err() != nil:
-			return ErrGoesOn
+			return ErrInterrupted
 		case err != nil && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)):
-			return fmt.Errorf("cannot follow AppWrapper %s, which goes on: %w", aw.Name, err)
+			return fmt.Errorf("cannot follow AppWrapper %s, which continues: %w", aw.Name, err)
 		case err != nil:
 			f.say("unknown", "cannot see the job: "+err.Error())
 			f.unwatch()

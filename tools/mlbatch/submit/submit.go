@@ -55,7 +55,7 @@ func (j *Job) In(chosen, present string) error {
 			return err
 		}
 	}
-	return errors.New("say with --namespace which team's the job is")
+	return errors.New("name the team's namespace with --namespace")
 }
 
 // Scheme has the kinds that are read and written here.
@@ -89,10 +89,10 @@ func (j Job) Create(ctx context.Context, c client.Client, out io.Writer) error {
 	return nil
 }
 
-// unseen is how long to wait before an API server that did not answer is asked again.
-const unseen = 5 * time.Second
+// retryPause is the wait before an API server that did not answer is asked again.
+const retryPause = 5 * time.Second
 
 // Wait follows the job to its end.
 func (j Job) Wait(ctx context.Context, c client.WithWatch, out io.Writer) error {
-	return follow(ctx, c, j.appWrapper, out, unseen)
+	return follow(ctx, c, j.appWrapper, out, retryPause)
 }

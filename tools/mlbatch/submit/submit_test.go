@@ -78,7 +78,7 @@ func TestTheNamespaceIsTheOneThatIsSaid(t *testing.T) {
 		"with the flag":   {chosen: "b", present: "c", want: "b"},
 		"by the context":  {present: "c", want: "c"},
 		"twice the same":  {own: "a", chosen: "a", want: "a"},
-		"nowhere":         {says: "say with --namespace which team's the job is"},
+		"nowhere":         {says: "name the team's namespace with --namespace"},
 		"in two ways":     {own: "a", chosen: "b", says: "the settings say namespace a and --namespace says b: leave one of them out"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,15 +150,15 @@ func TestWhatCanNeverRunIsSaidInASentence(t *testing.T) {
 		"a job that fits with what is lent":         {settings: map[string]any{"numCpusPerPod": 4}},
 		"a JobSet that fits":                        {settings: map[string]any{"numCpusPerPod": 4, "backend": "jobset", "podGroup": false}},
 		"a job whose queue is not known yet":        {settings: map[string]any{"queueName": nil, "numCpusPerPod": 400}},
-		"a job that is too large":                   {settings: map[string]any{"numCpusPerPod": 5}, want: "it would wait for ever: the job asks for 10 of cpu, and ClusterQueue blue-queue can never have more than 8, what it may borrow included"},
-		"a JobSet that is too large":                {settings: map[string]any{"numCpusPerPod": 5, "backend": "jobset", "podGroup": false}, want: "it would wait for ever: the job asks for 10 of cpu, and ClusterQueue blue-queue can never have more than 8, what it may borrow included"},
-		"a job that asks for what there is none of": {settings: map[string]any{"numGpusPerPod": 8}, want: "it would wait for ever: ClusterQueue blue-queue has no quota for nvidia.com/gpu, of which the job asks for 16"},
+		"a job that is too large":                   {settings: map[string]any{"numCpusPerPod": 5}, want: "the job can never be admitted: the job asks for 10 of cpu, and ClusterQueue blue-queue can never have more than 8, what it may borrow included"},
+		"a JobSet that is too large":                {settings: map[string]any{"numCpusPerPod": 5, "backend": "jobset", "podGroup": false}, want: "the job can never be admitted: the job asks for 10 of cpu, and ClusterQueue blue-queue can never have more than 8, what it may borrow included"},
+		"a job that asks for what there is none of": {settings: map[string]any{"numGpusPerPod": 8}, want: "the job can never be admitted: ClusterQueue blue-queue has no quota for nvidia.com/gpu, of which the job asks for 16"},
 		"a job of no GPUs at all":                   {settings: map[string]any{"emitZeroResources": true}},
-		"a kind that the cluster does not know":     {settings: map[string]any{"backend": "jobset"}, want: "the cluster knows no PodGroup: ask an administrator for the platform's part coscheduler, or set podGroup to false"},
+		"a kind that the cluster does not know":     {settings: map[string]any{"backend": "jobset"}, want: "the cluster does not serve PodGroup: ask an administrator for the platform's part coscheduler, or set podGroup to false"},
 		"a queue that does not exist":               {settings: map[string]any{"queueName": "blue-queue"}, want: "namespace blue has no queue blue-queue: set queueName to one of its own: default-queue, lost"},
 		"a namespace without queues":                {namespace: "empty", want: "namespace empty has no queue: choose a team's with --namespace"},
 		"a queue of a queue that is gone":           {settings: map[string]any{"queueName": "lost"}, want: "queue lost leads nowhere: there is no ClusterQueue gone"},
-		"a queue of another team":                   {namespace: "red", want: "it would wait for ever: ClusterQueue blue-queue admits no work of namespace red"},
+		"a queue of another team":                   {namespace: "red", want: "the job can never be admitted: ClusterQueue blue-queue admits no work of namespace red"},
 		"a priority that does not exist":            {settings: map[string]any{"priority": "high-priority"}, want: "there is no PriorityClass high-priority: change priority, or ask an administrator"},
 		"a class that exists":                       {settings: map[string]any{"workloadPriorityClass": "urgent"}},
 		"a class that does not exist":               {settings: map[string]any{"workloadPriorityClass": "urgnt"}, want: "there is no WorkloadPriorityClass urgnt: change workloadPriorityClass, or ask an administrator"},
@@ -200,7 +200,7 @@ func TestWhoMayNotLookAtNamespacesIsToldOfQuota(t *testing.T) {
 		return c.Get(ctx, key, o, opts...)
 	}})
 	var notes strings.Builder
-	if err := job(t, map[string]any{"numCpusPerPod": 400}).Check(t.Context(), c, &notes); !errors.Is(err, ErrForEver) {
+	if err := job(t, map[string]any{"numCpusPerPod": 400}).Check(t.Context(), c, &notes); !errors.Is(err, ErrNeverAdmitted) {
 		t.Errorf("got %v", err)
 	}
 	if err := job(t, nil).Check(t.Context(), c, &notes); err != nil || strings.Count(notes.String(), "cannot look up namespace blue") != 1 {
@@ -338,7 +338,7 @@ func TestWhoStopsWaitingIsToldThatTheJobGoesOn(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{})
 	aw := submitted(t, c)
 	l := &life{t: t, steps: []func(){cancel}}
-	if err := follow(ctx, c, aw, l, 0); !errors.Is(err, ErrGoesOn) {
+	if err := follow(ctx, c, aw, l, 0); !errors.Is(err, ErrInterrupted) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -365,7 +365,7 @@ func TestWhoMayNotLookIsToldSo(t *testing.T) {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "appwrappers"}, "train", errors.New("no role"))
 	}})
 	err := follow(t.Context(), c, job(t, nil).appWrapper, &life{t: t}, 0)
-	if err == nil || !strings.HasPrefix(err.Error(), "cannot follow AppWrapper train, which goes on: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot follow AppWrapper train, which continues: ") {
 		t.Errorf("got %v", err)
 	}
 }

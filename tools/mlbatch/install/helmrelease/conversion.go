@@ -16,14 +16,14 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 )
 
-// DropConversions has kinds that stay when their part goes do without its conversion
-// webhook: with it each read in another version than the stored one would fail. The next
-// installation of the part puts it back.
+// DropConversions removes the conversion webhook from CRDs whose part is gone: with it,
+// reading any version but the stored one would fail. The next installation of the part
+// restores it.
 func (r Release) DropConversions(ctx context.Context, api access.API, wanted []Object, progress Progress) error {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: CustomResourceDefinition + "List"})
 	if err := api.List(ctx, all); err != nil {
-		return fmt.Errorf("cannot see which kinds the release %s has left, run the command again to go on: %w", r.Name, err)
+		return fmt.Errorf("cannot list the CRDs that the release %s leaves behind, run the command again to resume: %w", r.Name, err)
 	}
 	for _, d := range all.Items {
 		stays := slices.ContainsFunc(wanted, func(o Object) bool { return o.GetKind() == CustomResourceDefinition && o.GetName() == d.Name })
@@ -31,7 +31,7 @@ func (r Release) DropConversions(ctx context.Context, api access.API, wanted []O
 			continue
 		}
 		if err := r.dropConversion(ctx, api, d.Name, progress); err != nil {
-			return fmt.Errorf("cannot take the conversion webhook from %s, run the command again to go on: %w", d.Name, err)
+			return fmt.Errorf("cannot remove the conversion webhook from %s, run the command again to resume: %w", d.Name, err)
 		}
 	}
 	return nil
@@ -47,7 +47,7 @@ func (r Release) dropConversion(ctx context.Context, api access.API, name string
 		return err
 	}
 	if stored, _, _ := unstructured.NestedStringSlice(there.Object, "status", "storedVersions"); !slices.Equal(stored, []string{storageVersion(there)}) {
-		fmt.Fprintf(progress, "warning: %s may have objects stored as %q, which nobody can read until its part is back\n", name, stored)
+		fmt.Fprintf(progress, "warning: %s may have objects stored as %q, which cannot be read until its part is installed again\n", name, stored)
 		return nil
 	}
 	if err := unstructured.SetNestedMap(there.Object, map[string]any{"strategy": "None"}, "spec", "conversion"); err != nil {
@@ -56,8 +56,8 @@ func (r Release) dropConversion(ctx context.Context, api access.API, name string
 	return api.Update(ctx, there)
 }
 
-// convertedByNobody is whether the Service of a kind's conversion webhook is gone. That of
-// another operator, which has the kind now, may be there.
+// convertedByNobody reports whether the Service of a CRD's conversion webhook is gone. It
+// exists if another operator has adopted the CRD.
 func convertedByNobody(ctx context.Context, api access.API, definition *unstructured.Unstructured) (bool, error) {
 	field := func(name string) string {
 		value, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "service", name)

@@ -16,7 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
 )
 
-// History is what Helm remembers of a release.
+// History is Helm's record of a release.
 type History struct {
 	Helm *action.Configuration
 	// Last is the newest revision, Complete the newest one that was installed to its end;
@@ -24,11 +24,13 @@ type History struct {
 	Last, Complete *release.Release
 	// Elsewhere is another namespace that has the release, if this one has not.
 	Elsewhere string
-	// listError is why nobody could look there: not everybody who may read one namespace
-	// may read all.
+	// listError is why other namespaces could not be searched: users who may read one
+	// namespace may not be allowed to read all.
 	listError error
 }
 
+// ReadHistory reads what Helm stored of the release. The user needs the right to read
+// Secrets in its namespace.
 func (r Release) ReadHistory(c access.Cluster) (History, error) {
 	m := History{}
 	everywhere, err := c.Helm("")
@@ -83,7 +85,7 @@ func (r Release) lookElsewhere(everywhere *storage.Storage) (string, error) {
 	return "", nil
 }
 
-// CheckNamespace knows that a release is not absent that is in another namespace.
+// CheckNamespace refuses a release that is in another namespace.
 func (m History) CheckNamespace(what, flag string) error {
 	switch {
 	case m.Last != nil:
@@ -94,12 +96,12 @@ func (m History) CheckNamespace(what, flag string) error {
 	return m.listError
 }
 
-// Present is whether there is a release of which not everything was told to go.
+// Present reports whether the release exists and is not yet uninstalled.
 func (m History) Present() bool {
 	return m.Last != nil && m.Last.Info.Status != release.StatusUninstalled
 }
 
-// unreadable says why Helm does not know of a release.
+// unreadable says why Helm's records cannot be read.
 func (r Release) unreadable(where string, err error) error {
 	if apierrors.IsForbidden(err) {
 		return errors.New(preflight.Denied("list secrets in " + where))

@@ -15,13 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Helm works for seconds: it does not wait for pods. A record that is young may be of
-// somebody who is at work, and is watched for longer than that.
+// Helm works for seconds, because it does not wait for pods. A young record may belong to a
+// running command, so it is watched for longer than that.
 const young, watched = time.Minute, 30 * time.Second
 
-// FailInterrupted makes way for the next Apply where a command was killed
-// while Helm worked: Helm takes the record that it left for a sign that somebody
-// else is at work. A failed release can be upgraded, whatever of it exists.
+// FailInterrupted marks a pending release as failed, after a command was killed while Helm
+// worked. Helm refuses to change a pending release, but upgrades a failed one.
 func FailInterrupted(ctx context.Context, releases *storage.Storage, name string) error {
 	last, err := releases.Last(name)
 	if err != nil || !last.Info.Status.IsPending() {
@@ -37,7 +36,7 @@ func FailInterrupted(ctx context.Context, releases *storage.Storage, name string
 	return nil
 }
 
-// CheckIdle watches a record that is pending and young. It fails as soon as that changes.
+// CheckIdle watches a young pending record, and fails as soon as another command changes it.
 func CheckIdle(ctx context.Context, releases *storage.Storage, seen *release.Release) error {
 	if !seen.Info.Status.IsPending() || time.Since(seen.Info.LastDeployed.Time) >= young {
 		return nil
@@ -52,12 +51,12 @@ func CheckIdle(ctx context.Context, releases *storage.Storage, seen *release.Rel
 	return ctx.Err()
 }
 
+// Busy is the error of a command that finds another one working on a release.
 func Busy(name string) error {
-	return fmt.Errorf("another command is at work on the release %s: wait until it has ended, and run this one again", name)
+	return fmt.Errorf("another command is working on the release %s: wait for it to finish, then run this one again", name)
 }
 
-// LostRace is whether Helm ends with an error because somebody else has begun after
-// we had looked.
+// LostRace reports whether Helm failed because another command began after our check.
 func LostRace(err error) bool {
 	return errors.Is(err, driver.ErrReleaseExists) ||
 		strings.Contains(err.Error(), "still in use") || strings.Contains(err.Error(), "another operation (install/upgrade/rollback) is in progress")

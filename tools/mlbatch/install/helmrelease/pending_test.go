@@ -54,7 +54,7 @@ func TestWhoIsAtWorkIsLeftAlone(t *testing.T) {
 		ends time.Duration
 		want string
 	}{
-		"somebody is at work":    {20 * time.Second, "another command is at work on the release mlbatch: wait until it has ended, and run this one again"},
+		"somebody is at work":    {20 * time.Second, "another command is working on the release mlbatch: wait for it to finish, then run this one again"},
 		"it was killed just now": {time.Hour, "<nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {

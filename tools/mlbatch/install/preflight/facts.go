@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight answers: why would this release not work on this cluster? It is told
-// what was seen there and what is wanted, and says for each thing that is in the way, in a
-// sentence, what to do. It touches nothing.
+// Package preflight answers: why would this release not work on this cluster? It compares
+// what was observed with what is wanted, and returns a sentence for each problem that says
+// what to do. It is pure.
 package preflight
 
 import "github.com/mlbatch/mlbatch/setup"

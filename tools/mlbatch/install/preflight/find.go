@@ -2,22 +2,22 @@
 
 package preflight
 
-// law finds one sort of obstacle.
-type law func(Facts) []string
+// check returns a sentence for each problem of one sort.
+type check func(Facts) []string
 
-// grave laws make the ones after them pointless: what is wrong with one of them is
-// all that is said.
-var grave = []law{
+// fatal checks make the ones after them pointless: the first that fails is the only one
+// that is reported.
+var fatal = []check{
 	kubernetesIsNotSupported,
 	valuesAreNotValid,
 	rightsAreMissing,
 	releaseIsElsewhere,
 }
 
-// laws are what has to be true of a cluster that can be told in one go what is wrong.
-var laws = []law{
+// checks are reported together.
+var checks = []check{
 	releaseIsOlder,
-	versionIsStoredThatNobodyKnows,
+	storedVersionIsDropped,
 	kindIsNotServed,
 	objectIsBeingDeleted,
 	otherOperatorRuns, // before: objects of such operators belong to somebody else as well
@@ -28,29 +28,29 @@ var laws = []law{
 	podGroupsAreMissing,
 }
 
-// doubts are laws about what may be meant so.
-var doubts = []law{
-	profileIsNotOpenShifts,
-	openShiftIsNotThere,
+// warnings are checks of what may be intended.
+var warnings = []check{
+	profileIsNotForOpenShift,
+	profileIsForOpenShift,
 	codeFlareOperatorRuns,
-	schedulerIsNotSeen,
+	schedulerIsMissing,
 	kueueIgnoresWorkWithoutQueue,
 }
 
-// Find says what is in the way, and what is odd but may be meant so.
-func Find(f Facts) (refusals, warnings []string) {
-	for _, l := range grave {
-		if refusals = l(f); len(refusals) > 0 {
-			return refusals, nil
+// Find returns what prevents an installation, and what is unusual but may be intended.
+func Find(f Facts) (problems, unusual []string) {
+	for _, c := range fatal {
+		if problems = c(f); len(problems) > 0 {
+			return problems, nil
 		}
 	}
-	return all(laws, f), all(doubts, f)
+	return all(checks, f), all(warnings, f)
 }
 
-func all(laws []law, f Facts) []string {
+func all(checks []check, f Facts) []string {
 	var found []string
-	for _, l := range laws {
-		found = append(found, l(f)...)
+	for _, c := range checks {
+		found = append(found, c(f)...)
 	}
 	return found
 }

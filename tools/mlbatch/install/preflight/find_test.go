@@ -64,7 +64,7 @@ func wrappedFor(scheduler string) map[string]any {
 
 const (
 	rights  = "you may not create clusterroles, create namespaces here: that takes the rights of the cluster's administrator (--kubeconfig, --context)"
-	theirs  = "another Kueue runs already, the Deployment kueue-controller-manager in namespace kueue-system: leave ours out with --set kueue.enabled=false and set theirs as docs/install.md says, or remove theirs first"
+	theirs  = "another Kueue runs already, the Deployment kueue-controller-manager in namespace kueue-system: disable ours with --set kueue.enabled=false and set theirs as docs/install.md says, or remove theirs first"
 	noKueue = "the cluster has no Kueue, and kueue.enabled is false: leave that at true, or install Kueue first"
 )
 
@@ -88,16 +88,16 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 		}, []string{rights}},
 		"the release is in another namespace": {func(f *Facts) {
 			f.Operators = []Operator{{Part: "kueue", Namespace: "queues", Name: "kueue-controller-manager", Owner: Owner{"mlbatch", "queues"}}}
-		}, []string{"the release mlbatch is in namespace queues already: go on there with --namespace queues, or uninstall it there first"}},
+		}, []string{"the release mlbatch is in namespace queues already: use that one with --namespace queues, or uninstall it there first"}},
 		"the release is in another namespace, without any operator": {func(f *Facts) { f.Releases[0].Elsewhere = "queues" },
-			[]string{"the release mlbatch is in namespace queues already: go on there with --namespace queues, or uninstall it there first"}},
+			[]string{"the release mlbatch is in namespace queues already: use that one with --namespace queues, or uninstall it there first"}},
 		"a newer release is there": {func(f *Facts) { f.Releases[0].Installed = "0.3.0" },
-			[]string{"the release mlbatch is of version 0.3.0, and 0.2.1 would be a step back, which is not supported: use the command and the charts of 0.3.0 or later"}},
+			[]string{"the release mlbatch is of version 0.3.0, and 0.2.1 is an older minor version; downgrading is not supported: use the command and charts of 0.3.0 or later"}},
 		"a newer patch is there":    {func(f *Facts) { f.Releases[0].Installed = "0.2.9" }, nil},
 		"an older release is there": {func(f *Facts) { f.Releases[0].Installed = "0.1.0" }, nil},
 		"objects in a version that is gone": {func(f *Facts) {
 			f.Releases[0].Stored = []Object{{Kind: "CustomResourceDefinition", Name: "cohorts.kueue.x-k8s.io", Versions: []string{"v1alpha1"}}}
-		}, []string{"the cluster has objects of cohorts.kueue.x-k8s.io stored as v1alpha1, which mlbatch 0.2.1 does not know any more: rewrite them first as docs/install.md says"}},
+		}, []string{"the cluster has objects of cohorts.kueue.x-k8s.io stored as v1alpha1, which mlbatch 0.2.1 no longer supports: rewrite them first as docs/install.md says"}},
 		"monitors without Prometheus": {func(f *Facts) {
 			f.Releases[0].Unknown = []Object{{Kind: "ServiceMonitor", Name: "kueue"}, {Kind: "ServiceMonitor", Name: "appwrapper"}}
 		}, []string{"the values ask for the ServiceMonitor kueue and 1 more object, and the cluster does not know that kind: install what brings it, or change the values"}},
@@ -125,40 +125,40 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 			runs("training-operator", "kubeflow", "training-operator")(f)
 			runs("kuberay-operator", "ray-system", "kuberay-operator")(f)
 		}, []string{
-			"another training operator runs already, the Deployment training-operator in namespace kubeflow: leave ours out with --set training-operator.enabled=false and set theirs as docs/install.md says, or remove theirs first",
-			"another KubeRay runs already, the Deployment kuberay-operator in namespace ray-system: leave ours out with --set kuberay-operator.enabled=false and set theirs as docs/install.md says, or remove theirs first",
+			"another training operator runs already, the Deployment training-operator in namespace kubeflow: disable ours with --set training-operator.enabled=false and set theirs as docs/install.md says, or remove theirs first",
+			"another KubeRay runs already, the Deployment kuberay-operator in namespace ray-system: disable ours with --set kuberay-operator.enabled=false and set theirs as docs/install.md says, or remove theirs first",
 		}},
 		"another AppWrapper controller": {runs("appwrapper", "appwrapper-system", "appwrapper-controller-manager"),
-			[]string{"another AppWrapper controller runs already, the Deployment appwrapper-controller-manager in namespace appwrapper-system: leave ours out with --set appwrapper.enabled=false and set theirs as docs/install.md says, or remove theirs first"}},
+			[]string{"another AppWrapper controller runs already, the Deployment appwrapper-controller-manager in namespace appwrapper-system: disable ours with --set appwrapper.enabled=false and set theirs as docs/install.md says, or remove theirs first"}},
 		"another JobSet, and ours is off": {runs("jobset", "jobset-system", "jobset-controller-manager"), nil},
 		"another training operator, and ours is off": {func(f *Facts) {
 			runs("training-operator", "kubeflow", "training-operator")(f)
 			off(f, "training-operator")
 		}, nil},
 		"definitions that somebody has left": {func(f *Facts) { taken3(f, Owner{}) },
-			[]string{"the cluster has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects already, of nobody's release: leave ours out with --set kueue.enabled=false, or take it over with --take-ownership, which keeps its objects"}},
+			[]string{"the cluster has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects already, owned by no release: disable ours with --set kueue.enabled=false, or adopt it with --take-ownership, which keeps its objects"}},
 		"definitions of another release": {func(f *Facts) { taken3(f, Owner{"queues", "kueue-system"}) },
-			[]string{"the cluster has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects already, of the release queues in namespace kueue-system: leave ours out with --set kueue.enabled=false, or take it over with --take-ownership, which keeps its objects, and never uninstall the release queues, which would delete them"}},
+			[]string{"the cluster has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects already, owned by the release queues in namespace kueue-system: disable ours with --set kueue.enabled=false, or adopt it with --take-ownership, which keeps its objects, and never uninstall the release queues, which would delete them"}},
 		"definitions that a release of ours has left elsewhere": {func(f *Facts) { taken3(f, Owner{"mlbatch", "queues"}) },
-			[]string{"a release mlbatch in namespace queues has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects: go on there with --namespace queues, or take it over with --take-ownership"}},
+			[]string{"a release mlbatch in namespace queues has the CustomResourceDefinition workloads.kueue.x-k8s.io and 2 more objects: use that one with --namespace queues, or adopt it with --take-ownership"}},
 		"a definition and another object of one part": {func(f *Facts) {
 			f.Releases[0].Taken = []Object{{Kind: "CustomResourceDefinition", Name: "rayjobs.ray.io", Part: "kuberay-operator"}, {Kind: "ClusterRole", Name: "ray-operator", Part: "kuberay-operator"}}
 		}, []string{
-			"the cluster has the CustomResourceDefinition rayjobs.ray.io already, of nobody's release: leave ours out with --set kuberay-operator.enabled=false, or take it over with --take-ownership, which keeps its objects",
-			"the cluster has the ClusterRole ray-operator already, of nobody's release: leave ours out with --set kuberay-operator.enabled=false, remove it, or take it over with --take-ownership",
+			"the cluster has the CustomResourceDefinition rayjobs.ray.io already, owned by no release: disable ours with --set kuberay-operator.enabled=false, or adopt it with --take-ownership, which keeps its objects",
+			"the cluster has the ClusterRole ray-operator already, owned by no release: disable ours with --set kuberay-operator.enabled=false, remove it, or adopt it with --take-ownership",
 		}},
 		"priorities of the same names": {priorities(false),
-			[]string{"the cluster has the PriorityClass low-priority and 1 more object already, of nobody's release: leave ours out with --set priorities.enabled=false, remove it, or take it over with --take-ownership"}},
+			[]string{"the cluster has the PriorityClass low-priority and 1 more object already, owned by no release: disable ours with --set priorities.enabled=false, remove it, or adopt it with --take-ownership"}},
 		"priorities of the same names that may be taken": {func(f *Facts) { priorities(false)(f); f.TakeOwnership = true }, nil},
 		"priorities of the same names and other values": {func(f *Facts) { priorities(true)(f); f.TakeOwnership = true },
-			[]string{"the cluster has the PriorityClass low-priority and 1 more object already, of nobody's release: leave ours out with --set priorities.enabled=false, because its value or preemptionPolicy is another, which nobody can change"}},
+			[]string{"the cluster has the PriorityClass low-priority and 1 more object already, owned by no release: disable ours with --set priorities.enabled=false, because its value or preemptionPolicy differs, and both are immutable"}},
 		"definitions that may be taken": {func(f *Facts) { taken3(f, Owner{}); f.TakeOwnership = true }, nil},
 		"a flavor that somebody has made": {func(f *Facts) {
 			f.Releases = append(f.Releases, Release{Name: "teams", Taken: []Object{{Kind: "ResourceFlavor", Name: "default-flavor"}}})
-		}, []string{"the cluster has the ResourceFlavor default-flavor already, of nobody's release: remove it, or take it over with --take-ownership"}},
+		}, []string{"the cluster has the ResourceFlavor default-flavor already, owned by no release: remove it, or adopt it with --take-ownership"}},
 		"teams that are in another namespace": {func(f *Facts) {
 			f.Releases = append(f.Releases, Release{Name: "teams", Namespace: "mlbatch-system", Taken: []Object{{Kind: "Cohort", Name: "root", Owner: Owner{"teams", "tenants"}}}})
-		}, []string{"a release teams in namespace tenants has the Cohort root: go on there with --teams-namespace tenants, or take it over with --take-ownership"}},
+		}, []string{"a release teams in namespace tenants has the Cohort root: use that one with --teams-namespace tenants, or adopt it with --take-ownership"}},
 		"their Kueue does all that is needed": {theirKueue, nil},
 		"their Kueue has AppWrappers as an external kind": {func(f *Facts) {
 			theirKueue(f)
@@ -199,11 +199,11 @@ func TestWhatMayBeMeantSoIsAWarning(t *testing.T) {
 		want   string
 	}{
 		"OpenShift with values that are not for it": {func(f *Facts) { f.OpenShift = true },
-			"this is OpenShift, which may refuse the pods of these values: use --profile openshift or --profile openshift-ai"},
+			"this cluster is OpenShift, which may reject the pods of these values: use --profile openshift or --profile openshift-ai"},
 		"a scheduler that nobody has seen": {gangs,
-			"nobody has seen the scheduler scheduler-plugins-scheduler, which wrapped pods are for, and coscheduler.enabled is false: without it they stay Pending; another is named with --set appwrapper.config.appwrapper.schedulerName"},
+			"no Deployment of the scheduler scheduler-plugins-scheduler was found, and coscheduler.enabled is false: wrapped pods that name it stay Pending; name another with --set appwrapper.config.appwrapper.schedulerName"},
 		"values for OpenShift elsewhere": {func(f *Facts) { f.Values["roles"] = map[string]any{"openshift": true} },
-			"the values are for OpenShift, and this is none: use another --profile"},
+			"the values are for OpenShift, but this cluster is not: use another --profile"},
 		"OpenShift AI may have an AppWrapper controller": {runs("", "redhat-ods-applications", CodeFlareOperator),
 			"the CodeFlare operator runs in namespace redhat-ods-applications: ours does nothing until its AppWrapper controller is switched off (docs/takeover.md)"},
 		"their Kueue lets work run that names no queue": {func(f *Facts) { theirKueue(f); f.Kueue.ManagesAll = false },

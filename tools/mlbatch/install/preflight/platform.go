@@ -51,7 +51,7 @@ func otherOperatorRuns(f Facts) []string {
 		if !known || !part.Enabled(f.Values) {
 			continue
 		}
-		found = append(found, fmt.Sprintf("another %s runs already, the Deployment %s in namespace %s: leave ours out with --set %s.enabled=false "+
+		found = append(found, fmt.Sprintf("another %s runs already, the Deployment %s in namespace %s: disable ours with --set %s.enabled=false "+
 			"and set theirs as docs/install.md says, or remove theirs first", part.Title, o.Name, o.Namespace, part.Name))
 	}
 	return found
@@ -106,18 +106,18 @@ func podGroupsAreMissing(f Facts) []string {
 	return []string{"the training operator needs PodGroups of scheduling.x-k8s.io, which the cluster does not have: leave coscheduler.enabled at true, install a Coscheduler first, or set training-operator.enabled to false"}
 }
 
-func profileIsNotOpenShifts(f Facts) []string {
+func profileIsNotForOpenShift(f Facts) []string {
 	if !f.OpenShift || f.openShiftIsMeant() {
 		return nil
 	}
-	return []string{"this is OpenShift, which may refuse the pods of these values: use --profile openshift or --profile openshift-ai"}
+	return []string{"this cluster is OpenShift, which may reject the pods of these values: use --profile openshift or --profile openshift-ai"}
 }
 
-func openShiftIsNotThere(f Facts) []string {
+func profileIsForOpenShift(f Facts) []string {
 	if f.OpenShift || !f.openShiftIsMeant() {
 		return nil
 	}
-	return []string{"the values are for OpenShift, and this is none: use another --profile"}
+	return []string{"the values are for OpenShift, but this cluster is not: use another --profile"}
 }
 
 func (f Facts) openShiftIsMeant() bool {
@@ -138,13 +138,13 @@ func codeFlareOperatorRuns(f Facts) []string {
 	return nil
 }
 
-// schedulerIsNotSeen knows a Coscheduler by the name that ours has; of another name it
+// schedulerIsMissing knows a Coscheduler by the name that ours has; of another name it
 // cannot say anything.
-func schedulerIsNotSeen(f Facts) []string {
+func schedulerIsMissing(f Facts) []string {
 	name, _, _ := unstructured.NestedString(f.Values, "appwrapper", "config", "appwrapper", "schedulerName")
 	part, _ := parts.Of(name)
 	if f.on("coscheduler") || !f.on("appwrapper") || part.Name != "coscheduler" || f.runs("coscheduler") {
 		return nil
 	}
-	return []string{"nobody has seen the scheduler " + name + ", which wrapped pods are for, and coscheduler.enabled is false: without it they stay Pending; another is named with --set appwrapper.config.appwrapper.schedulerName"}
+	return []string{"no Deployment of the scheduler " + name + " was found, and coscheduler.enabled is false: wrapped pods that name it stay Pending; name another with --set appwrapper.config.appwrapper.schedulerName"}
 }

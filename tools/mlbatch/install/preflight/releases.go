@@ -31,7 +31,7 @@ func releaseIsOlder(f Facts) []string {
 		if err1 != nil || err2 != nil || !minor(wanted).LessThan(minor(installed)) {
 			continue
 		}
-		found = append(found, fmt.Sprintf("the release %s is of version %s, and %s would be a step back, which is not supported: use the command and the charts of %s or later",
+		found = append(found, fmt.Sprintf("the release %s is of version %s, and %s is an older minor version; downgrading is not supported: use the command and charts of %s or later",
 			r.Name, r.Installed, r.Wanted, r.Installed))
 	}
 	return found
@@ -39,11 +39,11 @@ func releaseIsOlder(f Facts) []string {
 
 func minor(v *version.Version) *version.Version { return version.MajorMinor(v.Major(), v.Minor()) }
 
-func versionIsStoredThatNobodyKnows(f Facts) []string {
+func storedVersionIsDropped(f Facts) []string {
 	var found []string
 	for _, r := range f.Releases {
 		for _, o := range r.Stored {
-			found = append(found, fmt.Sprintf("the cluster has objects of %s stored as %s, which %s %s does not know any more: rewrite them first as docs/install.md says",
+			found = append(found, fmt.Sprintf("the cluster has objects of %s stored as %s, which %s %s no longer supports: rewrite them first as docs/install.md says",
 				o.Name, strings.Join(o.Versions, " and "), r.Name, r.Wanted))
 		}
 	}
@@ -83,7 +83,7 @@ func releaseIsElsewhere(f Facts) []string {
 			}
 		}
 		if namespace != "" {
-			return []string{fmt.Sprintf("the release %s is in namespace %s already: go on there with %s %s, or uninstall it there first",
+			return []string{fmt.Sprintf("the release %s is in namespace %s already: use that one with %s %s, or uninstall it there first",
 				r.Name, namespace, namespaceFlag(n), namespace)}
 		}
 	}
@@ -140,14 +140,14 @@ func (f Facts) runs(part string) bool {
 func taken(r Release, flag string, objects []Object) string {
 	owner, what := objects[0].Owner, some(objects)
 	if owner.Name == r.Name && !objects[0].Fixed {
-		return fmt.Sprintf("a release %s in namespace %s has %s: go on there with %s %s, or take it over with --take-ownership",
+		return fmt.Sprintf("a release %s in namespace %s has %s: use that one with %s %s, or adopt it with --take-ownership",
 			owner.Name, owner.Namespace, what, flag, owner.Namespace)
 	}
-	theirs := "nobody's release"
+	theirs := "no release"
 	if owner.Name != "" {
 		theirs = fmt.Sprintf("the release %s in namespace %s", owner.Name, owner.Namespace)
 	}
-	return fmt.Sprintf("the cluster has %s already, of %s: %s", what, theirs, advice(objects[0]))
+	return fmt.Sprintf("the cluster has %s already, owned by %s: %s", what, theirs, advice(objects[0]))
 }
 
 // advice is what can be done about an object of somebody else. A definition is never to
@@ -156,19 +156,19 @@ func advice(o Object) string {
 	var ways []string
 	switch part, known := parts.Named(o.Part); {
 	case known:
-		ways = append(ways, fmt.Sprintf("leave ours out with --set %s.enabled=false", part.Name))
+		ways = append(ways, fmt.Sprintf("disable ours with --set %s.enabled=false", part.Name))
 	case o.isPriority():
-		ways = append(ways, "leave ours out with --set priorities.enabled=false")
+		ways = append(ways, "disable ours with --set priorities.enabled=false")
 	}
 	switch {
 	case o.Fixed:
-		return ways[0] + ", because its value or preemptionPolicy is another, which nobody can change"
+		return ways[0] + ", because its value or preemptionPolicy differs, and both are immutable"
 	case o.isDefinition() && o.Owner.Name == "":
-		ways = append(ways, "take it over with --take-ownership, which keeps its objects")
+		ways = append(ways, "adopt it with --take-ownership, which keeps its objects")
 	case o.isDefinition():
-		ways = append(ways, fmt.Sprintf("take it over with --take-ownership, which keeps its objects, and never uninstall the release %s, which would delete them", o.Owner.Name))
+		ways = append(ways, fmt.Sprintf("adopt it with --take-ownership, which keeps its objects, and never uninstall the release %s, which would delete them", o.Owner.Name))
 	default:
-		ways = append(ways, "remove it", "take it over with --take-ownership")
+		ways = append(ways, "remove it", "adopt it with --take-ownership")
 	}
 	return inOr(ways)
 }

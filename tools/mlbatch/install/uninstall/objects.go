@@ -25,9 +25,8 @@ import (
 // removeTimeout bounds the wait for namespaces and queues to empty.
 const removeTimeout = 3 * time.Minute
 
-// Remove uninstalls the release with all that it has made, also what Helm is told
-// to keep. What exists under the same name and belongs to somebody else stays.
-// That there is no such release is no error.
+// Remove uninstalls the release with all its objects, retained ones included. Objects of the
+// same names with another owner are kept. A missing release is no error.
 func Remove(ctx context.Context, r helmrelease.Release, kubeconfig string) error {
 	config, err := access.Cluster{Kubeconfig: kubeconfig}.Helm(r.Namespace)
 	if err != nil {
@@ -48,7 +47,7 @@ func Remove(ctx context.Context, r helmrelease.Release, kubeconfig string) error
 	if err != nil {
 		return fmt.Errorf("cannot talk to the cluster: %w", err)
 	}
-	// The record goes last: without it nobody would know of what is left.
+	// Helm's record is deleted last: it lists what is left.
 	objects, err := helmrelease.Decode(manifests(revisions))
 	if err != nil {
 		return fmt.Errorf("cannot read what the release %s has made: %w", r.Name, err)
@@ -62,8 +61,8 @@ func Remove(ctx context.Context, r helmrelease.Release, kubeconfig string) error
 	return nil
 }
 
-// manifests are those of all revisions: what one has made, and Helm has kept when the
-// next did not have it any more, is the release's, too.
+// manifests are those of all revisions: Helm retains objects that a later revision no longer
+// has, and the release still owns them.
 func manifests(revisions []*release.Release) string {
 	var all []string
 	for _, revision := range revisions {

@@ -18,12 +18,12 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
 )
 
-// removal is a release on its way out. Helm's record goes last, so that a removal that
-// was killed, or has waited in vain, can be gone on with.
+// removal is a release that is being uninstalled. Helm's record is deleted last, so that an
+// interrupted removal can be resumed.
 type removal struct {
 	helmrelease.Release
 	helmrelease.History
-	// objects are all of it, those that stay among them.
+	// objects are all that the release consists of, retained ones included.
 	objects []helmrelease.Object
 }
 
@@ -45,11 +45,11 @@ func newRemoval(r helmrelease.Release, c access.Cluster, api access.API) (*remov
 	return m, nil
 }
 
-// remove ends when there is nothing left that has to go.
+// remove waits until everything that has to go is gone.
 func (m *removal) remove(ctx context.Context, api access.API, timeout time.Duration, progress helmrelease.Progress) error {
 	goes := m.leaving()
 	if m.Present() {
-		// Webhooks that nobody answers would keep the whole cluster from working.
+		// Webhooks go last: without their Services they would block the whole cluster.
 		if err := removeObjects(ctx, api, m.Release, slices.DeleteFunc(slices.Clone(goes), isNoWebhook), timeout); err != nil {
 			return err
 		}
@@ -58,18 +58,18 @@ func (m *removal) remove(ctx context.Context, api access.API, timeout time.Durat
 		}
 	}
 	if err := removeObjects(ctx, api, m.Release, goes, timeout); err != nil {
-		return fmt.Errorf("the release %s is not gone to the end, run the command again to go on: %w", m.Name, err)
+		return fmt.Errorf("the release %s is not completely removed, run the command again to resume: %w", m.Name, err)
 	}
 	if err := m.DropConversions(ctx, api, nil, progress); err != nil {
 		return err
 	}
 	if _, err := action.NewUninstall(m.Helm).Run(m.Name); err != nil { // no more than the record is left
-		return fmt.Errorf("cannot remove Helm's record of the release %s, run the command again to go on: %w", m.Name, err)
+		return fmt.Errorf("cannot remove Helm's record of the release %s, run the command again to resume: %w", m.Name, err)
 	}
 	return nil
 }
 
-// begin has Helm tell all objects to go, in its order. Why it could not Helm only logs.
+// begin has Helm delete all objects in its order. Helm only logs why it could not.
 func (m *removal) begin() error {
 	var reasons []string
 	m.Helm.Log = func(format string, arguments ...any) {
@@ -80,7 +80,7 @@ func (m *removal) begin() error {
 	u := action.NewUninstall(m.Helm)
 	u.KeepHistory, u.DeletionPropagation = true, "foreground"
 	if _, err := u.Run(m.Name); err != nil {
-		return fmt.Errorf("cannot uninstall the release %s, run the command again to go on: %w %s", m.Name, err, strings.Join(reasons, "; "))
+		return fmt.Errorf("cannot uninstall the release %s, run the command again to resume: %w %s", m.Name, err, strings.Join(reasons, "; "))
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (m *removal) rights(api access.API) access.Rights {
 	return r
 }
 
-// mayGo asks for the rights before anything is removed, and whether somebody is just installing it.
+// mayGo checks the user's rights, and that no other command is installing the release.
 func (m *removal) mayGo(ctx context.Context, api access.API) error {
 	if m.Last == nil {
 		return nil

@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// stuckObject is an object that could not be deleted any more, or that is on its way.
+// stuckObject is an object with finalizers that only the platform can remove.
 type stuckObject struct {
 	kind, name string
 	going      bool
 }
 
-// getsStuck tells whether an object needs its operator to be deleted. Queues and flavors
-// have such finalizers, too, and stay on purpose, unless somebody deletes them just now.
+// getsStuck reports whether an object's deletion needs its operator. Queues and flavors have
+// such finalizers too, but are retained unless they are already being deleted.
 func getsStuck(kind schema.GroupKind, o client.Object) bool {
 	if len(o.GetFinalizers()) == 0 {
 		return false
@@ -26,7 +26,7 @@ func getsStuck(kind schema.GroupKind, o client.Object) bool {
 	return o.GetDeletionTimestamp() != nil || kind.Group != "kueue.x-k8s.io" || kind.Kind == "Workload"
 }
 
-// describeStuck says in a clause what would be stranded; empty if that is nothing.
+// describeStuck counts the objects in a clause; it is empty if there are none.
 func describeStuck(all []stuckObject) string {
 	if len(all) == 0 {
 		return ""
@@ -42,13 +42,13 @@ func describeStuck(all []stuckObject) string {
 	for n, kind := range kinds {
 		kinds[n] = fmt.Sprintf("%d %s", counts[kind], kind)
 	}
-	return fmt.Sprintf("without the platform nobody could delete %s, such as %s %s", strings.Join(kinds, ", "), all[0].kind, all[0].name)
+	return fmt.Sprintf("only the platform can delete %s, such as %s %s", strings.Join(kinds, ", "), all[0].kind, all[0].name)
 }
 
 // adviceFor says what to do about it.
 func adviceFor(all []stuckObject) string {
 	if !slices.ContainsFunc(all, func(s stuckObject) bool { return !s.going }) {
-		return "all of it is being deleted: wait some seconds and run the command again, or leave it with --force"
+		return "they are all being deleted: wait a few seconds and run the command again, or leave them behind with --force"
 	}
-	return "end that work first, with kubectl delete appwrappers --all --all-namespaces and the like of it, or leave it with --force"
+	return "delete that work first, for example with kubectl delete appwrappers --all --all-namespaces, or leave it behind with --force"
 }

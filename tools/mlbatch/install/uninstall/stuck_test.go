@@ -40,15 +40,15 @@ func TestWhatWouldBeStrandedIsCounted(t *testing.T) {
 		t.Errorf("of nothing it says %q", got)
 	}
 	got := describeStuck([]stuckObject{{"Workload", "blue/b", true}, {"AppWrapper", "red/train", false}, {"AppWrapper", "blue/train", false}})
-	if want := "without the platform nobody could delete 2 AppWrapper, 1 Workload, such as AppWrapper blue/train"; got != want {
+	if want := "only the platform can delete 2 AppWrapper, 1 Workload, such as AppWrapper blue/train"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 func TestWhoHasJustDeletedAllOfItIsToldToWait(t *testing.T) {
 	for want, all := range map[string][]stuckObject{
-		"end that work first": {{"Workload", "blue/b", true}, {"AppWrapper", "blue/train", false}},
-		"all of it is being deleted: wait some seconds and run the command again": {{"Workload", "blue/b", true}},
+		"delete that work first": {{"Workload", "blue/b", true}, {"AppWrapper", "blue/train", false}},
+		"they are all being deleted: wait a few seconds and run the command again": {{"Workload", "blue/b", true}},
 	} {
 		if got := adviceFor(all); !strings.HasPrefix(got, want) {
 			t.Errorf("got %q, want %q", got, want)

@@ -17,27 +17,27 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// Uninstaller takes the platform away again.
+// Uninstaller removes the platform.
 type Uninstaller struct {
 	Cluster access.Cluster
 	// Platform is the name of its release.
 	Platform helmrelease.Release
-	// Teams is the release of those who share the cluster, if it has to go, too.
+	// Teams is the release of the teams, or nil to keep it.
 	Teams *helmrelease.Release
-	// Force leaves behind what only the platform could remove.
+	// Force leaves behind objects that only the platform can delete.
 	Force    bool
 	Timeout  time.Duration
 	Progress helmrelease.Progress
 }
 
 // Uninstall removes the releases, the teams' first. CustomResourceDefinitions, queues and
-// the namespaces of teams stay. That there is no release is no error.
+// the namespaces of teams are retained. A missing release is no error.
 func (u Uninstaller) Uninstall(ctx context.Context) ([]helmrelease.Outcome, error) {
 	api, err := u.Cluster.Connect()
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintln(u.Progress, "[1/2] looking for what needs the platform to go")
+	fmt.Fprintln(u.Progress, "[1/2] looking for objects that only the platform can delete")
 	all, err := u.open(api)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (u Uninstaller) Uninstall(ctx context.Context) ([]helmrelease.Outcome, erro
 	return done, nil
 }
 
-// open knows that the platform goes last.
+// open reads the releases, the platform's last.
 func (u Uninstaller) open(api access.API) ([]*removal, error) {
 	var all []*removal
 	for _, wanted := range []struct {
@@ -82,7 +82,7 @@ func (u Uninstaller) open(api access.API) ([]*removal, error) {
 	return all, nil
 }
 
-// check refuses what would end in the middle, or leave behind what nobody could remove.
+// check refuses an uninstallation that would fail halfway, or leave stuck objects behind.
 func (u Uninstaller) check(ctx context.Context, api access.API, all []*removal) error {
 	for _, r := range all {
 		if err := r.mayGo(ctx, api); err != nil {
@@ -108,7 +108,7 @@ func (u Uninstaller) check(ctx context.Context, api access.API, all []*removal) 
 	return fmt.Errorf("%s: %s", would, adviceFor(found))
 }
 
-// stuckWithout does with --force without what cannot be seen, as where Kueue is dead.
+// stuckWithout skips kinds that cannot be listed if Force is set, as when Kueue is down.
 func (u Uninstaller) stuckWithout(ctx context.Context, api access.API, platform *removal) ([]stuckObject, error) {
 	var found []stuckObject
 	for kind := range helmrelease.DefinedKinds(platform.objects) {
@@ -124,7 +124,7 @@ func (u Uninstaller) stuckWithout(ctx context.Context, api access.API, platform 
 	return found, nil
 }
 
-// stuckOf lists the objects of a kind of which an operator keeps hold.
+// stuckOf lists the objects of a kind that have an operator's finalizers.
 func stuckOf(ctx context.Context, api access.API, kind schema.GroupKind) ([]stuckObject, error) {
 	mapping, err := api.RESTMapper().RESTMapping(kind)
 	if err != nil {
@@ -133,7 +133,7 @@ func stuckOf(ctx context.Context, api access.API, kind schema.GroupKind) ([]stuc
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(mapping.GroupVersionKind)
 	if err := api.List(ctx, list); err != nil {
-		return nil, fmt.Errorf("cannot list the %s of the cluster (do without it with --force): %w", mapping.Resource.Resource, err)
+		return nil, fmt.Errorf("cannot list the %s of the cluster (skip them with --force): %w", mapping.Resource.Resource, err)
 	}
 	var found []stuckObject
 	for _, o := range list.Items {

@@ -13,9 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// explain says of each pod of a namespace that is not ready what the cluster
-// knows about it: Helm only says that it has waited long enough. A cluster that
-// does not answer knows nothing.
+// explain prints events, states and logs of each pod in a namespace that is not ready. It is
+// empty if the cluster does not answer.
 func explain(ctx context.Context, api kubernetes.Interface, namespace string) string {
 	pods, err := api.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -44,7 +43,7 @@ func explain(ctx context.Context, api kubernetes.Interface, namespace string) st
 	return out.String()
 }
 
-// ready tells whether nobody waits for a pod.
+// ready reports whether a pod is ready or has succeeded.
 func ready(p corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
@@ -62,8 +61,7 @@ func containerState(c corev1.ContainerStatus) string {
 	return fmt.Sprintf("\n  container %s was restarted %d times and %s", c.Name, c.RestartCount, state)
 }
 
-// logEnd is the end of what a container has said; of one that is to be started
-// again, what it said before.
+// logEnd is the end of a container's log; of the previous run if it is being restarted.
 func logEnd(ctx context.Context, api kubernetes.Interface, p corev1.Pod, c corev1.ContainerStatus) string {
 	lines := int64(10)
 	options := &corev1.PodLogOptions{Container: c.Name, TailLines: &lines, Previous: c.RestartCount > 0 && c.State.Running == nil}

@@ -10,11 +10,10 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// reminded is how long nothing is said of a wait that goes on.
+// reminded is the interval at which a wait is reported again.
 const reminded = 30 * time.Second
 
-// reporter tells what is waited for: whatever is new at once, and from time to time
-// what it still is.
+// reporter prints what is waited for: new reasons at once, and all of them from time to time.
 type reporter struct {
 	progress    helmrelease.Progress
 	began, last time.Time

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package wait waits until the pods of a release are ready and its webhooks answer, and
+// shows the progress.
 package wait
 
 import (
@@ -38,10 +40,10 @@ func Ready(ctx context.Context, api access.API, objects []helmrelease.Object, ti
 		return err
 	}
 	why := explain(ctx, api, namespaceOfDeployments(objects))
-	return fmt.Errorf("the platform is not ready after %s, but what is installed stays: %s%s", timeout, strings.Join(waitsFor, "; "), why)
+	return fmt.Errorf("the platform is not ready after %s; what is installed is kept: %s%s", timeout, strings.Join(waitsFor, "; "), why)
 }
 
-// Unready says of each object that somebody has to wait for why.
+// Unready returns a reason for each object that is not ready.
 func Unready(ctx context.Context, api access.API, objects []helmrelease.Object) ([]string, error) {
 	var all []string
 	for _, o := range objects {
@@ -113,7 +115,7 @@ func Pods(d appsv1.Deployment) (wanted, ready int32) {
 	return wanted, max(0, min(d.Status.UpdatedReplicas, d.Status.AvailableReplicas-old))
 }
 
-// keeps is what keeps a pod from being ready, as far as a word says it.
+// keeps returns why a pod is not ready, if its status says so.
 func keeps(p corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

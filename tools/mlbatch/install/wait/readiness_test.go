@@ -98,7 +98,7 @@ func TestAKindIsWaitedForUntilItIsServed(t *testing.T) {
 func TestWhatIsNotReadyIsToldOnceAndInTheEnd(t *testing.T) {
 	var progress strings.Builder
 	err := Ready(t.Context(), access.API{Interface: fake.NewClientset()}, wanted(), time.Second, &progress)
-	wording.Wanted(t, err, "the platform is not ready after 1s, but what is installed stays: the Deployment kueue-controller-manager is not there")
+	wording.Wanted(t, err, "the platform is not ready after 1s; what is installed is kept: the Deployment kueue-controller-manager is not there")
 	if got := progress.String(); got != "  the Deployment kueue-controller-manager is not there\n" {
 		t.Errorf("it says %q", got)
 	}

@@ -57,13 +57,13 @@ func owned(apiVersion, kind string) template {
 // controllersKind comes with our controller.
 var controllersKind = schema.GroupKind{Group: "workload.codeflare.dev", Kind: "AppWrapper"}
 
-// Probe is a probe that is asked.
+// Probe is one request to the API server, on behalf of a user.
 type Probe struct {
 	object *unstructured.Unstructured
 	user   string
 }
 
-// ProbesFor are the probes of kinds that a release in a namespace has defined.
+// ProbesFor returns the probes of the kinds whose CRDs a release defines.
 func ProbesFor(objects []helmrelease.Object, namespace string) ([]Probe, error) {
 	kinds := helmrelease.DefinedKinds(objects)
 	var all []Probe
@@ -88,9 +88,8 @@ func ProbesFor(objects []helmrelease.Object, namespace string) ([]Probe, error) 
 	return all, nil
 }
 
-// answered reports whether a probe has been let pass or refused for good. A
-// server that cannot be reached, has trouble of its own, or does not know a kind
-// yet, is no answer.
+// answered reports whether a probe was admitted or denied. A server error, or a kind that is
+// not known yet, is no answer.
 func answered(err error) bool {
 	if err == nil {
 		return true
@@ -102,8 +101,8 @@ func answered(err error) bool {
 	return !strings.Contains(err.Error(), "cannot find RESTMapping") && !unasked(err)
 }
 
-// unasked reports whether the API server sent a probe away before any webhook saw it,
-// because of who asks.
+// unasked reports whether the API server rejected a probe for lack of rights, before any
+// webhook saw it.
 func unasked(err error) bool {
 	if apierrors.IsUnauthorized(err) {
 		return true
@@ -112,9 +111,9 @@ func unasked(err error) bool {
 		(strings.Contains(err.Error(), "cannot create resource") || strings.Contains(err.Error(), "cannot impersonate resource"))
 }
 
-// Webhooks waits until the API server judges every probe. Operators whose
-// Pods are ready are not enough: certificates are made and trusted, and kinds
-// become known, a moment later. Nothing is stored: each probe is a dry run.
+// Webhooks waits until the API server validates every probe. Ready pods are not enough:
+// certificates are issued and trusted, and kinds become known, a moment later. Each probe is
+// a dry run: nothing is stored.
 func Webhooks(ctx context.Context, config *rest.Config, all []Probe, timeout time.Duration, progress helmrelease.Progress) error {
 	for _, q := range all {
 		if err := webhook(ctx, config, q, timeout, progress); err != nil {
@@ -144,17 +143,17 @@ func webhook(ctx context.Context, config *rest.Config, q Probe, timeout time.Dur
 		if answered(silence) || unasked(silence) {
 			return true, nil
 		}
-		report.waitsFor(fmt.Sprintf("a %s cannot be judged yet: %v", q.object.GetKind(), silence))
+		report.waitsFor(fmt.Sprintf("a %s cannot be validated yet: %v", q.object.GetKind(), silence))
 		return false, nil
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("the platform did not answer in %s, a %s could not be judged: %w", timeout, q.object.GetKind(), silence)
+		return fmt.Errorf("the platform's webhooks did not answer within %s, a %s could not be validated: %w", timeout, q.object.GetKind(), silence)
 	}
 	if unasked(silence) {
-		fmt.Fprintf(progress, "warning: it was not seen whether a %s is answered: %v\n", q.object.GetKind(), silence)
+		fmt.Fprintf(progress, "warning: could not check whether the webhook for %s answers: %v\n", q.object.GetKind(), silence)
 	}
 	return nil
 }

@@ -154,8 +154,8 @@ func silent(w http.ResponseWriter, _ *http.Request) {
 func TestAProbeThatIsNeverJudgedIsNamed(t *testing.T) {
 	var progress strings.Builder
 	err := webhook(t.Context(), apiServer(t, silent), everyQuestion(t)[0], time.Second, &progress)
-	wording.Wanted(t, err, "the platform did not answer in 1s, a ClusterQueue could not be judged")
-	if got := progress.String(); strings.Count(got, "a ClusterQueue cannot be judged yet: ") != 1 {
+	wording.Wanted(t, err, "the platform's webhooks did not answer within 1s, a ClusterQueue could not be validated")
+	if got := progress.String(); strings.Count(got, "a ClusterQueue cannot be validated yet: ") != 1 {
 		t.Errorf("the user is told %q, and not once why it takes so long", got)
 	}
 }
@@ -177,7 +177,7 @@ func TestWhoMayNotAskIsTold(t *testing.T) {
 			if err := webhook(t.Context(), config, everyQuestion(t)[0], time.Minute, &progress); err != nil {
 				t.Fatal(err)
 			}
-			if want := "warning: it was not seen whether a ClusterQueue is answered: " + why.Message + "\n"; progress.String() != want {
+			if want := "warning: could not check whether the webhook for ClusterQueue answers: " + why.Message + "\n"; progress.String() != want {
 				t.Errorf("the user is told %q and not %q", progress.String(), want)
 			}
 		})
