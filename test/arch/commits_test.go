@@ -13,7 +13,7 @@ import (
 )
 
 // lastUnchecked is the commit after which subjects follow CONTRIBUTING.md.
-const lastUnchecked = "1b55e98d6c200fa30e8b7418f911864a17c6f96f"
+const lastUnchecked = "a6762a0a59930a22bd090f5c54f39d5e2200f949"
 
 const longestSubject = 72
 
