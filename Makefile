@@ -52,8 +52,8 @@ test-full: ## All lanes; those that pass are recorded in docs/evidence/lanes.log
 # What has goroutines is tested with the race detector, the rest without it. The crash test
 # has a goroutine for each story: its calm lives say as much about races as all, and the
 # others run without it.
-RACED := $(addprefix ./controller/internal/,admission appwrapper incumbent metricsaccess servingcert) ./test/quotawatch \
-	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode)
+RACED := $(addprefix ./controller/internal/,admission appwrapper othercontroller metricsaccess servingcert) ./test/quotawatch ./test/workload \
+	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/filelock artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode)
 
 # The other modules read files outside them, of which Go's cache does not notice changes.
 .PHONY: unit
@@ -118,7 +118,7 @@ LONG_SEED := $(shell date +%s)
 test-long: ## 10,000 random lives of each sort, the crash test with every answer, 1,000 AppWrappers that cause no request, what the controller takes, upstream's controller and ours in turn (root); results go to docs/evidence (an hour)
 	$(call evidence,walks,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$(LONG_SEED))
 	$(call evidence,crashes,1,go test -count=1 -timeout=60m -v -run '^TestCrash$$' ./controller/internal/appwrapper -crash.every-answer -crash.seeds=200)
-	$(call evidence,storms,$(LONG_SEED),$(CLUSTER) -timeout=60m ./test/storms -storms.rounds=20 -storms.seed=$(LONG_SEED))
+	$(call evidence,chaos,$(LONG_SEED),$(CLUSTER) -timeout=60m ./test/chaos -chaos.rounds=20 -chaos.seed=$(LONG_SEED))
 	$(call evidence,quiet,none,$(SIMULATED) -timeout=60m -quiet.appwrappers=1000 -quiet.for=10m)
 	$(call evidence,scale,none,$(SIMULATED) -timeout=60m -nodes=60 -measure.running=1000$(comma)5000)
 	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
@@ -147,9 +147,9 @@ simulated: ## The platform on a simulated cluster of root, and a minute in which
 simulated-users: ## The platform on simulated clusters of other users (root; 2 minutes when warm)
 	$(subst -run,-skip,$(SIMULATED))
 
-.PHONY: storms
-storms: ## The real controller while the API server fails, others write, and kinds and namespaces go (root; 2 minutes when warm)
-	$(CLUSTER) ./test/storms
+.PHONY: chaos
+chaos: ## The real controller while the API server fails, others write, and kinds and namespaces go (root; 2 minutes when warm)
+	$(CLUSTER) ./test/chaos
 
 .PHONY: helm
 helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built first (3 minutes when warm)
@@ -163,8 +163,12 @@ installs: ## mlbatch install, killed after each step, upgrade and uninstall, on 
 upgrade: ## The platform is upgraded, removed and installed again on a real cluster while work runs (root; 5 minutes when warm)
 	$(CLUSTER) ./test/upgrade
 
+.PHONY: vm
+vm: ## The local cluster on stock Debian 12 and 13, with systemd and cgroup v2, in virtual machines (root; an hour without KVM); results go to docs/evidence
+	$(call evidence,cgroup2,none,go run ./test/vm)
+
 .PHONY: lint
-lint: ## The linter, with the rules of docs/contributing.md
+lint: ## The linter, with the conventions of docs/architecture.md
 	$(TOOL) golangci-lint run ./...
 
 ##@ Make

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package charts_test holds the packaged charts to what people have read: the
-// golden files show what they render, mistakes.yaml what they refuse, and the
-// other tests are promises about the whole.
+// Package charts_test tests the packaged charts: golden files show what they render,
+// testdata/mistakes shows what they refuse, and the other tests check promises about the
+// whole platform.
 package charts_test
 
 import (
@@ -27,7 +27,7 @@ import (
 
 const namespace = "mlbatch-system"
 
-// ours are the charts with hand-written templates, and where their pairs are.
+// ours are the charts with hand-written templates, and the folders of their golden files.
 var ours = map[string]string{
 	"mlbatch":              "testdata/mlbatch",
 	"appwrapper":           "testdata/appwrapper",
@@ -38,7 +38,7 @@ var ours = map[string]string{
 	"pytorchjob-generator": "../tools/pytorchjob-generator/testdata",
 }
 
-// thinCharts are those of them that come inside the umbrella only.
+// thinCharts are the charts that exist only inside the umbrella chart.
 var thinCharts = func() (names []string) {
 	for _, p := range parts.All {
 		if p.Chart.Folder != "" && !p.Own {
@@ -52,7 +52,7 @@ var bundle = sync.OnceValues(func() (packaging.Bundle, error) {
 	return packaging.Build(context.Background(), "..")
 })
 
-// archives are what users get, by the names of the charts.
+// archives are the packaged charts that users get, by name.
 var archives = sync.OnceValues(func() (map[string][]byte, error) {
 	made, err := bundle()
 	if err != nil {
@@ -83,8 +83,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// render makes a release of a packaged chart, or of the umbrella with nothing
-// but one part, for a local cluster.
+// render renders a packaged chart, or the umbrella chart with only one part enabled, for
+// the Kubernetes version of the local cluster.
 func render(t *testing.T, name string, values map[string]any) (*release.Release, error) {
 	t.Helper()
 	return renderFor(t, must(versions())(t).LocalCluster.Kubernetes, name, values)
@@ -98,13 +98,14 @@ func renderFor(t *testing.T, kubernetes, name string, values map[string]any) (*r
 	return packaging.Render(t.Context(), load(t, name), name, namespace, kubernetes, values)
 }
 
-// load reads a chart out of its archive, anew each time: rendering changes it.
+// load reads a chart from its archive. It does so for each call, because rendering
+// modifies the chart.
 func load(t *testing.T, name string) *chart.Chart {
 	t.Helper()
 	return must(loader.LoadArchive(bytes.NewReader(must(archives())(t)[name])))(t)
 }
 
-// alone are the umbrella's values that switch off all but one part.
+// alone returns values of the umbrella chart that disable all parts but one.
 func alone(part string, values map[string]any) map[string]any {
 	off := map[string]any{"enabled": false}
 	all := map[string]any{"priorities": off, "roles": off, "kueue": off, "appwrapper": off}
@@ -134,8 +135,8 @@ func must[T any](value T, err error) func(*testing.T) T {
 	}
 }
 
-// facts are objects whose content is generated or comes from upstream. A golden
-// file names them and leaves their content to those who maintain it.
+// facts are objects whose content is generated or comes from upstream. Golden files list
+// them without their content.
 var facts = map[string]bool{
 	"ClusterRole/appwrapper-manager-role":                                     true,
 	"ClusterRole/kuberay-operator":                                            true,
@@ -143,7 +144,7 @@ var facts = map[string]bool{
 	"ValidatingWebhookConfiguration/validator.training-operator.kubeflow.org": true,
 }
 
-// templates is how Helm marks what comes from a chart's own templates.
+// templates is the comment with which Helm marks objects of a chart's own templates.
 func templates(name string) string {
 	if slices.Contains(thinCharts, name) {
 		name = "mlbatch/charts/" + name
@@ -151,8 +152,8 @@ func templates(name string) string {
 	return "# Source: " + name + "/templates/"
 }
 
-// readable is a manifest as a person reviews it: our own objects as they are,
-// and an inventory of the others.
+// readable converts a manifest for review: the chart's own objects in full, and a list of
+// the others.
 func readable(t *testing.T, name, manifest string) []byte {
 	t.Helper()
 	var out strings.Builder

@@ -13,9 +13,9 @@ import (
 	generator "github.com/mlbatch/mlbatch/tools/pytorchjob-generator"
 )
 
-// What is promised of generated jobs is put to the test in tools/pytorchjob-generator, with
-// the chart that mlbatch submit has inside. helm template has the packaged one.
-func TestThePackagedGeneratorRendersWhatTheEmbeddedOneDoes(t *testing.T) {
+// tools/pytorchjob-generator tests generated jobs with the chart that mlbatch submit
+// embeds. helm template uses the packaged chart.
+func TestPackagedGeneratorRendersTheSameAsTheEmbeddedOne(t *testing.T) {
 	for _, file := range must(filepath.Glob("../tools/pytorchjob-generator/testdata/*.in.yaml"))(t) {
 		settings := values(t, must(os.ReadFile(file))(t))
 		packaged, err := render(t, "pytorchjob-generator", settings)

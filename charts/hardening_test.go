@@ -23,14 +23,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// world is what a rule looks at: all that one release renders.
+// world is the input of a rule: all objects of one release.
 type world struct {
 	deployments []appsv1.Deployment
 	services    []corev1.Service
 	accounts    []corev1.ServiceAccount
 	budgets     []policyv1.PodDisruptionBudget
 	policies    []networkingv1.NetworkPolicy
-	roles       []rbacv1.ClusterRole // Roles are read as these, too
+	roles       []rbacv1.ClusterRole // includes Roles
 	bindings    []rbacv1.ClusterRoleBinding
 	others      []object
 }
@@ -70,8 +70,9 @@ func read[T any](t *testing.T, document string) T {
 	return into
 }
 
-// rules are those of hardening guides and of kube-linter, by their names there where
-// it has one; kubelinter_test.go has the whole list. Each says what is wrong in one deployment of a release.
+// rules come from hardening guides and from kube-linter, with kube-linter's names where it
+// has them; kubelinter_test.go has the whole list. Each rule returns what is wrong with one
+// Deployment of a release.
 var rules = []struct {
 	name  string
 	wrong func(world, appsv1.Deployment) string
@@ -122,16 +123,16 @@ var rules = []struct {
 		}
 		return ""
 	}},
-	{"a token for nothing", func(w world, d appsv1.Deployment) string {
+	{"unneeded-service-account-token", func(w world, d appsv1.Deployment) string {
 		pod := d.Spec.Template.Spec
 		if pod.AutomountServiceAccountToken != nil && !*pod.AutomountServiceAccountToken || bound(w, pod.ServiceAccountName) {
 			return ""
 		}
-		return pod.ServiceAccountName + " has a token and no rights"
+		return pod.ServiceAccountName + " has a token but no permissions"
 	}},
 	{"mismatching-selector", func(_ world, d appsv1.Deployment) string {
 		if !selects(d.Spec.Selector, d.Spec.Template.Labels) {
-			return "selects other pods"
+			return "the selector does not match its own pods"
 		}
 		return ""
 	}},
@@ -143,7 +144,7 @@ var rules = []struct {
 	}},
 	{"no PodDisruptionBudget", func(w world, d appsv1.Deployment) string {
 		if many(d) != slices.ContainsFunc(w.budgets, func(b policyv1.PodDisruptionBudget) bool { return selects(b.Spec.Selector, d.Spec.Template.Labels) }) {
-			return "with replicas there has to be one, and with one replica none may hold a drain up"
+			return "several replicas need one; with a single replica it would block a drain"
 		}
 		return ""
 	}},
@@ -151,13 +152,13 @@ var rules = []struct {
 		if !slices.ContainsFunc(w.policies, func(p networkingv1.NetworkPolicy) bool {
 			return selects(&p.Spec.PodSelector, d.Spec.Template.Labels)
 		}) {
-			return "no NetworkPolicy is about it"
+			return "no NetworkPolicy selects it"
 		}
 		return ""
 	}},
 	{"priority-class-name", func(_ world, d appsv1.Deployment) string {
 		if d.Spec.Template.Spec.PriorityClassName == "" {
-			return "any other pod may take its place"
+			return "any other pod can preempt it"
 		}
 		return ""
 	}},
@@ -186,8 +187,8 @@ func notRestricted(_ world, d appsv1.Deployment) string {
 	return result.ForbiddenDetail()
 }
 
-// named reports whether a probe asks a port that the container declares; numbers are
-// somebody else's style.
+// named reports whether a probe calls a port that the container declares. Port numbers,
+// which upstream charts use, are accepted.
 func named(c corev1.Container, probe *corev1.Probe) bool {
 	if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Port.StrVal == "" {
 		return true
@@ -208,20 +209,20 @@ func bound(w world, account string) bool {
 	})
 }
 
-// openMetrics knows the port on which operators of controller-runtime serve metrics
-// to anybody. Those that want a token have 8443 or 10259.
+// openMetrics finds the port on which operators that use controller-runtime serve metrics
+// without authentication. Ports 8443 and 10259 require a token.
 func openMetrics(_ world, d appsv1.Deployment) string {
 	for _, c := range d.Spec.Template.Spec.Containers {
 		for _, p := range c.Ports {
 			if p.ContainerPort == 8080 {
-				return "port " + p.Name + " is for everybody"
+				return "port " + p.Name + " needs no authentication"
 			}
 		}
 	}
 	return ""
 }
 
-// releaseRules are about all that a release renders. Each says what is wrong.
+// releaseRules check all objects of a release. Each returns the names of wrong objects.
 var releaseRules = []struct {
 	name  string
 	wrong func(world) []string
@@ -241,10 +242,10 @@ var releaseRules = []struct {
 	{"invalid-target-ports", func(w world) []string {
 		return whichAre(w.services, func(s corev1.Service) (string, bool) { return s.Name, !answered(w, s) })
 	}},
-	{"no Jobs, which would be left over", func(w world) []string {
+	{"no Jobs, which would remain after their run", func(w world) []string {
 		return whichAre(w.others, func(o object) (string, bool) { return o.Name, o.Kind == "Job" || o.Kind == "CronJob" })
 	}},
-	{"Secrets without data, which an upgrade would write over those of run time", func(w world) []string {
+	{"Secrets without data, which an upgrade would overwrite", func(w world) []string {
 		return whichAre(w.others, func(o object) (string, bool) { return o.Name, o.Kind == "Secret" && len(o.Data)+len(o.StringData) > 0 })
 	}},
 	{"no-extensions-v1beta", func(w world) []string {
@@ -270,7 +271,7 @@ var releaseRules = []struct {
 	{"writes to webhook configurations by name", func(w world) []string {
 		return rulesThat(w, writesAny("mutatingwebhookconfigurations", "validatingwebhookconfigurations"))
 	}},
-	{"accounts without a token of their own", func(w world) []string {
+	{"ServiceAccounts without a mounted token", func(w world) []string {
 		return whichAre(w.accounts, func(a corev1.ServiceAccount) (string, bool) {
 			ours := a.Labels["app.kubernetes.io/part-of"] == "mlbatch"
 			return a.Name, ours && (a.AutomountServiceAccountToken == nil || *a.AutomountServiceAccountToken)
@@ -308,8 +309,8 @@ func rulesThat(w world, wrong func(rbacv1.PolicyRule) bool) []string {
 	return whichAre(w.roles, func(r rbacv1.ClusterRole) (string, bool) { return r.Name, slices.ContainsFunc(r.Rules, wrong) })
 }
 
-// writesAny reports changes of whatever there is of a resource. Who creates an object
-// cannot be held to its name.
+// writesAny reports whether a rule allows changes to any object of a resource. It does not
+// check create, which cannot be restricted by name.
 func writesAny(resources ...string) func(rbacv1.PolicyRule) bool {
 	return func(rule rbacv1.PolicyRule) bool {
 		return len(rule.ResourceNames) == 0 &&
@@ -318,7 +319,7 @@ func writesAny(resources ...string) func(rbacv1.PolicyRule) bool {
 	}
 }
 
-// answered reports whether a pod has the ports that a Service sends to.
+// answered reports whether a pod has the target ports of a Service.
 func answered(w world, s corev1.Service) bool {
 	for _, port := range s.Spec.Ports {
 		if !slices.ContainsFunc(w.deployments, func(d appsv1.Deployment) bool { return hasPort(d, port) }) {
@@ -336,8 +337,8 @@ func hasPort(d appsv1.Deployment, to corev1.ServicePort) bool {
 	})
 }
 
-// excused are rules that a release breaks on purpose, or that upstream's chart leaves
-// no way to keep.
+// excused are rules that a release breaks on purpose, or because the upstream chart has no
+// value for them.
 var excused = map[string]string{
 	"kueue-manager-pdb pdb-unhealthy-pod-eviction-policy": "Kueue's chart has no value for it",
 
@@ -349,7 +350,7 @@ var excused = map[string]string{
 	"lws-manager-role writes to webhook configurations by name":  "of LeaderWorkerSet's chart; off by default",
 }
 
-// releases are combinations of values that the platform is used with.
+// releases are the combinations of values to test.
 func releases(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	all := map[string]map[string]any{}
@@ -361,7 +362,7 @@ func releases(t *testing.T) map[string]map[string]any {
 	for _, part := range append([]string{"appwrapper"}, thinCharts...) {
 		for _, file := range must(filepath.Glob(filepath.Join(ours[part], "*.in.yaml")))(t) {
 			if filepath.Base(file) == "empty-sections.in.yaml" {
-				continue // whose point is to have no resources and no priority
+				continue // tests empty resources and priorities
 			}
 			all[part+"/"+filepath.Base(file)] = alone(part, values(t, must(os.ReadFile(file))(t)))
 		}
@@ -394,19 +395,19 @@ func TestEveryReleaseIsHardened(t *testing.T) {
 			}
 			for _, rule := range releaseRules {
 				for _, who := range rule.wrong(w) {
-					blame(who, rule.name, "it does not keep to the rule")
+					blame(who, rule.name, "it breaks the rule")
 				}
 			}
 		})
 	}
 	for excuse := range excused {
 		if !needed[excuse] {
-			t.Errorf("the excuse for %s is not needed any more", excuse)
+			t.Errorf("the excuse for %s is no longer needed", excuse)
 		}
 	}
 }
 
-func TestTheProductionProfileHasTwoOfWhatAllWorkPasses(t *testing.T) {
+func TestProductionProfileHasTwoReplicasOfTheWebhooks(t *testing.T) {
 	in := values(t, must(os.ReadFile("../setup/profiles/production.yaml"))(t))
 	rendered, err := render(t, "mlbatch", in)
 	if err != nil {
@@ -419,18 +420,18 @@ func TestTheProductionProfileHasTwoOfWhatAllWorkPasses(t *testing.T) {
 	} {
 		var elects struct {
 			LeaderElection    struct{ LeaderElect bool }    // Kueue's
-			ControllerManager struct{ LeaderElection bool } // ours
+			ControllerManager struct{ LeaderElection bool } // the AppWrapper controller's
 		}
 		if err := yaml.Unmarshal([]byte(config), &elects); err != nil {
 			t.Fatal(err)
 		}
 		if !elects.LeaderElection.LeaderElect && !elects.ControllerManager.LeaderElection {
-			t.Errorf("%s elects no leader", deployment)
+			t.Errorf("%s has no leader election", deployment)
 		}
 		w := build(t, rendered.Manifest)
 		i := slices.IndexFunc(w.deployments, func(d appsv1.Deployment) bool { return d.Name == deployment })
 		if i < 0 || ptr.Deref(w.deployments[i].Spec.Replicas, 1) != 2 {
-			t.Errorf("there are not 2 of %s", deployment)
+			t.Errorf("%s does not have 2 replicas", deployment)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// kubeLinter are the rules that kube-linter has on by default (its docs/generated/checks.md),
-// the rule of hardening_test.go that stands for each, and a mistake that both notice.
+// kubeLinter are kube-linter's default rules (its docs/generated/checks.md), the equivalent
+// rule of hardening_test.go, and a mistake that both detect.
 var kubeLinter = map[string]struct {
 	ours    string
 	mistake func(*world, *appsv1.Deployment)
@@ -40,7 +40,7 @@ var kubeLinter = map[string]struct {
 	"invalid-target-ports": {"invalid-target-ports", func(w *world, _ *appsv1.Deployment) {
 		w.services[0].Spec.Ports[0].TargetPort = intstr.FromString("nobodys")
 	}},
-	"job-ttl-seconds-after-finished": {"no Jobs, which would be left over", func(w *world, _ *appsv1.Deployment) {
+	"job-ttl-seconds-after-finished": {"no Jobs, which would remain after their run", func(w *world, _ *appsv1.Deployment) {
 		w.others = append(w.others, object{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}})
 	}},
 	"latest-tag": {"latest-tag", first(func(c *corev1.Container) { c.Image = "example.com/a:latest" })},
@@ -93,7 +93,7 @@ var kubeLinter = map[string]struct {
 	"unset-memory-requirements": {"unset-memory-requirements", first(func(c *corev1.Container) { delete(c.Resources.Limits, corev1.ResourceMemory) })},
 }
 
-// askedFor are rules that kube-linter has off by default: the rule of ours, or why there is none.
+// askedFor are kube-linter's optional rules: the equivalent rule, or why there is none.
 var askedFor = map[string]string{
 	"cluster-admin-role-binding": "cluster-admin-role-binding",
 	"default-service-account":    "default-service-account, non-existent-service-account",
@@ -108,20 +108,20 @@ var askedFor = map[string]string{
 	"wildcard-in-rules":          "wildcard-in-rules",
 	"writable-host-mount":        "pod-security-restricted",
 
-	"access-to-create-pods":                  "why not: that is what operators are for",
-	"access-to-secrets":                      "why not: Ray's operator and Kueue read some; writes are held by our own rule",
+	"access-to-create-pods":                  "why not: operators need it",
+	"access-to-secrets":                      "why not: KubeRay and Kueue read some; a separate rule checks writes",
 	"dangling-horizontalpodautoscaler":       "why not: there is none",
 	"dangling-ingress":                       "why not: there is none",
 	"dangling-networkpolicy":                 "why not: non-isolated-pod finds a policy that misses its pod",
 	"dangling-networkpolicypeer-podselector": "why not: policies name ports, not peers",
-	"dangling-servicemonitor":                "why not: monitoring_test.go reads ours",
+	"dangling-servicemonitor":                "why not: monitoring_test.go checks it",
 	"dnsconfig-options":                      "why not: the cluster's settings are right",
 	"hpa-minimum-three-replicas":             "why not: there is none",
-	"minimum-three-replicas":                 "why not: one leads, the others wait; two are enough",
+	"minimum-three-replicas":                 "why not: one leads, the others stand by; two are enough",
 	"no-node-affinity":                       "why not: nodeSelector and affinity are values",
-	"no-rolling-update-strategy":             "why not: two schedulers of one name must not run at once",
+	"no-rolling-update-strategy":             "why not: two schedulers with the same name must not run at the same time",
 	"required-annotation-email":              "why not: Artifact Hub has the maintainers",
-	"required-label-owner":                   "why not: the labels of Kubernetes say who manages it",
+	"required-label-owner":                   "why not: the standard labels name the owner",
 	"scc-deny-privileged-container":          "why not: there is none",
 	"use-namespace":                          "why not: the release's, mlbatch-system",
 }
@@ -142,7 +142,7 @@ func hostPath(path string) func(*world, *appsv1.Deployment) {
 	})
 }
 
-func TestEveryRuleOfKubeLinterIsKept(t *testing.T) {
+func TestEveryRuleOfKubeLinterIsChecked(t *testing.T) {
 	rendered, err := render(t, "appwrapper", values(t, must(os.ReadFile("testdata/appwrapper/production.in.yaml"))(t)))
 	if err != nil {
 		t.Fatal(err)
@@ -151,17 +151,17 @@ func TestEveryRuleOfKubeLinterIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := build(t, rendered.Manifest)
 			if broken := brokenRules(w); slices.Contains(broken, row.ours) {
-				t.Fatalf("%s finds a mistake where there is none", row.ours)
+				t.Fatalf("%s reports a mistake in a correct release", row.ours)
 			}
 			row.mistake(&w, &w.deployments[0])
 			if broken := brokenRules(w); !slices.Contains(broken, row.ours) {
-				t.Errorf("%s does not find the mistake, which breaks %q", row.ours, broken)
+				t.Errorf("%s does not detect the mistake, which breaks %q", row.ours, broken)
 			}
 		})
 	}
 	for name, ours := range askedFor {
 		if !strings.HasPrefix(ours, "why not: ") && !slices.Contains(ruleNames(), ours) {
-			t.Errorf("%s: there is no rule %s", name, ours)
+			t.Errorf("%s: rule %s does not exist", name, ours)
 		}
 	}
 }

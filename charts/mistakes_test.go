@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// mistake is a row of a table of mistakes.
+// mistake is a set of values that a chart must refuse.
 type mistake struct {
 	Values map[string]any `json:"values"`
-	// Kubernetes is the cluster's version; empty means that of the local cluster.
+	// Kubernetes is the version of the cluster; empty means the version of the local cluster.
 	Kubernetes string `json:"kubernetes"`
 	Says       string `json:"says"`
 }
@@ -46,9 +46,9 @@ func refuses(t *testing.T, name string, row mistake) {
 	}
 	_, err := renderFor(t, kubernetes, name, row.Values)
 	if err == nil {
-		t.Fatal("nothing is said")
+		t.Fatal("the values are accepted")
 	}
 	if !strings.Contains(err.Error(), row.Says) {
-		t.Errorf("says: %v", err)
+		t.Errorf("got the error: %v", err)
 	}
 }

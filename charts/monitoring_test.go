@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	webhooks "k8s.io/apiserver/pkg/admission/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "sigs.k8s.io/controller-runtime/pkg/builder" // brings the metrics of controllers and webhooks
+	_ "sigs.k8s.io/controller-runtime/pkg/builder" // registers the metrics of controllers and webhooks
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 )
@@ -32,7 +32,7 @@ func document(t *testing.T, name string) string {
 
 var chapter = regexp.MustCompile(`(?m)^## (\w+)$`)
 
-func TestEveryAlertHasItsRunbook(t *testing.T) {
+func TestEveryAlertHasARunbook(t *testing.T) {
 	rendered, err := render(t, "mlbatch", map[string]any{"appwrapper": monitored})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestEveryAlertHasItsRunbook(t *testing.T) {
 			alerts = append(alerts, r.Alert)
 			want := "https://" + must(versions())(t).Module + "/blob/main/docs/runbooks.md#" + strings.ToLower(r.Alert)
 			if got := r.Annotations["runbook_url"]; got != want {
-				t.Errorf("%s leads to %s, not to %s", r.Alert, got, want)
+				t.Errorf("%s links to %s, want %s", r.Alert, got, want)
 			}
 		}
 	}
@@ -70,11 +70,11 @@ func TestEveryAlertHasItsRunbook(t *testing.T) {
 	slices.Sort(alerts)
 	slices.Sort(chapters)
 	if len(alerts) == 0 || !slices.Equal(alerts, chapters) {
-		t.Errorf("alerts are %q, and docs/runbooks.md has %q", alerts, chapters)
+		t.Errorf("the alerts are %q, but docs/runbooks.md has %q", alerts, chapters)
 	}
 }
 
-func TestNothingIsMonitoredThatWasNotAskedFor(t *testing.T) {
+func TestMonitoringIsDisabledByDefault(t *testing.T) {
 	rendered, err := render(t, "appwrapper", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -88,9 +88,9 @@ func TestNothingIsMonitoredThatWasNotAskedFor(t *testing.T) {
 
 var metricRow = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| [a-z]+ \\| ([a-z_, ]*) \\|")
 
-// TestTheMetricsOfOthersAreTheirs holds the table of docs/monitoring.md to the programs
-// that export what it lists.
-func TestTheMetricsOfOthersAreTheirs(t *testing.T) {
+// TestUpstreamMetricsExist compares a table of docs/monitoring.md with the programs that
+// export the metrics.
+func TestUpstreamMetricsExist(t *testing.T) {
 	theirs := map[string]string{}
 	for _, d := range described(t) {
 		theirs[d[1]] = strings.ReplaceAll(d[2], ",", ", ")
@@ -102,23 +102,23 @@ func TestTheMetricsOfOthersAreTheirs(t *testing.T) {
 	table, _, _ = strings.Cut(table, "<!-- end of others -->")
 	rows := metricRow.FindAllStringSubmatch(table, -1)
 	if len(rows) == 0 {
-		t.Error("docs/monitoring.md lists none")
+		t.Error("docs/monitoring.md lists no upstream metrics")
 	}
 	for _, found := range rows {
 		if labels, exported := theirs[found[1]]; !exported || labels != found[2] {
-			t.Errorf("%s: its labels are %q, not %q", found[1], labels, found[2])
+			t.Errorf("%s: its labels are %q, the table has %q", found[1], labels, found[2])
 		}
 	}
 }
 
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
 
-// described is what controller-runtime exports, in every program.
+// described are the metrics that controller-runtime exports in every program.
 func described(t *testing.T) [][]string {
 	t.Helper()
 	registry, ok := ctrlmetrics.Registry.(prometheus.Collector)
 	if !ok {
-		t.Fatal("controller-runtime's registry does not tell what it has")
+		t.Fatal("controller-runtime's registry cannot list its metrics")
 	}
 	all := make(chan *prometheus.Desc)
 	go func() { registry.Describe(all); close(all) }()
@@ -129,7 +129,7 @@ func described(t *testing.T) [][]string {
 	return found
 }
 
-// rejections is what an API server exports about a webhook that it could not call.
+// rejections are the metrics that an API server exports about a webhook that it cannot call.
 func rejections(t *testing.T) map[string]string {
 	t.Helper()
 	webhooks.Metrics.ObserveWebhookRejection(t.Context(), "mappwrapper.kb.io", "admit", string(admission.Create), webhooks.WebhookRejectionCallingWebhookError, 500)
@@ -145,7 +145,7 @@ func rejections(t *testing.T) map[string]string {
 				labels[label.GetName()] = true
 			}
 			if labels["error_type"] && !strings.Contains(fmt.Sprint(series.GetLabel()), "calling_webhook_error") {
-				t.Errorf("%s calls it otherwise: %v", family.GetName(), series.GetLabel())
+				t.Errorf("%s has another error_type: %v", family.GetName(), series.GetLabel())
 			}
 		}
 		var names []string

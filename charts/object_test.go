@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// object is what the tests look at in any rendered object.
+// object has the fields of rendered objects that the tests read.
 type object struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -71,7 +71,8 @@ func (o object) containers() []corev1.Container {
 	return append(append([]corev1.Container{}, pod.InitContainers...), pod.Containers...)
 }
 
-// images are those of its containers, and of one that it has other pods be given.
+// images are the images of its containers, and of the init container that it adds to
+// other pods.
 func (o object) images() []string {
 	var all []string
 	for _, container := range o.containers() {
@@ -85,7 +86,7 @@ func (o object) images() []string {
 	return all
 }
 
-// line is the object's entry in an inventory.
+// line is the object's entry in the list of a golden file.
 func (o object) line() string {
 	var line strings.Builder
 	fmt.Fprintf(&line, "# %s %s %s\n", o.APIVersion, o.Kind, o.Name)

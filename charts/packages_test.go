@@ -16,7 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 )
 
-func TestReadmesAreWhatTheValuesSay(t *testing.T) {
+func TestReadmesMatchTheValues(t *testing.T) {
 	for _, name := range ownCharts {
 		t.Run(name, func(t *testing.T) {
 			text := must(packaging.Readme(packaged(t, name)))(t)
@@ -25,7 +25,7 @@ func TestReadmesAreWhatTheValuesSay(t *testing.T) {
 	}
 }
 
-func TestEveryReleaseEndsWithTheNextCommand(t *testing.T) {
+func TestNotesNameTheNextCommand(t *testing.T) {
 	for name, in := range map[string]map[string]any{"mlbatch": nil, "appwrapper": nil, "teams": exampleTeams(t)["one-team.in.yaml"]} {
 		t.Run(name, func(t *testing.T) {
 			rendered, err := render(t, name, in)
@@ -36,26 +36,26 @@ func TestEveryReleaseEndsWithTheNextCommand(t *testing.T) {
 				t.Errorf("the notes name no command:\n%s", rendered.Info.Notes)
 			}
 			if command := regexp.MustCompile(`(?m)^  (kubectl|helm) .*[<>].*$`).FindString(rendered.Info.Notes); command != "" {
-				t.Errorf("a shell would take a part of it for a redirection: %s", command)
+				t.Errorf("a shell would read a part of it as a redirection: %s", command)
 			}
 		})
 	}
 }
 
-func TestTheNotesSayHowPartsOfOthersHaveToBeSet(t *testing.T) {
+func TestNotesExplainHowToConfigureExistingParts(t *testing.T) {
 	off := map[string]any{"enabled": false}
 	for _, row := range [][2]string{
-		{"kueue", "Your Kueue has to list workload.codeflare.dev/appwrapper"},
+		{"kueue", "List workload.codeflare.dev/appwrapper in integrations.frameworks"},
 		{"kueue", "kubeflow.org/pytorchjob, ray.io/rayjob and ray.io/raycluster"},
 		{"kueue", "set appwrapper.config.appwrapper.podSetLimit to 8"},
-		{"kuberay-operator", "networkPolicy.kuberayNamespace of the teams' values has to be the namespace of your KubeRay"},
-		{"coscheduler", "does not start without PodGroups of scheduling.x-k8s.io/v1alpha1"},
-		{"training-operator", "it has to run with --gang-scheduler-name=" + must(versions())(t).SchedulerName},
-		{"jobset", "(jobset.enabled)"},
-		{"leaderworkerset", "(leaderworkerset.enabled)"},
-		{"appwrapper", "that one, and no more than one, is at work"},
-		{"priorities", "Work may name only the PriorityClasses that you have"},
-		{"roles", "binds members to the ClusterRoles mlbatch-edit and mlbatch-view-queues"},
+		{"kuberay-operator", "set networkPolicy.kuberayNamespace to the namespace of your KubeRay"},
+		{"coscheduler", "does not start without the PodGroup CRD of scheduling.x-k8s.io/v1alpha1"},
+		{"training-operator", "run it with --gang-scheduler-name=" + must(versions())(t).SchedulerName},
+		{"jobset", "(jobset.enabled=true)"},
+		{"leaderworkerset", "(leaderworkerset.enabled=true)"},
+		{"appwrapper", "make sure that exactly one runs"},
+		{"priorities", "Work may name only PriorityClasses that exist in the cluster"},
+		{"roles", "the teams chart binds members (mlbatch-edit, mlbatch-view-queues)"},
 	} {
 		part, sentence := row[0], row[1]
 		t.Run(part, func(t *testing.T) {
@@ -65,14 +65,14 @@ func TestTheNotesSayHowPartsOfOthersHaveToBeSet(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := strings.Contains(rendered.Info.Notes, sentence); got != is {
-					t.Errorf("switched off: %t, and the notes are\n%s", is, rendered.Info.Notes)
+					t.Errorf("disabled: %t, and the notes are\n%s", is, rendered.Info.Notes)
 				}
 			}
 		})
 	}
 }
 
-func TestArtifactHubKnowsWhatAChartRuns(t *testing.T) {
+func TestArtifactHubAnnotationsListTheImages(t *testing.T) {
 	for _, name := range []string{"mlbatch", "appwrapper", "teams", "pytorchjob-generator"} {
 		t.Run(name, func(t *testing.T) {
 			annotations := load(t, name).Metadata.Annotations
@@ -118,11 +118,11 @@ func imagesOf(t *testing.T, name string) []string {
 	return images
 }
 
-// forbidden is what makes two renderings of the same values differ, or what a tool of
-// GitOps does not run.
+// forbidden are functions that make two renderings of the same values differ, or that
+// GitOps tools do not support.
 var forbidden = regexp.MustCompile(`\b(lookup|rand\w+|gen(CA|SelfSignedCert|SignedCert|PrivateKey)\w*|uuidv4|now|derivePassword|htpasswd|bcrypt|getHostByName)\b`)
 
-func TestTemplatesAskNobodyAndDrawNoLots(t *testing.T) {
+func TestTemplatesUseNoLookupsAndNoRandomValues(t *testing.T) {
 	action := regexp.MustCompile(`(?s){{.*?}}`)
 	comment := regexp.MustCompile(`(?s){{-?\s*/\*.*?\*/\s*-?}}`)
 	var look func(*chart.Chart)
@@ -131,7 +131,7 @@ func TestTemplatesAskNobodyAndDrawNoLots(t *testing.T) {
 			text := comment.ReplaceAllString(string(template.Data), "")
 			for _, found := range action.FindAllString(text, -1) {
 				if word := forbidden.FindString(stripped(found)); word != "" {
-					t.Errorf("chart %s: %s has %s in %s", c.Name(), template.Name, word, found)
+					t.Errorf("chart %s: %s uses %s in %s", c.Name(), template.Name, word, found)
 				}
 			}
 			if strings.Contains(text, "helm.sh/hook") {
@@ -147,12 +147,12 @@ func TestTemplatesAskNobodyAndDrawNoLots(t *testing.T) {
 	}
 }
 
-// stripped is a template action without its texts.
+// stripped is a template action without its string literals.
 func stripped(action string) string {
 	return regexp.MustCompile("\"(\\\\.|[^\"])*\"|`[^`]*`").ReplaceAllString(action, "")
 }
 
-func TestTheSameValuesRenderTheSame(t *testing.T) {
+func TestRenderingIsDeterministic(t *testing.T) {
 	for _, name := range []string{"mlbatch", "appwrapper", "teams"} {
 		first, err1 := render(t, name, nil)
 		second, err2 := render(t, name, nil)
@@ -160,7 +160,7 @@ func TestTheSameValuesRenderTheSame(t *testing.T) {
 			t.Fatal(err1, err2)
 		}
 		if first.Manifest != second.Manifest {
-			t.Errorf("chart %s renders something else the second time", name)
+			t.Errorf("chart %s renders different objects the second time", name)
 		}
 	}
 }

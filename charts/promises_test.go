@@ -28,7 +28,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// platform renders the umbrella with the given values, each a path and a YAML text.
+// platform renders the umbrella chart with the given values.
 func platform(t *testing.T, in map[string]any) []object {
 	t.Helper()
 	rendered, err := render(t, "mlbatch", in)
@@ -38,7 +38,7 @@ func platform(t *testing.T, in map[string]any) []object {
 	return objects(t, rendered.Manifest)
 }
 
-func TestOneSchedulerNameEverywhere(t *testing.T) {
+func TestAllPartsUseOneSchedulerName(t *testing.T) {
 	want := must(versions())(t).SchedulerName
 	all := platform(t, nil)
 
@@ -58,19 +58,19 @@ func TestOneSchedulerNameEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := controller.AppWrapper.SchedulerName; got != want {
-		t.Errorf("the controller sends pods to %q, not to %q", got, want)
+		t.Errorf("the controller assigns pods to %q, want %q", got, want)
 	}
-	// The generator names none, so that the job goes where the platform sends it.
+	// The generator sets no scheduler, so that the platform chooses it.
 	rendered, err := render(t, "pytorchjob-generator", map[string]any{"jobName": "a", "containerImage": "example.com/a:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(rendered.Manifest, "schedulerName") {
-		t.Errorf("the generator names a scheduler:\n%s", rendered.Manifest)
+		t.Errorf("the generator sets a scheduler:\n%s", rendered.Manifest)
 	}
 }
 
-func TestOneNameOfAccelerators(t *testing.T) {
+func TestAllPartsUseOneAcceleratorName(t *testing.T) {
 	all, err := render(t, "mlbatch", map[string]any{"global": map[string]any{"gpuResourceName": "amd.com/gpu"}})
 	if err != nil {
 		t.Fatal(err)
@@ -78,25 +78,25 @@ func TestOneNameOfAccelerators(t *testing.T) {
 	for _, id := range []string{"ConfigMap/scheduler-config", "ConfigMap/appwrapper-operator-config"} {
 		data := fmt.Sprint(find(t, objects(t, all.Manifest), id).Data)
 		if !strings.Contains(data, "amd.com/gpu") {
-			t.Errorf("%s does not know amd.com/gpu:\n%s", id, data)
+			t.Errorf("%s does not contain amd.com/gpu:\n%s", id, data)
 		}
 	}
 	if strings.Contains(all.Manifest, "nvidia.com/gpu") {
-		t.Error("some part still goes by nvidia.com/gpu")
+		t.Error("a part still uses nvidia.com/gpu")
 	}
 	if !strings.Contains(all.Info.Notes, "amd.com/gpu") {
-		t.Errorf("the notes do not say that teams and jobs have to use the name:\n%s", all.Info.Notes)
+		t.Errorf("the notes do not contain the resource name:\n%s", all.Info.Notes)
 	}
-	// Charts of their own, rendered without the platform's values, have the same default.
+	// Separate charts, which do not get the platform's values, have the same default.
 	platforms := single(t, "mlbatch").Values["global"].(map[string]any)["gpuResourceName"]
 	gpu := single(t, "pytorchjob-generator").Values["resources"].(map[string]any)["gpu"].(map[string]any)
 	if gpu["resourceName"] != platforms {
-		t.Errorf("jobs ask for %v, and the platform goes by %v", gpu["resourceName"], platforms)
+		t.Errorf("jobs request %v, but the platform uses %v", gpu["resourceName"], platforms)
 	}
 }
 
-// What the requirements of the umbrella must not take for a mistake.
-func TestTheRequirementsLetPass(t *testing.T) {
+// Values that the requirements of the umbrella chart must not refuse.
+func TestRequirementsAcceptValidValues(t *testing.T) {
 	off := map[string]any{"enabled": false}
 	tag := func(tag string) map[string]any {
 		return map[string]any{"coscheduler": map[string]any{"scheduler": map[string]any{"image": map[string]any{"tag": tag}}}}
@@ -107,30 +107,30 @@ func TestTheRequirementsLetPass(t *testing.T) {
 	}{
 		"a scheduler as old as the cluster":    {"v1.30.4", tag("v0.30.6")},
 		"a newer cluster":                      {"v1.36.0", nil},
-		"a tag that says no version":           {"v1.30.4", tag("stable-2026")},
+		"a tag without a version":              {"v1.30.4", tag("stable-2026")},
 		"a tag that is only a digest":          {"v1.30.4", tag("sha256-0f3")},
 		"an old cluster without our scheduler": {"v1.30.4", map[string]any{"coscheduler": off}},
-		"one other name for all": {"v1.34.4", map[string]any{
+		"another name, the same for all": {"v1.34.4", map[string]any{
 			"coscheduler":       map[string]any{"scheduler": map[string]any{"name": "gangs"}},
 			"training-operator": map[string]any{"gangSchedulerName": "gangs"},
 			"appwrapper":        map[string]any{"config": map[string]any{"appwrapper": map[string]any{"schedulerName": "gangs"}}},
 		}},
-		"wrapped pods that are left alone": {"v1.34.4", map[string]any{
+		"no scheduler for wrapped pods": {"v1.34.4", map[string]any{
 			"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{"schedulerName": ""}}},
 		}},
 		"an empty section of the controller's configuration": {"v1.34.4", map[string]any{
 			"appwrapper": map[string]any{"config": map[string]any{"appwrapper": nil}},
 		}},
-		"kinds that members could not create anyway": {"v1.34.4", map[string]any{
+		"kinds that members cannot create": {"v1.34.4", map[string]any{
 			"training-operator": map[string]any{"kinds": []any{"tfjob"}},
 			"kueue":             kueueReads("integrations: {frameworks: [workload.codeflare.dev/appwrapper, ray.io/rayjob, ray.io/raycluster]}"),
 		}},
-		"elections of Kueue that are left to it": {"v1.34.4", map[string]any{"kueue": kueueReads(
+		"Kueue's default leader election": {"v1.34.4", map[string]any{"kueue": kueueReads(
 			"integrations: {frameworks: [workload.codeflare.dev/appwrapper, kubeflow.org/pytorchjob, ray.io/rayjob, ray.io/raycluster]}\nleaderElection: null")}},
-		"a switch of before that decides nothing any more": {"v1.34.4", map[string]any{
+		"a deprecated value without effect": {"v1.34.4", map[string]any{
 			"appwrapper": map[string]any{"podDisruptionBudget": map[string]any{"enabled": true}},
 		}},
-		"names of parts that are off": {"v1.34.4", map[string]any{
+		"names of disabled parts": {"v1.34.4", map[string]any{
 			"coscheduler": map[string]any{"scheduler": map[string]any{"name": "gangs"}}, "training-operator": off, "appwrapper": off,
 		}},
 	} {
@@ -142,30 +142,30 @@ func TestTheRequirementsLetPass(t *testing.T) {
 	}
 }
 
-// kueueReads are values with the least that the requirements want of Kueue's configuration.
+// kueueReads are values with the minimum that the requirements need in Kueue's configuration.
 func kueueReads(more string) map[string]any {
 	const least = "manageJobsWithoutQueueName: true\nmanagedJobsNamespaceSelector: {matchLabels: {mlbatch-team-namespace: 'true'}}\n"
 	return map[string]any{"managerConfig": map[string]any{"controllerManagerConfigYaml": least + more}}
 }
 
-func TestPoliciesAdmitThePortsThatProgramsListenOn(t *testing.T) {
+func TestNetworkPoliciesAllowTheListeningPorts(t *testing.T) {
 	const frameworks = "integrations: {frameworks: [workload.codeflare.dev/appwrapper, kubeflow.org/pytorchjob, ray.io/rayjob, ray.io/raycluster]}\n"
 	for name, row := range map[string]struct {
 		values map[string]any
 		policy string
 		want   []int32
 	}{
-		"Kueue's": {nil, "kueue-controller-manager", []int32{9443, 8443, 8082, 8081}},
-		"Kueue's, which says nothing of them": {
+		"Kueue": {nil, "kueue-controller-manager", []int32{9443, 8443, 8082, 8081}},
+		"Kueue without configured ports": {
 			map[string]any{"kueue": kueueReads(frameworks)}, "kueue-controller-manager", []int32{9443, 8443, 8082, 8081},
 		},
-		"Kueue's, which says others": {map[string]any{"kueue": kueueReads(frameworks +
+		"Kueue with other ports": {map[string]any{"kueue": kueueReads(frameworks +
 			"webhook: {port: 10443}\nmetrics: {bindAddress: '0.0.0.0:9090'}\nhealth: {healthProbeBindAddress: ':9091'}\nvisibilityServer: {bindPort: 9092}")},
 			"kueue-controller-manager", []int32{10443, 9090, 9092, 9091}},
-		"Kueue's without metrics": {
+		"Kueue without metrics": {
 			map[string]any{"kueue": kueueReads(frameworks + "metrics: {bindAddress: '0'}")}, "kueue-controller-manager", []int32{9443, 8082, 8081},
 		},
-		"those of LeaderWorkerSet": {
+		"LeaderWorkerSet": {
 			map[string]any{"leaderworkerset": map[string]any{"enabled": true, "service": map[string]any{"port": 9444}}},
 			"lws-controller-manager", []int32{9443, 9444, 8443, 8081},
 		},
@@ -184,7 +184,7 @@ func TestPoliciesAdmitThePortsThatProgramsListenOn(t *testing.T) {
 					got = append(got, port.Port.IntVal)
 				}
 				if !slices.Equal(got, row.want) {
-					t.Errorf("the policy admits %d, want %d", got, row.want)
+					t.Errorf("the policy allows %d, want %d", got, row.want)
 				}
 				return
 			}
@@ -193,22 +193,22 @@ func TestPoliciesAdmitThePortsThatProgramsListenOn(t *testing.T) {
 	}
 }
 
-func TestTheNotesNameTheSchedulerThatHasToBeThere(t *testing.T) {
+func TestNotesNameTheRequiredScheduler(t *testing.T) {
 	off := map[string]any{"enabled": false}
 	for name, row := range map[string]struct {
 		values map[string]any
 		want   bool
 	}{
-		"ours":                      {nil, false},
-		"nobody's":                  {map[string]any{"coscheduler": off, "training-operator": off}, true},
-		"nobody's, and nobody asks": {map[string]any{"coscheduler": off, "training-operator": off, "appwrapper": off}, false},
+		"it is enabled":                   {nil, false},
+		"it is disabled":                  {map[string]any{"coscheduler": off, "training-operator": off}, true},
+		"it is disabled and not required": {map[string]any{"coscheduler": off, "training-operator": off, "appwrapper": off}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rendered, err := render(t, "mlbatch", row.values)
 			if err != nil {
 				t.Fatal(err)
 			}
-			sentence := "no scheduler are given to " + must(versions())(t).SchedulerName
+			sentence := "no scheduler are assigned to " + must(versions())(t).SchedulerName
 			if got := strings.Contains(rendered.Info.Notes, sentence); got != row.want {
 				t.Errorf("the notes are\n%s", rendered.Info.Notes)
 			}
@@ -216,21 +216,21 @@ func TestTheNotesNameTheSchedulerThatHasToBeThere(t *testing.T) {
 	}
 }
 
-// With another account nothing that is queued would ever start, whoever installed Kueue.
-func TestTheNotesNameKueuesServiceAccounts(t *testing.T) {
+// With another ServiceAccount, no queued work would ever start.
+func TestNotesNameKueuesServiceAccounts(t *testing.T) {
 	off := map[string]any{"enabled": false}
 	accounts := func(names ...any) map[string]any {
 		return map[string]any{"config": map[string]any{"appwrapper": map[string]any{"kueue": map[string]any{"serviceAccounts": names}}}}
 	}
-	const sentence = "Kueue is who starts what is queued"
+	const sentence = "Only these service accounts may start queued work"
 	for name, row := range map[string]struct {
 		values map[string]any
 		want   string
 	}{
-		"ours":              {nil, "  mlbatch-system/kueue-controller-manager\n  kueue-system/kueue-controller-manager\n"},
-		"yours":             {map[string]any{"kueue": off}, "  mlbatch-system/kueue-controller-manager\n  kueue-system/kueue-controller-manager\n"},
-		"one of your own":   {map[string]any{"kueue": off, "appwrapper": accounts("rhoai/kueue")}, "serviceAccounts):\n  rhoai/kueue\n"},
-		"none to be obeyed": {map[string]any{"kueue": off, "appwrapper": off}, ""},
+		"Kueue is enabled":           {nil, "  mlbatch-system/kueue-controller-manager\n  kueue-system/kueue-controller-manager\n"},
+		"Kueue is disabled":          {map[string]any{"kueue": off}, "  mlbatch-system/kueue-controller-manager\n  kueue-system/kueue-controller-manager\n"},
+		"another account":            {map[string]any{"kueue": off, "appwrapper": accounts("rhoai/kueue")}, "serviceAccounts):\n  rhoai/kueue\n"},
+		"the controller is disabled": {map[string]any{"kueue": off, "appwrapper": off}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rendered, err := render(t, "mlbatch", row.values)
@@ -245,7 +245,7 @@ func TestTheNotesNameKueuesServiceAccounts(t *testing.T) {
 	}
 }
 
-func TestOurMutatingWebhooksAreCalledBeforeKueues(t *testing.T) {
+func TestMutatingWebhooksRunBeforeKueues(t *testing.T) {
 	for _, name := range []string{"a", "mlbatch", "zzz-platform"} {
 		rendered, err := packaging.Render(t.Context(), load(t, "mlbatch"), name, namespace, "v1.34.0", nil)
 		if err != nil {
@@ -261,21 +261,20 @@ func TestOurMutatingWebhooksAreCalledBeforeKueues(t *testing.T) {
 		slices.Sort(got)
 		want := []string{"appwrapper-mutating-webhook-configuration", "kueue-mutating-webhook-configuration"}
 		if !slices.Equal(got, want) {
-			t.Errorf("release %s: webhooks are called in the order %q, want %q", name, got, want)
+			t.Errorf("release %s: webhooks run in the order %q, want %q", name, got, want)
 		}
 	}
 }
 
-// The controller takes this account for Kueue's unless it is told otherwise, and lets no
-// other start what is queued.
-func TestKueueHasTheAccountThatMayStartWork(t *testing.T) {
+// By default, the controller allows only this ServiceAccount to start queued work.
+func TestKueueRunsAsTheAccountThatMayStartWork(t *testing.T) {
 	kueue := find(t, platform(t, nil), "Deployment/kueue-controller-manager")
 	if account := kueue.Spec.Template.Spec.ServiceAccountName; account != "kueue-controller-manager" {
 		t.Errorf("Kueue runs as %s", account)
 	}
 }
 
-// The controller warns of queues where Kueue does not look.
+// The controller warns about queues in namespaces that Kueue does not manage.
 func TestKueueAndTheControllerAgreeOnNamespaces(t *testing.T) {
 	all := platform(t, nil)
 	var queues kueueconfig.Configuration
@@ -293,8 +292,8 @@ func TestKueueAndTheControllerAgreeOnNamespaces(t *testing.T) {
 	}
 }
 
-// A Workload with more pod sets than Kueue takes could never be made.
-func TestThePodSetLimitIsThatOfThePinnedKueue(t *testing.T) {
+// Kueue cannot create a Workload with more pod sets than it accepts.
+func TestPodSetLimitMatchesThePinnedKueue(t *testing.T) {
 	rendered, err := render(t, "mlbatch", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -324,16 +323,16 @@ func TestThePodSetLimitIsThatOfThePinnedKueue(t *testing.T) {
 	}
 	for _, version := range workloads.Spec.Versions {
 		if kueues := version.Schema.OpenAPIV3Schema.Properties["spec"].Properties["podSets"].MaxItems; kueues != controller.AppWrapper.PodSetLimit {
-			t.Errorf("the controller takes %d pod sets, and Kueue %d", controller.AppWrapper.PodSetLimit, kueues)
+			t.Errorf("the controller accepts %d pod sets, but Kueue %d", controller.AppWrapper.PodSetLimit, kueues)
 		}
 	}
 	if len(workloads.Spec.Versions) == 0 {
-		t.Error("Kueue brings no Workloads")
+		t.Error("Kueue has no Workload CRD")
 	}
 }
 
-// A configuration of a webhook that nobody serves would refuse every AppWrapper.
-func TestWebhooksThatAreSwitchedOffAreNotCalled(t *testing.T) {
+// A webhook configuration without a server would refuse every AppWrapper.
+func TestDisabledWebhooksAreNotConfigured(t *testing.T) {
 	off := map[string]any{"config": map[string]any{"webhooksEnabled": false}}
 	rendered, err := render(t, "appwrapper", off)
 	if err != nil {
@@ -346,7 +345,7 @@ func TestWebhooksThatAreSwitchedOffAreNotCalled(t *testing.T) {
 	}
 }
 
-// optionalParts are values that switch on what is off by default.
+// optionalParts are values that enable the parts that are disabled by default.
 func optionalParts() map[string]any {
 	on := map[string]any{"enabled": true}
 	values := map[string]any{}
@@ -358,10 +357,10 @@ func optionalParts() map[string]any {
 	return values
 }
 
-// maxRelease leaves a third of the 1 MiB that a Secret may have to values.
+// maxRelease leaves a third of a Secret's maximum of 1 MiB for values.
 const maxRelease = 700 << 10
 
-func TestTheStoredReleaseFitsItsSecret(t *testing.T) {
+func TestStoredReleaseFitsInASecret(t *testing.T) {
 	values := optionalParts()
 	values["training-operator"] = map[string]any{"kinds": []any{"pytorchjob", "tfjob", "xgboostjob", "paddlejob", "jaxjob", "mpijob"}}
 	rendered, err := render(t, "mlbatch", values)
@@ -390,7 +389,7 @@ func stored(t *testing.T, r *release.Release) string {
 	return base64.StdEncoding.EncodeToString(packed.Bytes())
 }
 
-func TestEveryImageIsTheOneOfVersionsYAML(t *testing.T) {
+func TestImagesMatchVersionsYAML(t *testing.T) {
 	v := must(versions())(t)
 	known := parts.References(v)
 	var got []string
@@ -409,7 +408,7 @@ func TestEveryImageIsTheOneOfVersionsYAML(t *testing.T) {
 	}
 }
 
-func TestKueueReadsItsConfiguration(t *testing.T) {
+func TestKueueAcceptsItsConfiguration(t *testing.T) {
 	var config kueueconfig.Configuration
 	text := find(t, platform(t, nil), "ConfigMap/kueue-manager-config").Data["controller_manager_config.yaml"]
 	decode(t, text, &config)
@@ -417,15 +416,15 @@ func TestKueueReadsItsConfiguration(t *testing.T) {
 		t.Error("no frameworks are listed")
 	}
 	if config.WaitForPodsReady != nil {
-		t.Error("AppWrapper owns the recovery of pods that do not become ready")
+		t.Error("waitForPodsReady is set, but the AppWrapper controller handles pods that do not become ready")
 	}
 }
 
-// TestThePinnedKueueKnowsOurGates fails when Kueue drops a gate: then it has to
-// be decided anew how AppWrapper's recovery and Kueue's get along.
-func TestThePinnedKueueKnowsOurGates(t *testing.T) {
+// TestPinnedKueueAcceptsTheFeatureGates fails if Kueue removes a gate. Then decide again how
+// the recovery by the AppWrapper controller and by Kueue work together.
+func TestPinnedKueueAcceptsTheFeatureGates(t *testing.T) {
 	args := find(t, platform(t, nil), "Deployment/kueue-controller-manager").containers()[0].Args
-	want := fmt.Sprintf("--feature-gates=%s=true,%s=false", features.DisableWaitForPodsReady, features.FinishOrphanedWorkloads) //nolint:staticcheck // That it is deprecated is why this test is here.
+	want := fmt.Sprintf("--feature-gates=%s=true,%s=false", features.DisableWaitForPodsReady, features.FinishOrphanedWorkloads) //nolint:staticcheck // This test exists because it is deprecated.
 	if !slices.Contains(args, want) {
 		t.Errorf("Kueue runs with %q, without %s", args, want)
 	}
@@ -435,8 +434,8 @@ func TestThePinnedKueueKnowsOurGates(t *testing.T) {
 	}
 }
 
-// Neither Helm nor Argo CD removes a kind, and with it all work of that kind,
-// because a part is switched off.
+// Neither Helm nor Argo CD deletes a CRD, and with it all resources of its kind, if a part
+// is disabled.
 func TestCRDsOutliveTheRelease(t *testing.T) {
 	var kinds []string
 	for _, o := range platform(t, optionalParts()) {
@@ -463,7 +462,7 @@ func TestCRDsOutliveTheRelease(t *testing.T) {
 	}
 }
 
-// Helm installs what is in the folder crds of a chart once, and never upgrades it.
+// Helm never upgrades CRDs in a chart's crds folder.
 func TestCRDsAreUpgradedWithTheRelease(t *testing.T) {
 	for _, name := range []string{"mlbatch", "appwrapper", "teams"} {
 		for _, crd := range load(t, name).CRDObjects() {
@@ -472,17 +471,17 @@ func TestCRDsAreUpgradedWithTheRelease(t *testing.T) {
 	}
 }
 
-func TestNothingIsAHook(t *testing.T) {
+func TestThereAreNoHooks(t *testing.T) {
 	rendered, err := render(t, "mlbatch", optionalParts())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, hook := range rendered.Hooks {
-		t.Errorf("%s %s is a hook, which GitOps tools run otherwise or not at all", hook.Kind, hook.Name)
+		t.Errorf("%s %s is a hook, which GitOps tools run differently or not at all", hook.Kind, hook.Name)
 	}
 }
 
-func TestTheLocalClusterHasRoomForThePlatform(t *testing.T) {
+func TestPlatformFitsTheLocalCluster(t *testing.T) {
 	text := must(os.ReadFile(filepath.Join("..", "setup", "profiles", "localcluster.yaml")))(t)
 	total := int64(0)
 	all := values(t, text)
@@ -491,19 +490,19 @@ func TestTheLocalClusterHasRoomForThePlatform(t *testing.T) {
 	}
 	for _, o := range platform(t, all) {
 		if o.Kind == "Deployment" && o.Spec.Template.Spec.NodeSelector["localcluster.mlbatch.dev/real"] != "true" {
-			t.Errorf("%s would not stay on the real node", o.Name)
+			t.Errorf("%s is not bound to the real node", o.Name)
 		}
 		for _, container := range o.containers() {
 			total += container.Resources.Requests.Cpu().MilliValue()
 		}
 	}
 	if total > 500 {
-		t.Errorf("the platform asks for %d thousandths of a CPU; 500 leave room for work", total)
+		t.Errorf("the platform requests %dm CPU; at most 500m leave room for work", total)
 	}
 }
 
-// OpenShift's restricted-v2 refuses pods that name a user. Of Kueue's values none does.
-func TestNothingChoosesAUserOnOpenShift(t *testing.T) {
+// OpenShift's restricted-v2 refuses pods that set a user. Kueue's values set none.
+func TestNoPodSetsAUserOnOpenShift(t *testing.T) {
 	text := must(os.ReadFile(filepath.Join("..", "setup", "profiles", "openshift.yaml")))(t)
 	rendered, err := render(t, "mlbatch", values(t, text))
 	if err != nil {
@@ -512,13 +511,13 @@ func TestNothingChoosesAUserOnOpenShift(t *testing.T) {
 	seen := 0
 	for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
 		o := parse(t, document)
-		// The ConfigMaps have the init container that workers of PyTorchJobs are given.
+		// A ConfigMap has the init container of the workers of PyTorchJobs.
 		if o.Kind != "Deployment" && o.Kind != "ConfigMap" {
 			continue
 		}
 		seen += strings.Count(document, "runAsNonRoot: true")
 		if strings.Contains(document, "runAsUser") {
-			t.Errorf("%s chooses a user:\n%s", o.id(), document)
+			t.Errorf("%s sets a user:\n%s", o.id(), document)
 		}
 	}
 	if want := 7; seen != want {
@@ -526,14 +525,14 @@ func TestNothingChoosesAUserOnOpenShift(t *testing.T) {
 	}
 }
 
-func TestTheDemoTeamsRender(t *testing.T) {
+func TestDemoTeamsRender(t *testing.T) {
 	text := must(os.ReadFile(filepath.Join("..", "setup", "teams", "demo.yaml")))(t)
 	if _, err := render(t, "teams", values(t, text)); err != nil {
 		t.Error(err)
 	}
 }
 
-// decode is strict: a key that the reader does not know fails the test.
+// decode is strict: it fails the test on unknown keys.
 func decode(t *testing.T, text string, into any) {
 	t.Helper()
 	if text == "" {

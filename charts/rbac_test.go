@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// clusterRoles are those of the platform, by name.
+// clusterRoles are the ClusterRoles of the platform, by name.
 func clusterRoles(t *testing.T) map[string]rbac.ClusterRole {
 	t.Helper()
 	return clusterRolesWith(t, nil)
@@ -37,7 +37,7 @@ func clusterRolesWith(t *testing.T, values map[string]any) map[string]rbac.Clust
 	return roles
 }
 
-// allows tells whether a role has the verb on a resource, whatever its name.
+// allows reports whether a role allows the verb on all objects of a resource.
 func allows(role rbac.ClusterRole, verb, group, resource string) bool {
 	return slices.ContainsFunc(role.Rules, func(rule rbac.PolicyRule) bool {
 		return len(rule.ResourceNames) == 0 && slices.Contains(rule.Verbs, verb) &&
@@ -84,18 +84,18 @@ func TestTeamMembersCreateComputeThroughQueuesOnly(t *testing.T) {
 		}
 		for _, verb := range []string{"get", "list", "watch", "delete"} {
 			if kind.wrap && kind.resource != "serviceaccounts" && !allows(role, verb, kind.group, kind.resource) {
-				t.Errorf("may wrap %s and not %s them", kind.resource, verb)
+				t.Errorf("may wrap %s but not %s them", kind.resource, verb)
 			}
 		}
 	}
 	for _, rule := range role.Rules {
 		if slices.Contains(slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs), "*") {
-			t.Errorf("a rule says everything: %v", rule)
+			t.Errorf("a rule has a wildcard: %v", rule)
 		}
 	}
 }
 
-func TestWhoMayDeployAKindThatAnAdministratorLists(t *testing.T) {
+func TestRolesIncludeExtraKinds(t *testing.T) {
 	roles := clusterRolesWith(t, map[string]any{"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{
 		"extraKinds": []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Rocket", "resource": "rockets"}},
 	}}}})
@@ -111,13 +111,13 @@ func TestWhoMayDeployAKindThatAnAdministratorLists(t *testing.T) {
 		}
 	}
 	if allows(roles["mlbatch-edit"], "create", "example.com", "rockets") {
-		t.Error("members may make rockets without a queue")
+		t.Error("members may create rockets without a queue")
 	}
 }
 
 func TestNobodyReadsTheClustersSecretsForACertificate(t *testing.T) {
 	for name, role := range clusterRoles(t) {
-		// KubeRay makes Secrets for Ray's tokens, and Kueue's own role is in its namespace.
+		// KubeRay creates Secrets for Ray's tokens. Kueue's own role is limited to its namespace.
 		if name == "kuberay-operator" {
 			continue
 		}
@@ -131,9 +131,9 @@ func TestNobodyReadsTheClustersSecretsForACertificate(t *testing.T) {
 
 func TestTheControllerReadsNoSecretWithoutACertificateOfItsOwn(t *testing.T) {
 	for name, config := range map[string]map[string]any{
-		"cert-manager keeps it": {"certManagement": map[string]any{"certManager": true}},
-		"there are no webhooks": {"webhooksEnabled": false},
-		"nor with cert-manager": {"webhooksEnabled": false, "certManagement": map[string]any{"certManager": true}},
+		"cert-manager manages the certificate": {"certManagement": map[string]any{"certManager": true}},
+		"the webhooks are disabled":            {"webhooksEnabled": false},
+		"both":                                 {"webhooksEnabled": false, "certManagement": map[string]any{"certManager": true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rendered, err := render(t, "appwrapper", map[string]any{"config": config})
@@ -141,7 +141,7 @@ func TestTheControllerReadsNoSecretWithoutACertificateOfItsOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
-				var role rbac.ClusterRole // a Role has the same rules
+				var role rbac.ClusterRole // a Role has the same fields
 				if o := parse(t, document); o.Kind != "ClusterRole" && o.Kind != "Role" {
 					continue
 				}
@@ -159,7 +159,7 @@ func TestTheControllerReadsNoSecretWithoutACertificateOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestWebhookConfigurationsAreWrittenByName(t *testing.T) {
+func TestWebhookConfigurationsCanBeChangedOnlyByName(t *testing.T) {
 	for name, role := range clusterRoles(t) {
 		if strings.HasPrefix(name, "kueue-") {
 			continue
@@ -174,9 +174,9 @@ func TestWebhookConfigurationsAreWrittenByName(t *testing.T) {
 	}
 }
 
-// Some of these are granted to everybody, or not asked for, by an ordinary API server:
-// OpenShift's wants the finalizers of an owner that blocks its deletion, and a hardened
-// one may have taken system:basic-user away.
+// A typical API server grants some of these to everyone or does not require them. OpenShift
+// requires update on the finalizers of a blocking owner, and a hardened API server may have
+// removed system:basic-user.
 func TestTheControllerMayDoWhatItsCodeAsksFor(t *testing.T) {
 	role := clusterRoles(t)["appwrapper-manager-role"]
 	for _, right := range []struct{ verb, group, resource string }{
@@ -184,7 +184,7 @@ func TestTheControllerMayDoWhatItsCodeAsksFor(t *testing.T) {
 		{"patch", "workload.codeflare.dev", "appwrappers"},
 		{"patch", "workload.codeflare.dev", "appwrappers/status"},
 		{"create", "events.k8s.io", "events"},
-		{"patch", "events.k8s.io", "events"}, // one that happens again becomes a series
+		{"patch", "events.k8s.io", "events"}, // repeated events become a series
 		{"create", "authorization.k8s.io", "subjectaccessreviews"},
 		{"create", "authorization.k8s.io", "selfsubjectaccessreviews"},
 		{"watch", "", "pods"},
@@ -195,14 +195,14 @@ func TestTheControllerMayDoWhatItsCodeAsksFor(t *testing.T) {
 	}
 }
 
-func TestTheControllerMayWatchNodesIfItIsTo(t *testing.T) {
+func TestControllerMayWatchNodesIfItMonitorsThem(t *testing.T) {
 	for sentence, row := range map[string]struct {
 		autopilot map[string]any
 		want      bool
 	}{
-		"by default":               {nil, true},
-		"where nothing is said":    {map[string]any{"monitorNodes": nil}, true},
-		"unless it is told not to": {map[string]any{"monitorNodes": false}, false},
+		"by default":           {nil, true},
+		"if the value is null": {map[string]any{"monitorNodes": nil}, true},
+		"unless disabled":      {map[string]any{"monitorNodes": false}, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			config := map[string]any{"appwrapper": map[string]any{"autopilot": row.autopilot}}
@@ -214,15 +214,15 @@ func TestTheControllerMayWatchNodesIfItIsTo(t *testing.T) {
 			}
 			for _, verb := range []string{"get", "update", "patch"} {
 				if allows(role, verb, "", "nodes") {
-					t.Errorf("it may %s nodes, for which there is no need", verb)
+					t.Errorf("it may %s nodes, but does not need to", verb)
 				}
 			}
 		})
 	}
 }
 
-// Upstream's role has every right for every kind; MPIJobs need far more than others.
-func TestTheTrainingOperatorMayDoWhatItsKindsNeed(t *testing.T) {
+// Upstream's role has the permissions for all kinds; MPIJobs need far more than the others.
+func TestTrainingOperatorHasOnlyThePermissionsOfItsKinds(t *testing.T) {
 	rights := []struct {
 		verb, group, resource string
 		always, mpi, volcano  bool
@@ -233,7 +233,7 @@ func TestTheTrainingOperatorMayDoWhatItsKindsNeed(t *testing.T) {
 		{verb: "create", group: "scheduling.x-k8s.io", resource: "podgroups", always: true},
 		{verb: "update", group: "kubeflow.org", resource: "pytorchjobs/finalizers", always: true},
 		{verb: "watch", group: "kubeflow.org", resource: "jaxjobs", always: true},
-		// Its controllers watch these wherever Volcano is installed, and stop without.
+		// Its controllers watch these if Volcano is installed, and fail without the permission.
 		{verb: "watch", group: "scheduling.volcano.sh", resource: "podgroups", always: true},
 		{verb: "create", group: "scheduling.volcano.sh", resource: "podgroups", volcano: true},
 		{verb: "create", group: "", resource: "serviceaccounts", mpi: true},
@@ -265,10 +265,9 @@ func TestTheTrainingOperatorMayDoWhatItsKindsNeed(t *testing.T) {
 	}
 }
 
-// What members may put into an AppWrapper and what its controller may deploy is one
-// list. The exception is for AppWrappers that were there before: today's Coscheduler
-// has its PodGroups in another group.
-func TestTheControllerMayDeployWhatMembersMayWrap(t *testing.T) {
+// Members may wrap exactly what the controller may deploy. The exception is for older
+// AppWrappers: today's Coscheduler has its PodGroups in another API group.
+func TestControllerMayDeployWhatMembersMayWrap(t *testing.T) {
 	all := clusterRoles(t)
 	members, everywhere := all["mlbatch-edit"], all["appwrapper-manager-role"]
 	team := map[string]any{"teams": []any{map[string]any{"name": "blue", "quota": map[string]any{"default-flavor": map[string]any{"cpu": 1, "memory": 1}}}}}
@@ -287,7 +286,7 @@ func TestTheControllerMayDeployWhatMembersMayWrap(t *testing.T) {
 	}
 }
 
-// deployed: a resource that the controller has rights to, if any, because it is wrapped.
+// deployed reports whether the controller needs access to a resource only to deploy it.
 func deployed(resource string) bool {
 	return !strings.HasPrefix(resource, "workload.codeflare.dev/") && !slices.Contains([]string{
 		"/namespaces", "/nodes", "admissionregistration.k8s.io/mutatingwebhookconfigurations",
@@ -295,7 +294,7 @@ func deployed(resource string) bool {
 	}, resource)
 }
 
-// resources are all that the roles name, as group/resource.
+// resources are all resources in the roles, as group/resource.
 func resources(roles ...rbac.ClusterRole) map[string]bool {
 	named := map[string]bool{}
 	for _, role := range roles {
@@ -310,15 +309,15 @@ func resources(roles ...rbac.ClusterRole) map[string]bool {
 	return named
 }
 
-func TestWhoMayDeployTheSecretsThatMembersWrap(t *testing.T) {
+func TestWrappedSecretsAreGrantedToTheController(t *testing.T) {
 	one := []any{map[string]any{"name": "blue", "namespace": "azure", "quota": map[string]any{"default-flavor": map[string]any{"cpu": 1, "memory": 1}}}}
 	for name, row := range map[string]struct {
 		controller map[string]any
 		want       string
 	}{
-		"the platform's controller":   {map[string]any{}, namespace + "/appwrapper-controller-manager"},
-		"one that is somewhere else":  {map[string]any{"serviceAccount": map[string]any{"name": "codeflare", "namespace": "rhoai"}}, "rhoai/codeflare"},
-		"nobody, if that is too much": {map[string]any{"wrappedSecrets": false}, ""},
+		"the platform's controller": {map[string]any{}, namespace + "/appwrapper-controller-manager"},
+		"another controller":        {map[string]any{"serviceAccount": map[string]any{"name": "codeflare", "namespace": "rhoai"}}, "rhoai/codeflare"},
+		"disabled":                  {map[string]any{"wrappedSecrets": false}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rendered, err := render(t, "teams", map[string]any{"teams": one, "controller": row.controller})
@@ -346,7 +345,7 @@ func TestWhoMayDeployTheSecretsThatMembersWrap(t *testing.T) {
 	}
 }
 
-// roleInChart has the rules of a Role in a chart.
+// roleInChart returns a Role of a chart.
 func roleInChart(t *testing.T, chart, name string, values map[string]any) rbac.ClusterRole {
 	t.Helper()
 	rendered, err := render(t, chart, values)
@@ -364,8 +363,8 @@ func roleInChart(t *testing.T, chart, name string, values map[string]any) rbac.C
 	return role
 }
 
-// The roles spell out Kueue's kinds, of which a new release may have more.
-func TestEveryKindOfKueueIsReadOrLeftOutOnPurpose(t *testing.T) {
+// The roles list Kueue's kinds. A new release may have more.
+func TestRolesListEveryKindOfKueueOrOmitItOnPurpose(t *testing.T) {
 	const group = "kueue.x-k8s.io"
 	kinds, roles := map[string]bool{}, clusterRoles(t)
 	for _, o := range platform(t, nil) {
@@ -374,17 +373,17 @@ func TestEveryKindOfKueueIsReadOrLeftOutOnPurpose(t *testing.T) {
 		}
 	}
 	if len(kinds) < 11 {
-		t.Fatalf("Kueue brings only %d kinds", len(kinds))
+		t.Fatalf("Kueue has only %d kinds", len(kinds))
 	}
 	for role, leftOut := range map[string][]string{
 		"mlbatch-edit": nil,
-		// Kinds of namespaces, which mlbatch-view has; and how clusters and autoscalers are
-		// reached, which is the administrators' business and says nothing of queues.
+		// Namespaced kinds, which mlbatch-view includes, and the configuration of clusters and
+		// autoscalers, which is for administrators and not about queues.
 		"mlbatch-view-queues": {"localqueues", "workloads", "multikueueclusters", "multikueueconfigs", "provisioningrequestconfigs"},
 	} {
 		for kind := range kinds {
 			if allows(roles[role], "list", group, kind) == slices.Contains(leftOut, kind) {
-				t.Errorf("%s: %s is neither read nor left out on purpose, or both", role, kind)
+				t.Errorf("%s: %s is neither listed nor omitted on purpose, or both", role, kind)
 			}
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 )
 
-// onboarded are the objects of a release of charts/teams, each as the API server reads it.
+// onboarded are the objects of a release of charts/teams, decoded as the API server does.
 func onboarded(t *testing.T, release string, in map[string]any) map[string]any {
 	t.Helper()
 	rendered, err := packaging.Render(t.Context(), load(t, "teams"), release, namespace, "v1.34.0", in)
@@ -50,7 +50,7 @@ func onboarded(t *testing.T, release string, in map[string]any) map[string]any {
 	return all
 }
 
-// exampleTeams are all values files of teams that this repository has.
+// exampleTeams are all values files for teams in this repository.
 func exampleTeams(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	examples := map[string]map[string]any{}
@@ -62,13 +62,13 @@ func exampleTeams(t *testing.T) map[string]map[string]any {
 	return examples
 }
 
-func TestTeamsAreWhatTheAPIServerReads(t *testing.T) {
+func TestExampleTeamsAreValidObjects(t *testing.T) {
 	for name, in := range exampleTeams(t) {
 		t.Run(name, func(t *testing.T) { onboarded(t, "teams", in) })
 	}
 }
 
-// H-37: who may make a LocalQueue somewhere must not come by a team's quota.
+// H-37: permission to create a LocalQueue must not give access to another team's quota.
 func TestOnlyItsTeamsNamespaceUsesAClusterQueue(t *testing.T) {
 	for name, in := range exampleTeams(t) {
 		t.Run(name, func(t *testing.T) {
@@ -81,17 +81,17 @@ func TestOnlyItsTeamsNamespaceUsesAClusterQueue(t *testing.T) {
 				behind := all["ClusterQueue//"+string(queue.Spec.ClusterQueue)].(*kueue.ClusterQueue)
 				want := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: queue.Namespace}}
 				if diff := cmp.Diff(want, behind.Spec.NamespaceSelector); diff != "" {
-					t.Errorf("%s is for other namespaces than %s (-want +got)\n%s", behind.Name, queue.Namespace, diff)
+					t.Errorf("%s allows namespaces other than %s (-want +got)\n%s", behind.Name, queue.Namespace, diff)
 				}
 			}
 		})
 	}
 }
 
-// Whoever leaves the list loses access; running work loses nothing.
-func TestWorkOutlivesItsPlaceInTheList(t *testing.T) {
+// A team that is removed from the list loses access, but its running work continues.
+func TestRunningWorkSurvivesTheRemovalOfItsTeam(t *testing.T) {
 	kept := []string{"Namespace", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor"}
-	rights := "mlbatch-wrapped-secrets" // without them the controller could not end the work
+	rights := "mlbatch-wrapped-secrets" // without it the controller could not delete the work
 	for id, o := range onboarded(t, "teams", exampleTeams(t)["hierarchy.in.yaml"]) {
 		kind, _, _ := strings.Cut(id, "/")
 		annotations := o.(metav1.Object).GetAnnotations()
@@ -102,7 +102,7 @@ func TestWorkOutlivesItsPlaceInTheList(t *testing.T) {
 	}
 }
 
-// fifty are values of as many teams.
+// fifty are the values of fifty teams.
 func fifty() []any {
 	var teams []any
 	for i := range 50 {
@@ -114,7 +114,7 @@ func fifty() []any {
 	return teams
 }
 
-func TestOneTeamAReleaseIsAsGoodAsFiftyInOne(t *testing.T) {
+func TestOneReleasePerTeamEqualsOneForAll(t *testing.T) {
 	dashboards := map[string]any{"users": []any{"carol"}}
 	together := onboarded(t, "teams", map[string]any{"teams": fifty()})
 	apart := onboarded(t, "nodes", nil)
@@ -134,7 +134,7 @@ func TestOneTeamAReleaseIsAsGoodAsFiftyInOne(t *testing.T) {
 	}
 }
 
-func TestFiftyTeamsFitOneRelease(t *testing.T) {
+func TestFiftyTeamsFitInOneRelease(t *testing.T) {
 	rendered, err := render(t, "teams", map[string]any{"teams": fifty()})
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestFiftyTeamsFitOneRelease(t *testing.T) {
 	}
 }
 
-func TestTheRolesThatTeamsAreBoundToAreThere(t *testing.T) {
+func TestRolesOfTheBindingsExist(t *testing.T) {
 	roles := clusterRoles(t)
 	for id, o := range onboarded(t, "teams", exampleTeams(t)["hierarchy.in.yaml"]) {
 		var ref rbacv1.RoleRef
@@ -157,12 +157,12 @@ func TestTheRolesThatTeamsAreBoundToAreThere(t *testing.T) {
 			ref = binding.RoleRef
 		}
 		if _, there := roles[ref.Name]; ref.Kind == "ClusterRole" && !there {
-			t.Errorf("%s binds %s, which is nowhere", id, ref.Name)
+			t.Errorf("%s binds %s, which does not exist", id, ref.Name)
 		}
 	}
 }
 
-func TestDashboardsReadNoSecretAndChangeNothing(t *testing.T) {
+func TestDashboardsCannotReadSecretsOrChangeAnything(t *testing.T) {
 	roles := clusterRoles(t)
 	for _, name := range []string{"mlbatch-view", "mlbatch-view-queues", "mlbatch-view-nodes"} {
 		for _, rule := range roles[name].Rules {
@@ -173,14 +173,14 @@ func TestDashboardsReadNoSecretAndChangeNothing(t *testing.T) {
 			}
 			for _, resource := range []string{"secrets", "configmaps", "pods/log", "*"} {
 				if slices.Contains(rule.Resources, resource) {
-					t.Errorf("%s reads %s", name, resource)
+					t.Errorf("%s may read %s", name, resource)
 				}
 			}
 		}
 	}
 }
 
-// policyOf is the NetworkPolicy of team blue in a file with these settings, or nil.
+// policyOf is the NetworkPolicy of team blue with these values, or nil.
 func policyOf(t *testing.T, networkPolicy, team map[string]any) *networkingv1.NetworkPolicySpec {
 	t.Helper()
 	blue := map[string]any{"name": "blue", "quota": map[string]any{"default-flavor": map[string]any{"cpu": 8, "memory": "64Gi"}}}
@@ -196,17 +196,17 @@ func policyOf(t *testing.T, networkPolicy, team map[string]any) *networkingv1.Ne
 	return &policy.Spec
 }
 
-func TestKubeRayAlwaysReachesATeamsPods(t *testing.T) {
+func TestKubeRayCanAlwaysReachATeamsPods(t *testing.T) {
 	for name, row := range map[string]struct {
 		in   map[string]any
 		want []string
 	}{
-		"ours":                        {nil, []string{namespace}},
-		"ours, and others":            {map[string]any{"fromNamespaces": []any{"monitoring"}}, []string{namespace, "monitoring"}},
-		"somebody else's":             {map[string]any{"kuberayNamespace": "redhat-ods-applications"}, []string{"redhat-ods-applications"}},
-		"one that is listed, too":     {map[string]any{"fromNamespaces": []any{namespace}}, []string{namespace}},
-		"in spite of an emptied list": {map[string]any{"fromNamespaces": []any{}}, []string{namespace}},
-		"in spite of no list":         {map[string]any{"fromNamespaces": nil}, []string{namespace}},
+		"the platform's":         {nil, []string{namespace}},
+		"with other namespaces":  {map[string]any{"fromNamespaces": []any{"monitoring"}}, []string{namespace, "monitoring"}},
+		"in another namespace":   {map[string]any{"kuberayNamespace": "redhat-ods-applications"}, []string{"redhat-ods-applications"}},
+		"also in fromNamespaces": {map[string]any{"fromNamespaces": []any{namespace}}, []string{namespace}},
+		"with an empty list":     {map[string]any{"fromNamespaces": []any{}}, []string{namespace}},
+		"without a list":         {map[string]any{"fromNamespaces": nil}, []string{namespace}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := policyOf(t, row.in, nil).Ingress[1].From[0].NamespaceSelector.MatchExpressions[0]
@@ -217,15 +217,15 @@ func TestKubeRayAlwaysReachesATeamsPods(t *testing.T) {
 	}
 }
 
-func TestWhatATeamCallsIsOpenUnlessItIsClosed(t *testing.T) {
+func TestEgressIsOpenUnlessItIsSet(t *testing.T) {
 	for name, row := range map[string]struct {
 		in, team map[string]any
 		ports    []int32
 	}{
-		"by default":                  {nil, nil, nil},
-		"closed for all":              {map[string]any{"egress": []any{}}, nil, []int32{53, 53, 5353, 5353, 8053, 8053, 443, 6443}},
-		"closed for all but this one": {map[string]any{"egress": []any{}}, map[string]any{"networkPolicy": map[string]any{"egress": nil}}, nil},
-		"closed, on other ports": {map[string]any{
+		"by default":             {nil, nil, nil},
+		"closed for all":         {map[string]any{"egress": []any{}}, nil, []int32{53, 53, 5353, 5353, 8053, 8053, 443, 6443}},
+		"closed for all but one": {map[string]any{"egress": []any{}}, map[string]any{"networkPolicy": map[string]any{"egress": nil}}, nil},
+		"closed, with other ports": {map[string]any{
 			"dnsPorts": []any{1053}, "apiServerPorts": nil,
 			"egress": []any{map[string]any{"ports": []any{map[string]any{"port": 9000}}}},
 		}, nil, []int32{1053, 1053, 9000}},
@@ -242,37 +242,37 @@ func TestWhatATeamCallsIsOpenUnlessItIsClosed(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if closed := slices.Contains(policy.PolicyTypes, networkingv1.PolicyTypeEgress); closed != (row.ports != nil) {
-				t.Errorf("the policy is of the types %q", policy.PolicyTypes)
+				t.Errorf("the policy has the types %q", policy.PolicyTypes)
 			}
 		})
 	}
 }
 
-func TestANamespaceOfSomebodyElseGetsAPolicyIfItsTeamAsks(t *testing.T) {
+func TestExistingNamespaceGetsAPolicyOnlyOnRequest(t *testing.T) {
 	for name, row := range map[string]struct {
 		team map[string]any
 		want bool
 	}{
-		"ours":                  {nil, true},
-		"theirs":                {map[string]any{"createNamespace": false}, false},
-		"theirs, other setting": {map[string]any{"createNamespace": false, "networkPolicy": map[string]any{"fromNamespaces": []any{"a"}}}, false},
-		"theirs, asked for":     {map[string]any{"createNamespace": false, "networkPolicy": map[string]any{"enabled": true}}, true},
+		"a new namespace":                       {nil, true},
+		"an existing namespace":                 {map[string]any{"createNamespace": false}, false},
+		"an existing namespace, other settings": {map[string]any{"createNamespace": false, "networkPolicy": map[string]any{"fromNamespaces": []any{"a"}}}, false},
+		"an existing namespace, enabled":        {map[string]any{"createNamespace": false, "networkPolicy": map[string]any{"enabled": true}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := policyOf(t, nil, row.team) != nil; got != row.want {
-				t.Errorf("there is a policy: %t", got)
+				t.Errorf("a policy exists: %t", got)
 			}
 		})
 	}
 }
 
-// mlbatch submit reads these before it submits.
-func TestMembersReadTheQueuesUnlessTheyAreNotTo(t *testing.T) {
+// mlbatch submit reads the queues before it submits.
+func TestMembersCanReadTheQueuesUnlessDisabled(t *testing.T) {
 	for _, want := range []bool{true, false} {
 		in := map[string]any{"teams": fifty()[:1], "membersViewQueues": want}
 		binding, got := onboarded(t, "teams", in)["ClusterRoleBinding//mlbatch-view-queues-team-0"].(*rbacv1.ClusterRoleBinding)
 		if got != want {
-			t.Errorf("membersViewQueues is %t, and there is a binding: %t", want, got)
+			t.Errorf("membersViewQueues is %t, but a binding exists: %t", want, got)
 		}
 		if got && (binding.RoleRef.Name != "mlbatch-view-queues" || binding.Subjects[0].Name != "lead-0") {
 			t.Errorf("%s is bound to %s", binding.RoleRef.Name, binding.Subjects[0].Name)
@@ -289,6 +289,6 @@ func TestMembersReadTheQueuesUnlessTheyAreNotTo(t *testing.T) {
 	}
 }
 
-func TestAPriorityMayHaveADotInItsName(t *testing.T) {
+func TestNamesOfPrioritiesCanHaveDots(t *testing.T) {
 	onboarded(t, "teams", map[string]any{"teams": fifty()[:1], "priorities": []any{"example.com-urgent", "example.com"}})
 }

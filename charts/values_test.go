@@ -19,11 +19,11 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 )
 
-// ownCharts are those whose values this repository decides on, but for the generator's,
-// which has its own tests.
+// ownCharts are the charts whose values are defined in this repository. The generator has
+// its own tests.
 var ownCharts = []string{"mlbatch", "appwrapper", "teams", "coscheduler", "training-operator", "kuberay-operator"}
 
-// packaged are the files of a chart by itself, also if it comes inside the umbrella only.
+// packaged returns the files of one chart, even if it exists only inside the umbrella.
 func packaged(t *testing.T, name string) packaging.Chart {
 	t.Helper()
 	if !slices.Contains(thinCharts, name) {
@@ -39,13 +39,13 @@ func packaged(t *testing.T, name string) packaging.Chart {
 	return part
 }
 
-// single is such a chart as Helm reads it.
+// single is one chart as Helm loads it.
 func single(t *testing.T, name string) *chart.Chart {
 	t.Helper()
 	return must(packaged(t, name).Load())(t)
 }
 
-// path is where a value is: keys, and indexes of lists.
+// path is the path of a value: keys, and indexes of lists.
 type path []any
 
 func (p path) String() string {
@@ -56,7 +56,7 @@ func (p path) String() string {
 	return text.String()
 }
 
-// each visits every value in values, sections before what is in them.
+// each visits every value, and each section before its content.
 func each(at path, value any, visit func(path, any)) {
 	visit(at, value)
 	switch v := value.(type) {
@@ -71,8 +71,8 @@ func each(at path, value any, visit func(path, any)) {
 	}
 }
 
-// with is a copy of the values in which one is another. A value of nil stands for
-// one that a user has set to null.
+// with returns a copy of the values with one of them replaced. nil means that the user set
+// the value to null.
 func with(value any, at path, to any) any {
 	if len(at) == 0 {
 		return to
@@ -87,17 +87,17 @@ func with(value any, at path, to any) any {
 		clone[at[0].(int)] = with(v[at[0].(int)], at[1:], to)
 		return clone
 	}
-	return map[string]any{at[0].(string): with(nil, at[1:], to)} // a section that is not there yet
+	return map[string]any{at[0].(string): with(nil, at[1:], to)} // a section that does not exist yet
 }
 
-// anyKey says of which sections the keys are a user's own names, such as labels, and
-// which are somebody else's to judge.
+// anyKey reports whether the keys of a section are a user's own names, such as labels, or
+// belong to another chart.
 func anyKey(chart string, p path) bool {
 	if len(p) == 0 {
 		return false
 	}
 	if chart == "mlbatch" && !slices.Contains([]any{"priorities", "roles", "networkPolicy"}, p[0]) {
-		return len(p) > 1 // a part's, whose own chart judges them
+		return len(p) > 1 // belongs to a part, whose own chart checks it
 	}
 	names := []any{
 		"nodeSelector", "nodeLabels", "labels", "podAnnotations", "matchLabels", "requests", "limits", "capacity", "quota",
@@ -106,9 +106,9 @@ func anyKey(chart string, p path) bool {
 	}
 	for i, step := range p {
 		switch {
-		case step == "quota": // flavors and resources are names; what limits a resource is not
+		case step == "quota": // flavors and resources are names; the limits of a resource are not
 			return len(p)-i < 3
-		case step == "limits" && chart == "teams": // those of a LimitRange
+		case step == "limits" && chart == "teams": // the limits of a LimitRange
 		case slices.Contains(names, step):
 			return true
 		}
@@ -116,7 +116,7 @@ func anyKey(chart string, p path) bool {
 	return false
 }
 
-// examples are the default values, and these with what golden files set.
+// examples are the default values, alone and combined with the values of each golden file.
 func examples(t *testing.T, name string) map[string]map[string]any {
 	t.Helper()
 	defaults := single(t, name).Values
@@ -140,7 +140,7 @@ func TestMisspeltKeysAreRefusedAtEveryLevel(t *testing.T) {
 					misspelt := with(in, append(slices.Clone(at), "misspelt"), 1).(map[string]any)
 					err := chartutil.ValidateAgainstSingleSchema(misspelt, schema)
 					if err == nil || !strings.Contains(err.Error(), "additional properties 'misspelt' not allowed") {
-						t.Errorf("%s: a misspelt key at '%s' gets: %v", example, at, err)
+						t.Errorf("%s: a misspelt key at '%s' gets: %v (if users choose the keys, add the section to anyKey)", example, at, err)
 					}
 				})
 			}
@@ -149,8 +149,8 @@ func TestMisspeltKeysAreRefusedAtEveryLevel(t *testing.T) {
 	}
 }
 
-// The charts of others have no schema of their own; packaging makes one.
-func TestMisspeltKeysOfPartsOfOthersAreRefused(t *testing.T) {
+// Upstream charts have no schema; packaging generates one.
+func TestMisspeltKeysOfUpstreamChartsAreRefused(t *testing.T) {
 	seen, open := 0, map[string]bool{}
 	for _, part := range load(t, "mlbatch").Dependencies() {
 		if !slices.Contains([]string{"kueue", "jobset", "leaderworkerset"}, part.Name()) {
@@ -169,9 +169,9 @@ func TestMisspeltKeysOfPartsOfOthersAreRefused(t *testing.T) {
 		})
 	}
 	if seen != 3 {
-		t.Errorf("%d of 3 parts were tried", seen)
+		t.Errorf("%d of 3 parts were tested", seen)
 	}
-	// Keys of these are a user's own, or those of Kubernetes.
+	// The keys of these sections are a user's own names, or Kubernetes defines them.
 	want := []string{
 		"affinity", "annotations", "commonLabels", "containerSecurityContext", "gangSchedulingManagement", "issuerRef", "labels", "nodeSelector",
 		"podAnnotations", "podSecurityContext", "resources", "securityContext", "strategy", "tlsConfig",
@@ -181,8 +181,8 @@ func TestMisspeltKeysOfPartsOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// Helm takes null for "no such value", also where a template counts on one.
-func TestValuesThatAreNullRenderOrEndInASentence(t *testing.T) {
+// null removes a value, even one that a template needs. The error must be a sentence.
+func TestNullValuesRenderOrFailWithASentence(t *testing.T) {
 	for _, name := range ownCharts {
 		t.Run(name, func(t *testing.T) {
 			refused, tried := 0, 0
@@ -201,7 +201,7 @@ func TestValuesThatAreNullRenderOrEndInASentence(t *testing.T) {
 				}
 				refused++
 				if text := err.Error(); !strings.Contains(text, "values don't meet the specifications") && !strings.Contains(text, "): "+name+": ") {
-					t.Errorf("%s: null ends in: %v", at, err)
+					t.Errorf("%s: null fails with: %v", at, err)
 				}
 			})
 			t.Logf("%d values are null, %d of them are refused", tried, refused)
@@ -209,18 +209,18 @@ func TestValuesThatAreNullRenderOrEndInASentence(t *testing.T) {
 	}
 }
 
-// isItem reports whether a value is in a list, where null would be another item.
+// isItem reports whether a value is in a list, where null is just another item.
 func isItem(p path) bool {
 	return slices.ContainsFunc(p, func(step any) bool { _, index := step.(int); return index })
 }
 
-// isPart reports whether a value of the umbrella is one of a part of ours, which has
-// its own turn.
+// isPart reports whether a value of the umbrella chart belongs to one of its own parts,
+// which is tested separately.
 func isPart(chart string, p path) bool {
 	return chart == "mlbatch" && len(p) > 2 && p[0] != "kueue"
 }
 
-// Keys that Kubernetes has named, and explains.
+// explained reports whether Kubernetes defines and documents the key.
 func explained(p path) bool {
 	for _, key := range []any{"resources", "image", "securityContext"} {
 		if i := slices.Index(p, key); i >= 0 && i < len(p)-1 {
@@ -230,7 +230,7 @@ func explained(p path) bool {
 	return false
 }
 
-func TestEveryValueIsDocumentedAboveItself(t *testing.T) {
+func TestEveryValueHasAComment(t *testing.T) {
 	for _, name := range ownCharts {
 		t.Run(name, func(t *testing.T) {
 			var document yaml.Node

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The AppWrapper controller of MLBatch. Main puts the parts together: flags, the
-// configuration file, a manager, and then each part into the manager.
+// The AppWrapper controller of MLBatch. Main wires the parts: flags, the configuration file,
+// a manager, and then each part into the manager.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/admission"
 	"github.com/mlbatch/mlbatch/controller/internal/appwrapper"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
-	"github.com/mlbatch/mlbatch/controller/internal/incumbent"
+	"github.com/mlbatch/mlbatch/controller/internal/othercontroller"
 	"github.com/mlbatch/mlbatch/controller/internal/servingcert"
 )
 
@@ -38,7 +38,7 @@ func main() {
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 	log := ctrl.Log.WithName("setup")
 	if err := run(*file, log); err != nil {
-		log.Error(err, "the controller cannot go on")
+		log.Error(err, "controller exited with an error")
 		os.Exit(1)
 	}
 }
@@ -69,8 +69,8 @@ func run(file string, log logr.Logger) error {
 	return mgr.Start(ctrl.SetupSignalHandler())
 }
 
-// setup begins with the certificate where there are webhooks, because nothing may
-// be deployed for an author whose right to it has not been checked.
+// setup starts the AppWrapper controller only after the webhooks, if they are enabled:
+// nothing may be deployed for an author whose rights have not been checked.
 func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
@@ -79,17 +79,17 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 	if err != nil {
 		return err
 	}
-	own := incumbent.Own{
+	own := othercontroller.Own{
 		Service:      types.NamespacedName{Namespace: namespace, Name: c.CertManagement.WebhookServiceName},
 		Lease:        leaderElectionID,
 		Elects:       c.ControllerManager.LeaderElection,
 		IgnoreOthers: c.ControllerManager.IgnoreOtherControllers,
 	}
-	return mgr.Add(incumbent.After(served, mgr, own, func() error { return appwrapper.Setup(mgr, c) }))
+	return mgr.Add(othercontroller.After(served, mgr, own, func() error { return appwrapper.Setup(mgr, c) }))
 }
 
-// webhooks are served from when their certificate is there. The channel is closed then, or
-// at once where there are none.
+// webhooks are served once their certificate is ready. The channel is closed then, or at once
+// if they are disabled.
 func webhooks(mgr ctrl.Manager, c config.Config, namespace string) (<-chan struct{}, error) {
 	served := make(chan struct{})
 	if !c.WebhooksEnabled {

@@ -20,9 +20,9 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/metricsaccess"
 )
 
-// leaderElectionID is the name of the Lease. It is that of every AppWrapper
-// controller, so that two different ones in one namespace never work at the same time.
-// Package incumbent keeps apart those in two namespaces.
+// leaderElectionID is the name of the Lease. Every AppWrapper controller uses it, so that
+// only one of them is active in a namespace. Package othercontroller does the same across
+// namespaces.
 const leaderElectionID = "f134c674.codeflare.dev"
 
 func newManager(c config.Config, namespace string) (ctrl.Manager, error) {
@@ -80,8 +80,8 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// tlsOptions leave HTTP/2 out unless it is asked for: its rapid resets let a client
-// without any right keep a server busy.
+// tlsOptions disable HTTP/2 unless it is enabled: rapid resets let a client without any
+// rights keep a server busy.
 func tlsOptions(c config.ControllerManager) []func(*tls.Config) {
 	if c.EnableHTTP2 {
 		return nil

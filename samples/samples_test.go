@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package samples_test holds the samples to what admission asks of them.
+// Package samples_test checks that admission accepts the samples.
 package samples_test
 
 import (

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 )
 
-// ErrNoCheckout says that a folder is not inside a checkout of this repository.
+// ErrNoCheckout means that a folder is not inside a checkout of this repository.
 var ErrNoCheckout = errors.New("not inside a checkout of MLBatch")
 
-// Checkout returns the root of this repository, looked for from dir upwards. It is the
-// folder that has setup/versions.yaml. The error is ErrNoCheckout where there is none.
+// Checkout returns the root of this repository: the first folder with setup/versions.yaml
+// in dir or above it. If there is none, the error is ErrNoCheckout.
 func Checkout(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

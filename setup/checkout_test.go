@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestACheckoutIsFoundFromItsFolders(t *testing.T) {
+func TestCheckoutIsFoundFromItsFolders(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestACheckoutIsFoundFromItsFolders(t *testing.T) {
 	}
 }
 
-func TestOutsideOfACheckoutThereIsNone(t *testing.T) {
+func TestNoCheckoutIsFoundOutsideOfOne(t *testing.T) {
 	if _, err := Checkout(os.TempDir()); !errors.Is(err, ErrNoCheckout) {
 		t.Errorf("got %v", err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// TestTheVersionsPageIsTrue holds docs/versions.md to versions.yaml.
-func TestTheVersionsPageIsTrue(t *testing.T) {
+// TestVersionsPageIsUpToDate compares docs/versions.md with versions.yaml.
+func TestVersionsPageIsUpToDate(t *testing.T) {
 	v, err := setup.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func versionsPage(v setup.Versions) string {
 	line("# Versions")
 	line("")
 	line("MLBatch %s supports Kubernetes %s and Kueue %s.", v.Version, readable(v.Supported.Kubernetes), readable(v.Supported.Kueue))
-	line("This page is made from `setup/versions.yaml` (`go test ./setup -update`).")
+	line("This page is generated from `setup/versions.yaml` (`go test ./setup -update`).")
 	line("Releases will go to `%s` and `%s`; nothing is published yet.", v.ChartRepository, v.ImageRepository)
 	line("")
 	line("## What the platform installs")
@@ -53,10 +53,10 @@ func versionsPage(v setup.Versions) string {
 		}
 	}
 	line("")
-	line("Gangs are scheduled by the scheduler called `%s`.", v.SchedulerName)
-	line("The charts are installed and upgraded with Helm %s and Helm %s ([how](testing.md#two-helms)).", v.Helm.Three, v.Helm.Four)
+	line("The scheduler `%s` schedules gangs.", v.SchedulerName)
+	line("The charts are tested with Helm %s and Helm %s ([how](testing.md#helm-3-and-helm-4)).", v.Helm.Three, v.Helm.Four)
 	line("")
-	line("## What a local cluster is made of")
+	line("## Programs of a local cluster")
 	line("")
 	line("| program | version |")
 	line("|---|---|")
@@ -68,17 +68,17 @@ func versionsPage(v setup.Versions) string {
 		line("| %s | %s |", program[0], program[1])
 	}
 	line("")
-	line("runc and nft are those of Debian.")
+	line("runc and nft come from Debian ([why](decisions/0001-runc-and-nft-from-debian.md)).")
 	return page.String()
 }
 
-// readable turns a range as Helm writes it into words.
+// readable converts a range in Helm's format into words.
 func readable(constraint string) string {
 	return strings.NewReplacer("-0", "", ">=", "from ", "<", "to before ").Replace(constraint)
 }
 
-// TestEveryProfileIsInTheTable holds the table of docs/install.md to the folder.
-func TestEveryProfileIsInTheTable(t *testing.T) {
+// TestEveryProfileIsDocumented compares the table of docs/install.md with profiles/.
+func TestEveryProfileIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/install.md")
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setup answers: where does MLBatch come from, and which versions of
-// its parts is it built for? The answer is versions.yaml, beside this file,
-// embedded so that every program of this repository carries the same one.
+// Package setup answers: where does MLBatch come from, and which versions of its parts
+// does it use? The answer is versions.yaml, which is embedded in every program of this
+// repository.
 package setup
 
 import (
@@ -15,8 +15,7 @@ import (
 //go:embed versions.yaml
 var versionsYAML []byte
 
-// Versions is the content of versions.yaml; the comments there say what each
-// entry is for.
+// Versions is the content of versions.yaml. The comments there describe each entry.
 type Versions struct {
 	Module          string       `json:"module"`
 	Version         string       `json:"version"`
@@ -29,7 +28,7 @@ type Versions struct {
 	LocalCluster    LocalCluster `json:"localCluster"`
 }
 
-// Supported states version ranges as Helm's kubeVersion understands them.
+// Supported has version ranges in the format of Helm's kubeVersion.
 type Supported struct {
 	Kubernetes string `json:"kubernetes"`
 	Kueue      string `json:"kueue"`
@@ -45,21 +44,21 @@ type Helm struct {
 // the names of their parts.
 type Platform map[string]Operator
 
-// Operator is one upstream operator: the Go module that its CRDs, rules and
-// binary come from, and the image that users pull.
+// Operator is one upstream operator: the Go module of its CRDs, RBAC rules and binary,
+// and the image that users pull.
 type Operator struct {
 	Version string `json:"version"`
 	Module  string `json:"module"`
 	Image   string `json:"image"`
-	// ControllerImage is set for the coscheduler only, whose PodGroup
-	// controller is an image of its own.
+	// ControllerImage is set only for the coscheduler, whose PodGroup controller has a
+	// separate image.
 	ControllerImage string `json:"controllerImage,omitempty"`
-	// InitImage is set for the training operator only: workers of PyTorchJobs
-	// wait for their master in it.
+	// InitImage is set only for the training operator: the init container in which
+	// workers of PyTorchJobs wait for their master.
 	InitImage string `json:"initImage,omitempty"`
 }
 
-// LocalCluster lists the programs that a local cluster is made of.
+// LocalCluster lists the programs of a local cluster.
 type LocalCluster struct {
 	Kubernetes string `json:"kubernetes"`
 	Etcd       string `json:"etcd"`
@@ -69,20 +68,19 @@ type LocalCluster struct {
 	CNI        string `json:"cni"`
 }
 
-// ReleasedTo is the same, but for another registry folder, such as
-// registry.example.com/mlbatch. Charts go into its folder charts.
+// ReleasedTo returns the versions with another registry folder, such as
+// registry.example.com/mlbatch. The charts are in its subfolder charts.
 func (v Versions) ReleasedTo(folder string) Versions {
 	v.ImageRepository, v.ChartRepository = folder, "oci://"+folder+"/charts"
 	return v
 }
 
-// ControllerImage is the full reference of our controller's image.
+// ControllerImage is the full reference of the AppWrapper controller's image.
 func (v Versions) ControllerImage() string {
 	return v.ImageRepository + "/controller:" + v.Version
 }
 
-// Load returns the embedded versions. It fails only if versions.yaml has an
-// entry that the types above do not know.
+// Load returns the embedded versions. It fails only if versions.yaml has an unknown entry.
 func Load() (Versions, error) {
 	var v Versions
 	if err := yaml.UnmarshalStrict(versionsYAML, &v); err != nil {

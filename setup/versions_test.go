@@ -14,7 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// TestModulesMatch holds every go.mod of the repository to versions.yaml.
+// TestModulesMatch compares every go.mod of the repository with versions.yaml.
 func TestModulesMatch(t *testing.T) {
 	v, err := setup.Load()
 	if err != nil {
@@ -48,9 +48,9 @@ func TestModulesMatch(t *testing.T) {
 	}
 }
 
-// TestEtcdIsBuiltOfWhatKubernetesIs holds etcd's module to the versions of
-// Kubernetes's: a package of which each has another is compiled twice.
-func TestEtcdIsBuiltOfWhatKubernetesIs(t *testing.T) {
+// TestEtcdUsesTheDependenciesOfKubernetes keeps the versions of shared dependencies equal:
+// otherwise their packages are compiled twice.
+func TestEtcdUsesTheDependenciesOfKubernetes(t *testing.T) {
 	kubernetes := goMod(t, "../tools/artifacts/components/kubernetes")
 	for _, r := range goMod(t, "../tools/artifacts/components/etcd").Require {
 		if want := version(kubernetes, r.Mod.Path); want != "" && want != r.Mod.Version {
@@ -59,9 +59,9 @@ func TestEtcdIsBuiltOfWhatKubernetesIs(t *testing.T) {
 	}
 }
 
-// TestImagesCarryTheirVersion catches an image left behind by an upgrade. The
-// training operator tags its images by commit and is left out.
-func TestImagesCarryTheirVersion(t *testing.T) {
+// TestImageTagsMatchTheirVersion detects an image that an upgrade forgot. It omits the
+// training operator, whose images are tagged by commit.
+func TestImageTagsMatchTheirVersion(t *testing.T) {
 	v, err := setup.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func goMod(t *testing.T, folder string) *modfile.File {
 	return f
 }
 
-// version is what a go.mod resolves a module to: a replacement wins.
+// version is the version of a module in a go.mod: a replacement takes precedence.
 func version(f *modfile.File, module string) string {
 	for _, r := range f.Replace {
 		if r.Old.Path == module {

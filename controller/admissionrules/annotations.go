@@ -18,8 +18,7 @@ import (
 
 var annotationsPath = field.NewPath("metadata", "annotations")
 
-// validateAnnotations refuses what the controller would have to replace by a
-// default: better a refusal now than a surprise in the middle of a night.
+// validateAnnotations refuses values that the controller would have to replace by a default.
 func validateAnnotations(annotations map[string]string) field.ErrorList {
 	var problems field.ErrorList
 	_, unclear := lifecycle.ParsePolicy(annotations, lifecycle.StandardDefaults())
@@ -29,12 +28,17 @@ func validateAnnotations(annotations map[string]string) field.ErrorList {
 	return problems
 }
 
-// WarningsOnCreate are sentences about annotations of ours that have no effect, most
-// likely because they are misspelt, about claims that do not last, and about components
-// that may go before anybody has seen how they ended.
+// WarningsOnCreate are about annotations of ours that have no effect, most likely because they
+// are misspelt, about claims that a retry deletes, and about components that may remove
+// themselves before the controller has seen their result.
 func WarningsOnCreate(aw *v1beta2.AppWrapper) []string {
-	warnings := unknownAnnotations(aw.Annotations, annotationsPath, lifecycle.Annotations())
-	for i, component := range aw.Spec.Components {
+	return Decode(aw).WarningsOnCreate()
+}
+
+// WarningsOnCreate are those of the function of that name.
+func (d Decoded) WarningsOnCreate() []string {
+	warnings := unknownAnnotations(d.AppWrapper.Annotations, annotationsPath, lifecycle.Annotations())
+	for i, component := range d.AppWrapper.Spec.Components {
 		path := field.NewPath("spec", "components").Index(i)
 		for _, name := range ours(component.Annotations) {
 			warnings = append(warnings, fmt.Sprintf("%s has no effect here: annotations belong in metadata of the AppWrapper",
@@ -45,11 +49,11 @@ func WarningsOnCreate(aw *v1beta2.AppWrapper) []string {
 			warnings = append(warnings, unknownAnnotations(podSet.Annotations, at, podSetAnnotations)...)
 		}
 	}
-	return append(append(warnings, wrappedClaims(aw)...), shortLives(aw)...)
+	return append(append(warnings, d.wrappedClaims()...), d.timesToLive()...)
 }
 
-// WarningsOnUpdate are about annotations that are new or changed, those too that would
-// have been refused on creation: by now it is too late for that.
+// WarningsOnUpdate are about annotations that are new or changed, including those that creation
+// would have refused.
 func WarningsOnUpdate(before, after *v1beta2.AppWrapper) []string {
 	changed := maps.Clone(after.Annotations)
 	maps.DeleteFunc(changed, func(name, value string) bool {

@@ -7,18 +7,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 var claimKind = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 
-// wrappedClaims are warnings about what looks as if it would outlive a retry.
-func wrappedClaims(aw *v1beta2.AppWrapper) []string {
+// wrappedClaims are warnings about claims, which do not survive a retry.
+func (d Decoded) wrappedClaims() []string {
 	var warnings []string
-	for i := range aw.Spec.Components {
-		template, err := Template(&aw.Spec.Components[i])
-		if err != nil || template.GroupVersionKind().GroupKind() != claimKind {
+	for i, template := range d.Templates {
+		if template == nil || template.GroupVersionKind().GroupKind() != claimKind {
 			continue
 		}
 		warnings = append(warnings, fmt.Sprintf("%s is a PersistentVolumeClaim, which is deleted with every retry, migration and suspension: "+

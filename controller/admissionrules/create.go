@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admissionrules answers whether an AppWrapper makes sense before it
-// is stored, and what may change about it afterwards. The webhook applies these
-// rules, and so does everything that wants to know earlier: the command line and
-// the tests of the generator. It talks to nobody, so it does not ask whether an
+// Package admissionrules answers whether an AppWrapper is valid before it is stored, and what
+// may change about it afterwards. The webhooks apply these rules, and so do the command line
+// and the tests of the generator. They make no requests, so they do not check whether an
 // author may create what they wrap.
 package admissionrules
 
@@ -31,34 +30,59 @@ func Template(component *v1beta2.AppWrapperComponent) (*unstructured.Unstructure
 	return template, nil
 }
 
+// Decoded is an AppWrapper with its templates, decoded once for all checks.
+type Decoded struct {
+	AppWrapper *v1beta2.AppWrapper
+	// Templates has one for each component; it is nil where Errors says why it does not decode.
+	Templates []*unstructured.Unstructured
+	Errors    []error
+}
+
+// Decode decodes the templates of all components.
+func Decode(aw *v1beta2.AppWrapper) Decoded {
+	d := Decoded{
+		AppWrapper: aw,
+		Templates:  make([]*unstructured.Unstructured, len(aw.Spec.Components)),
+		Errors:     make([]error, len(aw.Spec.Components)),
+	}
+	for i := range aw.Spec.Components {
+		d.Templates[i], d.Errors[i] = Template(&aw.Spec.Components[i])
+	}
+	return d
+}
+
 // ValidateCreate lists everything that is wrong with a new AppWrapper.
 func ValidateCreate(aw *v1beta2.AppWrapper, podSetLimit int) field.ErrorList {
+	return Decode(aw).ValidateCreate(podSetLimit)
+}
+
+// ValidateCreate lists everything that is wrong with a new AppWrapper.
+func (d Decoded) ValidateCreate(podSetLimit int) field.ErrorList {
 	components := field.NewPath("spec", "components")
 	var problems field.ErrorList
 	names := objectNames{}
 	podSets := 0
-	for i := range aw.Spec.Components {
+	for i, template := range d.Templates {
 		path := components.Index(i)
-		template, err := Template(&aw.Spec.Components[i])
-		if err != nil {
+		if err := d.Errors[i]; err != nil {
 			problems = append(problems, field.Invalid(path.Child("template"), "…", err.Error()))
 			continue
 		}
-		problems = append(problems, validateObject(template, aw.Namespace, path.Child("template"))...)
+		problems = append(problems, validateObject(template, d.AppWrapper.Namespace, path.Child("template"))...)
 		problems = append(problems, names.add(template, path.Child("template", "metadata", "name"))...)
-		count, wrong := validatePodSets(&aw.Spec.Components[i], template, path)
+		found, wrong := validatePodSets(d.AppWrapper.Spec.Components[i].DeclaredPodSets, template, path)
 		if len(wrong) == 0 {
-			wrong = validateLabels(aw, i, template, path.Child("template"))
+			wrong = validateLabels(d.AppWrapper.Name, i, template, found, path.Child("template"))
 		}
-		podSets += count
+		podSets += len(found)
 		problems = append(problems, wrong...)
 	}
-	// A count that is known to be wrong would only cause complaints about itself.
+	// After another problem the count may be wrong, and would only cause a second one.
 	if len(problems) == 0 {
 		problems = append(problems, validateCount(podSets, podSetLimit, components)...)
-		problems = append(problems, validateName(aw, podSets)...)
+		problems = append(problems, validateName(d.AppWrapper, podSets)...)
 	}
-	return append(problems, validateAnnotations(aw.Annotations)...)
+	return append(problems, validateAnnotations(d.AppWrapper.Annotations)...)
 }
 
 func validateObject(template *unstructured.Unstructured, namespace string, path *field.Path) field.ErrorList {
@@ -77,8 +101,8 @@ func validateObject(template *unstructured.Unstructured, namespace string, path 
 	return problems
 }
 
-// objectNames remembers the objects that an AppWrapper will own. A second one
-// of the same name would be taken for the first.
+// objectNames are the objects that an AppWrapper will own. A second one of the same name would
+// be taken for the first.
 type objectNames map[string]bool
 
 func (n objectNames) add(template *unstructured.Unstructured, path *field.Path) field.ErrorList {
@@ -97,21 +121,34 @@ func (n objectNames) add(template *unstructured.Unstructured, path *field.Path) 
 	return nil
 }
 
-// validatePodSets also tells how many pod sets the component has.
-func validatePodSets(component *v1beta2.AppWrapperComponent, template *unstructured.Unstructured, path *field.Path) (int, field.ErrorList) {
-	declared := component.DeclaredPodSets
+// validatePodSets also returns the pod sets of the component, as far as they are known.
+func validatePodSets(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured, path *field.Path) ([]v1beta2.AppWrapperPodSet, field.ErrorList) {
 	problems := validateDeclared(declared, template, path.Child("podSets"))
 	inferred, err := kinds.For(template.GroupVersionKind()).InferPodSets(template)
 	if err == nil {
-		err = checkInferred(inferred, template)
+		err = checkPodSets(inferred, template)
 	}
 	if err != nil {
-		return len(declared), append(problems, field.Invalid(path.Child("template"), template.GetKind(), err.Error()))
+		return declared, append(problems, field.Invalid(path.Child("template"), template.GetKind(), err.Error()))
 	}
 	if err := kinds.CheckDeclared(declared, inferred); err != nil {
 		problems = append(problems, field.Invalid(path.Child("podSets"), len(declared), err.Error()))
 	}
-	return max(len(declared), len(inferred)), problems
+	if len(declared) > 0 {
+		return declared, problems
+	}
+	return inferred, problems
+}
+
+// PodSets are those that the status records for a component. Like admission, it refuses a
+// negative number of pods, with which the status could not be saved, and a path without a pod
+// template, which could not be queued.
+func PodSets(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
+	found, err := kinds.PodSets(declared, template)
+	if err != nil {
+		return nil, err
+	}
+	return found, checkPodSets(found, template)
 }
 
 func validateDeclared(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured, path *field.Path) field.ErrorList {
@@ -134,24 +171,23 @@ func validateDeclared(declared []v1beta2.AppWrapperPodSet, template *unstructure
 
 // validateLabels refuses pod templates that have our labels with other values, or no room
 // for them. Other edits are Kueue's and not known yet.
-func validateLabels(aw *v1beta2.AppWrapper, i int, template *unstructured.Unstructured, path *field.Path) field.ErrorList {
-	podSets, err := kinds.PodSets(aw.Spec.Components[i].DeclaredPodSets, template)
+func validateLabels(name string, i int, template *unstructured.Unstructured, podSets []v1beta2.AppWrapperPodSet, path *field.Path) field.ErrorList {
 	edited := template.DeepCopy()
-	for j := 0; err == nil && j < len(podSets); j++ {
-		var found map[string]any
-		if found, err = podtemplate.Find(edited.Object, podSets[j].Path); err == nil {
-			err = podtemplate.Apply(found, podtemplate.Edit{Labels: podtemplate.Labels(aw.Name, i)})
+	for _, podSet := range podSets {
+		found, err := podtemplate.Find(edited.Object, podSet.Path)
+		if err == nil {
+			err = podtemplate.Apply(found, podtemplate.Edit{Labels: podtemplate.Labels(name, i)})
 		}
-	}
-	if err != nil {
-		return field.ErrorList{field.Invalid(path, template.GetKind(), err.Error())}
+		if err != nil {
+			return field.ErrorList{field.Invalid(path, template.GetKind(), err.Error())}
+		}
 	}
 	return nil
 }
 
-// checkInferred also refuses a negative number of pods: such a status could never be saved.
-func checkInferred(inferred []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) error {
-	for _, podSet := range inferred {
+// checkPodSets refuses a negative number of pods and a path that leads to no pod template.
+func checkPodSets(podSets []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) error {
+	for _, podSet := range podSets {
 		if podSet.Count() < 0 {
 			return fmt.Errorf("%q would make %d pods", podSet.Path, podSet.Count())
 		}

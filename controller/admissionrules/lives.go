@@ -7,29 +7,26 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// shortestLife is for how many seconds what has finished should be there to be seen:
-// longer than it takes another controller to begin where one has ended.
-const shortestLife = 60
+// shortestTimeToLive, in seconds, leaves time to see a finished component even while another
+// replica of the controller becomes the leader.
+const shortestTimeToLive = 60
 
-// timeToLive is where the kinds of a group, by API group, say when they are removed. What
-// Ray calls so is about a RayJob's cluster.
+// timeToLive is the field, by API group, after which finished objects remove themselves. Ray's
+// field of that name is about a RayJob's cluster.
 var timeToLive = map[string][]string{
 	"batch":           {"spec", "ttlSecondsAfterFinished"},
 	"jobset.x-k8s.io": {"spec", "ttlSecondsAfterFinished"},
 	"kubeflow.org":    {"spec", "runPolicy", "ttlSecondsAfterFinished"},
 }
 
-// shortLives are warnings about components that remove themselves when they have finished.
-// One that was not seen in between is missing, which is a failure.
-func shortLives(aw *v1beta2.AppWrapper) []string {
+// timesToLive are warnings about components that remove themselves soon after they finish. If
+// the controller does not see one before, it is missing, which is a failure.
+func (d Decoded) timesToLive() []string {
 	var warnings []string
-	for i := range aw.Spec.Components {
-		template, err := Template(&aw.Spec.Components[i])
-		if err != nil {
+	for i, template := range d.Templates {
+		if template == nil {
 			continue
 		}
 		path, told := timeToLive[template.GroupVersionKind().Group]
@@ -37,12 +34,12 @@ func shortLives(aw *v1beta2.AppWrapper) []string {
 			continue
 		}
 		seconds, set, err := unstructured.NestedInt64(template.Object, path...)
-		if err != nil || !set || seconds >= shortestLife {
+		if err != nil || !set || seconds >= shortestTimeToLive {
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("%s is %d: a component that goes before the controller has seen how it ended counts as missing and fails; "+
-			"give it %d seconds, or none and successTTLDuration on the AppWrapper",
-			field.NewPath("spec", "components").Index(i).Child("template", path...), seconds, shortestLife))
+		warnings = append(warnings, fmt.Sprintf("%s is %d: a component that is removed before the controller has seen its result counts as missing, and the AppWrapper fails; "+
+			"set at least %d seconds, or leave it out and set successTTLDuration on the AppWrapper",
+			field.NewPath("spec", "components").Index(i).Child("template", path...), seconds, shortestTimeToLive))
 	}
 	return warnings
 }

@@ -20,7 +20,7 @@ const (
 	generatedSuffix = 5
 )
 
-// validateName refuses names that nothing could be done with later: the name
+// validateName refuses names that could not be used later: the name
 // becomes a label value of every pod and, in a queue, the beginning of a DNS
 // label, <name>-<index of the pod set>, without which Kueue makes no Workload.
 func validateName(aw *v1beta2.AppWrapper, podSets int) field.ErrorList {

@@ -26,7 +26,7 @@ func TestAMemberCannotStartWhatWaits(t *testing.T) {
 		aw := wrapped("greedy", job("greedy", "100", "exit", "0"), nil)
 		s.create(ctx, aw)
 		s.untilWorkload(ctx, aw, kueue.WorkloadQuotaReserved, "False", "Pending")
-		const ours = "Kueue starts what is in a queue"
+		const ours = "only Kueue may start queued work"
 		for _, try := range []struct{ patch, answer string }{
 			{`{"metadata":{"labels":{"kueue.x-k8s.io/queue-name":null}}}`, ours}, // first out of the queue, and then
 			{`{"spec":{"suspend":false}}`, ours},

@@ -70,11 +70,10 @@ func prepare(ctx context.Context) (err error) {
 type client struct{ name, path string }
 
 func bothClients(ctx context.Context) ([]client, error) {
-	dir, err := os.UserCacheDir()
+	cache, err := components.UserCache(checkout)
 	if err != nil {
 		return nil, err
 	}
-	cache := components.Cache{Dir: filepath.Join(dir, "mlbatch", "components"), Checkout: checkout}
 	three, four := components.Helm()
 	built3, err3 := cache.Get(ctx, os.Stderr, three)
 	built4, err4 := cache.Get(ctx, os.Stderr, four)

@@ -35,12 +35,9 @@ var (
 		".golangci.yaml", "LICENSE", "Makefile", "README.md", "charts", "controller", "docs", "go.mod", "go.sum", "samples", "setup", "test", "tools",
 	}
 	// cluster is what a local cluster is made of.
-	cluster = []string{
-		"go.mod", "go.sum", "setup", "tools/artifacts/compiler", "tools/artifacts/components", "tools/artifacts/debian",
-		"tools/artifacts/filecache", "tools/artifacts/images", "tools/artifacts/subprocess", "tools/localcluster", "tools/mlbatch/parts",
-	}
+	cluster = []string{"go.mod", "go.sum", "setup", "test/workload", "tools/artifacts", "tools/localcluster", "tools/mlbatch/parts"}
 	// platform is what is installed on it, and how.
-	platform = with(cluster, "charts", "controller", "samples", "tools/artifacts/charts", "tools/mlbatch")
+	platform = with(cluster, "charts", "controller", "samples", "tools/mlbatch")
 )
 
 // lanes are all there are, in the order in which they run: what fails fast and
@@ -58,7 +55,7 @@ var lanes = []lane{
 	}},
 	{name: "robust", root: true, inputs: with(cluster, "test/explain", "test/localcluster", "test/workload")},
 	{name: "simulated-users", root: true, inputs: with(platform, "test/simulated")},
-	{name: "storms", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/storms")},
+	{name: "chaos", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/chaos")},
 	{name: "helm", inputs: with(platform, "test/helm")},
 	{name: "installs", root: true, inputs: with(platform, "test/installer")},
 	{name: "upgrade", root: true, inputs: with(platform, "docs/install.md", "test/explain", "test/quotawatch", "test/upgrade", "test/workload")},

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/filecache"
 )
 
 // upPoints are the points at which 'up' is killed, in the order in which it comes
@@ -72,7 +74,7 @@ func (c cluster) killKeeper(t *testing.T) {
 // forget makes a component one that has to be built.
 func forget(t *testing.T, component string) {
 	t.Helper()
-	dir, err := cache()
+	dir, err := filecache.UserDir()
 	if err != nil {
 		t.Fatal(err)
 	}

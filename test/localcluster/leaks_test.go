@@ -67,7 +67,7 @@ func TestWhatIsLeftIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := mustLeaks(t)
-	c.wantRefusal(t, "clusters have left the above behind", "leaks")
+	c.wantRefusal(t, "clusters left the above behind", "leaks")
 	_ = left.Process.Kill()
 	_ = left.Wait()
 	if err := os.Remove(cgroup); err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
+	"github.com/mlbatch/mlbatch/tools/artifacts/filecache"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
@@ -79,19 +80,12 @@ func outside(*testing.M) (int, error) {
 func buildComponents() error {
 	root, err1 := localcluster.FindCheckout(".")
 	versions, err2 := setup.Load()
-	dir, err3 := cache()
+	cache, err3 := components.UserCache(root)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
-	cache := components.Cache{Dir: filepath.Join(dir, "components"), Checkout: root}
 	_, err := cache.Get(context.Background(), os.Stderr, components.Node(versions)...)
 	return err
-}
-
-// cache is where commands look for what was built.
-func cache() (string, error) {
-	dir, err := os.UserCacheDir()
-	return filepath.Join(dir, "mlbatch"), err
 }
 
 func inside(m *testing.M) (int, error) {
@@ -126,7 +120,7 @@ func prepare() error {
 			return err
 		}
 	}
-	built, err := cache()
+	built, err := filecache.UserDir()
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func TestASecondCommandIsToldWhoIsFirst(t *testing.T) {
 		first := c.start(t, "up")
 		first.reaches(t, c, point{name: "it is under way", line: "is running"})
 		for _, second := range []string{"up", "down"} {
-			c.wantRefusal(t, fmt.Sprintf("another command (process %d) is changing cluster %q; wait until it has ended", first.cmd.Process.Pid, c.name), second)
+			c.wantRefusal(t, fmt.Sprintf("cluster %q is being changed by process %d; wait until that command ends", c.name, first.cmd.Process.Pid), second)
 		}
 		if said, err := first.ends(); err != nil {
 			t.Errorf("the first has failed: %v\n%s", err, said)

@@ -62,7 +62,7 @@ func TestAProgramOfWhichTheCheckoutHasAnotherIsReplaced(t *testing.T) {
 		wantKept(t)
 
 		change(t, "tools/localcluster/keeper/another.go", "package main\n\nfunc init() { println() }\n")
-		c.wantRefusal(t, "has another keeper than this checkout, which cannot be changed while it runs", "up", "--checkout="+other)
+		c.wantRefusal(t, "has another keeper than this checkout, and this cannot change while it runs", "up", "--checkout="+other)
 		if err := os.Remove(filepath.Join(other, "tools/localcluster/keeper/another.go")); err != nil { // for the next mode
 			t.Fatal(err)
 		}

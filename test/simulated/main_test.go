@@ -72,11 +72,10 @@ func run(m *testing.M) (int, error) {
 // buildComponents builds what is missing where the next run will find it, too.
 func buildComponents() error {
 	versions, err1 := setup.Load()
-	dir, err2 := os.UserCacheDir()
+	cache, err2 := components.UserCache(checkout)
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	cache := components.Cache{Dir: filepath.Join(dir, "mlbatch", "components"), Checkout: checkout}
 	_, err := cache.Get(context.Background(), os.Stderr, append(components.ControlPlane(versions), components.Platform(versions)...)...)
 	return err
 }
@@ -130,7 +129,7 @@ func (p person) begin() error {
 	if err := os.RemoveAll(p.home()); err != nil {
 		return err
 	}
-	cache, err := os.UserCacheDir()
+	cache, err := components.UserCache(checkout)
 	if err != nil {
 		return err
 	}
@@ -140,7 +139,7 @@ func (p person) begin() error {
 			return err
 		}
 	}
-	if err := linkAll(filepath.Join(cache, "mlbatch", "components"), to); err != nil {
+	if err := linkAll(cache.Dir, to); err != nil {
 		return err
 	}
 	return filepath.WalkDir(p.home(), func(path string, entry fs.DirEntry, err error) error {

@@ -102,7 +102,7 @@ func TestAMachineWithoutUserNamespacesSaysSo(t *testing.T) {
 
 func wantRefusal(t *testing.T, p person, said string) {
 	t.Helper()
-	if !strings.HasPrefix(said, fmt.Sprintf("localcluster: this machine does not let user %d make user namespaces (", p.uid)) ||
+	if !strings.HasPrefix(said, fmt.Sprintf("localcluster: user %d may not create user namespaces on this machine (", p.uid)) ||
 		!strings.Contains(said, "run the command with sudo") || strings.Count(said, "\n") != 1 {
 		t.Errorf("it says %q", said)
 	}
@@ -201,7 +201,7 @@ func saysWhy(ctx context.Context, admin client.Client, pod *corev1.Pod) error {
 		return err
 	}
 	for _, c := range pod.Status.ContainerStatuses {
-		if w := c.State.Waiting; w != nil && strings.Contains(w.Message, "has no program for the image registry.example/other:1") {
+		if w := c.State.Waiting; w != nil && strings.Contains(w.Message, "has no program for image registry.example/other:1") {
 			return admin.Delete(ctx, pod)
 		}
 	}

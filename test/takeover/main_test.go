@@ -46,11 +46,10 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	s := &site{dir: t.TempDir()}
-	caches, err := os.UserCacheDir()
+	cache, err := components.UserCache(checkout)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache := components.Cache{Dir: filepath.Join(caches, "mlbatch", "components"), Checkout: checkout}
 	built, err := cache.Get(t.Context(), os.Stderr, upstream)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -28,6 +29,7 @@ const usage = `workload pause            until SIGTERM, then exit 0; reap childr
 workload parent           start 'workload pause', pass SIGTERM on to it, exit as it does
 workload sleep DURATION   then exit 0; on SIGTERM exit 143 at once
 workload linger DURATION  until SIGTERM, and for DURATION after it; exit 143
+workload hold MEBIBYTES   of memory until SIGTERM, then exit 143
 workload exit CODE        at once
 workload print TEXT       and exit 0
 `
@@ -53,6 +55,7 @@ func run(args []string, out io.Writer) (int, error) {
 		"parent": {parent, 0},
 		"sleep":  {sleep, 1},
 		"linger": {linger, 1},
+		"hold":   {hold, 1},
 		"exit":   {exit, 1},
 		"print":  {say, 1},
 	}
@@ -136,6 +139,23 @@ func linger(argument string, out io.Writer) (int, error) {
 	fmt.Fprintln(out, "lingering until", d, "after SIGTERM")
 	<-end
 	<-time.After(d)
+	return exitTerminated, nil
+}
+
+// hold writes to every page: the kernel counts no others.
+func hold(argument string, out io.Writer) (int, error) {
+	mebibytes, err := strconv.ParseUint(argument, 10, 16)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no number of MiB up to 65535", argument)
+	}
+	end := termination()
+	memory := make([]byte, mebibytes<<20)
+	for at := 0; at < len(memory); at += os.Getpagesize() {
+		memory[at] = 1
+	}
+	fmt.Fprintln(out, "holding", argument, "MiB")
+	<-end
+	runtime.KeepAlive(memory)
 	return exitTerminated, nil
 }
 

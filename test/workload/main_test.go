@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,6 +43,7 @@ func TestWorkloadEndsAsItIsTold(t *testing.T) {
 		"a superfluous argument is too":    {args: []string{"pause", "1"}, code: 2, stderr: "pause takes 0 arguments, not 1"},
 		"a duration needs a unit":          {args: []string{"linger", "30"}, code: 2, stderr: `"30" is no duration`},
 		"a time to sleep too":              {args: []string{"sleep", "30"}, code: 2, stderr: `"30" is no duration`},
+		"memory is a whole number of MiB":  {args: []string{"hold", "1Gi"}, code: 2, stderr: `"1Gi" is no number of MiB`},
 		"exit codes end at 255":            {args: []string{"exit", "256"}, code: 2, stderr: `"256" is no exit code`},
 		"a negative exit code is not read": {args: []string{"exit", "-1"}, code: 2, stderr: `"-1" is no exit code`},
 	} {
@@ -67,6 +69,7 @@ func TestSIGTERMEndsWhatWaits(t *testing.T) {
 		"pause succeeds, it has done its work": {[]string{"pause"}, 0},
 		"parent ends as its child does":        {[]string{"parent"}, 0},
 		"sleep fails, it was interrupted":      {[]string{"sleep", "1h"}, 143},
+		"hold fails, it was interrupted":       {[]string{"hold", "1"}, 143},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := workload(t, c.args...)
@@ -91,6 +94,20 @@ func TestLingerOutlivesSIGTERM(t *testing.T) {
 	}
 	if code := exitCode(t, cmd.Wait()); code != 143 || time.Since(told) < farewell {
 		t.Errorf("exit code %d after %s", code, time.Since(told))
+	}
+}
+
+func TestHoldHasTheMemory(t *testing.T) {
+	const mebibytes = 32
+	cmd := workload(t, "hold", strconv.Itoa(mebibytes))
+	start(t, cmd)
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, resident, _ := strings.Cut(string(status), "VmRSS:")
+	if kib, err := strconv.Atoi(strings.Fields(resident)[0]); err != nil || kib < mebibytes*1024 {
+		t.Errorf("%d KiB are resident (%v), want %d MiB", kib, err, mebibytes)
 	}
 }
 

@@ -20,37 +20,37 @@ func (c *Cluster) awaitKeeper(ctx context.Context) error {
 	if err := plan.Read(c.Dir(), plan.File, &p); err != nil {
 		return err
 	}
-	patience := time.Now().Add(readyTimeout)
+	deadline := time.Now().Add(readyTimeout)
 	return c.followKeeper(ctx, func(s plan.Status) (bool, error) {
 		switch {
 		case s.Revision != p.Revision:
-			return false, nil // it has not read the plan yet
+			return false, nil // the keeper has not read this plan yet
 		case s.Error != "":
 			return true, errors.New(s.Error)
 		case s.Ready && len(s.Failing) > 0:
-			return time.Now().After(patience), failing(s)
+			return time.Now().After(deadline), failing(s)
 		}
 		return s.Ready, nil
 	})
 }
 
-// awaitPause returns when the keeper has done what it can, with or without success.
-func (c *Cluster) awaitPause(ctx context.Context) error {
+// awaitSettled returns when the keeper has carried out its plan or failed to.
+func (c *Cluster) awaitSettled(ctx context.Context) error {
 	return c.followKeeper(ctx, func(s plan.Status) (bool, error) { return s.Ready || s.Error != "", nil })
 }
 
-// failing names the programs that do not come back.
+// failing names the programs that keep failing.
 func failing(s plan.Status) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.Failing)) {
-		errs = append(errs, fmt.Errorf("%s does not come back: it %s, after %d restarts; %s.log may say why", name, s.Failing[name], s.Restarts[name], name))
+		errs = append(errs, fmt.Errorf("%s keeps failing: it %s after %d restarts; see %s.log", name, s.Failing[name], s.Restarts[name], name))
 	}
 	return errors.Join(errs...)
 }
 
-// followKeeper prints what the keeper waits for until what it reports is enough.
+// followKeeper prints what the keeper waits for until its status is enough.
 func (c *Cluster) followKeeper(ctx context.Context, enough func(plan.Status) (bool, error)) error {
-	var said string
+	var printed string
 	for {
 		running := c.Running()
 		var status plan.Status
@@ -60,11 +60,11 @@ func (c *Cluster) followKeeper(ctx context.Context, enough func(plan.Status) (bo
 			}
 		}
 		if !running {
-			return errors.New(cmp.Or(status.Error, "the cluster's keeper ended; keeper.log may say why"))
+			return errors.New(cmp.Or(status.Error, "the cluster's keeper exited; see keeper.log"))
 		}
-		if status.Waiting != said {
-			said = status.Waiting
-			fmt.Fprintf(c.progress, "starting %s\n", said)
+		if status.Waiting != printed {
+			printed = status.Waiting
+			fmt.Fprintf(c.progress, "starting %s\n", printed)
 		}
 		select {
 		case <-ctx.Done():

@@ -18,14 +18,14 @@ import (
 // Cluster is one local cluster, running or not.
 type Cluster struct {
 	host host
-	// asked is the configuration as it was given, with what was left open.
+	// asked is the configuration before defaults were filled in.
 	asked    Config
 	config   Config
 	progress io.Writer
 }
 
-// New describes a cluster; it touches nothing. Progress receives readable
-// lines while long work goes on.
+// New describes a cluster; it changes nothing. Progress receives a line for each
+// step that takes time.
 func New(config Config, progress io.Writer) (*Cluster, error) {
 	complete, err := config.completed()
 	if err != nil {
@@ -34,16 +34,16 @@ func New(config Config, progress io.Writer) (*Cluster, error) {
 	return &Cluster{host: thisHost(), asked: config, config: complete, progress: progress}, nil
 }
 
-// Config is the cluster's completed configuration.
+// Config is the cluster's configuration with all defaults filled in.
 func (c *Cluster) Config() Config { return c.config }
 
-// Dir is the folder that holds all of the cluster.
+// Dir is the folder that holds everything of the cluster.
 func (c *Cluster) Dir() string { return filepath.Join(c.config.StateDir, c.config.Name) }
 
-// KubeconfigPath is where the administrator's kubeconfig is while it runs.
+// KubeconfigPath is the path of the administrator's kubeconfig while the cluster runs.
 func (c *Cluster) KubeconfigPath() string { return filepath.Join(c.Dir(), "kubeconfig") }
 
-// LogDir holds a log a program and the API server's audit log.
+// LogDir holds one log for each program, and the API server's audit log.
 func (c *Cluster) LogDir() string { return filepath.Join(c.Dir(), plan.LogDir) }
 
 // PodLogDir is where the node keeps the logs of pods.
@@ -56,7 +56,7 @@ func (c *Cluster) Kubeconfig() ([]byte, error) {
 	}
 	data, err := os.ReadFile(c.KubeconfigPath())
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("cluster %q is still coming up; wait for 'localcluster up' to end", c.config.Name)
+		return nil, fmt.Errorf("cluster %q is still starting; wait until 'localcluster up' ends", c.config.Name)
 	}
 	return data, err
 }
@@ -81,7 +81,7 @@ func (c *Cluster) cache() (components.Cache, error) {
 	if err != nil {
 		return components.Cache{}, err
 	}
-	return components.Cache{Dir: filepath.Join(c.config.CacheDir, "components"), Checkout: root}, nil
+	return components.CacheIn(c.config.CacheDir, root), nil
 }
 
 // cgroup is the name of the cluster's folder in each cgroup hierarchy.
@@ -89,7 +89,7 @@ func (c *Cluster) cgroup() string { return cgroupOf(c.Dir()) }
 
 const cgroupPrefix = "mlbatch-"
 
-// cgroupOf tells apart clusters that have the same name in two homes.
+// cgroupOf includes a hash of the state folder: clusters in two homes may share a name.
 func cgroupOf(dir string) string {
 	home := sha256.Sum256([]byte(resolved(filepath.Dir(dir))))
 	return cgroupPrefix + filepath.Base(dir) + "-" + hex.EncodeToString(home[:4])

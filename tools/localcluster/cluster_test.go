@@ -12,8 +12,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// newCluster is a cluster on a machine where nothing is amiss: the user is
-// root, disks are empty, and no cgroup is touched.
+// newCluster is a cluster on a fake machine without problems: the user is root, disks are
+// empty, and no cgroup is touched.
 func newCluster(t *testing.T) (*Cluster, *bytes.Buffer) {
 	t.Helper()
 	root, err := os.MkdirTemp("", "unit") // t.TempDir has names too long for sockets
@@ -33,7 +33,7 @@ func newCluster(t *testing.T) (*Cluster, *bytes.Buffer) {
 	return c, progress
 }
 
-// pretendRunning makes this very process the cluster's keeper.
+// pretendRunning records this process as the cluster's keeper.
 func pretendRunning(t *testing.T, c *Cluster) {
 	t.Helper()
 	keeper, err := c.host.proc.keeper(os.Getpid())
@@ -73,20 +73,20 @@ func wantSentence(t *testing.T, err error, words ...string) {
 	}
 }
 
-func TestKubeconfigIsThatOfARunningCluster(t *testing.T) {
+func TestKubeconfigNeedsARunningCluster(t *testing.T) {
 	c, _ := newCluster(t)
 	_, err := c.Kubeconfig()
 	wantSentence(t, err, `cluster "unit-x" is not running`, "localcluster up --name=unit-x")
 	pretendRunning(t, c)
 	_, err = c.Kubeconfig()
-	wantSentence(t, err, `cluster "unit-x" is still coming up`)
+	wantSentence(t, err, `cluster "unit-x" is still starting`)
 	write(t, c.KubeconfigPath(), "text")
 	if got, err := c.Kubeconfig(); err != nil || string(got) != "text" {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
 
-func TestImagesAreLoadedIntoARunningCluster(t *testing.T) {
+func TestLoadImagesNeedsARunningCluster(t *testing.T) {
 	c, progress := newCluster(t)
 	archive := filepath.Join(t.TempDir(), "a.tar")
 	wantSentence(t, c.LoadImages(t.Context(), archive), "is not running", "localcluster up --name=unit-x")

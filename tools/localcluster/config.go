@@ -11,6 +11,7 @@ import (
 	"regexp"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/artifacts/filecache"
 )
 
 // Defaults of Config.
@@ -18,11 +19,11 @@ const (
 	DefaultName           = "mlbatch"
 	DefaultPort           = 36443
 	DefaultSimulatedNodes = 10
-	// gpusPerNode is how many nvidia.com/gpu each simulated node has.
+	// gpusPerNode is the nvidia.com/gpu capacity of each simulated node.
 	gpusPerNode = 8
 )
 
-// Labels that tell the node that runs pods from those that pretend to.
+// Labels that tell the node that runs pods from the simulated ones.
 const (
 	realNodeLabel      = "localcluster.mlbatch.dev/real"
 	simulatedNodeLabel = "localcluster.mlbatch.dev/simulated"
@@ -32,28 +33,28 @@ const (
 type Mode string
 
 const (
-	// Real is a kubelet that runs containers. It needs root. Only pods that ask
-	// for GPUs go to simulated nodes.
+	// Real is a kubelet that runs containers. It needs root. Only pods that request
+	// GPUs are scheduled to simulated nodes.
 	Real Mode = "real"
-	// Simulated is a program that runs the platform's pods as processes, and no
-	// others: all others go to simulated nodes. Any user may run it.
+	// Simulated is a program that runs only the platform's pods, as processes. All
+	// other pods are scheduled to simulated nodes. Any user may run it.
 	Simulated Mode = "simulated"
 )
 
-// Config describes a cluster. What is left zero is completed by New.
+// Config describes a cluster. New fills in defaults for zero fields.
 type Config struct {
 	// Name tells clusters on one machine apart; it is also the real node's name.
 	Name string
-	// Mode is Real unless it is said otherwise.
+	// Mode is Real by default.
 	Mode Mode
-	// Port on 127.0.0.1 where the API server answers on the host.
+	// Port of the API server on the host's 127.0.0.1.
 	Port int
-	// SimulatedNodes is the number of KWOK nodes, named gpu-0, gpu-1, …; a
-	// negative one means none. A thousand were seen in a simulated cluster.
+	// SimulatedNodes is the number of KWOK nodes, named gpu-0, gpu-1, …; a negative
+	// number means none. A simulated cluster was tested with a thousand.
 	SimulatedNodes int
 	// Checkout is the root of this repository.
 	Checkout string
-	// CacheDir holds finished builds; StateDir holds one folder a cluster.
+	// CacheDir holds finished builds; StateDir holds one folder for each cluster.
 	CacheDir string
 	StateDir string
 }
@@ -61,11 +62,10 @@ type Config struct {
 // A node name that also fits a cgroup and a socket path.
 var validName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,18}[a-z0-9])?$`)
 
-// The simulated nodes have names of this kind.
+// simulatedName matches the names of simulated nodes.
 var simulatedName = regexp.MustCompile(`^gpu-[0-9]+$`)
 
-// completed fills empty fields: the checkout is looked for from the working
-// directory upwards, folders are the user's cache and state folders.
+// completed fills in defaults: folders are the user's cache and state folders.
 func (c Config) completed() (Config, error) {
 	if c.Name == "" {
 		c.Name = DefaultName
@@ -88,33 +88,33 @@ func (c Config) completed() (Config, error) {
 		c.StateDir = dir
 	}
 	if c.CacheDir == "" {
-		dir, err := os.UserCacheDir()
+		dir, err := filecache.UserDir()
 		if err != nil {
-			return c, fmt.Errorf("cannot find a cache folder (set HOME or XDG_CACHE_HOME): %w", err)
+			return c, err
 		}
-		c.CacheDir = filepath.Join(dir, "mlbatch")
+		c.CacheDir = dir
 	}
 	return c, nil
 }
 
-// check refuses names and modes that there cannot be.
+// check refuses invalid names and modes.
 func (c Config) check() error {
 	if !validName.MatchString(c.Name) {
 		return fmt.Errorf("cluster name %q must be up to 20 lower-case letters, digits and dashes, starting with a letter", c.Name)
 	}
 	if simulatedName.MatchString(c.Name) {
-		return fmt.Errorf("cluster name %q is also that of a simulated node; choose another with --name", c.Name)
+		return fmt.Errorf("cluster name %q is reserved for a simulated node; choose another with --name", c.Name)
 	}
 	if c.Mode != Real && c.Mode != Simulated {
-		return fmt.Errorf("there is no mode %q; choose %s or %s", c.Mode, Real, Simulated)
+		return fmt.Errorf("unknown mode %q; choose %s or %s", c.Mode, Real, Simulated)
 	}
 	return nil
 }
 
 func defaultStateDir() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
-		if !filepath.IsAbs(dir) { // it would be another one for a command that is run elsewhere
-			return "", fmt.Errorf("XDG_STATE_HOME is %s; set it to an absolute path", dir)
+		if !filepath.IsAbs(dir) { // it would depend on the working directory
+			return "", fmt.Errorf("XDG_STATE_HOME is %q; set it to an absolute path", dir)
 		}
 		return filepath.Join(dir, "mlbatch", "clusters"), nil
 	}
@@ -129,8 +129,8 @@ func defaultStateDir() (string, error) {
 func FindCheckout(dir string) (string, error) {
 	root, err := setup.Checkout(dir)
 	if errors.Is(err, setup.ErrNoCheckout) {
-		return "", fmt.Errorf("the components of a local cluster are built from a checkout of MLBatch, and %w: "+
-			"change into the checkout or give its path with --checkout", err)
+		return "", fmt.Errorf("a local cluster is built from a checkout of MLBatch, and %w: "+
+			"run the command in the checkout, or give its path with --checkout", err)
 	}
 	return root, err
 }

@@ -11,7 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-func TestConfigIsCompletedFromTheEnvironment(t *testing.T) {
+func TestDefaultsComeFromTheEnvironment(t *testing.T) {
 	defaults := Config{Name: "mlbatch", Port: 36443, SimulatedNodes: 10}
 	for name, c := range map[string]struct {
 		env         map[string]string
@@ -51,13 +51,13 @@ func TestConfigIsCompletedFromTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestWithoutAFolderTheSentenceSaysWhatToSet(t *testing.T) {
+func TestAMissingFolderNamesTheVariable(t *testing.T) {
 	environment(t, nil)
 	_, err := Config{}.completed()
 	wantSentence(t, err, "cannot find a folder for the cluster's state (set HOME or XDG_STATE_HOME)")
 	environment(t, map[string]string{"HOME": "/home/alice", "XDG_STATE_HOME": "state"})
 	_, err = Config{}.completed()
-	wantSentence(t, err, "XDG_STATE_HOME is state; set it to an absolute path")
+	wantSentence(t, err, "XDG_STATE_HOME is \"state\"; set it to an absolute path")
 	environment(t, map[string]string{"HOME": "/home/alice", "XDG_CACHE_HOME": "cache"})
 	_, err = Config{}.completed()
 	wantSentence(t, err, "cannot find a cache folder", "XDG_CACHE_HOME is relative")
@@ -68,13 +68,13 @@ func TestWithoutAFolderTheSentenceSaysWhatToSet(t *testing.T) {
 	wantSentence(t, err, "set HOME or XDG_CACHE_HOME")
 }
 
-func TestThereAreTwoModes(t *testing.T) {
+func TestAnUnknownModeIsRefused(t *testing.T) {
 	environment(t, map[string]string{"HOME": "/home/alice"})
 	_, err := Config{Mode: "fake"}.completed()
-	wantSentence(t, err, `there is no mode "fake"; choose real or simulated`)
+	wantSentence(t, err, `unknown mode "fake"; choose real or simulated`)
 }
 
-func TestNames(t *testing.T) {
+func TestClusterNames(t *testing.T) {
 	environment(t, map[string]string{"HOME": "/home/alice"})
 	for name, good := range map[string]bool{
 		"mlbatch": true, "a": true, "e2e-2": true, "a2345678901234567890": true,
@@ -91,11 +91,11 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The API server would take the real node and a simulated one for the same.
-func TestAClusterIsNotCalledAsASimulatedNodeIs(t *testing.T) {
+// The real node and a simulated one would be the same object in the API server.
+func TestANameOfASimulatedNodeIsRefused(t *testing.T) {
 	environment(t, map[string]string{"HOME": "/home/alice"})
 	_, err := New(Config{Name: "gpu-0"}, nil)
-	wantSentence(t, err, `cluster name "gpu-0" is also that of a simulated node`, "--name")
+	wantSentence(t, err, `cluster name "gpu-0" is reserved for a simulated node`, "--name")
 }
 
 func TestFindCheckout(t *testing.T) {
@@ -119,7 +119,7 @@ func TestFindCheckout(t *testing.T) {
 	wantSentence(t, err, outside+" is not inside a checkout of MLBatch", "--checkout")
 }
 
-// environment sets the variables that decide where folders lie.
+// environment sets the variables that decide about folders.
 func environment(t *testing.T, set map[string]string) {
 	t.Helper()
 	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"} {

@@ -11,8 +11,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/pki"
 )
 
-// Addresses inside the cluster's network namespace. Two clusters may use the
-// same ones: they do not see each other.
+// Addresses inside the cluster's network namespace. Clusters may use the same ones,
+// because each has its own namespace.
 const (
 	nodeIP       = "10.200.0.1"
 	nodeCIDR     = "10.200.0.1/24"
@@ -24,7 +24,7 @@ const (
 	bridgeName   = "cni0"
 )
 
-// users are the identities that programs and people act under.
+// users are the identities of programs and administrators.
 func (c *Cluster) users() []pki.Leaf {
 	return []pki.Leaf{
 		{File: "admin", CommonName: "admin", Organization: "system:masters"},
@@ -40,10 +40,10 @@ func (c *Cluster) users() []pki.Leaf {
 func (c *Cluster) pkiDir() string             { return filepath.Join(c.Dir(), "pki") }
 func (c *Cluster) pkiFile(name string) string { return filepath.Join(c.pkiDir(), name) }
 
-// writeCredentials makes all certificates, keys and kubeconfigs.
+// writeCredentials creates all certificates, keys and kubeconfigs.
 func (c *Cluster) writeCredentials() error {
 	if err := os.MkdirAll(c.pkiDir(), 0o700); err != nil {
-		return fmt.Errorf("cannot make the folder for certificates: %w", err)
+		return fmt.Errorf("cannot create the folder for certificates: %w", err)
 	}
 	ca, err := pki.NewAuthority(c.pkiDir(), "ca")
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *Cluster) kubeconfigOf(user string) string {
 	return filepath.Join(c.Dir(), "config", user+".kubeconfig")
 }
 
-// writeKubeconfig writes a kubeconfig that needs no other file.
+// writeKubeconfig writes a kubeconfig with embedded certificates.
 func (c *Cluster) writeKubeconfig(path, user, server string) error {
 	pem := map[string]string{}
 	for _, file := range []string{"ca.crt", user + ".crt", user + ".key"} {

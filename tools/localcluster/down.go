@@ -18,16 +18,16 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/filecache"
 )
 
-// Down ends the cluster and removes all of it: processes, mounts, network,
-// cgroups and files. With it go the cgroups that dead clusters of its name have
-// left whose folders were elsewhere. A cluster that does not exist is no error.
+// Down stops the cluster and removes everything of it: processes, mounts, network,
+// cgroups and files. It also removes cgroups that stopped clusters of the same name left
+// behind, even if their folders were elsewhere. It succeeds if there is no such cluster.
 func (c *Cluster) Down() error {
 	unlock, err := c.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	defer os.Remove(c.lockFile()) // while it is ours
+	defer os.Remove(c.lockFile()) // while we hold it
 	exists, abandoned := c.exists(), c.abandoned()
 	if !exists && len(abandoned) == 0 {
 		fmt.Fprintf(c.progress, "there is no cluster %q\n", c.config.Name)
@@ -43,13 +43,13 @@ func (c *Cluster) Down() error {
 	return nil
 }
 
-// abandoned are the cgroups of clusters of this name, in whatever folder, that do not
-// run. Leaks names them, and nobody else would remove them.
+// abandoned are the cgroups of clusters of this name, in any folder, that do not run.
+// Leaks lists them, and only Down removes them.
 func (c *Cluster) abandoned() []string {
 	return newScan(c.config, c.host).cgroupsLeft(cgroupPrefix + c.config.Name + "-" + strings.Repeat("[0-9a-f]", 8))
 }
 
-// exists reports whether anything of the cluster is there, running or not.
+// exists reports whether anything of the cluster exists, running or not.
 func (c *Cluster) exists() bool {
 	for _, dir := range []string{c.Dir(), c.newDir()} {
 		if _, err := os.Lstat(dir); err == nil {
@@ -59,39 +59,39 @@ func (c *Cluster) exists() bool {
 	return len(cgroupsNamed(c.host.cgroups, c.cgroup())) > 0
 }
 
-// stop ends the keeper, and with it every process of the cluster, and removes
-// their cgroups. The folder stays: its logs may explain a failure.
+// stop kills the keeper, and thereby every process of the cluster, and removes their
+// cgroups. The folder stays: its logs may explain a failure.
 func (c *Cluster) stop() error {
 	keeper, alive := c.host.proc.keeperOf(c.Dir())
 	if !alive {
 		return nil
 	}
 	if err := syscall.Kill(keeper.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("cannot end the cluster's keeper, process %d: %w", keeper.PID, err)
+		return fmt.Errorf("cannot kill the cluster's keeper, process %d: %w", keeper.PID, err)
 	}
 	if !eventually(30*time.Second, func() bool { return !c.Running() }) {
-		return fmt.Errorf("the cluster's keeper, process %d, did not end in 30 s", keeper.PID)
+		return fmt.Errorf("the cluster's keeper, process %d, did not exit within 30s", keeper.PID)
 	}
 	return c.clearCgroups()
 }
 
 func (c *Cluster) clearCgroups() error { return clearCgroups(cgroupsNamed(c.host.cgroups, c.cgroup())) }
 
-// clearCgroups removes the cgroups of a cluster that has ended.
+// clearCgroups removes the cgroups of a stopped cluster.
 func clearCgroups(tops []string) error {
-	// The kernel empties a cgroup a moment after its last process has died.
+	// The kernel empties a cgroup shortly after its last process has exited.
 	if !eventually(30*time.Second, func() bool { return removeCgroups(tops) == nil }) {
 		return fmt.Errorf("cannot remove the cluster's cgroups: %w", removeCgroups(tops))
 	}
 	return nil
 }
 
-// removeRemains removes the cgroups and files of a cluster that has ended.
+// removeRemains removes the cgroups and files of a stopped cluster.
 func (c *Cluster) removeRemains() error {
 	if err := c.clearCgroups(); err != nil {
 		return err
 	}
-	// A keeper is taken for ended while the last of its threads ends the programs.
+	// Programs may still be exiting: the keeper counts as gone before its last thread is.
 	if err := filecache.Sweep(c.Dir()); err != nil {
 		return fmt.Errorf("cannot remove the cluster's folder: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is what a cluster sees of the machine that it runs on.
+// host is the machine that a cluster runs on.
 type host struct {
 	system  string // as runtime.GOOS names it
 	user    int    // the effective user's id
@@ -22,14 +22,14 @@ type host struct {
 	modprobe string
 	// try starts something in namespaces.
 	try func(*syscall.SysProcAttr) error
-	// disk looks at the disk that a folder is on, or will be.
+	// disk returns the disk that a folder is on, or will be.
 	disk func(dir string) (disk, error)
 }
 
-// disk is a file system: two folders with the same id share its space.
+// disk is a file system: folders with the same id share its free space.
 type disk struct {
 	id   uint64
-	free uint64 // bytes that a user may still write
+	free uint64 // bytes available to unprivileged users
 }
 
 func thisHost() host {
@@ -42,19 +42,19 @@ func thisHost() host {
 func diskOf(dir string) (disk, error) {
 	var fs unix.Statfs_t
 	var folder unix.Stat_t
-	there := existing(dir)
+	there := existingParent(dir)
 	err := unix.Statfs(there, &fs)
 	if err == nil {
 		err = unix.Stat(there, &folder)
 	}
 	if err != nil {
-		return disk{}, fmt.Errorf("cannot look at the disk of %s: %w", dir, err)
+		return disk{}, fmt.Errorf("cannot read the free space of %s: %w", dir, err)
 	}
 	return disk{id: folder.Dev, free: fs.Bavail * uint64(fs.Bsize)}, nil
 }
 
-// existing is the part of a path that is there: the rest will be made on its disk.
-func existing(path string) string {
+// existingParent is the part of a path that exists: the rest will be created on its disk.
+func existingParent(path string) string {
 	for path != filepath.Dir(path) {
 		if _, err := os.Stat(path); err == nil {
 			break

@@ -13,12 +13,12 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/filecache"
 )
 
-// hostToolsVersion changes when the recipe below does.
+// hostToolsVersion must change whenever fetchHostTools does: it names the cache entry.
 const hostToolsVersion = "1"
 
-// hostTools returns a folder with runc and nft from Debian: runc needs a C
-// compiler and libseccomp to build, and nft is not a Go program. The host's
-// own copies, if any, are left alone.
+// hostTools returns a folder with runc and nft from Debian: building runc needs a C
+// compiler and libseccomp, and nft is not a Go program. The host's own copies stay as
+// they are.
 func (c *Cluster) hostTools(ctx context.Context) (string, error) {
 	entry := filecache.Entry{
 		Path:  filepath.Join(c.config.CacheDir, "host-tools-"+hostToolsVersion),
@@ -38,7 +38,7 @@ func (c *Cluster) fetchHostTools(ctx context.Context, dir string) error {
 		return fmt.Errorf("cannot fetch runc and nft: %w", err)
 	}
 	if err := os.RemoveAll(scratch); err != nil {
-		return fmt.Errorf("cannot tidy up after runc and nft: %w", err)
+		return fmt.Errorf("cannot remove the scratch folder of runc and nft: %w", err)
 	}
 	return nil
 }

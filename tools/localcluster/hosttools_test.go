@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fakeDebian has packages with a program each, and without any dependency. The
-// file that it returns has a line for each package that was unpacked.
+// fakeDebian has packages with one program each and no dependencies. The file that it
+// returns has a line for each unpacked package.
 func fakeDebian(t *testing.T) (unpacked string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -78,7 +78,7 @@ func TestABrokenRuncIsFetchedAgain(t *testing.T) {
 	wantText(t, runc, "program of runc\n")
 }
 
-func TestAMachineWithoutDebiansPackagesIsTold(t *testing.T) {
+func TestAMachineWithoutDebianIsRefused(t *testing.T) {
 	c, _ := newCluster(t)
 	fakeDebian(t)
 	write(t, filepath.Join(strings.SplitN(os.Getenv("PATH"), ":", 2)[0], "apt-get"), "#!/bin/sh\nexit 100\n")

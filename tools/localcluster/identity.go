@@ -15,8 +15,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// identify writes down of programs what tells them from those of another
-// checkout, beside what they are started with.
+// identify adds to each program its version and the digest of its files, which tell it
+// from the program of another checkout.
 func (c *Cluster) identify(programs []plan.Program) error {
 	versions, err := setup.Load()
 	if err != nil {
@@ -35,8 +35,8 @@ func (c *Cluster) identify(programs []plan.Program) error {
 	return nil
 }
 
-// digest is of the files in the cluster's folder that a program is made of or
-// reads. Credentials stay, and data changes all the time.
+// digest hashes the files in the cluster's folder that a program consists of or reads. It
+// leaves out kubeconfigs, which never change, and data, which always does.
 func (c *Cluster) digest(program plan.Program) (string, error) {
 	hash := sha256.New()
 	for _, word := range append([]string{program.Path}, program.Args...) {

@@ -21,20 +21,20 @@ import (
 const (
 	pauseImage   = "images.local/mlbatch/pause:1"
 	coreDNSImage = "images.local/mlbatch/coredns:1"
-	// WorkloadImage is a program that ends as a test tells it to: see test/workload.
+	// WorkloadImage is the program of test/workload, which exits as its test says.
 	WorkloadImage = workload.Image
 )
 
-// buildOwn fills the folder of a new cluster: programs of this repository, the
-// tools for people, and the archive of the images that it starts with.
+// buildOwn fills the folder of a new cluster: programs of this repository, userTools,
+// and the archive of the images that the cluster starts with.
 func (c *Cluster) buildOwn(ctx context.Context, cache components.Cache, dir string, bins components.Binaries) error {
 	bin := filepath.Join(dir, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
-		return fmt.Errorf("cannot make the cluster's folder: %w", err)
+		return fmt.Errorf("cannot create the cluster's folder: %w", err)
 	}
-	for _, tool := range append([]string{"coredns"}, toolsForPeople...) {
+	for _, tool := range append([]string{"coredns"}, userTools...) {
 		if bins[tool] == "" {
-			continue // in this mode there is no such component
+			continue // this mode does not have the component
 		}
 		if err := os.Symlink(bins[tool], filepath.Join(bin, tool)); err != nil {
 			return fmt.Errorf("cannot fill the cluster's folder: %w", err)
@@ -58,8 +58,8 @@ func (c *Cluster) buildOwn(ctx context.Context, cache components.Cache, dir stri
 	)
 }
 
-// toolsForPeople are components that no cluster runs.
-var toolsForPeople = []string{"ctr", "kubectl"}
+// userTools are components that users run, not the cluster.
+var userTools = []string{"ctr", "kubectl"}
 
 // ownImages is the archive of the pause container, CoreDNS and the test workload.
 func (c *Cluster) ownImages() string { return filepath.Join(c.Dir(), ownImagesFile) }
@@ -74,19 +74,18 @@ func image(reference, binary, path string, entrypoint ...string) archive.Image {
 	}
 }
 
-// pinned keeps the kubelet from removing an image when the disk is full: there is
-// no registry from which it would come back.
+// pinned keeps the kubelet from removing an image when the disk is full: there is no
+// registry to pull it from again.
 const pinned = "io.cri-containerd.pinned=pinned"
 
-// LoadImages puts the images of OCI or Docker archives where the cluster's
-// pods find them. Pods that use them need imagePullPolicy Never or
-// IfNotPresent: there is no registry to pull from.
+// LoadImages loads the images of OCI or Docker archives into containerd. Pods that use
+// them need imagePullPolicy Never or IfNotPresent: there is no registry to pull from.
 func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
 	if !c.Running() {
 		return c.notRunning()
 	}
 	if c.Mode() == Simulated {
-		return fmt.Errorf("cluster %q is simulated and runs no images; use one that was started with --mode=%s", c.config.Name, Real)
+		return fmt.Errorf("cluster %q is simulated and runs no images; start one with --mode=%s", c.config.Name, Real)
 	}
 	for _, path := range archives {
 		if _, err := os.Stat(path); err != nil {

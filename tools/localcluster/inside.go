@@ -15,10 +15,10 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// observeTimeout bounds all questions to the API server.
+// observeTimeout bounds all requests to the API server.
 const observeTimeout = 10 * time.Second
 
-// observe adds to a status what the API server says. An error is why it does not.
+// observe adds to a status what the API server reports.
 func (c *Cluster) observe(ctx context.Context, s *Status, keeper plan.Keeper, namespaces []string) error {
 	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
@@ -50,8 +50,8 @@ func (c *Cluster) observe(ctx context.Context, s *Status, keeper plan.Keeper, na
 	return nil
 }
 
-// countNodes counts those of each kind. Of the first kind there has to be one, of
-// the simulated ones as many as were asked for.
+// countNodes counts the nodes of each kind. It expects one real node, and as many
+// simulated nodes as were asked for.
 func countNodes(nodes []corev1.Node, simulated int) []Nodes {
 	counts := []Nodes{{Kind: "real"}, {Kind: "simulated"}}
 	for _, n := range nodes {

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Leaks lists what clusters have left on this machine that belongs to no
-// running one: processes, namespaces, mounts and cgroups, a line each. Others
-// than root, who can have simulated clusters only, are told of their own.
+// Leaks lists what clusters left behind on this machine, a line each: processes,
+// namespaces, mounts and cgroups that belong to no running cluster. Users other than
+// root can only have simulated clusters, and only see their own leaks.
 func Leaks(config Config) ([]string, error) {
 	config, err := config.completed()
 	if err != nil {
@@ -25,8 +25,8 @@ func Leaks(config Config) ([]string, error) {
 	return newScan(config, thisHost()).leaks()
 }
 
-// scan knows which clusters run, by the pid of their keeper and by the name of
-// their cgroups.
+// scan looks for leaks. It knows running clusters by the pid of their keeper and by the
+// name of their cgroup.
 type scan struct {
 	host
 	config  Config
@@ -34,8 +34,8 @@ type scan struct {
 	running map[string]bool
 }
 
-// newScan finds the keepers of all users, wherever their state folders are:
-// each was started as DIR/bin/keeper DIR.
+// newScan finds the keepers of all users in all state folders: each was started as
+// DIR/bin/keeper DIR.
 func newScan(config Config, host host) scan {
 	s := scan{host: host, config: config, keepers: map[int]bool{}, running: map[string]bool{}}
 	files, _ := filepath.Glob(filepath.Join(string(host.proc), "[0-9]*", "cmdline"))
@@ -65,15 +65,15 @@ func (s scan) leaks() ([]string, error) {
 	return leaks, nil
 }
 
-// processes finds programs of a cluster by where their binary lies or by the
-// cgroup they are in, and the namespaces that they keep alive.
+// processes finds programs of clusters by the folder of their binary or by their cgroup,
+// and the namespaces that they keep alive.
 func (s scan) processes() []string {
 	var leaks []string
 	own, _ := os.Readlink(filepath.Join(string(s.proc), "self", "ns", "pid"))
 	dirs, _ := filepath.Glob(filepath.Join(string(s.proc), "[0-9]*"))
 	for _, dir := range dirs {
 		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil || !s.sees(dir) || !s.ofCluster(dir) || s.kept(pid) {
+		if err != nil || !s.sees(dir) || !s.ofCluster(dir) || s.belongsToKeeper(pid) {
 			continue
 		}
 		command, _ := os.ReadFile(filepath.Join(dir, "comm"))
@@ -85,8 +85,8 @@ func (s scan) processes() []string {
 	return leaks
 }
 
-// sees reports whether the user can tell a process that is left from one of a
-// running cluster.
+// sees reports whether the user may read enough of a process to tell a leaked one from
+// one of a running cluster.
 func (s scan) sees(dir string) bool {
 	var process unix.Stat_t
 	return s.user == 0 || unix.Stat(dir, &process) == nil && int(process.Uid) == s.user
@@ -96,7 +96,7 @@ func (s scan) sees(dir string) bool {
 func (s scan) ofCluster(dir string) bool {
 	exe, _ := os.Readlink(filepath.Join(dir, "exe"))
 	for _, root := range []string{s.config.CacheDir, s.config.StateDir} {
-		if strings.HasPrefix(exe, root+"/") && !forPeople(exe) {
+		if strings.HasPrefix(exe, root+"/") && !isUserTool(exe) {
 			return true
 		}
 	}
@@ -104,13 +104,13 @@ func (s scan) ofCluster(dir string) bool {
 	return strings.Contains(string(cgroups), ":/"+cgroupPrefix)
 }
 
-// forPeople reports whether a binary is one that users run outside clusters.
-func forPeople(exe string) bool {
-	return slices.Contains(toolsForPeople, strings.TrimSuffix(filepath.Base(exe), " (deleted)"))
+// isUserTool reports whether users run a binary outside clusters.
+func isUserTool(exe string) bool {
+	return slices.Contains(userTools, strings.TrimSuffix(filepath.Base(exe), " (deleted)"))
 }
 
-// kept reports whether a process descends from a living keeper.
-func (s scan) kept(pid int) bool {
+// belongsToKeeper reports whether a process descends from a running keeper.
+func (s scan) belongsToKeeper(pid int) bool {
 	for pid > 1 {
 		if s.keepers[pid] {
 			return true
@@ -120,11 +120,11 @@ func (s scan) kept(pid int) bool {
 	return false
 }
 
-// unescape undoes how the kernel writes the paths of mounts.
+// unescape decodes the kernel's escapes in paths of mounts.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// mounts finds mounts below the clusters' folders. A running cluster's mounts
-// are in its own namespace, so that any seen here are left over.
+// mounts finds mounts below the clusters' folders. A running cluster mounts in its own
+// namespace, so any mount in this one is a leak.
 func (s scan) mounts() ([]string, error) {
 	f, err := os.Open(filepath.Join(string(s.proc), "self", "mountinfo"))
 	if err != nil {
@@ -146,7 +146,7 @@ func (s scan) mounts() ([]string, error) {
 	return leaks, lines.Err()
 }
 
-// cgroupsLeft are those of a name or pattern of which no cluster runs.
+// cgroupsLeft are the cgroups that match a name or pattern and belong to no running cluster.
 func (s scan) cgroupsLeft(pattern string) []string {
 	if s.user != 0 {
 		return nil

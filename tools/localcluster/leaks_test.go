@@ -13,8 +13,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// machine is one with a running cluster "live" below keeper 100, and leftovers
-// of a cluster "dead"; another user's cluster "other" runs below keeper 300.
+// machine has a running cluster "live" with keeper 100, leftovers of a cluster "dead", and
+// another user's running cluster "other" with keeper 300.
 func machine(t *testing.T) (host, Config) {
 	t.Helper()
 	root := t.TempDir()
@@ -75,7 +75,7 @@ func machine(t *testing.T) (host, Config) {
 	return h, config
 }
 
-func TestLeaksAreWhatNoRunningClusterOwns(t *testing.T) {
+func TestLeaksBelongToNoRunningCluster(t *testing.T) {
 	h, config := machine(t)
 	got, err := newScan(config, h).leaks()
 	if err != nil {
@@ -96,7 +96,7 @@ func TestLeaksAreWhatNoRunningClusterOwns(t *testing.T) {
 	}
 }
 
-// The names of clusters are chosen by each user for themselves.
+// Two users may choose the same name.
 func TestTwoHomesMayHaveAClusterOfTheSameName(t *testing.T) {
 	a, _ := newCluster(t)
 	b, _ := newCluster(t)
@@ -110,8 +110,8 @@ func TestTwoHomesMayHaveAClusterOfTheSameName(t *testing.T) {
 	}
 }
 
-// Of other users' clusters they cannot tell which run, and they have no cgroups.
-func TestOthersThanRootAreToldOfTheirOwnLeaks(t *testing.T) {
+// Users cannot tell which clusters of others run, and have no cgroups themselves.
+func TestUsersSeeTheirOwnLeaks(t *testing.T) {
 	h, config := machine(t)
 	for user, want := range map[int][]string{
 		1000 + os.Getuid(): nil,
@@ -131,7 +131,7 @@ func TestOthersThanRootAreToldOfTheirOwnLeaks(t *testing.T) {
 	}
 }
 
-func TestAMachineWithoutMountsCannotBeJudged(t *testing.T) {
+func TestUnreadableMountsAreAnError(t *testing.T) {
 	_, err := newScan(Config{StateDir: t.TempDir()}, host{proc: proc(t.TempDir())}).leaks()
 	wantSentence(t, err, "cannot read the mounts of this machine")
 }

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// namespaces is how a keeper is started. Others than root get a user namespace
-// too, in which they are root.
+// namespaces are those that a keeper starts in. Users other than root also get a user
+// namespace, in which they are root.
 func (h host) namespaces() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{
 		Setsid:     true,
@@ -25,8 +25,8 @@ func (h host) namespaces() *syscall.SysProcAttr {
 	return attr
 }
 
-// checkNamespaces tries the namespaces that others than root need a permission
-// for, and a mount in them: some machines give the namespace and no rights in it.
+// checkNamespaces tries to create the namespaces for a user other than root, and to mount
+// in them: some machines allow the namespace but give no rights in it.
 func (c *Cluster) checkNamespaces() error {
 	if c.host.user == 0 {
 		return nil
@@ -41,12 +41,12 @@ func (c *Cluster) checkNamespaces() error {
 	if errors.As(err, &why) {
 		err = why
 	}
-	return fmt.Errorf("this machine does not let user %d make user namespaces (%w); run the command with sudo, or let an administrator allow them "+
-		"with sysctl: user.max_user_namespaces=10000 and, where there are such settings, kernel.unprivileged_userns_clone=1 and "+
+	return fmt.Errorf("user %d may not create user namespaces on this machine (%w); run the command with sudo, or ask an administrator to allow them "+
+		"with sysctl: user.max_user_namespaces=10000 and, where they exist, kernel.unprivileged_userns_clone=1 and "+
 		"kernel.apparmor_restrict_unprivileged_userns=0", c.host.user, err)
 }
 
-// tryProgram starts a program that does nothing.
+// tryProgram runs a program that does nothing.
 func tryProgram(attr *syscall.SysProcAttr) error {
 	cmd := exec.Command("/bin/sh", "-c", ":")
 	cmd.SysProcAttr = attr

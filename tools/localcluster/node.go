@@ -39,13 +39,13 @@ func (c *Cluster) writePlan(bins components.Binaries, tools string) error {
 	return plan.Write(c.Dir(), plan.File, p)
 }
 
-// plan is what the keeper has to do. The files that its programs read are written
-// on the way, but for credentials, which a cluster keeps all its life.
+// plan returns the keeper's plan. It also writes the files that the programs read, except
+// credentials, which a cluster keeps until it is removed.
 func (c *Cluster) plan(bins components.Binaries, tools string) (plan.Plan, error) {
 	p := c.frame()
 	p.Programs = c.programs(bins, tools)
 	if err := os.MkdirAll(c.LogDir(), 0o755); err != nil {
-		return p, fmt.Errorf("cannot make the cluster's folders: %w", err)
+		return p, fmt.Errorf("cannot create the cluster's folders: %w", err)
 	}
 	if c.config.Mode == Real {
 		if err := c.writeNode(p, bins, tools); err != nil {
@@ -58,7 +58,7 @@ func (c *Cluster) plan(bins components.Binaries, tools string) (plan.Plan, error
 	return p, c.identify(p.Programs)
 }
 
-// frame is what a keeper makes once, of a plan: all but its programs. It writes nothing.
+// frame is the plan without its programs: what a keeper sets up only once.
 func (c *Cluster) frame() plan.Plan {
 	p := plan.Plan{
 		Name: c.config.Name, Dir: c.Dir(), Forward: innerAddress,
@@ -78,11 +78,11 @@ func (c *Cluster) frame() plan.Plan {
 	return p
 }
 
-// writeNode writes what a node has on which containers run.
+// writeNode writes the folders and files of a node that runs containers.
 func (c *Cluster) writeNode(p plan.Plan, bins components.Binaries, tools string) error {
 	for _, bind := range p.Binds {
 		if err := os.MkdirAll(bind.Source, 0o755); err != nil {
-			return fmt.Errorf("cannot make the node's folder: %w", err)
+			return fmt.Errorf("cannot create the node's folder: %w", err)
 		}
 	}
 	if err := c.writeSysctls(); err != nil {
@@ -104,7 +104,7 @@ func (c *Cluster) writeContainerConfigs(bins components.Binaries, tools string) 
 	resolv := c.configFile("resolv.conf")
 	return errors.Join(
 		os.MkdirAll(c.configFile("cni"), 0o755),
-		os.WriteFile(resolv, nil, 0o644), // pods have no world outside
+		os.WriteFile(resolv, nil, 0o644), // pods cannot reach the outside
 		c.render(c.configFile("containerd.toml"), "containerd.toml", map[string]string{
 			"ContainerdSocket": c.containerdSocket(), "PauseImage": pauseImage,
 			"Runc": filepath.Join(tools, "usr/sbin/runc"), "CNIBin": filepath.Dir(bins["bridge"]), "CNIConf": c.configFile("cni"),
@@ -122,8 +122,8 @@ func (c *Cluster) writeContainerConfigs(bins components.Binaries, tools string) 
 	)
 }
 
-// writeStages joins KWOK's own rules for nodes and pods, from its module, with
-// ours for when a pod ends.
+// writeStages joins KWOK's stages for nodes and pods, from its module, with our stage
+// that completes pods.
 func (c *Cluster) writeStages() error {
 	cache, err := c.cache()
 	if err != nil {
@@ -150,8 +150,8 @@ func (c *Cluster) writeStages() error {
 	return nil
 }
 
-// moduleDir asks go where the source of a module is, as seen from folder, and
-// has it fetched where a cleared module cache has lost it.
+// moduleDir returns the source folder of a module, as selected by the go.mod in folder. It
+// downloads the module if the module cache was cleared.
 func moduleDir(folder, module string) (string, error) {
 	list := []string{"list", "-m", "-f", "{{.Dir}}", module}
 	dir, err := goCommand(folder, list...)

@@ -21,8 +21,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// checkout is one in which KWOK's module lies beside the others, so that no
-// network is needed to find it.
+// checkout is a checkout with KWOK's module in it, so that the test needs no network.
 func checkout(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -43,7 +42,7 @@ func checkout(t *testing.T) string {
 	return root
 }
 
-// fakeBinaries are where the real ones would be, for every component.
+// fakeBinaries has a path for every binary of every component.
 func fakeBinaries(t *testing.T) components.Binaries {
 	t.Helper()
 	versions, err := setup.Load()
@@ -59,7 +58,7 @@ func fakeBinaries(t *testing.T) components.Binaries {
 	return bins
 }
 
-// planned writes a whole plan and reads it back.
+// planned writes a plan and reads it back.
 func planned(t *testing.T) (*Cluster, plan.Plan) {
 	t.Helper()
 	c, _ := newCluster(t)
@@ -74,10 +73,10 @@ func planned(t *testing.T) (*Cluster, plan.Plan) {
 	return c, p
 }
 
-// madeLater are paths that programs make themselves.
+// madeLater are paths that programs create themselves.
 var madeLater = []string{"containerd.sock", "etcd", "log/audit.log"}
 
-func TestEveryFileThatAProgramIsToldOfIsWritten(t *testing.T) {
+func TestEveryFileInAnArgumentIsWritten(t *testing.T) {
 	c, p := planned(t)
 	path := regexp.MustCompile(regexp.QuoteMeta(c.Dir()) + `/[A-Za-z0-9/._-]+`)
 	check := func(where, text string) {
@@ -108,9 +107,9 @@ func TestEveryFileThatAProgramIsToldOfIsWritten(t *testing.T) {
 	}
 }
 
-// The kubelet refuses to start where the kernel is not as it wants, and may not
-// change it: the files in its place have to hold what it wants.
-func TestTheHostsKernelSettingsAreNotTheNodesToChange(t *testing.T) {
+// The kubelet refuses to start with other kernel settings than it expects: the mounted
+// files must have the expected values.
+func TestTheNodeDoesNotChangeTheHostsSysctls(t *testing.T) {
 	c, p := planned(t)
 	var config struct {
 		ProtectKernelDefaults bool `json:"protectKernelDefaults"`
@@ -140,8 +139,8 @@ func TestTheHostsKernelSettingsAreNotTheNodesToChange(t *testing.T) {
 	}
 }
 
-// Each of these programs makes a folder outside /var/lib if it is not told another.
-func TestFoldersThatProgramsMakeAreTheNodes(t *testing.T) {
+// Each of these programs creates a folder outside /var/lib by default.
+func TestProgramsCreateFoldersInsideTheNode(t *testing.T) {
 	c, p := planned(t)
 	for told, by := range map[string]string{
 		"volumePluginDir: /var/lib/kubelet/":                  fileText(t, c.configFile("kubelet.yaml")),
@@ -154,7 +153,7 @@ func TestFoldersThatProgramsMakeAreTheNodes(t *testing.T) {
 	}
 }
 
-func TestProgramsSeeNothingOfTheUsersEnvironment(t *testing.T) {
+func TestProgramsDoNotInheritTheEnvironment(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://proxy.example.org:3128")
 	c, p := planned(t)
 	for _, program := range p.Programs {
@@ -184,7 +183,7 @@ func program(t *testing.T, p plan.Plan, name string) plan.Program {
 	return p.Programs[i]
 }
 
-func TestALargeDiskThatIsNearlyFullIsNoPressure(t *testing.T) {
+func TestANearlyFullLargeDiskCausesNoPressure(t *testing.T) {
 	c, _ := planned(t)
 	var config struct {
 		EvictionHard map[string]string `json:"evictionHard"`
@@ -196,7 +195,7 @@ func TestALargeDiskThatIsNearlyFullIsNoPressure(t *testing.T) {
 	}
 }
 
-func TestProgramsStartInTheOrderOfTheirNeeds(t *testing.T) {
+func TestProgramsStartAfterTheirDependencies(t *testing.T) {
 	_, p := planned(t)
 	var names []string
 	for _, program := range p.Programs {
@@ -214,7 +213,7 @@ func TestProgramsStartInTheOrderOfTheirNeeds(t *testing.T) {
 	}
 }
 
-func TestTheAPIServerIsLikeThatOfARealPlatform(t *testing.T) {
+func TestTheAPIServerHasTheAdmissionPluginsOfOpenShift(t *testing.T) {
 	c, p := planned(t)
 	server := program(t, p, "kube-apiserver")
 	for _, want := range []string{
@@ -229,7 +228,7 @@ func TestTheAPIServerIsLikeThatOfARealPlatform(t *testing.T) {
 	}
 }
 
-func TestTheHostSchedulerHasOnlyTheDefaultProfile(t *testing.T) {
+func TestTheSchedulerHasOnlyTheDefaultProfile(t *testing.T) {
 	c, _ := planned(t)
 	var config struct {
 		Profiles []map[string]any `json:"profiles"`
@@ -241,8 +240,8 @@ func TestTheHostSchedulerHasOnlyTheDefaultProfile(t *testing.T) {
 	}
 }
 
-// Every file that a program reads as YAML is YAML, whatever was filled in.
-func TestConfigurationFilesAreYAMLOfTheirKind(t *testing.T) {
+// Templates must stay valid YAML after values are filled in.
+func TestConfigurationFilesAreValid(t *testing.T) {
 	c, _ := planned(t)
 	for file, kind := range map[string]string{
 		"kubelet.yaml": "KubeletConfiguration", "kube-proxy.yaml": "KubeProxyConfiguration",
@@ -258,7 +257,7 @@ func TestConfigurationFilesAreYAMLOfTheirKind(t *testing.T) {
 	}
 }
 
-func TestSimulatedPodsFollowKWOKsStagesAndOurs(t *testing.T) {
+func TestStagesAreKWOKsAndOurs(t *testing.T) {
 	c, _ := planned(t)
 	data, err := os.ReadFile(c.configFile("stages.yaml"))
 	if err != nil {
@@ -281,7 +280,7 @@ func TestSimulatedPodsFollowKWOKsStagesAndOurs(t *testing.T) {
 	}
 }
 
-func TestAModuleThatIsNotRequiredIsNamed(t *testing.T) {
+func TestAMissingModuleIsNamed(t *testing.T) {
 	folder := components.Module(checkout(t), "kueue")
 	_, err := moduleDir(folder, "example.org/other")
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot find the source of example.org/other: ") {
@@ -289,8 +288,8 @@ func TestAModuleThatIsNotRequiredIsNamed(t *testing.T) {
 	}
 }
 
-// A cleared module cache: go knows the module but not where it lies.
-func TestAModuleThatIsNotInTheCacheIsFetched(t *testing.T) {
+// After the module cache was cleared, go knows the module but has no folder for it.
+func TestAModuleMissingFromTheCacheIsDownloaded(t *testing.T) {
 	bin := t.TempDir()
 	write(t, filepath.Join(bin, "go"), `#!/bin/sh
 case "$1" in
@@ -304,7 +303,7 @@ esac
 	}
 }
 
-func TestTheAdministratorsKubeconfigLeadsToThePort(t *testing.T) {
+func TestTheAdministratorsKubeconfigHasThePort(t *testing.T) {
 	c, _ := planned(t)
 	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", "https://127.0.0.1:36443"); err != nil {
 		t.Fatal(err)
@@ -323,7 +322,7 @@ func TestTheAdministratorsKubeconfigLeadsToThePort(t *testing.T) {
 	}
 }
 
-func TestWhoReadsAKubeconfigWhileItIsReplacedReadsAllOfIt(t *testing.T) {
+func TestReplacingAKubeconfigIsAtomic(t *testing.T) {
 	c, _ := planned(t)
 	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", "https://127.0.0.1:1"); err != nil {
 		t.Fatal(err)
@@ -342,7 +341,7 @@ func TestWhoReadsAKubeconfigWhileItIsReplacedReadsAllOfIt(t *testing.T) {
 	}
 }
 
-func TestEachProgramHasAKubeconfigOfItsOwn(t *testing.T) {
+func TestEachProgramHasItsOwnKubeconfig(t *testing.T) {
 	c, _ := planned(t)
 	for _, user := range []string{"kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kwok"} {
 		config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfigOf(user))

@@ -24,17 +24,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patience is how long to wait for nodes and DNS, and how often to look. It is
-// more, and less often, with many nodes: each has its part in both.
-type patience struct{ timeout, interval time.Duration }
+// poll is how long to wait for nodes and DNS, and how often to check. Both grow with the
+// number of nodes.
+type poll struct{ timeout, interval time.Duration }
 
-func (c *Cluster) patience() patience {
+func (c *Cluster) poll() poll {
 	nodes := time.Duration(max(0, c.config.SimulatedNodes))
-	return patience{3*time.Minute + nodes*300*time.Millisecond, 200*time.Millisecond + nodes*2*time.Millisecond}
+	return poll{3*time.Minute + nodes*300*time.Millisecond, 200*time.Millisecond + nodes*2*time.Millisecond}
 }
 
-// finish makes the cluster's own objects and waits until nodes are ready and
-// names resolve. It may be repeated.
+// finish creates the cluster's own objects, and waits until nodes and DNS are ready. It
+// may be repeated.
 func (c *Cluster) finish(ctx context.Context) error {
 	api, err := c.client()
 	if err != nil {
@@ -47,13 +47,13 @@ func (c *Cluster) finish(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(c.progress, "waiting for %d nodes\n", 1+max(0, c.config.SimulatedNodes))
-	if err := c.patience().until(ctx, "nodes", func(ctx context.Context) error { return c.nodesReady(ctx, api) }); err != nil {
+	if err := c.poll().until(ctx, "nodes", func(ctx context.Context) error { return c.nodesReady(ctx, api) }); err != nil {
 		return err
 	}
 	if c.config.Mode == Simulated {
-		return nil // there are no names
+		return nil // it has no DNS
 	}
-	return c.patience().until(ctx, "DNS", func(ctx context.Context) error { return dnsReady(ctx, api) })
+	return c.poll().until(ctx, "DNS", func(ctx context.Context) error { return dnsReady(ctx, api) })
 }
 
 // RESTConfig is an administrator's access to the running cluster.
@@ -74,7 +74,7 @@ func (c *Cluster) client() (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1 // the API server knows best how much it can take
+	config.QPS = -1 // the API server limits requests itself
 	api, err := client.New(config, client.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("cannot talk to the cluster: %w", err)
@@ -104,8 +104,7 @@ func (c *Cluster) applyAll(ctx context.Context, api client.Client) error {
 	return nil
 }
 
-// coreDNSBuild is another name for each build that the image may hold: its pod is
-// replaced when it changes.
+// coreDNSBuild names the build in the CoreDNS image: a new build replaces the pod.
 func (c *Cluster) coreDNSBuild() string {
 	binary, _ := os.Readlink(filepath.Join(c.Dir(), "bin", "coredns"))
 	return filepath.Base(filepath.Dir(binary))
@@ -129,7 +128,7 @@ func apply(ctx context.Context, api client.Client, manifests []byte) error {
 	}
 }
 
-// addSimulatedNodes makes the KWOK nodes that are not there yet.
+// addSimulatedNodes creates the KWOK nodes that do not exist yet.
 func (c *Cluster) addSimulatedNodes(ctx context.Context, api client.Client) error {
 	count := max(0, c.config.SimulatedNodes)
 	errs := make([]error, count)
@@ -156,8 +155,8 @@ func (c *Cluster) addSimulatedNode(ctx context.Context, api client.Client, index
 	return client.IgnoreAlreadyExists(api.Create(ctx, node))
 }
 
-// until polls a condition and says at the end what was still missing.
-func (p patience) until(ctx context.Context, what string, condition func(context.Context) error) error {
+// until polls a condition. On timeout, the error says what was still missing.
+func (p poll) until(ctx context.Context, what string, condition func(context.Context) error) error {
 	var missing error
 	err := wait.PollUntilContextTimeout(ctx, p.interval, p.timeout, true, func(ctx context.Context) (bool, error) {
 		missing = condition(ctx)
@@ -167,7 +166,7 @@ func (p patience) until(ctx context.Context, what string, condition func(context
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("%s did not become ready in %s: %w", what, p.timeout, missing)
+		return fmt.Errorf("%s did not become ready within %s: %w", what, p.timeout, missing)
 	}
 	return nil
 }
@@ -188,20 +187,19 @@ func (c *Cluster) nodesReady(ctx context.Context, api client.Client) error {
 	return nil
 }
 
-// ready reports what keeps pods away from a node: its own conditions, such as a
-// full disk, or the taint that a new node carries until the node controller has
-// seen it.
+// ready returns an error if no pod can be scheduled to a node: because of a condition,
+// such as a full disk, or of the taint that a new node has at first.
 func ready(node corev1.Node) error {
-	said := false
+	reported := false
 	for _, condition := range node.Status.Conditions {
 		isReady := condition.Type == corev1.NodeReady
-		said = said || isReady
+		reported = reported || isReady
 		if isReady != (condition.Status == corev1.ConditionTrue) {
 			return fmt.Errorf("node %s has %s=%s: %s", node.Name, condition.Type, condition.Status, condition.Message)
 		}
 	}
 	tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
-	if !said || tainted {
+	if !reported || tainted {
 		return fmt.Errorf("node %s is not ready", node.Name)
 	}
 	return nil

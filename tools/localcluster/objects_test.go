@@ -27,7 +27,7 @@ func node(name string, change ...func(*corev1.Node)) *corev1.Node {
 	return n
 }
 
-func TestNodesAreReadyWhenAllAreThereAndWithoutTaint(t *testing.T) {
+func TestNodesAreReadyWhenAllExistAndAreUntainted(t *testing.T) {
 	for name, c := range map[string]struct {
 		simulated int
 		nodes     []client.Object
@@ -58,7 +58,7 @@ func TestNodesAreReadyWhenAllAreThereAndWithoutTaint(t *testing.T) {
 	}
 }
 
-func TestNamesResolveWhenAPodOfCoreDNSIsReady(t *testing.T) {
+func TestDNSIsReadyWhenAPodOfCoreDNSIs(t *testing.T) {
 	dns := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns"}}
 	wantMissing(t, dnsReady(t.Context(), fake.NewFakeClient()), `deployments.apps "coredns" not found`)
 	wantMissing(t, dnsReady(t.Context(), fake.NewFakeClient(dns)), "no pod of Deployment kube-system/coredns is ready")
@@ -79,7 +79,7 @@ func wantMissing(t *testing.T, err error, want string) {
 	}
 }
 
-func TestTheClustersObjectsCanBeMadeTwice(t *testing.T) {
+func TestTheClustersObjectsCanBeAppliedTwice(t *testing.T) {
 	c, _ := newCluster(t)
 	api := fake.NewClientBuilder().WithStatusSubresource(&corev1.Node{}).Build()
 	for range 2 {
@@ -117,9 +117,9 @@ func TestTheClustersObjectsCanBeMadeTwice(t *testing.T) {
 	}
 }
 
-func TestImpatienceIsNotSlowness(t *testing.T) {
+func TestACancelledWaitIsNoTimeout(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	err := patience{time.Minute, time.Millisecond}.until(ctx, "nodes", func(context.Context) error {
+	err := poll{time.Minute, time.Millisecond}.until(ctx, "nodes", func(context.Context) error {
 		cancel()
 		return errors.New("1 of 3 nodes exist")
 	})
@@ -128,15 +128,15 @@ func TestImpatienceIsNotSlowness(t *testing.T) {
 	}
 }
 
-func TestUntilLooksAgain(t *testing.T) {
-	looks := 0
-	err := patience{time.Minute, time.Millisecond}.until(t.Context(), "nodes", func(context.Context) error {
-		if looks++; looks < 2 {
+func TestUntilPollsAgain(t *testing.T) {
+	polls := 0
+	err := poll{time.Minute, time.Millisecond}.until(t.Context(), "nodes", func(context.Context) error {
+		if polls++; polls < 2 {
 			return errors.New("not yet")
 		}
 		return nil
 	})
-	if err != nil || looks != 2 {
-		t.Errorf("%d looks, %v", looks, err)
+	if err != nil || polls != 2 {
+		t.Errorf("%d polls, %v", polls, err)
 	}
 }

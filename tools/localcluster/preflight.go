@@ -17,16 +17,14 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
-// Preflight refuses in a sentence what would make Up fail later: another user
-// than root, or for a simulated cluster one who may not make namespaces, no go
-// command, folders that cannot be used, a small disk, a kernel module that cannot
-// be loaded, a port in use. It takes a moment and starts nothing: call it before
-// long builds. Others are components that the caller builds beside the cluster's
-// own, so that their disk space is asked for too. A cluster that runs has passed
-// already; only flags that it was not started with are refused.
+// Preflight returns an error if Up would fail later: missing rights, no go command,
+// unusable folders, a small disk, a kernel module that cannot be loaded, or a port in use.
+// It takes a moment and starts nothing: call it before long builds. Others are components
+// that the caller builds as well; they count for the disk space. For a running cluster,
+// it only refuses flags that differ from those it was started with.
 func (c *Cluster) Preflight(ctx context.Context, others ...components.Component) error {
 	if c.Running() {
-		return c.join()
+		return c.useRunningConfig()
 	}
 	listener, err := c.preflight(ctx, others...)
 	if err != nil {
@@ -35,8 +33,8 @@ func (c *Cluster) Preflight(ctx context.Context, others ...components.Component)
 	return listener.Close()
 }
 
-// preflight is Preflight of a cluster that does not run. It returns the socket
-// that the API server will answer on.
+// preflight is Preflight for a stopped cluster. It returns the socket that the API server
+// will serve on.
 func (c *Cluster) preflight(ctx context.Context, others ...components.Component) (*net.TCPListener, error) {
 	checks := []func() error{c.checkMachine, c.checkFolders, func() error { return c.checkSpace(others) }}
 	if c.config.Mode == Real {
@@ -58,17 +56,17 @@ func (c *Cluster) checkMachine() error {
 	}
 	if c.host.user != 0 && c.config.Mode == Real {
 		return errors.New("a local cluster that runs containers needs root, for its private mounts, network and cgroups; " +
-			"run the command with sudo, or do with simulated nodes (localcluster up --mode=simulated)")
+			"run the command with sudo, or use simulated nodes only (localcluster up --mode=simulated)")
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		return errors.New("the go command was not found, which builds a local cluster; " +
-			`install Go or add its folder to PATH (sudo has a PATH of its own: sudo env "PATH=$PATH" …)`)
+		return errors.New("cannot find the go command, which builds a local cluster; " +
+			`install Go or add its folder to PATH (sudo resets PATH; use sudo env "PATH=$PATH" …)`)
 	}
 	return nil
 }
 
-// checkFolders refuses folders that the node covers with file systems of its
-// own, and paths too long for the sockets below them.
+// checkFolders refuses folders that the node covers with its own file systems, and paths
+// that are too long for a socket.
 func (c *Cluster) checkFolders() error {
 	covers := []string{"/run", "/proc", "/sys"}
 	if c.config.Mode == Real {
@@ -79,11 +77,11 @@ func (c *Cluster) checkFolders() error {
 	} {
 		for _, covered := range covers {
 			if strings.HasPrefix(resolved(folder.dir)+"/", resolved(covered)+"/") {
-				return fmt.Errorf("the folder %s may not lie in %s, which the cluster's node covers; choose another with %s", folder.dir, covered, folder.variable)
+				return fmt.Errorf("the folder %s must not be below %s, which the cluster's node covers with its own mount; choose another with %s", folder.dir, covered, folder.variable)
 			}
 		}
 		if err := os.MkdirAll(folder.dir, 0o755); err != nil {
-			return fmt.Errorf("cannot make the folder %s: %w", folder.dir, err)
+			return fmt.Errorf("cannot create the folder %s: %w", folder.dir, err)
 		}
 	}
 	if longest := c.containerdSocket(); len(longest) > 100 {
@@ -92,7 +90,7 @@ func (c *Cluster) checkFolders() error {
 	return nil
 }
 
-// resolved follows the links in as much of a path as exists.
+// resolved follows symbolic links in the part of a path that exists.
 func resolved(path string) string {
 	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
 		if real, err := filepath.EvalSymlinks(at); err == nil {
@@ -104,9 +102,9 @@ func resolved(path string) string {
 	}
 }
 
-// loadBridgeFilter loads the module that lets kube-proxy see traffic between
-// two pods. The kernel does so by itself only for iptables; in the cluster's
-// namespaces it would be too late, with the builds done.
+// loadBridgeFilter loads the module that lets kube-proxy see traffic between two pods. The
+// kernel loads it automatically only for iptables. Later, in the cluster's namespaces, an
+// error would cost the user the builds.
 func (c *Cluster) loadBridgeFilter(ctx context.Context) error {
 	loaded := filepath.Join(string(c.host.proc), "sys", "net", "bridge")
 	if _, err := os.Stat(loaded); err == nil {
@@ -120,14 +118,14 @@ func (c *Cluster) loadBridgeFilter(ctx context.Context) error {
 	if why == "" {
 		why = err.Error()
 	}
-	return fmt.Errorf("cannot load the kernel module br_netfilter (%s); load it on the host of this machine and try again", strings.ReplaceAll(why, "\n", "; "))
+	return fmt.Errorf("cannot load the kernel module br_netfilter (%s); load it on the host and try again", strings.ReplaceAll(why, "\n", "; "))
 }
 
 func (c *Cluster) listen() (*net.TCPListener, error) {
 	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: c.config.Port}
 	listener, err := net.ListenTCP("tcp4", address)
 	if errors.Is(err, unix.EADDRINUSE) {
-		return nil, fmt.Errorf("port %d on 127.0.0.1 is in use; end the program that uses it, or choose another port (localcluster up --port, make demo DEMO_PORT=, make test E2E_PORT=)", c.config.Port)
+		return nil, fmt.Errorf("port %d on 127.0.0.1 is in use; stop the program that uses it, or choose another port (localcluster up --port, make demo DEMO_PORT=, make test E2E_PORT=)", c.config.Port)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)

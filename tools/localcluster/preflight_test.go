@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestPreflightRefusesInASentence(t *testing.T) {
+func TestPreflightSaysWhatToDo(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*testing.T, *Cluster)
 		want  []string
@@ -26,19 +26,19 @@ func TestPreflightRefusesInASentence(t *testing.T) {
 		},
 		"no go command": {
 			func(t *testing.T, _ *Cluster) { t.Setenv("PATH", t.TempDir()) },
-			[]string{"the go command was not found", "PATH"},
+			[]string{"cannot find the go command", "PATH"},
 		},
 		"a state folder that the node covers": {
 			func(_ *testing.T, c *Cluster) { c.config.StateDir = "/var/lib/mlbatch" },
-			[]string{"/var/lib/mlbatch may not lie in /var/lib,", "XDG_STATE_HOME"},
+			[]string{"/var/lib/mlbatch must not be below /var/lib,", "XDG_STATE_HOME"},
 		},
 		"a cache folder that the node covers": {
 			func(_ *testing.T, c *Cluster) { c.config.CacheDir = "/var/lib/jenkins/.cache" },
-			[]string{"/var/lib/jenkins/.cache may not lie in /var/lib,", "XDG_CACHE_HOME"},
+			[]string{"/var/lib/jenkins/.cache must not be below /var/lib,", "XDG_CACHE_HOME"},
 		},
 		"another spelling of a folder that the node covers": {
 			func(_ *testing.T, c *Cluster) { c.config.StateDir = "/var/run/mlbatch" },
-			[]string{"/var/run/mlbatch may not lie in /run,", "XDG_STATE_HOME"},
+			[]string{"/var/run/mlbatch must not be below /run,", "XDG_STATE_HOME"},
 		},
 		"a path too long for a socket": {
 			func(_ *testing.T, c *Cluster) {
@@ -48,7 +48,7 @@ func TestPreflightRefusesInASentence(t *testing.T) {
 		},
 		"a folder that cannot be made": {
 			func(_ *testing.T, c *Cluster) { c.config.StateDir = filepath.Join(os.DevNull, "x") },
-			[]string{"cannot make the folder /dev/null/x"},
+			[]string{"cannot create the folder /dev/null/x"},
 		},
 		"a kernel without br_netfilter": {
 			func(t *testing.T, c *Cluster) {
@@ -87,7 +87,7 @@ func TestTheKernelModuleIsLoadedOnlyIfItIsMissing(t *testing.T) {
 	}
 }
 
-func TestPreflightTakesThePort(t *testing.T) {
+func TestPreflightReservesThePort(t *testing.T) {
 	c, _ := newCluster(t)
 	listener, err := c.preflight(t.Context())
 	if err != nil {
@@ -105,7 +105,7 @@ func TestPreflightTakesThePort(t *testing.T) {
 	}
 }
 
-func TestARunningClusterHasPassed(t *testing.T) {
+func TestPreflightOfARunningClusterChecksOnlyItsFlags(t *testing.T) {
 	c, _ := newCluster(t)
 	pretendRunning(t, c)
 	c.config.Port, c.host.user = 1, 1000

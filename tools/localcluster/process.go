@@ -12,11 +12,11 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// proc is the folder where the kernel describes processes.
+// proc is the path of a proc file system.
 type proc string
 
-// keeperOf returns the keeper recorded in a cluster's folder and whether that
-// very process still lives.
+// keeperOf returns the keeper recorded in a cluster's folder, and whether that same
+// process is still running.
 func (p proc) keeperOf(dir string) (plan.Keeper, bool) {
 	var k plan.Keeper
 	if plan.Read(dir, plan.KeeperFile, &k) != nil {
@@ -26,29 +26,29 @@ func (p proc) keeperOf(dir string) (plan.Keeper, bool) {
 	return k, err == nil && start == k.StartTime && p.boot() == k.Boot
 }
 
-// keeper describes a process for the record.
+// keeper identifies a process.
 func (p proc) keeper(pid int) (plan.Keeper, error) {
 	start, err := p.startTime(pid)
 	return plan.Keeper{PID: pid, Boot: p.boot(), StartTime: start}, err
 }
 
-// boot is an id that changes whenever the machine starts.
+// boot is an id that changes with every boot.
 func (p proc) boot() string {
 	id, _ := os.ReadFile(filepath.Join(string(p), "sys", "kernel", "random", "boot_id"))
 	return strings.TrimSpace(string(id))
 }
 
-// startTime is when a process began, in clock ticks since boot. A zombie has
-// ended as far as we care.
+// startTime is when a process started, in clock ticks since boot. A zombie counts as
+// exited.
 func (p proc) startTime(pid int) (string, error) {
 	fields := p.stat(pid)
 	if len(fields) < 20 || fields[0] == "Z" {
-		return "", fmt.Errorf("process %d has ended", pid)
+		return "", fmt.Errorf("process %d has exited", pid)
 	}
 	return fields[19], nil
 }
 
-// parent is the pid of a process's parent, 0 if there is none.
+// parent is the pid of a process's parent, or 0.
 func (p proc) parent(pid int) int {
 	fields := p.stat(pid)
 	if len(fields) < 2 {
@@ -58,9 +58,8 @@ func (p proc) parent(pid int) int {
 	return ppid
 }
 
-// stat returns the fields of /proc/PID/stat from the third, the state, on. The
-// second is a name that may itself hold spaces and parentheses, so that only
-// the last parenthesis ends it.
+// stat returns the fields of /proc/PID/stat starting at the third, the state. The second
+// field is a name that may contain spaces and parentheses; the last parenthesis ends it.
 func (p proc) stat(pid int) []string {
 	data, err := os.ReadFile(filepath.Join(string(p), strconv.Itoa(pid), "stat"))
 	if err != nil {

@@ -22,7 +22,7 @@ func (p proc) process(t *testing.T, pid, parent int, name, state, start string) 
 	write(t, filepath.Join(dir, "comm"), name+"\n")
 }
 
-func TestAKeeperIsAProcessAndWhenItBegan(t *testing.T) {
+func TestAKeeperIsIdentifiedByPIDAndStartTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		name, state, start string
 		alive              bool
@@ -32,8 +32,8 @@ func TestAKeeperIsAProcessAndWhenItBegan(t *testing.T) {
 		"its name looks like the end of a name":                            {"a) S 1 (b) Z 2", "S", "4711", true},
 		"the machine was started anew, and its pid and time are another's": {"other boot", "S", "4711", false},
 		"its pid was given to another process":                             {"keeper", "S", "9999", false},
-		"it has ended and nobody has taken note yet":                       {"keeper", "Z", "4711", false},
-		"its namesake has ended and nobody has taken note yet":             {"a) S (b", "Z", "4711", false},
+		"it is a zombie":                                                   {"keeper", "Z", "4711", false},
+		"it is a zombie with an odd name":                                  {"a) S (b", "Z", "4711", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, dir := proc(t.TempDir()), t.TempDir()
@@ -54,7 +54,7 @@ func TestAKeeperIsAProcessAndWhenItBegan(t *testing.T) {
 	}
 }
 
-func TestWithoutARecordOrAProcessThereIsNoKeeper(t *testing.T) {
+func TestAKeeperNeedsARecordAndAProcess(t *testing.T) {
 	p, dir := proc(t.TempDir()), t.TempDir()
 	if _, alive := p.keeperOf(dir); alive {
 		t.Error("a folder without a record has a keeper")

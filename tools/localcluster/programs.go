@@ -11,14 +11,14 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// readyTimeout bounds the start of one program. A warm machine needs under
-// five seconds; a machine that is also compiling needs more.
+// readyTimeout bounds the start of one program. It usually takes less than five seconds,
+// but more on a machine that is also compiling.
 const readyTimeout = 90 * time.Second
 
-// volumePlugins is a folder that two programs make. Their default is in /usr.
+// volumePlugins is a folder that two programs create. Their default is in /usr.
 const volumePlugins = "/var/lib/kubelet/volume-plugins"
 
-// programs are the processes of the node in the order in which they start.
+// programs are the processes of the node, in start order.
 func (c *Cluster) programs(bins components.Binaries, tools string) []plan.Program {
 	all := []plan.Program{c.etcd(bins), c.apiServer(bins), c.controllerManager(bins), c.scheduler(bins)}
 	if c.config.Mode == Real {
@@ -27,12 +27,12 @@ func (c *Cluster) programs(bins components.Binaries, tools string) []plan.Progra
 		all = append(all, c.processNode())
 	}
 	all = append(all, c.kwok(bins))
-	// Others would be started again with another containerd if it was in their PATH.
+	// Only these have their tools in PATH: a new containerd must not restart the others.
 	own := map[string]string{"containerd": filepath.Dir(bins["containerd"]), "kube-proxy": filepath.Join(tools, "usr/sbin")}
 	for i := range all {
 		all[i].Timeout = readyTimeout
-		// Nothing of the user's: a proxy, for instance, cannot be reached from
-		// inside, and the API server would call webhooks through it.
+		// The user's environment is not passed on. A proxy, for instance, is unreachable
+		// from inside, and the API server would call webhooks through it.
 		path := strings.TrimPrefix(own[all[i].Name]+":/usr/sbin:/usr/bin:/sbin:/bin", ":")
 		all[i].Env = append(all[i].Env, "PATH="+path, "HOME="+c.Dir())
 	}
@@ -53,17 +53,17 @@ func (c *Cluster) etcd(bins components.Binaries) plan.Program {
 			"--data-dir=" + filepath.Join(c.Dir(), "etcd"),
 			"--listen-client-urls=http://127.0.0.1:2379", "--advertise-client-urls=http://127.0.0.1:2379",
 			"--listen-peer-urls=http://127.0.0.1:2380",
-			// The data does not outlive the cluster; a power cut may lose it.
+			// A power cut may lose the data: it is as short-lived as the cluster.
 			"--unsafe-no-fsync", "--log-level=warn",
 		},
 		Ready: plan.Probe{URL: "http://127.0.0.1:2379/readyz"},
 	}
 }
 
-// admissionPlugins are those beside Kubernetes' defaults. OpenShift enforces the
-// second: who owns an object by reference must be allowed to set its owner's
-// finalizers. Our roles have to be right there. It learns of new kinds only every
-// 30 seconds, for which a simulated cluster does not wait.
+// admissionPlugins are those in addition to Kubernetes' defaults. OpenShift enables the
+// second one: to set an owner reference, a user needs the right to set the owner's
+// finalizers. It checks that our roles work there. A simulated cluster leaves it out,
+// because it learns of new kinds only every 30 seconds.
 func (c *Cluster) admissionPlugins() string {
 	if c.config.Mode == Simulated {
 		return "NodeRestriction"
@@ -99,7 +99,7 @@ func (c *Cluster) controllerManager(bins components.Binaries) plan.Program {
 	kubeconfig := c.kubeconfigOf("kube-controller-manager")
 	modal := []string{"--flex-volume-plugin-dir=" + volumePlugins}
 	if c.config.Mode == Simulated {
-		// It looks at a thousand nodes one by one, and they may be late.
+		// It checks a thousand nodes one by one, and their heartbeats may be late.
 		modal = []string{
 			"--flex-volume-plugin-dir=" + filepath.Join(c.Dir(), "volume-plugins"), "--kube-api-qps=1000", "--kube-api-burst=1000",
 			"--node-monitor-grace-period=180s",
@@ -114,7 +114,7 @@ func (c *Cluster) controllerManager(bins components.Binaries) plan.Program {
 			"--service-account-private-key-file=" + c.pkiFile("sa.key"), "--root-ca-file=" + c.pkiFile("ca.crt"),
 			"--cluster-signing-cert-file=" + c.pkiFile("ca.crt"), "--cluster-signing-key-file=" + c.pkiFile("ca.key"),
 			"--requestheader-client-ca-file=" + c.pkiFile("front-proxy-ca.crt"),
-			// There is no cloud, and the one node has its pod addresses already.
+			// There is no cloud, and the one node already has its pod addresses.
 			"--controllers=*,-node-ipam-controller,-node-route-controller,-cloud-node-lifecycle-controller,-service-lb-controller",
 		}, modal...),
 		Ready: plan.Probe{URL: "https://127.0.0.1:10257/healthz", CA: c.pkiFile("ca.crt")},
@@ -154,8 +154,8 @@ func (c *Cluster) kubeProxy(bins components.Binaries, tools string) plan.Program
 	}
 }
 
-// nodeLease is in seconds. Each node renews its lease four times in it: a thousand
-// nodes would make a hundred requests a second in a real cluster's 40.
+// nodeLease is the duration of a node lease in seconds. Each node renews its lease four
+// times in it: with a real cluster's 40, a thousand nodes would send 100 requests a second.
 func (c *Cluster) nodeLease() string {
 	if c.config.Mode == Simulated {
 		return "160"
@@ -171,8 +171,8 @@ func (c *Cluster) kwok(bins components.Binaries) plan.Program {
 			"--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
 			"--server-address=127.0.0.1:10247", "--node-lease-duration-seconds=" + c.nodeLease(),
 		},
-		// A kwok that was killed has left leases; the next one, under another name,
-		// would not touch their nodes before they run out.
+		// A killed kwok leaves its leases behind. The next one has another identity, and
+		// would not manage their nodes until the leases expire.
 		Before: plan.Probe{
 			Method: "DELETE",
 			URL: "https://" + innerAddress + "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?fieldSelector=metadata.name!=" +

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"text/template"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/atomicfile"
 )
 
 //go:embed files
@@ -16,7 +18,7 @@ var files embed.FS
 
 var templates = template.Must(template.New("").Option("missingkey=error").ParseFS(files, "files/*"))
 
-// render writes one of the embedded files with its placeholders filled in.
+// render writes one of the embedded templates with its values filled in.
 func (c *Cluster) render(path, name string, values any) error {
 	text, err := rendered(name, values)
 	if err != nil {
@@ -25,13 +27,7 @@ func (c *Cluster) render(path, name string, values any) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
-	// Aside, as a kubectl may be reading the file that is there.
-	aside := path + ".new"
-	err = os.WriteFile(aside, text, 0o600)
-	if err == nil {
-		err = os.Rename(aside, path)
-	}
-	if err != nil {
+	if err := atomicfile.Write(path, 0o600, text); err != nil { // kubectl may be reading the old file
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// Mode is that of the running cluster, or the one that it would have.
+// Mode is the mode of the running cluster, or else the configured one.
 func (c *Cluster) Mode() Mode {
 	if keeper, alive := c.host.proc.keeperOf(c.Dir()); alive {
 		return cmp.Or(Mode(keeper.Mode), Real)
@@ -20,7 +20,7 @@ func (c *Cluster) Mode() Mode {
 	return c.config.Mode
 }
 
-// Components are what the cluster is made of in its mode.
+// Components are those that the cluster needs in its mode.
 func (c *Cluster) Components(v setup.Versions) []components.Component {
 	if c.Mode() == Simulated {
 		return components.ControlPlane(v)
@@ -32,10 +32,10 @@ func (c *Cluster) Components(v setup.Versions) []components.Component {
 // setup/profiles/localcluster.yaml tolerates it.
 const platformTaint = "localcluster.mlbatch.dev/platform"
 
-// processNodeProgram is our stand-in for a kubelet in the cluster in dir.
+// processNodeProgram is the path of processnode in the cluster in dir.
 func processNodeProgram(dir string) string { return filepath.Join(dir, "bin", "processnode") }
 
-// processNode acts as a kubelet does, and no API server gives it more rights.
+// processNode replaces the kubelet, with the same rights in the API server.
 func (c *Cluster) processNode() plan.Program {
 	return plan.Program{
 		Name: "processnode", Path: processNodeProgram(c.Dir()),
@@ -44,14 +44,14 @@ func (c *Cluster) processNode() plan.Program {
 			"--bridge=" + bridgeName, "--address=" + nodeCIDR,
 			"--label=" + realNodeLabel, "--taint=" + platformTaint,
 		},
-		// The next processnode would not know processes that this one leaves.
+		// The next processnode would not know the processes of a killed one.
 		PIDNamespace: true,
 		Ready:        plan.Probe{URL: "http://127.0.0.1:10248/healthz"},
 	}
 }
 
-// RunInstead tells a running simulated cluster which programs stand for which
-// images: those of containers that start from then on.
+// RunInstead tells a running simulated cluster which program to run instead of each
+// image. It applies to containers that start later.
 func (c *Cluster) RunInstead(images map[string]plan.Image) error {
 	if !c.Running() {
 		return c.notRunning()

@@ -28,7 +28,7 @@ func simulated(t *testing.T) *Cluster {
 	return c
 }
 
-func TestASimulatedClusterNeedsLittleOfTheMachine(t *testing.T) {
+func TestASimulatedClusterNeedsNoRoot(t *testing.T) {
 	c := simulated(t)
 	c.host.proc, c.host.modprobe = "/none", "/none/modprobe"
 	if err := c.Preflight(t.Context()); err != nil {
@@ -39,22 +39,22 @@ func TestASimulatedClusterNeedsLittleOfTheMachine(t *testing.T) {
 	wantSentence(t, c.Preflight(t.Context()), "a local cluster may need 9.0 GiB there") // six components, and not eleven
 	c.host.disk = func(string) (disk, error) { return disk{free: 12 * gib}, nil }
 	c.config.StateDir = "/run/user/1000/mlbatch"
-	wantSentence(t, c.Preflight(t.Context()), "may not lie in /run", "XDG_STATE_HOME")
+	wantSentence(t, c.Preflight(t.Context()), "must not be below /run", "XDG_STATE_HOME")
 	c.config.StateDir, c.config.CacheDir = "/proc/x", "/var/lib/jenkins/.cache"
-	wantSentence(t, c.Preflight(t.Context()), "may not lie in /proc")
+	wantSentence(t, c.Preflight(t.Context()), "must not be below /proc")
 	short := simulated(t)
 	short.config.StateDir = filepath.Join(short.config.StateDir, strings.Repeat("x", 90))
 	wantSentence(t, short.Preflight(t.Context()), "is too long for a socket", "XDG_STATE_HOME")
 }
 
-func TestAMachineThatGivesNoUserNamespacesIsNamed(t *testing.T) {
+func TestMissingUserNamespacesAreExplained(t *testing.T) {
 	c := simulated(t)
 	var tried *syscall.SysProcAttr
 	c.host.try = func(attr *syscall.SysProcAttr) error {
 		tried = attr
 		return &pathError{syscall.EPERM}
 	}
-	wantSentence(t, c.Preflight(t.Context()), "does not let user 1000 make user namespaces (operation not permitted)", "sudo", "user.max_user_namespaces")
+	wantSentence(t, c.Preflight(t.Context()), "user 1000 may not create user namespaces on this machine (operation not permitted)", "sudo", "user.max_user_namespaces")
 	if tried.Cloneflags != c.host.namespaces().Cloneflags || tried.Cloneflags&syscall.CLONE_NEWUSER == 0 {
 		t.Errorf("the namespaces %x were tried, not those of a keeper", tried.Cloneflags)
 	}
@@ -111,8 +111,8 @@ func TestASimulatedClusterHasNoContainersAndNoCgroups(t *testing.T) {
 	}
 }
 
-// What is built, and so what disk space is asked for, follows the mode.
-func TestASimulatedClusterIsMadeOfLess(t *testing.T) {
+// The mode decides what is built, and thus how much space is needed.
+func TestASimulatedClusterNeedsFewerComponents(t *testing.T) {
 	versions, err := setup.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -128,8 +128,8 @@ func TestASimulatedClusterIsMadeOfLess(t *testing.T) {
 	}
 }
 
-// All nodes but the first take all pods, and the first takes the platform's only.
-func TestSimulatedNodesTakeAllPodsThere(t *testing.T) {
+// Simulated nodes accept all pods; the first node accepts only the platform's.
+func TestSimulatedNodesRunAllPodsOfASimulatedCluster(t *testing.T) {
 	c := simulated(t)
 	api := fake.NewClientBuilder().Build()
 	c.config.SimulatedNodes = 30
@@ -152,7 +152,7 @@ func TestSimulatedNodesTakeAllPodsThere(t *testing.T) {
 	}
 }
 
-func TestARunningClusterIsOfTheModeThatItWasStartedIn(t *testing.T) {
+func TestARunningClusterKeepsItsMode(t *testing.T) {
 	c := simulated(t)
 	pretendRunning(t, c) // by a keeper.json that says nothing of modes
 	if c.Mode() != Real {

@@ -10,30 +10,30 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
-// Space that a cluster takes: measured with all 11 components, and rounded up.
+// Disk space of a cluster: measured with all 11 components, and rounded up.
 const (
 	mib = uint64(1) << 20
 	gib = uint64(1) << 30
-	// stateSpace is for the cluster's images, data and logs; a simulated one has
-	// no images, and less is said in its logs.
+	// stateSpace is for the cluster's images, data and logs. A simulated cluster has no
+	// images and shorter logs.
 	stateSpace          = 3 * gib
 	simulatedStateSpace = 1 * gib
-	// For each component that is still to be built: what Go has compiled and
-	// what it has downloaded. An interrupted build has taken its part already.
+	// For each component that is not built yet: Go's build cache and module cache. An
+	// interrupted build has already taken a part of it.
 	compiledSpace = 640 * mib
 	sourceSpace   = 384 * mib
-	// While any is to be built: finished builds, the training image, and what
-	// either takes while it is made.
+	// If any component is not built yet: finished builds, the training image, and the
+	// temporary files of both.
 	cacheSpace = 5 * gib
 )
 
-// need is space that will be taken in a folder.
+// need is the space that a cluster will take in a folder.
 type need struct {
 	dir   string
 	bytes uint64
 }
 
-// checkSpace asks every disk for the sum of what will be taken from it.
+// checkSpace returns an error if a disk has too little free space.
 func (c *Cluster) checkSpace(others []components.Component) error {
 	needs := []need{{c.config.StateDir, stateSpace}}
 	if c.config.Mode == Simulated {
@@ -53,7 +53,7 @@ func (c *Cluster) checkSpace(others []components.Component) error {
 	return c.checkDisks(needs)
 }
 
-// missing counts the components that are still to be built.
+// missing counts the components that are not built yet.
 func (c *Cluster) missing(others []components.Component) (count uint64, err error) {
 	cache, err := c.cache()
 	if err != nil {
@@ -86,9 +86,9 @@ func (c *Cluster) buildNeeds(components uint64) ([]need, error) {
 	}, nil
 }
 
-// checkDisks asks each disk for the sum of what its folders will take.
+// checkDisks compares the free space of each disk with the sum of its folders' needs.
 func (c *Cluster) checkDisks(needs []need) error {
-	total := map[uint64]uint64{} // of each disk
+	total := map[uint64]uint64{} // by disk
 	for _, n := range needs {
 		d, err := c.host.disk(n.dir)
 		if err != nil {
@@ -102,15 +102,15 @@ func (c *Cluster) checkDisks(needs []need) error {
 			return err
 		}
 		if d.free < total[d.id] {
-			return fmt.Errorf("the disk of %s has %.1f GiB free and a local cluster may need %.1f GiB there; "+
-				"free some space or choose other disks with XDG_STATE_HOME, XDG_CACHE_HOME, GOCACHE and GOMODCACHE",
+			return fmt.Errorf("the disk of %s has %.1f GiB free, and a local cluster may need %.1f GiB there; "+
+				"free some space, or choose other disks with XDG_STATE_HOME, XDG_CACHE_HOME, GOCACHE and GOMODCACHE",
 				n.dir, inGiB(d.free), inGiB(total[d.id]))
 		}
 	}
 	return nil
 }
 
-// fullDisk says of an error that a full disk is the likely reason.
+// fullDisk adds to an error that a full disk is the likely cause.
 func (c *Cluster) fullDisk(err error) error {
 	if err == nil {
 		return nil

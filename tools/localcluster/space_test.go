@@ -13,18 +13,18 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
-func TestEachDiskIsAskedForAllThatItWillTake(t *testing.T) {
+func TestNeedsAreSummedUpByDisk(t *testing.T) {
 	fakeCompiler(t)
 	for name, c := range map[string]struct {
 		small string // the folder whose disk is small
 		free  uint64
 		want  string
 	}{
-		"the cluster's":                     {"/none/state", 2 * gib, "the disk of /none/state has 2.0 GiB free and a local cluster may need 3.0 GiB there"},
-		"that of finished builds":           {"/none/cache", 2 * gib, "the disk of /none/cache has 2.0 GiB free and a local cluster may need 5.0 GiB there"},
-		"that of what Go has compiled":      {"/compiled", 2 * gib, "the disk of /compiled has 2.0 GiB free and a local cluster may need 4.4 GiB there"},
-		"that of what Go has downloaded":    {"/source", 2 * gib, "the disk of /source has 2.0 GiB free and a local cluster may need 2.6 GiB there"},
-		"the one that all of them lie on":   {"/", 14 * gib, "the disk of /none/state has 14.0 GiB free and a local cluster may need 15.0 GiB there"},
+		"the cluster's":                     {"/none/state", 2 * gib, "the disk of /none/state has 2.0 GiB free, and a local cluster may need 3.0 GiB there"},
+		"that of finished builds":           {"/none/cache", 2 * gib, "the disk of /none/cache has 2.0 GiB free, and a local cluster may need 5.0 GiB there"},
+		"that of what Go has compiled":      {"/compiled", 2 * gib, "the disk of /compiled has 2.0 GiB free, and a local cluster may need 4.4 GiB there"},
+		"that of what Go has downloaded":    {"/source", 2 * gib, "the disk of /source has 2.0 GiB free, and a local cluster may need 2.6 GiB there"},
+		"the one that all of them lie on":   {"/", 14 * gib, "the disk of /none/state has 14.0 GiB free, and a local cluster may need 15.0 GiB there"},
 		"each has just enough, and no more": {"/", 15 * gib, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestEachDiskIsAskedForAllThatItWillTake(t *testing.T) {
 	}
 }
 
-func TestWhatTheCallerBuildsTakesSpaceToo(t *testing.T) {
+func TestComponentsOfTheCallerNeedSpaceToo(t *testing.T) {
 	c, _ := newCluster(t)
 	versions, err := setup.Load()
 	if err != nil {
@@ -57,10 +57,10 @@ func TestWhatTheCallerBuildsTakesSpaceToo(t *testing.T) {
 		t.Error(err)
 	}
 	err = c.Preflight(t.Context(), components.Platform(versions)...)
-	wantSentence(t, err, "has 18.0 GiB free and a local cluster may need 19.0 GiB there")
+	wantSentence(t, err, "has 18.0 GiB free, and a local cluster may need 19.0 GiB there")
 }
 
-func TestBuildsThatAreDoneNeedNoSpace(t *testing.T) {
+func TestFinishedBuildsNeedNoSpace(t *testing.T) {
 	c, _ := newCluster(t)
 	versions, err := setup.Load()
 	if err != nil {
@@ -80,7 +80,7 @@ func TestBuildsThatAreDoneNeedNoSpace(t *testing.T) {
 	}
 }
 
-func TestTheDiskOfAFolderThatIsNotMadeYet(t *testing.T) {
+func TestTheDiskOfAMissingFolderIsThatOfItsParent(t *testing.T) {
 	dir := t.TempDir()
 	want, err := diskOf(dir)
 	if err != nil || want.free == 0 {
@@ -92,14 +92,14 @@ func TestTheDiskOfAFolderThatIsNotMadeYet(t *testing.T) {
 	}
 }
 
-func TestADiskThatDoesNotAnswer(t *testing.T) {
+func TestAnUnreadableDiskIsAnError(t *testing.T) {
 	c, _ := newCluster(t)
 	c.host.disk = func(string) (disk, error) { return disk{}, errors.New("disk on fire") }
 	wantSentence(t, c.Preflight(t.Context()), "disk on fire")
 }
 
-// fakeCompiler is a go command that makes every binary out of nothing and has
-// caches in /compiled and /source.
+// fakeCompiler is a go command that writes empty binaries and has its caches in /compiled
+// and /source.
 func fakeCompiler(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
@@ -111,7 +111,7 @@ func fakeCompiler(t *testing.T) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-func TestAFullDiskIsNamedAsTheReason(t *testing.T) {
+func TestAFullDiskIsNamedAsTheCause(t *testing.T) {
 	for name, c := range map[string]struct {
 		free uint64
 		err  error

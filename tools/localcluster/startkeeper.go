@@ -13,11 +13,11 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// startKeeper starts process 1 of the cluster, detached from this process.
+// startKeeper starts the keeper, detached from this process.
 func (c *Cluster) startKeeper(listener *net.TCPListener) error {
 	socket, err := listener.File()
 	if err != nil {
-		return fmt.Errorf("cannot hand over the API server's socket: %w", err)
+		return fmt.Errorf("cannot pass on the API server's socket: %w", err)
 	}
 	defer socket.Close()
 	log, err := os.Create(filepath.Join(c.LogDir(), "keeper.log"))
@@ -37,13 +37,13 @@ func (c *Cluster) startKeeper(listener *net.TCPListener) error {
 	cmd.ExtraFiles = []*os.File{socket, recorded} // become plan.ListenerFD and plan.RecordedFD
 	cmd.SysProcAttr = c.host.namespaces()
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("cannot start the cluster in private namespaces (root needs CAP_SYS_ADMIN for it): %w", err)
+		return fmt.Errorf("cannot start the cluster in private namespaces (root needs CAP_SYS_ADMIN): %w", err)
 	}
-	// The keeper outlives us; until then its end must not leave a zombie.
+	// The keeper outlives us. If it exits earlier, it must not stay as a zombie.
 	go func() { _ = cmd.Wait() }()
 	keeper, err := c.host.proc.keeper(cmd.Process.Pid)
 	if err != nil {
-		return errors.New("the cluster's keeper ended at once")
+		return errors.New("the cluster's keeper exited at once")
 	}
 	keeper.Port, keeper.SimulatedNodes, keeper.Mode = c.config.Port, max(0, c.config.SimulatedNodes), string(c.config.Mode)
 	if err := plan.Write(c.Dir(), plan.KeeperFile, keeper); err != nil {

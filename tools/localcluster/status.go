@@ -17,19 +17,19 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// Status is how a cluster is.
+// Status is the state of a cluster.
 type Status struct {
 	Name string `json:"name"`
-	// Problem says in a sentence why the cluster cannot be used as it should; it
-	// is empty if the cluster is well.
+	// Problem says in one sentence what is wrong with the cluster; it is empty if the
+	// cluster is healthy.
 	Problem    string `json:"problem,omitempty"`
 	Mode       Mode   `json:"mode,omitempty"`
 	Address    string `json:"address,omitempty"`
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	Logs       string `json:"logs,omitempty"`
-	// Components are the programs of its plan.
+	// Components are the programs that the keeper runs.
 	Components []Component `json:"components,omitempty"`
-	// Nodes and Deployments are what the API server says, if it answers.
+	// Nodes and Deployments come from the API server; they are empty if it does not answer.
 	Nodes       []Nodes      `json:"nodes,omitempty"`
 	Deployments []Deployment `json:"deployments,omitempty"`
 	Use         *Use         `json:"use,omitempty"`
@@ -40,34 +40,34 @@ type Component struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
 	State   State  `json:"state"`
-	// Problem is what its probe says, or why it has ended.
+	// Problem is why its probe fails, or why it exited.
 	Problem  string `json:"problem,omitempty"`
 	Restarts int    `json:"restarts"`
 	PID      int    `json:"pid,omitempty"`
-	// UpSeconds is the age of its process, CPUSeconds what that has computed.
+	// UpSeconds is the age of its process, CPUSeconds the processor time of it.
 	UpSeconds   float64 `json:"upSeconds,omitempty"`
 	CPUSeconds  float64 `json:"cpuSeconds,omitempty"`
 	MemoryBytes uint64  `json:"memoryBytes,omitempty"`
 }
 
-// State is what a component does.
+// State is the state of a component's process.
 type State string
 
-// Running has a process, Restarting has none any more, and Waiting none yet.
+// A Running component has a process, a Restarting one lost it, a Waiting one has none yet.
 const (
 	Running    State = "running"
 	Restarting State = "restarting"
 	Waiting    State = "waiting"
 )
 
-// Nodes are those of one kind.
+// Nodes counts the nodes of one kind.
 type Nodes struct {
 	Kind  string `json:"kind"` // real or simulated
 	Ready int    `json:"ready"`
 	All   int    `json:"all"`
 }
 
-// Deployment is one of the cluster's own or of the platform's.
+// Deployment is a Deployment of the cluster or of the platform.
 type Deployment struct {
 	Name   string   `json:"name"` // with its namespace
 	Ready  int32    `json:"ready"`
@@ -75,8 +75,8 @@ type Deployment struct {
 	Images []string `json:"images"`
 }
 
-// Use is what all processes of the cluster take, those of pods too, and its
-// folder. CPUSeconds counts those that have ended.
+// Use is the use of resources by all processes of the cluster, including pods, and by its
+// folder. CPUSeconds includes processes that have exited.
 type Use struct {
 	Processes   int     `json:"processes"`
 	CPUSeconds  float64 `json:"cpuSeconds"`
@@ -84,8 +84,8 @@ type Use struct {
 	DiskBytes   uint64  `json:"diskBytes"`
 }
 
-// Status looks at the cluster, whatever becomes of it meanwhile: it tells what it
-// finds and changes nothing. Deployments are looked for in the given namespaces.
+// Status observes the cluster and changes nothing. The cluster may change meanwhile.
+// Deployments are listed in the given namespaces.
 func (c *Cluster) Status(ctx context.Context, namespaces ...string) Status {
 	s := Status{Name: c.config.Name}
 	keeper, alive := c.host.proc.keeperOf(c.Dir())
@@ -95,26 +95,26 @@ func (c *Cluster) Status(ctx context.Context, namespaces ...string) Status {
 	}
 	var planned plan.Plan
 	var report plan.Status
-	// Either may be missing for a moment: then nothing has been started yet.
+	// At first either may be missing: no program was started yet.
 	_ = plan.Read(c.Dir(), plan.File, &planned)
 	_ = plan.Read(c.Dir(), plan.StatusFile, &report)
 
 	s.Mode, s.Kubeconfig, s.Logs = c.Mode(), c.KubeconfigPath(), c.LogDir()
 	s.Address = fmt.Sprintf("https://127.0.0.1:%d", keeper.Port)
 	members := family(c.host.proc.all(), keeper.PID)
-	health, silence := c.health()
+	health, healthErr := c.health()
 	s.Components = statusOfPrograms(planned, report, health, members, c.host.proc.uptime())
 	s.Use = use(members)
 	s.Use.DiskBytes = diskUsed(c.Dir())
-	unknown := c.observe(ctx, &s, keeper, namespaces)
-	s.Problem = s.problem(report, silence, unknown)
+	observeErr := c.observe(ctx, &s, keeper, namespaces)
+	s.Problem = s.problem(report, healthErr, observeErr)
 	return s
 }
 
-// healthTimeout is longer than a keeper needs to try a probe.
+// healthTimeout is longer than the keeper's own timeout of a probe.
 const healthTimeout = 5 * time.Second
 
-// health asks the keeper to try all probes.
+// health asks the keeper to run all probes.
 func (c *Cluster) health() (plan.Health, error) {
 	conn, err := net.DialTimeout("unix", filepath.Join(c.Dir(), plan.HealthSocket), healthTimeout)
 	if err != nil {
@@ -129,10 +129,10 @@ func (c *Cluster) health() (plan.Health, error) {
 	return found, nil
 }
 
-// untried is the problem of components whose probes nobody could try.
-const untried = "not known"
+// healthUnknown is the problem of components if the keeper does not answer.
+const healthUnknown = "unknown"
 
-// statusOfPrograms joins what is planned with what is there.
+// statusOfPrograms joins the planned programs with their processes.
 func statusOfPrograms(p plan.Plan, report plan.Status, health plan.Health, members []process, uptime time.Duration) []Component {
 	var all []Component
 	for _, program := range p.Programs {
@@ -145,7 +145,7 @@ func statusOfPrograms(p plan.Plan, report plan.Status, health plan.Health, membe
 			c.UpSeconds, c.CPUSeconds = (uptime - m.began).Seconds(), m.cpu.Seconds()
 			c.Problem = health[program.Name]
 			if health == nil {
-				c.Problem = untried
+				c.Problem = healthUnknown
 			}
 		case report.Ready || report.Restarts[program.Name] > 0:
 			c.State, c.Problem = Restarting, cmp.Or(report.Failing[program.Name], "has no process")
@@ -155,7 +155,7 @@ func statusOfPrograms(p plan.Plan, report plan.Status, health plan.Health, membe
 	return all
 }
 
-// versionOf is the version of the module that a program was built from.
+// versionOf is the version of the main module in a binary.
 func versionOf(path string) string {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
@@ -176,16 +176,16 @@ func use(members []process) *Use {
 	return u
 }
 
-// problem sums up what is not as it should be, and what could not be seen.
-func (s *Status) problem(report plan.Status, unseen ...error) string {
+// problem sums up what is wrong, and errs: what could not be observed.
+func (s *Status) problem(report plan.Status, errs ...error) string {
 	if !report.Ready && report.Error == "" {
-		return fmt.Sprintf("cluster %q is coming up and waits for %s", s.Name, cmp.Or(report.Waiting, "its keeper"))
+		return fmt.Sprintf("cluster %q is starting and waits for %s", s.Name, cmp.Or(report.Waiting, "its keeper"))
 	}
 	wrong := s.wrong()
 	if report.Error != "" {
 		wrong = append(wrong, report.Error)
 	}
-	for _, err := range unseen {
+	for _, err := range errs {
 		if err != nil {
 			wrong = append(wrong, err.Error())
 		}
@@ -193,14 +193,14 @@ func (s *Status) problem(report plan.Status, unseen ...error) string {
 	if len(wrong) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("cluster %q is not well: %s", s.Name, strings.Join(wrong, "; "))
+	return fmt.Sprintf("cluster %q is unhealthy: %s", s.Name, strings.Join(wrong, "; "))
 }
 
-// wrong is what is not as it should be among what was seen.
+// wrong lists unhealthy components, nodes and Deployments.
 func (s *Status) wrong() []string {
 	var wrong []string
 	for _, c := range s.Components {
-		if c.Problem != "" && c.Problem != untried { // that has a cause of its own
+		if c.Problem != "" && c.Problem != healthUnknown { // the keeper's error is reported instead
 			wrong = append(wrong, fmt.Sprintf("%s is %s (%s)", c.Name, c.State, c.Problem))
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-func TestComponentsAreWhatIsPlannedAndWhatIsThere(t *testing.T) {
+func TestComponentsJoinPlanAndProcesses(t *testing.T) {
 	p := plan.Plan{Programs: []plan.Program{{Name: "etcd", Path: "/b/server"}, {Name: "kubelet", Path: "/b/kubelet"}}}
 	members := []process{
 		{pid: 9, program: "/b/keeper"},
@@ -44,7 +44,7 @@ func TestComponentsAreWhatIsPlannedAndWhatIsThere(t *testing.T) {
 		"the second ended before all were ready": {plan.Status{Waiting: "kubelet", Restarts: map[string]int{"kubelet": 1}}, plan.Health{"etcd": ""},
 			[]Component{etcd, {Name: "kubelet", State: Restarting, Restarts: 1, Problem: "has no process"}}},
 		"nobody could try probes": {plan.Status{Ready: true, Restarts: map[string]int{"etcd": 3}}, nil,
-			[]Component{{Name: "etcd", State: Running, Problem: untried, Restarts: 3, PID: 10, UpSeconds: 98, CPUSeconds: 1.5, MemoryBytes: 4096},
+			[]Component{{Name: "etcd", State: Running, Problem: healthUnknown, Restarts: 3, PID: 10, UpSeconds: 98, CPUSeconds: 1.5, MemoryBytes: 4096},
 				{Name: "kubelet", State: Restarting, Problem: "has no process"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestComponentsAreWhatIsPlannedAndWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestAProgramSaysFromWhichVersionItWasBuilt(t *testing.T) {
+func TestTheVersionComesFromTheBinary(t *testing.T) {
 	own, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -68,14 +68,14 @@ func TestAProgramSaysFromWhichVersionItWasBuilt(t *testing.T) {
 	}
 }
 
-func TestUseCountsWhatHasEnded(t *testing.T) {
+func TestUseIncludesExitedProcesses(t *testing.T) {
 	got := use([]process{{cpu: time.Second, ended: 2 * time.Second, memory: 10}, {cpu: 500 * time.Millisecond, memory: 5}})
 	if diff := cmp.Diff(&Use{Processes: 2, CPUSeconds: 3.5, MemoryBytes: 15}, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestAllProblemsAreOneSentence(t *testing.T) {
+func TestProblemsAreJoinedToOneSentence(t *testing.T) {
 	ready := plan.Status{Ready: true}
 	well := Status{
 		Name: "x", Components: []Component{{Name: "etcd", State: Running}}, Nodes: []Nodes{{"real", 1, 1}, {"simulated", 0, 0}},
@@ -84,25 +84,25 @@ func TestAllProblemsAreOneSentence(t *testing.T) {
 	for name, c := range map[string]struct {
 		status Status
 		report plan.Status
-		unseen []error
+		errs   []error
 		want   string
 	}{
 		"all is well":            {well, ready, []error{nil, nil}, ""},
-		"it has just begun":      {Status{Name: "x"}, plan.Status{}, []error{errors.New("silent")}, `cluster "x" is coming up and waits for its keeper`},
-		"it waits for a program": {well, plan.Status{Waiting: "kubelet"}, nil, `cluster "x" is coming up and waits for kubelet`},
-		"it could not come up":   {well, plan.Status{Error: "kwok did not become ready"}, nil, `cluster "x" is not well: kwok did not become ready`},
+		"it has just begun":      {Status{Name: "x"}, plan.Status{}, []error{errors.New("silent")}, `cluster "x" is starting and waits for its keeper`},
+		"it waits for a program": {well, plan.Status{Waiting: "kubelet"}, nil, `cluster "x" is starting and waits for kubelet`},
+		"it could not start":     {well, plan.Status{Error: "kwok did not become ready"}, nil, `cluster "x" is unhealthy: kwok did not become ready`},
 		"much is wrong": {Status{
 			Name:        "x",
 			Components:  []Component{{Name: "etcd", State: Running, Problem: "refused"}, {Name: "kwok", State: Restarting, Problem: "was killed"}},
 			Nodes:       []Nodes{{"real", 0, 1}, {"simulated", 2, 2}},
 			Deployments: []Deployment{{Name: "a/b", Ready: 1, All: 2}},
-		}, ready, nil, `cluster "x" is not well: etcd is running (refused); kwok is restarting (was killed); 0 of 1 real nodes are ready; 1 of 2 pods of a/b are ready`},
-		"the keeper is silent": {Status{Name: "x", Components: []Component{{Name: "etcd", State: Running, Problem: untried}}}, ready,
+		}, ready, nil, `cluster "x" is unhealthy: etcd is running (refused); kwok is restarting (was killed); 0 of 1 real nodes are ready; 1 of 2 pods of a/b are ready`},
+		"the keeper is silent": {Status{Name: "x", Components: []Component{{Name: "etcd", State: Running, Problem: healthUnknown}}}, ready,
 			[]error{errors.New("the keeper does not answer"), errors.New("the API server is not ready")},
-			`cluster "x" is not well: the keeper does not answer; the API server is not ready`},
+			`cluster "x" is unhealthy: the keeper does not answer; the API server is not ready`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := c.status.problem(c.report, c.unseen...); got != c.want {
+			if got := c.status.problem(c.report, c.errs...); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
@@ -132,7 +132,7 @@ func TestNodesAreCountedByKind(t *testing.T) {
 	}
 }
 
-func TestAClusterThatDoesNotRunHasNoMoreThanAProblem(t *testing.T) {
+func TestAStoppedClusterHasOnlyAProblem(t *testing.T) {
 	c, _ := newCluster(t)
 	want := Status{Name: "unit-x", Problem: `cluster "unit-x" is not running; start it with: localcluster up --name=unit-x`}
 	if diff := cmp.Diff(want, c.Status(t.Context())); diff != "" {
@@ -140,21 +140,21 @@ func TestAClusterThatDoesNotRunHasNoMoreThanAProblem(t *testing.T) {
 	}
 }
 
-func TestAClusterThatIsHalfThereIsShown(t *testing.T) {
+func TestAStartingClusterHasAStatus(t *testing.T) {
 	c, _ := newCluster(t)
 	pretendRunning(t, c)
 	s := c.Status(t.Context())
-	if s.Problem != `cluster "unit-x" is coming up and waits for its keeper` || s.Use.Processes < 1 || s.Mode != Real || s.Address != "https://127.0.0.1:4711" {
+	if s.Problem != `cluster "unit-x" is starting and waits for its keeper` || s.Use.Processes < 1 || s.Mode != Real || s.Address != "https://127.0.0.1:4711" {
 		t.Errorf("it is %+v", s)
 	}
 	if err := plan.Write(c.Dir(), plan.StatusFile, plan.Status{Ready: true}); err != nil {
 		t.Fatal(err)
 	}
 	s = c.Status(t.Context())
-	wantSentence(t, errors.New(s.Problem), `cluster "unit-x" is not well`, "the keeper does not answer", "still coming up")
+	wantSentence(t, errors.New(s.Problem), `cluster "unit-x" is unhealthy`, "the keeper does not answer", "still starting")
 }
 
-func TestWhatTheKeeperAndTheAPIServerSayIsShown(t *testing.T) {
+func TestStatusJoinsKeeperAndAPIServer(t *testing.T) {
 	c, _ := newCluster(t)
 	pretendRunning(t, c)
 	for file, content := range map[string]any{
@@ -186,7 +186,7 @@ func TestWhatTheKeeperAndTheAPIServerSayIsShown(t *testing.T) {
 	wantSentence(t, errors.New(s.Problem), "0 of 3 simulated nodes are ready; 1 of 2 pods of ns/d are ready")
 }
 
-// answerHealth answers as a keeper does.
+// answerHealth serves health like a keeper.
 func answerHealth(t *testing.T, c *Cluster, health plan.Health) {
 	t.Helper()
 	listener, err := net.Listen("unix", filepath.Join(c.Dir(), plan.HealthSocket))
@@ -202,7 +202,7 @@ func answerHealth(t *testing.T, c *Cluster, health plan.Health) {
 	}()
 }
 
-// answerAPI answers as an API server does.
+// answerAPI serves like an API server.
 func answerAPI(t *testing.T, c *Cluster, answers map[string]any) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// sysctls are settings of the whole kernel that the kubelet would change to these
-// values. They are the host's to choose: the node sees files of ours instead.
+// sysctls are kernel settings that the kubelet would change for the whole machine. The
+// node sees these files with the expected values instead, and the host keeps its own.
 var sysctls = map[string]string{
 	"vm/overcommit_memory":      "1",
 	"vm/panic_on_oom":           "0",
@@ -20,14 +20,14 @@ var sysctls = map[string]string{
 	"kernel/keys/root_maxbytes": "25000000",
 }
 
-// sysctlFile is the file that covers one of the kernel's.
+// sysctlFile is the file that is mounted over one of the kernel's.
 func (c *Cluster) sysctlFile(name string) string {
 	return filepath.Join(c.configFile("sysctls"), strings.ReplaceAll(name, "/", "."))
 }
 
 func (c *Cluster) writeSysctls() error {
 	if err := os.MkdirAll(c.configFile("sysctls"), 0o755); err != nil {
-		return fmt.Errorf("cannot make the cluster's folders: %w", err)
+		return fmt.Errorf("cannot create the cluster's folders: %w", err)
 	}
 	for name, value := range sysctls {
 		file := c.sysctlFile(name)

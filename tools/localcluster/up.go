@@ -15,11 +15,10 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
-// Up builds what is missing, starts the cluster and returns when its nodes are
-// ready and names resolve. If the cluster runs already it does what an earlier Up
-// has left undone, with that one's port and number of nodes, and changes the
-// programs of which this checkout has others. On failure of a new cluster
-// nothing is left running; the logs stay until the next Up or Down.
+// Up builds what is missing, starts the cluster, and returns when nodes and DNS are ready.
+// If the cluster is already running, Up keeps its port and number of nodes, resumes what
+// an earlier Up left undone, and restarts programs that differ in this checkout. If a new
+// cluster fails, nothing is left running; the logs stay until the next Up or Down.
 func (c *Cluster) Up(ctx context.Context) error {
 	unlock, err := c.lock()
 	if err != nil {
@@ -27,11 +26,11 @@ func (c *Cluster) Up(ctx context.Context) error {
 	}
 	defer unlock()
 	if c.Running() {
-		if err := c.join(); err != nil {
+		if err := c.useRunningConfig(); err != nil {
 			return err
 		}
 		fmt.Fprintf(c.progress, "cluster %q is running\n", c.config.Name)
-		return c.fullDisk(c.carryOn(ctx))
+		return c.fullDisk(c.resume(ctx))
 	}
 	listener, err := c.preflight(ctx)
 	if err != nil {
@@ -41,10 +40,9 @@ func (c *Cluster) Up(ctx context.Context) error {
 	return c.fullDisk(c.begin(ctx, listener))
 }
 
-// begin starts a cluster that does not run.
+// begin starts a stopped cluster.
 func (c *Cluster) begin(ctx context.Context, listener *net.TCPListener) error {
-	// What may fail for long reasons comes before the logs of an earlier
-	// cluster go.
+	// Build first: if it fails, the logs of an earlier cluster are still there.
 	built, err := c.buildAll(ctx)
 	if err != nil {
 		return err
@@ -56,9 +54,9 @@ func (c *Cluster) begin(ctx context.Context, listener *net.TCPListener) error {
 	return c.bringUp(ctx, listener)
 }
 
-// carryOn makes a running cluster what a new one would be.
-func (c *Cluster) carryOn(ctx context.Context) error {
-	if err := c.awaitPause(ctx); err != nil {
+// resume updates a running cluster to what a new one would be.
+func (c *Cluster) resume(ctx context.Context) error {
+	if err := c.awaitSettled(ctx); err != nil {
 		return c.withLogs(err)
 	}
 	if err := c.update(ctx); err != nil {
@@ -67,9 +65,9 @@ func (c *Cluster) carryOn(ctx context.Context) error {
 	return c.withLogs(c.complete(ctx))
 }
 
-// join makes the configuration that of the running cluster. What was asked for
-// and is otherwise there is an error: it would not be done.
-func (c *Cluster) join() error {
+// useRunningConfig replaces the configuration by that of the running cluster. It refuses
+// explicit settings that differ.
+func (c *Cluster) useRunningConfig() error {
 	keeper, _ := c.host.proc.keeperOf(c.Dir())
 	if asked := c.asked.Port; asked != 0 && asked != keeper.Port {
 		return c.differs("port", asked, keeper.Port)
@@ -86,11 +84,11 @@ func (c *Cluster) join() error {
 }
 
 func (c *Cluster) differs(flag string, asked, is any) error {
-	return fmt.Errorf("cluster %q runs with --%s=%v, not %v; leave that out, or end the cluster first with: localcluster down --name=%s",
+	return fmt.Errorf("cluster %q runs with --%s=%v, not %v; omit the flag, or remove the cluster first with: localcluster down --name=%s",
 		c.config.Name, flag, is, asked, c.config.Name)
 }
 
-// bringUp starts what was prepared; on failure it leaves nothing running.
+// bringUp starts a prepared cluster; on failure it leaves nothing running.
 func (c *Cluster) bringUp(ctx context.Context, listener *net.TCPListener) error {
 	if err := c.start(ctx, listener); err != nil {
 		return errors.Join(c.withLogs(err), c.stop())
@@ -98,7 +96,7 @@ func (c *Cluster) bringUp(ctx context.Context, listener *net.TCPListener) error 
 	return nil
 }
 
-// withLogs adds to an error of a cluster that was started where to read on.
+// withLogs adds the log folder to an error of a started cluster.
 func (c *Cluster) withLogs(err error) error {
 	if err == nil {
 		return nil
@@ -106,7 +104,7 @@ func (c *Cluster) withLogs(err error) error {
 	return fmt.Errorf("%w\nlogs are in %s", err, c.LogDir())
 }
 
-// start runs the keeper and waits until the cluster can be used.
+// start runs the keeper and waits until the cluster is ready.
 func (c *Cluster) start(ctx context.Context, listener *net.TCPListener) error {
 	if err := c.startKeeper(listener); err != nil {
 		return err
@@ -114,7 +112,7 @@ func (c *Cluster) start(ctx context.Context, listener *net.TCPListener) error {
 	return c.complete(ctx)
 }
 
-// complete makes a cluster with a living keeper usable. It may be repeated: the
+// complete waits for a running keeper and sets up the rest. It may be repeated: the
 // command that started the keeper may have been killed at any point.
 func (c *Cluster) complete(ctx context.Context) error {
 	if err := c.awaitKeeper(ctx); err != nil {
@@ -131,15 +129,25 @@ func (c *Cluster) complete(ctx context.Context) error {
 	return c.finish(ctx)
 }
 
-// built is all that a cluster is made of, before it has a folder.
+// built is what buildAll made for a cluster.
 type built struct {
-	// dir is the folder that becomes the cluster's: its bin and its images.
+	// dir becomes the cluster's folder. It holds programs and images.
 	dir   string
 	bins  components.Binaries
 	tools string
 }
 
-// buildAll builds what is missing. It touches nothing of the cluster.
+// Build builds what Up would for a new cluster, and starts nothing. Up needs no
+// network after it, here or where the caches are carried to.
+func (c *Cluster) Build(ctx context.Context) error {
+	built, err := c.buildAll(ctx)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(built.dir)
+}
+
+// buildAll builds what is missing. It does not change the cluster.
 func (c *Cluster) buildAll(ctx context.Context) (built, error) {
 	cache, err := c.cache()
 	if err != nil {
@@ -161,7 +169,7 @@ func (c *Cluster) buildAll(ctx context.Context) (built, error) {
 	}
 	dir := c.newDir()
 	if err := os.RemoveAll(dir); err != nil {
-		return built{}, fmt.Errorf("cannot make the cluster's folder: %w", err)
+		return built{}, fmt.Errorf("cannot create the cluster's folder: %w", err)
 	}
 	if err := c.buildOwn(ctx, cache, dir, bins); err != nil {
 		return built{}, errors.Join(err, os.RemoveAll(dir))
@@ -169,25 +177,25 @@ func (c *Cluster) buildAll(ctx context.Context) (built, error) {
 	return built{dir: dir, bins: bins, tools: tools}, nil
 }
 
-// newDir lies beside the cluster's folder, so that it can be renamed, and has
-// one name, so that Down finds what a killed command has left.
+// newDir is beside the cluster's folder, so that it can be renamed to it. Its name is
+// fixed, so that Down finds what a killed command left behind.
 func (c *Cluster) newDir() string {
 	return filepath.Join(c.config.StateDir, "."+c.config.Name+".new")
 }
 
-// prepare replaces the remains of an earlier cluster by the folder of this one.
+// prepare replaces the folder of an earlier cluster.
 func (c *Cluster) prepare(b built) error {
 	if err := c.removeRemains(); err != nil {
 		return err
 	}
 	if err := os.Rename(b.dir, c.Dir()); err != nil {
-		return fmt.Errorf("cannot make the cluster's folder: %w", err)
+		return fmt.Errorf("cannot create the cluster's folder: %w", err)
 	}
 	return c.writePlan(b.bins, b.tools)
 }
 
-// KubectlPath is where a kubectl of the cluster's version is.
+// KubectlPath is the path of a kubectl of the cluster's version.
 func (c *Cluster) KubectlPath() string { return filepath.Join(c.Dir(), "bin", "kubectl") }
 
-// keeperProgram is the keeper of the cluster in dir.
+// keeperProgram is the path of the keeper of the cluster in dir.
 func keeperProgram(dir string) string { return filepath.Join(dir, "bin", "keeper") }

@@ -39,7 +39,38 @@ func TestAFailedBuildLosesNoLogs(t *testing.T) {
 	}
 }
 
-func TestWhatWasBuiltTakesThePlaceOfTheRemains(t *testing.T) {
+func TestBuildFillsTheCacheAndMakesNoCluster(t *testing.T) {
+	c, _ := newCluster(t)
+	c.config.Mode, c.config.Checkout = Simulated, checkout(t)
+	fakeGo(t)
+	if err := c.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range []string{"server", "kube-apiserver", "kwok"} {
+		if found, _ := filepath.Glob(filepath.Join(c.config.CacheDir, "components", "*", program)); len(found) != 1 {
+			t.Errorf("%s is %d times in the cache", program, len(found))
+		}
+	}
+	if left := namesIn(t, c.config.StateDir); len(left) > 0 {
+		t.Errorf("it leaves %q", left)
+	}
+}
+
+// fakeGo builds an empty program of each package.
+func fakeGo(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go"), `#!/bin/sh
+out=$3
+[ -d "$out" ] || { : > "$out"; exit; } # a program of the checkout
+for word; do
+	case "$word" in -*) ;; *.*/*/*) : > "$out/$(basename "${word%/v3}")";; esac
+done
+`)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
+func TestANewClusterReplacesTheRemains(t *testing.T) {
 	c, _ := newCluster(t)
 	c.config.Checkout = checkout(t)
 	write(t, filepath.Join(c.LogDir(), "old.log"), "")
@@ -57,13 +88,13 @@ func TestWhatWasBuiltTakesThePlaceOfTheRemains(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfAStartedClusterSaysWhereTheLogsAre(t *testing.T) {
+func TestAnErrorOfAStartedClusterNamesTheLogs(t *testing.T) {
 	c, _ := newCluster(t)
 	c.config.Checkout = checkout(t)
 	if err := c.prepare(built{dir: emptyDir(t, c.newDir()), bins: fakeBinaries(t), tools: "/tools"}); err != nil {
 		t.Fatal(err)
 	}
-	// There is no keeper in bin, so that the start fails at once.
+	// There is no keeper in bin, so starting it fails.
 	listener, err := c.preflight(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -75,13 +106,13 @@ func TestAnErrorOfAStartedClusterSaysWhereTheLogsAre(t *testing.T) {
 	}
 }
 
-// The command that started the keeper was killed before it had written the
-// kubeconfig: the next one takes over, with the port that the keeper was given.
-func TestARunningClusterIsCompleted(t *testing.T) {
+// The command that started the keeper was killed before it wrote the kubeconfig: the next
+// one does, with the keeper's port.
+func TestUpResumesARunningCluster(t *testing.T) {
 	c, _ := newCluster(t)
 	pretendRunning(t, c)
 	write(t, filepath.Join(c.Dir(), plan.File), "{}")
-	if err := errors.Join(c.writeCredentials(), c.join(), plan.Write(c.Dir(), plan.StatusFile, plan.Status{Ready: true})); err != nil {
+	if err := errors.Join(c.writeCredentials(), c.useRunningConfig(), plan.Write(c.Dir(), plan.StatusFile, plan.Status{Ready: true})); err != nil {
 		t.Fatal(err)
 	}
 	err := c.complete(t.Context()) // ends where there are no images
@@ -100,12 +131,12 @@ func TestARunningClusterIsCompleted(t *testing.T) {
 	}
 }
 
-func TestARunningClusterIsNotMadeAnotherOne(t *testing.T) {
+func TestARunningClusterKeepsItsConfiguration(t *testing.T) {
 	for name, c := range map[string]struct {
 		asked Config
 		want  string
 	}{
-		"another port":    {Config{Port: 5}, `cluster "unit-x" runs with --port=4711, not 5; leave that out, or end the cluster first with: localcluster down --name=unit-x`},
+		"another port":    {Config{Port: 5}, `cluster "unit-x" runs with --port=4711, not 5; omit the flag, or remove the cluster first with: localcluster down --name=unit-x`},
 		"more nodes":      {Config{SimulatedNodes: 4}, "runs with --simulated-nodes=3, not 4"},
 		"no nodes":        {Config{SimulatedNodes: -1}, "runs with --simulated-nodes=3, not 0"},
 		"what it has":     {Config{Port: 4711, SimulatedNodes: 3}, ""},
@@ -116,7 +147,7 @@ func TestARunningClusterIsNotMadeAnotherOne(t *testing.T) {
 			pretendRunning(t, cluster)
 			cluster.asked = c.asked
 			if c.want == "" {
-				if err := cluster.join(); err != nil {
+				if err := cluster.useRunningConfig(); err != nil {
 					t.Error(err)
 				}
 				return
@@ -126,7 +157,7 @@ func TestARunningClusterIsNotMadeAnotherOne(t *testing.T) {
 	}
 }
 
-func TestTheKeepersReportIsFollowed(t *testing.T) {
+func TestUpFollowsTheKeepersStatus(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, c := range map[string]struct {
@@ -141,11 +172,11 @@ func TestTheKeepersReportIsFollowed(t *testing.T) {
 			cancelled, &plan.Status{Revision: 1, Ready: true, Failing: map[string]string{"etcd": "ended with exit status 1"}}, true,
 			"context canceled",
 		},
-		"the keeper gave up":                  {t.Context(), &plan.Status{Revision: 1, Error: "etcd did not become ready"}, true, "etcd did not become ready"},
-		"the keeper gave up an earlier plan":  {cancelled, &plan.Status{Error: "etcd did not become ready"}, true, "context canceled"},
-		"the keeper gave up, and has ended":   {t.Context(), &plan.Status{Error: "etcd did not become ready"}, false, "etcd did not become ready"},
-		"the keeper has ended without a word": {t.Context(), nil, false, "the cluster's keeper ended; keeper.log may say why"},
-		"the user has no patience":            {cancelled, &plan.Status{Waiting: "etcd"}, true, "context canceled"},
+		"the keeper gave up":                 {t.Context(), &plan.Status{Revision: 1, Error: "etcd did not become ready"}, true, "etcd did not become ready"},
+		"the keeper gave up an earlier plan": {cancelled, &plan.Status{Error: "etcd did not become ready"}, true, "context canceled"},
+		"the keeper failed, and has exited":  {t.Context(), &plan.Status{Error: "etcd did not become ready"}, false, "etcd did not become ready"},
+		"the keeper exited without an error": {t.Context(), nil, false, "the cluster's keeper exited; see keeper.log"},
+		"the user interrupts":                {cancelled, &plan.Status{Waiting: "etcd"}, true, "context canceled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, _ := newCluster(t)
@@ -166,12 +197,12 @@ func TestTheKeepersReportIsFollowed(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotComeBackIsNamed(t *testing.T) {
+func TestAFailingProgramIsNamed(t *testing.T) {
 	err := failing(plan.Status{Failing: map[string]string{"etcd": "ended with exit status 1"}, Restarts: map[string]int{"etcd": 7}})
-	wantSentence(t, err, "etcd does not come back: it ended with exit status 1, after 7 restarts; etcd.log may say why")
+	wantSentence(t, err, "etcd keeps failing: it ended with exit status 1 after 7 restarts; see etcd.log")
 }
 
-func TestTheProgramThatIsWaitedForIsNamedOnce(t *testing.T) {
+func TestProgressNamesEachProgramOnce(t *testing.T) {
 	c, progress := newCluster(t)
 	pretendRunning(t, c)
 	write(t, filepath.Join(c.Dir(), plan.File), "{}")
@@ -188,7 +219,7 @@ func TestTheProgramThatIsWaitedForIsNamedOnce(t *testing.T) {
 	}
 }
 
-func TestDownSaysWhatItDid(t *testing.T) {
+func TestDownReportsWhatItDid(t *testing.T) {
 	c, progress := newCluster(t)
 	if err := c.Down(); err != nil {
 		t.Fatal(err)
@@ -225,8 +256,8 @@ func TestDownSaysWhatItDid(t *testing.T) {
 	}
 }
 
-// What Leaks names can have been left by a cluster in another folder, which may be gone.
-func TestDownRemovesWhatDeadClustersOfItsNameHaveLeft(t *testing.T) {
+// A leaked cgroup may be of a cluster in another folder that no longer exists.
+func TestDownRemovesCgroupsOfDeadClustersOfTheSameName(t *testing.T) {
 	h, config := machine(t)
 	for name, c := range map[string]struct {
 		name    string
@@ -269,7 +300,7 @@ func emptyDir(t *testing.T, dir string) string {
 	return dir
 }
 
-func TestAClusterThatIsStoppedLeavesItsLogs(t *testing.T) {
+func TestAStoppedClusterKeepsItsLogs(t *testing.T) {
 	c, _ := newCluster(t)
 	keeper := exec.Command("sleep", "60")
 	if err := keeper.Start(); err != nil {
@@ -301,7 +332,7 @@ func TestAClusterThatIsStoppedLeavesItsLogs(t *testing.T) {
 	}
 }
 
-func TestCgroupsAreRemovedInOneGo(t *testing.T) {
+func TestCgroupsAreRemovedChildrenFirst(t *testing.T) {
 	c, _ := newCluster(t)
 	emptyDir(t, filepath.Join(c.host.cgroups, "memory", c.cgroup(), "pod", "container"))
 	if err := removeCgroups(cgroupsNamed(c.host.cgroups, c.cgroup())); err != nil {

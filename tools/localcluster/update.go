@@ -16,8 +16,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// update gives the keeper of a running cluster the plan that this checkout would
-// start a new one with. The keeper then starts again what differs; the data stays.
+// update gives a running keeper the plan of this checkout. The keeper restarts programs
+// that differ; the data stays.
 func (c *Cluster) update(ctx context.Context) error {
 	b, err := c.buildAll(ctx)
 	if err != nil {
@@ -31,24 +31,24 @@ func (c *Cluster) update(ctx context.Context) error {
 	if err := c.changeable(runs, b); err != nil {
 		return err
 	}
-	if err := c.adopt(b); err != nil {
+	if err := c.installBuilt(b); err != nil {
 		return err
 	}
 	next, err := c.plan(b.bins, b.tools)
 	if err != nil {
 		return err
 	}
-	return c.hand(runs, next)
+	return c.replan(runs, next)
 }
 
-// changeable refuses what a running cluster cannot become, while none of its files
-// has changed. The keeper cannot be another one: all else would end with it.
+// changeable refuses, before any file changes, an update that a running cluster cannot
+// take. The keeper cannot be replaced: everything else would end with it.
 func (c *Cluster) changeable(runs plan.Plan, b built) error {
 	if err := c.sameKeeper(b); err != nil {
 		return err
 	}
 	if !same(frame(runs), c.frame()) {
-		return c.cannotChange("has other mounts or another network than this checkout would give it")
+		return c.cannotChange("has other mounts or another network than this checkout")
 	}
 	return nil
 }
@@ -65,30 +65,29 @@ func (c *Cluster) sameKeeper(b built) error {
 	return nil
 }
 
-// adopt puts what was built of this repository where that of the running cluster
-// is.
-func (c *Cluster) adopt(b built) error {
+// installBuilt replaces the running cluster's programs of this repository.
+func (c *Cluster) installBuilt(b built) error {
 	files, err := filepath.Glob(filepath.Join(b.dir, "bin", "*"))
 	if err != nil {
 		return err
 	}
 	for _, file := range append(files, filepath.Join(b.dir, ownImagesFile)) {
-		name, _ := filepath.Rel(b.dir, file) // it is below
+		name, _ := filepath.Rel(b.dir, file) // cannot fail: it is below
 		if err := os.Rename(file, filepath.Join(c.Dir(), name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("cannot change the cluster's files: %w", err)
+			return fmt.Errorf("cannot replace the cluster's files: %w", err)
 		}
 	}
 	return nil
 }
 
 func (c *Cluster) cannotChange(why string) error {
-	return fmt.Errorf("cluster %q %s, which cannot be changed while it runs; end it first with: localcluster down --name=%s",
+	return fmt.Errorf("cluster %q %s, and this cannot change while it runs; remove it first with: localcluster down --name=%s",
 		c.config.Name, why, c.config.Name)
 }
 
-// hand tells the keeper of another plan, if it is one or if the keeper did not
-// bring the present one about.
-func (c *Cluster) hand(runs, next plan.Plan) error {
+// replan gives the keeper a new plan, if it differs or if the keeper could not carry out
+// the current one.
+func (c *Cluster) replan(runs, next plan.Plan) error {
 	var status plan.Status
 	if err := plan.Read(c.Dir(), plan.StatusFile, &status); err != nil {
 		return err
@@ -100,23 +99,23 @@ func (c *Cluster) hand(runs, next plan.Plan) error {
 	for _, change := range changes {
 		fmt.Fprintln(c.progress, change)
 	}
-	// A command that is killed here has said nothing to the keeper, and the next
-	// one sees that by the revision.
+	// If this command is killed before the signal, the next one sees from the revision
+	// that the keeper missed the plan.
 	next.Revision = runs.Revision + 1
 	if err := plan.Write(c.Dir(), plan.File, next); err != nil {
 		return err
 	}
 	keeper, alive := c.host.proc.keeperOf(c.Dir())
-	if !alive { // its pid may be another process's by now
-		return errors.New("the cluster's keeper has ended; run the command again")
+	if !alive { // another process may have its pid by now
+		return errors.New("the cluster's keeper has exited; run the command again")
 	}
 	if err := syscall.Kill(keeper.PID, syscall.SIGHUP); err != nil {
-		return fmt.Errorf("cannot tell the cluster's keeper, process %d, of another plan: %w", keeper.PID, err)
+		return fmt.Errorf("cannot signal a new plan to the cluster's keeper, process %d: %w", keeper.PID, err)
 	}
 	return nil
 }
 
-// differences says which programs change, a line each.
+// differences lists the programs that change, a line each.
 func differences(runs, next []plan.Program) []string {
 	var lines []string
 	for _, program := range next {
@@ -129,7 +128,7 @@ func differences(runs, next []plan.Program) []string {
 	}
 	for _, program := range runs {
 		if !slices.ContainsFunc(next, func(p plan.Program) bool { return p.Name == program.Name }) {
-			lines = append(lines, program.Name+" is not needed any more")
+			lines = append(lines, program.Name+" is no longer needed")
 		}
 	}
 	return lines
@@ -146,13 +145,13 @@ func difference(runs, next plan.Program) string {
 	}
 }
 
-// frame is what a keeper makes once, of a plan.
+// frame is a plan without what may change.
 func frame(p plan.Plan) plan.Plan {
 	p.Programs, p.Revision = nil, 0
 	return p
 }
 
-// same compares what is written down: one was read, the other was not.
+// same compares values as JSON: one was read from a file, the other was not.
 func same(a, b any) bool {
 	one, err1 := json.Marshal(a)
 	other, err2 := json.Marshal(b)

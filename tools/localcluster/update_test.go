@@ -16,7 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-func TestChangesAreNamedOneByOne(t *testing.T) {
+func TestChangedProgramsAreListed(t *testing.T) {
 	etcd := plan.Program{Name: "etcd", Version: "v3.6.15", Path: "/cache/etcd-1/server", Args: []string{"--a"}}
 	for name, c := range map[string]struct {
 		change func(*plan.Program)
@@ -27,7 +27,7 @@ func TestChangesAreNamedOneByOne(t *testing.T) {
 		"a build":              {func(p *plan.Program) { p.Path = "/cache/etcd-2/server" }, []string{"etcd v3.6.15 is another build"}},
 		"a flag":               {func(p *plan.Program) { p.Args = []string{"--b"} }, []string{"etcd has other settings"}},
 		"a file that it reads": {func(p *plan.Program) { p.Files = "abc" }, []string{"etcd has other settings"}},
-		"one for another":      {func(p *plan.Program) { p.Name = "kine" }, []string{"kine is new", "etcd is not needed any more"}},
+		"one for another":      {func(p *plan.Program) { p.Name = "kine" }, []string{"kine is new", "etcd is no longer needed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			next := etcd
@@ -39,7 +39,7 @@ func TestChangesAreNamedOneByOne(t *testing.T) {
 	}
 }
 
-func TestTheKeeperIsToldOfAnotherPlanOnce(t *testing.T) {
+func TestTheKeeperIsSignalledANewPlanOnce(t *testing.T) {
 	runs := plan.Plan{Revision: 2, Programs: []plan.Program{{Name: "etcd", Path: "/1"}}}
 	another := plan.Plan{Programs: []plan.Program{{Name: "etcd", Path: "/2"}}}
 	for name, c := range map[string]struct {
@@ -58,7 +58,7 @@ func TestTheKeeperIsToldOfAnotherPlanOnce(t *testing.T) {
 			told := make(chan os.Signal, 1)
 			signal.Notify(told, syscall.SIGHUP)
 			defer signal.Stop(told)
-			if err := errors.Join(plan.Write(cluster.Dir(), plan.StatusFile, c.status), cluster.hand(runs, c.next)); err != nil {
+			if err := errors.Join(plan.Write(cluster.Dir(), plan.StatusFile, c.status), cluster.replan(runs, c.next)); err != nil {
 				t.Fatal(err)
 			}
 			var onFile plan.Plan
@@ -77,7 +77,7 @@ func TestTheKeeperIsToldOfAnotherPlanOnce(t *testing.T) {
 	}
 }
 
-func TestAnEndedKeeperIsNotTold(t *testing.T) {
+func TestAnExitedKeeperIsNotSignalled(t *testing.T) {
 	c, _ := newCluster(t)
 	pretendRunning(t, c)
 	var keeper plan.Keeper
@@ -89,10 +89,10 @@ func TestAnEndedKeeperIsNotTold(t *testing.T) {
 	if err := errors.Join(read, plan.Write(c.Dir(), plan.KeeperFile, keeper), plan.Write(c.Dir(), plan.StatusFile, plan.Status{Error: "x"})); err != nil {
 		t.Fatal(err)
 	}
-	wantSentence(t, c.hand(plan.Plan{}, plan.Plan{}), "the cluster's keeper has ended")
+	wantSentence(t, c.replan(plan.Plan{}, plan.Plan{}), "the cluster's keeper has exited")
 }
 
-func TestAClusterOfAnotherFrameIsRefusedAndKeepsItsFiles(t *testing.T) {
+func TestAClusterWithOtherMountsIsRefusedAndKeepsItsFiles(t *testing.T) {
 	c, runs := planned(t)
 	runs.Network.Address = "10.0.0.1/8"
 	write(t, keeperProgram(c.Dir()), "one")
@@ -103,16 +103,16 @@ func TestAClusterOfAnotherFrameIsRefusedAndKeepsItsFiles(t *testing.T) {
 	}
 }
 
-func TestTheKeeperItselfIsNotChanged(t *testing.T) {
+func TestTheKeeperItselfIsNotReplaced(t *testing.T) {
 	c, _ := newCluster(t)
 	write(t, keeperProgram(c.Dir()), "one")
 	write(t, keeperProgram(c.newDir()), "two")
 	wantSentence(t, c.changeable(c.frame(), built{dir: c.newDir()}),
-		`cluster "unit-x" has another keeper than this checkout, which cannot be changed while it runs; end it first with: localcluster down --name=unit-x`)
+		`cluster "unit-x" has another keeper than this checkout, and this cannot change while it runs; remove it first with: localcluster down --name=unit-x`)
 	write(t, keeperProgram(c.newDir()), "one")
 	write(t, filepath.Join(c.newDir(), "bin", "kubectl"), "new")
 	write(t, filepath.Join(c.newDir(), ownImagesFile), "new")
-	if err := c.adopt(built{dir: c.newDir()}); err != nil {
+	if err := c.installBuilt(built{dir: c.newDir()}); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range []string{"bin/kubectl", ownImagesFile} {
@@ -122,8 +122,8 @@ func TestTheKeeperItselfIsNotChanged(t *testing.T) {
 	}
 }
 
-// What a program reads decides whether it has to be started again.
-func TestAPlanKnowsTheFilesOfItsPrograms(t *testing.T) {
+// A program restarts if a file that it reads changes.
+func TestAChangedFileChangesThePlan(t *testing.T) {
 	c, before := planned(t)
 	again, err := c.plan(fakeBinaries(t), "/tools")
 	if err != nil {

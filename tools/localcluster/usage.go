@@ -13,22 +13,22 @@ import (
 	"time"
 )
 
-// process is what the kernel tells about one.
+// process is a process as the kernel describes it.
 type process struct {
 	pid, parent int
-	// program is the path that it was started with.
+	// program is its first argument: the path it was started with.
 	program string
 	zombie  bool
 	began   time.Duration // since boot
-	// cpu is its own processor time, ended that of the children it has outlived.
+	// cpu is its own processor time, ended that of its exited children.
 	cpu, ended time.Duration
 	memory     uint64 // resident bytes
 }
 
-// The kernel counts in ticks for everybody, whatever it counts in itself.
+// tick is the unit in which the kernel reports times to user space.
 const tick = time.Second / 100
 
-// readStat reads the fields of /proc/PID/stat from the third on.
+// readStat parses the fields of /proc/PID/stat starting at the third.
 func readStat(fields []string) (p process, ok bool) {
 	if len(fields) < 22 {
 		return process{}, false
@@ -49,7 +49,7 @@ func readStat(fields []string) (p process, ok bool) {
 	}, true
 }
 
-// all are the processes that live now.
+// all are the running processes.
 func (p proc) all() []process {
 	var living []process
 	dirs, _ := filepath.Glob(filepath.Join(string(p), "[0-9]*"))
@@ -57,7 +57,7 @@ func (p proc) all() []process {
 		pid, err := strconv.Atoi(filepath.Base(dir))
 		one, ok := readStat(p.stat(pid))
 		if err != nil || !ok || one.zombie {
-			continue // it has ended meanwhile
+			continue // it has exited meanwhile
 		}
 		command, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
 		program, _, _ := bytes.Cut(command, []byte{0})
@@ -75,7 +75,7 @@ func (p proc) uptime() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// family is a process and all below it.
+// family is a process and its descendants.
 func family(all []process, pid int) []process {
 	children := map[int][]process{}
 	var members []process
@@ -91,8 +91,8 @@ func family(all []process, pid int) []process {
 	return members
 }
 
-// diskUsed is how much of the disk a folder takes. What has several names counts
-// once, and what goes away meanwhile does not.
+// diskUsed is the disk space of a folder. It counts hard links once, and ignores files
+// that disappear meanwhile.
 func diskUsed(dir string) uint64 {
 	var used uint64
 	seen := map[uint64]bool{}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// kernel is a folder as /proc is.
+// kernel is a fake /proc.
 func kernel(t *testing.T, files map[string]string) proc {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,14 +27,14 @@ func kernel(t *testing.T, files map[string]string) proc {
 	return proc(dir)
 }
 
-// A line of each field that is read, and what a kernel wrote around it.
+// The fields that are read have distinct values; the others come from a real kernel.
 const (
 	etcdStat   = "20 (etcd) S 10 20 20 0 -1 4194560 7411 93 1 0 1234 566 70 30 20 0 11 0 500 1289 25 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
 	oddStat    = "30 (a (b) c) R 20 30 30 0 -1 0 0 0 0 0 1 0 0 0 20 0 1 0 900 0 2 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
 	zombieStat = "40 (dead) Z 10 40 40 0 -1 0 0 0 0 0 1 0 0 0 20 0 1 0 900 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
 )
 
-func TestProcessesAreReadFromTheKernel(t *testing.T) {
+func TestProcessesAreReadFromProc(t *testing.T) {
 	p := kernel(t, map[string]string{
 		"uptime":  "350.25 600.10\n",
 		"20/stat": etcdStat, "20/cmdline": "/bin/server\x00--data-dir=/x y\x00",
@@ -57,7 +57,7 @@ func TestProcessesAreReadFromTheKernel(t *testing.T) {
 	}
 }
 
-func TestAFamilyIsAProcessAndAllBelowIt(t *testing.T) {
+func TestAFamilyIsAProcessAndItsDescendants(t *testing.T) {
 	all := []process{{pid: 5, parent: 4}, {pid: 2, parent: 1}, {pid: 3, parent: 2}, {pid: 4, parent: 3}, {pid: 6, parent: 1}, {pid: 7, parent: 2}}
 	for name, c := range map[string]struct {
 		of   int
@@ -79,7 +79,7 @@ func TestAFamilyIsAProcessAndAllBelowIt(t *testing.T) {
 	}
 }
 
-func TestTheDiskIsCountedOnceAFile(t *testing.T) {
+func TestHardLinksCountOnce(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "below"), 0o755); err != nil {
 		t.Fatal(err)

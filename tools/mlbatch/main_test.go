@@ -40,7 +40,7 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"submit":                                                          "name the settings file of the job with --filename",
 		"submit settings.yaml":                                            `unknown command "settings.yaml" for "mlbatch submit"`,
 		"submit -f /no/such/file":                                         "cannot read the settings: open /no/such/file",
-		"submit -f /dev/null":                                             "the settings are wrong: jobName is missing: every job needs a name",
+		"submit -f /dev/null":                                             "the settings are wrong: jobName is missing: set the name of the job",
 		"submit -f /dev/null --set a":                                     `cannot read --set a: key "a" has no value`,
 		"submit -f /dev/null --set numPods=x":                             "the settings are wrong: numPods: got string, want integer",
 		"submit -f /dev/null --set jobName=a,containerImage=b --kubeconfig=/no/such/file": "cannot find the cluster, which --kubeconfig and --context say",

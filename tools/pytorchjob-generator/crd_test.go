@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// crds are the definitions of what the generator renders: the kind, the module, the file.
+// crds are the CRDs of the rendered kinds: the kind, the module, the file.
 var crds = map[string][2]string{
 	"AppWrapper": {"github.com/mlbatch/mlbatch", "charts/appwrapper/files/crds/workload.codeflare.dev_appwrappers.yaml"},
 	"PyTorchJob": {"github.com/kubeflow/training-operator", "manifests/base/crds/kubeflow.org_pytorchjobs.yaml"},
@@ -29,7 +29,7 @@ var crds = map[string][2]string{
 	"PodGroup":   {"sigs.k8s.io/scheduler-plugins", "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml"},
 }
 
-// definition is what an API server checks objects of a kind with.
+// definition is the schema with which an API server checks objects of a kind.
 type definition struct {
 	validator  validation.SchemaValidator
 	structural *schema.Structural
@@ -71,7 +71,7 @@ func readDefinition(file string) (definition, error) {
 	return definition{validator, structural}, err
 }
 
-// checkShape fails the test if the API server would refuse the object or lose a part of it.
+// checkShape fails the test if the API server would refuse the object or drop a field.
 func checkShape(t failer, object *unstructured.Unstructured) {
 	t.Helper()
 	all, err := definitions()
@@ -93,7 +93,7 @@ func checkShape(t failer, object *unstructured.Unstructured) {
 	}
 }
 
-// failer is a test or one round of a random one.
+// failer is a test or one round of a property test.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package generator turns the settings of a training job into an AppWrapper. It
-// has the chart inside, so that a program renders what helm template does.
+// Package generator converts the settings of a training job into an AppWrapper. It embeds
+// the chart, so that a program renders the same as helm template.
 package generator
 
 import (
@@ -21,12 +21,12 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// Without all: the files whose names begin with _ would be missing.
+// all: includes the files whose names begin with _.
 //
 //go:embed all:chart
 var files embed.FS
 
-// Render makes the manifest of a job. Version is that of the generator.
+// Render returns the manifest of a job. The version is the generator's.
 func Render(version string, settings map[string]any) (string, error) {
 	c, err := load(version)
 	if err != nil {
@@ -44,7 +44,7 @@ func Render(version string, settings map[string]any) (string, error) {
 	return rendered[c.Name()+"/templates/appwrapper.yaml"], nil
 }
 
-// AppWrapper is what a manifest describes.
+// AppWrapper decodes the AppWrapper of a manifest.
 func AppWrapper(manifest string) (*v1beta2.AppWrapper, error) {
 	aw := &v1beta2.AppWrapper{}
 	if err := yaml.UnmarshalStrict([]byte(manifest), aw); err != nil {
@@ -75,14 +75,14 @@ func load(version string) (*chart.Chart, error) {
 }
 
 var (
-	// where is how Helm says in which template a sentence of ours stands.
+	// where is the template position that Helm adds to an error.
 	where = regexp.MustCompile(`^execution error at \([^)]*\): `)
-	// preamble and finding are how it puts what the schema says, one finding a line.
+	// preamble and finding match Helm's report of schema errors, one finding per line.
 	preamble = regexp.MustCompile(`(?s)^.*?\n- at '`)
 	finding  = regexp.MustCompile(`(?m)^/?([^'\n]*)': `)
 )
 
-// sentence leaves of Helm's error what concerns the settings.
+// sentence reduces Helm's error to what concerns the settings.
 func sentence(err error) error {
 	text := where.ReplaceAllString(strings.TrimSpace(err.Error()), "")
 	if at := preamble.FindStringIndex(text); at != nil {

@@ -27,8 +27,8 @@ import (
 	generator "github.com/mlbatch/mlbatch/tools/pytorchjob-generator"
 )
 
-// TestGeneratedJobs makes the promises that hold for whatever the generator
-// renders, on everything that the golden files and the examples have it render.
+// TestGeneratedJobs checks the promises about all generated jobs with the golden files and
+// the examples.
 func TestGeneratedJobs(t *testing.T) {
 	for _, file := range files(t, "testdata/*.in.yaml", "examples/*.yaml") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -38,19 +38,19 @@ func TestGeneratedJobs(t *testing.T) {
 	}
 }
 
-// job is a rendered AppWrapper, checked, and the pods that it makes.
+// job is a checked AppWrapper and the pods that it creates.
 type job struct {
 	appWrapper *v1beta2.AppWrapper
 	pods       []corev1.PodTemplateSpec
 }
 
-// script is what a shell in the containers is given.
+// script is the script that the shell in the containers runs.
 func (j job) script() string { return expanded(j.pods[0].Spec.Containers[0].Command[2]) }
 
-// variable is what Kubernetes reads in a container's command.
+// variable matches what Kubernetes expands in a container's command.
 var variable = regexp.MustCompile(`\$(\$|\([^)]*\))`)
 
-// expanded is a word of a command where Kubernetes knows every variable.
+// expanded is a word of a command after Kubernetes has expanded all variables.
 func expanded(word string) string {
 	return variable.ReplaceAllStringFunc(word, func(found string) string {
 		if found == "$$" {
@@ -60,8 +60,7 @@ func expanded(word string) string {
 	})
 }
 
-// rendered renders settings and holds the result to everything that an API server and
-// the webhooks ask of it.
+// rendered renders settings and checks the result as an API server and the webhooks do.
 func rendered(t failer, settings map[string]any) job {
 	t.Helper()
 	manifest, err := generator.Render("0.0.1", settings)
@@ -77,7 +76,7 @@ func rendered(t failer, settings map[string]any) job {
 		t.Fatalf("admission refuses it: %v\n%s", problems.ToAggregate(), manifest)
 	}
 	if warnings := admissionrules.WarningsOnCreate(aw); len(warnings) > 0 {
-		t.Errorf("admission warns of it: %q", warnings)
+		t.Errorf("admission returns warnings: %q", warnings)
 	}
 	j := job{appWrapper: aw}
 	for _, component := range aw.Spec.Components {
@@ -96,7 +95,7 @@ func rendered(t failer, settings map[string]any) job {
 	return j
 }
 
-// pods decodes a component as its operator does, and returns the templates in it.
+// pods decodes a component as its operator does, and returns its pod templates.
 func pods(t failer, kind string, raw []byte) []corev1.PodTemplateSpec {
 	t.Helper()
 	var all []corev1.PodTemplateSpec
@@ -123,7 +122,7 @@ func pods(t failer, kind string, raw []byte) []corev1.PodTemplateSpec {
 	return all
 }
 
-// decode reads JSON, of which YAML does not have every character.
+// decode reads JSON, because YAML does not support all characters.
 func decode(raw []byte, into any) error {
 	strict, err := json.UnmarshalStrict(raw, into)
 	return errors.Join(append(strict, err)...)
@@ -138,14 +137,14 @@ func object(t failer, text []byte) *unstructured.Unstructured {
 	return o
 }
 
-// shell fails the test if a shell cannot read the script.
+// shell fails the test if a shell cannot parse the script.
 func shell(t failer, script string) {
 	t.Helper()
 	for _, name := range []string{"sh", "bash"} {
 		command := exec.CommandContext(context.Background(), name, "-n")
 		command.Stdin = strings.NewReader(script)
 		if says, err := command.CombinedOutput(); err != nil {
-			t.Errorf("%s cannot read the script: %v: %s\n%s", name, err, says, script)
+			t.Errorf("%s cannot parse the script: %v: %s\n%s", name, err, says, script)
 		}
 	}
 }
@@ -176,8 +175,8 @@ func settings(t *testing.T, file string) map[string]any {
 	return parsed
 }
 
-// Helm may hand numbers on as they were written.
-func TestNumbersMayComeAsTheyWereWritten(t *testing.T) {
+// Helm may pass numbers as json.Number.
+func TestNumbersCanBeLiterals(t *testing.T) {
 	for _, file := range files(t, "testdata/*.in.yaml", "examples/*.yaml") {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -201,9 +200,9 @@ func TestNumbersMayComeAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsOneSentence(t *testing.T) {
+func TestErrorsAreOneSentence(t *testing.T) {
 	for want, settings := range map[string]map[string]any{
-		"the settings are wrong: containerImage is missing: which image has the program?":                                {"jobName": "a"},
+		"the settings are wrong: containerImage is missing: set the image that has the program":                          {"jobName": "a"},
 		"the settings are wrong: additional properties 'x' not allowed":                                                  {"x": 1},
 		"the settings are wrong: volumes/0: additional properties 'x' not allowed":                                       {"volumes": []any{map[string]any{"x": 1}}},
 		"the settings are wrong: numPods: got string, want integer; priority: value must be one of 'default-priority', ": {"numPods": "x", "priority": "y"},
@@ -214,15 +213,15 @@ func TestWhatIsWrongIsOneSentence(t *testing.T) {
 	}
 }
 
-// A value that no golden file sets is one whose effect nobody has read.
+// Nobody has reviewed the effect of a value that no golden file sets.
 func TestEveryValueIsSetInAGoldenFile(t *testing.T) {
-	unseen := settings(t, "chart/values.yaml")
+	unset := settings(t, "chart/values.yaml")
 	for _, file := range files(t, "testdata/*.in.yaml") {
 		for value := range settings(t, file) {
-			delete(unseen, value)
+			delete(unset, value)
 		}
 	}
-	for value := range unseen {
+	for value := range unset {
 		t.Errorf("no golden file sets %s", value)
 	}
 }

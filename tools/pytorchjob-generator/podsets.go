@@ -16,7 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
 )
 
-// PodSets are the pods of a rendered job, and what each asks for.
+// PodSets are the pods of a rendered job and their resource requests.
 func PodSets(aw *v1beta2.AppWrapper) ([]queuefit.PodSet, error) {
 	var all []queuefit.PodSet
 	for _, component := range aw.Spec.Components {

@@ -17,7 +17,7 @@ import (
 	generator "github.com/mlbatch/mlbatch/tools/pytorchjob-generator"
 )
 
-// Settings of continuous integration are the same every time, as in lifecycle.
+// In continuous integration the random settings are the same each time, as in lifecycle.
 func TestMain(m *testing.M) {
 	if os.Getenv("CI") != "" {
 		if err := flag.Set("rapid.seed", "20261121"); err != nil {
@@ -29,9 +29,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Whatever settings are right make an object that the API server takes, with the texts
-// that the author wrote.
-func TestRandomSettingsMakeJobs(t *testing.T) {
+// Any valid settings render an object that the API server accepts, with the strings that
+// the author wrote.
+func TestValidSettingsRenderJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		settings := right(t)
 		j := rendered(t, settings)
@@ -50,8 +50,8 @@ func TestRandomSettingsMakeJobs(t *testing.T) {
 	})
 }
 
-// Whatever anybody writes is refused in a sentence, or makes such an object.
-func TestAnySettingsMakeJobsOrASentence(t *testing.T) {
+// Any settings are refused with a sentence, or render such an object.
+func TestAnySettingsRenderJobsOrFailWithASentence(t *testing.T) {
 	known := slices.Sorted(maps.Keys(settings(t, "chart/values.yaml")))
 	rapid.Check(t, func(t *rapid.T) {
 		all := right(t)
@@ -60,7 +60,7 @@ func TestAnySettingsMakeJobsOrASentence(t *testing.T) {
 		}
 		if _, err := generator.Render("0.0.1", all); err != nil {
 			if strings.Contains(err.Error(), "template:") || strings.Contains(err.Error(), "nil pointer") {
-				t.Fatalf("this is no sentence: %v", err)
+				t.Fatalf("this is not a sentence: %v", err)
 			}
 			return
 		}
@@ -78,7 +78,7 @@ var (
 	trivial = rapid.SampledFrom([]any{nil, true, false, 0, 1, -1, 1.5, 1e21, "", "0", "true", "null", "~", "7d", "1Gi", "a b", "ü\n", "- a", "{{ 1 }}", "a: b", "#"})
 )
 
-// right are settings without a mistake.
+// right are valid settings.
 func right(t *rapid.T) map[string]any {
 	all := map[string]any{
 		"jobName": name.Draw(t, "jobName"), "containerImage": "registry.example.com/" + name.Draw(t, "image"),
@@ -118,7 +118,7 @@ func right(t *rapid.T) map[string]any {
 	return all
 }
 
-// some are a few of what is drawn.
+// some are one to four drawn values.
 func some(t *rapid.T, draw func() any) []any {
 	all := []any{draw()}
 	for range rapid.IntRange(0, 3).Draw(t, "more") {
@@ -127,7 +127,7 @@ func some(t *rapid.T, draw func() any) []any {
 	return all
 }
 
-// numbered are entries with a key that differs and a value that is drawn.
+// numbered are entries with distinct keys and drawn values.
 func numbered(t *rapid.T, key string, draw func() any) []any {
 	all := some(t, draw)
 	for i, value := range all {
@@ -136,7 +136,7 @@ func numbered(t *rapid.T, key string, draw func() any) []any {
 	return all
 }
 
-// anything is any value of YAML.
+// anything is any YAML value.
 func anything(t *rapid.T, depth int) any {
 	sort := rapid.IntRange(0, 5).Draw(t, "sort")
 	switch {
@@ -157,7 +157,7 @@ func anything(t *rapid.T, depth int) any {
 	return trivial.Draw(t, "trivial")
 }
 
-// list is a list of objects, if it is there.
+// list is a list of objects, or nil.
 func list(of any) []map[string]any {
 	all, _ := of.([]any)
 	var objects []map[string]any

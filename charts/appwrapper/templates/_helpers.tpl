@@ -1,7 +1,7 @@
 {{/*
-Object names are fixed, whatever the release is called: Kueue, dashboards and
-scripts know them, and the mutating webhook configuration has to sort before
-Kueue's, so that Kueue sees the queue that we default.
+Object names do not depend on the release name: Kueue, dashboards and scripts rely on
+them. The mutating webhook configuration must sort before Kueue's, so that Kueue sees
+the default queue that it sets.
 */}}
 
 {{- define "appwrapper.selector" -}}
@@ -22,8 +22,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{/*
-The configuration file. As a part of the platform it says how nodes are marked on which
-the platform's accelerators are unhealthy; alone, the controller knows NVIDIA's.
+The configuration file. As part of the platform, it adds the taints of nodes with
+unhealthy accelerators of the platform's resource name. On its own, the controller's
+defaults cover NVIDIA's.
 */}}
 {{- define "appwrapper.config" -}}
 {{- $config := deepCopy (.Values.config | default dict) }}
@@ -37,7 +38,7 @@ the platform's accelerators are unhealthy; alone, the controller knows NVIDIA's.
 {{- toYaml $config }}
 {{- end }}
 
-{{/* What Autopilot's labels mean; the controller's own default is the same. */}}
+{{/* The meaning of Autopilot's labels. Equal to the controller's own default. */}}
 {{- define "appwrapper.unhealthy" -}}
 - {key: autopilot.ibm.com/gpuhealth, value: WARN, effect: PreferNoSchedule}
 - {key: autopilot.ibm.com/gpuhealth, value: ERR, effect: NoSchedule}
@@ -45,12 +46,12 @@ the platform's accelerators are unhealthy; alone, the controller knows NVIDIA's.
 - {key: autopilot.ibm.com/gpuhealth, value: EVICT, effect: NoExecute}
 {{- end }}
 
-{{/* Not empty where the webhooks are served. */}}
+{{/* Not empty if the webhooks are enabled. */}}
 {{- define "appwrapper.webhooks" -}}
 {{- if ne (toString (.Values.config).webhooksEnabled) "false" }}true{{ end }}
 {{- end }}
 
-{{/* Not empty where cert-manager keeps their certificate. */}}
+{{/* Not empty if cert-manager manages the webhook certificate. */}}
 {{- define "appwrapper.certManager" -}}
 {{- if ((.Values.config).certManagement).certManager }}{{ include "appwrapper.webhooks" . }}{{ end }}
 {{- end }}
@@ -62,14 +63,14 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* Not empty where the controller does. */}}
+{{/* Not empty if the controller manages the webhook certificate itself. */}}
 {{- define "appwrapper.rotates" -}}
 {{- if not (include "appwrapper.certManager" .) }}{{ include "appwrapper.webhooks" . }}{{ end }}
 {{- end }}
 
 {{/*
-An AppWrapper that is being deleted must lose its finalizer even while no controller
-answers. What the controller itself changes needs no judgement of its own.
+Webhook calls to skip. An AppWrapper that is being deleted must lose its finalizer even
+if no controller is available. The controller's own changes need no admission check.
 */}}
 {{- define "appwrapper.matchConditions" -}}
 - name: not-being-deleted

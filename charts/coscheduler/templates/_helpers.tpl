@@ -1,4 +1,4 @@
-{{/* Labels of one of the two programs: (list root component) */}}
+{{/* Selector labels of a component: (list root component) */}}
 {{- define "coscheduler.selector" -}}
 app.kubernetes.io/name: coscheduler
 app.kubernetes.io/component: {{ index . 1 }}
@@ -11,7 +11,7 @@ app.kubernetes.io/version: {{ (index . 0).Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
 {{- end }}
 
-{{/* What the pods of both programs have in common. */}}
+{{/* Pod settings shared by both components. */}}
 {{- define "coscheduler.pod" -}}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:
@@ -49,7 +49,7 @@ capabilities:
     - ALL
 {{- end }}
 
-{{/* The resource by which pods are packed; empty if by none, as where the section is null. */}}
+{{/* The resource by which pods are packed. Empty for none, and if the section is null. */}}
 {{- define "coscheduler.packing" -}}
 {{- if kindIs "map" .Values.packing }}
 {{- $own := .Values.packing.resourceName }}
@@ -60,7 +60,7 @@ capabilities:
 {{- define "coscheduler.config" -}}
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-# There is one replica, and a rollout ends the old one before it starts the new.
+# There is one replica, and a rollout stops the old pod before it starts the new one.
 leaderElection:
   leaderElect: false
 profiles:
@@ -69,7 +69,7 @@ profiles:
       multiPoint:
         enabled:
           - name: Coscheduling
-      # A scheduler has one order of its queue: that of groups.
+      # A scheduler has exactly one queueSort plugin; Coscheduling's sorts by group.
       queueSort:
         enabled:
           - name: Coscheduling

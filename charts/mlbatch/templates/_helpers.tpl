@@ -5,28 +5,31 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* The scheduler that our controller gives to wrapped pods; empty if none. */}}
+{{/* The scheduler that the controller sets on wrapped pods; empty if none. */}}
 {{- define "mlbatch.wrappedPodsScheduler" -}}
 {{- ((.Values.appwrapper.config).appwrapper).schedulerName | default "" }}
 {{- end }}
 
-{{/* Says what is wrong with more than one pod of a program, or with its PodDisruptionBudget. */}}
+{{/*
+Refuses several replicas without leader election, or without a PodDisruptionBudget and
+spreading. Refuses a PodDisruptionBudget that blocks every drain.
+*/}}
 {{- define "mlbatch.require.replicas" -}}
 {{- $replicas := int .replicas }}
 {{- $budget := .budget | default dict }}
 {{- if gt $replicas 1 }}
 {{- if not .elects }}
-{{- fail (printf "mlbatch: %d replicas of %s would work against each other: put %s back to true" $replicas .of .elections) }}
+{{- fail (printf "mlbatch: %d replicas of %s would conflict without leader election: set %s to true" $replicas .of .elections) }}
 {{- end }}
 {{- if not (and $budget.enabled .spread) }}
-{{- fail (printf "mlbatch: a drain could take all %d replicas of %s: set %s.podDisruptionBudget.enabled and %s.%s (setup/profiles/production.yaml shows how)" $replicas .of .at .at .spreads) }}
+{{- fail (printf "mlbatch: a drain could evict all %d replicas of %s at once: set %s.podDisruptionBudget.enabled and %s.%s (see setup/profiles/production.yaml)" $replicas .of .at .at .spreads) }}
 {{- end }}
 {{- end }}
 {{- if and $budget.enabled (kindIs "invalid" $budget.maxUnavailable) }}
 {{- $least := toString $budget.minAvailable }}
 {{- $stay := hasSuffix "%" $least | ternary (divf (trimSuffix "%" $least) 100 | mulf $replicas | ceil) (float64 $least) }}
 {{- if ge $stay (float64 $replicas) }}
-{{- fail (printf "mlbatch: %s.podDisruptionBudget would hold every drain up: its minAvailable has to be less than the %d replicas of %s" .at $replicas .of) }}
+{{- fail (printf "mlbatch: %s.podDisruptionBudget would block every drain: set its minAvailable to less than the %d replicas of %s" .at $replicas .of) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -5,8 +5,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{/*
-Namespaces, queues, cohorts, flavors and the controller's rights stay when the release
-goes or a team leaves the list: with them would go running work, or what ends it.
+Keeps namespaces, queues, cohorts, flavors and the controller's permissions when the
+release is uninstalled or a team is removed. Deleting them would delete running work,
+or leave the controller unable to end it.
 */}}
 {{- define "teams.keep" -}}
 helm.sh/resource-policy: keep
@@ -17,7 +18,7 @@ argocd.argoproj.io/sync-options: Prune=false
 {{ .namespace | default .name }}
 {{- end }}
 
-{{/* Subjects of a binding, from the names of users and groups. */}}
+{{/* Subjects of a binding: users, groups and ServiceAccounts. */}}
 {{- define "teams.subjects" -}}
 {{- range .users }}
 - apiGroup: rbac.authorization.k8s.io

@@ -1,9 +1,9 @@
-{{/* One amount of a quota, which is a number or a text. */}}
+{{/* An amount of a quota, which is a number or a string. */}}
 {{- define "teams.amount" -}}
 {{- if kindIs "float64" . }}{{ toJson . }}{{ else }}{{ . }}{{ end }}
 {{- end }}
 
-{{/* An amount as a number that can be added and compared. */}}
+{{/* An amount as a number, to add and to compare. */}}
 {{- define "teams.number" -}}
 {{- $text := include "teams.amount" . }}
 {{- $digits := regexFind "^[0-9.]+(e[+-]?[0-9]+)?" $text }}
@@ -13,7 +13,7 @@
 {{- mulf (float64 $digits) (get $units $unit | float64) }}
 {{- end }}
 
-{{/* What is one's own of a resource; beside it there may be limits. */}}
+{{/* The nominal quota of a resource, with or without limits. */}}
 {{- define "teams.nominal" -}}
 {{- if kindIs "map" . }}{{ include "teams.amount" .nominal }}{{ else }}{{ include "teams.amount" . }}{{ end }}
 {{- end }}
@@ -32,7 +32,7 @@
   {{- end }}
 {{- end }}
 
-{{/* Resource groups of a queue or a cohort, flavors in the order of the file: (dict "flavors" … "quota" …) */}}
+{{/* Resource groups of a queue or a cohort. Flavors keep the order of the values file: (dict "flavors" … "quota" …) */}}
 {{- define "teams.resourceGroups" -}}
 {{- $owner := . -}}
 - coveredResources:

@@ -1,6 +1,6 @@
 {{/*
-Renders nothing; says in a sentence what is wrong with the file of teams. The
-templates include it first, because Helm does not say which of them it begins with.
+Renders nothing. Fails with a sentence if the values are wrong. Every template includes
+it first, because the order in which Helm renders them is not specified.
 */}}
 {{- define "teams.requirements" -}}
 {{- include "teams.require.flavors" . }}
@@ -21,13 +21,13 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- range .tolerations }}
 {{- $exists := eq (.operator | default "Equal") "Exists" }}
 {{- if and $exists .value }}
-{{- fail (printf "teams: flavor %q: a toleration of %q with the operator Exists has the value %q, which it cannot have: leave one of them out" $flavor (.key | default "") .value) }}
+{{- fail (printf "teams: flavor %q: a toleration of %q with the operator Exists cannot have the value %q: remove the operator or the value" $flavor (.key | default "") .value) }}
 {{- end }}
 {{- if not (or $exists .key) }}
-{{- fail (printf "teams: flavor %q: a toleration without a key needs the operator Exists, and tolerates everything" $flavor) }}
+{{- fail (printf "teams: flavor %q: a toleration without a key needs the operator Exists, which tolerates every taint" $flavor) }}
 {{- end }}
 {{- if and (hasKey . "tolerationSeconds") (ne (.effect | default "") "NoExecute") }}
-{{- fail (printf "teams: flavor %q: a toleration has tolerationSeconds, which needs the effect NoExecute" $flavor) }}
+{{- fail (printf "teams: flavor %q: a toleration with tolerationSeconds needs the effect NoExecute" $flavor) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -43,18 +43,18 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- end }}
 {{- range $cohort := .Values.cohorts }}
 {{- if and .parent (not (hasKey $parents .parent)) }}
-{{- fail (printf "teams: the parent %q of cohort %q is not among the cohorts" .parent .name) }}
+{{- fail (printf "teams: the parent %q of cohort %q is not listed in cohorts" .parent .name) }}
 {{- end }}
 {{- range $key, $it := dict "quota" "quota" "weight" "a weight" }}
 {{- if and (eq $cohort.create false) (hasKey $cohort $key) }}
-{{- fail (printf "teams: cohort %q has %s, which is not written where create is false: say it in the release that makes the cohort" $cohort.name $it) }}
+{{- fail (printf "teams: cohort %q has %s, which has no effect if create is false: set it in the release that creates the cohort" $cohort.name $it) }}
 {{- end }}
 {{- end }}
 {{- $at := .name }}
 {{- range until (len $parents) }}
 {{- $at = get $parents $at }}
 {{- if eq $at $cohort.name }}
-{{- fail (printf "teams: cohort %q is its own ancestor, and none of its teams could start work" $at) }}
+{{- fail (printf "teams: cohort %q is its own ancestor, so none of its teams could start work: change its parent" $at) }}
 {{- end }}
 {{- end }}
 {{- include "teams.require.quota" (dict "root" $ "who" (printf "cohort %q" .name) "quota" .quota "lends" .parent "why" "the cohort has no parent") }}
@@ -74,7 +74,7 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- fail (printf "teams: team %q is listed twice" .name) }}
 {{- end }}
 {{- if has $namespace $namespaces }}
-{{- fail (printf "teams: team %q: namespace %q belongs to another team already" .name $namespace) }}
+{{- fail (printf "teams: team %q: namespace %q already belongs to another team" .name $namespace) }}
 {{- end }}
 {{- $names = append $names .name }}
 {{- $namespaces = append $namespaces $namespace }}
@@ -83,15 +83,15 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- include "teams.require.limits" (dict "who" (printf "team %q: limits" .name) "limits" .limits) }}
 {{- $cohort := hasKey . "cohort" | ternary .cohort $.Values.cohort | default "" }}
 {{- if and $.Values.cohorts (not (has $cohort $cohorts)) }}
-{{- fail (printf "teams: the cohort %q of team %q is not among the cohorts" $cohort .name) }}
+{{- fail (printf "teams: the cohort %q of team %q is not listed in cohorts" $cohort .name) }}
 {{- end }}
 {{- if not .quota }}
-{{- fail (printf "teams: team %q has no quota, so none of its work could ever start" .name) }}
+{{- fail (printf "teams: team %q has no quota, so none of its work could be admitted" .name) }}
 {{- end }}
 {{- range $flavor, $quota := .quota }}
 {{- range $.Values.requiredResources }}
 {{- if not (hasKey $quota .) }}
-{{- fail (printf "teams: team %q: the quota in flavor %q lacks %s; work that asks for it would wait forever (0 is an answer, see requiredResources)" $team.name $flavor .) }}
+{{- fail (printf "teams: team %q: the quota in flavor %q lacks %s, so work that requests it would never be admitted: add it, even as 0 (see requiredResources)" $team.name $flavor .) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -99,34 +99,34 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- end }}
 {{- end }}
 
-{{/* Of one team. */}}
+{{/* Checks the names of one team. */}}
 {{- define "teams.require.names" -}}
 {{- $namespace := include "teams.namespace" . }}
 {{- if gt (len .name) 49 }}
-{{- fail (printf "teams: team %q: the name has %d characters; at most 49 leave room for its queue's name" .name (len .name)) }}
+{{- fail (printf "teams: team %q: the name has %d characters, but at most 49 are allowed, to leave room for the queue's name" .name (len .name)) }}
 {{- end }}
 {{- if gt (len $namespace) 63 }}
-{{- fail (printf "teams: team %q: the name of namespace %q has %d characters; at most 63 are allowed" .name $namespace (len $namespace)) }}
+{{- fail (printf "teams: team %q: the name of namespace %q has %d characters, but at most 63 are allowed" .name $namespace (len $namespace)) }}
 {{- end }}
 {{- if gt (len (.queueName | default "")) 63 }}
-{{- fail (printf "teams: team %q: the name of queue %q has %d characters; work names it in a label, which allows 63" .name .queueName (len .queueName)) }}
+{{- fail (printf "teams: team %q: the name of queue %q has %d characters, but at most 63 are allowed, because work names it in a label" .name .queueName (len .queueName)) }}
 {{- end }}
 {{- if eq .name "slack" }}
-{{- fail "teams: team \"slack\" has a name that is kept for the queue slack-cluster-queue, which is no team's: choose another" }}
+{{- fail "teams: the name \"slack\" is reserved for the queue slack-cluster-queue, which belongs to no team: choose another name" }}
 {{- end }}
 {{- end }}
 
-{{/* (dict "team" … "namespace" … "controllers" the controller's namespace, if it is known) */}}
+{{/* (dict "team" … "namespace" … "controllers" the controller's namespace, if known) */}}
 {{- define "teams.require.namespace" -}}
 {{- if regexMatch "^(kube-.*|openshift(-.*)?|default|kueue-system|mlbatch-system)$" .namespace }}
-{{- fail (printf "teams: team %q cannot have namespace %q, which is the system's" .team .namespace) }}
+{{- fail (printf "teams: team %q cannot have namespace %q, which belongs to the system: choose another" .team .namespace) }}
 {{- end }}
 {{- if eq .namespace .controllers }}
-{{- fail (printf "teams: team %q cannot have namespace %q, where the AppWrapper controller runs: choose another, or say in controller.serviceAccount.namespace where it does" .team .namespace) }}
+{{- fail (printf "teams: team %q cannot have namespace %q, where the AppWrapper controller runs: choose another, or set controller.serviceAccount.namespace to the controller's namespace" .team .namespace) }}
 {{- end }}
 {{- end }}
 
-{{/* Of a LimitRange: (dict "who" … "limits" …) */}}
+{{/* Checks the limits of a LimitRange: (dict "who" … "limits" …) */}}
 {{- define "teams.require.limits" -}}
 {{- $owner := . }}
 {{- $types := list }}
@@ -137,7 +137,7 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- end }}
 {{- $types = append $types .type }}
 {{- if and (eq .type "Pod") (or .default .defaultRequest) }}
-{{- fail (printf "teams: %s have %s, which is for containers" $who (hasKey . "default" | ternary "default" "defaultRequest")) }}
+{{- fail (printf "teams: %s have %s, which is only for containers" $who (hasKey . "default" | ternary "default" "defaultRequest")) }}
 {{- end }}
 {{- if and (eq .type "PersistentVolumeClaim") (not (or (hasKey (.min | default dict) "storage") (hasKey (.max | default dict) "storage"))) }}
 {{- fail (printf "teams: %s need a min or a max of storage" $who) }}
@@ -157,8 +157,9 @@ templates include it first, because Helm does not say which of them it begins wi
 {{- end }}
 
 {{/*
-Of a team or a cohort: (dict "root" . "who" … "quota" … "lends" … "why" … "alone" …). A
-cohort's limits are of what its teams have, too, and may be more than its own.
+Checks the quota of a team or a cohort:
+(dict "root" . "who" … "quota" … "lends" … "why" … "alone" …). The limits of a cohort
+include the quota of its teams, so they may exceed its own quota.
 */}}
 {{- define "teams.require.quota" -}}
 {{- $owner := . }}
@@ -168,14 +169,14 @@ cohort's limits are of what its teams have, too, and may be more than its own.
 {{- end }}
 {{- range $flavor, $quota := .quota }}
 {{- if not (has $flavor $flavors) }}
-{{- fail (printf "teams: %s has quota in flavor %q, which is not among the flavors" $owner.who $flavor) }}
+{{- fail (printf "teams: %s has quota in flavor %q, which is not listed in flavors" $owner.who $flavor) }}
 {{- end }}
 {{- $covered := keys (get $owner.quota (keys $owner.quota | sortAlpha | first)) | sortAlpha | join ", " }}
 {{- if not $quota }}
-{{- fail (printf "teams: %s: the quota in flavor %q names no resource" $owner.who $flavor) }}
+{{- fail (printf "teams: %s: the quota in flavor %q lists no resource" $owner.who $flavor) }}
 {{- end }}
 {{- if ne (keys $quota | sortAlpha | join ", ") $covered }}
-{{- fail (printf "teams: %s: all its flavors must name the same resources, but flavor %q has %s where another has %s" $owner.who $flavor (keys $quota | sortAlpha | join ", ") $covered) }}
+{{- fail (printf "teams: %s: all its flavors must list the same resources, but flavor %q lists %s and another lists %s" $owner.who $flavor (keys $quota | sortAlpha | join ", ") $covered) }}
 {{- end }}
 {{- range $resource, $amount := $quota }}
 {{- if kindIs "map" $amount }}
@@ -191,7 +192,7 @@ cohort's limits are of what its teams have, too, and may be more than its own.
 {{- end }}
 {{- end }}
 
-{{/* What all have together is there, in each flavor whose capacity is told. */}}
+{{/* Checks that the total quota does not exceed the capacity of a flavor, if it has one. */}}
 {{- define "teams.require.capacity" -}}
 {{- $owners := concat (.Values.teams | default list) (.Values.cohorts | default list) }}
 {{- range $flavor := .Values.flavors }}
@@ -207,7 +208,7 @@ cohort's limits are of what its teams have, too, and may be more than its own.
 {{- end }}
 {{- end }}
 {{- if gt $sum (include "teams.number" $capacity | float64) }}
-{{- fail (printf "teams: flavor %q has %s of %s, but more is given away: %s" $flavor.name (include "teams.amount" $capacity) $resource (join ", " $shares)) }}
+{{- fail (printf "teams: flavor %q has %s of %s, but the quota adds up to more: %s" $flavor.name (include "teams.amount" $capacity) $resource (join ", " $shares)) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -10,7 +10,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* The operator fills in what stands in double braces, for each worker. */}}
+{{/* The operator fills in the placeholders in double braces for each worker. */}}
 {{- define "training-operator.init-container" -}}
 {{- with .Values.pytorch.initContainer -}}
 - name: init-pytorch

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 )
 
 // The controller creates what is wrapped with rights of its own, so an author
@@ -18,7 +20,7 @@ import (
 // lets an administrator allow, say, PyTorchJobs only when they are queued.
 var sufficientVerbs = []string{"create", "wrap"}
 
-// clusterScoped is one text for two checks: of equal problems a message shows one.
+// clusterScoped is the text of two checks: equal problems are shown once.
 const clusterScoped = "%s is a cluster-scoped kind; an AppWrapper can only own objects of its namespace"
 
 // accessReview asks the API server and fills in the review's status.
@@ -31,13 +33,13 @@ type access struct {
 	review     accessReview
 }
 
-// wrapped is a kind that somebody wants to wrap, and where they said so.
+// wrapped is a wrapped kind and the path of its template.
 type wrapped struct {
 	kind schema.GroupVersionKind
 	path *field.Path
 }
 
-// check reviews each distinct resource once, however many components have it.
+// check reviews each distinct kind once.
 func (a *access) check(ctx context.Context, user authenticationv1.UserInfo, namespace string, components []wrapped) field.ErrorList {
 	var problems field.ErrorList
 	verdicts := map[schema.GroupVersionKind]func(*field.Path) *field.Error{}
@@ -54,7 +56,7 @@ func (a *access) check(ctx context.Context, user authenticationv1.UserInfo, name
 	return problems
 }
 
-// verdict is what to say at every place where kind is wrapped.
+// verdict returns the problem to report at each place where kind is wrapped.
 func (a *access) verdict(ctx context.Context, user authenticationv1.UserInfo, namespace string, kind schema.GroupVersionKind) func(*field.Path) *field.Error {
 	mapping, err := a.resourceOf(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
@@ -69,7 +71,7 @@ func (a *access) verdict(ctx context.Context, user authenticationv1.UserInfo, na
 	for _, verb := range sufficientVerbs {
 		review := newReview(user, namespace, verb, mapping.Resource)
 		if err := a.review(ctx, review); err != nil {
-			return internal(fmt.Errorf("cannot ask whether %s may %s %s: %w", user.Username, verb, mapping.Resource.GroupResource(), err))
+			return internal(fmt.Errorf("cannot check whether %s may %s %s: %w", user.Username, verb, mapping.Resource.GroupResource(), err))
 		}
 		if review.Status.Allowed {
 			return func(*field.Path) *field.Error { return nil }
@@ -87,21 +89,7 @@ func internal(err error) func(*field.Path) *field.Error {
 }
 
 func newReview(user authenticationv1.UserInfo, namespace, verb string, resource schema.GroupVersionResource) *authorizationv1.SubjectAccessReview {
-	extra := make(map[string]authorizationv1.ExtraValue, len(user.Extra))
-	for key, values := range user.Extra {
-		extra[key] = authorizationv1.ExtraValue(values)
-	}
-	return &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:   user.Username,
-		UID:    user.UID,
-		Groups: user.Groups,
-		Extra:  extra,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace,
-			Verb:      verb,
-			Group:     resource.Group,
-			Version:   resource.Version,
-			Resource:  resource.Resource,
-		},
-	}}
+	review := accessreview.Of(user)
+	review.Spec.ResourceAttributes = accessreview.On(namespace, verb, resource)
+	return review
 }

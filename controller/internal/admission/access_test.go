@@ -90,7 +90,7 @@ func TestAccessAsksForEachDistinctResource(t *testing.T) {
 		},
 		"a review that fails is nobody's permission": {
 			kinds: []schema.GroupVersionKind{job}, grants: grants{fails: true},
-			wantError: field.ErrorTypeInternal, wantText: "cannot ask whether ada may create jobs.batch",
+			wantError: field.ErrorTypeInternal, wantText: "cannot check whether ada may create jobs.batch",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,9 +11,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// setDefaults puts a new AppWrapper into the default queue, unless it names
-// one, and records who created it. What the author wrote into the labels that
-// record the user is overwritten: usage reports rely on them.
+// setDefaults puts a new AppWrapper into the default queue, unless it names one, and records
+// who created it. It overwrites the labels for the user: usage reports rely on them.
 func setDefaults(aw *v1beta2.AppWrapper, defaultQueue string, user authenticationv1.UserInfo) {
 	if aw.Labels == nil {
 		aw.Labels = map[string]string{}

@@ -31,24 +31,24 @@ func users(accounts []string, own string) sets.Set[string] {
 	return names
 }
 
-// removePodSetInfos: nobody has admitted what is only now created. With podSetInfos for
-// some components and not for others it would wait for ever.
+// removePodSetInfos: a new AppWrapper has not been admitted. With podSetInfos for some of its
+// components only, it would wait forever.
 func removePodSetInfos(aw *v1beta2.AppWrapper) {
 	for i := range aw.Spec.Components {
 		aw.Spec.Components[i].PodSetInfos = nil
 	}
 }
 
-// keepWhatWasWritten undoes what a writer other than Kueue has made of podSetInfos: they
-// are what Kueue admitted, and the next attempt needs them. It is no error to leave them
-// out, because the original manifest, which anybody may apply again at any time, has
-// none. Nor does it have the pod sets that were declared when it was created. What comes
-// with a start is kept for the validating webhook to judge: the writer may be a Kueue that
-// nobody told us of, and its work would run on any nodes. What waits has no nodes yet, and
-// may be freed of a part of them, with which it would wait for ever.
+// keepWhatWasWritten restores podSetInfos that a writer other than Kueue has changed: they are
+// what Kueue admitted, and the next attempt needs them. Leaving them out is no error, because
+// the original manifest, which anybody may apply again, has none. Nor does it have the pod
+// sets that were declared on creation. podSetInfos that come with a start stay for the
+// validating webhook to judge: the writer may be a Kueue that is not configured here, and its
+// work would run on any node. From a suspended AppWrapper they may be removed: with some of
+// them it would wait forever.
 func keepWhatWasWritten(stored, sent *v1beta2.AppWrapper) {
 	if len(stored.Spec.Components) != len(sent.Spec.Components) {
-		return // is refused anyway
+		return // refused by validation
 	}
 	for i := range sent.Spec.Components {
 		was, is := &stored.Spec.Components[i], &sent.Spec.Components[i]
@@ -65,8 +65,8 @@ func keepWhatWasWritten(stored, sent *v1beta2.AppWrapper) {
 	}
 }
 
-// keepFromNodes takes podSetInfos from a start that will be allowed: with the verb unsuspend
-// work is started without quota, and nodes stay Kueue's to choose.
+// keepFromNodes removes podSetInfos from a start that will be allowed: the verb unsuspend lets
+// users start work without quota, but not choose its nodes.
 func (d *defaulter) keepFromNodes(ctx context.Context, user authenticationv1.UserInfo, stored, sent *v1beta2.AppWrapper) {
 	if !unsuspends(stored, sent) || !placed(stored, sent) || len(mayUnsuspend(ctx, d.review, user, sent, field.NewPath("spec", "suspend"))) > 0 {
 		return
@@ -76,17 +76,17 @@ func (d *defaulter) keepFromNodes(ctx context.Context, user authenticationv1.Use
 	}
 }
 
-// recounted are the pod sets that creation would have made of the declared ones.
+// recounted are the declared pod sets as creation would have counted them.
 func recounted(component *v1beta2.AppWrapperComponent) []v1beta2.AppWrapperPodSet {
 	template, err := admissionrules.Template(component)
 	if err != nil {
-		return nil // is refused anyway
+		return nil // refused by validation
 	}
 	return kinds.For(template.GroupVersionKind()).Recount(component.DeclaredPodSets, template)
 }
 
-// mustBeKept refuses what the mutating webhook would have undone. It was not called: the
-// API server goes on without an answer to it, but not without one to this.
+// mustBeKept refuses what the mutating webhook would have restored. That webhook did not
+// answer, which the API server ignores; the validating webhook must answer.
 func mustBeKept(before, after *v1beta2.AppWrapper) field.ErrorList {
 	kept := after.DeepCopy()
 	keepWhatWasWritten(before, kept)
@@ -94,12 +94,12 @@ func mustBeKept(before, after *v1beta2.AppWrapper) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "components"),
-		"podSetInfos are Kueue's, and the webhook that puts them back has not answered: try again")}
+		"only Kueue may change podSetInfos, and the mutating webhook that restores them did not answer: try again")}
 }
 
-// taken is the field in which an update takes from Kueue what is Kueue's to decide, or
-// nil: it starts work that waits in a queue, or leaves all queues so that a later update
-// could, or chooses the nodes. To move to another queue is to wait there.
+// taken is the field in which an update decides what only Kueue may decide, or nil: it starts
+// queued work, or leaves all queues so that a later update could, or chooses the nodes. Moving
+// to another queue is allowed.
 func (v *validator) taken(ctx context.Context, before, after *v1beta2.AppWrapper) *field.Path {
 	switch {
 	case unsuspends(before, after) && (queued(before) || queued(after) || placed(before, after) || v.managed.waits(ctx, after)):
@@ -119,10 +119,10 @@ func queued(aw *v1beta2.AppWrapper) bool {
 	return named
 }
 
-// placed tells whether an update writes podSetInfos.
+// placed tells whether an update changes podSetInfos.
 func placed(before, after *v1beta2.AppWrapper) bool {
 	if len(before.Spec.Components) != len(after.Spec.Components) {
-		return false // is refused anyway
+		return false // refused by validation
 	}
 	for i, component := range after.Spec.Components {
 		if !equality.Semantic.DeepEqual(component.PodSetInfos, before.Spec.Components[i].PodSetInfos) {
@@ -132,17 +132,17 @@ func placed(before, after *v1beta2.AppWrapper) bool {
 	return false
 }
 
-// mayUnsuspend: unsuspend is a verb of ours, for people who may start work without
-// quota. Nobody has it unless an administrator says so. The path is what they change.
+// mayUnsuspend checks for unsuspend, a verb of MLBatch that lets users start work without
+// quota. Nobody has it unless an administrator grants it. The path is the field that changes.
 func mayUnsuspend(ctx context.Context, review accessReview, user authenticationv1.UserInfo, aw *v1beta2.AppWrapper, path *field.Path) field.ErrorList {
 	question := newReview(user, aw.Namespace, "unsuspend", v1beta2.GroupVersion.WithResource("appwrappers"))
 	question.Spec.ResourceAttributes.Name = aw.Name
 	if err := review(ctx, question); err != nil {
-		return field.ErrorList{field.InternalError(path, fmt.Errorf("cannot ask whether %s may unsuspend it: %w", user.Username, err))}
+		return field.ErrorList{field.InternalError(path, fmt.Errorf("cannot check whether %s may unsuspend it: %w", user.Username, err))}
 	}
 	if question.Status.Allowed {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("Kueue starts what is in a queue, and user %q neither is Kueue "+
-		"(appwrapper.kueue.serviceAccounts in the controller's configuration) nor has the verb unsuspend", user.Username))}
+	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("only Kueue may start queued work: user %q is not Kueue "+
+		"(appwrapper.kueue.serviceAccounts in the controller's configuration) and lacks the verb unsuspend", user.Username))}
 }

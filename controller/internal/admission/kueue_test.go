@@ -249,7 +249,7 @@ func TestOnlyKueueStartsWhatIsQueued(t *testing.T) {
 			if (err != nil) != (tc.refused != "") || len(asked.asked) != tc.asked {
 				t.Errorf("asked %q, error %v", asked.asked, err)
 			}
-			if err != nil && !strings.Contains(err.Error(), tc.refused+": Forbidden: Kueue starts") {
+			if err != nil && !strings.Contains(err.Error(), tc.refused+": Forbidden: only Kueue may start queued work") {
 				t.Errorf("says: %v", err)
 			}
 		})

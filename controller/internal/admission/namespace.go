@@ -18,7 +18,7 @@ import (
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 
-// managed knows in which namespaces Kueue looks at AppWrappers.
+// managed knows which namespaces Kueue manages.
 type managed struct {
 	selector labels.Selector
 	// labelsOf are the labels of a namespace.
@@ -36,9 +36,9 @@ func newManaged(selector *metav1.LabelSelector, reader client.Reader) (*managed,
 	labelsOf := func(ctx context.Context, name string) (labels.Set, error) {
 		namespace := &metav1.PartialObjectMetadata{}
 		namespace.SetGroupVersionKind(namespaceKind)
-		// What the API server remembers is new enough for a warning, and cheap.
-		remembered := &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}
-		err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace, remembered)
+		// The API server's cache is new enough for a warning, and cheap.
+		fromCache := &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}
+		err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace, fromCache)
 		return namespace.Labels, err
 	}
 	return &managed{selector: parsed, labelsOf: labelsOf}, nil
@@ -46,8 +46,8 @@ func newManaged(selector *metav1.LabelSelector, reader client.Reader) (*managed,
 
 var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 
-// warning is for an author who believes that the AppWrapper is queued. A namespace that
-// cannot be read is no reason to refuse anything.
+// warning tells the author that the AppWrapper is not queued. A namespace that cannot be read
+// is no reason to refuse anything.
 func (m *managed) warning(ctx context.Context, aw *v1beta2.AppWrapper) admission.Warnings {
 	queue := aw.Labels[v1beta2.QueueNameLabel]
 	if m == nil || queue == "" {
@@ -55,18 +55,18 @@ func (m *managed) warning(ctx context.Context, aw *v1beta2.AppWrapper) admission
 	}
 	found, err := m.labelsOf(ctx, aw.Namespace)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "cannot tell whether Kueue manages the namespace", "namespace", aw.Namespace)
+		log.FromContext(ctx).Error(err, "cannot check whether Kueue manages the namespace", "namespace", aw.Namespace)
 		return nil
 	}
 	if m.selector.Matches(found) {
 		return nil
 	}
-	return admission.Warnings{fmt.Sprintf("Kueue does not manage namespace %q (%s): the queue %q means nothing there, and nothing waits for quota",
+	return admission.Warnings{fmt.Sprintf("Kueue does not manage namespace %q (%s): queue %q has no effect, and the AppWrapper does not wait for quota",
 		aw.Namespace, m.selector, queue)}
 }
 
-// waits tells whether Kueue decides when an AppWrapper without a queue starts. One whose
-// namespace cannot be read is not started without a question.
+// waits tells whether Kueue decides when an AppWrapper without a queue starts. If the
+// namespace cannot be read, it does.
 func (m *managed) waits(ctx context.Context, aw *v1beta2.AppWrapper) bool {
 	if m == nil {
 		return false

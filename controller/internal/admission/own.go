@@ -6,11 +6,9 @@ import (
 	"context"
 	"fmt"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
@@ -19,15 +17,15 @@ import (
 // neededVerbs are what the controller does with what is wrapped.
 var neededVerbs = []string{"create", "get", "delete"}
 
-// ownRights tells whether the controller itself could deploy a kind. It is kinder to say
-// so now than when quota has been found, which may be hours later.
+// ownRights tells whether the controller itself could deploy a kind. Without this check the
+// author would learn that only after admission by Kueue, hours later.
 type ownRights struct {
 	resourceOf func(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
 	allowed    func(ctx context.Context, namespace, verb string, resource schema.GroupVersionResource) (bool, error)
 }
 
-// check asks once for each distinct kind, and not for those that the controller's own
-// role has. Where nobody can tell, nothing is refused: creation will.
+// check reviews each distinct kind once, except those in the controller's own role. If a
+// review fails nothing is refused: creation will be.
 func (o *ownRights) check(ctx context.Context, namespace string, components []wrapped) field.ErrorList {
 	var problems field.ErrorList
 	missing := map[schema.GroupVersionKind]string{}
@@ -47,7 +45,7 @@ func (o *ownRights) check(ctx context.Context, namespace string, components []wr
 	return problems
 }
 
-// missing says which right the controller lacks for a kind, or nothing.
+// missing names the right that the controller lacks for a kind; empty if none.
 func (o *ownRights) missing(ctx context.Context, namespace string, kind schema.GroupVersionKind) string {
 	mapping, err := o.resourceOf(kind.GroupKind(), kind.Version)
 	if err != nil {
@@ -59,25 +57,13 @@ func (o *ownRights) missing(ctx context.Context, namespace string, kind schema.G
 	for _, verb := range neededVerbs {
 		allowed, err := o.allowed(ctx, namespace, verb, mapping.Resource)
 		if err != nil {
-			log.FromContext(ctx).Error(err, "cannot ask about the controller's own rights", "verb", verb, "resource", mapping.Resource)
+			log.FromContext(ctx).Error(err, "cannot check the controller's own rights", "verb", verb, "resource", mapping.Resource)
 			return ""
 		}
 		if !allowed {
-			return fmt.Sprintf("the AppWrapper controller may not %s %s in namespace %q: ask an administrator to give its service account that right",
+			return fmt.Sprintf("the AppWrapper controller may not %s %s in namespace %q: ask an administrator to grant its service account that right",
 				verb, mapping.Resource.GroupResource(), namespace)
 		}
 	}
 	return ""
-}
-
-// selfReview asks the API server about a right of ours.
-func selfReview(c client.Client) func(context.Context, string, string, schema.GroupVersionResource) (bool, error) {
-	return func(ctx context.Context, namespace, verb string, resource schema.GroupVersionResource) (bool, error) {
-		review := &authorizationv1.SelfSubjectAccessReview{}
-		review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
-		}
-		err := c.Create(ctx, review)
-		return review.Status.Allowed, err
-	}
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission answers what becomes of an AppWrapper that somebody sends to
-// the API server: which defaults it gets, and whether it is stored at all. The
-// rules that need nobody else are in admissionrules; asking the API server about
-// the rights of an author is here.
+// Package admission holds the webhooks: which defaults a new or changed AppWrapper gets, and
+// whether it is stored at all. Rules that need no request are in admissionrules; this package
+// also checks the rights of the author and of the controller with the API server.
 package admission
 
 import (
@@ -14,6 +13,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,15 +21,14 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
 
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
-
-// updatePath is where the mutating webhook is called for changes. Another AppWrapper
-// controller, which may still answer while this one takes its place, takes a call for a
-// change at the path for creation to be one, and writes what must not change. Here it
-// answers that it does not know the path, and the API server goes on without it.
+// updatePath is where the mutating webhook is called for updates. Another AppWrapper
+// controller, which may still answer while this one replaces it, treats an update at the path
+// for creation as a creation, and changes what must not change. It does not know this path,
+// and the API server ignores the failure.
 const updatePath = "/update-workload-codeflare-dev-v1beta2-appwrapper"
 
 // Setup serves both webhooks at the paths that controller-runtime derives from the
@@ -45,7 +44,12 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 		return err
 	}
 	validator := &validator{podSetLimit: c.PodSetLimit, kueue: kueue, review: review, managed: managed}
-	validator.own = &ownRights{resourceOf: mgr.GetRESTMapper().RESTMapping, allowed: selfReview(mgr.GetClient())}
+	validator.own = &ownRights{
+		resourceOf: mgr.GetRESTMapper().RESTMapping,
+		allowed: func(ctx context.Context, namespace, verb string, resource schema.GroupVersionResource) (bool, error) {
+			return accessreview.Self(ctx, mgr.GetClient(), namespace, verb, resource)
+		},
+	}
 	if c.UserRBACAdmissionCheck {
 		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, review: review}
 	}
@@ -98,14 +102,14 @@ type validator struct {
 	// kueue are the users that start what is queued.
 	kueue  sets.Set[string]
 	review accessReview
-	// managed is nil where nobody said what Kueue manages.
+	// managed is nil if managedJobsNamespaceSelector is not configured.
 	managed *managed
 	own     *ownRights
-	// access is nil where authors may wrap what they cannot create.
+	// access is nil if authors may wrap what they may not create.
 	access *access
 }
 
-// ValidateCreate collects everything that is wrong, so that it can be mended at once.
+// ValidateCreate reports all problems at once.
 func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) (admission.Warnings, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -113,20 +117,21 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	}
 	// The API server has checked that the two agree where the object names one.
 	aw.Namespace = request.Namespace
-	problems := admissionrules.ValidateCreate(aw, v.podSetLimit)
-	kinds := wrappedKinds(aw)
+	decoded := admissionrules.Decode(aw)
+	problems := decoded.ValidateCreate(v.podSetLimit)
+	kinds := wrappedKinds(decoded)
 	if v.access != nil {
 		problems = append(problems, v.access.check(ctx, request.UserInfo, aw.Namespace, kinds)...)
 	}
-	// What another controller looks after is deployed by it, perhaps in another cluster.
+	// If another controller manages it, that one deploys it, perhaps in another cluster.
 	if aw.ManagedByThisController() {
 		problems = append(problems, v.own.check(ctx, aw.Namespace, kinds)...)
 	}
-	warnings := append(v.managed.warning(ctx, aw), admissionrules.WarningsOnCreate(aw)...)
+	warnings := append(v.managed.warning(ctx, aw), decoded.WarningsOnCreate()...)
 	return warnings, invalid(aw, problems)
 }
 
-// ValidateUpdate looks at what changes, and never again at what is stored.
+// ValidateUpdate validates what changes, and not what is stored already.
 func (v *validator) ValidateUpdate(ctx context.Context, before, after *v1beta2.AppWrapper) (admission.Warnings, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -147,11 +152,11 @@ func (v *validator) ValidateDelete(context.Context, *v1beta2.AppWrapper) (admiss
 	return nil, nil
 }
 
-// wrappedKinds leaves out what does not decode: that is refused without it.
-func wrappedKinds(aw *v1beta2.AppWrapper) []wrapped {
+// wrappedKinds leaves out templates that do not decode: validation refuses those.
+func wrappedKinds(decoded admissionrules.Decoded) []wrapped {
 	var all []wrapped
-	for i := range aw.Spec.Components {
-		if template, err := admissionrules.Template(&aw.Spec.Components[i]); err == nil {
+	for i, template := range decoded.Templates {
+		if template != nil {
 			all = append(all, wrapped{template.GroupVersionKind(), field.NewPath("spec", "components").Index(i).Child("template")})
 		}
 	}

@@ -108,7 +108,7 @@ func TestTheValidatingWebhook(t *testing.T) {
 		"refuses another template": {
 			operation: admissionv1.Update, before: good, after: bad, refusal: "spec.components[0].template: Forbidden: is immutable"},
 		"refuses other podSetInfos, which nobody has put back": {
-			operation: admissionv1.Update, before: running, after: elsewhere, refusal: "spec.components: Forbidden: podSetInfos are Kueue's"},
+			operation: admissionv1.Update, before: running, after: elsewhere, refusal: "spec.components: Forbidden: only Kueue may change podSetInfos"},
 		"lets those be that were put back": {
 			operation: admissionv1.Update, before: running, after: running.DeepCopy()},
 		"lets everything be deleted": {

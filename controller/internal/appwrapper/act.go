@@ -21,8 +21,8 @@ import (
 // atOnce is the shortest wait there is.
 const atOnce = time.Nanosecond
 
-// act carries out the effect of a decision whose status has been saved. It tells
-// when to look again, 0 being when something wakes us.
+// act carries out the effect of a decision whose status has been saved. It returns when to
+// reconcile again; 0 means at the next event.
 func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decision) (time.Duration, error) {
 	switch d.Effect {
 	case lifecycle.Nothing:
@@ -46,13 +46,13 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 	return 0, r.forceDelete(ctx, o, d.Targets)
 }
 
-// current is the AppWrapper as the API server has it, with whole templates, or nil if it is
-// no longer the one that was decided upon. Kueue takes quota back, and gives it again, by
-// changing it.
+// current reads the AppWrapper from the API server, with whole templates. It returns nil if
+// it is no longer the one that was decided upon: Kueue takes quota back, and gives it again,
+// by changing it.
 func (r *Reconciler) current(ctx context.Context, aw *v1beta2.AppWrapper) (*v1beta2.AppWrapper, error) {
 	now := &v1beta2.AppWrapper{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(aw), now); err != nil {
-		return nil, fmt.Errorf("cannot make sure of the AppWrapper: %w", err)
+		return nil, fmt.Errorf("cannot read the AppWrapper again: %w", err)
 	}
 	if now.UID != aw.UID || now.ResourceVersion != aw.ResourceVersion {
 		return nil, nil
@@ -82,34 +82,34 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, aw *v1beta2.AppWrapper
 	return nil
 }
 
-// remove lets no refusal for one component keep the others alive.
+// remove deletes the targets. An error for one does not keep the others from being deleted.
 func (r *Reconciler) remove(ctx context.Context, o *observation, targets []int, options ...client.DeleteOption) error {
-	var refusals []error
+	var errs []error
 	for _, i := range targets {
 		if name := o.snapshot.Components[i].Name; o.snapshot.Components[i].Unreadable {
-			refusals = append(refusals, fmt.Errorf("cannot delete %s, which may be somebody else's: the permission to get it is missing", name))
-		} else if o.objects[i] != nil {
-			refusals = append(refusals, r.deleteOne(ctx, o.objects[i], options...))
+			errs = append(errs, fmt.Errorf("cannot delete %s: the permission to get it is missing, so its owner is unknown", name))
+		} else if o.components[i].object != nil {
+			errs = append(errs, r.deleteOne(ctx, o.components[i].object, options...))
 		}
 	}
-	return errors.Join(refusals...)
+	return errors.Join(errs...)
 }
 
-// forceDelete turns to the components only when no pod is left: a component that
-// goes first would leave the kubelet's pods behind.
+// forceDelete deletes the components only when no pod is left: deleted earlier, they would
+// leave pods behind on the kubelets.
 func (r *Reconciler) forceDelete(ctx context.Context, o *observation, targets []int) error {
 	if len(o.pods) == 0 {
 		return r.remove(ctx, o, targets, client.GracePeriodSeconds(0))
 	}
-	var refusals []error
+	var errs []error
 	for i := range o.pods {
-		refusals = append(refusals, r.deleteOne(ctx, &o.pods[i], client.GracePeriodSeconds(0)))
+		errs = append(errs, r.deleteOne(ctx, &o.pods[i], client.GracePeriodSeconds(0)))
 	}
-	return errors.Join(refusals...)
+	return errors.Join(errs...)
 }
 
-// deleteOne deletes the very object that was observed. If it is gone, or another
-// one has taken its name, there is nothing to delete.
+// deleteOne deletes the object with the UID that was observed. If it is gone, or another one
+// has its name, there is nothing to delete.
 func (r *Reconciler) deleteOne(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	options = append(options,
 		client.Preconditions{UID: ptr.To(object.GetUID())},

@@ -128,8 +128,8 @@ func TestAnOrphanIsAskedForUntilItIsGone(t *testing.T) {
 	w.delete()
 	w.reconcile()
 	w.reconcile()
-	if result := w.reconcile(); result.RequeueAfter != impatience {
-		t.Errorf("looks again after %s, want %s", result.RequeueAfter, impatience)
+	if result := w.reconcile(); result.RequeueAfter != pollInterval {
+		t.Errorf("looks again after %s, want %s", result.RequeueAfter, pollInterval)
 	}
 }
 

@@ -18,7 +18,7 @@ const longestNote = 1024
 // wording of events is lifecycle's.
 func (r *Reconciler) announce(ctx context.Context, o *observation, d lifecycle.Decision) {
 	r.metrics.changed(o.aw, o.snapshot.Status, d)
-	writeDown(ctx, o, d)
+	logDecision(ctx, o, d)
 	if d.Event != nil {
 		r.recorder.Eventf(o.aw, nil, d.Event.Type, d.Event.Reason, d.Event.Action, "%s", cut(d.Event.Message, longestNote))
 	}
@@ -41,26 +41,26 @@ func verbosity(o *observation, d lifecycle.Decision) int {
 	return verbosityOfLooks
 }
 
-// writeDown gives each decision one line.
-func writeDown(ctx context.Context, o *observation, d lifecycle.Decision) {
+// logDecision gives each decision one line.
+func logDecision(ctx context.Context, o *observation, d lifecycle.Decision) {
 	line := log.FromContext(ctx).V(verbosity(o, d))
 	if !line.Enabled() {
 		return
 	}
-	words := []any{"phase", phaseName(d.Status.Phase)}
+	fields := []any{"phase", phaseName(d.Status.Phase)}
 	if d.Moved(o.snapshot) {
-		words = append(words, "from", phaseName(o.snapshot.Status.Phase), "retries", d.Status.Retries)
+		fields = append(fields, "from", phaseName(o.snapshot.Status.Phase), "retries", d.Status.Retries)
 	}
 	if d.Because != "" {
-		words = append(words, "because", d.Because)
+		fields = append(fields, "because", d.Because)
 	}
 	if d.Effect != lifecycle.Nothing {
-		words = append(words, "effect", d.Effect, "targets", names(d))
+		fields = append(fields, "effect", d.Effect, "targets", names(d))
 	}
 	if d.Requeue > 0 {
-		words = append(words, "requeue", d.Requeue.String())
+		fields = append(fields, "requeue", d.Requeue.String())
 	}
-	line.Info("decided", words...)
+	line.Info("decided", fields...)
 }
 
 // names are what a decision's targets are called.

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/fakeapiserver"
 	"github.com/mlbatch/mlbatch/test/given"
-	"github.com/mlbatch/mlbatch/test/memoryapi"
 )
 
 // apiServer is one namespace of an API server: what a thousand lives can afford, where
@@ -238,7 +238,7 @@ func mergeJSON(before any, patch []byte, after any) error {
 	if err := json.Unmarshal(patch, &change); err != nil {
 		return err
 	}
-	memoryapi.Merge(document, change)
+	fakeapiserver.Merge(document, change)
 	if text, err = json.Marshal(document); err != nil {
 		return err
 	}

@@ -13,21 +13,21 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
 
-// CacheOptions keep the caches to what belongs to AppWrappers, and of that to what
-// is read: every other pod and Job of the cluster stays outside.
+// CacheOptions limit the caches to what belongs to AppWrappers, and of that to the fields
+// that are read. Other pods and Jobs of the cluster are not cached.
 func CacheOptions(c config.AppWrapper) (cache.Options, error) {
 	rules := rulesOf(c.Autopilot)
 	labelled, err := labels.NewRequirement(v1beta2.AppWrapperLabel, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
 	}
-	words := newVocabulary()
+	in := newInterner()
 	return cache.Options{
 		DefaultLabelSelector: labels.NewSelector().Add(*labelled),
-		DefaultTransform:     words.slimComponent,
+		DefaultTransform:     in.slimComponent,
 		ByObject: map[client.Object]cache.ByObject{
-			&v1beta2.AppWrapper{}: {Label: labels.Everything(), Transform: words.slimAppWrapper},
-			&corev1.Pod{}:         {Transform: boundPods(words, rules)},
+			&v1beta2.AppWrapper{}: {Label: labels.Everything(), Transform: in.slimAppWrapper},
+			&corev1.Pod{}:         {Transform: boundPods(in, rules)},
 			&corev1.Node{}:        {Label: labels.Everything(), Transform: slimNode(rules)},
 		},
 	}, nil

@@ -14,10 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// create creates the targets in order, up to the first refusal, which it records.
+// create creates the targets in order and stops at the first refusal, which it records.
 func (r *Reconciler) create(ctx context.Context, o *observation, targets []int) (time.Duration, error) {
 	for _, i := range targets {
 		refusal, err := r.createComponent(ctx, o.aw, i)
@@ -52,8 +53,8 @@ const (
 	causeOther      = "Other"
 )
 
-// createComponent returns an error only where the question could not be put; what
-// the API server answers is a refusal or nil.
+// createComponent returns an error only if the request could not be sent; what the API
+// server answers is a refusal or nil.
 func (r *Reconciler) createComponent(ctx context.Context, aw *v1beta2.AppWrapper, i int) (*refusal, error) {
 	object, err := assemble(aw, i, r.allPods)
 	if err != nil {
@@ -72,7 +73,7 @@ func (r *Reconciler) createComponent(ctx context.Context, aw *v1beta2.AppWrapper
 	return r.judge(ctx, aw, object, err)
 }
 
-// judge tells what the answer to a create means for the next attempt.
+// judge maps the answer to a create to a refusal, or to nil if the component exists.
 func (r *Reconciler) judge(ctx context.Context, aw *v1beta2.AppWrapper, object *unstructured.Unstructured, err error) (*refusal, error) {
 	switch {
 	case err == nil:
@@ -104,8 +105,8 @@ func cause(err error) string {
 	return causeOther
 }
 
-// adopt recognises an object that an earlier attempt created. The name of the owner
-// proves nothing: there may have been another AppWrapper of that name.
+// adopt recognises an object that an earlier attempt created, by the UID of its owner: there
+// may have been another AppWrapper of the same name.
 func (r *Reconciler) adopt(ctx context.Context, aw *v1beta2.AppWrapper, object *unstructured.Unstructured) *refusal {
 	existing := &metav1.PartialObjectMetadata{}
 	existing.SetGroupVersionKind(object.GroupVersionKind())
@@ -126,15 +127,15 @@ func (r *Reconciler) adopt(ctx context.Context, aw *v1beta2.AppWrapper, object *
 	return nil
 }
 
-// forbidden tells a right that the controller lacks, which nobody will add within
-// minutes, from a quota or an admission policy, which may change its mind.
+// forbidden distinguishes a right that the controller lacks, which is final, from a quota or
+// an admission policy, which may allow the next attempt.
 func (r *Reconciler) forbidden(ctx context.Context, object *unstructured.Unstructured, refused error) (*refusal, error) {
 	gvk := object.GroupVersionKind()
 	mapping, err := r.client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
 		return later(causeOther, refused.Error()), nil
 	}
-	allowed, err := selfReview(ctx, r.client, object.GetNamespace(), "create", mapping.Resource)
+	allowed, err := accessreview.Self(ctx, r.client, object.GetNamespace(), "create", mapping.Resource)
 	if err != nil {
 		return nil, err
 	}

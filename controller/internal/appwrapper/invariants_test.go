@@ -18,7 +18,7 @@ import (
 // hear is called with every change in the world.
 func (l *life) hear(before, after client.Object) {
 	if l.process != nil {
-		l.process.news = append(l.process.news, change{before, after})
+		l.process.pending = append(l.process.pending, change{before, after})
 	}
 	l.account()
 	component, created := after.(*unstructured.Unstructured)

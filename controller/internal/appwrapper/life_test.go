@@ -191,7 +191,7 @@ func (l *life) Settle() {
 	l.Helper()
 	l.react()
 	for range manySteps {
-		if at, ever := l.next(); l.calm == nil && ever && !at.After(l.now.Add(impatience)) {
+		if at, ever := l.next(); l.calm == nil && ever && !at.After(l.now.Add(pollInterval)) {
 			l.passTo(at)
 		}
 	}

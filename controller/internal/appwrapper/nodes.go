@@ -26,8 +26,8 @@ import (
 // podsByNode indexes pods that may have to leave their node by its name.
 const podsByNode = "node"
 
-// rulesOf are those after which nodes have to be left. Where there are none, nobody looks
-// at nodes, and nothing is kept or watched for their sake.
+// rulesOf are the rules by which nodes have to be left. If there are none, nodes are neither
+// watched nor cached.
 func rulesOf(c config.Autopilot) nodehealth.Rules {
 	rules := nodehealth.Rules(c.ResourceTaints)
 	if !c.MonitorNodes || len(rules.PossibleMigrationCauses()) == 0 {
@@ -36,7 +36,7 @@ func rulesOf(c config.Autopilot) nodehealth.Rules {
 	return rules
 }
 
-// markMigrations tells which pods have to leave the node that they are on.
+// markMigrations marks the pods that have to leave their node.
 func (r *Reconciler) markMigrations(ctx context.Context, o *observation) error {
 	if len(r.rules) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func (r *Reconciler) markMigrations(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// nodeOfPod is where a pod is; of those that never have to leave the cache does not say it.
+// nodeOfPod is the node of a pod. The cache drops it for pods that never have to leave.
 func nodeOfPod(object client.Object) []string {
 	if pod, ok := object.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
 		return []string{pod.Spec.NodeName}
@@ -72,20 +72,19 @@ func nodeOfPod(object client.Object) []string {
 	return nil
 }
 
-// one is some of a resource; how much of it a pod uses is of no interest.
+// one stands for any amount of a resource.
 var one = resource.MustParse("1")
 
-// boundPods is slimPod for those who look at nodes: a pod also keeps where it is, and which
-// of the resources it uses that may become unhealthy. What is said of these is the same of
-// thousands of pods, so it is kept once.
-func boundPods(words *vocabulary, rules nodehealth.Rules) toolscache.TransformFunc {
-	var kept sync.Map
+// boundPods is slimPod for node monitoring: a pod also keeps its node and which resources
+// it uses that may become unhealthy. Thousands of pods share one copy of the latter.
+func boundPods(in *interner, rules nodehealth.Rules) toolscache.TransformFunc {
+	var requirements sync.Map
 	return func(object any) (any, error) {
 		pod, ok := object.(*corev1.Pod)
 		if !ok {
 			return object, nil
 		}
-		slim := words.slimPod(pod)
+		slim := in.slimPod(pod)
 		used, names := corev1.ResourceList{}, []string{}
 		for _, name := range rules.PossibleMigrationCauses() {
 			if podtemplate.AsksFor(&pod.Spec, name) {
@@ -95,8 +94,8 @@ func boundPods(words *vocabulary, rules nodehealth.Rules) toolscache.TransformFu
 		}
 		if len(used) > 0 {
 			slim.Spec.NodeName = pod.Spec.NodeName
-			requirements, _ := kept.LoadOrStore(strings.Join(names, ","), &corev1.ResourceRequirements{Limits: used})
-			slim.Spec.Resources = requirements.(*corev1.ResourceRequirements)
+			shared, _ := requirements.LoadOrStore(strings.Join(names, ","), &corev1.ResourceRequirements{Limits: used})
+			slim.Spec.Resources = shared.(*corev1.ResourceRequirements)
 		}
 		return slim, nil
 	}
@@ -112,9 +111,9 @@ func slimNode(rules nodehealth.Rules) toolscache.TransformFunc {
 	}
 }
 
-// nodeNews is that a node has to be left, or no longer. What else becomes of a node, above
-// all that it reports to be alive, concerns nobody; and when it goes its pods go.
-func nodeNews(rules nodehealth.Rules) predicate.Predicate {
+// nodeChanged passes a node that has to be left, or no longer has to. All else, such as
+// heartbeats, is ignored; if a node is deleted, so are its pods.
+func nodeChanged(rules nodehealth.Rules) predicate.Predicate {
 	unhealthy := func(object client.Object) []corev1.ResourceName {
 		if node, ok := object.(*corev1.Node); ok {
 			return rules.MigrationCauses(node)

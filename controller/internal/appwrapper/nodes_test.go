@@ -104,14 +104,14 @@ func TestNodesWakeWhoeverMayHaveToLeaveThem(t *testing.T) {
 	bad, good, alive := gpuNode("n", "EVICT"), gpuNode("n", "OK"), gpuNode("n", "EVICT")
 	alive.ResourceVersion = "2"
 	alive.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, LastHeartbeatTime: metav1.Now()}}
-	news := nodeNews(theRules)
+	changed := nodeChanged(theRules)
 	for sentence, tc := range map[string]struct{ got, want bool }{
-		"one that appears in order is no news":     {news.Create(event.CreateEvent{Object: good}), false},
-		"one that appears broken is":               {news.Create(event.CreateEvent{Object: bad}), true},
-		"that it is alive is no news":              {news.Update(event.UpdateEvent{ObjectOld: bad, ObjectNew: alive}), false},
-		"that it breaks is":                        {news.Update(event.UpdateEvent{ObjectOld: good, ObjectNew: bad}), true},
-		"that it is mended is":                     {news.Update(event.UpdateEvent{ObjectOld: bad, ObjectNew: good}), true},
-		"that it goes is said by its pods, not it": {news.Delete(event.DeleteEvent{Object: bad}), false},
+		"one that appears in order is no news":     {changed.Create(event.CreateEvent{Object: good}), false},
+		"one that appears broken is":               {changed.Create(event.CreateEvent{Object: bad}), true},
+		"that it is alive is no news":              {changed.Update(event.UpdateEvent{ObjectOld: bad, ObjectNew: alive}), false},
+		"that it breaks is":                        {changed.Update(event.UpdateEvent{ObjectOld: good, ObjectNew: bad}), true},
+		"that it is mended is":                     {changed.Update(event.UpdateEvent{ObjectOld: bad, ObjectNew: good}), true},
+		"that it goes is said by its pods, not it": {changed.Delete(event.DeleteEvent{Object: bad}), false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if tc.got != tc.want {
@@ -147,8 +147,8 @@ func TestAPodThatIsBoundIsNewsIfItMayHaveToLeave(t *testing.T) {
 		"a pod without any": {func(node string) *corev1.Pod { p := pod("p", corev1.PodPending); p.Spec.NodeName = node; return p }, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			appears := podNews().Create(event.CreateEvent{Object: slim(tc.make("n"))})
-			is := podNews().Update(event.UpdateEvent{ObjectOld: slim(tc.make("")), ObjectNew: slim(tc.make("n"))})
+			appears := podChanged().Create(event.CreateEvent{Object: slim(tc.make("n"))})
+			is := podChanged().Update(event.UpdateEvent{ObjectOld: slim(tc.make("")), ObjectNew: slim(tc.make("n"))})
 			if appears != tc.want || is != tc.want {
 				t.Errorf("appears %t, is bound %t", appears, is)
 			}
@@ -157,7 +157,7 @@ func TestAPodThatIsBoundIsNewsIfItMayHaveToLeave(t *testing.T) {
 }
 
 func TestWhatSlimPodsUseIsKeptOnceForAll(t *testing.T) {
-	transform := boundPods(newVocabulary(), theRules)
+	transform := boundPods(newInterner(), theRules)
 	var kept []*corev1.ResourceRequirements
 	for _, name := range []string{"p", "q"} {
 		slim, err := transform(gpuPod(name, "n", corev1.PodRunning))

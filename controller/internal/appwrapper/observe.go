@@ -5,7 +5,6 @@ package appwrapper
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -21,27 +20,27 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
-	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
 // observation is one look at an AppWrapper and what belongs to it.
 type observation struct {
-	// aw is what the snapshot was taken from, without what caches drop. Saving brings it up
-	// to date, and before something is created or deleted it is the API server's.
-	aw       *v1beta2.AppWrapper
-	snapshot lifecycle.Snapshot
-	// objects are the components that exist, nil where one does not.
-	objects []client.Object
-	pods    []corev1.Pod
-	// beginning: the watch of a component's kind is still catching up.
+	// aw is the AppWrapper of the snapshot, without what caches drop. A save updates it, and
+	// before something is created or deleted it is read from the API server.
+	aw         *v1beta2.AppWrapper
+	snapshot   lifecycle.Snapshot
+	components []component
+	pods       []corev1.Pod
+	// podsConfirmed: the pods are those of the API server.
+	podsConfirmed bool
+	// beginning: the watch of a component's kind has not synced yet.
 	beginning bool
-	// unwatched: a component exists that nobody watches.
+	// unwatched: a component exists whose changes trigger no reconcile.
 	unwatched bool
-	// unlabelled: so does one that has lost our label.
+	// unlabelled: a component of a watched kind has lost our label.
 	unlabelled bool
 }
 
-// observe returns nil for an AppWrapper that is none of our business.
+// observe reads the caches. It returns nil for an AppWrapper that another controller manages.
 func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*observation, error) {
 	aw := &v1beta2.AppWrapper{}
 	if err := r.cached.Get(ctx, key, aw); err != nil {
@@ -50,7 +49,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if !aw.ManagedByThisController() {
 		return nil, nil
 	}
-	o := &observation{aw: aw, objects: make([]client.Object, len(aw.Spec.Components))}
+	o := &observation{aw: aw, components: make([]component, len(aw.Spec.Components))}
 	policy, _ := lifecycle.ParsePolicy(aw.Annotations, r.defaults)
 	o.snapshot = lifecycle.Snapshot{
 		Suspend:       aw.Spec.Suspend,
@@ -61,23 +60,24 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		Policy:        policy,
 		Components:    make([]lifecycle.Component, len(aw.Spec.Components)),
 	}
+	decoded := admissionrules.Decode(aw)
 	if r.problem != nil && aw.Status.Phase == v1beta2.AppWrapperEmpty {
-		o.snapshot.Problem = r.problem(aw)
+		o.snapshot.Problem = r.problem(decoded)
 	}
 	for i := range aw.Spec.Components {
-		if err := r.observeComponent(ctx, o, i); err != nil {
+		if err := r.observeComponent(ctx, o, i, decoded); err != nil {
 			return nil, err
 		}
 	}
 	return o, r.observePods(ctx, o)
 }
 
-func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int) error {
-	c := &o.snapshot.Components[i]
+func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int, decoded admissionrules.Decoded) error {
+	c, template := &o.snapshot.Components[i], decoded.Templates[i]
 	c.PodSetInfos = len(o.aw.Spec.Components[i].PodSetInfos)
-	template, err := admissionrules.Template(&o.aw.Spec.Components[i])
-	if err != nil {
+	if err := decoded.Errors[i]; err != nil {
 		c.Problem = err.Error()
+		o.components[i].confirmed = true
 		return nil
 	}
 	kind := kinds.For(template.GroupVersionKind())
@@ -91,25 +91,35 @@ func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int
 	}
 	if c.Name == "" {
 		c.Problem = "it has neither a name nor a generateName"
+		o.components[i].confirmed = true
 		return nil
 	}
-	found, err := r.find(ctx, o, kind, i)
-	if err != nil || !belongsTo(found, o.aw) && !o.orphaned(found) {
+	return r.observeObject(ctx, o, i, kind)
+}
+
+// observeObject looks for component i in the cache, if its kind has one.
+func (r *Reconciler) observeObject(ctx context.Context, o *observation, i int, kind kinds.Kind) error {
+	coverage, err := r.watch(ctx, kind)
+	if err != nil {
 		return err
 	}
-	o.objects[i] = found
-	c.Exists = true
-	c.Terminating = c.Terminating || !found.GetDeletionTimestamp().IsZero()
-	c.Finalizers = found.GetFinalizers()
-	c.Verdict = verdict(kind, found)
+	o.components[i] = component{kind: kind, coverage: coverage}
+	if coverage != covered {
+		return nil
+	}
+	found, err := get(ctx, r.cached, kind, types.NamespacedName{Namespace: o.aw.Namespace, Name: o.snapshot.Components[i].Name})
+	if err != nil {
+		return err
+	}
+	o.see(i, found)
 	return nil
 }
 
-// unadmitted applies the rules of admission, for a controller whose webhooks are off.
-// Who the author was, and what they may wrap, nobody can say any more.
-func unadmitted(podSetLimit int) func(*v1beta2.AppWrapper) string {
-	return func(aw *v1beta2.AppWrapper) string {
-		problems := admissionrules.ValidateCreate(aw, podSetLimit)
+// unadmitted applies the rules of admission in a controller whose webhooks are off. It cannot
+// check the rights of the author, who is no longer known.
+func unadmitted(podSetLimit int) func(admissionrules.Decoded) string {
+	return func(decoded admissionrules.Decoded) string {
+		problems := decoded.ValidateCreate(podSetLimit)
 		if len(problems) == 0 {
 			return ""
 		}
@@ -117,50 +127,31 @@ func unadmitted(podSetLimit int) func(*v1beta2.AppWrapper) string {
 	}
 }
 
-// plan is what the status will say of component i once and for all, or why that cannot be.
+// plan returns the pod sets that the status records for component i, or what is wrong with it.
 func plan(aw *v1beta2.AppWrapper, i int, template *unstructured.Unstructured) (_ []v1beta2.AppWrapperPodSet, problem string) {
 	if !canBeLabel(aw.Name) {
-		return nil, fmt.Sprintf("the AppWrapper's name has %d characters, and what becomes a label may have at most %d",
+		return nil, fmt.Sprintf("the AppWrapper's name has %d characters, and a label value may have at most %d",
 			len(aw.Name), validation.LabelValueMaxLength)
 	}
-	found, err := podSets(aw.Spec.Components[i].DeclaredPodSets, template)
+	found, err := admissionrules.PodSets(aw.Spec.Components[i].DeclaredPodSets, template)
 	if err != nil {
 		return nil, err.Error()
 	}
 	return found, ""
 }
 
-// canBeLabel: pods can carry that name in the label that tells whose they are.
+// canBeLabel: the name is valid in the label that pods carry.
 func canBeLabel(name string) bool {
 	return len(validation.IsValidLabelValue(name)) == 0
 }
 
-// podSetsAreRecorded: the status is the authority from now on.
+// podSetsAreRecorded: from now on the pod sets are those of the status.
 func podSetsAreRecorded(aw *v1beta2.AppWrapper) bool {
 	return aw.Status.Phase != v1beta2.AppWrapperEmpty && len(aw.Status.ComponentStatus) == len(aw.Spec.Components)
 }
 
-// podSets refuses, as admission does where it is asked, what nobody could go on with: a
-// status with a negative number of pods cannot be saved, and a pod set without a pod
-// template cannot be queued.
-func podSets(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
-	found, err := kinds.PodSets(declared, template)
-	if err != nil {
-		return nil, err
-	}
-	for _, podSet := range found {
-		if podSet.Count() < 0 {
-			return nil, fmt.Errorf("%q would make %d pods", podSet.Path, podSet.Count())
-		}
-		if _, err := podtemplate.Find(template.Object, podSet.Path); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
-// recordedName is the name that an earlier look promised, or that another
-// AppWrapper controller had the API server make up.
+// recordedName is the component's name in the status: an earlier reconcile promised it, or
+// another AppWrapper controller had the API server generate it.
 func recordedName(aw *v1beta2.AppWrapper, i int) string {
 	if i < len(aw.Status.ComponentStatus) {
 		return aw.Status.ComponentStatus[i].Name
@@ -168,46 +159,33 @@ func recordedName(aw *v1beta2.AppWrapper, i int) string {
 	return ""
 }
 
-// observePods reads the pods from the cache, unless there is reason for doubt.
+// observePods looks for the pods in their cache.
 func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
 	pods := &corev1.PodList{}
-	inNamespace := client.InNamespace(o.aw.Namespace)
-	if err := r.cached.List(ctx, pods, inNamespace, client.MatchingFields{podsByAppWrapper: o.aw.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	err := r.cached.List(ctx, pods, client.InNamespace(o.aw.Namespace), client.MatchingFields{podsByAppWrapper: o.aw.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
 		return fmt.Errorf("cannot list the pods: %w", err)
 	}
-	if o.doubts(pods.Items) && canBeLabel(o.aw.Name) {
-		pods = &corev1.PodList{} // to decode into the other would change what the cache has
-		if err := r.live.List(ctx, pods, inNamespace, client.MatchingLabels{v1beta2.AppWrapperLabel: o.aw.Name}); err != nil {
-			return fmt.Errorf("cannot list the pods: %w", err)
-		}
-	}
-	o.pods = pods.Items
-	o.snapshot.Pods = make([]lifecycle.Pod, len(pods.Items))
-	for i := range pods.Items {
-		o.snapshot.Pods[i] = o.podOf(&pods.Items[i])
+	return r.seePods(ctx, o, pods.Items)
+}
+
+func (r *Reconciler) seePods(ctx context.Context, o *observation, pods []corev1.Pod) error {
+	o.pods = pods
+	o.snapshot.Pods = make([]lifecycle.Pod, len(pods))
+	for i := range pods {
+		o.snapshot.Pods[i] = o.podOf(&pods[i])
 	}
 	return r.markMigrations(ctx, o)
 }
 
-// doubts: the cache of pods is not to be believed. It has none though there may be some,
-// or it may not have heard yet of exit codes that decide whether a failure is final.
-func (o *observation) doubts(pods []corev1.Pod) bool {
-	if len(pods) == 0 {
-		return meta.IsStatusConditionTrue(o.aw.Status.Conditions, string(v1beta2.ResourcesDeployed))
-	}
-	policy := o.snapshot.Policy
-	return o.snapshot.Status.Phase == v1beta2.AppWrapperRunning &&
-		len(policy.TerminalExitCodes)+len(policy.RetryableExitCodes) > 0 &&
-		slices.ContainsFunc(o.snapshot.Components, func(c lifecycle.Component) bool { return c.Verdict == kinds.Failed })
-}
-
-// componentOf goes by the label or, where another AppWrapper controller made the pod, by
-// what controls it.
+// componentOf goes by the label or, if another AppWrapper controller made the pod, by the
+// pod's controller.
 func (o *observation) componentOf(pod *corev1.Pod) int {
 	if i, err := strconv.Atoi(pod.Labels[v1beta2.AppWrapperComponentLabel]); err == nil {
 		return i
 	}
-	for i, object := range o.objects {
+	for i := range o.components {
+		object := o.components[i].object
 		if object != nil && (metav1.IsControlledBy(pod, object) || pod.UID == object.GetUID()) {
 			return i
 		}
@@ -236,22 +214,22 @@ func exitCodes(pod *corev1.Pod) []int32 {
 	return codes
 }
 
-// impatience is how often to look where nothing would wake us.
-const impatience = time.Second
+// pollInterval is how often to look where no event triggers a reconcile.
+const pollInterval = time.Second
 
-// withoutLabel is how often to look how a component fares that somebody took our label from.
-const withoutLabel = 10 * time.Second
+// unlabelledPollInterval is how often to check on a running component that lost our label.
+const unlabelledPollInterval = 10 * time.Second
 
-// nextLook is the one place where this controller polls: until a watch that is
-// beginning has caught up, while it removes an object that it does not watch, and for how
-// the work ends that nobody else would tell.
+// nextLook is the one place where this controller polls: until a new watch has synced,
+// while it removes an object that it does not watch, and while a component runs that lost
+// our label, whose end no event would tell.
 func (o *observation) nextLook(d lifecycle.Decision) time.Duration {
 	removing := meta.IsStatusConditionTrue(d.Status.Conditions, string(v1beta2.DeletingResources))
 	switch {
 	case o.beginning, removing && (o.unwatched || o.unlabelled):
-		return impatience
+		return pollInterval
 	case o.unlabelled && d.Status.Phase == v1beta2.AppWrapperRunning:
-		return withoutLabel
+		return unlabelledPollInterval
 	}
 	return 0
 }

@@ -5,6 +5,7 @@ package appwrapper
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,15 +63,65 @@ func TestAComponentThatOnlyTheCacheStillHasIsCreated(t *testing.T) {
 			}
 			w.reconciler.cached = outdated(w, job("j", "a"))
 			w.settle()
-			w.expectPhase(v1beta2.AppWrapperResuming)
 			if !w.exists(jobKind, "j") {
 				t.Error("it was never created")
 			}
+			w.expectPhase(v1beta2.AppWrapperRunning)
 			w.reconciler.cached = w.api
 			w.settle()
 			w.expectPhase(v1beta2.AppWrapperRunning)
 		})
 	}
+}
+
+// A cache that has not heard of this attempt has the component of the one before.
+func TestHowTheAttemptBeforeEndedIsNotBelievedOfThisOne(t *testing.T) {
+	ended := func(condition string) *unstructured.Unstructured {
+		old := job("j", "a")
+		old.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": condition, "status": "True"}}}
+		return old
+	}
+	going := job("j", "a")
+	going.SetDeletionTimestamp(&metav1.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)})
+	for sentence, old := range map[string]*unstructured.Unstructured{
+		"it failed": ended("Failed"), "it succeeded": ended("Complete"), "it is going": going,
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := runningWorld(t)
+			w.reconciler.cached = outdated(w, old)
+			w.settle()
+			w.expectPhase(v1beta2.AppWrapperRunning)
+			if succeeded(w.get().Status, 0) {
+				t.Error("the component counts as succeeded")
+			}
+		})
+	}
+}
+
+// Quota is given back with success, so a pod that only the API server knows counts.
+func TestQuotaIsNotGivenBackWhileTheCacheMissesAPod(t *testing.T) {
+	w := runningWorld(t)
+	w.setPodPhase("j-1", corev1.PodSucceeded)
+	w.add(pod("j-2", corev1.PodRunning))
+	w.reconciler.cached = withoutPod(w, "j-2")
+	w.setJobCondition("j", "Complete")
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	w.setPodPhase("j-2", corev1.PodSucceeded)
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperSucceeded)
+}
+
+// withoutPod is a cache that has not heard of a pod.
+func withoutPod(w *world, name string) client.Client {
+	return interceptor.NewClient(w.api, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			err := c.List(ctx, list, options...)
+			pods := list.(*corev1.PodList)
+			pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.Name == name })
+			return err
+		},
+	})
 }
 
 // What the cache has is confirmed once, and only while it is open whether it was created.
@@ -192,7 +243,7 @@ func TestWhosePodItIs(t *testing.T) {
 	delete(owned.Labels, v1beta2.AppWrapperComponentLabel)
 	owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(second, jobKind)}
 	delete(foreign.Labels, v1beta2.AppWrapperComponentLabel)
-	o := &observation{objects: []client.Object{first, nil, second, labelled}}
+	o := &observation{components: []component{{object: first}, {}, {object: second}, {object: labelled}}}
 	itself := labelled.DeepCopy()
 	delete(itself.Labels, v1beta2.AppWrapperComponentLabel)
 	foreign.UID = "another"
@@ -282,8 +333,8 @@ func TestAWatchThatIsBeginningIsAwaitedBesideAKindThatNobodyWatches(t *testing.T
 		}
 		return uncovered, nil
 	}
-	if result := w.reconcile(); result.RequeueAfter != impatience {
-		t.Errorf("looks again after %s, want %s", result.RequeueAfter, impatience)
+	if result := w.reconcile(); result.RequeueAfter != pollInterval {
+		t.Errorf("looks again after %s, want %s", result.RequeueAfter, pollInterval)
 	}
 }
 
@@ -295,7 +346,7 @@ func TestNobodyPollsForPodsThatOutliveTheirComponents(t *testing.T) {
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
 	w.settle()
 	w.expectPhase(v1beta2.AppWrapperSuspending)
-	if result := w.reconcile(); result.RequeueAfter <= impatience {
+	if result := w.reconcile(); result.RequeueAfter <= pollInterval {
 		t.Errorf("looks again after %s though the pod's end would wake it", result.RequeueAfter)
 	}
 }

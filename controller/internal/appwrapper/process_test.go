@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/given"
@@ -36,9 +37,9 @@ type process struct {
 	reconciler *Reconciler
 	queue      *queue
 	informers  informers
-	// seen is what the caches have, news what has happened since.
-	seen *apiServer
-	news []change
+	// seen is what the caches have, pending what they have yet to hear of.
+	seen    *apiServer
+	pending []change
 	// assured: the API server has said in this look that the AppWrapper is not suspended.
 	assured bool
 }
@@ -63,13 +64,13 @@ func startProcess(api *apiServer, wire *wire, told announcements, migrationLimit
 	if err != nil {
 		panic(err)
 	}
-	p := &process{seen: &apiServer{}, queue: &queue{now: now, limiter: patience()}, informers: informers{byKind: map[schema.GroupVersionKind]*controllertest.FakeInformer{}}}
+	p := &process{seen: &apiServer{}, queue: &queue{now: now, limiter: retryBackoff()}, informers: informers{byKind: map[schema.GroupVersionKind]*controllertest.FakeInformer{}}}
 	c := unreliable{apiServer: api, wire: wire, process: p}
 	components := &watches{
 		cache:  p.informers,
 		mapper: c.RESTMapper(),
 		allowed: func(ctx context.Context, verb string, resource schema.GroupVersionResource) (bool, error) {
-			return selfReview(ctx, c, "", verb, resource)
+			return accessreview.Self(ctx, c, "", verb, resource)
 		},
 		started: map[schema.GroupVersionKind]toolscache.ResourceEventHandlerRegistration{},
 		queue:   p.queue,
@@ -81,7 +82,7 @@ func startProcess(api *apiServer, wire *wire, told announcements, migrationLimit
 		recorder: told, metrics: counters, rules: theRules, defaults: defaults, now: now,
 	}
 	for _, object := range api.objects {
-		p.news = append(p.news, change{nil, object})
+		p.pending = append(p.pending, change{nil, object})
 	}
 	p.catchUp(never)
 	return p
@@ -97,7 +98,7 @@ func (a announcements) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...
 // theRules are those of a controller that nobody has configured.
 var theRules = rulesOf(config.Default().AppWrapper.Autopilot)
 
-// catchUp lets the caches hear the news, and news wakes the controller. There are four
+// catchUp lets the caches hear of what has happened, and what is relevant wakes the controller. There are four
 // caches, of which each may lag behind for itself.
 func (p *process) catchUp(lags func(cached string) bool) (moved bool) {
 	for _, what := range caches {
@@ -106,7 +107,7 @@ func (p *process) catchUp(lags func(cached string) bool) (moved bool) {
 		}
 		cached := isCached[what]
 		var others []change
-		for _, c := range p.news {
+		for _, c := range p.pending {
 			if !cached(c.object()) {
 				others = append(others, c)
 				continue
@@ -115,7 +116,7 @@ func (p *process) catchUp(lags func(cached string) bool) (moved bool) {
 			p.hear(c)
 			moved = true
 		}
-		p.news = others
+		p.pending = others
 	}
 	return moved
 }
@@ -157,7 +158,7 @@ func (s *apiServer) apply(c change) {
 	}
 }
 
-// hear is what informers do: the predicates of Setup decide what is news.
+// hear is what informers do: the predicates of Setup decide what is relevant.
 func (p *process) hear(c change) {
 	switch {
 	case isAppWrapper(c.object()):
@@ -166,9 +167,9 @@ func (p *process) hear(c change) {
 		}
 	case isComponent(c.object()):
 		p.informers.hear(c)
-	case isPod(c.object()) && isNews(podNews(), c):
+	case isPod(c.object()) && isRelevant(podChanged(), c):
 		p.wake(wakeAppWrapperOfPod, c)
-	case isNode(c.object()) && isNews(nodeNews(theRules), c):
+	case isNode(c.object()) && isRelevant(nodeChanged(theRules), c):
 		p.wake(wakeAppWrappersOnNode(slimCache{p.seen}), c)
 	}
 }
@@ -179,19 +180,19 @@ func (p *process) wake(those handler.MapFunc, c change) {
 	}
 }
 
-func isNews(news predicate.Predicate, c change) bool {
+func isRelevant(changed predicate.Predicate, c change) bool {
 	switch {
 	case c.before == nil:
-		return news.Create(event.CreateEvent{Object: slim(c.after)})
+		return changed.Create(event.CreateEvent{Object: slim(c.after)})
 	case c.after == nil:
-		return news.Delete(event.DeleteEvent{Object: slim(c.before)})
+		return changed.Delete(event.DeleteEvent{Object: slim(c.before)})
 	}
-	return news.Update(event.UpdateEvent{ObjectOld: slim(c.before), ObjectNew: slim(c.after)})
+	return changed.Update(event.UpdateEvent{ObjectOld: slim(c.before), ObjectNew: slim(c.after)})
 }
 
 // slim is what a cache keeps of a pod or a node.
 func slim(object client.Object) client.Object {
-	transform := boundPods(newVocabulary(), theRules)
+	transform := boundPods(newInterner(), theRules)
 	if isNode(object) {
 		transform = slimNode(theRules)
 	}
@@ -267,10 +268,10 @@ func (c slimCache) Get(ctx context.Context, key client.ObjectKey, into client.Ob
 	}
 	switch into := into.(type) {
 	case *v1beta2.AppWrapper:
-		_, err := newVocabulary().slimAppWrapper(into)
+		_, err := newInterner().slimAppWrapper(into)
 		return err
 	case *unstructured.Unstructured:
-		slim, err := newVocabulary().slimComponent(into)
+		slim, err := newInterner().slimComponent(into)
 		into.Object = slim.(*unstructured.Unstructured).Object
 		return err
 	case *corev1.Node:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package appwrapper keeps AppWrappers: it observes one, asks lifecycle what to
-// do next, saves the answer and then acts on it. Everything that is clever is in
-// lifecycle; this package knows how to ask the API server and how to tell it.
+// Package appwrapper reconciles AppWrappers: it observes one, asks lifecycle what to do
+// next, saves the answer and then acts on it. All decisions are in lifecycle; this package
+// reads from the API server and writes to it.
 package appwrapper
 
 import (
@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
@@ -30,14 +31,13 @@ import (
 // +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers/finalizers,verbs=update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconciler looks after AppWrappers, one at a time.
+// Reconciler reconciles AppWrappers.
 type Reconciler struct {
 	// client is for writing.
 	client client.Client
 	// cached is where to read.
 	cached client.Reader
-	// live reads from the API server. It is asked where a cache that lags behind
-	// could do harm, and for kinds that nobody watches, which have no cache.
+	// live reads from the API server: what confirm.go asks for, and kinds that have no cache.
 	live client.Reader
 	// watch tells what the cache knows about a kind, and begins to watch it.
 	watch func(context.Context, kinds.Kind) (coverage, error)
@@ -45,45 +45,48 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	metrics  *metrics
 
-	// problem is what admission would have refused, where nobody asked it; nil where it
-	// is asked. What was stored before is not judged again.
-	problem func(*v1beta2.AppWrapper) string
+	// problem is what admission would have refused; nil if the webhooks are on. AppWrappers
+	// that were seen before are not validated again.
+	problem func(admissionrules.Decoded) string
 
-	// rules say which nodes have to be left; there are none where nobody looks at nodes.
+	// rules say which nodes have to be left; empty if nodes are not monitored.
 	rules    nodehealth.Rules
 	defaults lifecycle.Defaults
-	// allPods is what is done to every pod template.
+	// allPods is applied to every pod template.
 	allPods podtemplate.Edit
 	now     func() time.Time
 }
 
-// Reconcile takes an AppWrapper one step further. Steps follow each other because
-// every save and every change of the world wakes it again.
+// Reconcile takes an AppWrapper one step further. Every save and every relevant change of
+// the cluster triggers the next step.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	o, err := r.observe(ctx, request.NamespacedName)
 	if err != nil || o == nil {
-		return reconcile.Result{}, expected(err)
+		return reconcile.Result{}, ignoreExpected(err)
 	}
-	d := lifecycle.Decide(o.snapshot, r.now())
+	d, err := r.decide(ctx, o, r.now())
+	if err != nil {
+		return reconcile.Result{}, ignoreExpected(err)
+	}
 	if err := r.save(ctx, o.aw, d.Status); err != nil {
-		return reconcile.Result{}, expected(err)
+		return reconcile.Result{}, ignoreExpected(err)
 	}
 	r.announce(ctx, o, d)
 	again, err := r.act(ctx, o, d)
 	if err != nil {
-		return reconcile.Result{}, expected(err)
+		return reconcile.Result{}, ignoreExpected(err)
 	}
-	return reconcile.Result{RequeueAfter: sooner(d.Requeue, again, o.nextLook(d))}, nil
+	return reconcile.Result{RequeueAfter: shortest(d.Requeue, again, o.nextLook(d))}, nil
 }
 
-// save writes the status where it differs, unless somebody else has changed the
-// AppWrapper since it was observed: what was decided may no longer be right. In
-// particular, quota may have been taken back.
+// save writes the status if it differs. It fails with a conflict if the AppWrapper has
+// changed since it was observed: the decision may be wrong by now, for example because
+// quota was taken back.
 func (r *Reconciler) save(ctx context.Context, aw *v1beta2.AppWrapper, status v1beta2.AppWrapperStatus) error {
 	if equality.Semantic.DeepEqual(aw.Status, status) {
 		return nil
 	}
-	before := v1beta2.AppWrapper{Status: aw.Status} // nobody has to compare templates
+	before := v1beta2.AppWrapper{Status: aw.Status} // without templates, which need not be compared
 	before.ResourceVersion = aw.ResourceVersion
 	after := v1beta2.AppWrapper{Status: status}
 	change, err := client.MergeFromWithOptions(&before, client.MergeFromWithOptimisticLock{}).Data(&after)
@@ -98,30 +101,30 @@ func (r *Reconciler) save(ctx context.Context, aw *v1beta2.AppWrapper, status v1
 	return nil
 }
 
-// metadataOf is what writes are made with: the API server answers them with metadata
-// then, and does not send templates that nobody reads.
+// metadataOf is the object that writes are made with, so that the API server answers with
+// metadata only and does not send the templates back.
 func metadataOf(aw *v1beta2.AppWrapper) *metav1.PartialObjectMetadata {
 	metadata := &metav1.PartialObjectMetadata{ObjectMeta: *aw.ObjectMeta.DeepCopy()}
 	metadata.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind))
 	return metadata
 }
 
-// expected silences what happens in the best of worlds: the AppWrapper is gone,
-// or it has changed and its change will wake us.
-func expected(err error) error {
+// ignoreExpected drops NotFound and Conflict: the AppWrapper is gone, or it has changed and
+// the change triggers another reconcile.
+func ignoreExpected(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
 	return err
 }
 
-// sooner is the shortest of the given waits, where 0 is no wait at all but never.
-func sooner(waits ...time.Duration) time.Duration {
-	var shortest time.Duration
+// shortest of the waits; 0 means never.
+func shortest(waits ...time.Duration) time.Duration {
+	var least time.Duration
 	for _, wait := range waits {
-		if wait > 0 && (shortest == 0 || wait < shortest) {
-			shortest = wait
+		if wait > 0 && (least == 0 || wait < least) {
+			least = wait
 		}
 	}
-	return shortest
+	return least
 }

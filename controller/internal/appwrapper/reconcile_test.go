@@ -65,6 +65,15 @@ func TestPodsAreFoundByAnIndex(t *testing.T) {
 	w.reconcile()
 }
 
+// readsOfALife are those that no cache can answer, in the order of docs/architecture.md.
+var readsOfALife = []string{
+	"get j", "get a", // before it is created
+	"get j",         // all components exist
+	"get j", "list", // it has succeeded, and no pod is left that needs quota
+	"get j", "get a", // before it is deleted
+	"get j", "list", // nothing is left
+}
+
 func TestALifeCostsSixWritesAndOneCreateAndItsEndThree(t *testing.T) {
 	w := runningWorld(t)
 	w.setJobCondition("j", "Complete")
@@ -81,6 +90,9 @@ func TestALifeCostsSixWritesAndOneCreateAndItsEndThree(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.settle()
+	if diff := cmp.Diff(readsOfALife, w.liveReads); diff != "" {
+		t.Errorf("live reads (-want +got)\n%s", diff)
+	}
 	if diff := cmp.Diff([]string{status, "delete j", "patch a"}, w.writes); diff != "" || w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") {
 		t.Errorf("until it is gone (-want +got)\n%s", diff)
 	}
@@ -339,8 +351,8 @@ func TestAKindThatNobodyWatchesIsWaitedForOnlyWhileItIsRemoved(t *testing.T) {
 	}
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
 	w.reconcile()
-	if result := w.reconcile(); result.RequeueAfter != impatience {
-		t.Errorf("looks again after %s while it removes, want %s", result.RequeueAfter, impatience)
+	if result := w.reconcile(); result.RequeueAfter != pollInterval {
+		t.Errorf("looks again after %s while it removes, want %s", result.RequeueAfter, pollInterval)
 	}
 }
 
@@ -349,13 +361,13 @@ func TestAComponentThatLostItsLabelIsAskedFor(t *testing.T) {
 	w := runningWorld(t)
 	w.changeJob("j", func(job *unstructured.Unstructured) { job.SetLabels(nil) })
 	w.reconciler.cached = without(w.api, "j")
-	if result := w.reconcile(); result.RequeueAfter != withoutLabel {
-		t.Errorf("looks again after %s while it runs, want %s", result.RequeueAfter, withoutLabel)
+	if result := w.reconcile(); result.RequeueAfter != unlabelledPollInterval {
+		t.Errorf("looks again after %s while it runs, want %s", result.RequeueAfter, unlabelledPollInterval)
 	}
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
 	w.reconcile()
-	if result := w.reconcile(); result.RequeueAfter != impatience {
-		t.Errorf("looks again after %s while it removes, want %s", result.RequeueAfter, impatience)
+	if result := w.reconcile(); result.RequeueAfter != pollInterval {
+		t.Errorf("looks again after %s while it removes, want %s", result.RequeueAfter, pollInterval)
 	}
 }
 
@@ -382,8 +394,8 @@ func without(api client.WithWatch, name string) client.Client {
 func TestAWatchThatIsBeginningIsAwaited(t *testing.T) {
 	w := runningWorld(t)
 	w.reconciler.watch = func(context.Context, kinds.Kind) (coverage, error) { return beginning, nil }
-	if result := w.reconcile(); result.RequeueAfter != impatience {
-		t.Errorf("looks again after %s, want %s", result.RequeueAfter, impatience)
+	if result := w.reconcile(); result.RequeueAfter != pollInterval {
+		t.Errorf("looks again after %s, want %s", result.RequeueAfter, pollInterval)
 	}
 	w.expectPhase(v1beta2.AppWrapperRunning)
 }
@@ -417,7 +429,7 @@ func TestWaits(t *testing.T) {
 		"a wait in the past is no one": {[]time.Duration{-1, 5}, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := sooner(tc.waits...); got != tc.want {
+			if got := shortest(tc.waits...); got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
@@ -59,9 +60,9 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 	r.watch = components.watch
 	forAppWrappers := ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.AppWrapper{}, builder.WithPredicates(ours())).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(wakeAppWrapperOfPod), builder.WithPredicates(podNews())).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(wakeAppWrapperOfPod), builder.WithPredicates(podChanged())).
 		WatchesRawSource(components).
-		WithOptions(controller.Options{MaxConcurrentReconciles: c.Concurrency, RateLimiter: patience()})
+		WithOptions(controller.Options{MaxConcurrentReconciles: c.Concurrency, RateLimiter: retryBackoff()})
 	if err := watchNodes(mgr, forAppWrappers, r.rules); err != nil {
 		return err
 	}
@@ -71,12 +72,12 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 	return nil
 }
 
-// patience paces the retries of what ended with an error.
-func patience() workqueue.TypedRateLimiter[reconcile.Request] {
+// retryBackoff paces retries after an error, with backoff, up to once a minute.
+func retryBackoff() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](20*time.Millisecond, time.Minute)
 }
 
-// forAllPods is what the administrator has all pods have.
+// forAllPods is what the configuration adds to every pod.
 func forAllPods(c config.AppWrapper) podtemplate.Edit {
 	edit := podtemplate.Edit{SchedulerName: c.SchedulerName}
 	if c.Autopilot.InjectAntiAffinities {
@@ -95,13 +96,13 @@ func newWatches(mgr ctrl.Manager, extra []config.ExtraKind) *watches {
 		mapper: mgr.GetRESTMapper(),
 		listed: listed,
 		allowed: func(ctx context.Context, verb string, resource schema.GroupVersionResource) (bool, error) {
-			return selfReview(ctx, mgr.GetClient(), "", verb, resource)
+			return accessreview.Self(ctx, mgr.GetClient(), "", verb, resource)
 		},
 		started: map[schema.GroupVersionKind]toolscache.ResourceEventHandlerRegistration{},
 	}
 }
 
-// ours leaves the AppWrappers of other controllers alone.
+// ours ignores the AppWrappers that other controllers manage.
 func ours() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(object client.Object) bool {
 		aw, ok := object.(*v1beta2.AppWrapper)
@@ -109,7 +110,7 @@ func ours() predicate.Predicate {
 	})
 }
 
-// watchNodes has nodes wake the AppWrappers that may have to leave them.
+// watchNodes makes a node that turns unhealthy trigger the AppWrappers that use it.
 func watchNodes(mgr ctrl.Manager, forAppWrappers *builder.Builder, rules nodehealth.Rules) error {
 	if len(rules) == 0 {
 		return nil
@@ -118,14 +119,13 @@ func watchNodes(mgr ctrl.Manager, forAppWrappers *builder.Builder, rules nodehea
 		return fmt.Errorf("cannot index pods: %w", err)
 	}
 	forAppWrappers.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(wakeAppWrappersOnNode(mgr.GetCache())),
-		builder.WithPredicates(nodeNews(rules)))
+		builder.WithPredicates(nodeChanged(rules)))
 	return nil
 }
 
-// podNews is what a decision may depend on in a pod: its phase, whether it is going, and
-// the node that it is on if it may have to leave that. A pod that has only just appeared,
-// and is nowhere yet, is expected.
-func podNews() predicate.Predicate {
+// podChanged passes what a decision depends on in a pod: its phase, whether it is being
+// deleted, and its node if it may have to leave that. A new pod without a node is not relevant.
+func podChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
 			pod, ok := e.Object.(*corev1.Pod)

@@ -18,15 +18,15 @@ func TestPodsWakeTheirAppWrapperWhenTheirPhaseChangesOrTheyGo(t *testing.T) {
 	pending, running, going := pod("p", corev1.PodPending), pod("p", corev1.PodRunning), pod("p", corev1.PodRunning)
 	now := metav1.Now()
 	going.DeletionTimestamp = &now
-	news := podNews()
+	changed := podChanged()
 	for name, tc := range map[string]struct{ got, want bool }{
-		"one that appears is expected":       {news.Create(event.CreateEvent{Object: pending}), false},
-		"one that appears running is news":   {news.Create(event.CreateEvent{Object: running}), true},
-		"one that appears going is news":     {news.Create(event.CreateEvent{Object: going}), true},
-		"one that stays as it is is no news": {news.Update(event.UpdateEvent{ObjectOld: running, ObjectNew: running}), false},
-		"one that starts is news":            {news.Update(event.UpdateEvent{ObjectOld: pending, ObjectNew: running}), true},
-		"one that begins to go is news":      {news.Update(event.UpdateEvent{ObjectOld: running, ObjectNew: going}), true},
-		"one that is gone is news":           {news.Delete(event.DeleteEvent{Object: running}), true},
+		"one that appears is expected":       {changed.Create(event.CreateEvent{Object: pending}), false},
+		"one that appears running is news":   {changed.Create(event.CreateEvent{Object: running}), true},
+		"one that appears going is news":     {changed.Create(event.CreateEvent{Object: going}), true},
+		"one that stays as it is is no news": {changed.Update(event.UpdateEvent{ObjectOld: running, ObjectNew: running}), false},
+		"one that starts is news":            {changed.Update(event.UpdateEvent{ObjectOld: pending, ObjectNew: running}), true},
+		"one that begins to go is news":      {changed.Update(event.UpdateEvent{ObjectOld: running, ObjectNew: going}), true},
+		"one that is gone is news":           {changed.Delete(event.DeleteEvent{Object: running}), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.got != tc.want {

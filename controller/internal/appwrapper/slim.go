@@ -19,7 +19,7 @@ import (
 // slimAppWrapper leaves what a look reads. Templates are large, and are needed whole for
 // two things only: to find the pod sets of a new AppWrapper, which stays as it is, and to
 // create components, for which the AppWrapper is read from the API server anyway.
-func (v *vocabulary) slimAppWrapper(object any) (any, error) {
+func (in *interner) slimAppWrapper(object any) (any, error) {
 	aw, ok := object.(*v1beta2.AppWrapper)
 	if !ok {
 		return object, nil
@@ -41,40 +41,40 @@ func (v *vocabulary) slimAppWrapper(object any) (any, error) {
 		}
 		aw.Spec.Components[i] = slim
 	}
-	aw.Namespace = shared(v, aw.Namespace)
-	v.share(aw.Finalizers)
-	aw.Status.Conditions = v.slimConditions(aw.Status.Conditions)
+	aw.Namespace = intern(in, aw.Namespace)
+	in.internAll(aw.Finalizers)
+	aw.Status.Conditions = in.slimConditions(aw.Status.Conditions)
 	for i := range aw.Status.ComponentStatus {
-		v.slimComponentStatus(&aw.Status.ComponentStatus[i])
+		in.slimComponentStatus(&aw.Status.ComponentStatus[i])
 	}
 	return aw, nil
 }
 
-func (v *vocabulary) share(words []string) {
-	for i := range words {
-		words[i] = shared(v, words[i])
+func (in *interner) internAll(values []string) {
+	for i := range values {
+		values[i] = intern(in, values[i])
 	}
 }
 
-func (v *vocabulary) slimComponentStatus(c *v1beta2.AppWrapperComponentStatus) {
-	c.Kind, c.APIVersion, c.Conditions = shared(v, c.Kind), shared(v, c.APIVersion), v.slimConditions(c.Conditions)
+func (in *interner) slimComponentStatus(c *v1beta2.AppWrapperComponentStatus) {
+	c.Kind, c.APIVersion, c.Conditions = intern(in, c.Kind), intern(in, c.APIVersion), in.slimConditions(c.Conditions)
 	for i := range c.PodSets {
-		c.PodSets[i].Path = shared(v, c.PodSets[i].Path)
+		c.PodSets[i].Path = intern(in, c.PodSets[i].Path)
 	}
 }
 
 // slimConditions are no longer than they are many: who decodes a list makes room for more.
-func (v *vocabulary) slimConditions(whole []metav1.Condition) []metav1.Condition {
+func (in *interner) slimConditions(whole []metav1.Condition) []metav1.Condition {
 	for i := range whole {
 		c := &whole[i]
-		c.Type, c.Status, c.Reason = shared(v, c.Type), shared(v, c.Status), shared(v, c.Reason)
+		c.Type, c.Status, c.Reason = intern(in, c.Type), intern(in, c.Status), intern(in, c.Reason)
 	}
 	return slices.Clone(whole)
 }
 
-func (v *vocabulary) slimOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
+func (in *interner) slimOwners(owners []metav1.OwnerReference) []metav1.OwnerReference {
 	for i := range owners {
-		owners[i].APIVersion, owners[i].Kind = shared(v, owners[i].APIVersion), shared(v, owners[i].Kind)
+		owners[i].APIVersion, owners[i].Kind = intern(in, owners[i].APIVersion), intern(in, owners[i].Kind)
 	}
 	return owners
 }
@@ -100,33 +100,33 @@ func headOf(template []byte) ([]byte, error) {
 
 // slimComponent leaves whose the component is, and the words of its status and of its
 // conditions, in which it says how it fares.
-func (v *vocabulary) slimComponent(object any) (any, error) {
+func (in *interner) slimComponent(object any) (any, error) {
 	switch whole := object.(type) {
 	case *unstructured.Unstructured:
 		slim := &unstructured.Unstructured{Object: map[string]any{}}
-		slim.SetAPIVersion(shared(v, whole.GetAPIVersion()))
-		slim.SetKind(shared(v, whole.GetKind()))
-		v.keepMetadata(whole, slim)
+		slim.SetAPIVersion(intern(in, whole.GetAPIVersion()))
+		slim.SetKind(intern(in, whole.GetKind()))
+		in.keepMetadata(whole, slim)
 		if status, ok := whole.Object["status"].(map[string]any); ok {
-			slim.Object["status"] = v.slimStatus(status)
+			slim.Object["status"] = in.slimStatus(status)
 		}
 		return slim, nil
 	case *metav1.PartialObjectMetadata:
 		slim := &metav1.PartialObjectMetadata{TypeMeta: whole.TypeMeta}
-		v.keepMetadata(whole, slim)
+		in.keepMetadata(whole, slim)
 		return slim, nil
 	}
 	return object, nil
 }
 
-func (v *vocabulary) keepMetadata(whole, slim metav1.Object) {
+func (in *interner) keepMetadata(whole, slim metav1.Object) {
 	slim.SetName(whole.GetName())
-	slim.SetNamespace(shared(v, whole.GetNamespace()))
+	slim.SetNamespace(intern(in, whole.GetNamespace()))
 	slim.SetUID(whole.GetUID())
 	slim.SetResourceVersion(whole.GetResourceVersion())
 	slim.SetDeletionTimestamp(whole.GetDeletionTimestamp())
 	slim.SetFinalizers(whole.GetFinalizers())
-	slim.SetOwnerReferences(v.slimOwners(whole.GetOwnerReferences()))
+	slim.SetOwnerReferences(in.slimOwners(whole.GetOwnerReferences()))
 	if metav1.GetControllerOfNoCopy(whole) == nil { // whose it was the label tells
 		slim.SetLabels(ourLabels(whole))
 	}
@@ -142,11 +142,11 @@ func ourLabels(object metav1.Object) map[string]string {
 	return ours
 }
 
-func (v *vocabulary) slimStatus(whole map[string]any) map[string]any {
+func (in *interner) slimStatus(whole map[string]any) map[string]any {
 	slim := map[string]any{}
 	for key, value := range whole {
 		if word, ok := value.(string); ok {
-			slim[shared(v, key)] = word
+			slim[intern(in, key)] = word
 		}
 	}
 	conditions, _ := whole["conditions"].([]any)
@@ -163,13 +163,13 @@ func (v *vocabulary) slimStatus(whole map[string]any) map[string]any {
 }
 
 // slimPod leaves what podOf and the verdict on a bare pod read, and what a delete needs.
-func (v *vocabulary) slimPod(pod *corev1.Pod) *corev1.Pod {
+func (in *interner) slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim := &corev1.Pod{}
-	slim.Name, slim.Namespace, slim.UID = pod.Name, shared(v, pod.Namespace), pod.UID
+	slim.Name, slim.Namespace, slim.UID = pod.Name, intern(in, pod.Namespace), pod.UID
 	slim.ResourceVersion, slim.DeletionTimestamp = pod.ResourceVersion, pod.DeletionTimestamp
-	slim.OwnerReferences, slim.Finalizers = v.slimOwners(pod.OwnerReferences), pod.Finalizers
-	v.share(slim.Finalizers)
-	slim.Status.Phase = shared(v, pod.Status.Phase)
+	slim.OwnerReferences, slim.Finalizers = in.slimOwners(pod.OwnerReferences), pod.Finalizers
+	in.internAll(slim.Finalizers)
+	slim.Status.Phase = intern(in, pod.Status.Phase)
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget { // few pods have it
 			slim.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status}}

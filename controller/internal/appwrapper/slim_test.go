@@ -33,7 +33,7 @@ func TestASlimPodSaysTheSameToTheLifecycle(t *testing.T) {
 		{Name: "failed", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Message: "long"}}},
 		{Name: "running", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
 	}
-	slim := newVocabulary().slimPod(full)
+	slim := newInterner().slimPod(full)
 	if diff := cmp.Diff((&observation{}).podOf(full), (&observation{}).podOf(slim)); diff != "" {
 		t.Errorf("(-full +slim)\n%s", diff)
 	}
@@ -49,20 +49,20 @@ func TestASlimComponentHasTheSameVerdictAndOwner(t *testing.T) {
 	full := job("j", "a")
 	full.Object["spec"] = map[string]any{"template": map[string]any{}}
 	full.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}}}
-	kept, err := newVocabulary().slimComponent(full)
+	kept, err := newInterner().slimComponent(full)
 	if err != nil {
 		t.Fatal(err)
 	}
 	slim := kept.(*unstructured.Unstructured)
 	kind := kinds.For(jobKind)
 	owner, owned := ownerOf(slim)
-	if news(kind, slim) != news(kind, full) || !owned || owner.Name != "a" || slim.GetUID() != full.GetUID() {
+	if stateOf(kind, slim) != stateOf(kind, full) || !owned || owner.Name != "a" || slim.GetUID() != full.GetUID() {
 		t.Errorf("lost what is read: %v", slim)
 	}
 	if _, kept := slim.Object["spec"]; kept {
 		t.Error("the spec is kept")
 	}
-	if _, err := newVocabulary().slimComponent(&unstructured.Unstructured{Object: map[string]any{}}); err != nil {
+	if _, err := newInterner().slimComponent(&unstructured.Unstructured{Object: map[string]any{}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -87,7 +87,7 @@ func TestASlimComponentOfEveryKindHasTheSameVerdict(t *testing.T) {
 			full := &unstructured.Unstructured{Object: object}
 			kind := kinds.For(full.GroupVersionKind())
 			want := kind.Verdict(full)
-			slim, err := newVocabulary().slimComponent(full)
+			slim, err := newInterner().slimComponent(full)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +121,7 @@ func TestASlimPodHasTheSameVerdict(t *testing.T) {
 		}
 		kind := kinds.For(podKind)
 		want := kind.Verdict(&unstructured.Unstructured{Object: object})
-		if got := verdict(kind, newVocabulary().slimPod(full)); got != want {
+		if got := verdict(kind, newInterner().slimPod(full)); got != want {
 			t.Errorf("%s: the verdict is %q, and %q for the caches", sentence, want, got)
 		}
 	}
@@ -146,7 +146,7 @@ func TestASlimAppWrapperIsSeenAsTheSame(t *testing.T) {
 			}
 			want := see()
 			slim := w.get()
-			if _, err := newVocabulary().slimAppWrapper(slim); err != nil {
+			if _, err := newInterner().slimAppWrapper(slim); err != nil {
 				t.Fatal(err)
 			}
 			w.reconciler.cached = frozen{w.api, slim}
@@ -165,7 +165,7 @@ func TestASlimAppWrapperIsSeenAsTheSame(t *testing.T) {
 func TestWhatCannotBeDecodedStaysAsItIs(t *testing.T) {
 	aw := given.AppWrapper("a").With(given.Job("j", 1)).InPhase(v1beta2.AppWrapperSuspended).Build()
 	aw.Spec.Components[0].Template.Raw = []byte(`{"kind": 1}`)
-	if _, err := newVocabulary().slimAppWrapper(aw); err != nil || string(aw.Spec.Components[0].Template.Raw) != `{"kind": 1}` {
+	if _, err := newInterner().slimAppWrapper(aw); err != nil || string(aw.Spec.Components[0].Template.Raw) != `{"kind": 1}` {
 		t.Errorf("got %s, error %v", aw.Spec.Components[0].Template.Raw, err)
 	}
 }

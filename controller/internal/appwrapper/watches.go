@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,15 +22,14 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
 
-// watches wake the reconciler when components change. A kind is watched from when
-// it is first wrapped: its CRD may be installed long after this controller started,
-// or never.
+// watches trigger a reconcile when components change. A kind is watched once it is first
+// wrapped: its CRD may be installed long after this controller has started, or never.
 type watches struct {
 	cache  cache.Informers
 	mapper meta.RESTMapper
-	// listed are the kinds that we know nothing of and are to watch all the same.
+	// listed are the extraKinds of the configuration, which are watched as well.
 	listed map[schema.GroupVersionKind]bool
-	// allowed tells whether we hold a right on all objects of a resource.
+	// allowed tells whether the controller holds a right on a resource in all namespaces.
 	allowed func(ctx context.Context, verb string, resource schema.GroupVersionResource) (bool, error)
 
 	mu      sync.Mutex
@@ -39,19 +37,19 @@ type watches struct {
 	started map[schema.GroupVersionKind]toolscache.ResourceEventHandlerRegistration
 }
 
-// coverage is how far the cache and its events can be relied upon for a kind.
+// coverage tells whether a kind has a cache and events.
 type coverage int
 
 const (
-	// uncovered: nothing wakes us, and the API server is the only witness.
+	// uncovered: no cache and no events; every read goes to the API server.
 	uncovered coverage = iota
-	// beginning: like uncovered, for another moment.
+	// beginning: the watch has started and has not synced.
 	beginning
-	// covered: the cache has all objects, and their changes wake us.
+	// covered: the cache has synced, and changes trigger a reconcile.
 	covered
 )
 
-// watch begins to watch a kind, if that is of use and possible. It never waits.
+// watch starts to watch a kind if that is possible. It never waits.
 func (w *watches) watch(ctx context.Context, kind kinds.Kind) (coverage, error) {
 	if kind.GVK == podKind {
 		return covered, nil
@@ -70,7 +68,7 @@ func (w *watches) watch(ctx context.Context, kind kinds.Kind) (coverage, error) 
 	return beginning, w.begin(ctx, kind)
 }
 
-// begun is how far a watch has come, if there is one.
+// begun is the coverage of a kind that is being watched.
 func (w *watches) begun(kind kinds.Kind) coverage {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,8 +82,8 @@ func (w *watches) begun(kind kinds.Kind) coverage {
 	return beginning
 }
 
-// possible: the kind is served and we may list and watch it. An informer that may
-// not would hang, and with it whoever reads from it.
+// possible: the kind is served and the controller may list and watch it. Otherwise its
+// informer would hang, and so would every read from it.
 func (w *watches) possible(ctx context.Context, kind kinds.Kind) (bool, error) {
 	mapping, err := w.mapper.RESTMapping(kind.GVK.GroupKind(), kind.GVK.Version)
 	if meta.IsNoMatchError(err) {
@@ -129,8 +127,8 @@ func (w *watches) begin(ctx context.Context, kind kinds.Kind) error {
 	return nil
 }
 
-// wakeOwner queues the AppWrapper of a component that has ended or is going. That
-// a component appears or is busy is no news.
+// wakeOwner queues the AppWrapper of a component that has ended or is being deleted. That a
+// component appears or runs is not relevant.
 func wakeOwner(kind kinds.Kind, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) toolscache.ResourceEventHandler {
 	wake := func(object any) {
 		if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
@@ -144,14 +142,14 @@ func wakeOwner(kind kinds.Kind, queue workqueue.TypedRateLimitingInterface[recon
 	}
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
-			if component, ok := object.(client.Object); ok && news(kind, component).matters() {
+			if component, ok := object.(client.Object); ok && stateOf(kind, component).relevant() {
 				wake(object)
 			}
 		},
 		UpdateFunc: func(before, after any) {
 			old, ok := before.(client.Object)
 			component, also := after.(client.Object)
-			if ok && also && (old.GetUID() != component.GetUID() || news(kind, old) != news(kind, component)) {
+			if ok && also && (old.GetUID() != component.GetUID() || stateOf(kind, old) != stateOf(kind, component)) {
 				wake(after)
 			}
 		},
@@ -159,21 +157,21 @@ func wakeOwner(kind kinds.Kind, queue workqueue.TypedRateLimitingInterface[recon
 	}
 }
 
-// standing is what a decision may depend on in a component.
-type standing struct {
+// componentState is what a decision depends on in a component.
+type componentState struct {
 	verdict     kinds.Verdict
 	terminating bool
-	// held is by which finalizers, while it is terminating.
+	// held names the finalizers of a terminating component.
 	held string
 }
 
-// matters: it is not just what every component is for most of its life.
-func (s standing) matters() bool {
+// relevant: it differs from a component that runs.
+func (s componentState) relevant() bool {
 	return s.terminating || s.verdict == kinds.Succeeded || s.verdict == kinds.Failed
 }
 
-func news(kind kinds.Kind, component client.Object) standing {
-	s := standing{verdict: verdict(kind, component), terminating: !component.GetDeletionTimestamp().IsZero()}
+func stateOf(kind kinds.Kind, component client.Object) componentState {
+	s := componentState{verdict: verdict(kind, component), terminating: !component.GetDeletionTimestamp().IsZero()}
 	if s.terminating {
 		s.held = strings.Join(component.GetFinalizers(), ",")
 	}
@@ -195,20 +193,4 @@ func controllingAppWrapper(component client.Object) *metav1.OwnerReference {
 		return nil
 	}
 	return owner
-}
-
-// +kubebuilder:rbac:groups=authorization.k8s.io,resources=selfsubjectaccessreviews,verbs=create
-
-// selfReview asks the API server whether we ourselves hold a right, in one
-// namespace or, where that is empty, in all.
-func selfReview(ctx context.Context, c client.Client, namespace, verb string, resource schema.GroupVersionResource) (bool, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
-		},
-	}}
-	if err := c.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("cannot ask whether we may %s %s: %w", verb, resource.GroupResource(), err)
-	}
-	return review.Status.Allowed, nil
 }

@@ -98,7 +98,7 @@ type ControllerManager struct {
 	Metrics        Metrics  `json:"metrics"`
 	Health         Endpoint `json:"health"`
 	LeaderElection bool     `json:"leaderElection"`
-	// IgnoreOtherControllers: begin without looking whether another AppWrapper controller is at work.
+	// IgnoreOtherControllers: start without checking whether another AppWrapper controller is active.
 	IgnoreOtherControllers bool `json:"ignoreOtherControllers"`
 	EnableHTTP2            bool `json:"enableHTTP2"`
 }

@@ -81,7 +81,7 @@ func TestFixturesAreRealObjects(t *testing.T) {
 	}
 	for _, k := range known {
 		if !seen[k.GVK] {
-			t.Errorf("%s has no fixture that was compared with its upstream type", k.GVK)
+			t.Errorf("%s has no fixture that was compared with its upstream type: add testdata, and the type to the list upstream", k.GVK)
 		}
 	}
 }

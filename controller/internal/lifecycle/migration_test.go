@@ -28,7 +28,7 @@ func migrated(n int32) change {
 	return func(s *lifecycle.Snapshot) { s.Status.Migrations = n }
 }
 
-func TestRunningLeavesNodes(t *testing.T) {
+func TestRunningMigrates(t *testing.T) {
 	migrates := outcome{Phase: v1beta2.AppWrapperResetting, Migrations: 1, Event: "AutopilotNoExecute", Conditions: map[string]string{
 		"Unhealthy": "True AutopilotNoExecute", "DeletingResources": "True DeletionInitiated", "PodsReady": "False Resetting"}}
 	fromWarmUp := migrates

@@ -42,11 +42,11 @@ var promises = []promise{
 	{"a retry is counted once, with the move to Resetting", saves, always, countsRetries},
 	{"migrations stay within their own limit", saves, always, func(m moment) bool { return m.status.Migrations <= m.policy.MigrationLimit }},
 	{"a migration is counted once, with the move to Resetting, and is no retry", saves, always, countsMigrations},
-	{"a workload migrates only when a pod was on a node that has to be left, or is late since", saves, blames(v1beta2.ReasonAutopilotNoExecute), hadToMigrate},
+	{"a workload migrates only when a pod was on an unhealthy node, or is late since a migration", saves, blames(v1beta2.ReasonAutopilotNoExecute), hadToMigrate},
 	{"who is late after a migration loses no retry while a migration is left", saves, blames(v1beta2.ReasonInsufficientPodsReady), func(m moment) bool {
 		return !m.past.migrated || m.past.ready || m.was.Migrations >= m.policy.MigrationLimit
 	}},
-	{"no pod stays on a node that has to be left while a migration is left", settles, mayMigrate, hasMigrated},
+	{"no pod stays on an unhealthy node while a migration is left", settles, mayMigrate, hasMigrated},
 
 	// Timers.
 	{"the pause between two attempts counts from when nothing was left of the first", saves, retries, func(m moment) bool { return m.waited(m.past.occupied, m.policy.RetryPause) }},

@@ -29,7 +29,7 @@ func removed(at time.Duration) change {
 }
 
 // The message names what prevents the removal once force has not helped, and only once.
-func TestWhatKeepsARemovalFromItsEndIsNamed(t *testing.T) {
+func TestRemovalNamesItsBlockers(t *testing.T) {
 	const ofJob = `Job "train" is kept by its finalizers example.com/a, example.com/b`
 	leaving := func(finalizers ...string) change {
 		return func(s *lifecycle.Snapshot) {

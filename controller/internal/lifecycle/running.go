@@ -19,7 +19,6 @@ var checks = []struct {
 	name  string
 	check func(*view) (d Decision, applies bool)
 }{
-
 	{"all succeeded", allSucceeded},                 // success counts even while the workload is being suspended
 	{isSuspended, suspendedByKueue},                 // nothing below matters once the quota is wanted back
 	{"component missing", componentMissing},         // somebody deleted a component: fail, without a retry

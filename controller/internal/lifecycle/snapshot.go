@@ -31,13 +31,9 @@ import (
 // Snapshot is everything that the next decision depends on, besides the time.
 //
 // What a snapshot lacks counts as absent from the cluster: quota is given back and a
-// workload fails because of it. A stale cache must not be the only source of that. The
-// observer reads live
-//
-//   - a component that the cache lacks although it may exist, because it has a
-//     ResourcesDeployed condition whose reason is not ComponentDeleted;
-//   - pods, if ResourcesDeployed is True and the cache has none, or if a component has
-//     failed and exit codes decide what follows.
+// workload fails because of it. A stale cache must not be the only source of that. Before
+// a decision that no later one can take back, the observer reads live what it rests on,
+// and calls Decide again.
 type Snapshot struct {
 	// Suspend is spec.suspend.
 	Suspend bool

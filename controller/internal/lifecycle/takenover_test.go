@@ -43,7 +43,7 @@ func unchanged(phase v1beta2.AppWrapperPhase, requeue time.Duration) outcome {
 
 // The controller takes over what AppWrapper 1.2 has left: it deletes or creates nothing that
 // the phase does not call for.
-func TestWhatAppWrapper12LeavesIsGoneOnWith(t *testing.T) {
+func TestAppWrappersOfVersion12AreTakenOver(t *testing.T) {
 	const (
 		yes, no             = "True", "False"
 		quota, there, ready = "QuotaReserved", "ResourcesDeployed", "PodsReady"

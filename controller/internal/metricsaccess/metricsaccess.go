@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metricsaccess answers whether who asks for the metrics may have them: the API
-// server is asked who that is, and whether a role lets them get /metrics.
-// controller-runtime has a filter that does the same with the parts that an API server is
-// made of; a third of our program, and of its memory, would be those
-// (docs/decisions/0013-who-may-read-metrics.md).
+// Package metricsaccess answers whether a caller may read the metrics: it has the API server
+// review the token, and whether a role lets its user get /metrics. controller-runtime's filter
+// does the same with the libraries of an API server, which would be a third of our program and
+// of its memory (docs/decisions/0013-who-may-read-metrics.md).
 package metricsaccess
 
 import (
@@ -24,26 +23,28 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 )
 
-// patience is how long an answer of the API server may take.
-const patience = 10 * time.Second
+// answerTimeout is how long the API server may take to answer.
+const answerTimeout = 10 * time.Second
 
-// Each scrape is two questions. More than these are refused, so that a flood of requests
+// Each scrape costs two reviews. Requests beyond these limits are refused, so that a flood
 // costs the API server little.
-const questionsPerSecond, questionsAtOnce = 10, 20
+const reviewsPerSecond, reviewBurst = 10, 20
 
-// A token that got the metrics is known for a while. Only known ones have a share of the
-// questions to themselves: strangers cannot use it up.
+// A token that got the metrics is known for a while. Known tokens have a limit of their own,
+// which strangers cannot use up.
 const (
 	knownFor    = 10 * time.Minute
 	knownAtOnce = 100
 )
 
-// Filter lets nobody pass who has no bearer token that the API server knows, or no right.
+// Filter refuses requests without a valid bearer token, and users without the right.
 func Filter(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
 	own := rest.CopyConfig(config)
-	own.QPS, own.RateLimiter = -1, nil // there are limits before it
+	own.QPS, own.RateLimiter = -1, nil // limited by guard
 	tokens, err := authentication.NewForConfigAndClient(own, client)
 	if err != nil {
 		return nil, err
@@ -56,8 +57,8 @@ func Filter(config *rest.Config, client *http.Client) (metricsserver.Filter, err
 		return &guard{
 			tokens: tokens.TokenReviews(), rights: rights.SubjectAccessReviews(), log: log, metrics: metrics,
 			known:   cache.NewLRUExpireCache(knownAtOnce),
-			ofKnown: flowcontrol.NewTokenBucketRateLimiter(questionsPerSecond, questionsAtOnce),
-			ofOther: flowcontrol.NewTokenBucketRateLimiter(questionsPerSecond, questionsAtOnce),
+			ofKnown: flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, reviewBurst),
+			ofOther: flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, reviewBurst),
 		}, nil
 	}, nil
 }
@@ -73,7 +74,7 @@ type guard struct {
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
 	token := bearerToken(r)
 	if token == "" {
@@ -81,12 +82,12 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !g.mayAsk(token) {
-		http.Error(w, "too many ask for the metrics; try again", http.StatusTooManyRequests)
+		http.Error(w, "too many requests for the metrics: try again later", http.StatusTooManyRequests)
 		return
 	}
 	user, err := g.user(ctx, token)
 	if err != nil {
-		g.cannotTell(w, err, "cannot ask the API server who wants the metrics")
+		g.cannotTell(w, err, "cannot have the API server review the token")
 		return
 	}
 	if user == nil {
@@ -95,11 +96,11 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	allowed, err := g.allowed(ctx, r, user)
 	if err != nil {
-		g.cannotTell(w, err, "cannot ask the API server who may have the metrics")
+		g.cannotTell(w, err, "cannot have the API server review the right to read the metrics")
 		return
 	}
 	if !allowed {
-		http.Error(w, user.Username+" has no role that allows to "+verb(r)+" "+r.URL.Path, http.StatusForbidden)
+		http.Error(w, user.Username+" has no role that allows it to "+verb(r)+" "+r.URL.Path, http.StatusForbidden)
 		return
 	}
 	g.known.Add(sha256.Sum256([]byte(token)), nil, knownFor)
@@ -107,7 +108,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func noToken(w http.ResponseWriter) {
-	http.Error(w, "a bearer token of this cluster is needed", http.StatusUnauthorized)
+	http.Error(w, "a bearer token of this cluster is required", http.StatusUnauthorized)
 }
 
 func (g *guard) cannotTell(w http.ResponseWriter, err error, what string) {
@@ -115,7 +116,7 @@ func (g *guard) cannotTell(w http.ResponseWriter, err error, what string) {
 	http.Error(w, what, http.StatusInternalServerError)
 }
 
-// mayAsk takes its share of the questions.
+// mayAsk tells whether the limit allows another request.
 func (g *guard) mayAsk(token string) bool {
 	if _, known := g.known.Get(sha256.Sum256([]byte(token))); known {
 		return g.ofKnown.TryAccept()
@@ -123,7 +124,7 @@ func (g *guard) mayAsk(token string) bool {
 	return g.ofOther.TryAccept()
 }
 
-// bearerToken is what comes with the request, "" if nothing does.
+// bearerToken is that of the request, "" if there is none.
 func bearerToken(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -132,7 +133,7 @@ func bearerToken(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// user is whose token it is, nil if it is nobody's.
+// user is the owner of the token, nil if the token is not valid.
 func (g *guard) user(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	review, err := g.tokens.Create(ctx, review, metav1.CreateOptions{})
@@ -143,15 +144,9 @@ func (g *guard) user(ctx context.Context, token string) (*authenticationv1.UserI
 }
 
 func (g *guard) allowed(ctx context.Context, r *http.Request, user *authenticationv1.UserInfo) (bool, error) {
-	extra := map[string]authorizationv1.ExtraValue{}
-	for key, values := range user.Extra {
-		extra[key] = authorizationv1.ExtraValue(values)
-	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
-		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: verb(r)},
-	}}
-	review, err := g.rights.Create(ctx, review, metav1.CreateOptions{})
+	question := accessreview.Of(*user)
+	question.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: verb(r)}
+	review, err := g.rights.Create(ctx, question, metav1.CreateOptions{})
 	return err == nil && review.Status.Allowed, err
 }
 

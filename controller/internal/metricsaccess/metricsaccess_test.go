@@ -87,13 +87,13 @@ func TestMetricsAreForWhoMayGetThem(t *testing.T) {
 	}{
 		"a known token whose user has the right":     {"Bearer known", "", http.StatusOK, "metrics"},
 		"the scheme in small letters":                {"bearer known", "", http.StatusOK, "metrics"},
-		"no token":                                   {"", "", http.StatusUnauthorized, "a bearer token of this cluster is needed"},
-		"an empty token":                             {"Bearer ", "", http.StatusUnauthorized, "a bearer token of this cluster is needed"},
-		"a password":                                 {"Basic known", "", http.StatusUnauthorized, "a bearer token of this cluster is needed"},
-		"a token that the API server does not know":  {"Bearer unknown", "", http.StatusUnauthorized, "a bearer token of this cluster is needed"},
-		"a known token whose user has no right":      {"Bearer other", "", http.StatusForbidden, prometheus.Username + " has no role that allows to get /metrics"},
-		"an API server that does not review tokens":  {"Bearer known", "tokenreviews", http.StatusInternalServerError, "cannot ask the API server who wants the metrics"},
-		"an API server that does not review a right": {"Bearer known", "subjectaccessreviews", http.StatusInternalServerError, "cannot ask the API server who may have the metrics"},
+		"no token":                                   {"", "", http.StatusUnauthorized, "a bearer token of this cluster is required"},
+		"an empty token":                             {"Bearer ", "", http.StatusUnauthorized, "a bearer token of this cluster is required"},
+		"a password":                                 {"Basic known", "", http.StatusUnauthorized, "a bearer token of this cluster is required"},
+		"a token that the API server does not know":  {"Bearer unknown", "", http.StatusUnauthorized, "a bearer token of this cluster is required"},
+		"a known token whose user has no right":      {"Bearer other", "", http.StatusForbidden, prometheus.Username + " has no role that allows it to get /metrics"},
+		"an API server that does not review tokens":  {"Bearer known", "tokenreviews", http.StatusInternalServerError, "cannot have the API server review the token"},
+		"an API server that does not review a right": {"Bearer known", "subjectaccessreviews", http.StatusInternalServerError, "cannot have the API server review the right to read the metrics"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			code, body := ask(guarded(t, &apiServer{broken: test.broken}), test.authorization)
@@ -121,7 +121,7 @@ func TestAFloodOfStrangersKeepsNobodyWhoIsKnownFromTheMetrics(t *testing.T) {
 	metrics := guarded(t, api)
 	ask(metrics, "Bearer known")
 	asked := api.asked
-	const flood = 10 * questionsAtOnce
+	const flood = 10 * reviewBurst
 	refused := 0
 	for range flood {
 		if code, _ := ask(metrics, "Bearer unknown"); code == http.StatusTooManyRequests {

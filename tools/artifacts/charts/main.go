@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command charts packages every chart of this repository, and install.yaml,
-// into a folder. Run it from the root of the repository.
+// Command charts writes the packages of all charts of this repository, and install.yaml, to a
+// folder. Run it from the root of the repository.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compiler answers how Go programs are compiled here, so that neither the
-// machine nor the settings of whoever does it decide what comes out.
+// Package compiler runs go build, so that the result depends neither on the machine nor on the
+// user's settings.
 package compiler
 
 import (
@@ -20,21 +20,21 @@ import (
 
 // A Program is what one go build makes.
 type Program struct {
-	// Dir is a folder of the module that names all versions.
+	// Dir is a folder in the module whose go.mod selects all versions.
 	Dir string
-	// Packages are the main packages, each named as in the module.
+	// Packages are the import paths of the main packages.
 	Packages []string
 	// Tags are build tags.
 	Tags string
-	// Ldflags are linker flags beside -s -w.
+	// Ldflags are linker flags in addition to -s -w.
 	Ldflags string
-	// OS and Arch name the machine that it is for; empty means this one.
+	// OS and Arch are the target; empty means this machine.
 	OS, Arch string
 }
 
-// Flags are what decides about the binaries, beside the sources and the machine.
-// What the linker leaves out, the compiler need not make: without DWARF it takes a
-// fifth less time. The Makefile says the same, so that nothing is compiled twice.
+// Flags are the flags of go build that affect the binaries. The linker drops DWARF, so the
+// compiler does not generate it, which saves a fifth of the time. The Makefile has the same
+// flags, so that nothing is compiled twice.
 func (p Program) Flags() []string {
 	flags := []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", strings.TrimSpace("-s -w " + p.Ldflags)}
 	if p.Tags != "" {
@@ -47,7 +47,7 @@ func (p Program) Flags() []string {
 func (p Program) Compile(ctx context.Context, out string) error {
 	scratch, err := scratchBeside(out)
 	if err != nil {
-		return fmt.Errorf("cannot make a folder for the compiler: %w", err)
+		return fmt.Errorf("cannot create a folder for the compiler: %w", err)
 	}
 	defer os.RemoveAll(scratch)
 	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", out}, p.Flags()...), p.Packages...)...)
@@ -55,14 +55,14 @@ func (p Program) Compile(ctx context.Context, out string) error {
 	cmd.Env = append(append(os.Environ(), p.env()...), "GOTMPDIR="+scratch)
 	err = subprocess.Run(ctx, cmd)
 	if errors.Is(err, exec.ErrNotFound) {
-		return errors.New("the go command was not found; install Go, or put the folder that has it into PATH")
+		return errors.New("cannot find the go command; install Go, or add its folder to PATH")
 	}
 	return err
 }
 
-// scratchBeside makes the folder for go build's temporary files, up to some
-// gigabytes. An interrupted go build leaves them; here whoever clears away what
-// is half done finds them, and the disk is the one that has the space.
+// scratchBeside creates the folder for go build's temporary files, up to several gigabytes.
+// Beside the output, they are on the disk that has the space, and whoever removes an
+// interrupted build also removes them.
 func scratchBeside(out string) (string, error) {
 	dir, err := filepath.Abs(filepath.Dir(out))
 	if err != nil {
@@ -74,10 +74,9 @@ func scratchBeside(out string) (string, error) {
 	return os.MkdirTemp(dir, ".compiling-")
 }
 
-// env outweighs what the user has set, in the environment or with go env -w. The
-// processor levels are Go's defaults: a binary may move to another machine. The
-// compiler collects no garbage while it takes less than GOMEMLIMIT: it is done in a
-// quarter less time.
+// env overrides the user's settings, from the environment and from go env -w. The processor
+// levels are Go's defaults, because a binary may move to another machine. Without garbage
+// collection below GOMEMLIMIT, the compiler takes a quarter less time.
 func (p Program) env() []string {
 	return []string{
 		"GOGC=off", "GOMEMLIMIT=1GiB",

@@ -40,7 +40,7 @@ func TestTagsAndLinkerFlagsReachTheProgram(t *testing.T) {
 	}
 }
 
-func TestNothingOfTheUsersSettingsIsInTheBinary(t *testing.T) {
+func TestTheUsersSettingsDoNotChangeTheBinary(t *testing.T) {
 	p := Program{Dir: module(t), Packages: []string{"."}}
 	want := compile(t, p)
 	for setting, value := range map[string]string{
@@ -59,7 +59,7 @@ func TestNothingOfTheUsersSettingsIsInTheBinary(t *testing.T) {
 	}
 }
 
-func TestAnotherMachineCanBeNamed(t *testing.T) {
+func TestCrossCompilation(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "say")
 	p := Program{Dir: module(t), Packages: []string{"."}, OS: "linux", Arch: "arm64"}
 	must(t, p.Compile(t.Context(), out))
@@ -84,7 +84,7 @@ func TestWhatGoesWrongIsTold(t *testing.T) {
 	}
 	t.Setenv("PATH", t.TempDir())
 	err := p.Compile(t.Context(), t.TempDir()+"/")
-	if want := "the go command was not found; install Go, or put the folder that has it into PATH"; err == nil || err.Error() != want {
+	if want := "cannot find the go command; install Go, or add its folder to PATH"; err == nil || err.Error() != want {
 		t.Errorf("no Go gives %v", err)
 	}
 }
@@ -115,7 +115,7 @@ func TestAnInterruptedBuildLeavesNothing(t *testing.T) {
 }
 
 // What the user's programs are told about memory is nothing for the compiler.
-func TestTheCompilerHasMemoryForSpeed(t *testing.T) {
+func TestTheCompilerCollectsNoGarbage(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go"), "#!/bin/sh\necho $GOGC $GOMEMLIMIT > "+dir+"/told\n")
 	must(t, os.Chmod(filepath.Join(dir, "go"), 0o700))

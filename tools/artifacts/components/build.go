@@ -16,8 +16,8 @@ import (
 // Binaries maps a binary's file name to its absolute path.
 type Binaries map[string]string
 
-// Get returns the binaries of comps, building what the cache lacks. It prints
-// one line to progress for each component that it builds, with a running time.
+// Get returns the binaries of comps, and builds those that the cache lacks. It prints a line
+// to progress for each component that it builds.
 func (c Cache) Get(ctx context.Context, progress io.Writer, comps ...Component) (Binaries, error) {
 	bins := Binaries{}
 	for i, comp := range comps {
@@ -32,8 +32,8 @@ func (c Cache) Get(ctx context.Context, progress io.Writer, comps ...Component) 
 	return bins, nil
 }
 
-// Lacks reports whether Get would have to build any of comps. It does not look
-// inside finished entries, which takes seconds.
+// Lacks reports whether Get would have to build any of comps. It does not verify finished
+// entries, which takes seconds.
 func (c Cache) Lacks(comps ...Component) (bool, error) {
 	for _, comp := range comps {
 		entry, err := c.entry(comp)
@@ -61,15 +61,14 @@ func (c Cache) get(ctx context.Context, comp Component, l line) (string, error) 
 	return path, entry.Get(ctx, l.out)
 }
 
-// build compiles a component into a folder, and sees to it that the binaries
-// have the names that Get will look for.
+// build compiles a component into a folder, and checks that all its binaries exist.
 func (c Cache) build(ctx context.Context, comp Component, dir string) error {
 	if err := c.program(comp).Compile(ctx, dir+"/"); err != nil {
 		return fmt.Errorf("cannot build %s: %w", comp.Name, err)
 	}
 	for _, b := range comp.Binaries {
 		if _, err := os.Stat(filepath.Join(dir, b)); err != nil {
-			return fmt.Errorf("cannot find what was built of %s: %w", comp.Name, err)
+			return fmt.Errorf("cannot find a binary of %s: %w", comp.Name, err)
 		}
 	}
 	return nil

@@ -23,6 +23,14 @@ import (
 // hello is a component that builds in a moment: it imports nothing.
 var hello = Component{Name: "hello", Folder: "hello", Packages: []string{"."}, Binaries: []string{"hello"}}
 
+func TestCheckoutsOfAUserShareACache(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", "/big")
+	got, err := UserCache("/src/mlbatch")
+	if want := (Cache{Dir: "/big/mlbatch/components", Checkout: "/src/mlbatch"}); got != want || err != nil {
+		t.Errorf("got %v, want %v (%v)", got, want, err)
+	}
+}
+
 func newCache(t *testing.T) Cache {
 	t.Helper()
 	c := Cache{Dir: filepath.Join(t.TempDir(), "cache"), Checkout: t.TempDir()}
@@ -69,18 +77,18 @@ func TestABrokenEntryIsBuiltAgain(t *testing.T) {
 	}
 }
 
-func TestAComponentThatHasAnotherNameIsNotKept(t *testing.T) {
+func TestABuildWithoutTheExpectedBinaryFails(t *testing.T) {
 	c := newCache(t)
 	wrong := hello
 	wrong.Binaries = []string{"helo"}
 	_, err := c.Get(t.Context(), io.Discard, wrong)
-	if err == nil || !strings.HasPrefix(err.Error(), "cannot find what was built of hello: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot find a binary of hello: ") {
 		t.Errorf("got %v", err)
 	}
 	wantNoEntry(t, c)
 }
 
-func TestTheKeyTellsApartWhatBuildsDifferently(t *testing.T) {
+func TestTheKeyChangesWithTheInputs(t *testing.T) {
 	for name, change := range map[string]func(*testing.T, Cache, *Component){
 		"another go.sum":        func(t *testing.T, c Cache, _ *Component) { write(t, filepath.Join(c.module(hello), "go.sum"), "x") },
 		"another source file":   func(t *testing.T, c Cache, _ *Component) { write(t, filepath.Join(c.module(hello), "main.go"), "x") },
@@ -157,16 +165,16 @@ func TestACancelledBuildEndsAndLeavesNoEntry(t *testing.T) {
 	wantNoEntry(t, c)
 }
 
-func TestAFullDiskIsToldInASentence(t *testing.T) {
+func TestAFullDiskIsOneSentence(t *testing.T) {
 	c := newCache(t)
 	fakeGo(t, "echo 'compile: writing output: write $WORK/b001/_pkg_.a: no space left on device' >&2; exit 1")
 	_, err := c.Get(t.Context(), io.Discard, hello)
-	if want := "cannot build hello: no space left on the disk; free some and run the command again"; err == nil || err.Error() != want {
+	if want := "cannot build hello: the disk is full; free some space and run the command again"; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 
-func TestAModuleThatIsNotThereIsNamed(t *testing.T) {
+func TestAMissingModuleIsNamed(t *testing.T) {
 	c := newCache(t)
 	_, err := c.Get(t.Context(), io.Discard, Component{Name: "etcd", Folder: "etcd"})
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot read the module of etcd: ") {
@@ -174,7 +182,7 @@ func TestAModuleThatIsNotThereIsNamed(t *testing.T) {
 	}
 }
 
-func TestProgramsOfTheCheckoutAreAlwaysUpToDateAndKnowTheirVersion(t *testing.T) {
+func TestOwnProgramsAreUpToDateAndKnowTheirVersion(t *testing.T) {
 	c := newCache(t)
 	versions, err := setup.Load()
 	if err != nil {

@@ -11,14 +11,28 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/filecache"
 )
 
-// Cache is a folder of finished builds, one entry a component and key.
+// Cache is a folder of finished builds, with one entry for each component and key.
 type Cache struct {
 	// Dir holds the entries; all checkouts of a user share it.
 	Dir string
 	// Checkout is the root of the repository that holds tools/artifacts/components.
 	Checkout string
+}
+
+// CacheIn is the cache of a checkout below the folder that filecache.UserDir names, or another.
+func CacheIn(dir, checkout string) Cache {
+	return Cache{Dir: filepath.Join(dir, "components"), Checkout: checkout}
+}
+
+// UserCache is the cache of a checkout in the user's cache folder: local clusters and
+// their tests use the same builds.
+func UserCache(checkout string) (Cache, error) {
+	dir, err := filecache.UserDir()
+	return CacheIn(dir, checkout), err
 }
 
 // entry is the folder of a component's binaries.
@@ -27,10 +41,9 @@ func (c Cache) entry(comp Component) (string, error) {
 	return filepath.Join(c.Dir, comp.Name+"-"+key), err
 }
 
-// key is a hash of what decides a build: the module's files, the flags, the
-// platform, and the Go that compiled this very program. The go command that
-// compiles the component is the same one, unless somebody has installed another
-// since; asking it would make a finished cache need Go.
+// key is a hash of the inputs of a build: the module's files, the flags, the platform, and
+// the version of Go that compiled this program. The installed go command usually has the
+// same version; asking it would make even a finished cache need Go.
 func (c Cache) key(comp Component) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH, c.program(comp).Flags(), comp.Packages)
@@ -42,7 +55,7 @@ func (c Cache) key(comp Component) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
 }
 
-// folders are the module's own folder and those of the programs that lie in it.
+// folders are the module's folder and those of programs in it.
 func (c Cache) folders(comp Component) []string {
 	folders := []string{c.module(comp)}
 	for _, p := range comp.Packages {
@@ -53,7 +66,7 @@ func (c Cache) folders(comp Component) []string {
 	return folders
 }
 
-// hashFiles adds the files of one folder, without those of folders in it.
+// hashFiles hashes the files of a folder, without subfolders.
 func hashFiles(h io.Writer, folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

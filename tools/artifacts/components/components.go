@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package components answers: where is the binary of this component? It builds the
-// real components of a local cluster from the pinned modules under
-// tools/artifacts/components into a cache that all checkouts of a user share. It starts
-// nothing and knows nothing of clusters.
+// Package components builds the real components of a local cluster from the pinned modules
+// under tools/artifacts/components, into a cache that all checkouts of a user share. It
+// starts nothing, and does not know about clusters.
 package components
 
 import (
@@ -16,17 +15,17 @@ import (
 
 // Component is one set of binaries that one go build makes.
 type Component struct {
-	// Name is what progress lines and error messages call it.
+	// Name is its name in progress lines and errors.
 	Name string
 	// Folder is the component's module, relative to tools/artifacts/components.
 	Folder string
-	// Packages are the main packages to build, each named as in its module.
+	// Packages are the import paths of the main packages to build.
 	Packages []string
 	// Binaries are the file names that the build writes, as go build names them.
 	Binaries []string
 	// Tags are build tags.
 	Tags string
-	// Ldflags are linker flags beside -s -w.
+	// Ldflags are linker flags in addition to -s -w.
 	Ldflags string
 }
 
@@ -36,9 +35,9 @@ const (
 	ctrd = "github.com/containerd/containerd/v2/cmd/"
 )
 
-// ControlPlane returns what every local cluster is made of, slowest first: what
-// comes later shares most of its packages with the Kubernetes programs, which one
-// go build makes so that no processor waits while another links.
+// ControlPlane returns the components of every local cluster, slowest first: later ones share
+// most packages with the Kubernetes programs. One go build makes those, so that no
+// processor idles while a program is linked.
 func ControlPlane(v setup.Versions) []Component {
 	return []Component{
 		kubernetes("kubernetes", v, k8s+"kube-apiserver", k8s+"kube-controller-manager", k8s+"kube-scheduler", k8s+"kubectl"),
@@ -47,7 +46,7 @@ func ControlPlane(v setup.Versions) []Component {
 	}
 }
 
-// Node returns ControlPlane and what runs containers on a node.
+// Node returns ControlPlane and the components that run containers on a node.
 func Node(v setup.Versions) []Component {
 	return append(ControlPlane(v),
 		kubernetes("kubelet", v, k8s+"kubelet", k8s+"kube-proxy"),
@@ -66,7 +65,7 @@ func Node(v setup.Versions) []Component {
 	)
 }
 
-// Platform returns the operators that run as pods beside our controller.
+// Platform returns the operators that are installed together with our controller.
 func Platform(v setup.Versions) []Component { return operators(v, false) }
 
 // Optional returns the operators of the platform's parts that are off by default.
@@ -90,7 +89,7 @@ func operators(v setup.Versions, optional bool) []Component {
 	return all
 }
 
-// Helm returns the clients that users of the charts have. Both are called helm: get one at a time.
+// Helm returns both supported Helm clients. Both binaries are called helm: get one at a time.
 func Helm() (three, four Component) {
 	component := func(name, pkg string) Component {
 		return Component{Name: name, Folder: name, Packages: []string{pkg}, Binaries: []string{"helm"}}
@@ -98,7 +97,7 @@ func Helm() (three, four Component) {
 	return component("helm3", "helm.sh/helm/v3/cmd/helm"), component("helm4", "helm.sh/helm/v4/cmd/helm")
 }
 
-// kubernetes is a component of programs that are stamped with the version of Kubernetes.
+// kubernetes is a component whose programs are stamped with the version of Kubernetes.
 func kubernetes(name string, v setup.Versions, packages ...string) Component {
 	component := Component{Name: name, Folder: "kubernetes", Packages: packages, Ldflags: kubernetesVersion(v.LocalCluster.Kubernetes)}
 	for _, p := range packages {
@@ -107,8 +106,8 @@ func kubernetes(name string, v setup.Versions, packages ...string) Component {
 	return component
 }
 
-// kubernetesVersion stamps a version such as v1.34.4: without it the server
-// reports v0.0.0 and charts that check kubeVersion refuse it.
+// kubernetesVersion stamps a version such as v1.34.4: otherwise the server reports v0.0.0,
+// and charts that check kubeVersion refuse it.
 func kubernetesVersion(version string) string {
 	const pkg = "-X k8s.io/component-base/version."
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)

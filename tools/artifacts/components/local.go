@@ -12,10 +12,9 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/compiler"
 )
 
-// Own builds a program of this repository, given by its folder in the
-// checkout, into dir and returns its path. Go's own cache makes it quick when
-// nothing has changed, so that it is never out of date; progress is told when it
-// takes long. A program that has a variable version is told which one it is.
+// Own builds a program of this repository, given by its folder in the checkout, into dir and
+// returns its path. It always builds, so it is never out of date; Go's cache makes that
+// fast. It sets main.version, and reports progress if the build takes long.
 func (c Cache) Own(ctx context.Context, progress io.Writer, folder, dir string) (string, error) {
 	defer line{progress, folder}.remind(ctx)()
 	versions, err := setup.Load()

@@ -15,7 +15,7 @@ type line struct {
 	text string
 }
 
-// start announces the work, and says how long it took when it has succeeded.
+// start prints that the build starts, and on success how long it took.
 func (l line) start(ctx context.Context) (stop func(error)) {
 	fmt.Fprintf(l.out, "%s: building\n", l.text)
 	begin, silence := time.Now(), l.remind(ctx)
@@ -27,7 +27,7 @@ func (l line) start(ctx context.Context) (stop func(error)) {
 	}
 }
 
-// remind says every 30 seconds that the work goes on, until stop.
+// remind prints every 30 seconds that the build is still running, until stop.
 func (l line) remind(ctx context.Context) (stop func()) {
 	begin := time.Now()
 	done := make(chan struct{})

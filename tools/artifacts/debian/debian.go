@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package debian unpacks Debian packages into a folder. Nothing is installed:
-// the host's package database is neither read nor written, no maintainer
-// script runs. It uses the host's apt-get, dpkg-deb and package sources.
+// Package debian unpacks Debian packages into a folder. It installs nothing: it neither reads
+// nor writes the host's package database, and runs no maintainer scripts. It uses the
+// host's apt-get, dpkg-deb and package sources.
 package debian
 
 import (
@@ -19,23 +19,23 @@ import (
 
 // Request says what to unpack and where.
 type Request struct {
-	// Packages are unpacked with everything that they depend on.
+	// Packages are unpacked with all their dependencies.
 	Packages []string
-	// Without names packages to leave out although something depends on them.
+	// Without names dependencies to leave out.
 	Without []string
-	// Root is the folder to unpack into; it is made if absent.
+	// Root is the folder to unpack into; it is created if missing.
 	Root string
 	// Scratch holds package lists and archives; the caller removes it.
 	Scratch string
-	// Progress receives a line now and then.
+	// Progress receives a line for each step that takes time.
 	Progress io.Writer
 }
 
-// Unpack downloads and unpacks. It needs the network or a filled apt cache.
+// Unpack downloads and unpacks packages. It needs the network.
 func Unpack(ctx context.Context, r Request) error {
 	for _, tool := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return fmt.Errorf("cannot fetch Debian packages: %s was not found; this needs a Debian machine", tool)
+			return fmt.Errorf("cannot fetch Debian packages: cannot find %s; run this on Debian", tool)
 		}
 	}
 	archives, err := r.download(ctx)
@@ -67,7 +67,7 @@ func (r Request) download(ctx context.Context) ([]string, error) {
 	if err := os.WriteFile(filepath.Join(r.Scratch, "status"), nil, 0o644); err != nil {
 		return nil, fmt.Errorf("cannot fetch Debian packages: %w", err)
 	}
-	fmt.Fprintf(r.Progress, "Debian packages: downloading %s and what they need\n", strings.Join(r.Packages, ", "))
+	fmt.Fprintf(r.Progress, "Debian packages: downloading %s and their dependencies\n", strings.Join(r.Packages, ", "))
 	if err := r.fetch(ctx); err != nil {
 		return nil, err
 	}
@@ -84,8 +84,8 @@ func (r Request) download(ctx context.Context) ([]string, error) {
 	return kept, nil
 }
 
-// fetch bears lists that cannot be read as long as the packages are in others: a
-// machine may have a broken source that nobody needs here.
+// fetch tolerates unreadable package lists if it finds the packages in others: a machine may
+// have a broken source that is not needed here.
 func (r Request) fetch(ctx context.Context) error {
 	unread := r.apt(ctx, "update", "-o", "APT::Update::Error-Mode=any")
 	install := append([]string{"install", "--yes", "--no-install-recommends", "--download-only"}, r.Packages...)
@@ -108,8 +108,8 @@ func (r Request) without(archive string) bool {
 	return false
 }
 
-// apt runs apt-get against the scratch folder. Its sandbox user could not
-// write there, hence APT::Sandbox::User.
+// apt runs apt-get with the scratch folder. It runs as root, because the sandbox user could
+// not write there.
 func (r Request) apt(ctx context.Context, args ...string) error {
 	options := []string{
 		"-qq",
@@ -122,7 +122,7 @@ func (r Request) apt(ctx context.Context, args ...string) error {
 	return run(ctx, "apt-get", append(options, args...)...)
 }
 
-// run has the tools speak English, which is what errors are known by.
+// run sets the locale, because errors are recognized by their English text.
 func run(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")

@@ -47,7 +47,7 @@ func downloads(r Request) string {
 // unpacks is a dpkg-deb that makes a file for each archive.
 const unpacks = `: > "$3/unpacked-${2##*/}"`
 
-func TestPackagesAreDownloadedAndUnpackedBesideTheHostsOwn(t *testing.T) {
+func TestPackagesAreUnpackedWithoutInstallingThem(t *testing.T) {
 	r, progress := request(t)
 	tools(t, map[string]string{"apt-get": downloads(r), "dpkg-deb": unpacks})
 	if err := Unpack(t.Context(), r); err != nil {
@@ -80,7 +80,7 @@ func TestPackagesAreDownloadedAndUnpackedBesideTheHostsOwn(t *testing.T) {
 			}
 		}
 	}
-	if want := "Debian packages: downloading nftables and what they need\n"; progress.String() != want {
+	if want := "Debian packages: downloading nftables and their dependencies\n"; progress.String() != want {
 		t.Errorf("progress is %q, want %q", progress, want)
 	}
 }
@@ -93,7 +93,7 @@ func TestWhatGoesWrongIsTold(t *testing.T) {
 	}{
 		"a machine that is no Debian": {
 			map[string]string{"apt-get": ""},
-			"cannot fetch Debian packages: apt-get was not found; this needs a Debian machine",
+			"cannot fetch Debian packages: cannot find apt-get; run this on Debian",
 		},
 		"package lists that cannot be read": {
 			map[string]string{"apt-get": "echo 'E: no network' >&2; exit 100"},
@@ -111,11 +111,11 @@ func TestWhatGoesWrongIsTold(t *testing.T) {
 		},
 		"a disk that is full for apt-get": {
 			map[string]string{"apt-get": `echo "E: You don't have enough free space in /x"; exit 100`},
-			"cannot read Debian's package lists: apt-get: no space left on the disk; free some and run the command again",
+			"cannot read Debian's package lists: apt-get: the disk is full; free some space and run the command again",
 		},
 		"a disk that is full for dpkg-deb": {
 			map[string]string{"apt-get": "DOWNLOADS", "dpkg-deb": `[ "$LC_ALL" = C ] && echo 'write: No space left on device' || echo 'write: Kein Platz'; exit 2`},
-			"cannot unpack libc6-dev_2.deb: dpkg-deb: no space left on the disk; free some and run the command again",
+			"cannot unpack libc6-dev_2.deb: dpkg-deb: the disk is full; free some space and run the command again",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestWhatGoesWrongIsTold(t *testing.T) {
 	}
 }
 
-func TestABrokenSourceThatNobodyNeedsIsBorne(t *testing.T) {
+func TestAnUnneededBrokenSourceIsTolerated(t *testing.T) {
 	r, _ := request(t)
 	tools(t, map[string]string{"apt-get": `case "$*" in *" update "*) exit 100;; esac` + "\n" + downloads(r), "dpkg-deb": unpacks})
 	if err := Unpack(t.Context(), r); err != nil {
@@ -151,7 +151,7 @@ func TestABrokenSourceThatNobodyNeedsIsBorne(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedDownloadIsNoFailureOfApt(t *testing.T) {
+func TestAnInterruptedDownloadIsReportedAsInterrupted(t *testing.T) {
 	r, _ := request(t)
 	started := filepath.Join(t.TempDir(), "started")
 	if out, err := exec.Command("mkfifo", started).CombinedOutput(); err != nil {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filecache keeps what takes long to make. It answers: is this folder
-// finished and unharmed, and whose turn is it to make it? It does not know what
-// is in the folders, and never removes one that nobody asks for.
+// Package filecache keeps folders that take long to build. It knows whether a folder is
+// complete and unchanged, and lets one process at a time build it. It does not know the
+// content, and never removes an entry that is not asked for.
 package filecache
 
 import (
@@ -15,49 +15,54 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/filelock"
 )
 
-// An Entry is a folder of a cache. All processes that ask for it share it.
+// An Entry is a folder in a cache that all processes share.
 type Entry struct {
-	// Path is the folder. Path.lock and, for a while, Path.building lie beside it.
+	// Path is the folder. Path.lock and, during a build, Path.building are beside it.
 	Path string
-	// Title is what messages call it.
+	// Title is its name in messages.
 	Title string
-	// Fill makes the content in an empty folder, which is renamed to Path later.
+	// Fill builds the content in an empty folder, which is then renamed to Path.
 	Fill func(dir string) error
 }
 
-// Get makes the entry unless it is there. If another process makes it, Get says
-// so and waits. A folder at Path is complete whatever happens.
+// Get builds the entry if it does not exist. If another process is building it, Get prints
+// that and waits. A folder at Path is always complete.
 func (e Entry) Get(ctx context.Context, progress io.Writer) error {
 	if intact(e.Path) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(e.Path), 0o755); err != nil {
-		return e.cannot("make the cache for", err)
+		return e.cannot("create the cache for", err)
 	}
-	unlock, err := e.lock(ctx, progress)
+	// The lock file stays: other processes may wait for it.
+	unlock, err := filelock.Lock(ctx, e.Path+".lock", func(holder string) {
+		fmt.Fprintf(progress, "waiting for %s, which is building %s\n", holder, e.Title)
+	})
 	if err != nil {
-		return err
+		return e.cannot("lock", err)
 	}
 	defer unlock()
-	if intact(e.Path) { // another process made it while we waited
+	if intact(e.Path) { // another process built it meanwhile
 		return nil
 	}
 	return e.make()
 }
 
-// make fills a folder whose name is fixed, so that it finds what a killed
-// process has left there.
+// make builds the entry in a folder with a fixed name, so that it can remove what a killed
+// process left there.
 func (e Entry) make() error {
 	building := e.Path + ".building"
 	if err := Sweep(building); err != nil {
-		return e.cannot("clear what is left of an earlier attempt at", err)
+		return e.cannot("remove an unfinished build of", err)
 	}
 	if err := os.Mkdir(building, 0o755); err != nil {
-		return e.cannot("make a folder for", err)
+		return e.cannot("create a folder for", err)
 	}
-	defer os.RemoveAll(building) // fails, as it should, once the folder has moved
+	defer os.RemoveAll(building) // does nothing once the folder is renamed
 	if err := e.Fill(building); err != nil {
 		return err
 	}
@@ -77,15 +82,15 @@ func (e Entry) cannot(what string, err error) error {
 	return fmt.Errorf("cannot %s %s: %w", what, e.Title, err)
 }
 
-// leaving is how long programs of a process that was killed may take to end.
-const leaving = 30 * time.Second
+// sweepTimeout is how long children of a killed process may take to exit.
+const sweepTimeout = 30 * time.Second
 
-// Sweep removes a folder into which somebody may still write who is about to end. It
-// tries for 30 s, and then returns what was in the way.
+// Sweep removes a folder although exiting processes may still write to it. It retries for
+// 30s, and then returns the error.
 func Sweep(dir string) error {
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		err := os.RemoveAll(dir)
-		if !errors.Is(err, unix.ENOTEMPTY) || time.Since(began) > leaving {
+		if !errors.Is(err, unix.ENOTEMPTY) || time.Since(began) > sweepTimeout {
 			return err
 		}
 	}

@@ -45,7 +45,7 @@ func TestAFinishedEntryIsUsedAgain(t *testing.T) {
 	}
 }
 
-func TestABrokenEntryIsMadeAgain(t *testing.T) {
+func TestABrokenEntryIsRebuilt(t *testing.T) {
 	for name, spoil := range map[string]func(*testing.T, string){
 		"a truncated file":              func(t *testing.T, dir string) { must(t, os.Truncate(filepath.Join(dir, "tool"), 3)) },
 		"a file with one altered byte":  func(t *testing.T, dir string) { write(t, filepath.Join(dir, "tool"), "A program") },
@@ -73,13 +73,13 @@ func TestABrokenEntryIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeMadeLeavesNothing(t *testing.T) {
+func TestAFailedBuildLeavesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		fill func(string) error
 		want string
 	}{
 		"it fails half way":     {func(dir string) error { write(t, filepath.Join(dir, "x"), ""); return errors.New("no network") }, "no network"},
-		"it makes no file":      {func(string) error { return nil }, "cannot seal the tool: there are no files in it"},
+		"it makes no file":      {func(string) error { return nil }, "cannot seal the tool: it has no files"},
 		"it removes its folder": {os.RemoveAll, "cannot seal the tool: lstat "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestWhatCannotBeMadeLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledProcessLeftIsSwept(t *testing.T) {
+func TestAnUnfinishedBuildIsRemoved(t *testing.T) {
 	e := newEntry(t)
 	write(t, filepath.Join(e.Path+".building", "half"), "a gigabyte")
 	must(t, e.Get(t.Context(), io.Discard))
@@ -107,15 +107,15 @@ func TestWhatAKilledProcessLeftIsSwept(t *testing.T) {
 	}
 }
 
-func TestACacheThatCannotBeMadeIsNamed(t *testing.T) {
+func TestAnUnusableCacheFolderIsNamed(t *testing.T) {
 	e := newEntry(t)
 	e.Path = filepath.Join(os.DevNull, "tool-1")
-	if err := e.Get(t.Context(), io.Discard); err == nil || !strings.HasPrefix(err.Error(), "cannot make the cache for the tool: ") {
+	if err := e.Get(t.Context(), io.Discard); err == nil || !strings.HasPrefix(err.Error(), "cannot create the cache for the tool: ") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestTwoAtOnceMakeItOnce(t *testing.T) {
+func TestTwoProcessesBuildOnce(t *testing.T) {
 	e := newEntry(t)
 	fill, made := e.Fill, 0
 	e.Fill = func(dir string) error { made++; return fill(dir) }
@@ -134,7 +134,7 @@ func TestTwoAtOnceMakeItOnce(t *testing.T) {
 }
 
 // One makes the entry for as long as the other waits; the wait is told once.
-func TestWhoWaitsSaysForWhomAndCanBeInterrupted(t *testing.T) {
+func TestGetSaysForWhomItWaitsAndCanBeInterrupted(t *testing.T) {
 	e := newEntry(t)
 	making, waited, done := make(chan struct{}), make(chan struct{}), make(chan error)
 	first := e
@@ -149,10 +149,10 @@ func TestWhoWaitsSaysForWhomAndCanBeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	said := &onWrite{then: cancel}
 	err := e.Get(ctx, said)
-	if !errors.Is(err, context.Canceled) || err.Error() != "cannot wait for the tool: context canceled" {
+	if !errors.Is(err, context.Canceled) || err.Error() != "cannot lock the tool: context canceled" {
 		t.Errorf("got %v", err)
 	}
-	if want := fmt.Sprintf("waiting for process %d, which makes the tool\n", os.Getpid()); said.text != want {
+	if want := fmt.Sprintf("waiting for process %d, which is building the tool\n", os.Getpid()); said.text != want {
 		t.Errorf("progress is %q, want %q", said.text, want)
 	}
 
@@ -162,23 +162,6 @@ func TestWhoWaitsSaysForWhomAndCanBeInterrupted(t *testing.T) {
 	must(t, <-done)
 	if strings.Count(second.text, "waiting") != 1 {
 		t.Errorf("progress is %q", second.text)
-	}
-}
-
-func TestAHolderThatHasNotSaidItsNameIsStillAHolder(t *testing.T) {
-	e := newEntry(t)
-	must(t, os.MkdirAll(filepath.Dir(e.Path), 0o755))
-	unlock, err := e.lock(t.Context(), io.Discard)
-	must(t, err)
-	defer unlock()
-	must(t, os.Truncate(e.Path+".lock", 0))
-	ctx, cancel := context.WithCancel(t.Context())
-	said := &onWrite{then: cancel}
-	if err := e.Get(ctx, said); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if want := "waiting for another process, which makes the tool\n"; said.text != want {
-		t.Errorf("progress is %q, want %q", said.text, want)
 	}
 }
 
@@ -218,7 +201,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestAFolderIsSweptThoughSomebodyStillWrites(t *testing.T) {
+func TestSweepRemovesAFolderThatIsStillWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "building")
 	must(t, os.Mkdir(dir, 0o755))
 	var writer sync.WaitGroup

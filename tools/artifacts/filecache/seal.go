@@ -13,21 +13,21 @@ import (
 	"path/filepath"
 )
 
-// manifestName is the file that makes an entry complete: it is written last.
+// manifestName is the file that marks an entry as complete: it is written last.
 const manifestName = "manifest.json"
 
-// manifest holds the sha256 of each regular file of an entry, by its path there.
+// manifest has the SHA-256 of each regular file by its path in the entry.
 type manifest map[string]string
 
-// Has reports whether there is a finished entry at path. It does not look at the
-// files, which takes seconds, so that Get may make it anew all the same.
+// Has reports whether a complete entry exists at path. It does not verify the files, which
+// takes seconds, so Get may still build it again.
 func Has(path string) bool {
 	_, err := os.Stat(filepath.Join(path, manifestName))
 	return err == nil
 }
 
-// intact reports whether an entry is complete and its files are the bytes that
-// were sealed: a full disk or a killed copy leaves broken ones behind.
+// intact reports whether an entry is complete and unchanged: a full disk or a killed copy
+// leaves broken entries behind.
 func intact(dir string) bool {
 	data, err := os.ReadFile(filepath.Join(dir, manifestName))
 	if err != nil {
@@ -63,7 +63,7 @@ func seal(dir string) error {
 		return err
 	}
 	if len(m) == 0 {
-		return errors.New("there are no files in it")
+		return errors.New("it has no files")
 	}
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

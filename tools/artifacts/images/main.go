@@ -49,7 +49,7 @@ func main() {
 
 func run(ctx context.Context, args []string) (archivePath string, err error) {
 	if len(args) == 0 {
-		return "", errors.New("no image is named\n" + usage)
+		return "", errors.New("name an image\n" + usage)
 	}
 	switch args[0] {
 	case "controller":
@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string) (archivePath string, err error) {
 	case "torch":
 		return torchImage(ctx, args[1:])
 	}
-	return "", fmt.Errorf("there is no image %q\n%s", args[0], usage)
+	return "", fmt.Errorf("unknown image %q\n%s", args[0], usage)
 }
 
 // compiledImage builds an image of a program of this repository.
@@ -67,14 +67,14 @@ func compiledImage(ctx context.Context, build func(context.Context, string, stri
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	out := flags.String("out", "dist", "folder to write the archive to")
 	archs := flags.String("arch", strings.Join(controller.Published, ","), "architectures, separated by commas")
-	checkout := flags.String("checkout", ".", "folder that has the sources")
+	checkout := flags.String("checkout", ".", "root of the repository")
 	if err := parse(flags, args[1:]); err != nil {
 		return "", err
 	}
 	list := strings.Split(*archs, ",")
 	for _, arch := range list {
 		if !slices.Contains(controller.Published, arch) {
-			return "", fmt.Errorf("-arch: %q is none of %s", arch, strings.Join(controller.Published, ", "))
+			return "", fmt.Errorf("-arch: %q is not one of %s", arch, strings.Join(controller.Published, ", "))
 		}
 	}
 	return build(ctx, *checkout, *out, list...)
@@ -82,7 +82,7 @@ func compiledImage(ctx context.Context, build func(context.Context, string, stri
 
 func torchImage(ctx context.Context, args []string) (string, error) {
 	flags := flag.NewFlagSet("torch", flag.ContinueOnError)
-	cache := flags.String("cache", "", "folder that keeps the image (default: mlbatch/images in the user's cache)")
+	cache := flags.String("cache", "", "cache folder (default: mlbatch/images in the user's cache folder)")
 	if err := parse(flags, args); err != nil {
 		return "", err
 	}

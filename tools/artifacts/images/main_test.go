@@ -12,11 +12,11 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing":                    {nil, "no image is named"},
-		"an image we do not make":    {[]string{"toaster"}, `no image "toaster"`},
-		"an unknown architecture":    {[]string{"controller", "-arch", "amd64,z80"}, `"z80" is none of amd64, arm64`},
-		"an unknown one of another":  {[]string{"workload", "-arch", "z80"}, `"z80" is none of amd64, arm64`},
-		"an empty architecture list": {[]string{"controller", "-arch", ""}, `"" is none of`},
+		"nothing":                    {nil, "name an image"},
+		"an image we do not make":    {[]string{"toaster"}, `unknown image "toaster"`},
+		"an unknown architecture":    {[]string{"controller", "-arch", "amd64,z80"}, `"z80" is not one of amd64, arm64`},
+		"an unknown one of another":  {[]string{"workload", "-arch", "z80"}, `"z80" is not one of amd64, arm64`},
+		"an empty architecture list": {[]string{"controller", "-arch", ""}, `"" is not one of`},
 		"a superfluous argument":     {[]string{"torch", "now"}, `torch does not take the argument "now"`},
 	} {
 		t.Run(name, func(t *testing.T) {

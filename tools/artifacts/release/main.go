@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release makes all that a release of MLBatch consists of, and pushes
-// what belongs into a registry if it is told to which. Run it from the root of the
-// repository. The same sources give the same files, byte for byte.
+// Command release builds all files of a release of MLBatch. With -registry, it also pushes the
+// image and the charts. Run it from the root of the repository. The same sources give the
+// same files, byte for byte.
 //
 //	go run ./tools/artifacts/release [-out dist] [-registry ghcr.io/mlbatch]
 package main
@@ -40,12 +40,12 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	checkout := flags.String("checkout", ".", "root of the repository")
 	out := flags.String("out", "dist", "folder to write to")
-	registry := flags.String("registry", "", "registry folder to push to, such as ghcr.io/mlbatch; nothing is pushed without it")
+	registry := flags.String("registry", "", "registry folder to push to, such as ghcr.io/mlbatch; by default nothing is pushed")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("there is no argument %q; the registry is given as -registry HOST/FOLDER", flags.Arg(0))
+		return fmt.Errorf("unknown argument %q; give the registry as -registry HOST/FOLDER", flags.Arg(0))
 	}
 	versions, err := setup.Load()
 	if err != nil {
@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 		}
 		versions = versions.ReleasedTo(*registry)
 	}
-	absolute, err := filepath.Abs(*out) // programs are compiled from another folder
+	absolute, err := filepath.Abs(*out) // go build runs in another folder
 	if err != nil {
 		return fmt.Errorf("cannot find the folder %s: %w", *out, err)
 	}

@@ -17,8 +17,8 @@ import (
 	"oras.land/oras-go/v2/content/oci"
 )
 
-// programsOf reads what the compiler wrote into the programs of an image archive:
-// what is released is asked, and not what should have been compiled.
+// programsOf reads the build info of the programs in an image archive: of what is released,
+// not of what should have been compiled.
 func programsOf(ctx context.Context, archive, tag string) ([]*debug.BuildInfo, error) {
 	images, err := oci.NewFromTar(ctx, archive)
 	if err != nil {
@@ -38,7 +38,7 @@ func programsOf(ctx context.Context, archive, tag string) ([]*debug.BuildInfo, e
 	return found, nil
 }
 
-// programsBelow goes from an index over its images to their layers.
+// programsBelow walks from an index to the layers of its images.
 func programsBelow(ctx context.Context, images content.Fetcher, node ocispec.Descriptor) ([]*debug.BuildInfo, error) {
 	if node.MediaType == ocispec.MediaTypeImageLayer {
 		layer, err := images.Fetch(ctx, node)

@@ -21,16 +21,16 @@ import (
 	"oras.land/oras-go/v2/registry/remote/retry"
 )
 
-// isFolder checks the place that a release is pushed to.
+// isFolder checks the registry folder to push to.
 func isFolder(place string) error {
 	host, folder, _ := strings.Cut(place, "/")
 	if _, err := registry.ParseReference(place); err != nil || folder != path.Clean(folder) || !strings.ContainsAny(host, ".:") {
-		return fmt.Errorf("-registry: %q is no folder of a registry; write HOST[:PORT]/FOLDER, such as ghcr.io/mlbatch", place)
+		return fmt.Errorf("-registry: %q is not a registry folder; write HOST[:PORT]/FOLDER, such as ghcr.io/mlbatch", place)
 	}
 	return nil
 }
 
-// onThisMachine tells of a registry that is spoken to without TLS, as Docker does.
+// onThisMachine reports whether a registry is local, and is used without TLS, as in Docker.
 func onThisMachine(ref registry.Reference) bool {
 	host, _, err := net.SplitHostPort(ref.Registry)
 	if err != nil {
@@ -39,7 +39,7 @@ func onThisMachine(ref registry.Reference) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// pushImage pushes what an archive has under the tag of the reference.
+// pushImage pushes the image in an archive with the tag of the reference.
 func pushImage(ctx context.Context, archive, reference string, progress io.Writer) error {
 	ref, err := registry.ParseReference(reference)
 	if err != nil {
@@ -51,7 +51,7 @@ func pushImage(ctx context.Context, archive, reference string, progress io.Write
 	}
 	logins, err := credentials.NewStoreFromDocker(credentials.StoreOptions{})
 	if err != nil {
-		return fmt.Errorf("cannot read what docker login keeps: %w", err)
+		return fmt.Errorf("cannot read the credentials of docker login: %w", err)
 	}
 	there := &remote.Repository{
 		Reference: ref, PlainHTTP: onThisMachine(ref),
@@ -65,8 +65,7 @@ func pushImage(ctx context.Context, archive, reference string, progress io.Write
 	return nil
 }
 
-// pushChart does what helm push does, except that the time it gives is always the
-// same: then the digest is, too.
+// pushChart is helm push with a fixed creation time, so that the digest is always the same.
 func pushChart(archive, reference string, progress io.Writer) error {
 	ref, err := registry.ParseReference(reference)
 	if err != nil {
@@ -74,7 +73,7 @@ func pushChart(archive, reference string, progress io.Writer) error {
 	}
 	chart, err := os.ReadFile(archive)
 	if err != nil {
-		return fmt.Errorf("cannot read the chart that was packaged: %w", err)
+		return fmt.Errorf("cannot read the packaged chart: %w", err)
 	}
 	options := []helmregistry.ClientOption{helmregistry.ClientOptWriter(io.Discard)}
 	if onThisMachine(ref) {

@@ -22,10 +22,10 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// A release is what one run of the program makes.
+// A release is the output of one run.
 type release struct {
 	versions setup.Versions
-	// charts and sources are the checkouts that have the charts and the programs.
+	// charts and sources are the checkouts of the charts and the programs.
 	charts, sources string
 	out             string
 	progress        io.Writer
@@ -50,7 +50,7 @@ func (r *release) write(ctx context.Context) error {
 	return nil
 }
 
-// push brings the image to the registry, and then the charts that need it.
+// push pushes the image, and then the charts that need it.
 func (r *release) push(ctx context.Context) error {
 	if err := pushImage(ctx, r.image, r.versions.ControllerImage(), r.progress); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (r *release) writeCharts(ctx context.Context) (err error) {
 	return errors.Join(err, r.add(sbom.File{Name: "install.yaml", Images: ours}))
 }
 
-// writeImage writes the image of our controller, the only one that users pull.
+// writeImage writes the image of our controller, the only one that we publish.
 func (r *release) writeImage(ctx context.Context) (err error) {
 	if r.image, err = controller.BuildAs(ctx, r.versions, r.sources, r.out, controller.Published...); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (r *release) writeCommands(ctx context.Context) error {
 		}
 		info, err := buildinfo.ReadFile(file)
 		if err != nil {
-			return fmt.Errorf("cannot read what %s was compiled from: %w", file, err)
+			return fmt.Errorf("cannot read the build info of %s: %w", file, err)
 		}
 		if err := r.add(sbom.File{Name: name, Programs: []*debug.BuildInfo{info}}); err != nil {
 			return err
@@ -124,7 +124,7 @@ func (r *release) writeBill(context.Context) error {
 	return r.add(sbom.File{Name: name})
 }
 
-// writeSums writes what sha256sum --check reads.
+// writeSums writes checksums for sha256sum --check.
 func (r *release) writeSums(context.Context) error {
 	var sums strings.Builder
 	for _, file := range r.files {
@@ -138,17 +138,17 @@ func (r *release) writeSums(context.Context) error {
 	return nil
 }
 
-// add takes a file that has been written into the release.
+// add adds a written file to the release.
 func (r *release) add(file sbom.File) error {
 	path := filepath.Join(r.out, file.Name)
 	written, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("cannot read what was written: %w", err)
+		return fmt.Errorf("cannot read %s: %w", path, err)
 	}
 	defer written.Close()
 	sum := sha256.New()
 	if _, err := io.Copy(sum, written); err != nil {
-		return fmt.Errorf("cannot read what was written: %w", err)
+		return fmt.Errorf("cannot read %s: %w", path, err)
 	}
 	file.SHA256 = fmt.Sprintf("%x", sum.Sum(nil))
 	r.files = append(r.files, file)

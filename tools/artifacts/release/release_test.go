@@ -82,7 +82,7 @@ func files(t *testing.T, dir string) map[string][]byte {
 	return all
 }
 
-func TestAReleaseIsTheSameEachTimeAndKnowsWhatIsInIt(t *testing.T) {
+func TestAReleaseIsReproducibleAndHasABillOfMaterials(t *testing.T) {
 	first, second := files(t, released(t, "").out), files(t, released(t, "").out)
 
 	var names []string
@@ -110,7 +110,7 @@ func TestAReleaseIsTheSameEachTimeAndKnowsWhatIsInIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsPulledIsWhatWasReleased(t *testing.T) {
+func TestTheRegistryHasTheReleasedFiles(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	folder := strings.TrimPrefix(server.URL, "http://") + "/some/mlbatch"
@@ -212,10 +212,10 @@ func TestMistakesAreOneSentence(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a scheme":             {[]string{"-registry", "oci://ghcr.io/mlbatch"}, "is no folder of a registry"},
-		"no host":              {[]string{"-registry", "mlbatch/images"}, "is no folder of a registry"},
-		"no folder":            {[]string{"-registry", "ghcr.io"}, "is no folder of a registry"},
-		"a slash at the end":   {[]string{"-registry", "ghcr.io/mlbatch/"}, "is no folder of a registry"},
+		"a scheme":             {[]string{"-registry", "oci://ghcr.io/mlbatch"}, "is not a registry folder"},
+		"no host":              {[]string{"-registry", "mlbatch/images"}, "is not a registry folder"},
+		"no folder":            {[]string{"-registry", "ghcr.io"}, "is not a registry folder"},
+		"a slash at the end":   {[]string{"-registry", "ghcr.io/mlbatch/"}, "is not a registry folder"},
 		"a registry as a word": {[]string{"ghcr.io/mlbatch"}, "-registry HOST/FOLDER"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestItSaysWhatBecameOfTheProgram(t *testing.T) {
-	const full = "no space left on the disk; free some and run the command again"
+func TestRunExplainsFailures(t *testing.T) {
+	const full = "the disk is full; free some space and run the command again"
 	for name, c := range map[string]struct{ script, want string }{
 		"it succeeds":                    {"echo fine", ""},
 		"it fails and says why":          {"echo to stdout; echo to stderr >&2; exit 3", "exit status 3\nto stdout\nto stderr"},
@@ -39,13 +39,13 @@ func TestItSaysWhatBecameOfTheProgram(t *testing.T) {
 	}
 }
 
-func TestAProgramThatIsNotThereIsKnown(t *testing.T) {
+func TestAMissingProgramIsErrNotFound(t *testing.T) {
 	if err := Run(t.Context(), exec.CommandContext(t.Context(), "no-such-program")); !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestAnInterruptedProgramTidiesUp(t *testing.T) {
+func TestAnInterruptedProgramCanCleanUp(t *testing.T) {
 	dir := t.TempDir()
 	started, temporary := filepath.Join(dir, "started"), filepath.Join(dir, "temporary")
 	if out, err := exec.Command("mkfifo", started).CombinedOutput(); err != nil {
@@ -67,7 +67,7 @@ func TestAnInterruptedProgramTidiesUp(t *testing.T) {
 }
 
 // A program that outlived us would go on to write where the next of us begins anew.
-func TestAProgramEndsWithWhoeverRunsIt(t *testing.T) {
+func TestAProgramIsKilledWithItsParent(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if out, err := exec.Command("mkfifo", pipe).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

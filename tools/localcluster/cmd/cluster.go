@@ -12,25 +12,25 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// rootCommand has one subcommand for each thing that can be done with a local cluster.
+// rootCommand is localcluster with all its subcommands.
 func rootCommand() *cobra.Command {
 	var config localcluster.Config
 	group := &cobra.Command{
 		Use:   "localcluster",
 		Short: "Run a real Kubernetes on this machine, without Docker",
-		Long: "Run a real Kubernetes on this machine, without Docker: its components are built from their pinned\n" +
-			"Go modules and run in private namespaces. Needs Linux, Go, a checkout of MLBatch, and root for containers.",
+		Long: "Run a real Kubernetes on this machine, without Docker. Its components are built from their pinned\n" +
+			"Go modules and run in private namespaces. It needs Linux, Go, a checkout of MLBatch, and root for containers.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// An error is one sentence.
 		DisableSuggestions: true,
-		// Without these a misspelt subcommand would print help and succeed.
+		// Without these two, a misspelt subcommand would print help and succeed.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	flags := group.PersistentFlags()
-	flags.StringVar(&config.Name, "name", localcluster.DefaultName, "name of the cluster; several can run side by side")
-	flags.StringVar(&config.Checkout, "checkout", "", "path of the MLBatch checkout (default: found from the working directory upwards)")
+	flags.StringVar(&config.Name, "name", localcluster.DefaultName, "name of the cluster; several clusters can run at the same time")
+	flags.StringVar(&config.Checkout, "checkout", "", "path of the MLBatch checkout (default: the one that contains the working directory)")
 	group.AddCommand(upCommand(&config), downCommand(&config), statusCommand(&config), kubeconfigCommand(&config),
 		loadImageCommand(&config), leaksCommand(&config))
 	return group
@@ -39,7 +39,7 @@ func rootCommand() *cobra.Command {
 func downCommand(config *localcluster.Config) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "End the cluster and remove everything of it but the build cache",
+		Short: "Stop the cluster and remove everything except the build cache",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cluster, err := localcluster.New(*config, cmd.ErrOrStderr())
@@ -90,7 +90,7 @@ func loadImageCommand(config *localcluster.Config) *cobra.Command {
 func leaksCommand(config *localcluster.Config) *cobra.Command {
 	return &cobra.Command{
 		Use:   "leaks",
-		Short: "List processes, namespaces, mounts and cgroups that clusters left behind; fails if there are any",
+		Short: "List processes, namespaces, mounts and cgroups that clusters left behind; exit 1 if there are any",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			leaks, err := localcluster.Leaks(*config)
@@ -102,13 +102,13 @@ func leaksCommand(config *localcluster.Config) *cobra.Command {
 	}
 }
 
-// printLeaks lists leaks; that there are any is an error.
+// printLeaks lists leaks, and returns an error if there are any.
 func printLeaks(out io.Writer, leaks []string) error {
 	for _, leak := range leaks {
 		fmt.Fprintln(out, leak)
 	}
 	if len(leaks) > 0 {
-		return errors.New("clusters have left the above behind; end the processes, then run 'localcluster down' with the cluster's name")
+		return errors.New("clusters left the above behind; kill the processes, then run 'localcluster down' with the cluster's name")
 	}
 	return nil
 }

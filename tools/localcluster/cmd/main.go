@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command localcluster runs a real Kubernetes on a Linux machine, without Docker, for
-// whoever develops MLBatch. Every error is one sentence on standard error and exit
-// status 1.
+// Command localcluster runs a real Kubernetes on a Linux machine, without Docker, to develop
+// MLBatch. Every error is one sentence on standard error, with exit status 1.
 package main
 
 import (
@@ -21,14 +20,14 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
+	context.AfterFunc(ctx, stop) // a second interrupt kills the program
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "localcluster:", err)
 		os.Exit(1)
 	}
 }
 
-// run carries out one command line: results go to out, progress to progress.
+// run runs one command line. It writes results to out.
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	versions, err := setup.Load()
 	if err != nil {
@@ -40,11 +39,11 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	root.SetOut(out)
 	root.SetErr(progress)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && strings.HasPrefix(err.Error(), "unknown ") { // commands and flags, says cobra
+	if err != nil && strings.HasPrefix(err.Error(), "unknown ") { // cobra: command or flag
 		return fmt.Errorf("%w: see '%s --help'", err, cmd.CommandPath())
 	}
 	if err != nil && ctx.Err() != nil {
-		return errors.New("interrupted; run the command again") // the interrupt made it fail
+		return errors.New("interrupted; run the command again") // err is a consequence
 	}
 	return err
 }

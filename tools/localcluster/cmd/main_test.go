@@ -32,24 +32,24 @@ func home(t *testing.T) (state string) {
 	return filepath.Join(dir, "state", "mlbatch", "clusters")
 }
 
-func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
+func TestErrorsAreOneSentence(t *testing.T) {
 	for line, want := range map[string]string{
 		"clutser":                       `unknown command "clutser" for "localcluster": see 'localcluster --help'`,
 		"start":                         `unknown command "start" for "localcluster"`,
 		"up now":                        `unknown command "now" for "localcluster up"`,
 		"up --prot=1":                   "unknown flag: --prot: see 'localcluster up --help'",
-		"up --port=99999":               "there is no port 99999: --port takes 1 to 65535",
-		"up --simulated-nodes=-1":       "there cannot be -1 nodes: --simulated-nodes takes 0 and more",
+		"up --port=99999":               "--port=99999: choose a port from 1 to 65535",
+		"up --simulated-nodes=-1":       "--simulated-nodes=-1: choose 0 or more",
 		"up --port=x":                   `invalid argument "x" for "--port" flag`,
-		"up --mode=fake":                `there is no mode "fake"; choose real or simulated`,
+		"up --mode=fake":                `unknown mode "fake"; choose real or simulated`,
 		"down mlbatch":                  `unknown command "mlbatch" for "localcluster down"`,
-		"up --name=gpu-0":               `cluster name "gpu-0" is also that of a simulated node`,
+		"up --name=gpu-0":               `cluster name "gpu-0" is reserved for a simulated node`,
 		"up --name=Blue":                `cluster name "Blue" must be up to 20 lower-case letters`,
 		"leaks --name=Blue":             `cluster name "Blue" must be up to 20 lower-case letters`,
 		"kubeconfig --name=unit-y":      `cluster "unit-y" is not running; start it with: localcluster up --name=unit-y`,
 		"load-image --name=unit-y a":    `cluster "unit-y" is not running; start it with: localcluster up --name=unit-y`,
 		"status --name=unit-y":          `cluster "unit-y" is not running; start it with: localcluster up --name=unit-y`,
-		"status --output=yaml":          `there is no output format "yaml"; choose text or json`,
+		"status --output=yaml":          `unknown output format "yaml"; choose text or json`,
 		"load-image":                    "name at least one image archive to load",
 		"down --name=unit-y --port 123": "unknown flag: --port",
 	} {
@@ -66,7 +66,7 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 	}
 }
 
-func TestDownOfAClusterThatNeverWasSaysSo(t *testing.T) {
+func TestDownOfAMissingClusterSucceeds(t *testing.T) {
 	home(t)
 	out, progress, err := command(t, "down", "--name=unit-y")
 	if err != nil || out != "" || progress != "there is no cluster \"unit-y\"\n" {
@@ -86,7 +86,7 @@ func TestTheKubeconfigOfARunningClusterIsPrintedAlone(t *testing.T) {
 	}
 }
 
-func TestARunningClusterIsFollowedUnlessAFlagSaysOtherwise(t *testing.T) {
+func TestOnlyGivenFlagsAreAskedOfARunningCluster(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--port=36443":         "runs with --port=4711, not 36443",
 		"--simulated-nodes=10": "runs with --simulated-nodes=3, not 10",
@@ -103,7 +103,7 @@ func TestARunningClusterIsFollowedUnlessAFlagSaysOtherwise(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedCommandSaysSoAndNoMore(t *testing.T) {
+func TestAnInterruptedCommandSaysOnlyThat(t *testing.T) {
 	running(t) // and does not become ready
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -17,18 +17,18 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// Deployments of the cluster itself and of the platform are in these namespaces.
+// statusNamespaces have the Deployments of the cluster and of the platform.
 var statusNamespaces = []string{"kube-system", "mlbatch-system"}
 
 func statusCommand(config *localcluster.Config) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the cluster's programs, nodes and platform, and what it takes of this machine; fails unless all is well",
+		Short: "Show the cluster's programs, nodes, platform and resource usage; exit 1 if anything is unhealthy",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "text" && format != "json" {
-				return fmt.Errorf("there is no output format %q; choose text or json", format)
+				return fmt.Errorf("unknown output format %q; choose text or json", format)
 			}
 			cluster, err := localcluster.New(*config, cmd.ErrOrStderr())
 			if err != nil {
@@ -46,7 +46,7 @@ func statusCommand(config *localcluster.Config) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "output format: text or json")
 	return cmd
 }
 
@@ -56,8 +56,7 @@ func printJSON(out io.Writer, status localcluster.Status) error {
 	return encoder.Encode(status)
 }
 
-// printStatus shows what was seen. Of a cluster that does not run that is nothing,
-// and the error says so.
+// printStatus prints the status. For a stopped cluster it prints nothing: the error says so.
 func printStatus(out io.Writer, s localcluster.Status) error {
 	if s.Use == nil {
 		return nil
@@ -69,7 +68,7 @@ func printStatus(out io.Writer, s localcluster.Status) error {
 	}
 	fmt.Fprintf(table, "in use\t%d processes, %s of memory, %s of processor time, %s of disk\n",
 		s.Use.Processes, mebibytes(s.Use.MemoryBytes), duration(s.Use.CPUSeconds), mebibytes(s.Use.DiskBytes))
-	if err := table.Flush(); err != nil { // each table has widths of its own
+	if err := table.Flush(); err != nil { // each table has its own column widths
 		return err
 	}
 	printComponents(table, s.Components)

@@ -49,7 +49,7 @@ kube-system/coredns  1 of 1  a:1 b:2
 	}
 }
 
-func TestTheStatusOfAClusterThatDoesNotRunIsJSONToo(t *testing.T) {
+func TestTheStatusOfAStoppedClusterIsJSONToo(t *testing.T) {
 	home(t)
 	out, _, err := command(t, "status", "--name=unit-y", "-o", "json")
 	var got localcluster.Status

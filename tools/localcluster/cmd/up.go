@@ -12,7 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// upFlags are those of cluster up beside the group's.
+// upFlags are the flags of localcluster up.
 type upFlags struct {
 	port, nodes int
 	mode        string
@@ -23,15 +23,15 @@ func upCommand(config *localcluster.Config) *cobra.Command {
 	var flags upFlags
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Build what is missing and start the cluster; harmless if it runs already",
+		Short: "Build what is missing and start the cluster; update it if it is already running",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return up(cmd, *config, flags) },
 	}
 	cmd.Flags().IntVar(&flags.port, "port", localcluster.DefaultPort, "port on 127.0.0.1 for the API server")
 	cmd.Flags().IntVar(&flags.nodes, "simulated-nodes", localcluster.DefaultSimulatedNodes, "number of KWOK nodes with 8 GPUs each")
 	cmd.Flags().StringVar(&flags.mode, "mode", string(localcluster.Real),
-		"real: one node runs containers, for which root is needed; simulated: KWOK nodes take all pods but the platform's, which are processes")
-	cmd.Flags().BoolVar(&flags.platform, "platform", false, "install the platform too, and onboard the teams blue and red")
+		"real: one node runs containers (needs root); simulated: KWOK nodes run all pods, except the platform's, which run as processes")
+	cmd.Flags().BoolVar(&flags.platform, "platform", false, "also install the platform and onboard the teams blue and red")
 	return cmd
 }
 
@@ -59,18 +59,18 @@ func up(cmd *cobra.Command, config localcluster.Config, flags upFlags) error {
 	return nil
 }
 
-// asked leaves open what no flag says: that follows a cluster that runs.
+// asked sets only what flags set: a running cluster decides the rest.
 func (f upFlags) asked(cmd *cobra.Command, config localcluster.Config) (localcluster.Config, error) {
 	if cmd.Flags().Changed("port") {
 		config.Port = f.port
 		if f.port < 1 || f.port > 65535 {
-			return config, fmt.Errorf("there is no port %d: --port takes 1 to 65535", f.port)
+			return config, fmt.Errorf("--port=%d: choose a port from 1 to 65535", f.port)
 		}
 	}
 	if cmd.Flags().Changed("simulated-nodes") {
 		config.SimulatedNodes = cmp.Or(f.nodes, -1) // 0 means none, too
 		if f.nodes < 0 {
-			return config, fmt.Errorf("there cannot be %d nodes: --simulated-nodes takes 0 and more", f.nodes)
+			return config, fmt.Errorf("--simulated-nodes=%d: choose 0 or more", f.nodes)
 		}
 	}
 	if cmd.Flags().Changed("mode") {

@@ -22,25 +22,25 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// jobTimeout bounds the whole life of the job, silenceTimeout the time in which it
-// cannot be seen: an API server that ends is started again.
+// jobTimeout bounds the whole job, outageTimeout the time without an answer from the API
+// server: the keeper restarts it if it exits.
 const (
-	jobTimeout     = 10 * time.Minute
-	silenceTimeout = 30 * time.Second
+	jobTimeout    = 10 * time.Minute
+	outageTimeout = 30 * time.Second
 )
 
-// follower looks at a job again and again and says once what is new.
+// follower polls a job and reports each change once.
 type follower struct {
 	access
 	job   *workload.AppWrapper
 	began time.Time
-	// seen is when the job could be read last.
-	seen   time.Time
-	said   map[string]bool
-	report *report
+	// seen is when the job was last read.
+	seen     time.Time
+	reported map[string]bool
+	report   *report
 }
 
-// follow submits the job and reports what happens until it has ended.
+// follow submits the job and reports what happens until it ends.
 func follow(ctx context.Context, site platform.Site, job *workload.AppWrapper, report *report) error {
 	config, err := site.Cluster.RESTConfig()
 	if err != nil {
@@ -55,9 +55,9 @@ func follow(ctx context.Context, site platform.Site, job *workload.AppWrapper, r
 		return err
 	}
 	now := time.Now()
-	f := &follower{access: access, job: job, began: now, seen: now, said: map[string]bool{}, report: report}
+	f := &follower{access: access, job: job, began: now, seen: now, reported: map[string]bool{}, report: report}
 	report.happened(f.began, "submitted", "AppWrapper "+job.Namespace+"/"+job.Name+" created by "+submitter)
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, jobTimeout, true, f.lookPatiently)
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, jobTimeout, true, f.poll)
 	report.Phase = string(f.job.Status.Phase)
 	report.step("train", time.Since(f.began))
 	if err != nil {
@@ -66,28 +66,28 @@ func follow(ctx context.Context, site platform.Site, job *workload.AppWrapper, r
 	return f.conclude(ctx)
 }
 
-// explain says why the job was followed no further.
+// explain says why following the job failed.
 func (f *follower) explain(ctx context.Context, err error) error {
 	if ctx.Err() == nil && wait.Interrupted(err) {
-		return fmt.Errorf("the job did not end in %s, it is %s", jobTimeout, f.job.Status.Phase)
+		return fmt.Errorf("the job did not end within %s: it is %s", jobTimeout, f.job.Status.Phase)
 	}
 	return fmt.Errorf("cannot follow the job: %w", err)
 }
 
-// lookPatiently looks and bears that nothing is to be seen for a while.
-func (f *follower) lookPatiently(ctx context.Context) (ended bool, err error) {
+// poll is look that tolerates a short outage of the API server.
+func (f *follower) poll(ctx context.Context) (ended bool, err error) {
 	ended, err = f.look(ctx)
 	if err == nil {
 		f.seen = time.Now()
 		return ended, nil
 	}
-	if apierrors.IsNotFound(err) || time.Since(f.seen) > silenceTimeout {
+	if apierrors.IsNotFound(err) || time.Since(f.seen) > outageTimeout {
 		return false, err
 	}
 	return false, nil
 }
 
-// look reads the job and everything that belongs to it.
+// look reads the job and everything that belongs to it, and reports changes.
 func (f *follower) look(ctx context.Context) (ended bool, err error) {
 	if err := f.admin.Get(ctx, client.ObjectKeyFromObject(f.job), f.job); err != nil {
 		return false, err
@@ -98,12 +98,12 @@ func (f *follower) look(ctx context.Context) (ended bool, err error) {
 		}
 	}
 	phase := f.job.Status.Phase
-	f.sayOnce(fmt.Sprintf("%s, retry %d", phase, f.job.Status.Retries), "AppWrapper "+string(phase), phase != "", f.reason())
+	f.reportOnce(fmt.Sprintf("%s, retry %d", phase, f.job.Status.Retries), "AppWrapper "+string(phase), phase != "", f.reason())
 	return phase == workload.AppWrapperSucceeded || phase == workload.AppWrapperFailed, nil
 }
 
-// reason is what the controller says about the present phase: conditions that
-// belong to a phase carry its name as their reason.
+// reason is the controller's message for the current phase: conditions of a phase have its
+// name as their reason.
 func (f *follower) reason() string {
 	for _, c := range f.job.Status.Conditions {
 		if c.Message != "" && (c.Reason == string(f.job.Status.Phase) || c.Type == string(workload.Unhealthy) && c.Status == "True") {
@@ -122,10 +122,10 @@ func (f *follower) lookAtQueue(ctx context.Context) error {
 		if len(w.OwnerReferences) == 0 || w.OwnerReferences[0].UID != f.job.UID {
 			continue
 		}
-		f.say("queued", true, "Workload "+w.Name+" waits in LocalQueue "+string(w.Spec.QueueName))
+		f.reportIf("queued", true, "Workload "+w.Name+" waits in LocalQueue "+string(w.Spec.QueueName))
 		for _, kind := range []string{kueue.WorkloadQuotaReserved, kueue.WorkloadAdmitted} {
 			if c := meta.FindStatusCondition(w.Status.Conditions, kind); c != nil {
-				f.say(map[string]string{kueue.WorkloadQuotaReserved: "quota reserved", kueue.WorkloadAdmitted: "admitted by Kueue"}[kind], c.Status == "True", c.Message)
+				f.reportIf(map[string]string{kueue.WorkloadQuotaReserved: "quota reserved", kueue.WorkloadAdmitted: "admitted by Kueue"}[kind], c.Status == "True", c.Message)
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func (f *follower) lookAtGang(ctx context.Context) error {
 		return err
 	}
 	for _, g := range groups.Items {
-		f.say("gang formed", g.Name == f.job.Name, fmt.Sprintf("PodGroup %s: all %d pods are placed together or none", g.Name, g.Spec.MinMember))
+		f.reportIf("gang formed", g.Name == f.job.Name, fmt.Sprintf("PodGroup %s: all %d pods are placed together or none", g.Name, g.Spec.MinMember))
 	}
 	return nil
 }
@@ -159,33 +159,33 @@ func (f *follower) lookAtPods(ctx context.Context) error {
 			{"succeeded", p.Status.Phase == corev1.PodSucceeded, ""},
 			{"failed", p.Status.Phase == corev1.PodFailed, p.Status.Reason + " " + p.Status.Message},
 		} {
-			f.sayOnce(string(p.UID)+fact.what, "pod "+p.Name+" "+fact.what, fact.holds, fact.why)
+			f.reportOnce(string(p.UID)+fact.what, "pod "+p.Name+" "+fact.what, fact.holds, fact.why)
 		}
 	}
 	return nil
 }
 
-func (f *follower) say(what string, holds bool, why string) {
-	f.sayOnce(what, what, holds, why)
+func (f *follower) reportIf(what string, holds bool, why string) {
+	f.reportOnce(what, what, holds, why)
 }
 
-// sayOnce tells what holds, the first time it does for a key: a retry has the
-// same phases, and pods of the same names, again.
-func (f *follower) sayOnce(key, what string, holds bool, why string) {
-	if !holds || f.said[key] {
+// reportOnce reports what holds, once for each key: a retry has the same phases and names
+// of pods.
+func (f *follower) reportOnce(key, what string, holds bool, why string) {
+	if !holds || f.reported[key] {
 		return
 	}
-	f.said[key] = true
+	f.reported[key] = true
 	f.report.happened(f.began, what, strings.TrimSpace(why))
 }
 
-// conclude reads what the training said.
+// conclude reads the log of the training.
 func (f *follower) conclude(ctx context.Context) error {
 	log, err := f.log(ctx, f.job.Name+"-master-0")
 	return errors.Join(f.judge(log), err)
 }
 
-// judge decides whether the job did what it should have done.
+// judge checks the result of the job.
 func (f *follower) judge(log string) (err error) {
 	if f.job.Status.Phase != workload.AppWrapperSucceeded {
 		return fmt.Errorf("the job ended as %s; the last lines of its first pod:\n%s", f.job.Status.Phase, lastLines(log, 15))
@@ -196,7 +196,7 @@ func (f *follower) judge(log string) (err error) {
 	}
 	f.report.learned(f.began)
 	if t := f.report.Training; t.WorldSize != 2 || t.AllReduceSum != 3 || t.LastLoss >= t.FirstLoss/2 {
-		return errors.New("the job succeeded, but two processes did not learn together; see the log of its first pod")
+		return errors.New("the job succeeded, but its two processes did not train together; see the log of its first pod")
 	}
 	return nil
 }

@@ -64,10 +64,10 @@ func isTrue(kind, reason, message string) metav1.Condition {
 }
 
 func newFollower() *follower {
-	return &follower{job: appWrapper(""), began: time.Now(), said: map[string]bool{}, report: newReport()}
+	return &follower{job: appWrapper(""), began: time.Now(), reported: map[string]bool{}, report: newReport()}
 }
 
-func TestTheTimelineSaysOnceWhatIsNew(t *testing.T) {
+func TestTheTimelineReportsEachChangeOnce(t *testing.T) {
 	f := newFollower()
 	for _, now := range []struct {
 		world []client.Object
@@ -110,7 +110,7 @@ func TestTheTimelineSaysOnceWhatIsNew(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotOfTheJobIsNotTold(t *testing.T) {
+func TestOtherObjectsAreNotReported(t *testing.T) {
 	f := newFollower()
 	other := kueueWorkload("other")
 	other.OwnerReferences[0].UID = "another"
@@ -139,13 +139,13 @@ func TestAFailedJobHasEnded(t *testing.T) {
 	}
 }
 
-func TestTheEndIsJudgedByWhatWasLearned(t *testing.T) {
+func TestTheResultOfTheTrainingIsChecked(t *testing.T) {
 	const at = "2026-11-20T10:00:00Z "
 	training := func(size, sum, last string) string {
 		return at + `{"event": "start", "worldSize": ` + size + "}\n" + at + `{"event": "allreduce", "sum": ` + sum + "}\n" +
 			at + `{"event": "done", "firstLoss": 2, "lastLoss": ` + last + "}\n"
 	}
-	const alone = "two processes did not learn together"
+	const alone = "two processes did not train together"
 	for name, c := range map[string]struct {
 		phase workload.AppWrapperPhase
 		log   string
@@ -169,10 +169,10 @@ func TestTheEndIsJudgedByWhatWasLearned(t *testing.T) {
 	}
 }
 
-func TestWhyTheJobIsFollowedNoFurther(t *testing.T) {
+func TestWhyFollowingTheJobFailed(t *testing.T) {
 	f := newFollower()
 	f.job.Status.Phase = workload.AppWrapperRunning
-	if got, want := f.explain(t.Context(), context.DeadlineExceeded).Error(), "the job did not end in 10m0s, it is Running"; got != want {
+	if got, want := f.explain(t.Context(), context.DeadlineExceeded).Error(), "the job did not end within 10m0s: it is Running"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := f.explain(t.Context(), errors.New("not found")).Error(), "cannot follow the job: not found"; got != want {
@@ -185,14 +185,14 @@ func TestWhyTheJobIsFollowedNoFurther(t *testing.T) {
 	}
 }
 
-func TestTheDemoBearsASilentAPIServerForAWhile(t *testing.T) {
+func TestTheDemoToleratesAShortOutage(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
 		since time.Duration
 		want  bool
 	}{
 		"refused a moment ago":     {errors.New("connection refused"), time.Second, false},
-		"refused for too long":     {errors.New("connection refused"), silenceTimeout + time.Second, true},
+		"refused for too long":     {errors.New("connection refused"), outageTimeout + time.Second, true},
 		"somebody deleted the job": {apierrors.NewNotFound(schema.GroupResource{}, "digits"), time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestTheDemoBearsASilentAPIServerForAWhile(t *testing.T) {
 					return c.err
 				},
 			}).Build()
-			ended, err := f.lookPatiently(t.Context())
+			ended, err := f.poll(t.Context())
 			if ended || (err != nil) != c.want {
 				t.Errorf("ended %t, %v", ended, err)
 			}
@@ -211,7 +211,7 @@ func TestTheDemoBearsASilentAPIServerForAWhile(t *testing.T) {
 	}
 }
 
-func TestARoleThatWasBoundAMomentAgoIsWaitedFor(t *testing.T) {
+func TestANewRoleBindingIsWaitedFor(t *testing.T) {
 	asked := 0
 	refuseOnce := interceptor.Funcs{Create: func(ctx context.Context, api client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 		if asked++; asked == 1 {
@@ -242,7 +242,7 @@ func TestTheJobOfAnEarlierDemoIsReplaced(t *testing.T) {
 	}
 }
 
-func TestARefusedJobIsToldWithItsUser(t *testing.T) {
+func TestTheErrorOfARefusedJobNamesTheUser(t *testing.T) {
 	refuse := interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 		return errors.New("forbidden")
 	}}

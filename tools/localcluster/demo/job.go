@@ -24,13 +24,13 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// The job runs in the namespace of team blue, submitted by a member of it.
+// A member of team blue submits the job in the team's namespace.
 const (
 	team      = "blue"
 	submitter = "alice"
 )
 
-// renderJob turns a settings file into an AppWrapper, with the generator.
+// renderJob renders a settings file to an AppWrapper with the generator.
 func renderJob(ctx context.Context, site platform.Site, settings string) (*workload.AppWrapper, error) {
 	if err := site.PackageCharts(ctx); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func renderJob(ctx context.Context, site platform.Site, settings string) (*workl
 	return job, nil
 }
 
-// access is what the demo sees of the cluster.
+// access has the clients of the demo.
 type access struct {
 	admin client.WithWatch
 	user  client.Client
@@ -71,26 +71,26 @@ func newAccess(config *rest.Config) (access, error) {
 	return access{admin: admin, user: user, pods: pods}, nil
 }
 
-// How long a submission waits: for the job of an earlier demo to be gone, and for
-// a role that was bound a moment ago to be known.
+// How long a submission waits: for the job of an earlier demo to be deleted, and for a new
+// role binding to take effect.
 const (
-	removalPatience = 2 * time.Minute
-	rolePatience    = 10 * time.Second
+	removalTimeout = 2 * time.Minute
+	roleTimeout    = 10 * time.Second
 )
 
-var errStillThere = errors.New("the job of an earlier demo is still being removed; see why with 'kubectl describe appwrapper'")
+var errStillThere = errors.New("the job of an earlier demo is still being deleted; see why with 'kubectl describe appwrapper'")
 
-// submit creates the job as the user, in place of one of an earlier demo.
+// submit creates the job as the user. It replaces the job of an earlier demo.
 func (a access) submit(ctx context.Context, job *workload.AppWrapper) error {
 	began := time.Now()
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, removalPatience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, removalTimeout, true, func(ctx context.Context) (bool, error) {
 		last = a.user.Create(ctx, job.DeepCopy())
 		switch {
 		case apierrors.IsAlreadyExists(last):
 			last = errStillThere
 			return false, client.IgnoreNotFound(a.user.Delete(ctx, job.DeepCopy()))
-		case apierrors.IsForbidden(last) && time.Since(began) < rolePatience:
+		case apierrors.IsForbidden(last) && time.Since(began) < roleTimeout:
 			return false, nil
 		}
 		return last == nil, last

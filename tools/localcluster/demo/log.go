@@ -33,8 +33,8 @@ type event struct {
 	Accuracy  float64 `json:"accuracy"`
 }
 
-// readTraining collects the events that the training program prints as JSON
-// lines among other output. Each line begins with the time it was written.
+// readTraining collects the events that the training program prints as JSON lines among
+// other output. Each line starts with its timestamp.
 func readTraining(log string) (*training, error) {
 	t := &training{}
 	done := false

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo is 'make demo': it brings up a local cluster, installs the
-// platform, onboards two teams, submits a training job as a member of one of
-// them and follows it until it has succeeded.
+// Command demo is 'make demo': it starts a local cluster, installs the platform, onboards two
+// teams, submits a training job as a member of one of them, and follows it until it
+// succeeds.
 package main
 
 import (
@@ -10,9 +10,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -24,21 +26,37 @@ import (
 const settings = "samples/pytorch-digits/settings.yaml"
 
 func main() {
-	var port int
-	flag.IntVar(&port, "port", 0, "port of the cluster on 127.0.0.1; 0 is the usual one")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, port)
+	port, err := portFrom(os.Args[1:])
+	if err == nil {
+		err = run(ctx, port)
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "demo: interrupted; run 'make demo' again to go on, or 'make demo-down' to end the cluster")
+		fmt.Fprintln(os.Stderr, "demo: interrupted; run 'make demo' again to resume, or 'make demo-down' to remove the cluster")
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "demo:", err)
 	default:
 		return
 	}
 	os.Exit(1)
+}
+
+// portFrom reads the command line that the Makefile writes: -port=$DEMO_PORT. Port 0
+// means the default.
+func portFrom(args []string) (int, error) {
+	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // an error is one sentence, without the usage
+	text := flags.String("port", "0", "")
+	if err := flags.Parse(args); err != nil {
+		return 0, err
+	}
+	port, err := strconv.ParseUint(*text, 10, 16)
+	if err != nil {
+		return 0, fmt.Errorf("DEMO_PORT is %q, which is not a port: set it to a number from 1 to 65535", *text)
+	}
+	return int(port), nil
 }
 
 func run(ctx context.Context, port int) error {
@@ -53,7 +71,7 @@ func run(ctx context.Context, port int) error {
 	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stdout}
 	report := newReport()
 	err = play(ctx, site, report)
-	// A run that failed is on record, too: the file of an earlier one would tell of success.
+	// Record a failed run as well: the file of an earlier run would report success.
 	if err := errors.Join(err, report.write(filepath.Join(checkout, "dist", "demo.json"), err)); err != nil {
 		return err
 	}
@@ -64,7 +82,7 @@ func run(ctx context.Context, port int) error {
 
 // play is the demo from the settings file to the end of the training.
 func play(ctx context.Context, site platform.Site, report *report) error {
-	// Settings are rendered first: a mistake in them should not cost a build.
+	// Render the settings first: a mistake in them should not cost a build.
 	job, err := renderJob(ctx, site, settings)
 	if err != nil {
 		return err
@@ -75,7 +93,7 @@ func play(ctx context.Context, site platform.Site, report *report) error {
 	return follow(ctx, site, job, report)
 }
 
-// prepare does everything up to the point where a user could submit a job.
+// prepare does everything until a user can submit a job.
 func prepare(ctx context.Context, site platform.Site, report *report) error {
 	var training string
 	for _, step := range []struct {
@@ -106,5 +124,5 @@ Look around:
   kubectl get clusterqueues
   kubectl logs -n blue digits-master-0
   kubectl describe appwrapper -n blue digits
-End it with: make demo-down
+Remove the cluster: make demo-down
 `

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// report is what dist/demo.json holds: what took how long, and what happened
-// to the job when and why. Durations are in seconds.
+// report is the content of dist/demo.json: the duration of each step, and what happened to
+// the job, when and why. Durations are in seconds.
 type report struct {
 	Began    time.Time   `json:"began"`
 	Steps    []duration  `json:"steps"`
 	Timeline []happening `json:"timeline"`
 	Training *training   `json:"training,omitempty"`
 	Phase    string      `json:"phase,omitempty"`
-	// Error is what the demo failed with.
+	// Error is the error of a failed demo.
 	Error string `json:"error,omitempty"`
 }
 
@@ -30,7 +30,7 @@ type duration struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// happening is one line of the job's life.
+// happening is one line of the job's timeline.
 type happening struct {
 	// Seconds since the job was submitted.
 	Seconds float64 `json:"seconds"`
@@ -38,7 +38,7 @@ type happening struct {
 	Why     string  `json:"why,omitempty"`
 }
 
-// training is what the training program itself has said.
+// training is what the training program reported.
 type training struct {
 	WorldSize    int     `json:"worldSize"`
 	Epochs       int     `json:"epochs"`
@@ -47,7 +47,7 @@ type training struct {
 	LastLoss     float64 `json:"lastLoss"`
 	Accuracy     float64 `json:"accuracy"`
 
-	// When the processes met, when the first loss was known, when the last.
+	// When the processes met, and when the first and the last loss were known.
 	met, began, ended time.Time
 }
 
@@ -63,7 +63,7 @@ func (r *report) happened(since time.Time, what, why string) {
 	h.print(os.Stdout)
 }
 
-// learned adds what the training did to the timeline, at the time it did it.
+// learned adds the events of the training to the timeline.
 func (r *report) learned(since time.Time) {
 	t := r.Training
 	r.Timeline = append(r.Timeline,
@@ -78,13 +78,13 @@ func (h happening) print(out io.Writer) {
 	fmt.Fprintf(out, "%7.2f s  %-42s %s\n", h.Seconds, h.What, h.Why)
 }
 
-// print repeats the whole run on one screen.
+// print summarizes the run.
 func (r *report) print(out io.Writer) {
-	fmt.Fprintf(out, "\n== what took how long\n")
+	fmt.Fprintf(out, "\n== duration of each step\n")
 	for _, s := range r.Steps {
 		fmt.Fprintf(out, "%7.1f s  %s\n", s.Seconds, s.Name)
 	}
-	fmt.Fprintf(out, "%7.1f s  together\n\n== the life of the job\n", time.Since(r.Began).Seconds())
+	fmt.Fprintf(out, "%7.1f s  total\n\n== timeline of the job\n", time.Since(r.Began).Seconds())
 	for _, h := range r.Timeline {
 		h.print(out)
 	}
@@ -94,7 +94,7 @@ func (r *report) print(out io.Writer) {
 	}
 }
 
-// write writes the report to a file, with what the demo failed with, if it did.
+// write writes the report to a file, with the error of a failed demo.
 func (r *report) write(path string, failure error) error {
 	if failure != nil {
 		r.Error = failure.Error()

@@ -29,7 +29,7 @@ func example() *report {
 	}
 }
 
-func TestWhatTheTrainingDidStandsInItsPlace(t *testing.T) {
+func TestTrainingEventsAreSortedIntoTheTimeline(t *testing.T) {
 	r := example()
 	r.learned(second(1))
 	want := []happening{
@@ -44,7 +44,7 @@ func TestWhatTheTrainingDidStandsInItsPlace(t *testing.T) {
 	}
 }
 
-func TestTheReportIsWrittenWhereverItShouldLie(t *testing.T) {
+func TestTheReportCreatesItsFolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dist", "demo.json")
 	if err := example().write(path, nil); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestAFailureReplacesTheReportOfAnEarlierSuccess(t *testing.T) {
 	}
 }
 
-func TestTheScreenShowsStepsLifeAndTraining(t *testing.T) {
+func TestTheSummaryShowsStepsTimelineAndTraining(t *testing.T) {
 	var out bytes.Buffer
 	example().print(&out)
 	for _, want := range []string{

@@ -46,7 +46,7 @@ func TestACgroupOfTheUnifiedHierarchyGetsTheControllers(t *testing.T) {
 	}
 }
 
-func TestAControllerThatCannotBeHandedOnMattersOnlyIfItIsNeeded(t *testing.T) {
+func TestARefusedControllerFailsOnlyIfNeeded(t *testing.T) {
 	for name, c := range map[string]struct {
 		controller string
 		wantErr    string

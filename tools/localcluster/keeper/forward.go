@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// acceptPause keeps a socket that cannot accept for a while from taking a CPU.
+// acceptPause keeps a failing accept from busy looping.
 const acceptPause = 100 * time.Millisecond
 
-// forward passes each connection of a socket that lives outside the node's
-// network namespace on to an address inside.
+// forward passes each connection from a socket outside the node's network namespace to an
+// address inside.
 func forward(listener net.Listener, address string) {
 	for {
 		outer, err := listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // for lack of file descriptors, for instance
+		if err != nil { // out of file descriptors, for instance
 			time.Sleep(acceptPause)
 			continue
 		}
@@ -32,7 +32,7 @@ func splice(outer *net.TCPConn, address string) {
 	defer outer.Close()
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
-		return // the client sees a closed connection, as with a server that is down
+		return // the client sees a closed connection
 	}
 	inner := conn.(*net.TCPConn)
 	defer inner.Close()
@@ -45,7 +45,7 @@ func splice(outer *net.TCPConn, address string) {
 	<-done
 }
 
-// pass copies until the source ends and tells the target so.
+// pass copies until the source closes, and then closes the target for writing.
 func pass(to, from *net.TCPConn) {
 	_, _ = io.Copy(to, from)
 	_ = to.CloseWrite()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestForwardPassesBytesBothWaysAndTheEndOfEach(t *testing.T) {
+func TestForwardCopiesBothWaysAndCloses(t *testing.T) {
 	inner := listen(t)
 	heard := make(chan string, 1)
 	go func() {
@@ -42,7 +42,7 @@ func TestForwardPassesBytesBothWaysAndTheEndOfEach(t *testing.T) {
 	}
 }
 
-func TestForwardToNobodyClosesTheConnection(t *testing.T) {
+func TestForwardWithoutAServerClosesTheConnection(t *testing.T) {
 	gone := listen(t)
 	address := gone.Addr().String()
 	gone.Close()
@@ -65,7 +65,7 @@ func (f *failing) Accept() (net.Conn, error) {
 	return f.Listener.Accept()
 }
 
-func TestForwardGoesOnWhenItCouldNotAcceptForAWhile(t *testing.T) {
+func TestForwardRetriesAccept(t *testing.T) {
 	inner, outer := listen(t), listen(t)
 	go forward(&failing{Listener: outer}, inner.Addr().String())
 	client := connect(t, outer)

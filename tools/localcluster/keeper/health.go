@@ -13,11 +13,11 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// serveHealth tells everybody who connects to the health socket how the programs
-// are. Only from in here can their probes be tried.
+// serveHealth writes the health of all programs to each connection of the health socket.
+// Their probes only work inside the node.
 func serveHealth(p plan.Plan) error {
 	socket := filepath.Join(p.Dir, plan.HealthSocket)
-	_ = os.Remove(socket) // of an earlier keeper
+	_ = os.Remove(socket) // left by an earlier keeper
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return fmt.Errorf("cannot serve the cluster's health: %w", err)
@@ -28,40 +28,40 @@ func serveHealth(p plan.Plan) error {
 			if err != nil {
 				return
 			}
-			go tellHealth(conn, p.Dir)
+			go writeHealth(conn, p.Dir)
 		}
 	}()
 	return nil
 }
 
-func tellHealth(conn net.Conn, dir string) {
+func writeHealth(conn net.Conn, dir string) {
 	defer conn.Close()
 	var p plan.Plan
 	if err := plan.Read(dir, plan.File, &p); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return
 	}
-	_ = json.NewEncoder(conn).Encode(health(p)) // who does not listen does not mind
+	_ = json.NewEncoder(conn).Encode(health(p)) // the client may be gone
 }
 
-// health tries the probes of all programs at once.
+// health runs the probes of all programs in parallel.
 func health(p plan.Plan) plan.Health {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	found := plan.Health{}
 	for _, program := range p.Programs {
 		all.Go(func() {
-			said := tryOnce(program.Ready)
+			problem := tryOnce(program.Ready)
 			mu.Lock()
 			defer mu.Unlock()
-			found[program.Name] = said
+			found[program.Name] = problem
 		})
 	}
 	all.Wait()
 	return found
 }
 
-// tryOnce is "" if a probe is satisfied, else why it is not.
+// tryOnce runs a probe, and returns "" or why it failed.
 func tryOnce(probe plan.Probe) string {
 	check, err := checker(probe)
 	if err == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-func TestTheHealthOfProgramsIsToldToWhoAsks(t *testing.T) {
+func TestHealthIsServed(t *testing.T) {
 	well := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer well.Close()
 	ill := httptest.NewServer(http.NotFoundHandler())

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command keeper is process 1 of a local cluster's node. It runs in private
-// mount, network, process, host-name and IPC namespaces, so that when it dies,
-// for whatever reason, the kernel takes every process, mount and interface of
-// the cluster with it. It makes the node's file systems and network, runs the
-// programs of the plan, restarts those that end, and passes connections from
-// the listener it was given on to the API server.
+// Command keeper is process 1 of a local cluster's node. It runs in private mount, network,
+// PID, UTS and IPC namespaces: when it exits, for whatever reason, the kernel removes every
+// process, mount and interface of the cluster. It sets up the node's file systems and
+// network, runs the programs of the plan, restarts those that exit, and forwards
+// connections from the listener it was given to the API server.
 package main
 
 import (
@@ -25,7 +24,7 @@ func main() {
 	}
 	dir := os.Args[1]
 	signals := make(chan os.Signal, 1)
-	// Before anything else: a signal that nobody waits for would end the cluster.
+	// First of all: a signal without a handler would end the cluster.
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
 	reporter := newReporter(dir)
 	if err := keep(dir, signals, reporter); err != nil {
@@ -35,8 +34,8 @@ func main() {
 	}
 }
 
-// keep returns only if the cluster cannot be brought up or is told to end. SIGHUP
-// makes it follow a new plan.
+// keep returns only if the cluster cannot start or is told to end. On SIGHUP it follows a
+// new plan.
 func keep(dir string, signals <-chan os.Signal, report *reporter) error {
 	if err := awaitRecord(os.NewFile(plan.RecordedFD, "recorded")); err != nil {
 		return err
@@ -65,29 +64,29 @@ func keep(dir string, signals <-chan os.Signal, report *reporter) error {
 			return nil
 		}
 		if err := s.followNew(); err != nil {
-			report.fail(err) // what runs stays, and the next plan may be better
+			report.fail(err) // programs keep running, and the next plan may work
 		}
 	}
 	return nil
 }
 
-// outerListener takes over the socket that the API server answers on outside. It
-// is a copy that programs do not inherit; the file is closed, for they would.
+// outerListener returns the listener for the API server's socket on the host. It closes the
+// file, which programs would inherit; they do not inherit the listener.
 func outerListener(socket *os.File) (net.Listener, error) {
 	defer socket.Close()
 	listener, err := net.FileListener(socket)
 	if err != nil {
-		return nil, fmt.Errorf("cannot use the API server's outer socket: %w", err)
+		return nil, fmt.Errorf("cannot listen on the API server's socket on the host: %w", err)
 	}
 	return listener, nil
 }
 
-// awaitRecord waits until the command that has started us has written down who
-// we are: a keeper that nobody knows could not be ended.
+// awaitRecord waits until the command that started us has recorded our pid: nobody could
+// stop an unrecorded keeper.
 func awaitRecord(recorded *os.File) error {
 	defer recorded.Close()
 	if _, err := recorded.Read(make([]byte, 1)); err != nil {
-		return fmt.Errorf("the command that started the cluster has ended before it was done: %w", err)
+		return fmt.Errorf("the command that started the cluster exited too early: %w", err)
 	}
 	return nil
 }

@@ -13,10 +13,9 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// mountNode gives the node a /proc of its own, an empty /run, and the folders
-// of the plan in place of host paths that programs have fixed in their code.
-// The covered parents are empty memory file systems, so that nothing is created
-// in the host's.
+// mountNode gives the node its own /proc, an empty /run, and the plan's folders at host
+// paths that programs have hard-coded. It first mounts an empty tmpfs over their parents,
+// so that nothing is created on the host.
 func mountNode(p plan.Plan) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("cannot make mounts private: %w", err)
@@ -32,7 +31,7 @@ func mountNode(p plan.Plan) error {
 			return fmt.Errorf("cannot keep the node from changing %s: %w", b.Target, err)
 		}
 	}
-	// kubelet and containerd need mounts to propagate between each other.
+	// Mounts must propagate between kubelet and containerd.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
 		return fmt.Errorf("cannot share mounts within the node: %w", err)
 	}
@@ -42,7 +41,7 @@ func mountNode(p plan.Plan) error {
 func bindAll(binds []plan.Bind) error {
 	sources := make([]*os.File, len(binds))
 	for i, b := range binds {
-		// Opened before the parents are covered: a source may lie below one.
+		// Open sources first: they may be below a parent that gets covered.
 		f, err := os.Open(b.Source)
 		if err != nil {
 			return fmt.Errorf("cannot open the node's folder: %w", err)
@@ -67,7 +66,7 @@ func bindAll(binds []plan.Bind) error {
 	return os.MkdirAll("/run/lock", 0o755)
 }
 
-// parents are the folders that binds lie in, and /run.
+// parents are the parent folders of binds, and /run.
 func parents(binds []plan.Bind) []string {
 	all := []string{"/run"}
 	for _, b := range binds {

@@ -13,8 +13,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// makeNetwork brings up the loopback and the bridge that pods hang on. The
-// node's address is the bridge's.
+// makeNetwork brings up the loopback interface and the bridge for pods. The bridge has the
+// node's address.
 func makeNetwork(p plan.Plan) error {
 	lo, err := netlink.LinkByName("lo")
 	if err == nil {
@@ -57,8 +57,8 @@ func makeBridge(n plan.Network) error {
 	return netlink.RouteAdd(&netlink.Route{LinkIndex: bridge.Attrs().Index, Dst: services})
 }
 
-// setSysctls lets the node route, and lets kube-proxy see traffic between two
-// pods on the bridge: without it an answer bypasses the translation back.
+// setSysctls lets the node forward packets, and lets kube-proxy see traffic between two
+// pods on the bridge: otherwise replies bypass the reverse translation.
 func setSysctls() error {
 	const bridged = "/proc/sys/net/bridge/bridge-nf-call-iptables"
 	for _, path := range []string{"/proc/sys/net/ipv4/ip_forward", bridged} {

@@ -17,15 +17,15 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// awaitFor polls a probe until it is satisfied or the time is up.
+// awaitFor polls a probe until it succeeds or times out.
 func awaitFor(timeout time.Duration, probe plan.Probe) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	return await(ctx, probe)
 }
 
-// await polls a probe until it is satisfied or the context ends; then it returns
-// what the probe said last.
+// await polls a probe until it succeeds or the context is done. Then it returns the last
+// error.
 func await(ctx context.Context, probe plan.Probe) error {
 	check, err := checker(probe)
 	if err != nil {
@@ -36,7 +36,7 @@ func await(ctx context.Context, probe plan.Probe) error {
 		if err == nil {
 			return nil
 		}
-		if !rest(ctx, 100*time.Millisecond) {
+		if !sleep(ctx, 100*time.Millisecond) {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func httpClient(probe plan.Probe) (*http.Client, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New(probe.CA + " holds no certificate")
+			return nil, errors.New(probe.CA + " has no certificate")
 		}
 	}
 	if probe.Cert != "" {
@@ -100,7 +100,7 @@ func httpClient(probe plan.Probe) (*http.Client, error) {
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
-	// Each health request makes a client, whose connections nobody would use again.
+	// Each health request makes a new client, which would not reuse connections.
 	transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
 	return &http.Client{Timeout: 2 * time.Second, Transport: transport}, nil
 }

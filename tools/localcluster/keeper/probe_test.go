@@ -60,7 +60,7 @@ func TestAwaitNothing(t *testing.T) {
 	}
 }
 
-func TestProbeProvesWhoItIs(t *testing.T) {
+func TestAProbeUsesItsClientCertificate(t *testing.T) {
 	dir := t.TempDir()
 	ca, err := pki.NewAuthority(dir, "ca")
 	if err != nil {
@@ -89,7 +89,7 @@ func TestProbeProvesWhoItIs(t *testing.T) {
 	if err := os.WriteFile(file("empty.crt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := awaitFor(time.Minute, plan.Probe{URL: probe.URL, CA: file("empty.crt")}); err == nil || !strings.Contains(err.Error(), "empty.crt holds no certificate") {
+	if err := awaitFor(time.Minute, plan.Probe{URL: probe.URL, CA: file("empty.crt")}); err == nil || !strings.Contains(err.Error(), "empty.crt has no certificate") {
 		t.Errorf("a file without a certificate gives %v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// reaper waits for every child of process 1: the node's programs, whose ends
-// it announces, and the orphans that containers leave behind.
+// reaper waits for every child of process 1: the node's programs, whose exits it reports,
+// and the orphans of containers.
 type reaper struct {
 	mu   sync.Mutex
 	ends map[int]chan syscall.WaitStatus
@@ -30,28 +30,27 @@ func newReaper() *reaper {
 	return r
 }
 
-// process is a program that was started; end gives its end.
+// process is a running program; end receives its exit status.
 type process struct {
 	pid int
 	end <-chan syscall.WaitStatus
 }
 
-// patience is how long a program may take to end when it is asked to.
-const patience = 10 * time.Second
+// stopTimeout is how long a program may take to exit after SIGTERM.
+const stopTimeout = 10 * time.Second
 
-// stop ends a process and returns when it has ended.
+// stop stops a process and returns when it has exited.
 func (p *process) stop() {
 	_ = syscall.Kill(p.pid, syscall.SIGTERM)
 	select {
 	case <-p.end:
-	case <-time.After(patience):
+	case <-time.After(stopTimeout):
 		_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		<-p.end
 	}
 }
 
-// start runs a program. Holding the lock over the start means that no end can be
-// missed.
+// start runs a program. It holds the lock meanwhile, so that no exit is missed.
 func (r *reaper) start(path string, argv []string, attr *syscall.ProcAttr) (*process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

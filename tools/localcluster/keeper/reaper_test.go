@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestEachEndReachesTheOneWhoStarted(t *testing.T) {
+func TestEachExitReachesItsProcess(t *testing.T) {
 	ends := map[int]<-chan syscall.WaitStatus{}
 	for code := range 5 {
 		p, err := oneReaper().start("/bin/sh", []string{"sh", "-c", fmt.Sprintf("exit %d", code)}, &syscall.ProcAttr{})
@@ -27,7 +27,7 @@ func TestEachEndReachesTheOneWhoStarted(t *testing.T) {
 	}
 }
 
-func TestAProcessThatIsStoppedHasEnded(t *testing.T) {
+func TestStopReturnsAfterTheExit(t *testing.T) {
 	p, err := oneReaper().start("/bin/sleep", []string{"sleep", "60"}, &syscall.ProcAttr{})
 	if err != nil {
 		t.Fatal(err)

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-func TestAKeeperThatIsNotOnRecordGoes(t *testing.T) {
+func TestAnUnrecordedKeeperExits(t *testing.T) {
 	for name, c := range map[string]struct {
 		written []byte
 		stays   bool
 	}{
-		"it is on record":                         {[]byte{1}, true},
-		"its command was killed before it was so": {nil, false},
+		"it is recorded":                {[]byte{1}, true},
+		"the command was killed before": {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorded, record, err := os.Pipe()

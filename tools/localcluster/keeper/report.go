@@ -12,13 +12,13 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// reporter keeps the cluster's status file true.
+// reporter keeps the cluster's status file up to date.
 type reporter struct {
 	dir    string
 	mu     sync.Mutex
 	status plan.Status
-	// again is set while a status waits to be saved, as on a full disk.
-	again *time.Timer
+	// retry is set while a failed write waits to be retried.
+	retry *time.Timer
 }
 
 func newReporter(dir string) *reporter {
@@ -39,22 +39,23 @@ func (r *reporter) ended(program, why string) {
 	})
 }
 
-// gone forgets a program that is not planned any more.
-func (r *reporter) gone(program string) {
+// forget removes a program that is no longer planned.
+func (r *reporter) forget(program string) {
 	r.save(func(s *plan.Status) {
 		delete(s.Restarts, program)
 		delete(s.Failing, program)
 	})
 }
 
-// recovered reports that a program is ready again, unless it has ended since,
-// and with it the context.
+// recovered reports that a program is ready again, unless it has exited since: then ctx is
+// done.
 func (r *reporter) recovered(ctx context.Context, program string) {
-	r.save(func(s *plan.Status) {
-		if ctx.Err() == nil {
-			delete(s.Failing, program)
-		}
-	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ctx.Err() == nil {
+		delete(r.status.Failing, program)
+		r.write()
+	}
 }
 
 func (r *reporter) save(change func(*plan.Status)) {
@@ -64,21 +65,21 @@ func (r *reporter) save(change func(*plan.Status)) {
 	r.write()
 }
 
-// write tries until it succeeds: the disk may be full for a while, and what is on
-// it then is not true any more.
+// write retries until it succeeds: the disk may be full for a while, and the saved status
+// is stale until then.
 func (r *reporter) write() {
 	err := plan.Write(r.dir, plan.StatusFile, r.status)
-	if err == nil || r.again != nil {
+	if err == nil || r.retry != nil {
 		return
 	}
 	fmt.Fprintln(os.Stderr, err)
-	r.again = time.AfterFunc(retryPause, func() {
+	r.retry = time.AfterFunc(retryPause, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.again = nil
+		r.retry = nil
 		r.write()
 	})
 }
 
-// retryPause is how long a status that could not be saved waits.
+// retryPause is the pause before a failed write is retried.
 const retryPause = time.Second

@@ -13,7 +13,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-func TestReportIsWhatHappenedSoFar(t *testing.T) {
+func TestTheStatusFileFollowsEvents(t *testing.T) {
 	r := newReporter(t.TempDir())
 	stale, end := context.WithCancel(t.Context())
 	end()
@@ -47,7 +47,7 @@ func TestReportIsWhatHappenedSoFar(t *testing.T) {
 }
 
 // On a full disk the status cannot be saved, and has to be true later.
-func TestAStatusThatCouldNotBeSavedIsSavedLater(t *testing.T) {
+func TestAFailedStatusWriteIsRetried(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	r := newReporter(dir)
 	r.ended("etcd", "ended with exit status 1") // there is no folder yet

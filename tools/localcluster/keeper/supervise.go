@@ -16,35 +16,34 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// supervisor runs the programs of a plan and restarts those that end.
+// supervisor runs the programs of a plan and restarts those that exit.
 type supervisor struct {
 	dir    string
 	report *reporter
 	reaper *reaper
-	// lives are the programs that run, or are about to be started again.
-	lives map[string]*life
-	// rest passes the time before a program is started again. It is false if the
-	// context ends first.
-	rest func(context.Context, time.Duration) bool
+	// services are the programs that run or wait for a restart.
+	services map[string]*service
+	// sleep waits before a restart. It returns false if the context is done first.
+	sleep func(context.Context, time.Duration) bool
 }
 
 func newSupervisor(dir string, report *reporter) *supervisor {
-	return &supervisor{dir: dir, report: report, reaper: newReaper(), lives: map[string]*life{}, rest: rest}
+	return &supervisor{dir: dir, report: report, reaper: newReaper(), services: map[string]*service{}, sleep: sleep}
 }
 
-// follow makes the programs those of a plan, one after the other, each when the
-// one before is ready. Those that are as planned already stay as they are. If one
-// does not become ready, it is explained in the program's own words.
+// follow starts the programs of a plan in order, each when the one before is ready.
+// Programs that already run as planned keep running. If a program does not become ready,
+// the error has the end of its log.
 func (s *supervisor) follow(p plan.Plan) error {
 	s.report.following(p.Revision)
-	s.endOthers(p.Programs)
+	s.stopOthers(p.Programs)
 	for _, program := range p.Programs {
 		s.report.waiting(program.Name)
-		if err := s.become(program); err != nil {
+		if err := s.ensure(program); err != nil {
 			return fmt.Errorf("cannot start %s: %w", program.Name, err)
 		}
 		if err := awaitFor(program.Timeout, program.Ready); err != nil {
-			return fmt.Errorf("%s did not become ready in %s (%w); the last lines of its log %s:\n%s",
+			return fmt.Errorf("%s did not become ready within %s (%w); the last lines of its log %s:\n%s",
 				program.Name, program.Timeout, err, s.logPath(program), tail(s.logPath(program), 8))
 		}
 	}
@@ -52,7 +51,7 @@ func (s *supervisor) follow(p plan.Plan) error {
 	return nil
 }
 
-// followNew follows the plan that is on file now.
+// followNew follows the plan that is in the plan file now.
 func (s *supervisor) followNew() error {
 	var p plan.Plan
 	if err := plan.Read(s.dir, plan.File, &p); err != nil {
@@ -61,44 +60,44 @@ func (s *supervisor) followNew() error {
 	return s.follow(p)
 }
 
-// endOthers ends the programs that are not planned any more.
-func (s *supervisor) endOthers(planned []plan.Program) {
-	for name, l := range s.lives {
+// stopOthers stops the programs that are no longer planned.
+func (s *supervisor) stopOthers(planned []plan.Program) {
+	for name, svc := range s.services {
 		if !slices.ContainsFunc(planned, func(p plan.Program) bool { return p.Name == name }) {
-			l.finish()
-			delete(s.lives, name)
-			s.report.gone(name)
+			svc.stop()
+			delete(s.services, name)
+			s.report.forget(name)
 		}
 	}
 }
 
-// become sees to it that a program lives as it is planned.
-func (s *supervisor) become(program plan.Program) error {
-	if l, lives := s.lives[program.Name]; lives {
-		if reflect.DeepEqual(l.program, program) {
+// ensure makes a program run as planned.
+func (s *supervisor) ensure(program plan.Program) error {
+	if svc, runs := s.services[program.Name]; runs {
+		if reflect.DeepEqual(svc.program, program) {
 			return nil
 		}
-		l.finish()
-		delete(s.lives, program.Name)
+		svc.stop()
+		delete(s.services, program.Name)
 	}
-	l := newLife(program)
-	p, err := s.start(l)
+	svc := newService(program)
+	p, err := s.start(svc)
 	if err != nil {
 		return err
 	}
-	s.lives[program.Name] = l
-	go s.keep(l, p)
+	s.services[program.Name] = svc
+	go s.supervise(svc, p)
 	return nil
 }
 
-// start runs a program, once what has to come before it is done.
-func (s *supervisor) start(l *life) (*process, error) {
-	ctx, cancel := context.WithTimeout(l.ctx, l.program.Timeout)
+// start runs a program after its Before probe succeeds.
+func (s *supervisor) start(svc *service) (*process, error) {
+	ctx, cancel := context.WithTimeout(svc.ctx, svc.program.Timeout)
 	defer cancel()
-	if err := await(ctx, l.program.Before); err != nil {
+	if err := await(ctx, svc.program.Before); err != nil {
 		return nil, err
 	}
-	log, err := os.OpenFile(s.logPath(l.program), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	log, err := os.OpenFile(s.logPath(svc.program), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -108,15 +107,15 @@ func (s *supervisor) start(l *life) (*process, error) {
 		return nil, err
 	}
 	defer null.Close()
-	return s.reaper.start(l.program.Path, append([]string{l.program.Path}, l.program.Args...), &syscall.ProcAttr{
+	return s.reaper.start(svc.program.Path, append([]string{svc.program.Path}, svc.program.Args...), &syscall.ProcAttr{
 		Dir:   s.dir,
-		Env:   l.program.Env,
+		Env:   svc.program.Env,
 		Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
-		Sys:   attributes(l.program),
+		Sys:   attributes(svc.program),
 	})
 }
 
-// attributes are how the kernel starts a program.
+// attributes are those that the kernel starts a program with.
 func attributes(program plan.Program) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if program.PIDNamespace {

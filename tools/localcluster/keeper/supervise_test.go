@@ -20,8 +20,8 @@ import (
 // of the first.
 var oneReaper = sync.OnceValue(newReaper)
 
-// supervise runs programs that are shell scripts. Each is started `times` times;
-// done is closed when the last of all has ended.
+// supervise runs programs that are shell scripts. Each is started `times` times; done is
+// closed when the last one has exited.
 func supervise(t *testing.T, times int, programs ...plan.Program) (s *supervisor, p plan.Plan, done chan struct{}) {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func supervise(t *testing.T, times int, programs ...plan.Program) (s *supervisor
 		}
 		return ends < times*len(programs)
 	}
-	s = &supervisor{dir: dir, report: newReporter(dir), reaper: oneReaper(), lives: map[string]*life{}, rest: rest}
+	s = &supervisor{dir: dir, report: newReporter(dir), reaper: oneReaper(), services: map[string]*service{}, sleep: rest}
 	return s, plan.Plan{Dir: dir, Programs: programs}, done
 }
 
@@ -47,7 +47,7 @@ func script(name, text string) plan.Program {
 	return plan.Program{Name: name, Path: "/bin/sh", Args: []string{"-c", text}, Timeout: time.Minute}
 }
 
-func TestAProgramThatEndsIsStartedAgainAndCounted(t *testing.T) {
+func TestAnExitedProgramIsRestartedAndCounted(t *testing.T) {
 	s, p, done := supervise(t, 3, script("etcd", "echo round; exit 7"))
 	if err := s.follow(p); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestAProgramThatEndsIsStartedAgainAndCounted(t *testing.T) {
 	}
 }
 
-func TestAProgramThatDoesNotBecomeReadyIsExplainedInItsOwnWords(t *testing.T) {
+func TestAProgramThatDoesNotBecomeReadyShowsItsLog(t *testing.T) {
 	program := script("containerd", "for i in 1 2 3 4 5 6 7 8 9 10; do echo line $i; done; exit 1")
 	program.Ready, program.Timeout = plan.Probe{Socket: filepath.Join(t.TempDir(), "none.sock")}, 200*time.Millisecond
 	never := script("etcd", "echo started too early")
@@ -79,7 +79,7 @@ func TestAProgramThatDoesNotBecomeReadyIsExplainedInItsOwnWords(t *testing.T) {
 		t.Fatal("a program without its socket counts as ready")
 	}
 	for _, want := range []string{
-		"containerd did not become ready in 200ms", "no such file or directory",
+		"containerd did not become ready within 200ms", "no such file or directory",
 		"; the last lines of its log " + s.logPath(program) + ":\n  line 3\n", "\n  line 10",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -91,14 +91,14 @@ func TestAProgramThatDoesNotBecomeReadyIsExplainedInItsOwnWords(t *testing.T) {
 	}
 }
 
-func TestAProgramThatCannotBeStartedAtAllIsAnError(t *testing.T) {
+func TestAProgramThatCannotStartIsAnError(t *testing.T) {
 	s, p, _ := supervise(t, 1, plan.Program{Name: "kubelet", Path: "/does/not/exist"})
 	if err := s.follow(p); err == nil || err.Error() != "cannot start kubelet: no such file or directory" {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestAProgramThatCannotBeStartedAgainIsTriedUntilItCan(t *testing.T) {
+func TestAFailedRestartIsRetried(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubelet")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nrm $0\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestAProgramThatCannotBeStartedAgainIsTriedUntilItCan(t *testing.T) {
 	}
 }
 
-func TestAProgramSeesNothingOfTheUsersEnvironment(t *testing.T) {
+func TestAProgramDoesNotInheritTheEnvironment(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://proxy.example.org:3128")
 	program := script("kube-apiserver", `echo "own: $OWN, proxy: ${HTTPS_PROXY:-none}"`)
 	program.Env = []string{"OWN=yes"}

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pki makes the certificates and keys of a local cluster. They are
-// good for ten years and for nothing else: the cluster is reachable from this
-// machine only.
+// Package pki creates the certificates and keys of a local cluster. They are valid for ten
+// years: the cluster is reachable only from this machine.
 package pki
 
 import (
@@ -28,11 +27,11 @@ const lifetime = 10 * 365 * 24 * time.Hour
 type Leaf struct {
 	// File is the base name of the .crt and .key files.
 	File string
-	// CommonName is the user name, Organization the group, of a client.
+	// CommonName is the user of a client, Organization its group.
 	CommonName   string
 	Organization string
-	// Hosts makes it a server certificate for these names and addresses;
-	// without hosts it is a client certificate.
+	// Hosts are the names and addresses of a server certificate. Without them it is a
+	// client certificate.
 	Hosts []string
 }
 
@@ -43,11 +42,11 @@ type Authority struct {
 	key  crypto.Signer
 }
 
-// NewAuthority makes a certificate authority called name in dir.
+// NewAuthority creates the certificate authority name in dir.
 func NewAuthority(dir, name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the key of %s: %w", name, err)
+		return nil, fmt.Errorf("cannot create the key of %s: %w", name, err)
 	}
 	template := newTemplate(name)
 	template.IsCA = true
@@ -65,11 +64,11 @@ func NewAuthority(dir, name string) (*Authority, error) {
 	return a, a.write(name, der, key)
 }
 
-// Issue makes a certificate and its key.
+// Issue creates a certificate and its key.
 func (a *Authority) Issue(leaf Leaf) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("cannot make the key of %s: %w", leaf.File, err)
+		return fmt.Errorf("cannot create the key of %s: %w", leaf.File, err)
 	}
 	template := newTemplate(leaf.CommonName)
 	if leaf.Organization != "" {
@@ -94,12 +93,12 @@ func (a *Authority) Issue(leaf Leaf) error {
 	return a.write(leaf.File, der, key)
 }
 
-// ServiceAccountKeys writes the pair that service account tokens are signed
-// with, dir/sa.key and dir/sa.pub.
+// ServiceAccountKeys writes the key pair for service account tokens, dir/sa.key and
+// dir/sa.pub.
 func ServiceAccountKeys(dir string) error {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
-		return fmt.Errorf("cannot make the service account key: %w", err)
+		return fmt.Errorf("cannot create the service account key: %w", err)
 	}
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestCertificatesAreGoodForWhatTheyAreMadeFor(t *testing.T) {
+func TestCertificatesAreValidOnlyForTheirPurpose(t *testing.T) {
 	dir := t.TempDir()
 	ca, err := NewAuthority(dir, "ca")
 	if err != nil {
@@ -91,7 +91,7 @@ func TestKeysBelongToTheirCertificatesAndToTheUserOnly(t *testing.T) {
 	}
 }
 
-func TestServiceAccountKeysArePair(t *testing.T) {
+func TestServiceAccountKeysAreAPair(t *testing.T) {
 	dir := t.TempDir()
 	if err := ServiceAccountKeys(dir); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestServiceAccountKeysArePair(t *testing.T) {
 	}
 }
 
-func TestAFolderThatIsGoneIsNamed(t *testing.T) {
+func TestAMissingFolderIsNamed(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	if _, err := NewAuthority(gone, "ca"); err == nil || !strings.Contains(err.Error(), gone) {
 		t.Errorf("got %v", err)

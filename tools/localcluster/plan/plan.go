@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan is the contract between the command that starts a local
-// cluster and the keeper that holds it: what to mount, which network to make,
-// which programs to run in which order, and how they are. It is data only.
+// Package plan is the contract between the localcluster command and the keeper: what to
+// mount, which network to create, which programs to run in which order, and their status.
+// It is only data.
 package plan
 
 import (
@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/atomicfile"
 )
 
 // File names in a cluster's folder.
@@ -20,43 +22,41 @@ const (
 	KeeperFile = "keeper.json"
 	ImagesFile = "images.json"
 	LogDir     = "log"
-	// HealthSocket is where a keeper answers with a Health.
+	// HealthSocket is where the keeper serves a Health.
 	HealthSocket = "health.sock"
 )
 
 // File descriptors that the keeper is started with.
 const (
-	// ListenerFD is the listening socket that was opened outside its network
-	// namespace.
+	// ListenerFD is the listening socket that was opened on the host.
 	ListenerFD = 3
-	// RecordedFD gives one byte when the keeper is on record in KeeperFile. If it
-	// ends without, nobody would know of the keeper, which then has to go.
+	// RecordedFD delivers one byte once KeeperFile records the keeper. If it closes
+	// without, the keeper must exit: nobody knows of it.
 	RecordedFD = 4
 )
 
-// Plan is all that a keeper has to know.
+// Plan is what the keeper has to do.
 type Plan struct {
 	// Name is the cluster's name; it is also the node's host name.
 	Name string `json:"name"`
-	// Dir is the cluster's folder; it is visible inside and outside.
+	// Dir is the cluster's folder, on the host and inside.
 	Dir string `json:"dir"`
-	// Binds are folders of Dir mounted over paths that programs have fixed in
-	// their code. Their parents are covered by empty file systems first.
+	// Binds are folders of Dir, mounted at paths that programs have hard-coded. Their
+	// parents are first covered by empty file systems.
 	Binds []Bind `json:"binds"`
-	// Sysctls are files of Dir mounted over files of /proc/sys: settings that
-	// the whole machine shares, and that programs would change.
+	// Sysctls are files of Dir, mounted over files of /proc/sys that programs would change
+	// for the whole machine.
 	Sysctls []Bind `json:"sysctls"`
-	// Network is the one bridge that pods hang on.
+	// Network is the bridge of all pods.
 	Network Network `json:"network"`
-	// Cgroup is the folder below each cgroup hierarchy that pods live in; empty
-	// if they need none.
+	// Cgroup is the pods' cgroup in each hierarchy; empty if they need none.
 	Cgroup string `json:"cgroup"`
-	// Forward is the address inside the namespace that connections to the
-	// listener are passed on to.
+	// Forward is the address inside the namespace to which connections from the listener
+	// are forwarded.
 	Forward string `json:"forward"`
-	// Revision is counted up when a running keeper is given another plan.
+	// Revision increases with each new plan for a running keeper.
 	Revision int `json:"revision,omitempty"`
-	// Programs are started in this order; each waits for the one before.
+	// Programs start in this order, each when the one before is ready.
 	Programs []Program `json:"programs"`
 }
 
@@ -71,8 +71,8 @@ type Network struct {
 	Bridge string `json:"bridge"`
 	// Address is the node's address with the pods' prefix, e.g. 10.200.0.1/24.
 	Address string `json:"address"`
-	// Services is routed to the bridge so that host programs reach Services. If it
-	// is empty, nobody translates their addresses.
+	// Services is the CIDR of Services, routed to the bridge so that host programs reach
+	// them. It is empty if there is no kube-proxy.
 	Services string `json:"services"`
 }
 
@@ -85,25 +85,24 @@ type Program struct {
 	Args    []string `json:"args,omitempty"`
 	// Env is the whole environment.
 	Env []string `json:"env"`
-	// Files is a digest of the files that it reads: with others it is another
-	// program.
+	// Files is a digest of the files that the program reads: if they change, it restarts.
 	Files string `json:"files,omitempty"`
 	// PIDNamespace makes the program process 1 of a PID namespace of its own. When it
 	// ends, even by SIGKILL, the kernel first ends everything that it started.
 	PIDNamespace bool `json:"pidNamespace,omitempty"`
-	// Before has to be satisfied each time before the program is started.
+	// Before must succeed before each start of the program.
 	Before Probe `json:"before,omitzero"`
-	// Ready tells when the next program may start.
+	// Ready must succeed before the next program starts.
 	Ready Probe `json:"ready"`
 	// Timeout bounds the wait for Ready.
 	Timeout time.Duration `json:"timeout"`
 }
 
-// Probe is satisfied when the socket accepts a connection or the URL answers
-// 200. The zero Probe is satisfied at once.
+// Probe succeeds when the socket accepts a connection or the URL returns 200. The zero Probe
+// always succeeds.
 type Probe struct {
 	URL string `json:"url,omitempty"`
-	// Method is how the URL is asked, if not with GET.
+	// Method is the HTTP method; GET by default.
 	Method string `json:"method,omitempty"`
 	Socket string `json:"socket,omitempty"`
 	// CA, Cert and Key are PEM files for https URLs.
@@ -112,69 +111,63 @@ type Probe struct {
 	Key  string `json:"key,omitempty"`
 }
 
-// Status is what the keeper reports while it works.
+// Status is the status that the keeper reports.
 type Status struct {
-	// Revision is that of the plan which the rest is about.
+	// Revision is the revision of the plan that it follows.
 	Revision int `json:"revision,omitempty"`
 	// Ready is true once every program of the plan has been ready.
 	Ready bool `json:"ready"`
-	// Waiting names the program that is being waited for.
+	// Waiting names the program that the keeper waits for.
 	Waiting string `json:"waiting,omitempty"`
-	// Error says in a sentence why the keeper did not bring the plan about. If it
-	// was the first, the keeper ends.
+	// Error says in one sentence why the keeper could not carry out the plan. If it was the
+	// first plan, the keeper exits.
 	Error string `json:"error,omitempty"`
-	// Restarts counts how often each program has ended by itself.
+	// Restarts counts how often each program exited by itself.
 	Restarts map[string]int `json:"restarts,omitempty"`
-	// Failing says of each program that has ended, and is not ready again, why.
+	// Failing has the programs that exited and are not ready again, with the reason.
 	Failing map[string]string `json:"failing,omitempty"`
 }
 
-// Health says of each program why its Ready probe is not satisfied; "" if it is.
+// Health has the error of each program's Ready probe, or "".
 type Health map[string]string
 
-// Keeper identifies the process that holds a cluster. A pid alone may be
-// reused; together with its start time, and the boot that this counts from, it
-// is not.
+// Keeper identifies the keeper's process. A pid may be reused; pid, start time and boot
+// together are unique.
 type Keeper struct {
 	PID int `json:"pid"`
-	// Boot is the kernel's random id of the time since it was started.
+	// Boot is the kernel's random id of the current boot.
 	Boot string `json:"boot"`
 	// StartTime is field 22 of /proc/PID/stat, in clock ticks since boot.
 	StartTime string `json:"startTime"`
-	// Port on 127.0.0.1 is the one whose socket the keeper was given.
+	// Port is the port of ListenerFD on 127.0.0.1.
 	Port int `json:"port"`
-	// Mode is that of the cluster; empty means real.
+	// Mode is the cluster's mode; empty means real.
 	Mode string `json:"mode"`
-	// SimulatedNodes is the number of nodes that the cluster was asked to have
-	// beside the first one.
+	// SimulatedNodes is the number of simulated nodes that were asked for.
 	SimulatedNodes int `json:"simulatedNodes"`
 }
 
-// Image is what a simulated cluster runs instead of an image. ImagesFile has one
-// by each image's reference.
+// Image is the program that a simulated cluster runs instead of an image. ImagesFile maps
+// references of images to them.
 type Image struct {
-	// File is the program, Path where the image has it.
+	// File is the program on the host, Path its path in the image.
 	File string `json:"file"`
 	Path string `json:"path"`
 }
 
-// Write stores v as JSON in dir/name; readers never see half of it.
+// Write stores v as JSON in dir/name, atomically.
 func Write(dir, name string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("cannot encode %s: %w", name, err)
 	}
-	tmp := filepath.Join(dir, "."+name)
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
-		return fmt.Errorf("cannot write %s: %w", name, err)
-	}
-	if err := os.Rename(tmp, filepath.Join(dir, name)); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, name), 0o600, data); err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, err)
 	}
 	return nil
 }
 
-// Read loads dir/name into v. The error wraps os.ErrNotExist if it is absent.
+// Read loads dir/name into v. The error wraps os.ErrNotExist if the file is missing.
 func Read(dir, name string, v any) error {
 	data, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {

@@ -24,7 +24,7 @@ func example() Plan {
 	}
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestReadReturnsWhatWasWritten(t *testing.T) {
 	dir := t.TempDir()
 	if err := Write(dir, File, example()); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestAReaderNeverSeesHalfAFile(t *testing.T) {
 	}
 }
 
-func TestReadTellsAbsentFromBroken(t *testing.T) {
+func TestReadDistinguishesMissingFromBroken(t *testing.T) {
 	dir := t.TempDir()
 	if err := Read(dir, File, &Plan{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an absent file gives %v", err)
@@ -79,7 +79,7 @@ func TestReadTellsAbsentFromBroken(t *testing.T) {
 	}
 }
 
-func TestWriteIntoAFolderThatIsGoneIsAnError(t *testing.T) {
+func TestWriteToAMissingFolderFails(t *testing.T) {
 	if err := Write(filepath.Join(t.TempDir(), "gone"), File, example()); err == nil {
 		t.Error("nothing was written and nobody was told")
 	}

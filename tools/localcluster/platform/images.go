@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package platform puts MLBatch onto a local cluster the way an administrator
-// puts it onto theirs: images under their public names, the packaged charts,
-// and values. It is what the demo and the end-to-end tests share.
+// Package platform installs MLBatch on a local cluster the way an administrator does: with
+// images under their public names, the packaged charts, and values. The demo and the
+// end-to-end tests share it.
 package platform
 
 import (
@@ -22,8 +22,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// controllerProgram is the file that our controller is built into, beside the
-// archive with its image.
+// controllerProgram is the file name of our controller, beside the archive of its image.
 const controllerProgram = "controller"
 
 // programs builds the operators from their pinned modules, and our controller from
@@ -38,13 +37,18 @@ func (s Site) programs(ctx context.Context) (map[string]plan.Image, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(s.dir(), 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make the folder %s: %w", s.dir(), err)
+		return nil, fmt.Errorf("cannot create the folder %s: %w", s.dir(), err)
 	}
 	fmt.Fprintln(s.Progress, "building the controller of this checkout")
 	controller, err := s.cache().Own(ctx, s.Progress, controllerProgram, s.dir())
 	if err != nil {
 		return nil, err
 	}
+	return s.byImage(versions, controller, bins), nil
+}
+
+// byImage maps the image of each wanted part to its program.
+func (s Site) byImage(versions setup.Versions, controller string, bins components.Binaries) map[string]plan.Image {
 	all := map[string]plan.Image{}
 	for _, p := range parts.All {
 		if p.Optional && !s.EveryPart {
@@ -59,10 +63,10 @@ func (s Site) programs(ctx context.Context) (map[string]plan.Image, error) {
 			}
 		}
 	}
-	return all, nil
+	return all
 }
 
-// Ray makes the archive of the images that stand in for Ray.
+// Ray builds the archive of the images that stand in for Ray.
 func (s Site) Ray(ctx context.Context) (archivePath string, err error) {
 	return ray.Build(ctx, s.cache(), s.Progress, filepath.Join(s.Checkout, "dist"))
 }
@@ -76,7 +80,7 @@ func (s Site) operators(versions setup.Versions) []components.Component {
 	return all
 }
 
-// writeImages writes one archive of images that hold a program each.
+// writeImages writes one archive of images with one program each.
 func writeImages(path string, programs map[string]plan.Image) error {
 	var images []archive.Image
 	for _, reference := range slices.Sorted(maps.Keys(programs)) {

@@ -22,30 +22,28 @@ import (
 // Namespace is where all operators run.
 const Namespace = helmrelease.DefaultNamespace
 
-// Progress receives readable lines while long work goes on.
+// Progress receives a line for each step that takes time.
 type Progress = helmrelease.Progress
 
 // Release is one Helm release.
 type Release = helmrelease.Release
 
-// Site is a local cluster with what is needed to put the platform on it.
+// Site is a local cluster and the checkout to install on it.
 type Site struct {
 	Cluster  *localcluster.Cluster
 	Checkout string
 	Progress Progress
-	// EveryPart is true if the parts of the platform are wanted, too, that are off
-	// by default.
+	// EveryPart also installs the parts of the platform that are off by default.
 	EveryPart bool
-	// Values are files with more values of the platform's chart, relative to the checkout.
+	// Values are more values files of the platform's chart, relative to the checkout.
 	Values []string
-	// charts is where packaged charts are, if not in dist of the checkout.
+	// charts is the folder of packaged charts; dist of the checkout by default.
 	charts string
 }
 
-// Build makes everything that takes long before anything is started: all
-// components, so that progress counts them in one go, and the training image.
-// It returns the archive of the training image, which a simulated cluster has no
-// use for and is "" there. What would keep the cluster from starting is refused
+// Build builds everything that takes long before anything starts: all components, counted
+// together in progress lines, and the training image. It returns the archive of the
+// training image, or "" for a simulated cluster, which runs no images. It runs Preflight
 // first, because builds may take half an hour.
 func (s Site) Build(ctx context.Context) (trainingImage string, err error) {
 	versions, err := setup.Load()
@@ -63,8 +61,8 @@ func (s Site) Build(ctx context.Context) (trainingImage string, err error) {
 	return torch.Build(ctx, filepath.Join(s.Cluster.Config().CacheDir, "images"), s.Progress)
 }
 
-// LoadImages loads the operators, our controller and the given archives. A
-// simulated cluster is told of the programs instead.
+// LoadImages loads the operators, our controller and the given archives. In a simulated
+// cluster, it registers the programs instead.
 func (s Site) LoadImages(ctx context.Context, archives ...string) error {
 	all, err := s.programs(ctx)
 	if err != nil {
@@ -92,10 +90,10 @@ func (s Site) PackageCharts(ctx context.Context) error {
 
 func (s Site) chartsDir() string { return cmp.Or(s.charts, filepath.Join(s.Checkout, "dist")) }
 
-// dir is where images and values for this cluster are put together.
+// dir has the images and values for this cluster.
 func (s Site) dir() string { return filepath.Join(s.Cluster.Dir(), "platform") }
 
-// Install installs the operators, after LoadImages, and waits until they answer.
+// Install installs the operators and waits until they are ready. Call LoadImages first.
 func (s Site) Install(ctx context.Context) error {
 	stamp, err := stampController(s.dir())
 	if err != nil {
@@ -115,8 +113,8 @@ func (s Site) Install(ctx context.Context) error {
 	return err
 }
 
-// Onboard makes the queues, namespaces and roles of the teams in a values file
-// of charts/teams, given relative to the checkout.
+// Onboard creates the queues, namespaces and roles of the teams in a values file of
+// charts/teams, relative to the checkout.
 func (s Site) Onboard(ctx context.Context, values string) error {
 	release, err := s.Teams("teams", Namespace, values)
 	if err != nil {
@@ -125,7 +123,7 @@ func (s Site) Onboard(ctx context.Context, values string) error {
 	return install.Apply(ctx, release, s.Cluster.KubeconfigPath())
 }
 
-// Teams is the packaged charts/teams as a release of that name.
+// Teams is the packaged charts/teams as the release name.
 func (s Site) Teams(name, namespace, values string) (Release, error) {
 	release, err := s.release("teams", namespace, values)
 	release.Name = name
@@ -150,7 +148,7 @@ func (s Site) release(name, namespace string, values ...string) (Release, error)
 }
 
 func (s Site) cache() components.Cache {
-	return components.Cache{Dir: filepath.Join(s.Cluster.Config().CacheDir, "components"), Checkout: s.Checkout}
+	return components.CacheIn(s.Cluster.Config().CacheDir, s.Checkout)
 }
 
 // Template renders a packaged chart with a values file, for kubectl create.

@@ -11,7 +11,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-func TestWhatKeepsTheClusterFromStartingIsSaidBeforeTheBuilds(t *testing.T) {
+func TestPreflightRunsBeforeBuilds(t *testing.T) {
 	var progress bytes.Buffer
 	config := localcluster.Config{Checkout: "../../..", CacheDir: t.TempDir(), StateDir: "/var/lib/clusters"}
 	cluster, err := localcluster.New(config, &progress)
@@ -20,7 +20,7 @@ func TestWhatKeepsTheClusterFromStartingIsSaidBeforeTheBuilds(t *testing.T) {
 	}
 	_, err = Site{Cluster: cluster, Checkout: "../../..", Progress: &progress}.Build(t.Context())
 	if os.Geteuid() == 0 {
-		wording.Wanted(t, err, "/var/lib/clusters may not lie in /var/lib")
+		wording.Wanted(t, err, "/var/lib/clusters must not be below /var/lib")
 	} else {
 		wording.Wanted(t, err, "needs root")
 	}

@@ -78,7 +78,7 @@ func TestABadSettingsFileIsExplained(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsMissingIsNamed(t *testing.T) {
+func TestAMissingFileIsNamed(t *testing.T) {
 	site := newSite(t, good)
 	_, err := site.Template(t.Context(), "pytorchjob-generator", "jop.yaml")
 	wording.Wanted(t, err, "cannot read the values file "+filepath.Join(site.Checkout, "jop.yaml"), "no such file")
@@ -89,7 +89,7 @@ func TestAFileThatIsMissingIsNamed(t *testing.T) {
 	wording.Wanted(t, err, "cannot load the chart "+broken.Chart+" (package it with 'make release REGISTRY=REGISTRY')")
 }
 
-func TestAClusterThatDoesNotAnswerIsExplained(t *testing.T) {
+func TestAnUnreachableClusterIsExplained(t *testing.T) {
 	site := newSite(t, good)
 	kubeconfig := filepath.Join(site.Checkout, "kubeconfig")
 	write(t, kubeconfig, "{apiVersion: v1, kind: Config, current-context: x, "+

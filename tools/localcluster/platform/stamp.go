@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 )
 
-// stampController writes values that mark the controller's pods with the digest
-// of its program. A checkout builds ever new controllers under one image tag;
-// without the mark, an upgrade would find nothing changed and keep the old pod.
+// stampController writes values that annotate the controller's pods with the digest of its
+// program. All builds of a checkout have the same image tag: without the annotation, an
+// upgrade would keep the old pod.
 func stampController(dir string) (values string, err error) {
 	program, err := os.ReadFile(filepath.Join(dir, controllerProgram))
 	if err != nil {
-		return "", fmt.Errorf("cannot read the controller that was loaded: %w", err)
+		return "", fmt.Errorf("cannot read the loaded controller: %w", err)
 	}
 	values = filepath.Join(dir, "controller.yaml")
 	text := fmt.Sprintf("appwrapper: {podAnnotations: {mlbatch.dev/program: %q}}\n", fmt.Sprintf("%x", sha256.Sum256(program)))

@@ -11,7 +11,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/wording"
 )
 
-func TestAnotherControllerMakesOtherPods(t *testing.T) {
+func TestAnotherControllerChangesThePods(t *testing.T) {
 	dir := t.TempDir()
 	mark := func(program string) any {
 		write(t, filepath.Join(dir, controllerProgram), program)
@@ -35,7 +35,7 @@ func TestAnotherControllerMakesOtherPods(t *testing.T) {
 	}
 }
 
-func TestAControllerThatWasNotLoadedCannotBeInstalled(t *testing.T) {
+func TestInstallNeedsALoadedController(t *testing.T) {
 	_, err := stampController(t.TempDir())
-	wording.Wanted(t, err, "cannot read the controller that was loaded")
+	wording.Wanted(t, err, "cannot read the loaded controller")
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// Up brings up the cluster with the platform on it, and two teams. It may be
-// repeated, as each of its steps may.
+// Up starts the cluster with the platform and two teams. It may be repeated.
 func (s Site) Up(ctx context.Context) error {
 	training, err := s.Build(ctx)
 	if err != nil {
@@ -20,7 +19,7 @@ func (s Site) Up(ctx context.Context) error {
 	if err := s.Cluster.Up(ctx); err != nil {
 		return err
 	}
-	s.charts = filepath.Join(s.dir(), "charts") // the checkout is left as it is
+	s.charts = filepath.Join(s.dir(), "charts") // do not write to the checkout
 	if err := s.PackageCharts(ctx); err != nil {
 		return err
 	}
@@ -35,7 +34,7 @@ func (s Site) Up(ctx context.Context) error {
 	return s.Onboard(ctx, s.teams())
 }
 
-// teams is the example that fits the nodes of the cluster.
+// teams is the values file that fits the nodes of the cluster.
 func (s Site) teams() string {
 	if s.Cluster.Mode() == localcluster.Simulated {
 		return "setup/teams/simulated.yaml"

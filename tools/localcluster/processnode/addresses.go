@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// firstPod leaves some addresses below the pods' to the node.
+// firstPod is the offset of the first pod's address; the node uses those below.
 const firstPod = 10
 
 // addresses hands out the addresses of pods.
@@ -28,7 +28,7 @@ func newAddresses(node string) (*addresses, error) {
 	return &addresses{node: prefix.Addr(), prefix: prefix.Masked(), taken: map[netip.Addr]bool{}}, nil
 }
 
-// take returns the address that a pod has had before, or else the first free one.
+// take returns the pod's former address if it is free, or else the first free one.
 func (a *addresses) take(before string) (netip.Addr, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,7 +40,7 @@ func (a *addresses) take(before string) (netip.Addr, error) {
 	for range firstPod {
 		ip = ip.Next()
 	}
-	for ; a.prefix.Contains(ip.Next()); ip = ip.Next() { // the last one is for broadcasts
+	for ; a.prefix.Contains(ip.Next()); ip = ip.Next() { // the last address is the broadcast address
 		if !a.taken[ip] {
 			a.taken[ip] = true
 			return ip, nil

@@ -16,25 +16,25 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// refusal says what this node cannot do for a pod, if anything.
+// refusal returns an error if this node does not support a pod.
 func refusal(pod *corev1.Pod) error {
-	for _, never := range []struct {
+	for _, unsupported := range []struct {
 		wanted bool
 		what   string
 	}{
 		{len(pod.Spec.Containers)+len(pod.Spec.InitContainers) > 1, "more than one container"},
-		{pod.Spec.HostNetwork, "the network of its node"},
-		{pod.Spec.RestartPolicy != corev1.RestartPolicyAlways, "containers that are left ended"},
+		{pod.Spec.HostNetwork, "host networking"},
+		{pod.Spec.RestartPolicy != corev1.RestartPolicyAlways, "a restart policy other than Always"},
 		{pod.Spec.Containers[0].StartupProbe != nil, "a startup probe"},
-		{pod.Spec.Containers[0].EnvFrom != nil, "variables from a whole object"},
+		{pod.Spec.Containers[0].EnvFrom != nil, "envFrom"},
 	} {
-		if never.wanted {
-			return fmt.Errorf("this node runs the platform's pods as processes, and none that has %s", never.what)
+		if unsupported.wanted {
+			return fmt.Errorf("this node runs the platform's pods as processes and does not support %s", unsupported.what)
 		}
 	}
 	for _, v := range pod.Spec.Volumes {
 		if v.EmptyDir == nil && projections(v) == nil {
-			return fmt.Errorf("this node runs the platform's pods as processes, and knows no volumes such as %s", v.Name)
+			return fmt.Errorf("this node runs the platform's pods as processes and does not support volumes such as %s", v.Name)
 		}
 	}
 	return nil
@@ -65,19 +65,19 @@ func (w *worker) begin(ctx context.Context) (*exec.Cmd, error) {
 	return w.node.start(o, log)
 }
 
-// program is what stands for the pod's image.
+// program is the program to run instead of the pod's image.
 func (w *worker) program() (plan.Image, error) {
 	var known map[string]plan.Image
 	image := w.pod.Spec.Containers[0].Image
 	err := plan.Read(w.node.dir, plan.ImagesFile, &known)
 	program, found := known[image]
 	if err != nil || !found {
-		return program, fmt.Errorf("this node runs the platform's pods as processes, and has no program for the image %s", image)
+		return program, fmt.Errorf("this node runs the platform's pods as processes and has no program for image %s", image)
 	}
 	return program, nil
 }
 
-// order is what the container's process is to be.
+// order describes the container's process.
 func (w *worker) order(ctx context.Context, program plan.Image) (order, error) {
 	container := w.pod.Spec.Containers[0]
 	vars, err := environment(w.pod, w.given(), apiSources(ctx, w.node.api, w.pod))
@@ -108,7 +108,7 @@ func (w *worker) given() []string {
 	}
 }
 
-// apiServerPort is where the API server listens on the bridge, too.
+// apiServerPort is the API server's port on the bridge.
 const apiServerPort = "6443"
 
 func (w *worker) volume(name string) string { return filepath.Join(w.folder(), "volumes", name) }
@@ -117,14 +117,14 @@ func (w *worker) logFile() string {
 	return filepath.Join(w.node.dir, plan.LogDir, w.pod.Namespace+"_"+w.pod.Name+".log")
 }
 
-// fill makes the files of all volumes what they are to be now.
+// fill writes the current content of all volumes.
 func (w *worker) fill(ctx context.Context) error {
 	w.filling.Lock()
 	defer w.filling.Unlock()
 	if w.over.Err() != nil {
-		return context.Canceled // its folder may be gone
+		return context.Canceled // the folder may be removed
 	}
-	if err := os.MkdirAll(w.folder(), 0o755); err != nil { // for what is no volume
+	if err := os.MkdirAll(w.folder(), 0o755); err != nil { // for the hosts file
 		return err
 	}
 	from := apiSources(ctx, w.node.api, w.pod)
@@ -146,10 +146,10 @@ func (w *worker) fill(ctx context.Context) error {
 	return os.WriteFile(w.hostsFile(), []byte("127.0.0.1 localhost\n"+w.state.ip+" "+w.pod.Name+"\n"), 0o644)
 }
 
-// tokenLife is how often tokens are made anew: they are good for an hour.
-const tokenLife = 40 * time.Minute
+// tokenRefresh is how often tokens are renewed: they are valid for an hour.
+const tokenRefresh = 40 * time.Minute
 
-// keepFilled fills the volumes again when what they are made of has changed.
+// keepFilled fills the volumes again when their sources change.
 func (w *worker) keepFilled(ctx context.Context) {
 	changes := make(chan struct{}, 1)
 	watchSources(ctx, w.node.api, w.pod, func() {
@@ -161,9 +161,9 @@ func (w *worker) keepFilled(ctx context.Context) {
 	go w.refill(ctx, changes)
 }
 
-// refill fills the volumes at each change, when tokens grow old, and until it could.
+// refill fills the volumes after each change, to refresh tokens, and to retry.
 func (w *worker) refill(ctx context.Context, changes <-chan struct{}) {
-	next := tokenLife
+	next := tokenRefresh
 	for {
 		select {
 		case <-w.over.Done():
@@ -173,7 +173,7 @@ func (w *worker) refill(ctx context.Context, changes <-chan struct{}) {
 		case <-changes:
 		case <-time.After(next):
 		}
-		next = tokenLife
+		next = tokenRefresh
 		if err := w.fill(ctx); err != nil && !strings.Contains(err.Error(), context.Canceled.Error()) {
 			fmt.Fprintf(os.Stderr, "%s/%s: %v\n", w.pod.Namespace, w.pod.Name, err)
 			next = retry

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enter turns this process into the one that is ordered.
+// enter turns this process into the ordered container process.
 func enter(orders *os.File) error {
 	var o order
 	if err := json.NewDecoder(orders).Decode(&o); err != nil {
-		return fmt.Errorf("cannot learn what to run: %w", err)
+		return fmt.Errorf("cannot read the order: %w", err)
 	}
 	orders.Close()
 	for _, step := range []func(order) error{joinNetwork, mountRoot, changeRoot} {
@@ -52,7 +52,7 @@ func mountRoot(o order) error {
 		return fmt.Errorf("cannot make mounts private: %w", err)
 	}
 	if err := unix.Mount("tmpfs", o.Root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
-		return fmt.Errorf("cannot make a root folder: %w", err)
+		return fmt.Errorf("cannot mount the root folder: %w", err)
 	}
 	for _, m := range o.Mounts {
 		if err := show(m.Source, o.Root+m.Target); err != nil {
@@ -62,8 +62,7 @@ func mountRoot(o order) error {
 	return mountProcesses(o.Root + "/proc")
 }
 
-// mountProcesses mounts the /proc of the pod's PID namespace: in the node's, the
-// program's own pid would be another process.
+// mountProcesses mounts the /proc of the pod's PID namespace: the node's has other pids.
 func mountProcesses(target string) error {
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return err
@@ -74,7 +73,7 @@ func mountProcesses(target string) error {
 	return nil
 }
 
-// show mounts a file or a folder over one that it makes.
+// show creates target and mounts source over it.
 func show(source, target string) error {
 	info, err := os.Stat(source)
 	if err != nil {
@@ -94,7 +93,7 @@ func show(source, target string) error {
 	return unix.Mount(source, target, "", unix.MS_BIND|unix.MS_REC, "")
 }
 
-// changeRoot leaves nothing of the machine but its /dev.
+// changeRoot hides everything of the host but its /dev.
 func changeRoot(o order) error {
 	if err := os.MkdirAll(filepath.Join(o.Root, "tmp"), 0o755); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// environment is that of a pod's container: where the API server is, and what the
-// pod says, in its order.
+// environment is the environment of a pod's container: the given variables, then those of
+// the pod, in its order.
 func environment(pod *corev1.Pod, given []string, s sources) ([]string, error) {
 	container := pod.Spec.Containers[0]
 	vars := slices.Clone(given)
@@ -38,10 +38,10 @@ func valueFrom(pod *corev1.Pod, from *corev1.EnvVarSource, s sources) (string, e
 		ref := from.SecretKeyRef
 		return s.one("Secret", ref.Name, ref.Key, ref.Optional)
 	}
-	return "", fmt.Errorf("this node knows no such source: %v", from)
+	return "", fmt.Errorf("this node does not support the source %v", from)
 }
 
-// field is what the downward API says of a pod.
+// field is the value of a field in the downward API.
 func field(pod *corev1.Pod, path string) (string, error) {
 	if key, found := strings.CutPrefix(path, "metadata.labels['"); found {
 		return pod.Labels[strings.TrimSuffix(key, "']")], nil
@@ -56,7 +56,7 @@ func field(pod *corev1.Pod, path string) (string, error) {
 	}
 	value, found := known[path]
 	if !found {
-		return "", fmt.Errorf("this node does not know the field %s", path)
+		return "", fmt.Errorf("this node does not support the field %s", path)
 	}
 	return value, nil
 }
@@ -86,7 +86,7 @@ func expand(text string, vars []string) string {
 	}
 }
 
-// lookUp finds the last variable of a name, which is the one that counts.
+// lookUp finds the last variable of a name, which overrides earlier ones.
 func lookUp(vars []string, name string) (value string, found bool) {
 	for _, v := range slices.Backward(vars) {
 		if key, value, _ := strings.Cut(v, "="); key == name {

@@ -45,7 +45,7 @@ var stored = sources{
 	token: func(p *corev1.ServiceAccountTokenProjection) (string, error) { return "token for " + p.Audience, nil },
 }
 
-func TestTextIsExpanded(t *testing.T) {
+func TestExpand(t *testing.T) {
 	vars := []string{"A=1", "B=two words", "A=3", "EMPTY="}
 	for text, want := range map[string]string{
 		"":                "",
@@ -66,7 +66,7 @@ func TestTextIsExpanded(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentIsWhatThePodSaysInItsOrder(t *testing.T) {
+func TestTheEnvironmentKeepsThePodsOrder(t *testing.T) {
 	fieldRef := func(path string) *corev1.EnvVarSource {
 		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
 	}
@@ -98,12 +98,12 @@ func TestTheEnvironmentIsWhatThePodSaysInItsOrder(t *testing.T) {
 	}
 }
 
-func TestAValueThatIsNotThereKeepsThePodWaiting(t *testing.T) {
+func TestAMissingValueKeepsThePodWaiting(t *testing.T) {
 	settings := corev1.LocalObjectReference{Name: "settings"}
 	for name, from := range map[string]*corev1.EnvVarSource{
 		"cannot find the value of X: ConfigMap settings has no key none": {ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: settings, Key: "none"}},
 		`cannot find the value of X: Secret "settings" not found`:        {SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: settings, Key: "level"}},
-		"cannot find the value of X: this node does not know the field spec.hostname": {
+		"cannot find the value of X: this node does not support the field spec.hostname": {
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.hostname"}},
 	} {
 		pod := one(func(_ *corev1.Pod, c *corev1.Container) { c.Env = []corev1.EnvVar{{Name: "X", ValueFrom: from}} })

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command processnode is the first node of a simulated cluster: it takes the
-// kubelet's place, and runs the platform's pods as processes of this machine
-// instead of containers. So the platform is installed by the same charts, under
-// the same service accounts and roles, and is reached through the same Services.
+// Command processnode is the first node of a simulated cluster. It replaces the kubelet, and
+// runs the platform's pods as processes instead of containers. The platform is installed
+// with the same charts, service accounts, roles and Services as on a real node.
 //
-// Each pod has a network namespace with an address on the bridge, a PID namespace,
-// and a root folder with its volumes and the one program that stands for its image.
-// It is given its environment, a token of its service account, probes, restarts, and
-// time to end. The keeper starts processnode in a PID namespace too: when processnode
-// is killed, the kernel ends all pods before the keeper starts the next one.
+// Each pod has a network namespace with an address on the bridge, a PID namespace, and a
+// root folder with its volumes and the program that replaces its image. It gets its
+// environment, a token of its service account, probes, restarts and a grace period. The
+// keeper starts processnode in a PID namespace too: when processnode is killed, the kernel
+// kills all pods before the keeper restarts it.
 //
-// It is no general kubelet. It runs pods of one container, with the images that it
-// has programs for, and says of all others why they wait. It knows no users,
-// capabilities or limits of resources: everything runs as the user who has started
-// the cluster. There is no DNS, and kubectl can neither show logs, which lie in the
-// cluster's log folder, nor execute commands.
+// It is not a general kubelet. It runs pods with one container of an image that it has a
+// program for; for all others, the status says why they wait. It ignores users,
+// capabilities and resource limits: everything runs as the user who started the cluster.
+// There is no DNS, no kubectl exec and no kubectl logs; logs are in the cluster's log
+// folder.
 package main
 
 import (
@@ -48,13 +47,13 @@ func main() {
 func run(ctx context.Context) error {
 	var n node
 	var address string
-	kubeconfig := flag.String("kubeconfig", "", "of a kubelet")
-	flag.StringVar(&n.name, "name", "", "of the node")
+	kubeconfig := flag.String("kubeconfig", "", "kubeconfig of a kubelet")
+	flag.StringVar(&n.name, "name", "", "name of the node")
 	flag.StringVar(&n.dir, "dir", "", "the cluster's folder")
-	flag.StringVar(&n.label, "label", "", "that the node has with the value true")
-	flag.StringVar(&n.taint, "taint", "", "that keeps away pods that do not tolerate it")
-	flag.StringVar(&n.bridge, "bridge", "", "that pods hang on")
-	flag.StringVar(&address, "address", "", "of the bridge, with the length of the pods' prefix")
+	flag.StringVar(&n.label, "label", "", "label of the node, with the value true")
+	flag.StringVar(&n.taint, "taint", "", "taint of the node")
+	flag.StringVar(&n.bridge, "bridge", "", "bridge to attach pods to")
+	flag.StringVar(&address, "address", "", "address of the bridge, with the prefix length of pods")
 	flag.Parse()
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	if err != nil {
@@ -72,11 +71,11 @@ func run(ctx context.Context) error {
 	}
 	listener, err := net.Listen("tcp", healthAddress)
 	if err != nil {
-		return fmt.Errorf("cannot say that the node is well: %w", err)
+		return fmt.Errorf("cannot serve the node's health: %w", err)
 	}
 	go func() { _ = http.Serve(listener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) }()
 	return n.runPods(ctx)
 }
 
-// healthAddress is where a kubelet says that it is well.
+// healthAddress is the default health endpoint of a kubelet.
 const healthAddress = "127.0.0.1:10248"

@@ -19,8 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// heartbeat is how often the node says that it is well, much oftener than the node
-// controller asks for.
+// heartbeat is the interval of status updates, much shorter than the node controller needs.
 const heartbeat = 10 * time.Second
 
 type node struct {
@@ -29,7 +28,7 @@ type node struct {
 	addresses                       *addresses
 }
 
-// register makes the node, and from then on says that it is well.
+// register creates the node, and then keeps its Ready condition up to date.
 func (n *node) register(ctx context.Context) error {
 	self, err := n.describe()
 	if err != nil {
@@ -37,24 +36,24 @@ func (n *node) register(ctx context.Context) error {
 	}
 	_, err = n.api.CoreV1().Nodes().Create(ctx, self, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		err = n.beWell(ctx, self.Status)
+		err = n.reportReady(ctx, self.Status)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot register the node: %w", err)
 	}
 	go func() {
 		for range time.Tick(heartbeat) {
-			if err := n.beWell(ctx, self.Status); err != nil {
-				fmt.Fprintln(os.Stderr, "cannot say that the node is well:", err)
+			if err := n.reportReady(ctx, self.Status); err != nil {
+				fmt.Fprintln(os.Stderr, "cannot update the node's status:", err)
 			}
 		}
 	}()
 	return nil
 }
 
-// beWell overwrites what others may have found about the node meanwhile, such as
-// that the machine was asleep.
-func (n *node) beWell(ctx context.Context, status corev1.NodeStatus) error {
+// reportReady overwrites conditions that others set meanwhile, for instance because the
+// machine was asleep.
+func (n *node) reportReady(ctx context.Context, status corev1.NodeStatus) error {
 	now := metav1.Now()
 	for i := range status.Conditions {
 		status.Conditions[i].LastHeartbeatTime = now
@@ -67,11 +66,11 @@ func (n *node) beWell(ctx context.Context, status corev1.NodeStatus) error {
 	return err
 }
 
-// describe is the node as it is made.
+// describe is the node as it is created.
 func (n *node) describe() (*corev1.Node, error) {
 	var machine unix.Sysinfo_t
 	if err := unix.Sysinfo(&machine); err != nil {
-		return nil, fmt.Errorf("cannot ask how much memory there is: %w", err)
+		return nil, fmt.Errorf("cannot read the size of the memory: %w", err)
 	}
 	memory := int64(machine.Totalram) * int64(machine.Unit)
 	now := metav1.Now()

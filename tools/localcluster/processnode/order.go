@@ -13,32 +13,32 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// enterArgument makes this program what is to become a container. Its order comes
-// through orderFD when its network is there.
+// enterArgument makes this program become a container. It reads its order from orderFD once
+// its network interface exists.
 const (
 	enterArgument = "enter"
 	orderFD       = 3
 )
 
-// order is all that a container's process has to know before it is one.
+// order describes a container process to the program that becomes it.
 type order struct {
-	// Root is an empty folder that becomes the root; all paths but sources lie in it.
+	// Root is an empty folder that becomes the root. All paths but sources are inside it.
 	Root    string
 	Mounts  []mount
-	Address string // with the length of the prefix
+	Address string // with the prefix length
 	Host    string
 	Dir     string
 	Args    []string
 	Env     []string
 }
 
-// mount shows a file or folder of the node at a path of the container.
+// mount mounts a file or folder of the node at a path of the container.
 type mount struct{ Source, Target string }
 
-// pods' interfaces are called so inside.
+// podInterface is the name of the interface inside the pod.
 const podInterface = "eth0"
 
-// start runs an order in namespaces of its own, with its output in a log.
+// start runs an order in its own namespaces, and logs its output.
 func (n *node) start(o order, log *os.File) (*exec.Cmd, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -74,8 +74,8 @@ func (n *node) start(o order, log *os.File) (*exec.Cmd, error) {
 // removing the interfaces of the last one.
 func bridgeEnd() string { return "pod" + rand.Text()[:12] }
 
-// attach connects a process's network with the bridge. The pair of interfaces goes
-// with the process.
+// attach connects a process's network to the bridge. The kernel removes the interfaces when
+// the process exits.
 func (n *node) attach(pid int) error {
 	bridge, err := netlink.LinkByName(n.bridge)
 	if err != nil {
@@ -86,7 +86,7 @@ func (n *node) attach(pid int) error {
 		PeerName:  podInterface, PeerNamespace: netlink.NsPid(pid),
 	}
 	if err := netlink.LinkAdd(pair); err != nil {
-		return fmt.Errorf("cannot connect the pod with the bridge: %w", err)
+		return fmt.Errorf("cannot connect the pod to the bridge: %w", err)
 	}
 	return netlink.LinkSetUp(pair)
 }

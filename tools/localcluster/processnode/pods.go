@@ -44,14 +44,14 @@ func (n *node) runPods(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// forget removes the folders of pods that went while no worker was there.
+// forget removes the folders of pods that were deleted while processnode did not run.
 func (n *node) forget(ctx context.Context) error {
 	folders, err := os.ReadDir(n.folders())
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil // there has been no pod yet
+			return nil // there was no pod yet
 		}
-		return fmt.Errorf("cannot look for pods of earlier: %w", err)
+		return fmt.Errorf("cannot list the folders of earlier pods: %w", err)
 	}
 	mine := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", n.name).String()}
 	pods, err := n.api.CoreV1().Pods(metav1.NamespaceAll).List(ctx, mine)
@@ -65,7 +65,7 @@ func (n *node) forget(ctx context.Context) error {
 	for _, folder := range folders {
 		if !known[folder.Name()] {
 			if err := os.RemoveAll(filepath.Join(n.folders(), folder.Name())); err != nil {
-				fmt.Fprintln(os.Stderr, "cannot remove what a pod has left:", err)
+				fmt.Fprintln(os.Stderr, "cannot remove the folder of a deleted pod:", err)
 			}
 		}
 	}
@@ -74,7 +74,7 @@ func (n *node) forget(ctx context.Context) error {
 
 func (n *node) folders() string { return filepath.Join(n.dir, "node", "pods") }
 
-// workers are by their pods' UIDs: a name may be used again.
+// workers are keyed by the pods' UIDs: names may be reused.
 type workers struct {
 	node   *node
 	events record.EventRecorder
@@ -82,18 +82,18 @@ type workers struct {
 	all    map[types.UID]*worker
 }
 
-// see starts the worker of a new pod and tells it when the pod is to end.
+// see starts the worker of a new pod, and stops it when the pod is deleted.
 func (w *workers) see(ctx context.Context, pod *corev1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one, known := w.all[pod.UID]
 	if known {
-		one.told(pod)
+		one.notify(pod)
 	} else {
 		one = newWorker(w.node, pod.DeepCopy(), w.events)
 		w.all[pod.UID] = one
 		go func() {
-			if err := one.live(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			if err := one.run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 				fmt.Fprintf(os.Stderr, "%s/%s: %v\n", pod.Namespace, pod.Name, err)
 			}
 		}()
@@ -103,7 +103,7 @@ func (w *workers) see(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// lose ends at once what has no object any more.
+// lose kills a pod whose object is gone.
 func (w *workers) lose(object any) {
 	if last, missed := object.(cache.DeletedFinalStateUnknown); missed {
 		object = last.Obj

@@ -18,16 +18,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// verdict is what one probe has found so far.
+// verdict is the result of a probe so far.
 type verdict struct {
 	probe               *corev1.Probe
 	successes, failures int32
 	passing             bool
-	// eager says not to wait for the period until it passes for the first time.
+	// eager uses eagerPeriod until the probe passes for the first time.
 	eager bool
 }
 
-// observe counts a result, and reports whether that has turned the verdict.
+// observe counts a result, and reports whether it changed the verdict.
 func (v *verdict) observe(ok bool) (turned bool) {
 	if ok {
 		v.successes, v.failures = v.successes+1, 0
@@ -44,11 +44,11 @@ func (v *verdict) observe(ok bool) (turned bool) {
 	return v.passing != was
 }
 
-// eagerly is the period until a pod is ready for the first time: whoever installs
-// the platform waits for nothing else.
-const eagerly = 250 * time.Millisecond
+// eagerPeriod is the period until a pod is ready for the first time: installing the platform
+// waits for it.
+const eagerPeriod = 250 * time.Millisecond
 
-// follow probes until ctx ends and reports each turn.
+// follow probes until ctx is done, and reports each change.
 func (v *verdict) follow(ctx context.Context, check func(context.Context) error, report func(passing bool)) {
 	wait := time.Duration(v.probe.InitialDelaySeconds) * time.Second
 	for {
@@ -65,7 +65,7 @@ func (v *verdict) follow(ctx context.Context, check func(context.Context) error,
 		}
 		v.eager = v.eager && !v.passing
 		if wait = seconds(v.probe.PeriodSeconds, 10); v.eager {
-			wait = eagerly
+			wait = eagerPeriod
 		}
 	}
 }
@@ -74,7 +74,7 @@ func seconds(count, otherwise int32) time.Duration {
 	return time.Duration(cmp.Or(count, otherwise)) * time.Second
 }
 
-// checker is what a probe does to a pod at an address.
+// checker returns the check of a probe for a pod's address.
 func checker(p *corev1.Probe, ip string, ports []corev1.ContainerPort) (func(context.Context) error, error) {
 	switch {
 	case p.HTTPGet != nil:
@@ -84,7 +84,7 @@ func checker(p *corev1.Probe, ip string, ports []corev1.ContainerPort) (func(con
 		port, err := portNumber(p.TCPSocket.Port, ports)
 		return func(ctx context.Context) error { return dial(ctx, net.JoinHostPort(ip, port)) }, err
 	}
-	return nil, errors.New("this node makes HTTP and TCP probes only")
+	return nil, errors.New("this node supports only HTTP and TCP probes")
 }
 
 func portNumber(port intstr.IntOrString, ports []corev1.ContainerPort) (string, error) {
@@ -107,7 +107,7 @@ func dial(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// probing is a client that, as a kubelet, trusts every certificate.
+// probing is a client that trusts every certificate, like a kubelet.
 var probing = &http.Client{
 	Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 	CheckRedirect: func(*http.Request, []*http.Request) error {
@@ -145,25 +145,25 @@ const (
 	liveness  = "liveness"
 )
 
-// turn is a probe's change of mind.
+// turn is a change of a probe's verdict.
 type turn struct {
 	of      string
 	passing bool
 }
 
-// probe runs a container's probes until ctx ends. One that there is none of passes.
+// probe runs a container's probes until ctx is done. A missing probe passes.
 func (w *worker) probe(ctx context.Context) <-chan turn {
 	turns := make(chan turn)
 	c := w.pod.Spec.Containers[0]
 	follow := func(of string, p *corev1.Probe, v verdict) {
-		say := func(passing bool) {
+		report := func(passing bool) {
 			select {
 			case turns <- turn{of, passing}:
 			case <-ctx.Done():
 			}
 		}
 		if p == nil {
-			say(true)
+			report(true)
 			return
 		}
 		check, err := checker(p, w.state.ip, c.Ports)
@@ -171,7 +171,7 @@ func (w *worker) probe(ctx context.Context) <-chan turn {
 			check = func(context.Context) error { return err }
 		}
 		v.probe = p
-		v.follow(ctx, check, say)
+		v.follow(ctx, check, report)
 	}
 	go follow(readiness, c.ReadinessProbe, verdict{eager: true})
 	go follow(liveness, c.LivenessProbe, verdict{passing: true})

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-func TestAVerdictTurnsAtItsThresholds(t *testing.T) {
+func TestAVerdictChangesAtItsThresholds(t *testing.T) {
 	for name, c := range map[string]struct {
 		passing          bool
 		success, failure int32
@@ -44,7 +44,7 @@ func TestAVerdictTurnsAtItsThresholds(t *testing.T) {
 	}
 }
 
-func TestProbesAskTheContainer(t *testing.T) {
+func TestProbesCheckTheContainer(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/moved":
@@ -82,7 +82,7 @@ func TestProbesAskTheContainer(t *testing.T) {
 		"no port has that name":                 {http("/healthz", intstr.FromString("none"), "", ""), "the container has no port none"},
 		"it listens":                            {tcp(port(plain)), ""},
 		"it does not listen":                    {tcp(1), "refused"},
-		"a command is more than this node runs": {&corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{}}}, "HTTP and TCP probes only"},
+		"a command is more than this node runs": {&corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{}}}, "only HTTP and TCP probes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check, err := checker(c.probe, "127.0.0.1", ports)
@@ -98,7 +98,7 @@ func TestProbesAskTheContainer(t *testing.T) {
 
 // Nobody waits for the period of a probe until its first success; the period here
 // is longer than any test.
-func TestAPodIsFoundReadyAtOnce(t *testing.T) {
+func TestAPodBecomesReadyWithoutDelay(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	asked := 0

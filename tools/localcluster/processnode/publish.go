@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// publish saves the pod's status if it is not as it should be.
+// publish saves the pod's status if it changed.
 func (w *worker) publish(ctx context.Context) {
 	now := status(w.pod, w.last, w.state, metav1.Now())
 	patch, err := difference(w.last, now, w.pod.UID)
@@ -33,8 +33,8 @@ func (w *worker) publish(ctx context.Context) {
 	}
 }
 
-// difference is the patch that turns one status into another, or nil. It leaves
-// alone what others have said meanwhile.
+// difference is the patch from one status to another, or nil. It keeps what others changed
+// meanwhile.
 func difference(from, to corev1.PodStatus, uid types.UID) ([]byte, error) {
 	object := func(s corev1.PodStatus) map[string]any { return map[string]any{"status": s} }
 	before, err := json.Marshal(object(from))
@@ -53,20 +53,20 @@ func difference(from, to corev1.PodStatus, uid types.UID) ([]byte, error) {
 	if err := json.Unmarshal(patch, &whole); err != nil {
 		return nil, err
 	}
-	whole["metadata"] = map[string]any{"uid": uid} // not that of the next one with this name
+	whole["metadata"] = map[string]any{"uid": uid} // not of a new pod with the same name
 	return json.Marshal(whole)
 }
 
-// again is when to save a status that could not be saved.
-func (w *worker) again() <-chan time.Time {
+// retrySave is when to retry a failed status update.
+func (w *worker) retrySave() <-chan time.Time {
 	if !w.unsaved {
 		return nil
 	}
 	return time.After(retry)
 }
 
-// told makes the worker hear of what its pod has become. Only the newest counts.
-func (w *worker) told(pod *corev1.Pod) {
+// notify passes a changed pod to the worker. Only the newest one counts.
+func (w *worker) notify(pod *corev1.Pod) {
 	select {
 	case <-w.heard:
 	default:
@@ -74,14 +74,14 @@ func (w *worker) told(pod *corev1.Pod) {
 	w.heard <- pod
 }
 
-// hear corrects what others have said of the pod, as the node controller does of
-// the pods of a node that was silent, and keeps what is theirs to say.
+// hear restores our part of the status after others changed it, as the node controller does
+// for an unreachable node. It keeps their part.
 func (w *worker) hear(ctx context.Context, pod *corev1.Pod) {
 	if order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, w.version); err == nil && order <= 0 {
-		return // we have saved a newer one
+		return // we saved a newer one
 	}
 	w.last, w.version = *pod.Status.DeepCopy(), pod.ResourceVersion
-	if w.state.now != (corev1.ContainerState{}) { // else there is nothing to say yet
+	if w.state.now != (corev1.ContainerState{}) { // else there is no status yet
 		w.publish(ctx)
 	}
 }

@@ -61,11 +61,11 @@ func holding(pod *corev1.Pod, kind corev1.PodConditionType) bool {
 	return false
 }
 
-func TestAStatusThatCouldNotBeSavedIsSavedLater(t *testing.T) {
+func TestAFailedStatusUpdateIsRetried(t *testing.T) {
 	w, api := living(t)
 	failOnce(api, "patch", "pods")
 	w.publish(t.Context())
-	if again := w.again(); again == nil {
+	if again := w.retrySave(); again == nil {
 		t.Fatal("it is not tried again")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -88,18 +88,18 @@ func untilTriedAgain(t *testing.T, holds func() bool) {
 	}
 }
 
-func TestAComplaintThatCouldNotBeSavedIsMadeAgain(t *testing.T) {
+func TestAFailedWaitingReportIsRetried(t *testing.T) {
 	w, api := living(t)
 	failOnce(api, "patch", "pods")
 	for range 2 {
-		w.complain(t.Context(), errors.New("there is no program"))
+		w.reportWaiting(t.Context(), errors.New("there is no program"))
 	}
 	if s := saved(t, api).Status.ContainerStatuses; len(s) != 1 || s[0].State.Waiting == nil {
 		t.Errorf("the pod's containers are %+v", s)
 	}
 }
 
-func TestWhatOthersSayOfAPodIsCorrectedOrKept(t *testing.T) {
+func TestChangesByOthersAreRevertedOrKept(t *testing.T) {
 	w, api := living(t)
 	w.publish(t.Context())
 	pod := saved(t, api)
@@ -118,7 +118,7 @@ func TestWhatOthersSayOfAPodIsCorrectedOrKept(t *testing.T) {
 	}
 }
 
-func TestWhatOthersSayAtTheSameTimeIsKept(t *testing.T) {
+func TestConcurrentChangesByOthersAreKept(t *testing.T) {
 	w, api := living(t)
 	w.publish(t.Context())
 	pod := saved(t, api)
@@ -133,7 +133,7 @@ func TestWhatOthersSayAtTheSameTimeIsKept(t *testing.T) {
 	}
 }
 
-func TestAStatusThatIsAsItShouldBeIsNotSavedAgain(t *testing.T) {
+func TestAnUnchangedStatusIsNotSaved(t *testing.T) {
 	w, api := living(t)
 	w.publish(t.Context())
 	w.hear(t.Context(), saved(t, api))
@@ -149,10 +149,10 @@ func TestAStatusThatIsAsItShouldBeIsNotSavedAgain(t *testing.T) {
 	}
 }
 
-func TestAPodIsDeletedAtLast(t *testing.T) {
+func TestDeletingAPodIsRetried(t *testing.T) {
 	w, api := living(t)
 	failOnce(api, "delete", "pods")
-	if err := w.leave(t.Context()); err != nil {
+	if err := w.remove(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := api.CoreV1().Pods("system").Get(t.Context(), "operator-1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -160,7 +160,7 @@ func TestAPodIsDeletedAtLast(t *testing.T) {
 	}
 }
 
-func TestAVolumeThatCouldNotBeFilledIsFilledLater(t *testing.T) {
+func TestFillingAVolumeIsRetried(t *testing.T) {
 	w, api := living(t)
 	w.pod.Spec.Volumes = []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 		Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}}},
@@ -182,7 +182,7 @@ func TestAVolumeThatCouldNotBeFilledIsFilledLater(t *testing.T) {
 	w.filling.Lock() // or it writes into a folder that is removed
 }
 
-func TestTheNextNodeCountsTheRestartsOfWhatHasRun(t *testing.T) {
+func TestRestartsAreCountedAcrossProcessnodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		before corev1.ContainerStatus
 		want   int32
@@ -204,7 +204,7 @@ func TestTheNextNodeCountsTheRestartsOfWhatHasRun(t *testing.T) {
 	}
 }
 
-func TestFoldersOfPodsThatAreGoneAreRemoved(t *testing.T) {
+func TestFoldersOfDeletedPodsAreRemoved(t *testing.T) {
 	w, _ := living(t)
 	if err := w.node.forget(t.Context()); err != nil {
 		t.Errorf("a new node fails: %v", err)

@@ -18,15 +18,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// sources are what a pod's environment and volumes are made of.
+// sources provide the content of a pod's environment and volumes.
 type sources struct {
-	// read returns what is in a ConfigMap or Secret.
+	// read returns the data of a ConfigMap or Secret.
 	read func(kind, name string) (map[string][]byte, error)
-	// token makes one of the pod's service account.
+	// token creates a token of the pod's service account.
 	token func(*corev1.ServiceAccountTokenProjection) (string, error)
 }
 
-// content is read of what may be optional and then is empty.
+// content is read, but returns nothing for a missing object that is optional.
 func (s sources) content(kind, name string, optional *bool) (map[string][]byte, error) {
 	data, err := s.read(kind, name)
 	if apierrors.IsNotFound(err) && ptr.Deref(optional, false) {
@@ -47,7 +47,7 @@ func (s sources) one(kind, name, key string, optional *bool) (string, error) {
 	return string(value), nil
 }
 
-// apiSources asks the API server on behalf of a pod.
+// apiSources reads a pod's sources from the API server.
 func apiSources(ctx context.Context, api kubernetes.Interface, pod *corev1.Pod) sources {
 	return sources{
 		read: func(kind, name string) (map[string][]byte, error) {
@@ -80,8 +80,8 @@ func apiSources(ctx context.Context, api kubernetes.Interface, pod *corev1.Pod) 
 	}
 }
 
-// watchSources tells of changes of what a pod's volumes are made of. A node may
-// watch only what its pods use, one by one.
+// watchSources calls changed when a source of a pod's volumes changes. A node may only watch
+// the objects that its pods use, one by one.
 func watchSources(ctx context.Context, api kubernetes.Interface, pod *corev1.Pod, changed func()) {
 	watch := func(resource, name string, object runtime.Object) {
 		of := cache.NewListWatchFromClient(api.CoreV1().RESTClient(), resource, pod.Namespace, fields.OneTermEqualSelector("metadata.name", name))

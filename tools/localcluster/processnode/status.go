@@ -9,24 +9,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// state is what a pod's worker knows of it.
+// state is what a worker knows about its pod.
 type state struct {
 	ip, hostIP string
-	// began is when the node has taken the pod.
+	// began is when the node accepted the pod.
 	began metav1.Time
-	// now is what its container does, before what the one before it did.
+	// now is the state of its container, before that of the previous container.
 	now, before corev1.ContainerState
 	restarts    int32
 	ready       bool
 }
 
-// ownConditions are those that a node sets; others belong to others.
+// ownConditions are the conditions that a node sets.
 var ownConditions = []corev1.PodConditionType{
 	corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady,
 }
 
-// status is how a pod is, said at some time. It keeps what others say, and
-// times of conditions that have not changed.
+// status is the status of a pod at a time. It keeps conditions of others, and the times of
+// unchanged conditions.
 func status(pod *corev1.Pod, last corev1.PodStatus, s state, at metav1.Time) corev1.PodStatus {
 	phase := corev1.PodPending
 	if s.now.Running != nil || s.restarts > 0 {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestTheStatusSaysHowThePodIs(t *testing.T) {
+func TestStatus(t *testing.T) {
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CannotStart"}}
 	for name, c := range map[string]struct {
@@ -46,7 +46,7 @@ func TestTheStatusSaysHowThePodIs(t *testing.T) {
 	}
 }
 
-func TestAConditionRemembersWhenItHasTurned(t *testing.T) {
+func TestAConditionKeepsItsTransitionTime(t *testing.T) {
 	pod := one(func(*corev1.Pod, *corev1.Container) {})
 	at := func(seconds int64) metav1.Time { return metav1.NewTime(time.Unix(seconds, 0)) }
 	s := state{now: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
@@ -66,7 +66,7 @@ func TestAConditionRemembersWhenItHasTurned(t *testing.T) {
 	}
 }
 
-func TestAnAddressIsGivenToOnePodOnly(t *testing.T) {
+func TestAnAddressBelongsToOnePod(t *testing.T) {
 	a, err := newAddresses("10.200.0.1/28")
 	if err != nil {
 		t.Fatal(err)

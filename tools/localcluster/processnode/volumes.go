@@ -10,10 +10,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/atomicfile"
 )
 
-// projections are what a volume is made of. A ConfigMap, a Secret and what the
-// downward API says are projected volumes with one source; an emptyDir has none.
+// projections are the sources of a volume. A ConfigMap, Secret or downward API volume is a
+// projected volume with one source; an emptyDir has none.
 func projections(v corev1.Volume) []corev1.VolumeProjection {
 	switch {
 	case v.Projected != nil:
@@ -32,7 +34,7 @@ func projections(v corev1.Volume) []corev1.VolumeProjection {
 	return nil
 }
 
-// contents are the files of a volume, by their paths in it.
+// contents are the files of a volume by path.
 func contents(pod *corev1.Pod, v corev1.Volume, s sources) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, p := range projections(v) {
@@ -65,10 +67,10 @@ func project(files map[string][]byte, pod *corev1.Pod, p corev1.VolumeProjection
 		}
 		return nil
 	}
-	return fmt.Errorf("this node knows no such source: %v", p)
+	return fmt.Errorf("this node does not support the source %v", p)
 }
 
-// pick takes over all keys, or those of a list under the paths that it gives.
+// pick copies all keys, or only the listed items, under their paths.
 func pick(files, data map[string][]byte, items []corev1.KeyToPath, optional *bool) error {
 	for key, value := range data {
 		if len(items) == 0 {
@@ -81,24 +83,20 @@ func pick(files, data map[string][]byte, items []corev1.KeyToPath, optional *boo
 		case found:
 			files[item.Path] = value
 		case !ptr.Deref(optional, false):
-			return fmt.Errorf("there is no key %s", item.Key)
+			return fmt.Errorf("missing key %s", item.Key)
 		}
 	}
 	return nil
 }
 
-// store makes a folder hold exactly these files. Readers never see half a file.
+// store makes a folder hold exactly these files. It replaces each file atomically.
 func store(dir string, files map[string][]byte) error {
 	for path, data := range files {
 		at := filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			return err
 		}
-		aside := filepath.Join(dir, ".aside")
-		if err := os.WriteFile(aside, data, 0o600); err != nil {
-			return err
-		}
-		if err := os.Rename(aside, at); err != nil {
+		if err := atomicfile.Write(at, 0o600, data); err != nil {
 			return err
 		}
 	}

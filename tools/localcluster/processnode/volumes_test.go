@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestVolumesHoldWhatTheyAreMadeOf(t *testing.T) {
+func TestVolumesHoldTheirSources(t *testing.T) {
 	settings, none := corev1.LocalObjectReference{Name: "settings"}, corev1.LocalObjectReference{Name: "none"}
 	pick := []corev1.KeyToPath{{Key: "mode", Path: "sub/mode.txt"}}
 	for name, c := range map[string]struct {
@@ -32,7 +32,7 @@ func TestVolumesHoldWhatTheyAreMadeOf(t *testing.T) {
 		},
 		"a key that is not there": {
 			source:  corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert", Items: pick}},
-			failure: "cannot fill the volume v: there is no key mode",
+			failure: "cannot fill the volume v: missing key mode",
 		},
 		"a key that need not be there": {
 			source: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert", Items: pick, Optional: ptr.To(true)}},
@@ -90,7 +90,7 @@ func TestVolumesHoldWhatTheyAreMadeOf(t *testing.T) {
 }
 
 // A certificate that is made later, and one that is taken away.
-func TestAFolderHoldsExactlyTheFilesThatWereStoredLast(t *testing.T) {
+func TestStoreReplacesTheContentOfAFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, want := range []map[string]string{{}, {"tls.crt": "1", "sub/x": "1"}, {"tls.crt": "2", "tls.key": "2", "sub/x": "1"}, {"tls.key": "3", "sub/x": "3"}} {
 		files := map[string][]byte{}
@@ -117,8 +117,8 @@ func TestAFolderHoldsExactlyTheFilesThatWereStoredLast(t *testing.T) {
 	}
 }
 
-// The platform's pods have one container; what else this node cannot do, it says.
-func TestWhatThisNodeCannotDoForAPod(t *testing.T) {
+// The platform's pods need no more than this node supports.
+func TestUnsupportedPodsAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*corev1.Pod, *corev1.Container){
 		"": func(p *corev1.Pod, _ *corev1.Container) {
 			p.Spec.Volumes = []corev1.Volume{
@@ -126,14 +126,14 @@ func TestWhatThisNodeCannotDoForAPod(t *testing.T) {
 				{Name: "b", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cert"}}},
 			}
 		},
-		"none that has more than one container": func(p *corev1.Pod, c *corev1.Container) {
+		"does not support more than one container": func(p *corev1.Pod, c *corev1.Container) {
 			p.Spec.InitContainers = []corev1.Container{*c}
 		},
-		"none that has the network of its node":        func(p *corev1.Pod, _ *corev1.Container) { p.Spec.HostNetwork = true },
-		"none that has containers that are left ended": func(p *corev1.Pod, _ *corev1.Container) { p.Spec.RestartPolicy = corev1.RestartPolicyNever },
-		"none that has variables from a whole object":  func(_ *corev1.Pod, c *corev1.Container) { c.EnvFrom = make([]corev1.EnvFromSource, 1) },
-		"none that has a startup probe":                func(_ *corev1.Pod, c *corev1.Container) { c.StartupProbe = &corev1.Probe{} },
-		"no volumes such as data": func(p *corev1.Pod, _ *corev1.Container) {
+		"does not support host networking":                    func(p *corev1.Pod, _ *corev1.Container) { p.Spec.HostNetwork = true },
+		"does not support a restart policy other than Always": func(p *corev1.Pod, _ *corev1.Container) { p.Spec.RestartPolicy = corev1.RestartPolicyNever },
+		"does not support envFrom":                            func(_ *corev1.Pod, c *corev1.Container) { c.EnvFrom = make([]corev1.EnvFromSource, 1) },
+		"does not support a startup probe":                    func(_ *corev1.Pod, c *corev1.Container) { c.StartupProbe = &corev1.Probe{} },
+		"does not support volumes such as data": func(p *corev1.Pod, _ *corev1.Container) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}}}
 		},
 	} {
@@ -144,7 +144,7 @@ func TestWhatThisNodeCannotDoForAPod(t *testing.T) {
 	}
 }
 
-// Its hosts file, for instance, lies in the folder, too.
+// The hosts file, for instance, is in the folder as well.
 func TestAPodWithoutVolumesHasAFolder(t *testing.T) {
 	w := &worker{node: &node{dir: t.TempDir()}, pod: one(func(*corev1.Pod, *corev1.Container) {}), over: t.Context()}
 	w.pod.Spec.Volumes = nil

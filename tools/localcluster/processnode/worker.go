@@ -21,40 +21,40 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Pauses before a container is tried again, and how long it has to have run for
-// the first pause to be due again.
+// The backoff before a container is restarted. It is reset once a container ran for
+// stableAfter.
 const (
-	firstPause = 100 * time.Millisecond
-	lastPause  = 10 * time.Second
-	goodLife   = time.Minute
+	firstBackoff   = 100 * time.Millisecond
+	longestBackoff = 10 * time.Second
+	stableAfter    = time.Minute
 )
 
-// retry is the pause before the API server is asked again for what it has refused.
+// retry is the pause before a failed request to the API server is retried.
 const retry = time.Second
 
-// patience is how many attempts to start may fail in silence: a node may read
-// what a pod uses only a moment after it has been given the pod.
-const patience = 3
+// reportAfter is the number of failed starts before they are reported: a node may read the
+// objects of a pod only shortly after the pod was scheduled to it.
+const reportAfter = 3
 
-// worker lives the life of one pod.
+// worker runs one pod until it is deleted.
 type worker struct {
 	node    *node
 	pod     *corev1.Pod
 	events  record.EventRecorder
 	address netip.Addr
 	state   state
-	// last is the pod's status as the API server has it, in a version of the pod, and
-	// unsaved that it should be another.
+	// last is the pod's status in the API server, version the pod's resourceVersion then.
+	// unsaved is true if the last update failed.
 	last    corev1.PodStatus
 	version string
 	unsaved bool
-	// heard gives what the pod has become, which others change, too.
+	// heard receives the pod after each change.
 	heard chan *corev1.Pod
-	// filling keeps two from filling the pod's volumes at once.
+	// filling is locked while the pod's volumes are filled.
 	filling  sync.Mutex
 	watching sync.Once
 
-	// over is done once the pod is to end; ends gives the time that it has for it.
+	// over is done once the pod is deleted; ends receives its grace periods.
 	over  context.Context
 	end   context.CancelFunc
 	ends  chan time.Duration
@@ -67,7 +67,7 @@ func newWorker(n *node, pod *corev1.Pod, events record.EventRecorder) *worker {
 		node: n, pod: pod, events: events, last: *pod.Status.DeepCopy(), version: pod.ResourceVersion,
 		heard: make(chan *corev1.Pod, 1), over: over, end: end, ends: make(chan time.Duration, 2),
 	}
-	if before := pod.Status.ContainerStatuses; len(before) > 0 { // another one of us has had it
+	if before := pod.Status.ContainerStatuses; len(before) > 0 { // an earlier processnode ran the pod
 		w.state.restarts = before[0].RestartCount
 		if before[0].State.Running != nil {
 			w.state.restarts++
@@ -76,20 +76,20 @@ func newWorker(n *node, pod *corev1.Pod, events record.EventRecorder) *worker {
 	return w
 }
 
-// finish tells the worker that its pod is to end; less time may be given later.
+// finish stops the worker's pod. A later call may shorten the grace period.
 func (w *worker) finish(grace time.Duration) {
 	if w.over.Err() == nil || grace < w.grace {
 		w.grace = grace
 		w.end()
 		select {
 		case w.ends <- grace:
-		default: // it has been told of twice already
+		default: // two periods are pending already
 		}
 	}
 }
 
-// live runs the pod until it is to end, and then removes what is left of it.
-func (w *worker) live(ctx context.Context) error {
+// run runs the pod until it is deleted, and then removes it.
+func (w *worker) run(ctx context.Context) error {
 	var err error
 	if w.address, err = w.node.addresses.take(w.pod.Status.PodIP); err != nil {
 		return err
@@ -99,33 +99,33 @@ func (w *worker) live(ctx context.Context) error {
 	w.pod.Status.PodIP, w.pod.Status.HostIP = w.state.ip, w.state.hostIP // for the downward API
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	pause, failures := firstPause, 0
+	backoff, failures := firstBackoff, 0
 	for w.over.Err() == nil && ctx.Err() == nil {
 		begin := time.Now()
 		cmd, err := w.begin(ctx)
 		if err != nil {
-			if failures++; failures >= patience {
-				w.complain(ctx, err)
+			if failures++; failures >= reportAfter {
+				w.reportWaiting(ctx, err)
 			}
 		} else {
 			failures = 0
-			w.tend(ctx, cmd)
+			w.watch(ctx, cmd)
 		}
-		if time.Since(begin) > goodLife {
-			pause = firstPause
+		if time.Since(begin) > stableAfter {
+			backoff = firstBackoff
 		}
-		w.rest(ctx, pause)
-		pause = min(2*pause, lastPause)
+		w.rest(ctx, backoff)
+		backoff = min(2*backoff, longestBackoff)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return w.leave(ctx)
+	return w.remove(ctx)
 }
 
-// rest ends early if the pod does.
-func (w *worker) rest(ctx context.Context, pause time.Duration) {
-	enough := time.After(pause)
+// rest waits for the backoff, or until the pod is deleted.
+func (w *worker) rest(ctx context.Context, backoff time.Duration) {
+	enough := time.After(backoff)
 	for {
 		select {
 		case <-w.over.Done():
@@ -136,14 +136,14 @@ func (w *worker) rest(ctx context.Context, pause time.Duration) {
 			return
 		case pod := <-w.heard:
 			w.hear(ctx, pod)
-		case <-w.again():
+		case <-w.retrySave():
 			w.publish(ctx)
 		}
 	}
 }
 
-// complain says why the pod waits.
-func (w *worker) complain(ctx context.Context, why error) {
+// reportWaiting reports why the pod does not start.
+func (w *worker) reportWaiting(ctx context.Context, why error) {
 	if saved := w.last.ContainerStatuses; len(saved) > 0 && saved[0].State.Waiting != nil && saved[0].State.Waiting.Message == why.Error() {
 		return
 	}
@@ -152,8 +152,8 @@ func (w *worker) complain(ctx context.Context, why error) {
 	w.events.Event(w.pod, corev1.EventTypeWarning, "CannotStart", why.Error())
 }
 
-// tend looks after a running container until it has ended.
-func (w *worker) tend(ctx context.Context, cmd *exec.Cmd) {
+// watch handles events of a running container until it exits.
+func (w *worker) watch(ctx context.Context, cmd *exec.Cmd) {
 	w.state.now = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}
 	w.state.ready = false
 	probing, stop := context.WithCancel(ctx)
@@ -174,7 +174,7 @@ func (w *worker) tend(ctx context.Context, cmd *exec.Cmd) {
 			w.turn(ctx, t, cmd)
 		case pod := <-w.heard:
 			w.hear(ctx, pod)
-		case <-w.again():
+		case <-w.retrySave():
 			w.publish(ctx)
 		case grace := <-w.ends:
 			stop()
@@ -183,20 +183,20 @@ func (w *worker) tend(ctx context.Context, cmd *exec.Cmd) {
 	}
 }
 
-// turn takes note of what a probe has found.
+// turn handles a changed probe.
 func (w *worker) turn(ctx context.Context, t turn, cmd *exec.Cmd) {
 	switch {
 	case t.of == readiness:
 		w.state.ready = t.passing
 		w.publish(ctx)
 	case !t.passing:
-		w.events.Event(w.pod, corev1.EventTypeWarning, "Unhealthy", "the container fails its liveness probe and is started anew")
+		w.events.Event(w.pod, corev1.EventTypeWarning, "Unhealthy", "the container failed its liveness probe and will be restarted")
 		terminate(cmd, seconds(int32(ptr.Deref(w.pod.Spec.TerminationGracePeriodSeconds, 30)), 0))
 	}
 }
 
 func terminate(cmd *exec.Cmd, grace time.Duration) {
-	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have exited
 	time.AfterFunc(grace, func() { _ = cmd.Process.Kill() })
 }
 
@@ -214,13 +214,13 @@ func (w *worker) ended(ctx context.Context, how *os.ProcessState) {
 	} else {
 		w.state.restarts++
 		w.state.before = end
-		w.state.now = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "it is started again in a moment"}}
+		w.state.now = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "waiting to restart"}}
 	}
 	w.publish(ctx)
 }
 
-// leave removes the pod's folder, and then its object, which others wait for.
-func (w *worker) leave(ctx context.Context) error {
+// remove removes the pod's folder, and then its object: others wait for that.
+func (w *worker) remove(ctx context.Context) error {
 	w.filling.Lock()
 	err := os.RemoveAll(w.folder())
 	w.filling.Unlock()

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider lets sigs.k8s.io/e2e-framework bring up, use and remove a
-// local cluster, as it does others. It only translates: what a cluster is and
-// does is in package localcluster.
+// Package provider lets sigs.k8s.io/e2e-framework create, use and remove a local cluster. It
+// only translates to package localcluster.
 package provider
 
 import (
@@ -26,8 +25,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// Cluster is a local cluster as the framework sees it. The methods that begin
-// with "With" cannot fail: Create says what was wrong with them.
+// Cluster is a local cluster as the framework sees it. The "With" methods cannot fail:
+// Create returns their errors.
 type Cluster struct {
 	config   localcluster.Config
 	progress io.Writer
@@ -36,13 +35,13 @@ type Cluster struct {
 
 var _ support.E2EClusterProviderWithImageLoader = (*Cluster)(nil)
 
-// New describes a cluster to the framework; it touches nothing. Progress
-// receives readable lines while long work goes on.
+// New describes a cluster to the framework; it changes nothing. Progress receives a line for
+// each step that takes time.
 func New(config localcluster.Config, progress io.Writer) *Cluster {
 	return &Cluster{config: config, progress: progress}
 }
 
-// SetDefaults does nothing: localcluster completes what was left open.
+// SetDefaults does nothing: localcluster fills in defaults.
 func (c *Cluster) SetDefaults() support.E2EClusterProvider { return c }
 
 // WithName chooses the cluster's name.
@@ -57,13 +56,13 @@ func (c *Cluster) WithPath(path string) support.E2EClusterProvider {
 	return c
 }
 
-// WithVersion agrees to the one version of Kubernetes that a checkout has.
+// WithVersion accepts only the Kubernetes version of the checkout.
 func (c *Cluster) WithVersion(version string) support.E2EClusterProvider {
 	versions, err := setup.Load()
 	if err != nil {
 		c.mistake = err
 	} else if pinned := versions.LocalCluster.Kubernetes; version != pinned {
-		c.mistake = fmt.Errorf("a local cluster of this checkout runs Kubernetes %s, not %s; change setup/versions.yaml or ask for no version", pinned, version)
+		c.mistake = fmt.Errorf("a local cluster of this checkout runs Kubernetes %s, not %s; change setup/versions.yaml or omit the version", pinned, version)
 	}
 	return c
 }
@@ -76,15 +75,14 @@ func (c *Cluster) WithOpts(options ...support.ClusterOpts) support.E2EClusterPro
 	return c
 }
 
-// Create starts the cluster, or completes one that runs, and returns the path of
-// its kubeconfig. It takes no arguments: give New or CreateWithConfig a
-// configuration.
+// Create starts the cluster, or updates a running one, and returns the path of its
+// kubeconfig. It takes no arguments: pass a configuration to New or CreateWithConfig.
 func (c *Cluster) Create(ctx context.Context, args ...string) (string, error) {
 	if c.mistake != nil {
 		return "", c.mistake
 	}
 	if len(args) > 0 {
-		return "", fmt.Errorf("a local cluster is not created with arguments such as %q; describe it with a configuration", args[0])
+		return "", fmt.Errorf("a local cluster takes no arguments such as %q; pass a configuration instead", args[0])
 	}
 	cluster, err := c.cluster()
 	if err != nil {
@@ -93,8 +91,8 @@ func (c *Cluster) Create(ctx context.Context, args ...string) (string, error) {
 	return cluster.KubeconfigPath(), cluster.Up(ctx)
 }
 
-// CreateWithConfig is Create with a YAML file that has fields of
-// localcluster.Config, such as "port: 36445". They win over those of New.
+// CreateWithConfig is Create with a YAML file that has fields of localcluster.Config, such as
+// "port: 36445". They override those of New.
 func (c *Cluster) CreateWithConfig(ctx context.Context, file string) (string, error) {
 	data, err := os.ReadFile(file)
 	if err == nil {
@@ -106,7 +104,7 @@ func (c *Cluster) CreateWithConfig(ctx context.Context, file string) (string, er
 	return c.Create(ctx)
 }
 
-// GetKubeconfig is the path of the kubeconfig, "" if there is no such cluster.
+// GetKubeconfig is the path of the kubeconfig, or "" if the cluster does not run.
 func (c *Cluster) GetKubeconfig() string {
 	path, err := c.GenerateKubeconfig()
 	if err != nil {
@@ -125,7 +123,7 @@ func (c *Cluster) GenerateKubeconfig(...string) (string, error) {
 	return cluster.KubeconfigPath(), err
 }
 
-// GetKubectlContext is the one context of that kubeconfig.
+// GetKubectlContext is the only context of that kubeconfig.
 func (c *Cluster) GetKubectlContext() string {
 	cluster, err := c.cluster()
 	if err != nil {
@@ -134,8 +132,7 @@ func (c *Cluster) GetKubectlContext() string {
 	return cluster.Config().Name
 }
 
-// KubernetesRestConfig is an administrator's access, nil if the cluster does not
-// run.
+// KubernetesRestConfig is the administrator's config, or nil if the cluster does not run.
 func (c *Cluster) KubernetesRestConfig() *rest.Config {
 	cluster, err := c.cluster()
 	if err != nil {
@@ -148,11 +145,11 @@ func (c *Cluster) KubernetesRestConfig() *rest.Config {
 	return config
 }
 
-// controlPlaneTimeout bounds the wait for an API server that has been ready.
+// controlPlaneTimeout bounds the wait for an API server that was ready before.
 const controlPlaneTimeout = time.Minute
 
-// WaitForControlPlane waits until the API server is ready for this client. Create
-// has waited for the rest.
+// WaitForControlPlane waits until the API server is ready for this client. Create waits for
+// everything else.
 func (c *Cluster) WaitForControlPlane(ctx context.Context, client klient.Client) error {
 	api, err := kubernetes.NewForConfig(client.RESTConfig())
 	if err != nil {
@@ -169,9 +166,9 @@ func (c *Cluster) WaitForControlPlane(ctx context.Context, client klient.Client)
 	return nil
 }
 
-// LoadImage refuses: there is no Docker here that would have images by name.
+// LoadImage fails: there is no Docker that has images by name.
 func (c *Cluster) LoadImage(_ context.Context, image string, _ ...string) error {
-	return fmt.Errorf("cannot load image %s by its name, for a local cluster knows no Docker; save it to an archive and load that with LoadImageArchive", image)
+	return fmt.Errorf("cannot load image %s by name without Docker; save it to an archive and use LoadImageArchive", image)
 }
 
 // LoadImageArchive makes the images of an OCI or Docker archive available to
@@ -192,14 +189,14 @@ func (c *Cluster) ExportLogs(_ context.Context, dest string) error {
 	}
 	for _, logs := range []string{cluster.LogDir(), cluster.PodLogDir()} {
 		err := os.CopyFS(filepath.Join(dest, filepath.Base(logs)), os.DirFS(logs))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the cluster did not come so far
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the cluster failed before it had logs
 			return fmt.Errorf("cannot save the logs of cluster %q: %w", cluster.Config().Name, err)
 		}
 	}
 	return nil
 }
 
-// Destroy ends the cluster and removes all of it.
+// Destroy stops the cluster and removes everything of it.
 func (c *Cluster) Destroy(context.Context) error {
 	cluster, err := c.cluster()
 	if err != nil {

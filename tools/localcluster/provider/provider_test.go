@@ -89,7 +89,7 @@ func TestTheFrameworkFindsARunningCluster(t *testing.T) {
 	}
 }
 
-func TestAClusterThatDoesNotRunHasNoKubeconfig(t *testing.T) {
+func TestAStoppedClusterHasNoKubeconfig(t *testing.T) {
 	c := stopped(t)
 	if _, err := c.GenerateKubeconfig(); err == nil || !strings.Contains(err.Error(), `cluster "unit-p" is not running`) {
 		t.Errorf("got %v", err)
@@ -105,7 +105,7 @@ func TestAClusterThatDoesNotRunHasNoKubeconfig(t *testing.T) {
 	}
 }
 
-func TestCreateRefusesWhatALocalClusterCannotBe(t *testing.T) {
+func TestCreateRefusesUnsupportedOptions(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "cluster.yaml")
 	write(t, config, "prot: 1")
 	for name, c := range map[string]struct {
@@ -133,7 +133,7 @@ func TestCreateRefusesWhatALocalClusterCannotBe(t *testing.T) {
 
 // Up says in what the running cluster of the test differs from what was asked for, or
 // goes on to wait for its programs, where it is interrupted.
-func TestCreateBringsUpWhatWasDescribed(t *testing.T) {
+func TestCreateStartsTheConfiguredCluster(t *testing.T) {
 	versions, err := setup.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func port(p int) support.ClusterOpts {
 	return func(c support.E2EClusterProvider) { c.(*Cluster).config.Port = p }
 }
 
-func TestACheckoutElsewhereIsAPath(t *testing.T) {
+func TestTheCheckoutCanBeGivenAsAPath(t *testing.T) {
 	c := stopped(t)
 	c.WithPath("/somewhere")
 	if c.config.Checkout != "/somewhere" {
@@ -179,7 +179,7 @@ func TestACheckoutElsewhereIsAPath(t *testing.T) {
 	}
 }
 
-func TestTheControlPlaneIsWaitedFor(t *testing.T) {
+func TestWaitForControlPlane(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked++
@@ -197,7 +197,7 @@ func TestTheControlPlaneIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAnImageIsLoadedFromAnArchiveOnly(t *testing.T) {
+func TestImagesAreOnlyLoadedFromArchives(t *testing.T) {
 	c, _ := running(t)
 	if err := c.LoadImage(t.Context(), "busybox:1"); err == nil || !strings.Contains(err.Error(), "LoadImageArchive") {
 		t.Errorf("got %v", err)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readme makes the reference of a chart's values out of values.yaml: what
-// stands above a value there is what the reference says about it.
+// Package readme generates the reference of a chart's values from values.yaml: the comment
+// above a value is its description.
 package readme
 
 import (
@@ -18,8 +18,8 @@ var (
 	value   = regexp.MustCompile(`^([A-Za-z]+):`)
 )
 
-// Values is the reference in Markdown: a section for each heading of values.yaml, and in
-// it each value with its default, its description and its example.
+// Values returns the reference in Markdown: a section for each heading of values.yaml, with
+// the default, the description and the example of each value.
 func Values(valuesYAML string) (string, error) {
 	defaults := map[string]any{}
 	if err := yaml.Unmarshal([]byte(valuesYAML), &defaults); err != nil {
@@ -35,7 +35,7 @@ func Values(valuesYAML string) (string, error) {
 	return w.out.String(), nil
 }
 
-// writer collects a comment and the values below it, up to an empty line.
+// writer collects a comment and the values below it, up to the next empty line.
 type writer struct {
 	defaults map[string]any
 	out      strings.Builder
@@ -68,7 +68,7 @@ func (w *writer) line(line string) error {
 	return nil
 }
 
-// flush writes an entry. What stands above the first section introduces the file, not a value.
+// flush writes an entry. The comment above the first section describes the file, not a value.
 func (w *writer) flush() {
 	if w.sections > 0 && len(w.values) > 0 {
 		fmt.Fprintf(&w.out, "%s  \n", strings.Join(w.values, ", "))

@@ -13,11 +13,11 @@ import (
 
 const (
 	file  = "../README.md"
-	begin = "<!-- From here on: made of chart/values.yaml by go test ./tools/pytorchjob-generator/readme -update -->\n"
+	begin = "<!-- From here on: generated from chart/values.yaml by go test ./tools/pytorchjob-generator/readme -update -->\n"
 )
 
-// The second half of the README is generated, the first is somebody's.
-func TestTheReadmeSaysWhatValuesYAMLDoes(t *testing.T) {
+// The second half of the README is generated, the first half is written by hand.
+func TestReadmeMatchesTheValues(t *testing.T) {
 	values, err := os.ReadFile("../chart/values.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -10,19 +10,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// keepAnnotations make Helm and Argo CD leave a CRD alone when its release, or
-// its part of the release, goes: with a CRD would go every object of its kind,
-// running work included. Argo CD has also to apply it on the server's side,
-// since Ray's are too large for the annotation that it would keep otherwise.
+// keepAnnotations keep a CRD when Helm or Argo CD removes its release or its part: deleting a
+// CRD deletes all its objects, including running jobs. Argo CD must use server-side apply,
+// because Ray's CRDs are too large for the last-applied annotation.
 var keepAnnotations = map[string]string{
 	"helm.sh/resource-policy":         "keep",
 	"argocd.argoproj.io/sync-options": "Prune=false,ServerSideApply=true",
 }
 
-// slimCRD reads a CRD and returns it without descriptions, with what keeps it,
-// as one line of JSON. Helm stores a release in one Secret of at most
-// 1 MiB, which the CRDs of the platform would fill as they come; indentation
-// costs more than all the words together.
+// slimCRD reads a CRD, and returns it without descriptions and with keepAnnotations, as one
+// line of JSON. Helm stores a release in one Secret of at most 1 MiB, which the unmodified
+// CRDs of the platform would fill; indentation takes more space than all descriptions.
 func slimCRD(file string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -73,8 +71,8 @@ func slimFields(text []byte) (map[string]json.RawMessage, error) {
 	return slim, nil
 }
 
-// withoutDescriptions drops every description that is a text. A property that
-// is called description is a mapping and stays.
+// withoutDescriptions drops every description that is a string. A property named description
+// is a mapping, and stays.
 func withoutDescriptions(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

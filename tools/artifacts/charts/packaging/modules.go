@@ -10,8 +10,8 @@ import (
 	"os/exec"
 )
 
-// moduleDir is the folder of a module in the version that go.mod selects. The
-// go command downloads it if need be and checks it against go.sum.
+// moduleDir is the folder of a module in the version that go.mod selects. The go command
+// downloads it if necessary, and verifies it with go.sum.
 func (b builder) moduleDir(path string) (string, error) {
 	cmd := exec.CommandContext(b.ctx, "go", "mod", "download", "-json", path)
 	cmd.Dir = b.root
@@ -29,7 +29,7 @@ func (b builder) moduleDir(path string) (string, error) {
 func readText(file string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read a fact of a module: %w", err)
+		return nil, fmt.Errorf("cannot read a file of a module: %w", err)
 	}
 	return text, nil
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packaging answers: what exactly do we ship as charts? It joins the
-// hand-written charts of this repository with the facts of the pinned Go
-// modules (CRDs, rules, Kueue's own chart) and with the versions of
-// setup/versions.yaml, and makes archives that are equal byte for byte
-// whenever their inputs are. Nothing upstream is ever written into the
-// repository.
+// Package packaging builds the charts that we ship. It joins the charts of this repository with
+// files of the pinned Go modules (CRDs, roles, Kueue's own chart) and with the versions of
+// setup/versions.yaml. Archives are reproducible byte for byte. No upstream file is written
+// into the repository.
 package packaging
 
 import (
@@ -17,7 +15,7 @@ import (
 	"github.com/mlbatch/mlbatch/setup"
 )
 
-// Bundle is everything that one run of the program writes.
+// Bundle is the output of one run.
 type Bundle struct {
 	// Charts are the packages that users install.
 	Charts []Chart
@@ -64,8 +62,8 @@ func (b Bundle) Chart(name string) (Chart, error) {
 	return Chart{}, fmt.Errorf("the bundle has no chart %q", name)
 }
 
-// Write puts the bundle into a folder, in place of archives of other versions,
-// and returns the names of the files.
+// Write writes the bundle to a folder, removes archives of other versions, and returns the
+// paths of the files.
 func (b Bundle) Write(dir string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot create %s: %w", dir, err)
@@ -89,9 +87,9 @@ func (b Bundle) Write(dir string) ([]string, error) {
 	return written, b.removeOthers(dir)
 }
 
-// removeOthers takes archives of other versions out of a folder: people install
-// dist/mlbatch-*.tgz, which has to be one file. A version begins with a digit,
-// which tells mlbatch-0.1.0.tgz from mlbatch-docs-0.1.0.tgz.
+// removeOthers removes archives of other versions: users install dist/mlbatch-*.tgz, which must
+// match one file. A version starts with a digit, which tells mlbatch-0.1.0.tgz from
+// mlbatch-docs-0.1.0.tgz.
 func (b Bundle) removeOthers(dir string) error {
 	for _, chart := range b.Charts {
 		archives, err := filepath.Glob(filepath.Join(dir, chart.Name+"-[0-9]*.tgz"))

@@ -23,7 +23,7 @@ func Readme(c Chart) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# %s\n\n%s\n\n", c.Name, meta.Description)
-	out.WriteString("This page is made from the chart's values.yaml (`go test ./charts -run Readme -update`).\n\n")
+	out.WriteString("This page is generated from the chart's values.yaml (`go test ./charts -run Readme -update`).\n\n")
 	if intro := values.HeadComment; intro != "" {
 		fmt.Fprintf(&out, "%s\n", describe(intro, ""))
 	}

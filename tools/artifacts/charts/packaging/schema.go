@@ -14,15 +14,15 @@ import (
 
 const schemaFile = "values.schema.json"
 
-// reference is a value that a template reads.
+// reference matches a value that a template reads.
 var reference = regexp.MustCompile(`\.Values((?:\.\w+)+)`)
 
 // kubernetes are sections whose keys are those of a Kubernetes object: what a chart
 // sets there by default is not all that there is.
 var kubernetes = regexp.MustCompile(`^(resources|affinity|strategy|issuerRef|tlsConfig|\w*[sS]ecurityContext|\w*[lL]abels|\w*[aA]nnotations|nodeSelector)$`)
 
-// addSchema gives a chart that has none a schema that knows its values by name: those of
-// values.yaml and those that templates read beside them. Of types it says nothing.
+// addSchema adds a schema to a chart without one. It allows the values of values.yaml and those
+// that templates read. It does not check types.
 func addSchema(files map[string][]byte) error {
 	if files[schemaFile] != nil {
 		return nil

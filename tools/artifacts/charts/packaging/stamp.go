@@ -12,7 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// token is a place in a values.yaml where a fact of setup/versions.yaml goes.
+// token matches a placeholder in values.yaml for a fact of setup/versions.yaml.
 var token = regexp.MustCompile(`@[a-zA-Z.-]+@`)
 
 // tokens are the facts by the names that the charts use for them.
@@ -43,7 +43,7 @@ func stamp(files map[string][]byte, facts map[string]string) error {
 		return []byte(fact)
 	})
 	if unknown != nil {
-		return fmt.Errorf("values.yaml has tokens that nothing is known about: %s", strings.Join(unknown, ", "))
+		return fmt.Errorf("values.yaml has unknown tokens: %s", strings.Join(unknown, ", "))
 	}
 	return nil
 }

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// dashboard is the part of Ray's that KubeRay asks: jobs, which are scripts for the
-// shell, and applications, which run as soon as they are asked for.
+// dashboard is the part of Ray's dashboard that KubeRay uses: jobs, which are shell scripts,
+// and applications, which are running as soon as they are deployed.
 type dashboard struct {
 	ctx  context.Context
 	mu   sync.Mutex
 	jobs map[string]*job
 	logs map[string]*bytes.Buffer
-	// applications are the names of those that were asked for.
+	// applications are the names of deployed applications.
 	applications []string
 }
 
-// serve answers until the context ends.
+// serve serves until ctx is done.
 func serve(ctx context.Context, dashboardAddress, proxyAddress string) error {
 	proxy := http.NewServeMux()
 	proxy.HandleFunc("GET /-/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("success")) })
@@ -77,7 +77,7 @@ func (d *dashboard) run(j *job) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if j.ended() {
-		return // it was stopped
+		return // it was stopped before
 	}
 	d.logs[j.SubmissionID] = &out
 	j.Status, j.EndTime = "SUCCEEDED", time.Now().UnixMilli()

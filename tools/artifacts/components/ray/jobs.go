@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// job is what the dashboard tells of a job.
+// job is a job in the dashboard's API.
 type job struct {
 	Status       string `json:"status"`
 	Entrypoint   string `json:"entrypoint"`
@@ -40,7 +40,7 @@ func look(ctx context.Context, address, id string) (job, error) {
 	return ask[job](ctx, http.MethodGet, address+"/api/jobs/"+id, nil)
 }
 
-// follow waits for the end of a job and prints what it has written.
+// follow waits until a job ends, and prints its log.
 func follow(ctx context.Context, address, id string) error {
 	for {
 		j, err := look(ctx, address, id)
@@ -61,10 +61,10 @@ func follow(ctx context.Context, address, id string) error {
 	}
 }
 
-// ask asks a dashboard.
+// ask sends a request to a dashboard.
 func ask[T any](ctx context.Context, method, url string, body []byte) (answer T, err error) {
 	if !strings.HasPrefix(url, "http://") {
-		return answer, fmt.Errorf("%q is no address of a dashboard", url)
+		return answer, fmt.Errorf("%q is not the URL of a dashboard", url)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command ray stands in for Ray in end-to-end tests, as far as KubeRay can tell: its
-// file is ray and bash at once. It is a module of its own, for the sake of the shell.
+// Command ray stands in for Ray in end-to-end tests: it does what KubeRay uses of it. The same
+// binary is ray and bash. It is its own module because of the shell's dependencies.
 package main
 
 import (
@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// ray is the command of that name.
+// ray runs a ray command line.
 func ray(ctx context.Context, args []string) error {
 	command := strings.Join(args[:min(2, len(args))], " ")
 	flags, rest := parse(args[min(2, len(args)):])
@@ -61,10 +61,10 @@ func ray(ctx context.Context, args []string) error {
 	case command == "job logs" && len(rest) == 1:
 		return follow(ctx, flags["--address"], rest[0])
 	}
-	return fmt.Errorf("%q is no command of this ray\n\n%s", args, usage)
+	return fmt.Errorf("unknown command %q\n\n%s", args, usage)
 }
 
-// parse tells flags, which have a value unless they are switches, from the rest.
+// parse splits flags from the other arguments. Flags have a value, except --no-wait and --follow.
 func parse(args []string) (flags map[string]string, rest []string) {
 	flags = map[string]string{}
 	for i := 0; i < len(args); i++ {

@@ -13,10 +13,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// bash is the shell that KubeRay writes scripts for.
+// bash runs a bash command line of KubeRay.
 func bash(ctx context.Context, args []string) error {
 	if len(args) < 2 || !strings.HasPrefix(args[0], "-") || !strings.Contains(args[0], "c") {
-		return fmt.Errorf("%q is nothing that this bash can do\n\n%s", args, usage)
+		return fmt.Errorf("unsupported bash arguments %q\n\n%s", args, usage)
 	}
 	options := []string{}
 	if strings.Contains(args[0], "e") {
@@ -43,7 +43,7 @@ func script(ctx context.Context, text string, out io.Writer, options ...string) 
 	return shell.Run(ctx, file)
 }
 
-// withoutLimits leaves out the one builtin of KubeRay's scripts that the shell lacks.
+// withoutLimits ignores ulimit, the only builtin of KubeRay's scripts that the shell lacks.
 func withoutLimits(_ context.Context, args []string) ([]string, error) {
 	if args[0] == "ulimit" {
 		return []string{"true"}, nil
@@ -51,7 +51,7 @@ func withoutLimits(_ context.Context, args []string) ([]string, error) {
 	return args, nil
 }
 
-// ourselves runs ray in this process: it ends with SIGTERM as the shell does.
+// ourselves runs ray in this process, so that SIGTERM ends both.
 func ourselves(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 	return func(ctx context.Context, args []string) error {
 		if args[0] != "ray" {

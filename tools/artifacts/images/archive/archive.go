@@ -1,31 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive answers how a container image is made from files, without a
-// container engine: it writes OCI image layouts as one tar file that containerd
-// (ctr images import), Podman and Docker load.
+// Package archive makes container images from files, without a container engine. It writes an
+// OCI image layout as a tar file that containerd (ctr images import), Podman and Docker load.
 //
-// The same input gives the same bytes, whoever runs it and whenever: entries are
-// sorted, times are the epoch, nothing of the host leaks in. Layers are streamed
-// from their source, so that an image of a gigabyte needs no gigabyte of memory.
-// They are not compressed: images go to a containerd on the same machine, which
-// would only have to undo it, and a digest that depends on a compressor's version
-// is not the same for everyone.
+// The output is reproducible: entries are sorted, times are the epoch, and nothing of the
+// host leaks in. Layers are streamed from their source, so large images need little memory.
+// They are not compressed: containerd on the same machine would only decompress them, and
+// digests would depend on the version of the compressor.
 package archive
 
 import (
 	"archive/tar"
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/atomicfile"
 )
 
-// An Image is what one reference in an archive stands for.
+// An Image is the image of one reference in an archive.
 type Image struct {
-	// Reference is the full name with its tag. Its first part must look like a
-	// host (have a dot or a port), else containerd takes it for a name on Docker Hub.
+	// Reference is the full name with its tag. Its first part must be a host with a dot or a
+	// port: otherwise containerd treats it as a name on Docker Hub.
 	Reference string
 	// Platforms holds the root file systems. One makes the reference an image,
 	// several make it an index of images.
@@ -43,54 +39,24 @@ type Image struct {
 // A Platform is the root file system of an image on one kind of machine.
 type Platform struct {
 	OS, Arch string
-	// Layers go from the bottom up. A layer that several images share is stored
-	// once in an archive and once in containerd.
+	// Layers are ordered from the bottom up. An archive and containerd store a shared layer
+	// once.
 	Layers []*Layer
 }
 
-// Write makes an archive of the images at path. The file appears complete or not
-// at all; an archive that was there before is replaced.
+// Write writes an archive of the images to path, atomically. It replaces an existing archive.
 func Write(path string, images ...Image) error {
 	l, err := newLayout(images)
 	if err != nil {
 		return err
 	}
-	if err := replace(path, l.writeTo); err != nil {
+	if err := atomicfile.Stream(path, 0o644, l.writeTo); err != nil {
 		return fmt.Errorf("cannot write image archive %s: %w", path, err)
 	}
 	return nil
 }
 
-// replace writes a file beside path and moves it there when it is complete.
-func replace(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails, as it should, once the file has moved
-	if err := writeAll(f, write); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
-func writeAll(f *os.File, write func(io.Writer) error) error {
-	b := bufio.NewWriterSize(f, 1<<20)
-	if err := write(b); err != nil {
-		return err
-	}
-	if err := b.Flush(); err != nil {
-		return err
-	}
-	return f.Chmod(0o644)
-}
-
-// writeTo writes the layout in the order in which readers want it: what it is,
-// what is in it, the blobs.
+// writeTo writes the layout in the order that readers need: version, indexes, blobs.
 func (l *layout) writeTo(w io.Writer) error {
 	tw := tar.NewWriter(w)
 	if err := writeJSON(tw, "oci-layout", map[string]string{"imageLayoutVersion": "1.0.0"}); err != nil {
@@ -99,7 +65,7 @@ func (l *layout) writeTo(w io.Writer) error {
 	if err := writeJSON(tw, "index.json", l.index); err != nil {
 		return err
 	}
-	if len(l.docker) > 0 { // an empty list would make an old Docker engine load nothing and say nothing
+	if len(l.docker) > 0 { // with an empty list, an old Docker engine silently loads nothing
 		if err := writeJSON(tw, "manifest.json", l.docker); err != nil {
 			return err
 		}
@@ -124,7 +90,7 @@ func writeJSON(tw *tar.Writer, name string, content any) error {
 	return err
 }
 
-// entry is the header of a plain file of the archive itself.
+// entry is the header of a regular file in the archive.
 func entry(name string, size int64) *tar.Header {
 	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: epoch}
 }

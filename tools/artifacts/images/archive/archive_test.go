@@ -45,7 +45,7 @@ func thing(archs ...string) archive.Image {
 	return i
 }
 
-func TestAnImageOfOnePlatformReadsBackAsItWasDescribed(t *testing.T) {
+func TestAnImageOfOnePlatformReadsBackAsDescribed(t *testing.T) {
 	path := write(t, thing("amd64"))
 
 	img, err := tarball.ImageFromPath(path, nil)
@@ -128,7 +128,7 @@ func TestTwoImagesOfOneArchiveStoreTheirSharedLayerOnce(t *testing.T) {
 	}
 }
 
-func TestTheSameImageIsTheSameFile(t *testing.T) {
+func TestArchivesAreReproducible(t *testing.T) {
 	one, two := content(t, write(t, thing("amd64", "arm64"))), content(t, write(t, thing("amd64", "arm64")))
 	if !bytes.Equal(one, two) {
 		t.Error("two archives of one image differ")
@@ -191,7 +191,7 @@ func TestAFileThatChangesWhileItIsReadIsNoticed(t *testing.T) {
 	}
 }
 
-func TestALayerOfFilesHoldsParentsFirstAndWhatWasListed(t *testing.T) {
+func TestALayerOfFilesHasParentsFirst(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(source, []byte("ELF"), 0o600); err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestALayerOfATreeKeepsLinksModesAndOwners(t *testing.T) {
 	}
 }
 
-func TestALayerCanWaitInAFile(t *testing.T) {
+func TestALayerCanBeStoredInAFile(t *testing.T) {
 	layer := archive.Nonroot()
 	path := filepath.Join(t.TempDir(), "layer.tar")
 	if err := archive.WriteTar(path, layer); err != nil {

@@ -13,23 +13,23 @@ import (
 	"strings"
 )
 
-// A File is one entry of a layer that is listed by hand.
+// A File is an entry of a layer made by Files.
 type File struct {
 	// Path is absolute, as seen in the container.
 	Path string
-	// Mode holds permissions and, for what is no regular file, fs.ModeDir or
-	// fs.ModeSymlink; fs.ModeSetuid, ModeSetgid and ModeSticky count.
+	// Mode has the permissions, fs.ModeSetuid, ModeSetgid and ModeSticky. fs.ModeDir and
+	// fs.ModeSymlink make it a directory or a symbolic link.
 	Mode fs.FileMode
-	// Source names the file on this machine whose content it has. Without one the
-	// content is Text, which for a symbolic link is the target.
+	// Source is the file on this machine with the content. Without it, the content is Text:
+	// the target of a symbolic link.
 	Source string
 	Text   string
-	// UID and GID own it; zero is root.
+	// UID and GID are the owner; zero is root.
 	UID, GID int
 }
 
-// Files is a layer of listed files. Missing parent directories are added, owned by
-// root and open to all readers.
+// Files is a layer of listed files. It adds missing parent directories, owned by root and
+// readable by all.
 func Files(files ...File) *Layer {
 	return newLayer("listed files", func(tw *tar.Writer) error {
 		for _, f := range withParents(files) {
@@ -41,16 +41,14 @@ func Files(files ...File) *Layer {
 	})
 }
 
-// Program is a platform that consists of one static binary, the account it runs
-// as and whatever else it needs.
+// Program is a platform with one static binary, the account it runs as, and more files.
 func Program(arch, binary, path string, more ...File) Platform {
 	program := append([]File{{Path: path, Mode: 0o755, Source: binary}}, more...)
 	return Platform{OS: "linux", Arch: arch, Layers: []*Layer{Nonroot(), Files(program...)}}
 }
 
-// Nonroot is the bottom layer of images that bring no distribution: the accounts
-// root and nonroot, a home and a /tmp to write to, and the order in which names
-// are resolved.
+// Nonroot is the bottom layer of images without a distribution: the accounts root and nonroot,
+// a writable home and /tmp, and nsswitch.conf.
 func Nonroot() *Layer {
 	return Files(
 		File{Path: "/etc/passwd", Mode: 0o644, Text: "root:x:0:0:root:/root:/sbin/nologin\n" +
@@ -62,7 +60,7 @@ func Nonroot() *Layer {
 	)
 }
 
-// withParents sorts the files, each directory before what is in it.
+// withParents adds parents and sorts, each directory before its content.
 func withParents(files []File) []File {
 	all := slices.Clone(files)
 	listed := map[string]bool{"/": true}
@@ -99,7 +97,7 @@ func (f File) writeTo(tw *tar.Writer) error {
 	return err
 }
 
-// copyFile writes a regular file of this machine under a prepared header.
+// copyFile writes a file of this machine with the header.
 func copyFile(tw *tar.Writer, h *tar.Header, source string) error {
 	f, err := os.Open(source)
 	if err != nil {
@@ -118,7 +116,7 @@ func copyFile(tw *tar.Writer, h *tar.Header, source string) error {
 	return err
 }
 
-// unixMode is the mode as tar spells it: Go keeps the three special bits elsewhere.
+// unixMode converts a mode for tar: Go has other values for the three special bits.
 func unixMode(m fs.FileMode) int64 {
 	mode := int64(m.Perm())
 	for bit, unix := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {

@@ -14,13 +14,14 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/atomicfile"
 )
 
-// epoch is the time of everything in an image.
+// epoch is the time of all files in an image.
 var epoch = time.Unix(0, 0).UTC()
 
-// A Layer is a recipe for the bytes of a layer, not the bytes: it is read once to
-// learn its digest and once more for each archive that it goes into.
+// A Layer generates the bytes of a layer: once for its digest, and once for each archive.
 type Layer struct {
 	title  string
 	stream func(io.Writer) error
@@ -32,7 +33,7 @@ type Layer struct {
 
 var _ v1.Layer = (*Layer)(nil)
 
-// Tar is a layer that lies ready as a tar file.
+// Tar is a layer from a tar file.
 func Tar(path string) *Layer {
 	return &Layer{title: "ready layer", stream: func(w io.Writer) error {
 		f, err := os.Open(path)
@@ -45,13 +46,12 @@ func Tar(path string) *Layer {
 	}}
 }
 
-// WriteTar writes a layer to a file of its own, for Tar to read later; like an
-// archive, it appears complete or not at all.
+// WriteTar writes a layer to a file for Tar, atomically.
 func WriteTar(path string, l *Layer) error {
-	return replace(path, l.stream)
+	return atomicfile.Stream(path, 0o644, l.stream)
 }
 
-// newLayer is a layer whose entries a function writes.
+// newLayer is a layer whose entries are written by a function.
 func newLayer(title string, entries func(*tar.Writer) error) *Layer {
 	return &Layer{title: title, stream: func(w io.Writer) error {
 		tw := tar.NewWriter(w)
@@ -75,7 +75,7 @@ func (l *Layer) Digest() (v1.Hash, error) {
 	return l.sum.digest(), nil
 }
 
-// DiffID is the digest of the layer's tar, which is how it is stored.
+// DiffID is the digest of the uncompressed layer, which is how it is stored.
 func (l *Layer) DiffID() (v1.Hash, error) { return l.Digest() }
 
 // Size is the number of bytes as stored.
@@ -99,7 +99,7 @@ func (l *Layer) Uncompressed() (io.ReadCloser, error) {
 	return r, nil
 }
 
-// A counter is a writer that remembers the digest and the length of what it saw.
+// A counter is a writer that computes the digest and the length of its input.
 type counter struct {
 	hash hash.Hash
 	size int64

@@ -17,20 +17,18 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// nonrootUser is the account that images run as unless they say otherwise; the
-// number is the one that distroless images made common.
+// nonrootUser is the default account of images, with the same number as in distroless images.
 const nonrootUser = "65532:65532"
 
-// Annotations by which an import names the images of a layout.
+// Annotations from which importers take the names of images.
 const (
 	containerdName = "io.containerd.image.name"
 	ociRefName     = "org.opencontainers.image.ref.name"
 )
 
-// A layout is a set of images as blobs, with the two tables of contents: the OCI
-// index, and the older manifest.json, which Docker engines without a containerd
-// store read. The latter cannot hold an index of several platforms, so those
-// images are in the former only.
+// A layout is a set of images as blobs with two indexes: the OCI index, and the older
+// manifest.json for Docker engines without a containerd store. manifest.json does not
+// support several platforms, so those images are only in the OCI index.
 type layout struct {
 	index  v1.IndexManifest
 	docker []dockerImage
@@ -74,7 +72,7 @@ func (l *layout) add(i Image) error {
 	return l.addIndex(i, names)
 }
 
-// splitReference cuts at the last colon, unless that belongs to a port.
+// splitReference splits at the last colon, unless it belongs to a port.
 func splitReference(ref string) (repository, tag string, ok bool) {
 	at := strings.LastIndex(ref, ":")
 	if at < 0 || at == len(ref)-1 || strings.Contains(ref[at:], "/") {
@@ -131,7 +129,7 @@ func (p Platform) descriptor() *v1.Platform {
 	return &v1.Platform{OS: p.OS, Architecture: p.Arch}
 }
 
-// build is the image as go-containerregistry sees it, for one platform.
+// build is the image of one platform for go-containerregistry.
 func (i Image) build(p Platform) (v1.Image, error) {
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, layer := range p.Layers {
@@ -157,7 +155,7 @@ func (i Image) user() string {
 	return i.User
 }
 
-// env puts a PATH first, as images without one cannot even run `sh`.
+// env starts with a PATH: images without one cannot even run sh.
 func (i Image) env() []string {
 	return append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, i.Env...)
 }
@@ -229,7 +227,7 @@ func (l *layout) addBlob(b blob) {
 	}
 }
 
-// A blob is content under the name of its digest.
+// A blob is content named by its digest.
 type blob struct {
 	digest v1.Hash
 	size   int64
@@ -240,8 +238,8 @@ func blobPath(digest v1.Hash) string {
 	return "blobs/" + digest.Algorithm + "/" + digest.Hex
 }
 
-// writeTo checks the digest on the way: the source of a layer was read before, to
-// learn its digest, and may have changed since.
+// writeTo verifies the digest: the source of a layer may have changed since the digest was
+// computed.
 func (b blob) writeTo(tw *tar.Writer) error {
 	r, err := b.open()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Tree is a layer with everything below a directory of this machine: links,
-// owners and modes as they are there, names in order, times forgotten.
+// Tree is a layer of a directory on this machine. It keeps links, owners and modes, sorts the
+// names, and drops times.
 func Tree(root string) *Layer {
 	return newLayer("a directory tree", func(tw *tar.Writer) error {
 		t := tree{root: root, tw: tw, links: map[inode]string{}}
@@ -20,7 +20,7 @@ func Tree(root string) *Layer {
 	})
 }
 
-// inode tells files apart that have several names.
+// inode identifies a file that may have several names.
 type inode struct{ device, number uint64 }
 
 type tree struct {
@@ -73,12 +73,12 @@ func (t *tree) header(path string, info fs.FileInfo) (*tar.Header, error) {
 	if info.IsDir() {
 		h.Name += "/"
 	}
-	// Account names and times belong to the machine that made the tree.
+	// Account names and times depend on the machine.
 	h.Uname, h.Gname, h.ModTime = "", "", epoch
 	return h, nil
 }
 
-// linked turns the second and later names of a file into hard links to the first.
+// linked makes further names of a file hard links to the first one.
 func (t *tree) linked(h *tar.Header, info fs.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || s.Nlink < 2 {

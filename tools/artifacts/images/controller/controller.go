@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller makes the container image of our controller: a static binary
-// per architecture, the account it runs as, nothing else.
+// Package controller builds the container image of our controller: a static binary for each
+// architecture, the account it runs as, and nothing else.
 package controller
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/archive"
 )
 
-// Published are the architectures that a release has.
+// Published are the architectures of a release.
 var Published = []string{"amd64", "arm64"}
 
-// entrypoint is where the chart's Deployment expects the program, and where it has
-// been in all AppWrapper controllers before this one.
+// entrypoint is the path of the program that the chart's Deployment expects. Earlier
+// AppWrapper controllers have the same path.
 const entrypoint = "/manager"
 
 // Build compiles the controller of a checkout for some architectures and writes
@@ -35,7 +35,7 @@ func Build(ctx context.Context, checkout, out string, archs ...string) (archiveP
 // BuildAs is Build for another version or registry than setup/versions.yaml has.
 func BuildAs(ctx context.Context, v setup.Versions, checkout, out string, archs ...string) (archivePath string, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return "", fmt.Errorf("cannot make the folder for images: %w", err)
+		return "", fmt.Errorf("cannot create the folder for images: %w", err)
 	}
 	return build(ctx, program{checkout: checkout, pkg: "./controller"}, v, filepath.Join(out, "controller-"+v.Version+".oci.tar"), archs)
 }

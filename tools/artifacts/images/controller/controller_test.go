@@ -63,7 +63,7 @@ func TestTheImageSaysWhereItComesFromAndRunsUnprivileged(t *testing.T) {
 	}
 }
 
-func TestTheBinaryKnowsItsVersionAndIsTheSameEachTime(t *testing.T) {
+func TestTheBinaryIsReproducibleAndKnowsItsVersion(t *testing.T) {
 	p := stamped(t, "package main\n\nvar version string\n\nfunc main() { println(version) }\n")
 	var builds []string
 	for range 2 {

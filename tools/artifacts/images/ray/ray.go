@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ray makes the images that stand in for Ray, and for the kubectl that the
-// training operator gives to launchers of MPIJobs, in end-to-end tests.
+// Package ray builds images for end-to-end tests: they stand in for Ray, and for the kubectl
+// that the training operator gives to launchers of MPIJobs.
 package ray
 
 import (
@@ -19,8 +19,8 @@ import (
 // Image is the image of tools/artifacts/components/ray.
 const Image = "images.local/mlbatch/ray:1"
 
-// kubectlDelivery is the image that the training operator asks for. What it would
-// deliver is not used by launchers that are not MPI.
+// kubectlDelivery is the image that the training operator uses. The launchers of our tests do
+// not use the kubectl that it delivers.
 const kubectlDelivery = "ghcr.io/kubeflow/training-v1/kubectl-delivery:latest"
 
 // Component is the program in it.
@@ -33,7 +33,7 @@ func Build(ctx context.Context, cache components.Cache, progress io.Writer, out 
 		return "", err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return "", fmt.Errorf("cannot make the folder for images: %w", err)
+		return "", fmt.Errorf("cannot create the folder for images: %w", err)
 	}
 	const program = "/usr/bin/ray"
 	shell := archive.File{Path: "/bin/bash", Mode: os.ModeSymlink | 0o777, Text: program}

@@ -13,7 +13,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
-func TestBothImagesAreOfOneProgram(t *testing.T) {
+func TestBothImagesHaveTheSameProgram(t *testing.T) {
 	dir := t.TempDir()
 	cache := components.Cache{Dir: filepath.Join(dir, "cache"), Checkout: "../../../.."}
 	path, err := Build(t.Context(), cache, t.Output(), dir)

@@ -25,30 +25,30 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/subprocess"
 )
 
-// edition counts changes to this file that change the root folder it makes. It is
-// in the cache key, as the lists below are: raising it makes everyone build anew.
+// edition must increase when this file changes the root folder in another way than by the
+// lists below. It is in the cache key, so a new edition rebuilds the image.
 const edition = 1
 
-// spaceNeeded is what a build needs for a while: packages, root, layer, archive.
+// spaceNeeded is the temporary space of a build: packages, root, layer, archive.
 const spaceNeeded = 4 << 30
 
-// packages are PyTorch and what a job's shell script may expect of any image.
+// packages are PyTorch and what shell scripts of jobs expect in any image.
 var packages = []string{
 	"python3-torch", "python3-minimal",
 	"base-files", "libc-bin", "coreutils", "dash", "bash", "hostname", "grep", "sed",
 	"libblas3", "liblapack3",
 }
 
-// without names what PyTorch's dependencies drag in by way of OpenCV and Qt, large
-// and loaded by nothing that runs here: GPU drivers, maps, fonts, tests.
+// without names large packages that PyTorch depends on through OpenCV and Qt and that nothing
+// here loads: GPU drivers, maps, fonts, tests.
 var without = []string{
 	"libllvm15", "libz3-4", "libgl1-mesa-dri", "libtorch-test",
 	"proj-data", "iso-codes", "fonts-dejavu-core", "shared-mime-info", "xkb-data", "libx11-data",
 	"perl-base", "dpkg", "debconf", "openssl", "passwd",
 }
 
-// trimmed are the parts of the remaining packages that nobody reads in a container.
-// The copyright files stay.
+// trimmed are files of the remaining packages that are useless in a container. Copyright files
+// stay.
 var trimmed = []string{
 	"usr/share/locale", "usr/share/man", "usr/share/info", "usr/share/gdal", "usr/share/gdcm-3.0",
 	"usr/share/doc/*/[^c]*", "usr/share/doc/*/changelog*",
@@ -66,7 +66,7 @@ func recipeKey() string {
 // layerFile is the root folder of the image as a tar file.
 const layerFile = "root.tar"
 
-// layer returns the layer with Debian's packages, making it if the cache lacks it.
+// layer returns the layer with Debian's packages, and builds it if the cache lacks it.
 func layer(ctx context.Context, cacheDir string, progress io.Writer) (*archive.Layer, error) {
 	entry := filecache.Entry{Path: filepath.Join(cacheDir, "torch-"+recipeKey()), Title: "the training image", Fill: func(dir string) error {
 		return makeLayer(ctx, dir, progress)
@@ -81,35 +81,34 @@ func makeLayer(ctx context.Context, dir string, progress io.Writer) error {
 	work := filepath.Join(dir, "work")
 	root := filepath.Join(work, "root")
 	if err := makeRoot(ctx, root, filepath.Join(work, "packages"), progress); err != nil {
-		return fmt.Errorf("cannot make the training image: %w", err)
+		return fmt.Errorf("cannot build the training image: %w", err)
 	}
 	fmt.Fprintln(progress, "training image: packing")
 	if err := archive.WriteTar(filepath.Join(dir, layerFile), archive.Tree(root)); err != nil {
 		return fmt.Errorf("cannot pack the training image: %w", err)
 	}
 	if err := os.RemoveAll(work); err != nil {
-		return fmt.Errorf("cannot tidy up after the training image: %w", err)
+		return fmt.Errorf("cannot remove the scratch folder of the training image: %w", err)
 	}
 	return nil
 }
 
-// preflight finds out before minutes are spent whether they would be in vain.
+// preflight fails early if the build would fail after minutes.
 func preflight(dir string, uid int, needed uint64) error {
 	if uid != 0 {
-		return errors.New("cannot make the training image: only root can run the Python inside it that compiles its modules")
+		return errors.New("cannot build the training image: this needs root, to run the Python in it")
 	}
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
-		return fmt.Errorf("cannot see how much space is left for the training image: %w", err)
+		return fmt.Errorf("cannot read the free space for the training image: %w", err)
 	}
 	if free := s.Bavail * uint64(s.Bsize); free < needed {
-		return fmt.Errorf("cannot make the training image: it takes %d MiB, and %s has %d MiB left", needed>>20, dir, free>>20)
+		return fmt.Errorf("cannot build the training image: it needs %d MiB, and %s has %d MiB free", needed>>20, dir, free>>20)
 	}
 	return nil
 }
 
-// makeRoot unpacks Debian's packages and does what their scripts would have done,
-// as far as PyTorch needs it.
+// makeRoot unpacks Debian's packages, and does what PyTorch needs of their maintainer scripts.
 func makeRoot(ctx context.Context, root, scratch string, progress io.Writer) error {
 	if err := debian.Unpack(ctx, debian.Request{Packages: packages, Without: without, Root: root, Scratch: scratch, Progress: progress}); err != nil {
 		return err
@@ -126,10 +125,10 @@ func makeRoot(ctx context.Context, root, scratch string, progress io.Writer) err
 	}
 	for _, step := range [][]string{
 		{"ldconfig"},
-		// Unprivileged users cannot keep what Python compiles, so that each start would
-		// compile again. The hashes are not checked: all files get one and the same time.
+		// Unprivileged users cannot store compiled modules, so Python would compile at each
+		// start. Hashes are unchecked, because all files have the same time.
 		{"sh", "-c", "exec python3 -m compileall -q --invalidation-mode unchecked-hash -x /sympy/ /usr/lib/python3*"},
-		// The proof that nothing was cut off that is needed.
+		// Check that nothing needed was trimmed.
 		{"python3", "-c", "import torch.distributed.run; assert torch.distributed.is_gloo_available()"},
 	} {
 		if err := inside(ctx, root, step...); err != nil {
@@ -154,7 +153,7 @@ func trim(root string) error {
 	return nil
 }
 
-// linkAlgebra makes the links that update-alternatives would have made.
+// linkAlgebra creates the links of update-alternatives.
 func linkAlgebra(root string) error {
 	for _, name := range []string{"blas", "lapack"} {
 		library := filepath.Join(name, "lib"+name+".so.3")
@@ -173,9 +172,9 @@ func linkAlgebra(root string) error {
 	return nil
 }
 
-// mendTorchrun lets PyTorch 1.13 start on Python 3.11. Its Std.from_str looks for the
-// value 0 among the members of a flag, which since 3.11 are only those with one bit,
-// finds nothing and fails later. A PyTorch without that loop needs no mending.
+// mendTorchrun lets PyTorch 1.13 start on Python 3.11. Its Std.from_str looks for the value 0
+// among the members of a flag. Since 3.11 those are only the ones with one bit, so it finds
+// nothing and fails later. Other versions of PyTorch stay unchanged.
 func mendTorchrun(root string) error {
 	path := filepath.Join(root, "usr/lib/python3/dist-packages/torch/distributed/elastic/multiprocessing/api.py")
 	data, err := os.ReadFile(path)
@@ -186,8 +185,8 @@ func mendTorchrun(root string) error {
 	return os.WriteFile(path, bytes.Replace(data, []byte(broken), []byte(mended), 1), 0o644)
 }
 
-// inside runs a program of the new root in it, with this machine's devices (Python
-// wants random numbers), which a mount namespace of its own takes away again.
+// inside runs a program in the new root. It mounts this machine's /dev, because Python needs
+// random numbers, in a mount namespace that ends with the program.
 func inside(ctx context.Context, root string, command ...string) error {
 	const script = `mount --bind /dev "$0/dev" && exec chroot "$0" "$@"`
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, root}, command...)...)

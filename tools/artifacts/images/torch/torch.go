@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package torch makes the training image of the local cluster: PyTorch for CPUs,
-// out of Debian's packages, without a container engine and without installing
-// anything on this machine.
+// Package torch builds the training image of the local cluster: PyTorch for CPUs, from Debian
+// packages. It needs no container engine, and installs nothing on this machine.
 //
 //	Debian packages → a root folder → trimmed, mended, compiled → one layer (cached)
 //	the layer + the sample's files → one archive with two images (cached)
 //
-// The first half takes a minute or two and needs the network; it is done once for a
-// recipe. The second half takes seconds and follows the sample.
+// The first step takes a minute or two and needs the network; it runs once for a recipe. The
+// second step takes seconds, and runs when the sample changes.
 package torch
 
 import (
@@ -39,18 +38,15 @@ const (
 
 // DefaultDir is mlbatch/images in the user's cache folder.
 func DefaultDir() (string, error) {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("cannot find a cache folder (set HOME or XDG_CACHE_HOME): %w", err)
-	}
-	return filepath.Join(base, "mlbatch", "images"), nil
+	dir, err := filecache.UserDir()
+	return filepath.Join(dir, "images"), err
 }
 
 // archiveFile is the archive in its entry of the cache.
 const archiveFile = "images.oci.tar"
 
-// Build returns an OCI archive with both images, making what the cache lacks. It
-// prints a line to progress for each step that takes time.
+// Build returns an OCI archive with both images, and builds what the cache lacks. It prints a
+// line to progress for each step that takes time.
 func Build(ctx context.Context, cacheDir string, progress io.Writer) (archivePath string, err error) {
 	key, err := archiveKey()
 	if err != nil {
@@ -73,8 +69,8 @@ func Build(ctx context.Context, cacheDir string, progress io.Writer) (archivePat
 // Names of archives in the cache are this and the hash of what is in them.
 const archivePrefix = "pytorch-digits-"
 
-// removeFormer removes the archives of former versions of the sample, which are
-// large. What other processes are making, and their locks, have longer names.
+// removeFormer removes the archives of former versions of the sample, which are large. Locks,
+// and archives that other processes are building, have longer names.
 func removeFormer(cacheDir string) error {
 	former, err := filepath.Glob(filepath.Join(cacheDir, archivePrefix+strings.Repeat("[0-9a-f]", keyLength)))
 	if err != nil {

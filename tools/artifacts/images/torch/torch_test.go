@@ -62,7 +62,7 @@ func TestASecondBuildUsesTheFirstOnesArchive(t *testing.T) {
 	}
 }
 
-func TestABrokenArchiveIsMadeAnew(t *testing.T) {
+func TestABrokenArchiveIsRebuilt(t *testing.T) {
 	cache := cacheWithLayer(t)
 	path, err := Build(t.Context(), cache, io.Discard)
 	must(t, err)
@@ -84,7 +84,7 @@ func TestABrokenLayerIsNotUsed(t *testing.T) {
 	}
 }
 
-func TestArchivesOfFormerSamplesGo(t *testing.T) {
+func TestArchivesOfFormerSamplesAreRemoved(t *testing.T) {
 	cache := cacheWithLayer(t)
 	former := filepath.Join(cache, "pytorch-digits-0123456789abcdef")
 	others := []string{former + ".building", former + ".lock", filepath.Join(cache, "pytorch-digits-of-mine")}
@@ -103,7 +103,7 @@ func TestArchivesOfFormerSamplesGo(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedStepIsNoFailureOfThePrograms(t *testing.T) {
+func TestAnInterruptedStepIsReportedAsInterrupted(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := inside(cancelled, t.TempDir(), "ldconfig"); err == nil || err.Error() != "ldconfig inside the image: context canceled" {
@@ -111,15 +111,15 @@ func TestAnInterruptedStepIsNoFailureOfThePrograms(t *testing.T) {
 	}
 }
 
-func TestPreflightSaysInASentenceWhatIsMissing(t *testing.T) {
+func TestPreflightErrorsAreOneSentence(t *testing.T) {
 	for name, c := range map[string]struct {
 		uid    int
 		needed uint64
 		want   string
 	}{
 		"all is there":        {0, 1, ""},
-		"an ordinary user":    {1000, 1, "only root can"},
-		"a disk that is full": {0, 1 << 62, "MiB left"},
+		"an ordinary user":    {1000, 1, "this needs root"},
+		"a disk that is full": {0, 1 << 62, "MiB free"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := preflight(t.TempDir(), c.uid, c.needed)

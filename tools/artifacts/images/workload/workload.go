@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload makes the image of test/workload for clusters that pull images:
-// a local cluster has its own.
+// Package workload builds the image of test/workload for clusters that pull images: a local
+// cluster builds its own.
 package workload
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/archive"
 )
 
-// Image is the reference of the image on a local cluster: a program that ends as a
-// test tells it to (test/workload).
+// Image is the reference of the image on a local cluster: the program of test/workload, which
+// exits as its test says.
 const Image = "images.local/mlbatch/workload:1"
 
 const entrypoint = "/workload"
@@ -24,7 +24,7 @@ const entrypoint = "/workload"
 // their image to workload.oci.tar in the folder out.
 func Build(ctx context.Context, checkout, out string, archs ...string) (archivePath string, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return "", fmt.Errorf("cannot make the folder for images: %w", err)
+		return "", fmt.Errorf("cannot create the folder for images: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "mlbatch-image-")
 	if err != nil {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sbom answers: what is inside what we release? It makes the bill of
-// materials, in the format CycloneDX, from what the compiler wrote into the
-// programs and from the images that the charts name. It reads no clock and draws
-// no numbers: the same release has the same bill.
+// Package sbom makes the bill of materials of a release, as CycloneDX, from the build info of
+// its programs and from the images of its charts. It uses no clock and no random numbers:
+// the same release has the same bill.
 package sbom
 
 import (
@@ -22,12 +21,12 @@ import (
 	"github.com/mlbatch/mlbatch/setup"
 )
 
-// A File is one of those that are released.
+// A File is a released file.
 type File struct {
 	Name, SHA256 string
-	// Programs are what the compiler wrote into the programs that are in it.
+	// Programs are the build infos of the programs in it.
 	Programs []*debug.BuildInfo
-	// Images are the references of the images that it makes a cluster pull.
+	// Images are the references of the images that a cluster pulls for it.
 	Images []string
 }
 
@@ -52,14 +51,14 @@ func Of(v setup.Versions, files []File) ([]byte, error) {
 	bom.Components = inOrder(contents, func(c cdx.Component) string { return c.BOMRef })
 	bom.Dependencies = dependencies(needs)
 	var out bytes.Buffer
-	// 1.6 is what today's scanners read.
+	// Current scanners read 1.6.
 	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6); err != nil {
 		return nil, fmt.Errorf("cannot write the bill of materials: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// parts adds what is in a file to the contents, and returns the references.
+// parts adds the content of a file, and returns its references.
 func parts(contents map[string]cdx.Component, file File) []string {
 	var refs []string
 	for _, program := range file.Programs {
@@ -98,7 +97,7 @@ func inOrder[T any](all map[string]T, key func(T) string) *[]T {
 	return &list
 }
 
-// dependencies tells of each reference what it needs, once.
+// dependencies lists the dependencies of each reference without duplicates.
 func dependencies(needs map[string][]string) *[]cdx.Dependency {
 	all := map[string]cdx.Dependency{}
 	for ref, needed := range needs {

@@ -28,7 +28,7 @@ func files() []sbom.File {
 	}
 }
 
-func TestTheBillSaysWhatIsInEachFile(t *testing.T) {
+func TestTheBillListsTheContentOfEachFile(t *testing.T) {
 	bill, err := sbom.Of(setup.Versions{Module: "example.com/ours", Version: "1.2.3"}, files())
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ type Object struct {
 	Part string
 }
 
+// CustomResourceDefinition is the kind of CRDs.
 const CustomResourceDefinition = "CustomResourceDefinition"
 
 // Decode reads a manifest as Helm writes it: each object follows the name of the template

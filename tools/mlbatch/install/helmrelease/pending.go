@@ -51,6 +51,7 @@ func CheckIdle(ctx context.Context, releases *storage.Storage, seen *release.Rel
 	return ctx.Err()
 }
 
+// Busy is the error where another command works on a release.
 func Busy(name string) error {
 	return fmt.Errorf("another command is working on the release %s: wait for it to finish, then run this one again", name)
 }

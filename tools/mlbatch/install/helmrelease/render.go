@@ -20,6 +20,7 @@ type Capabilities struct {
 	APIs    chartutil.VersionSet
 }
 
+// ReadCapabilities asks the cluster for its version and its kinds.
 func ReadCapabilities(api access.API) (Capabilities, error) {
 	version, err := api.Discovery().ServerVersion()
 	if err != nil {

@@ -148,11 +148,11 @@ func TestWhatChartsSayAgainstValuesIsPlain(t *testing.T) {
 		"a misspelt part": {[]string{"kueu.enabled=false"}, "v1.34.4",
 			"the chart does not take these values: mlbatch: additional properties 'kueu' not allowed"},
 		"a combination": {[]string{"coscheduler.scheduler.name=mine"}, "v1.34.4",
-			`mlbatch: pods would wait for a scheduler that is not there: appwrapper.config.appwrapper.schedulerName is "scheduler-plugins-scheduler", ` +
-				`coscheduler.scheduler.name is "mine", training-operator.gangSchedulerName is "scheduler-plugins-scheduler"; give all of them one name`},
+			`mlbatch: pods would wait for a scheduler that does not exist: appwrapper.config.appwrapper.schedulerName is "scheduler-plugins-scheduler", ` +
+				`coscheduler.scheduler.name is "mine", training-operator.gangSchedulerName is "scheduler-plugins-scheduler"; set all of them to the same name`},
 		"an older Kubernetes": {nil, "v1.33.1",
-			"mlbatch: the scheduler v0.34.7 is newer than Kubernetes 1.33 and would never start a pod there: set coscheduler.scheduler.image.tag and " +
-				"coscheduler.controller.image.tag to a release v0.33.x (or, with helm template, name the cluster's version with --kube-version)"},
+			"mlbatch: the scheduler v0.34.7 is newer than Kubernetes 1.33 and could not start pods there: set coscheduler.scheduler.image.tag and " +
+				"coscheduler.controller.image.tag to a release v0.33.x (or, with helm template, pass the cluster's version as --kube-version)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := render(t, Release{Name: "mlbatch", Namespace: DefaultNamespace, Set: c.set}, on(c.version))

@@ -1,4 +1,4 @@
-{{/* What the author asks of the controller. */}}
+{{/* The author's settings for the controller. */}}
 {{- define "generator.annotations" -}}
 workload.codeflare.dev.mlbatch/pytorchGeneratorVersion: {{ .Chart.Version | quote }}
 {{- range $period := list "admissionGracePeriodDuration" "warmupGracePeriodDuration" "failureGracePeriodDuration" "retryPausePeriodDuration" "forcefulDeletionGracePeriodDuration" "deletionOnFailureGracePeriodDuration" "successTTLDuration" }}
@@ -16,7 +16,7 @@ workload.codeflare.dev.appwrapper/{{ $codes }}: {{ join "," . | quote }}
 {{- end }}
 {{- end }}
 
-{{/* Labels that Kueue reads, and the author's. */}}
+{{/* Labels that Kueue reads, and the author's labels. */}}
 {{- define "generator.queueing" -}}
 {{- with .Values.queueName }}
 kueue.x-k8s.io/queue-name: {{ quote . }}
@@ -33,7 +33,7 @@ kueue.x-k8s.io/priority-class: {{ quote . }}
 {{- end }}
 {{- end }}
 
-{{/* What makes the pods: the template of that name renders it. */}}
+{{/* Which operator creates the pods: the template of that name renders its object. */}}
 {{- define "generator.backend" -}}
 {{ .Values.backend | default "pytorchjob" }}
 {{- end }}
@@ -59,8 +59,8 @@ spec:
 {{- end }}
 
 {{/*
-One Job whose pods are numbered. A pod that fails ends it: trying again is the
-controller's. Restarts in place, if they are wanted, are not counted.
+One indexed Job. A failed pod fails the Job, because the AppWrapper controller does the
+retries. With restartPolicy OnFailure, the number of restarts is not limited.
 */}}
 {{- define "generator.jobset" -}}
 apiVersion: jobset.x-k8s.io/v1alpha2
@@ -89,13 +89,13 @@ spec:
   minMember: {{ int .Values.numPods }}
 {{- end }}
 
-{{/* Nobody else makes a gang of a JobSet's pods. */}}
+{{/* Nothing else creates a PodGroup for the pods of a JobSet. */}}
 {{- define "generator.hasPodGroup" -}}
 {{- $jobSet := and (eq (include "generator.backend" .) "jobset") (gt (int .Values.numPods) 1) }}
 {{- if kindIs "invalid" .Values.podGroup | ternary $jobSet .Values.podGroup }}true{{ end }}
 {{- end }}
 
-{{/* Not the job's name, which the training operator gives to a group of its own. */}}
+{{/* Differs from the job's name, which the training operator uses for its own PodGroup. */}}
 {{- define "generator.podGroupName" -}}
 {{ .Values.jobName }}-gang
 {{- end }}

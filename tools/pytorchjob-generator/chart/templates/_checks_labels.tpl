@@ -1,4 +1,4 @@
-{{/* Each label once, and as Kubernetes allows them. */}}
+{{/* Labels must be unique and valid in Kubernetes. */}}
 {{- define "generator.checkLabels" -}}
 {{- include "generator.needAll" (list . "customLabels" "key") }}
 {{- range .Values.customLabels }}
@@ -13,7 +13,7 @@
 {{- $taken := dict "kueue.x-k8s.io/queue-name" "queueName" "kueue.x-k8s.io/priority-class" "workloadPriorityClass" "scheduling.x-k8s.io/pod-group" "podGroup" }}
 {{- range .Values.customLabels }}
 {{- with get $taken (include "generator.plain" .key) }}
-{{- fail (printf "customLabels has a label that is set with %s" .) }}
+{{- fail (printf "customLabels has a label that %s sets: use %s instead" . .) }}
 {{- end }}
 {{- end }}
 {{- $keys := .Values.customLabels | default list }}
@@ -22,10 +22,10 @@
 {{- $keys = append $keys (dict "key" .) }}
 {{- end }}
 {{- end }}
-{{- include "generator.unique" (list $keys "key" "customLabels and autopilotHealthChecks have" "a pod has each label once") }}
+{{- include "generator.unique" (list $keys "key" "customLabels and autopilotHealthChecks have" "list each label once") }}
 {{- end }}
 
-{{/* (list where key value) */}}
+{{/* Checks one label: (list where key value) */}}
 {{- define "generator.checkLabel" -}}
 {{- $where := index . 0 }}
 {{- $key := include "generator.plain" (index . 1) }}
@@ -38,22 +38,22 @@
 {{- if eq (len $parts) 2 }}
 {{- $prefix := first $parts }}
 {{- if gt (len $prefix) 253 }}
-{{- fail (printf "%s: the part before the slash of key %q has %d characters; at most 253 are allowed" $where $key (len $prefix)) }}
+{{- fail (printf "%s: the prefix of key %q has %d characters, but at most 253 are allowed" $where $key (len $prefix)) }}
 {{- end }}
 {{- if not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" $prefix) }}
-{{- fail (printf "%s: the part before the slash of key %q must be a domain name in lower case" $where $key) }}
+{{- fail (printf "%s: the prefix of key %q must be a domain name in lower case" $where $key) }}
 {{- end }}
 {{- end }}
 {{- if gt (len $name) 63 }}
-{{- fail (printf "%s: the name in key %q has %d characters; at most 63 are allowed" $where $key (len $name)) }}
+{{- fail (printf "%s: the name in key %q has %d characters, but at most 63 are allowed" $where $key (len $name)) }}
 {{- end }}
 {{- if not (regexMatch "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$" $name) }}
-{{- fail (printf "%s: the name in key %q must begin and end with a letter or digit and have only letters, digits, dashes, underscores and dots" $where $key) }}
+{{- fail (printf "%s: the name in key %q must begin and end with a letter or digit and contain only letters, digits, dashes, underscores and dots" $where $key) }}
 {{- end }}
 {{- if gt (len $value) 63 }}
-{{- fail (printf "%s: the value of %s has %d characters; at most 63 are allowed" $where $key (len $value)) }}
+{{- fail (printf "%s: the value of %s has %d characters, but at most 63 are allowed" $where $key (len $value)) }}
 {{- end }}
 {{- if not (regexMatch "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" $value) }}
-{{- fail (printf "%s: the value %q of %s must begin and end with a letter or digit and have only letters, digits, dashes, underscores and dots" $where $value $key) }}
+{{- fail (printf "%s: the value %q of %s must begin and end with a letter or digit and contain only letters, digits, dashes, underscores and dots" $where $value $key) }}
 {{- end }}
 {{- end }}

@@ -1,4 +1,4 @@
-{{/* (list root name-of-list key…): every entry of the list has every key. */}}
+{{/* Every entry of the list must have every key: (list root name-of-list key…) */}}
 {{- define "generator.needAll" -}}
 {{- $list := index . 1 }}
 {{- $keys := slice . 2 }}
@@ -11,7 +11,7 @@
 {{- end }}
 {{- end }}
 
-{{/* (list entries key what why): no two entries have the same value of the key. */}}
+{{/* No two entries may have the same value of the key: (list entries key what advice) */}}
 {{- define "generator.unique" -}}
 {{- $seen := dict }}
 {{- range first . }}
@@ -27,10 +27,10 @@
 {{- include "generator.needAll" (list . "environmentVariables" "name") }}
 {{- range $variable := .Values.environmentVariables }}
 {{- if and (eq .name "NCCL_TOPO_FILE") $.Values.topologyFileConfigMap }}
-{{- fail "environmentVariables sets NCCL_TOPO_FILE, which topologyFileConfigMap sets too: leave one of them out" }}
+{{- fail "environmentVariables sets NCCL_TOPO_FILE, which topologyFileConfigMap also sets: remove one of them" }}
 {{- end }}
 {{- if not (or (hasKey . "value") .secret .configmap) }}
-{{- fail (printf "environmentVariables: %s has neither a value nor a secret nor a configmap to take it from" .name) }}
+{{- fail (printf "environmentVariables: %s has no value, secret or configmap: set one of them" .name) }}
 {{- end }}
 {{- range $source := list "secret" "configmap" }}
 {{- with get $variable $source }}
@@ -42,7 +42,7 @@
 {{- end }}
 {{- end }}
 {{- end }}
-{{- include "generator.unique" (list (include "generator.env" . | fromYamlArray) "name" "the pods would have the variable" "it is in environmentVariables more than once, or set by another value too") }}
+{{- include "generator.unique" (list (include "generator.env" . | fromYamlArray) "name" "the pods would have the variable" "list it once in environmentVariables, unless another setting already sets it") }}
 {{- range $i, $source := .Values.envFrom }}
 {{- if eq (empty .configMapRef) (empty .secretRef) }}
 {{- fail (printf "entry %d of envFrom needs either configMapRef or secretRef" (add1 $i)) }}
@@ -59,7 +59,7 @@
 {{- range $i, $volume := .Values.extraVolumes }}
 {{- $sources := omit . "name" "mountPath" "subPath" "readOnly" | keys | sortAlpha }}
 {{- if ne (len $sources) 1 }}
-{{- fail (printf "entry %d of extraVolumes has %d sources, not one such as emptyDir: {}" (add1 $i) (len $sources)) }}
+{{- fail (printf "entry %d of extraVolumes has %d sources, but needs exactly one, such as emptyDir: {}" (add1 $i) (len $sources)) }}
 {{- end }}
 {{- end }}
 {{- with .Values.sshGitCloneConfig }}
@@ -71,7 +71,7 @@
 {{- end }}
 {{- with .Values.mountNVMe }}
 {{- if eq (include "generator.amount" .storage | float64) 0.0 }}
-{{- fail "mountNVMe lacks storage: how large shall the volume be?" }}
+{{- fail "mountNVMe lacks storage: set the size of the volume" }}
 {{- end }}
 {{- end }}
 {{- $mounts := include "generator.mounts" . | fromYamlArray }}

@@ -18,7 +18,7 @@
 {{- end }}
 {{- range .Values.environmentVariables }}
 - name: {{ quote .name }}
-  {{- /* A value that is left empty gives way to a secret or a configmap. */}}
+  {{- /* A secret or a configmap replaces an empty value. */}}
   {{- if or (include "generator.plain" .value) (not (or .secret .configmap)) }}
   value: {{ include "generator.text" .value }}
   {{- else if .secret }}
@@ -39,7 +39,7 @@
 {{- end }}
 {{- end }}
 
-{{/* What the training operator tells the pods of a PyTorchJob. */}}
+{{/* The variables that the training operator sets for the pods of a PyTorchJob. */}}
 {{- define "generator.rendezvous" }}
 - name: MASTER_ADDR
   value: {{ printf "%s-node-0-0.%s" .Values.jobName .Values.jobName | quote }}

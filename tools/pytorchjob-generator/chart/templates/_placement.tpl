@@ -1,4 +1,4 @@
-{{/* Who places the pods, and where. */}}
+{{/* The scheduler of the pods, and its constraints. */}}
 {{- define "generator.placement" }}
   {{- with .Values.schedulerName }}
   schedulerName: {{ quote . }}
@@ -42,7 +42,7 @@
   {{- end }}
 {{- end }}
 
-{{/* Which nodes not to run on. The health of GPUs matters to jobs that have some. */}}
+{{/* Nodes to avoid. Only jobs with GPUs avoid nodes with unhealthy GPUs. */}}
 {{- define "generator.nodes" -}}
 {{- if gt (int .Values.numGpusPerPod) 0 }}
 {{- range $label, $values := .Values.unhealthyNodes }}
@@ -52,7 +52,7 @@
 {{- include "generator.notIn" (list "kubernetes.io/hostname" .Values.hostIgnoreList) }}
 {{- end }}
 
-{{/* (list label values) */}}
+{{/* Excludes nodes with one of the values of the label: (list label values) */}}
 {{- define "generator.notIn" }}
 {{- with last . }}
 - key: {{ first $ }}

@@ -1,4 +1,4 @@
-{{/* The template of every pod of the job, master and workers alike. */}}
+{{/* The template of every pod of the job, master and workers. */}}
 {{- define "generator.pod" -}}
 {{- with include "generator.podMetadata" . | trim }}
 metadata:
@@ -99,7 +99,7 @@ autopilot: ""
 {{- end }}
 {{- end }}
 
-{{/* Master and workers are two pod sets to Kueue: as one group they are placed together. */}}
+{{/* Kueue sees master and workers as two pod sets. The group name places them together. */}}
 {{- define "generator.podAnnotations" -}}
 {{- with .Values.multiNicNetworkName }}
 k8s.v1.cni.cncf.io/networks: {{ quote . }}

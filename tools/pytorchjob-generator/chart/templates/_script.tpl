@@ -1,4 +1,4 @@
-{{/* What the shell in each container runs. */}}
+{{/* The script that the shell in each container runs. */}}
 {{- define "generator.script" -}}
 echo "Set by the {{ eq (include "generator.backend" .) "jobset" | ternary "JobSet" "training operator" }}:"
 echo "  MASTER_ADDR:MASTER_PORT=${MASTER_ADDR}:${MASTER_PORT}"
@@ -28,7 +28,7 @@ echo {{ include "generator.shellQuote" (printf "executing: %s" $command) }}
 {{- end }}
 {{- end }}
 
-{{/* How a shell goes on after a failure is for the main program as if there were no setup, or as the author says. */}}
+{{/* Resets the shell options of the setup for the main program, unless the author sets them. */}}
 {{- define "generator.setupHasEnded" -}}
 {{- if and .Values.setupCommands (ne .Values.stopOnSetupFailure false) }}
 {{- $setup := toRawJson .Values.setupCommands }}
@@ -41,7 +41,7 @@ set +e
 {{- end }}
 {{- end }}
 
-{{/* A script that is the same after Kubernetes has put variables of containers into it. */}}
+{{/* Escapes a script so that Kubernetes does not expand variables in it. */}}
 {{- define "generator.expanded" -}}
 {{ regexReplaceAll `(\$+)(\()|(\$\$+)` . "${1}${1}${2}${3}${3}" }}
 {{- end }}
@@ -52,9 +52,8 @@ torchrun --nnodes=${WORLD_SIZE} --node_rank=${RANK}
 {{- end }}
 
 {{/*
-The lines of a main program are one command, however the author went on to the
-next line: with a backslash or without, after a comment, past empty lines. What
-stands in quotes is left as it is.
+Joins the lines of a main program into one command. Backslashes at line ends are
+optional; comments and empty lines are dropped. Quoted text is unchanged.
 */}}
 {{- define "generator.command" -}}
 {{- $quoted := `'[^']*'|"(?:\\(?s:.)|[^"\\])*"|\\[^\n]` -}}
@@ -71,7 +70,7 @@ stands in quotes is left as it is.
 {{ $lines | trimPrefix " " | trimPrefix "\\\n  " | trimSuffix " \\\n  " }}
 {{- end }}
 
-{{/* A text as one word of the shell, in which nothing is expanded. */}}
+{{/* Quotes a text as one shell word, without expansion. */}}
 {{- define "generator.shellQuote" -}}
 '{{ . | replace "'" "'\\''" }}'
 {{- end }}

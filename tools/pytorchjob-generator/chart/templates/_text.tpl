@@ -1,14 +1,14 @@
 {{/*
-A scalar as a text of YAML: what the user wrote, be it a number, a boolean,
-nothing or several lines.
+A scalar as a YAML string, as the user wrote it: a number, a boolean, nothing or
+several lines.
 */}}
 {{- define "generator.text" -}}
 {{ include "generator.plain" . | quote }}
 {{- end }}
 
 {{/*
-The same without quotes, for use inside a text. Numbers arrive as floats, which
-only JSON prints as they were, and which do not hold every large integer.
+The same without quotes, for use inside a string. Numbers arrive as floats. Only JSON
+prints them as they were written, and they cannot represent every large integer.
 */}}
 {{- define "generator.plain" -}}
 {{- if typeIs "string" . -}}
@@ -16,7 +16,7 @@ only JSON prints as they were, and which do not hold every large integer.
 {{- else if or (typeIs "float64" .) (typeIs "json.Number" .) -}}
 {{- $number := float64 . -}}
 {{- if or (ge $number 9007199254740992.0) (le $number -9007199254740992.0) -}}
-{{- fail (printf "the number %.0f has too many digits to arrive as it was written: put it in quotes" $number) -}}
+{{- fail (printf "the number %.0f has too many digits to keep its exact value: put it in quotes" $number) -}}
 {{- end -}}
 {{ toRawJson $number }}
 {{- else if not (kindIs "invalid" .) -}}
@@ -24,7 +24,7 @@ only JSON prints as they were, and which do not hold every large integer.
 {{- end -}}
 {{- end }}
 
-{{/* Several lines as a text of YAML, readable unless YAML would change them. */}}
+{{/* Several lines as a YAML block, or as a quoted string if YAML would change them. */}}
 {{- define "generator.lines" -}}
 {{- if regexMatch "[^\\t\\n -~¡-\\x{2027}\\x{2030}-\\x{d7ff}\\x{e000}-\\x{fefe}\\x{ff00}-\\x{fffd}\\x{10000}-\\x{10ffff}]|\\s$" . -}}
 {{ include "generator.text" . }}
@@ -34,7 +34,7 @@ only JSON prints as they were, and which do not hold every large integer.
 {{- end -}}
 {{- end }}
 
-{{/* A duration as the controller parses it, which knows no days. */}}
+{{/* A duration in the format that the controller parses, which has no days. */}}
 {{- define "generator.duration" -}}
 {{- $days := regexFind "^[0-9]+d" . | trimSuffix "d" -}}
 {{- if $days -}}
@@ -44,7 +44,7 @@ only JSON prints as they were, and which do not hold every large integer.
 {{- end -}}
 {{- end }}
 
-{{/* A quantity as a number, of any kind of YAML; nothing is 0. */}}
+{{/* A quantity of any YAML type as a number. An empty value is 0. */}}
 {{- define "generator.amount" -}}
 {{- $text := include "generator.plain" . | default "0" -}}
 {{- $suffix := regexFind "[a-zA-Z].*$" $text -}}

@@ -1,4 +1,4 @@
-{{/* Volumes and mounts come in the same order. */}}
+{{/* Volumes and mounts are in the same order. */}}
 {{- define "generator.volumes" -}}
 {{- with .Values.topologyFileConfigMap }}
 - name: topology-volume

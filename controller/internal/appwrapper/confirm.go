@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+)
+
+// decide decides from the caches. Before a decision that no later one can take back it reads
+// from the API server what the decision rests on, and decides again, until there is nothing
+// left to read:
+//
+//   - a component whose cached state contradicts the status (inDoubt);
+//   - a component that is about to be created or deleted;
+//   - before an irreversible verdict: each component that it rests on, and the pods.
+//
+// The AppWrapper itself is confirmed by the resourceVersion of every write to it, and by
+// current before a component is created or deleted.
+func (r *Reconciler) decide(ctx context.Context, o *observation, now time.Time) (lifecycle.Decision, error) {
+	for {
+		d := lifecycle.Decide(o.snapshot, now)
+		again, err := r.confirm(ctx, o, d)
+		if err != nil || !again {
+			return d, err
+		}
+	}
+}
+
+// confirm reads what d rests on and tells whether it read anything. Components come first:
+// with them the decision may no longer depend on the pods.
+func (r *Reconciler) confirm(ctx context.Context, o *observation, d lifecycle.Decision) (read bool, err error) {
+	for i := range o.components {
+		if !o.inDoubt(i, d) {
+			continue
+		}
+		read = true
+		if err := r.readComponent(ctx, o, i); err != nil {
+			return read, err
+		}
+	}
+	if read || !o.podsInDoubt(d) {
+		return read, nil
+	}
+	return true, r.readPods(ctx, o)
+}
+
+// inDoubt: component i has to be read from the API server before d is carried out.
+func (o *observation) inDoubt(i int, d lifecycle.Decision) bool {
+	if o.components[i].confirmed {
+		return false
+	}
+	seen, deployed := o.snapshot.Components[i], deployedCondition(o.aw, i)
+	switch {
+	case !seen.Exists:
+		return mayExist(deployed) // only the API server is believed to have none
+	case deployed != nil && deployed.Reason == v1beta2.ReasonComponentDeleted:
+		return true // it is gone, and the cache lags behind
+	case o.creating(deployed):
+		return true // it may be that of the previous attempt, which had the same name and owner
+	case slices.Contains(d.Targets, i), succeeded(d.Status, i) && !succeeded(o.snapshot.Status, i):
+		return true
+	}
+	return o.irreversible(d) && (seen.Terminating || seen.Verdict == kinds.Failed)
+}
+
+// creating: the status leaves open whether a component was created in this attempt.
+func (o *observation) creating(deployed *metav1.Condition) bool {
+	return o.snapshot.Status.Phase == v1beta2.AppWrapperResuming && (deployed == nil || deployed.Status != metav1.ConditionTrue)
+}
+
+// podsInDoubt: the pods have to be read from the API server before d is carried out. If
+// nothing is deployed and the cache has no pod, there is none; nor is there any if the
+// AppWrapper's name cannot be a label, and the API server would refuse the selector.
+func (o *observation) podsInDoubt(d lifecycle.Decision) bool {
+	possible := len(o.pods) > 0 || meta.IsStatusConditionTrue(o.snapshot.Status.Conditions, string(v1beta2.ResourcesDeployed))
+	return !o.podsConfirmed && possible && canBeLabel(o.aw.Name) && o.irreversible(d)
+}
+
+// irreversible: no later decision takes d back. It ends an attempt or the work, gives quota
+// back, reports that nothing is left, removes our finalizer, or uses force.
+func (o *observation) irreversible(d lifecycle.Decision) bool {
+	if d.Effect == lifecycle.RemoveFinalizer || d.Effect == lifecycle.ForceDelete {
+		return true
+	}
+	if d.Moved(o.snapshot) {
+		switch d.Status.Phase {
+		case v1beta2.AppWrapperSucceeded, v1beta2.AppWrapperFailed, v1beta2.AppWrapperResetting:
+			return true
+		}
+	}
+	for _, promise := range []v1beta2.AppWrapperCondition{v1beta2.QuotaReserved, v1beta2.ResourcesDeployed} {
+		before, after := o.snapshot.Status.Conditions, d.Status.Conditions
+		if meta.IsStatusConditionTrue(before, string(promise)) && !meta.IsStatusConditionTrue(after, string(promise)) {
+			return true
+		}
+	}
+	return false
+}
+
+// readComponent asks the API server for component i.
+func (r *Reconciler) readComponent(ctx context.Context, o *observation, i int) error {
+	c, name := &o.components[i], o.snapshot.Components[i].Name
+	found, err := get(ctx, r.live, c.kind, types.NamespacedName{Namespace: o.aw.Namespace, Name: name})
+	c.confirmed = true
+	deployed := deployedCondition(o.aw, i)
+	switch {
+	case apierrors.IsForbidden(err) && deployed != nil && deployed.Status != metav1.ConditionTrue:
+		o.see(i, nil) // never seen and not readable: the attempt to create it reports why
+	case apierrors.IsForbidden(err) && o.canDoWithout(c.kind):
+		o.seeUnreadable(i)
+	case err != nil:
+		return fmt.Errorf("cannot get %s %s: %w", c.kind.GVK.Kind, name, err)
+	default:
+		o.see(i, found)
+		o.noteWakeUps(c, found)
+	}
+	return nil
+}
+
+// canDoWithout: a component that the controller may not read must not block the removal of
+// the others, and one whose kind has no verdict says nothing about the work.
+func (o *observation) canDoWithout(kind kinds.Kind) bool {
+	removing := meta.IsStatusConditionTrue(o.aw.Status.Conditions, string(v1beta2.DeletingResources))
+	return o.snapshot.Deleting || o.snapshot.Suspend || removing || !kind.HasVerdict()
+}
+
+// seeUnreadable assumes that a component exists that was created and that the controller may
+// no longer get. If the AppWrapper is being deleted and the component makes no pods, it is
+// left to the garbage collector.
+func (o *observation) seeUnreadable(i int) {
+	if o.snapshot.Deleting && o.components[i].kind.MakesNoPods() {
+		o.see(i, nil)
+		return
+	}
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(o.components[i].kind.GVK)
+	object.SetName(o.snapshot.Components[i].Name)
+	object.SetNamespace(o.aw.Namespace)
+	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(o.aw, v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind))})
+	o.see(i, object)
+	o.snapshot.Components[i].Unreadable = true
+}
+
+// noteWakeUps remembers which changes trigger no reconcile. Caches hold only what has our label.
+func (o *observation) noteWakeUps(c *component, found client.Object) {
+	o.beginning = o.beginning || c.coverage == beginning
+	o.unwatched = o.unwatched || (c.coverage == uncovered && found != nil)
+	if c.coverage == covered && belongsTo(found, o.aw) {
+		_, labelled := found.GetLabels()[v1beta2.AppWrapperLabel]
+		o.unlabelled = o.unlabelled || !labelled
+	}
+}
+
+// readPods asks the API server for the pods.
+func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
+	pods := &corev1.PodList{} // decoding into the listed items would change the cache
+	err := r.live.List(ctx, pods, client.InNamespace(o.aw.Namespace), client.MatchingLabels{v1beta2.AppWrapperLabel: o.aw.Name})
+	if err != nil {
+		return fmt.Errorf("cannot list the pods: %w", err)
+	}
+	o.podsConfirmed = true
+	return r.seePods(ctx, o, pods.Items)
+}
+
+// succeeded: the status says that component i has done its work in this attempt.
+func succeeded(status v1beta2.AppWrapperStatus, i int) bool {
+	return i < len(status.ComponentStatus) &&
+		meta.IsStatusConditionTrue(status.ComponentStatus[i].Conditions, string(v1beta2.ComponentSucceeded))
+}
+
+func deployedCondition(aw *v1beta2.AppWrapper, i int) *metav1.Condition {
+	if i >= len(aw.Status.ComponentStatus) {
+		return nil
+	}
+	return meta.FindStatusCondition(aw.Status.ComponentStatus[i].Conditions, string(v1beta2.ResourcesDeployed))
+}
+
+// mayExist tells whether the condition leaves open that its component exists. An
+// error is no proof of the contrary: the answer to a create may get lost.
+func mayExist(deployed *metav1.Condition) bool {
+	return deployed != nil &&
+		(deployed.Status != metav1.ConditionFalse || deployed.Reason == v1beta2.ReasonComponentCreationErrored)
+}

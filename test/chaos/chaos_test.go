@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// TestTheAPIServerFails: every fourth request goes wrong, and no watch is for long.
+func TestTheAPIServerFails(t *testing.T) {
+	way := newProxy(t)
+	keepController(t, way)
+	awaitLeader(t, "")
+	way.rage(0.25)
+	live(t, "fails", func() {})
+	way.expectStorm(t)
+}
+
+// TestOthersWriteWithoutEnd: somebody writes to all AppWrappers and Jobs as fast as the
+// API server allows.
+func TestOthersWriteWithoutEnd(t *testing.T) {
+	keepController(t, newProxy(t))
+	awaitLeader(t, "")
+	over, stop := context.WithCancel(t.Context())
+	writes := make(chan int, 1)
+	go func() { writes <- writeToAll(over, "conflicts") }()
+	live(t, "conflicts", func() {})
+	stop()
+	if n := <-writes; n < fewest {
+		t.Errorf("others wrote %d times, too few to mean anything: want %d at least", n, fewest)
+	} else {
+		t.Logf("others wrote %d times", n)
+	}
+}
+
+// fewest writes of others there have to be; on a busy machine there were 80.
+const fewest = 20
+
+func writeToAll(ctx context.Context, namespace string) (writes int) {
+	for ctx.Err() == nil {
+		aws, jobs := &workload.AppWrapperList{}, &batchv1.JobList{}
+		_ = admin.List(ctx, aws, client.InNamespace(namespace)) // the next time, then
+		_ = admin.List(ctx, jobs, client.InNamespace(namespace))
+		var all []client.Object
+		for i := range aws.Items {
+			all = append(all, &aws.Items[i])
+		}
+		for i := range jobs.Items {
+			all = append(all, &jobs.Items[i])
+		}
+		for _, object := range all {
+			patch := fmt.Appendf(nil, `{"metadata":{"labels":{"storm":"%d"},"annotations":{"storm":"%d"}}}`, writes, writes)
+			if err := admin.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err == nil { // else it is gone
+				writes++
+			}
+		}
+	}
+	return writes
+}
+
+// TestAnotherControllerTakesOver: from one that is told to end, which hands the lease
+// over, and from one that is killed, whose lease has to run out.
+func TestAnotherControllerTakesOver(t *testing.T) {
+	way := newProxy(t)
+	awaitNoLeader(t)
+	first := startController(t, "first", way)
+	one := awaitLeader(t, "")
+	second := startController(t, "second", way)
+	live(t, "handover", func() {
+		awaitPhase(t, client.ObjectKey{Namespace: "handover", Name: "runs-0"}, workload.AppWrapperRunning)
+		first.tell(syscall.SIGTERM)
+		if first.err != nil {
+			t.Errorf("who was told to end has failed: %v", first.err)
+		}
+		if holder, err := leader(t.Context()); err != nil || holder == one {
+			t.Errorf("who has ended still leads: %q (%v)", holder, err)
+		}
+		two := awaitLeader(t, one)
+		startController(t, "third", way)
+		second.kill()
+		awaitLeader(t, two)
+	})
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeapiserver_test
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+)
+
+var jobKind = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+
+// start has a Job, and a client that may ask for it.
+func start(t *testing.T) (*fakeapiserver.Server, client.Client) {
+	t.Helper()
+	api := fakeapiserver.Start(jobKind)
+	t.Cleanup(api.Stop)
+	err := api.Put([]byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"n","labels":{"a":"b"},"finalizers":["f"]},"spec":{"count":1},"status":{"x":"old","y":2}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(api.Config(), client.Options{Mapper: api.Mapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api, c
+}
+
+func job() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(jobKind)
+	object.SetNamespace("n")
+	object.SetName("j")
+	return object
+}
+
+// metadata is what a client asks for that wants no more.
+func metadata() *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(jobKind)
+	object.Namespace, object.Name = "n", "j"
+	return object
+}
+
+func merge(patch string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(patch)) }
+
+func TestAStatusAndTheRestArePatchedApart(t *testing.T) {
+	api, c := start(t)
+	object := job()
+	if err := c.Status().Patch(t.Context(), object, merge(`{"spec":{"count":5},"status":{"x":null,"z":{"in":3}}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Patch(t.Context(), object, merge(`{"spec":{"more":2},"status":{"y":7}}`)); err != nil {
+		t.Fatal(err)
+	}
+	stored := api.Get("jobs", client.ObjectKeyFromObject(object))
+	if spec, status := string(stored.Fields["spec"]), string(stored.Fields["status"]); spec != `{"count":1,"more":2}` || status != `{"y":2,"z":{"in":3}}` {
+		t.Errorf("spec %s, status %s", spec, status)
+	}
+	read := job()
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(read), read); err != nil || read.GetResourceVersion() != stored.ResourceVersion || read.GetLabels()["a"] != "b" {
+		t.Errorf("%v, %v", read, err)
+	}
+}
+
+func TestAPatchOfAnEarlierVersionIsAConflict(t *testing.T) {
+	_, c := start(t)
+	object := job()
+	early := `{"metadata":{"resourceVersion":"0"},"status":{"x":"new"}}`
+	if err := c.Status().Patch(t.Context(), object, merge(early)); !apierrors.IsConflict(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// As real servers have it: in protobuf.
+func TestWhoWantsMetadataAloneIsGivenThat(t *testing.T) {
+	api, c := start(t)
+	object := metadata()
+	if err := c.Status().Patch(t.Context(), object, merge(`{"status":{"x":"new"}}`)); err != nil {
+		t.Fatal(err)
+	}
+	stored := api.Get("jobs", client.ObjectKeyFromObject(object))
+	if object.ResourceVersion != stored.ResourceVersion || object.UID != stored.UID || object.Finalizers[0] != "f" || object.Labels["a"] != "b" {
+		t.Errorf("got %v of %v", object, stored)
+	}
+}
+
+func TestWhatIsToBeDeletedGoesWithItsLastFinalizer(t *testing.T) {
+	api, c := start(t)
+	object := metadata()
+	key := client.ObjectKeyFromObject(object)
+	if err := c.Delete(t.Context(), object); err != nil || api.Get("jobs", key) == nil || api.Get("jobs", key).DeletionTimestamp == nil {
+		t.Fatalf("%v, %v", api.Get("jobs", key), err)
+	}
+	if err := c.Patch(t.Context(), object, merge(`{"metadata":{"finalizers":null}}`)); err != nil || api.Get("jobs", key) != nil {
+		t.Errorf("%v, %v", api.Get("jobs", key), err)
+	}
+}
+
+func TestItSaysWhichPatchesItDoesNotKnow(t *testing.T) {
+	_, c := start(t)
+	err := c.Patch(t.Context(), job(), merge(`{"metadata":{"labels":{"a":null}}}`))
+	if err == nil || !strings.Contains(err.Error(), "labels") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAListHasWhatTheSelectorSelects(t *testing.T) {
+	_, c := start(t)
+	for selector, want := range map[string]int{"a=b": 1, "a": 1, "a=c": 0} {
+		found := &unstructured.UnstructuredList{}
+		found.SetGroupVersionKind(jobKind)
+		which, err := labels.Parse(selector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.List(t.Context(), found, client.InNamespace("n"), client.MatchingLabelsSelector{Selector: which}); err != nil || len(found.Items) != want {
+			t.Errorf("%s: %d, %v", selector, len(found.Items), err)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeapiserver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+)
+
+// request is what a path asks for.
+type request struct {
+	*http.Request
+	resource string
+	key      types.NamespacedName
+	status   bool
+}
+
+// parse understands /api/v1/… and /apis/GROUP/VERSION/….
+func parse(r *http.Request) request {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	skip := 3
+	if parts[0] == "api" {
+		skip = 2
+	}
+	parts = slices.Concat(parts[min(skip, len(parts)):], []string{"", "", "", "", ""})
+	q := request{Request: r}
+	if parts[0] == "namespaces" && parts[2] != "" {
+		q.key.Namespace = parts[1]
+		parts = parts[2:]
+	}
+	q.resource, q.key.Name, q.status = parts[0], parts[1], parts[2] == "status"
+	return q
+}
+
+func (q request) group() schema.GroupResource { return schema.GroupResource{Resource: q.resource} }
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
+	s.mu.Unlock()
+	q := parse(r)
+	if _, served := s.kinds[q.resource]; !served {
+		s.succeed(w, q)
+		return
+	}
+	if r.Method == http.MethodGet && q.key.Name == "" {
+		s.serveAll(w, q)
+		return
+	}
+	object, err := s.answerOne(q)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	if q.onlyMetadata() {
+		write(w, "application/vnd.kubernetes.protobuf", http.StatusOK, object.metadataAlone())
+		return
+	}
+	write(w, "application/json", http.StatusOK, object.text)
+}
+
+// onlyMetadata: the client is one that understands metadata as protobuf, as all of Kubernetes do.
+func (q request) onlyMetadata() bool {
+	return strings.HasPrefix(q.Header.Get("Accept"), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
+}
+
+// succeed lets events pass, and reviews of rights.
+func (s *Server) succeed(w http.ResponseWriter, q request) {
+	kind := map[string]string{
+		"events": "Event", "selfsubjectaccessreviews": "SelfSubjectAccessReview",
+	}[q.resource]
+	version := strings.TrimPrefix(strings.Join(strings.Split(q.URL.Path, "/")[1:4], "/"), "apis/")
+	answer(w, http.StatusCreated, map[string]any{"apiVersion": version, "kind": kind, "status": map[string]any{"allowed": true}})
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	status := &apierrors.StatusError{}
+	if !errors.As(err, &status) {
+		status = apierrors.NewBadRequest(err.Error())
+	}
+	said := status.ErrStatus
+	said.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	answer(w, int(said.Code), said)
+}
+
+func answer(w http.ResponseWriter, code int, object any) {
+	text, _ := json.Marshal(object) // all of it came as JSON
+	write(w, "application/json", code, text)
+}
+
+func write(w http.ResponseWriter, contentType string, code int, text []byte) {
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(text))) // in one piece
+	w.WriteHeader(code)
+	_, _ = w.Write(text) // who asks may have gone
+}
+
+func (s *Server) serveAll(w http.ResponseWriter, q request) {
+	if q.URL.Query().Get("watch") != "" {
+		s.serveWatch(w, q)
+		return
+	}
+	selector, err := labels.Parse(q.URL.Query().Get("labelSelector"))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	var items [][]byte
+	for _, object := range s.All(q.resource) {
+		if (q.key.Namespace == "" || object.Namespace == q.key.Namespace) && selector.Matches(labels.Set(object.Labels)) {
+			items = append(items, object.text)
+		}
+	}
+	kind := s.kinds[q.resource]
+	head := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"1"},"items":[`, kind.GroupVersion(), kind.Kind+"List")
+	write(w, "application/json", http.StatusOK, slices.Concat([]byte(head), bytes.Join(items, []byte(",")), []byte("]}")))
+}
+
+func (s *Server) serveWatch(w http.ResponseWriter, q request) {
+	w.Header().Set("Content-Type", "application/json")
+	watch := s.watch(q.resource, q.URL.Query().Get("sendInitialEvents") == "true")
+	defer s.unwatch(watch)
+	flush := http.NewResponseController(w)
+	for {
+		if _, err := w.Write(watch.take()); err != nil {
+			return
+		}
+		_ = flush.Flush()
+		select {
+		case <-watch.wake:
+		case <-q.Context().Done():
+			return
+		}
+	}
+}
+
+// answerOne answers what concerns one object.
+func (s *Server) answerOne(q request) (*Object, error) {
+	body, err := io.ReadAll(q.Body)
+	if err != nil {
+		return nil, err
+	}
+	switch q.Method {
+	case http.MethodPost:
+		return s.create(q, body)
+	case http.MethodPatch:
+		return s.patch(q, body)
+	case http.MethodDelete:
+		return s.delete(q)
+	}
+	return s.find(q)
+}
+
+func (s *Server) find(q request) (*Object, error) {
+	if object := s.Get(q.resource, q.key); object != nil {
+		return object, nil
+	}
+	return nil, apierrors.NewNotFound(q.group(), q.key.Name)
+}
+
+func (s *Server) create(q request, body []byte) (*Object, error) {
+	object, err := parseObject(body)
+	if err != nil {
+		return nil, err
+	}
+	object.Namespace = q.key.Namespace
+	if !s.replace(q.resource, nil, object) {
+		return nil, apierrors.NewAlreadyExists(q.group(), object.Name)
+	}
+	return object, nil
+}
+
+// patch knows merge patches, of the status or of all else.
+func (s *Server) patch(q request, change []byte) (*Object, error) {
+	before, err := s.find(q)
+	if err != nil {
+		return nil, err
+	}
+	after, err := before.merge(change, func(field string) bool { return q.status == (field == "status") })
+	if err != nil {
+		return nil, err
+	}
+	stored := after
+	if after.DeletionTimestamp != nil && len(after.Finalizers) == 0 {
+		stored = nil
+	}
+	if after.ResourceVersion != before.ResourceVersion || !s.replace(q.resource, before, stored) {
+		return nil, apierrors.NewConflict(q.group(), q.key.Name, errors.New("it has changed"))
+	}
+	if stored == nil {
+		return before, nil
+	}
+	return after, nil
+}
+
+func (s *Server) delete(q request) (*Object, error) {
+	before, err := s.find(q)
+	if err != nil {
+		return nil, err
+	}
+	s.Delete(q.resource, q.key)
+	return before, nil
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fakeapiserver is an API server in memory: real clients, caches and watches work
+// with it over HTTP, and it costs little beside them. It has no schemas, no
+// admission and no garbage collector; a test that needs an owner plays one.
+package fakeapiserver
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+// Change is told to whoever listens; there is nothing before a creation or after a removal.
+type Change struct {
+	Resource      string
+	Before, After *Object
+}
+
+// Server is an API server in memory.
+type Server struct {
+	// Heard, if any, is told of every change, by one change after the other.
+	Heard func(Change)
+
+	http   *httptest.Server
+	kinds  map[string]schema.GroupVersionKind // by resource
+	mapper *meta.DefaultRESTMapper
+
+	mu       sync.Mutex
+	version  int64
+	stored   map[string]map[types.NamespacedName]*Object // by resource
+	watchers map[*watcher]bool
+	requests []string
+}
+
+// Start starts a server that serves namespaced kinds. It allows everything that it is asked about, and
+// forgets events.
+func Start(kinds ...schema.GroupVersionKind) *Server {
+	s := &Server{
+		kinds: map[string]schema.GroupVersionKind{}, mapper: meta.NewDefaultRESTMapper(nil),
+		stored: map[string]map[types.NamespacedName]*Object{}, watchers: map[*watcher]bool{},
+	}
+	s.mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
+	for _, kind := range kinds {
+		s.mapper.Add(kind, meta.RESTScopeNamespace)
+		resource, _ := meta.UnsafeGuessKindToResource(kind)
+		s.kinds[resource.Resource] = kind
+		s.stored[resource.Resource] = map[types.NamespacedName]*Object{}
+	}
+	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	return s
+}
+
+// Stop ends the server and all watches.
+func (s *Server) Stop() {
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// Config is how clients reach the server. With a dialer of their own they keep as many
+// connections as with a real one; else there would be two, and a new one for most requests.
+func (s *Server) Config() *rest.Config {
+	return &rest.Config{Host: s.http.URL, QPS: -1, Dial: (&net.Dialer{}).DialContext}
+}
+
+// Mapper knows the kinds that are served.
+func (s *Server) Mapper() meta.RESTMapper { return s.mapper }
+
+// Requests are all that were made since the last call, each as its verb and its path.
+func (s *Server) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	requests := s.requests
+	s.requests = nil
+	return requests
+}
+
+// Put stores an object, which is given as JSON, as it is.
+func (s *Server) Put(text []byte) error {
+	object, err := parseObject(text)
+	if err != nil {
+		return err
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(object.kind())
+	for !s.replace(resource.Resource, s.Get(resource.Resource, object.key()), object) {
+	}
+	return nil
+}
+
+// Patch merges a patch into an object, whoever else changes it.
+func (s *Server) Patch(resource string, key types.NamespacedName, patch string) error {
+	for before := s.Get(resource, key); before != nil; before = s.Get(resource, key) {
+		after, err := before.merge([]byte(patch), func(string) bool { return true })
+		if err != nil || s.replace(resource, before, after) {
+			return err
+		}
+	}
+	return fmt.Errorf("there is no %s in %s", key, resource)
+}
+
+// Delete removes an object, or lets it wait for its finalizers, and for nothing else.
+func (s *Server) Delete(resource string, key types.NamespacedName) {
+	for before := s.Get(resource, key); before != nil; before = s.Get(resource, key) {
+		var after *Object
+		if len(before.Finalizers) > 0 {
+			now := metav1.Now()
+			after = &Object{ObjectMeta: before.ObjectMeta, Fields: before.Fields}
+			after.DeletionTimestamp = &now
+		}
+		if s.replace(resource, before, after) {
+			return
+		}
+	}
+}
+
+// Get returns nil where there is no such object.
+func (s *Server) Get(resource string, key types.NamespacedName) *Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stored[resource][key]
+}
+
+// All are the objects of a resource, in no order.
+func (s *Server) All(resource string) []*Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []*Object
+	for _, object := range s.stored[resource] {
+		all = append(all, object)
+	}
+	return all
+}
+
+// replace stores an object, or removes one, unless somebody else was faster.
+func (s *Server) replace(resource string, before, after *Object) bool {
+	if !s.commit(resource, before, after) {
+		return false
+	}
+	if s.Heard != nil {
+		s.Heard(Change{resource, before, after})
+	}
+	return true
+}
+
+// commit gives an object what an API server gives it.
+func (s *Server) commit(resource string, before, after *Object) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	event, object := "MODIFIED", after
+	switch {
+	case before == nil:
+		event = "ADDED"
+	case after == nil:
+		event, object = "DELETED", &Object{ObjectMeta: before.ObjectMeta, Fields: before.Fields}
+	}
+	key := object.key()
+	if s.stored[resource][key] != before {
+		return false
+	}
+	s.version++
+	if object.UID == "" {
+		object.UID = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.version))
+		object.CreationTimestamp = metav1.Now()
+	}
+	object.ResourceVersion = fmt.Sprint(s.version)
+	object.seal()
+	s.stored[resource][key] = object
+	if after == nil {
+		delete(s.stored[resource], key)
+	}
+	change := eventText(event, object.text)
+	for w := range s.watchers {
+		if w.resource == resource {
+			w.add(change)
+		}
+	}
+	return true
+}
+
+func eventText(event string, object []byte) []byte {
+	return slices.Concat([]byte(`{"type":"`+event+`","object":`), object, []byte("}\n"))
+}
+
+// watcher is one open watch. It never keeps who writes waiting.
+type watcher struct {
+	resource string
+	mu       sync.Mutex
+	pending  []byte
+	wake     chan struct{}
+}
+
+func (w *watcher) add(text []byte) {
+	w.mu.Lock()
+	w.pending = append(w.pending, text...)
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watcher) take() []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pending := w.pending
+	w.pending = nil
+	return pending
+}
+
+// watch begins to watch, first of all what there is if that is wanted.
+func (s *Server) watch(resource string, initially bool) *watcher {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := &watcher{resource: resource, wake: make(chan struct{}, 1)}
+	s.watchers[w] = true
+	if !initially {
+		return w
+	}
+	for _, object := range s.stored[resource] {
+		w.add(eventText("ADDED", object.text))
+	}
+	version, kind := s.kinds[resource].ToAPIVersionAndKind()
+	w.add(eventText("BOOKMARK", fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":"%d","annotations":{%q:"true"}}}`,
+		version, kind, s.version, metav1.InitialEventsAnnotationKey)))
+	return w
+}
+
+func (s *Server) unwatch(w *watcher) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.watchers, w)
+}
+
+// Watched are the resources that somebody watches.
+func (s *Server) Watched() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var watched []string
+	for w := range s.watchers {
+		if !slices.Contains(watched, w.resource) {
+			watched = append(watched, w.resource)
+		}
+	}
+	return watched
+}
