@@ -29,8 +29,8 @@ type History struct {
 	listError error
 }
 
-// ReadHistory reads Helm's records of the release, and looks for it in other namespaces if this
-// one has none.
+// ReadHistory reads what Helm stored of the release. The user needs the right to read
+// Secrets in its namespace.
 func (r Release) ReadHistory(c access.Cluster) (History, error) {
 	m := History{}
 	everywhere, err := c.Helm("")

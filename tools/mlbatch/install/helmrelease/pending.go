@@ -51,7 +51,7 @@ func CheckIdle(ctx context.Context, releases *storage.Storage, seen *release.Rel
 	return ctx.Err()
 }
 
-// Busy is the error where another command works on a release.
+// Busy is the error of a command that finds another one working on a release.
 func Busy(name string) error {
 	return fmt.Errorf("another command is working on the release %s: wait for it to finish, then run this one again", name)
 }

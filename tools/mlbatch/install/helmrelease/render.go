@@ -20,7 +20,7 @@ type Capabilities struct {
 	APIs    chartutil.VersionSet
 }
 
-// ReadCapabilities asks the cluster for its version and its kinds.
+// ReadCapabilities asks the API server for its version and for the kinds that it serves.
 func ReadCapabilities(api access.API) (Capabilities, error) {
 	version, err := api.Discovery().ServerVersion()
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wait waits until what was installed is ready: CRDs are established, Deployments have
-// their pods, and webhooks answer. Meanwhile it reports what it waits for.
+// Package wait waits until the pods of a release are ready and its webhooks answer, and
+// shows the progress.
 package wait
 
 import (
