@@ -44,7 +44,7 @@ func TestATeamIsOnboardedWhileOthersWork(t *testing.T) {
 		s.waitsBecause(ctx, waits, "insufficient unused quota")
 		before := s.standing(ctx)
 
-		file.refuses(ctx, `flavor "e2e-simulated" has 48 of nvidia.com/gpu, but more is given away: e2e-settled has 8, e2e-newcomer has 41`,
+		file.refuses(ctx, `flavor "e2e-simulated" has 48 of nvidia.com/gpu, but the quota adds up to more: e2e-settled has 8, e2e-newcomer has 41`,
 			file.file(onSimulatedNodes+settled+tooGreedy))
 		s.mustStandAs(ctx, before, "a file that was refused")
 		if err := s.admin.Get(ctx, "e2e-newcomer", "", &corev1.Namespace{}); !apierrors.IsNotFound(err) {
