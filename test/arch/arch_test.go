@@ -69,13 +69,13 @@ var arrows = map[string][]string{
 		"setup", "tools/mlbatch/parts", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight",
 		"tools/mlbatch/install/wait",
 	},
-	"tools/mlbatch/submit": {"controller/api/v1beta2", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
+	"tools/mlbatch/submit": {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
 	"tools/mlbatch": {
 		"controller/api/v1beta2", "setup", "tools/mlbatch/install", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease",
 		"tools/mlbatch/install/uninstall", "tools/mlbatch/submit",
 	},
 	// The chart that renders a training job.
-	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit"},
+	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},
 	"tools/pytorchjob-generator/readme": nil,
 	// What makes files from a checkout.
 	"tools/artifacts/subprocess":        nil,

@@ -21,7 +21,6 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
-	generator "github.com/mlbatch/mlbatch/tools/pytorchjob-generator"
 )
 
 // priorityClassLabel names the WorkloadPriorityClass that Kueue orders its queue by.
@@ -33,7 +32,7 @@ var ErrNeverAdmitted = errors.New("the job can never be admitted")
 // check says in a sentence why a job can never run. What the user may not look at is
 // not checked, and said in a note.
 func check(ctx context.Context, c client.Client, aw *v1beta2.AppWrapper) (notes []string, err error) {
-	podSets, err := generator.PodSets(aw)
+	podSets, err := podSetsOf(aw)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package generator
+package submit
 
 import (
 	"fmt"
@@ -14,15 +14,15 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
 )
 
-// PodSets are the pods of a rendered job and their resource requests.
-func PodSets(aw *v1beta2.AppWrapper) ([]queuefit.PodSet, error) {
+// podSetsOf are the pods of a rendered job and their resource requests.
+func podSetsOf(aw *v1beta2.AppWrapper) ([]queuefit.PodSet, error) {
 	decoded := admissionrules.Decode(aw)
 	var all []queuefit.PodSet
 	for i, template := range decoded.Templates {
 		if err := decoded.Errors[i]; err != nil {
 			return nil, fmt.Errorf("cannot read the pods of the rendered job: %w", err)
 		}
-		found, err := podSetsOf(aw.Spec.Components[i], template)
+		found, err := podSetsOfComponent(aw.Spec.Components[i], template)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the pods of the rendered job: %w", err)
 		}
@@ -31,13 +31,13 @@ func PodSets(aw *v1beta2.AppWrapper) ([]queuefit.PodSet, error) {
 	return all, nil
 }
 
-func podSetsOf(component v1beta2.AppWrapperComponent, template *unstructured.Unstructured) ([]queuefit.PodSet, error) {
-	podSets, err := admissionrules.PodSets(component.DeclaredPodSets, template)
+func podSetsOfComponent(component v1beta2.AppWrapperComponent, template *unstructured.Unstructured) ([]queuefit.PodSet, error) {
+	declared, err := admissionrules.PodSets(component.DeclaredPodSets, template)
 	if err != nil {
 		return nil, err
 	}
 	var all []queuefit.PodSet
-	for _, podSet := range podSets {
+	for _, podSet := range declared {
 		pod, err := admissionrules.PodTemplate(template, podSet.Path)
 		if err != nil {
 			return nil, err
