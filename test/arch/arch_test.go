@@ -159,7 +159,7 @@ type pkg struct {
 }
 
 func TestArrowsPointDown(t *testing.T) {
-	unseen := maps.Clone(arrows)
+	missing := maps.Clone(arrows)
 	for _, p := range packages(t) {
 		if !inRooms(p.name) {
 			continue
@@ -169,7 +169,7 @@ func TestArrowsPointDown(t *testing.T) {
 			t.Errorf("%s is in no row of arrows: say here and in docs/architecture.md what it may import", p.name)
 			continue
 		}
-		delete(unseen, p.name)
+		delete(missing, p.name)
 		for _, imported := range ours(p.imports) {
 			if !slices.Contains(allowed, imported) {
 				t.Errorf("%s imports %s: no arrow points there", p.name, imported)
@@ -181,7 +181,7 @@ func TestArrowsPointDown(t *testing.T) {
 			}
 		}
 	}
-	for name := range unseen {
+	for name := range missing {
 		t.Errorf("%s is in arrows and does not exist", name)
 	}
 }

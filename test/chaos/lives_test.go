@@ -25,18 +25,18 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// patience bounds every wait; a machine that compiles may be slow.
-const patience = 5 * time.Minute
+// waitLimit bounds every wait; a machine that compiles may be slow.
+const waitLimit = 5 * time.Minute
 
 func await(t testing.TB, what string, condition func(context.Context) error) {
 	t.Helper()
 	var missing error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
 		missing = condition(ctx)
 		return missing == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: not in %s: %v", what, patience, missing)
+		t.Fatalf("%s: not in %s: %v", what, waitLimit, missing)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// patience bounds every wait: it only ends what would hang.
-const patience = 4 * time.Minute
+// waitLimit bounds every wait: it only ends what would hang.
+const waitLimit = 4 * time.Minute
 
 // question asks the cluster for something, and says what is still missing.
 type question func(context.Context) (missing string, err error)
@@ -29,7 +29,7 @@ func (b broken) Error() string { return string(b) }
 // moment is asked again.
 func await(ctx context.Context, ask question) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
 		missing, err := ask(ctx)
 		var final broken
 		switch {
@@ -43,7 +43,7 @@ func await(ctx context.Context, ask question) error {
 		return err == nil && missing == "", nil
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("not in %s: %w", patience, last)
+		return fmt.Errorf("not in %s: %w", waitLimit, last)
 	}
 	return err
 }

@@ -130,7 +130,7 @@ func (s *story) removeForGood(ctx context.Context) {
 	if !found {
 		s.t.Fatal("docs/quota.md does not say how to remove a team for good")
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitLimit)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "sh", "-exc", strings.ReplaceAll(commands, "TEAM", s.namespace))
 	shell.Env = append(os.Environ(), "KUBECONFIG="+site.Cluster.KubeconfigPath(), "PATH="+filepath.Join(site.Cluster.Dir(), "bin")+":"+os.Getenv("PATH"))

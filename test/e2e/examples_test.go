@@ -95,7 +95,7 @@ func (s *story) submits(ctx context.Context, t *testing.T, cfg *envconf.Config, 
 		t.Fatal(err)
 	}
 	s.created = append(s.created, &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: settings["jobName"].(string)}})
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitLimit)
 	defer cancel()
 	if err := job.Wait(ctx, user, t.Output()); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func (s *story) untilPodsEnd(ctx context.Context, appWrapper, cpu string) {
 		if err := s.admin.List(ctx, pods); err != nil {
 			return "", err
 		}
-		running, ending, others := census(pods.Items, appWrapper)
+		running, ending, others := countPods(pods.Items, appWrapper)
 		if running == 0 {
 			return "", nil
 		}
@@ -47,9 +47,9 @@ func (s *story) untilPodsEnd(ctx context.Context, appWrapper, cpu string) {
 	}
 }
 
-// census counts the pods of an AppWrapper that run, those of them that were told
+// countPods counts the pods of an AppWrapper that run, those of them that were told
 // to end, and the pods of others.
-func census(pods []corev1.Pod, appWrapper string) (running, ending, others int) {
+func countPods(pods []corev1.Pod, appWrapper string) (running, ending, others int) {
 	for _, p := range pods {
 		switch {
 		case p.Labels[workload.AppWrapperLabel] != appWrapper:

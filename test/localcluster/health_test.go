@@ -23,13 +23,13 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// patience bounds waits for what has to come. It proves nothing, and is long.
-const patience = 2 * time.Minute
+// waitLimit bounds waits for what has to come. It proves nothing, and is long.
+const waitLimit = 2 * time.Minute
 
 // eventually polls until there is nothing to complain of.
 func eventually(t *testing.T, what string, complaint func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
 	for {
 		err := complaint(ctx)
@@ -38,7 +38,7 @@ func eventually(t *testing.T, what string, complaint func(context.Context) error
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: not in %s: %v", what, patience, err)
+			t.Fatalf("%s: not in %s: %v", what, waitLimit, err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

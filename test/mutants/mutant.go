@@ -14,7 +14,7 @@ import (
 // lines before the first difference.
 type mutant struct {
 	file, name string
-	defect     string   // the number in the list of known defects, or the law that is broken
+	defect     string   // the number in the list of known defects, or the rule that is broken
 	breaks     string   // what a user would see, in a sentence
 	test       string   // the command of the test that has to fail
 	says       []string // of which its output has to contain one; none where its failure is enough

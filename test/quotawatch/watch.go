@@ -121,13 +121,13 @@ func (w *Watch) miss(err error) {
 	w.blind = errors.Join(w.blind, fmt.Errorf("quota was not watched all the time: %w", err))
 }
 
-// patience bounds the wait for an API server that does not answer for a moment.
-const patience = time.Minute
+// waitLimit bounds the wait for an API server that does not answer for a moment.
+const waitLimit = time.Minute
 
 // look judges one revision.
 func (w *Watch) look(ctx context.Context, at string) {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
 		m, err := read(ctx, w.api, at)
 		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 			return false, err // history is not kept for ever

@@ -86,7 +86,7 @@ func install(t *testing.T, config *action.Configuration, as *release.Release, ta
 	t.Helper()
 	i := action.NewInstall(config)
 	i.ReleaseName, i.Namespace, i.TakeOwnership = as.Name, as.Namespace, takeOwnership
-	i.Wait, i.Timeout = true, patience
+	i.Wait, i.Timeout = true, waitLimit
 	made, err := i.RunWithContext(t.Context(), as.Chart, as.Config)
 	if err == nil && !strings.Contains(made.Manifest, "name: appwrapper-controller-manager") {
 		t.Error("our controller is not part of the release")

@@ -28,8 +28,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// patience bounds every wait; a machine that compiles may be slow.
-const patience = 3 * time.Minute
+// waitLimit bounds every wait; a machine that compiles may be slow.
+const waitLimit = 3 * time.Minute
 
 func TestEveryUserHasAClusterWithThePlatform(t *testing.T) {
 	for _, p := range people {
@@ -148,18 +148,18 @@ func access(t *testing.T, p person) (admin client.WithWatch, alice client.Client
 
 func await(t *testing.T, what string, condition func(context.Context) error) {
 	t.Helper()
-	awaitFor(t, patience, what, condition)
+	awaitFor(t, waitLimit, what, condition)
 }
 
-func awaitFor(t *testing.T, patience time.Duration, what string, condition func(context.Context) error) {
+func awaitFor(t *testing.T, waitLimit time.Duration, what string, condition func(context.Context) error) {
 	t.Helper()
 	var missing error
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
 		missing = condition(ctx)
 		return missing == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: not in %s: %v", what, patience, missing)
+		t.Fatalf("%s: not in %s: %v", what, waitLimit, missing)
 	}
 }
 

@@ -19,18 +19,18 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// patience bounds every wait: upstream looks at a failure once a minute.
-const patience = 4 * time.Minute
+// waitLimit bounds every wait: upstream looks at a failure once a minute.
+const waitLimit = 4 * time.Minute
 
 func await(t *testing.T, what string, condition func() error) {
 	t.Helper()
 	var missing error
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, waitLimit, true, func(context.Context) (bool, error) {
 		missing = condition()
 		return missing == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: not in %s: %v", what, patience, missing)
+		t.Fatalf("%s: not in %s: %v", what, waitLimit, missing)
 	}
 }
 

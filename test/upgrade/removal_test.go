@@ -137,7 +137,7 @@ func (s *site) documented(words string) []string {
 // shell runs a command as an administrator does.
 func (s *site) shell(line string) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.Context(), waitLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", line)
 	cmd.WaitDelay = 5 * time.Second

@@ -25,19 +25,19 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// patience bounds every wait: it only ends what would hang.
-const patience = 3 * time.Minute
+// waitLimit bounds every wait: it only ends what would hang.
+const waitLimit = 3 * time.Minute
 
 // until waits until nothing is wrong.
 func (s *site) until(what string, ask func(context.Context) error) {
 	s.Helper()
 	var wrong error
-	err := wait.PollUntilContextTimeout(s.Context(), 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(s.Context(), 200*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
 		wrong = ask(ctx)
 		return wrong == nil, nil
 	})
 	if err != nil {
-		s.Fatalf("%s: not in %s: %v", what, patience, wrong)
+		s.Fatalf("%s: not in %s: %v", what, waitLimit, wrong)
 	}
 }
 
