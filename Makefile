@@ -46,7 +46,7 @@ test: ## The essential lanes; with CI=true heavy lanes, too, as long as time las
 	@go run ./test/lanes
 
 .PHONY: test-full
-test-full: ## All lanes; those that pass are recorded in docs/evidence/lanes.log (root; 90 minutes when warm)
+test-full: ## All lanes; those that pass are recorded in docs/evidence/lanes.log (root; an hour when warm)
 	@go run ./test/lanes -full
 
 # What has goroutines is tested with the race detector, the rest without it. The crash test
@@ -86,7 +86,7 @@ robust: ## Kill, fill and change real local clusters, and see that they recover 
 	$(CLUSTER) ./test/localcluster
 
 .PHONY: mutants
-mutants: ## Bring known defects back, one at a time, and see that a test notices each (10 minutes when warm)
+mutants: ## Bring known defects back, one at a time, and see that a test notices each (4 minutes when warm)
 	go run ./test/mutants
 
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
