@@ -90,7 +90,7 @@ func run(m *testing.M) (int, error) {
 	if report.Empty() {
 		err = errors.New("none of the stories that were asked for can be told on this cluster")
 	}
-	return code, errors.Join(err, quota.End(context.Background()), v.end(context.Background()))
+	return code, errors.Join(err, endQuotaWatch(context.Background()), v.end(context.Background()))
 }
 
 // chooseVenue is our own cluster, unless somebody says which other one to use.

@@ -6,12 +6,14 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -19,11 +21,17 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/test/explain"
 	"github.com/mlbatch/mlbatch/test/quotawatch"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// quota watches from before the first story until after the last.
-var quota *quotawatch.Watch
+// quota watches from before the first story until after the last; quotaLogs are
+// read if it found something.
+var (
+	quota     *quotawatch.Watch
+	quotaLogs kubernetes.Interface
+)
 
 // watchQuota begins to watch.
 func watchQuota(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
@@ -31,8 +39,22 @@ func watchQuota(ctx context.Context, cfg *envconf.Config) (context.Context, erro
 	if err != nil {
 		return ctx, err
 	}
+	if quotaLogs, err = kubernetes.NewForConfig(cfg.Client().RESTConfig()); err != nil {
+		return ctx, err
+	}
 	quota, err = quotawatch.Start(ctx, api, os.Stderr)
 	return ctx, err
+}
+
+// endQuotaWatch prints the platform's logs if something was wrong: no story fails
+// for it, so no story prints them.
+func endQuotaWatch(ctx context.Context) error {
+	err := quota.End(ctx)
+	if err != nil && quotaLogs != nil {
+		explain.Cluster{Logs: quotaLogs, Print: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }}.
+			PodLogs(ctx, platform.Namespace)
+	}
+	return err
 }
 
 // A pod that calls itself an AppWrapper's, and for which nobody asked Kueue, is

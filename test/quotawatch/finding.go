@@ -4,6 +4,7 @@ package quotawatch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -45,6 +46,11 @@ func (m Moment) Findings() []Finding {
 		found = append(found, Finding{AppWrapper: e.appWrapper, Excess: e.excess(), Excuse: e.excuse()})
 	}
 	return found
+}
+
+// violations are the findings that nothing excuses.
+func (m Moment) violations() []Finding {
+	return slices.DeleteFunc(m.Findings(), func(f Finding) bool { return f.Excuse != "" })
 }
 
 func (e entry) excess() string {

@@ -23,8 +23,15 @@ type tally struct {
 	appWrappers map[types.NamespacedName]bool
 	most        map[corev1.ResourceName]load
 	// found has every finding once, in the order in which they were made.
-	found    []Finding
+	found    []*sighting
 	expected map[types.NamespacedName][]Finding
+}
+
+// sighting is a finding and the revisions at which it was made.
+type sighting struct {
+	Finding
+	first, last string
+	moments     int
 }
 
 // load is the use of a resource in all queues at one moment, and what was held then.
@@ -51,11 +58,24 @@ func (t *tally) add(m Moment) {
 		switch {
 		case expected:
 			t.expected[f.AppWrapper] = append(aside, f)
-		case !slices.Contains(t.found, f):
-			t.found = append(t.found, f)
-			fmt.Fprintf(t.out, "-- quota, revision %s: %s%s\n", m.Revision, f.Excess, excused(f.Excuse))
+		default:
+			t.see(f, m)
 		}
 	}
+}
+
+func (t *tally) see(f Finding, m Moment) {
+	i := slices.IndexFunc(t.found, func(s *sighting) bool { return s.Finding == f })
+	if i < 0 {
+		i = len(t.found)
+		t.found = append(t.found, &sighting{Finding: f, first: m.Revision})
+		fmt.Fprintf(t.out, "-- quota, revision %s: %s%s\n", m.Revision, f.Excess, excused(f.Excuse))
+		if f.Excuse == "" {
+			fmt.Fprint(t.out, m.scene(f.AppWrapper))
+		}
+	}
+	t.found[i].last = m.Revision
+	t.found[i].moments++
 }
 
 // weigh remembers the most that was in use at once.
@@ -82,8 +102,8 @@ func (t *tally) close() error {
 		peaks = append(peaks, fmt.Sprintf("%s %s of %s", name, l.used.String(), l.held.String()))
 	}
 	by := map[Excuse][]string{}
-	for _, f := range t.found {
-		by[f.Excuse] = append(by[f.Excuse], f.Excess)
+	for _, s := range t.found {
+		by[s.Excuse] = append(by[s.Excuse], fmt.Sprintf("%s (at %d moments, from revision %s to %s)", s.Excess, s.moments, s.first, s.last))
 	}
 	fmt.Fprintf(t.out, "-- quota: %d moments, %d pods of %d AppWrappers; at most %s; violations: %d, excused: %d (%s), %d (%s); planted: %d\n",
 		t.moments, len(t.pods), len(t.appWrappers), strings.Join(peaks, ", "),

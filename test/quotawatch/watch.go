@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -126,22 +127,43 @@ const waitLimit = time.Minute
 
 // look judges one revision.
 func (w *Watch) look(ctx context.Context, at string) {
+	m, err := w.recall(ctx, at)
+	if err == nil && len(m.violations()) > 0 {
+		err = w.confirm(ctx, m)
+	}
+	if err != nil {
+		w.miss(err)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tally.add(m)
+}
+
+// confirm reads a moment with a violation again: of a revision there is one truth,
+// and a server that gives two must not be taken for a controller that is wrong.
+func (w *Watch) confirm(ctx context.Context, m Moment) error {
+	again, err := w.recall(ctx, m.Revision)
+	if err != nil || slices.Equal(m.Findings(), again.Findings()) {
+		return err
+	}
+	return fmt.Errorf("the API server gave two answers for revision %s: %v, then %v", m.Revision, m.Findings(), again.Findings())
+}
+
+// recall reads one revision.
+func (w *Watch) recall(ctx context.Context, at string) (m Moment, err error) {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
-		m, err := read(ctx, w.api, at)
-		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-			return false, err // history is not kept for ever
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
+		m, last = read(ctx, w.api, at)
+		if apierrors.IsResourceExpired(last) || apierrors.IsGone(last) {
+			return false, last // history is not kept for ever
 		}
-		if last = err; err == nil {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.tally.add(m)
-		}
-		return err == nil, nil
+		return last == nil, nil
 	})
 	if err != nil {
-		w.miss(errors.Join(err, last))
+		return m, errors.Join(err, last)
 	}
+	return m, nil
 }
 
 // ofAppWrappers are pods that carry the label.

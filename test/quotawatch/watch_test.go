@@ -27,6 +27,7 @@ type history struct {
 	mu      sync.Mutex
 	moments []Moment // that of revision n is the n-th, beginning with 1
 	refuse  []error  // what the next requests are answered with
+	lies    int      // so many times Workloads are left out of an answer
 	pods    *watch.FakeWatcher
 	quota   *watch.FakeWatcher
 }
@@ -102,6 +103,10 @@ func (h *history) List(_ context.Context, list client.ObjectList, options ...cli
 	case *corev1.PodList:
 		list.Items = slices.DeleteFunc(slices.Clone(h.moments[at-1].Pods), func(p corev1.Pod) bool { return !selector.Matches(labels.Set(p.Labels)) })
 	case *kueue.WorkloadList:
+		if h.lies > 0 && len(h.moments[at-1].Pods) > 0 {
+			h.lies--
+			break
+		}
 		list.Items = slices.DeleteFunc(slices.Clone(h.moments[at-1].Workloads), func(w kueue.Workload) bool { return !selector.Matches(labels.Set(w.Labels)) })
 	}
 	list.SetResourceVersion(strconv.Itoa(at))
@@ -157,8 +162,39 @@ func TestAnExcessOfOneRevisionIsFoundWhateverHasHappenedSince(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "uses 2 nvidia.com/gpu with pods a, b, and 1 of flavor h100 are held") {
 		t.Errorf("got %v", err)
 	}
-	if !strings.Contains(out.String(), "-- quota, revision 2: AppWrapper blue/train uses 2") {
-		t.Errorf("it was not printed when it was found: %s", out)
+	for _, want := range []string{
+		"-- quota, revision 2: AppWrapper blue/train uses 2",
+		`   pod b: version , Running, on "gpu-0", pod set "train-0", of   first-attempt, created `,
+		`   Workload appwrapper-train: version , not deleted, QuotaReserved=True `,
+		`"resourceUsage":{"nvidia.com/gpu":"1"}`,
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q was not printed when it was found: %s", want, out)
+		}
+	}
+}
+
+func TestAnExcessThatLastsIsOneViolation(t *testing.T) {
+	h := newHistory()
+	w, _ := start(t, h)
+	excess := Moment{Pods: allRight.Pods, Workloads: []kueue.Workload{admitted("1")}}
+	h.happen(pods(excess), pods(excess), quota(excess), pods(nothing))
+	if err := h.end(t, w); err == nil || !strings.Contains(err.Error(), "(at 3 moments, from revision 2 to 4), and 0 more") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What is not so when it is read again says nothing about the controller.
+func TestAServerThatGivesTwoAnswersIsBlamed(t *testing.T) {
+	h := newHistory()
+	w, out := start(t, h)
+	h.mu.Lock()
+	h.lies = 1
+	h.mu.Unlock()
+	h.happen(pods(allRight), pods(nothing))
+	err := h.end(t, w)
+	if err == nil || !strings.Contains(err.Error(), "the API server gave two answers for revision 2") || !strings.Contains(out.String(), "violations: 0") {
+		t.Errorf("got %v: %s", err, out)
 	}
 }
 
