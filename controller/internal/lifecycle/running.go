@@ -192,12 +192,22 @@ func readinessIsLate(v *view) (Decision, bool) {
 	v.clear(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, c.String())
 	if deadline := v.readinessDeadline(c); v.now.Before(deadline) {
 		v.clear(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
-		return v.stay().requeueAt(deadline, v.now), true
+		return v.stay().requeueAt(v.nextLook(deadline), v.now), true
 	}
 	if v.lateAfterMigration() {
 		return v.migrate(v1beta2.ReasonInsufficientPodsReady + " after unhealthy nodes were left: " + c.String()), true
 	}
 	return v.resetOrFail(v1beta2.ReasonInsufficientPodsReady, c.String()), true
+}
+
+// nextLook is before the deadline if the warmup grace is shorter than the admission grace:
+// that the last pods were created, which shortens the deadline, causes no look.
+func (v *view) nextLook(deadline time.Time) time.Time {
+	warmup := v.transitionTime(v1beta2.ResourcesDeployed).Add(v.Policy.WarmupGrace)
+	if v.now.Before(warmup) {
+		return earlier(warmup, deadline)
+	}
+	return deadline
 }
 
 // readinessDeadline is when enough pods must run. From the deployment, pods have the

@@ -314,6 +314,16 @@ func TestRunningWatchesReadiness(t *testing.T) {
 			after: time.Minute,
 			want:  resets("InsufficientPodsReady"),
 		},
+		"pods that are missing may exist by the end of a shorter warmup grace": {
+			given: []change{withPods(), policy(func(p *lifecycle.Policy) { p.WarmupGrace = 5 * time.Second })},
+			after: 2 * time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 3 * time.Second},
+		},
+		"pods that are missing even then have the rest of the admission grace": {
+			given: []change{withPods(), policy(func(p *lifecycle.Policy) { p.WarmupGrace = 5 * time.Second })},
+			after: 5 * time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 55 * time.Second},
+		},
 		"pods that exist have the warmup grace": {
 			given: []change{withPods(pending, runs)},
 			after: time.Minute,
