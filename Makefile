@@ -20,7 +20,7 @@ CLUSTER := go test -tags=cluster -count=1 -timeout=44m -v
 ##@ Use
 
 .PHONY: demo
-demo: ## Bring up a real cluster with the platform on it and train a model on two pods (first run up to 30 minutes, then 2)
+demo: ## Bring up a real cluster with the platform on it and train a model on two pods (12 minutes the first time, then 2)
 	@echo "compiling the demo itself (the first time this takes some minutes)"
 	@go run ./tools/localcluster/demo -port=$(or $(DEMO_PORT),0)
 
