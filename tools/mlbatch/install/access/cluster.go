@@ -51,7 +51,7 @@ type API struct {
 func (c Cluster) Connect() (API, error) {
 	config, err := c.flags("").ToRESTConfig()
 	if err != nil {
-		return API{}, fmt.Errorf("cannot find the cluster, which --kubeconfig and --context say: %w", err)
+		return API{}, fmt.Errorf("cannot find the cluster: check --kubeconfig and --context: %w", err)
 	}
 	objects, err := client.New(config, client.Options{})
 	if err != nil {
@@ -66,7 +66,7 @@ func (c Cluster) Connect() (API, error) {
 		if raw, _ := loader.RawConfig(); len(raw.Clusters) == 0 && config.BearerTokenFile == "" { // nor are we a pod
 			return API{}, NoCluster(loader.ConfigAccess())
 		}
-		return API{}, fmt.Errorf("cannot reach the cluster at %s, which --kubeconfig and --context say: %w", config.Host, err)
+		return API{}, fmt.Errorf("cannot reach the cluster at %s: check --kubeconfig and --context: %w", config.Host, err)
 	}
 	return API{Client: objects, Interface: typed, Config: config}, nil
 }
