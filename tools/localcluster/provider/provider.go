@@ -153,7 +153,7 @@ const controlPlaneTimeout = time.Minute
 func (c *Cluster) WaitForControlPlane(ctx context.Context, client klient.Client) error {
 	api, err := kubernetes.NewForConfig(client.RESTConfig())
 	if err != nil {
-		return fmt.Errorf("cannot talk to the cluster: %w", err)
+		return fmt.Errorf("cannot connect to the cluster: %w", err)
 	}
 	var missing error
 	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, controlPlaneTimeout, true, func(ctx context.Context) (bool, error) {

@@ -35,15 +35,15 @@ func (d *delivery) updateRetained(ctx context.Context) error {
 	return updateThose(ctx, d.Release, d.api.Client, before, d.objects)
 }
 
-// builtIn are the kinds of Kubernetes. It has its own scheme, because others add kinds to the
-// shared one.
+// builtIn returns a scheme with the kinds of Kubernetes. It is not the shared scheme, because
+// other packages add kinds to that one.
 var builtIn = sync.OnceValue(func() *runtime.Scheme {
 	kinds := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(kinds))
 	return kinds
 })
 
-// retainedByUs reports whether the release updates an object that an earlier one has retained.
+// retainedByUs reports whether the release updates this object if an earlier release retained it.
 func retainedByUs(o helmrelease.Object) bool {
 	return o.GetAnnotations()["helm.sh/resource-policy"] == "keep" &&
 		o.GetKind() != helmrelease.CustomResourceDefinition && !builtIn().Recognizes(o.GroupVersionKind())
