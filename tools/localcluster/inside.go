@@ -15,7 +15,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// observeTimeout bounds all requests to the API server.
+// observeTimeout limits all requests to the API server together.
 const observeTimeout = 10 * time.Second
 
 // observe adds to a status what the API server reports.

@@ -145,7 +145,7 @@ func (c *Cluster) KubernetesRestConfig() *rest.Config {
 	return config
 }
 
-// controlPlaneTimeout bounds the wait for an API server that was ready before.
+// controlPlaneTimeout limits the wait for an API server that was ready before.
 const controlPlaneTimeout = time.Minute
 
 // WaitForControlPlane waits until the API server is ready for this client. Create waits for
