@@ -55,7 +55,7 @@ func makeUnified(root, name string) error {
 func explainHandOn(parent, controller string, err error) error {
 	switch {
 	case errors.Is(err, unix.EBUSY):
-		return fmt.Errorf("cgroup %s holds processes of its own, so its controllers cannot be handed on: "+
+		return fmt.Errorf("cgroup %s holds processes of its own, so its controllers cannot be delegated: "+
 			"run the command in a container with a cgroup namespace whose root is empty, or on the host", parent)
 	case err != nil && needed(controller):
 		return fmt.Errorf("cannot enable the cgroup controller %s: %w", controller, err)

@@ -49,7 +49,7 @@ func retainedByUs(o helmrelease.Object) bool {
 		o.GetKind() != helmrelease.CustomResourceDefinition && !builtIn().Recognizes(o.GroupVersionKind())
 }
 
-// updateThose updates the objects that the release has now and did not have before.
+// updateThose updates the objects that the release has now but did not have before.
 func updateThose(ctx context.Context, r helmrelease.Release, api client.Client, before, now []helmrelease.Object) error {
 	had := map[string]bool{}
 	for _, object := range before {
@@ -60,13 +60,13 @@ func updateThose(ctx context.Context, r helmrelease.Release, api client.Client, 
 			continue
 		}
 		if err := setAsIfNew(ctx, r, api, object.Unstructured); err != nil {
-			return fmt.Errorf("cannot bring %s up to date, which was kept from an earlier release: %w", identity(object), err)
+			return fmt.Errorf("cannot update %s, which was retained from an earlier release: %w", identity(object), err)
 		}
 	}
 	return nil
 }
 
-// setAsIfNew gives an object of the release the spec that creating it would.
+// setAsIfNew sets the spec of a retained object as if the release had just created it.
 func setAsIfNew(ctx context.Context, r helmrelease.Release, api client.Client, wanted *unstructured.Unstructured) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		is := &unstructured.Unstructured{}

@@ -61,14 +61,14 @@ func TestReasons(t *testing.T) {
 		podSets []PodSet
 		want    []string
 	}{
-		"what fits is never refused":            {queues: []kueue.ClusterQueue{queue("team", "", given("8"))}, podSets: []PodSet{gpus(1, "4"), gpus(1, "4")}},
-		"more than there is":                    {queues: []kueue.ClusterQueue{queue("team", "", given("8"))}, podSets: []PodSet{gpus(1, "4"), gpus(2, "4")}, want: never("12", "8")},
-		"limits without a cohort mean nothing":  {queues: []kueue.ClusterQueue{queue("team", "", given("8", "8", "2"))}, podSets: []PodSet{gpus(1, "9")}, want: never("9", "8")},
-		"others lend all":                       {queues: []kueue.ClusterQueue{queue("team", "c", given("8")), queue("other", "c", given("8"))}, podSets: []PodSet{gpus(1, "16")}},
-		"others of another cohort lend nothing": {queues: []kueue.ClusterQueue{queue("team", "c", given("8")), queue("other", "d", given("8"))}, podSets: []PodSet{gpus(1, "16")}, want: never("16", "8")},
-		"others lend a part":                    {queues: []kueue.ClusterQueue{queue("team", "c", given("8")), queue("other", "c", given("8", "", "3"))}, podSets: []PodSet{gpus(1, "12")}, want: never("12", "11")},
-		"a part may be borrowed":                {queues: []kueue.ClusterQueue{queue("team", "c", given("8", "1")), queue("other", "c", given("8"))}, podSets: []PodSet{gpus(1, "10")}, want: never("10", "9")},
-		"what is kept for oneself counts":       {queues: []kueue.ClusterQueue{queue("team", "c", given("8", "", "0")), queue("other", "c", given("8"))}, podSets: []PodSet{gpus(1, "16")}},
+		"a job that fits has no reasons":              {queues: []kueue.ClusterQueue{queue("team", "", given("8"))}, podSets: []PodSet{gpus(1, "4"), gpus(1, "4")}},
+		"more than the quota":                         {queues: []kueue.ClusterQueue{queue("team", "", given("8"))}, podSets: []PodSet{gpus(1, "4"), gpus(2, "4")}, want: never("12", "8")},
+		"limits without a cohort are ignored":         {queues: []kueue.ClusterQueue{queue("team", "", given("8", "8", "2"))}, podSets: []PodSet{gpus(1, "9")}, want: never("9", "8")},
+		"others lend everything":                      {queues: []kueue.ClusterQueue{queue("team", "c", given("8")), queue("other", "c", given("8"))}, podSets: []PodSet{gpus(1, "16")}},
+		"others of another cohort lend nothing":       {queues: []kueue.ClusterQueue{queue("team", "c", given("8")), queue("other", "d", given("8"))}, podSets: []PodSet{gpus(1, "16")}, want: never("16", "8")},
+		"a lending limit of others":                   {queues: []kueue.ClusterQueue{queue("team", "c", given("8")), queue("other", "c", given("8", "", "3"))}, podSets: []PodSet{gpus(1, "12")}, want: never("12", "11")},
+		"a borrowing limit":                           {queues: []kueue.ClusterQueue{queue("team", "c", given("8", "1")), queue("other", "c", given("8"))}, podSets: []PodSet{gpus(1, "10")}, want: never("10", "9")},
+		"the quota that a lending limit keeps counts": {queues: []kueue.ClusterQueue{queue("team", "c", given("8", "", "0")), queue("other", "c", given("8"))}, podSets: []PodSet{gpus(1, "16")}},
 		"a cohort has quota, too": {
 			queues: []kueue.ClusterQueue{queue("team", "c", given("0"))}, cohorts: []kueue.Cohort{cohort("c", "", given("4"))}, podSets: []PodSet{gpus(1, "5")}, want: never("5", "4"),
 		},
@@ -86,10 +86,10 @@ func TestReasons(t *testing.T) {
 			queues: []kueue.ClusterQueue{queue("team", "c", given("1"))}, cohorts: []kueue.Cohort{cohort("c", "d"), cohort("d", "c")},
 			want: []string{"cohort c of ClusterQueue team is its own ancestor, so Kueue admits nothing"},
 		},
-		"none of a resource is always there": {
+		"zero of a resource needs no quota": {
 			queues: []kueue.ClusterQueue{queue("team", "", given("4"))}, podSets: []PodSet{{Count: 2, Requests: corev1.ResourceList{"cpu": resource.MustParse("0")}}},
 		},
-		"nothing is there for a resource": {
+		"a resource without quota": {
 			queues: []kueue.ClusterQueue{queue("team", "", given("4"))}, podSets: []PodSet{{Count: 2, Requests: corev1.ResourceList{"cpu": resource.MustParse("500m")}}},
 			want: []string{"the job requests 1 of cpu, but ClusterQueue team has no quota for it"},
 		},

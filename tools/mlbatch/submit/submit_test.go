@@ -68,7 +68,7 @@ func job(t *testing.T, settings map[string]any) Job {
 	return j
 }
 
-func TestTheNamespaceIsTheOneThatIsSaid(t *testing.T) {
+func TestTheNamespaceOfAJob(t *testing.T) {
 	for name, row := range map[string]struct {
 		own             any
 		chosen, present string
@@ -140,28 +140,28 @@ func clusterQueue(name string) *kueue.ClusterQueue {
 	return q
 }
 
-func TestWhatCanNeverRunIsSaidInASentence(t *testing.T) {
+func TestCheckSaysWhyAJobCanNeverRun(t *testing.T) {
 	for name, row := range map[string]struct {
 		settings  map[string]any
 		namespace string
 		want      string
 	}{
-		"a job that fits":                           {},
-		"a job that fits with what is lent":         {settings: map[string]any{"numCpusPerPod": 4}},
-		"a JobSet that fits":                        {settings: map[string]any{"numCpusPerPod": 4, "backend": "jobset", "podGroup": false}},
-		"a job whose queue is not known yet":        {settings: map[string]any{"queueName": nil, "numCpusPerPod": 400}},
-		"a job that is too large":                   {settings: map[string]any{"numCpusPerPod": 5}, want: "the job can never be admitted: the job requests 10 of cpu, but ClusterQueue blue-queue can have at most 8, including what it can borrow"},
-		"a JobSet that is too large":                {settings: map[string]any{"numCpusPerPod": 5, "backend": "jobset", "podGroup": false}, want: "the job can never be admitted: the job requests 10 of cpu, but ClusterQueue blue-queue can have at most 8, including what it can borrow"},
-		"a job that asks for what there is none of": {settings: map[string]any{"numGpusPerPod": 8}, want: "the job can never be admitted: the job requests 16 of nvidia.com/gpu, but ClusterQueue blue-queue has no quota for it"},
-		"a job of no GPUs at all":                   {settings: map[string]any{"emitZeroResources": true}},
-		"a kind that the cluster does not know":     {settings: map[string]any{"backend": "jobset"}, want: "the cluster does not serve PodGroup: ask an administrator to enable coscheduler, or set podGroup to false"},
-		"a queue that does not exist":               {settings: map[string]any{"queueName": "blue-queue"}, want: "namespace blue has no queue blue-queue: set queueName to one of: default-queue, lost"},
-		"a namespace without queues":                {namespace: "empty", want: "namespace empty has no queue: choose the namespace of a team with --namespace"},
-		"a queue of a queue that is gone":           {settings: map[string]any{"queueName": "lost"}, want: "queue lost: there is no ClusterQueue gone"},
-		"a queue of another team":                   {namespace: "red", want: "the job can never be admitted: ClusterQueue blue-queue admits no work from namespace red"},
-		"a priority that does not exist":            {settings: map[string]any{"priority": "high-priority"}, want: "there is no PriorityClass high-priority: change priority, or ask an administrator"},
-		"a class that exists":                       {settings: map[string]any{"workloadPriorityClass": "urgent"}},
-		"a class that does not exist":               {settings: map[string]any{"workloadPriorityClass": "urgnt"}, want: "there is no WorkloadPriorityClass urgnt: change workloadPriorityClass, or ask an administrator"},
+		"a job that fits":                              {},
+		"a job that fits with borrowed quota":          {settings: map[string]any{"numCpusPerPod": 4}},
+		"a JobSet that fits":                           {settings: map[string]any{"numCpusPerPod": 4, "backend": "jobset", "podGroup": false}},
+		"a job whose queue is not known yet":           {settings: map[string]any{"queueName": nil, "numCpusPerPod": 400}},
+		"a job that is too large":                      {settings: map[string]any{"numCpusPerPod": 5}, want: "the job can never be admitted: the job requests 10 of cpu, but ClusterQueue blue-queue can have at most 8, including what it can borrow"},
+		"a JobSet that is too large":                   {settings: map[string]any{"numCpusPerPod": 5, "backend": "jobset", "podGroup": false}, want: "the job can never be admitted: the job requests 10 of cpu, but ClusterQueue blue-queue can have at most 8, including what it can borrow"},
+		"a job that requests a resource without quota": {settings: map[string]any{"numGpusPerPod": 8}, want: "the job can never be admitted: the job requests 16 of nvidia.com/gpu, but ClusterQueue blue-queue has no quota for it"},
+		"a job that requests zero GPUs":                {settings: map[string]any{"emitZeroResources": true}},
+		"a kind that the cluster does not serve":       {settings: map[string]any{"backend": "jobset"}, want: "the cluster does not serve PodGroup: ask an administrator to enable coscheduler, or set podGroup to false"},
+		"a queue that does not exist":                  {settings: map[string]any{"queueName": "blue-queue"}, want: "namespace blue has no queue blue-queue: set queueName to one of: default-queue, lost"},
+		"a namespace without queues":                   {namespace: "empty", want: "namespace empty has no queue: choose the namespace of a team with --namespace"},
+		"a queue whose ClusterQueue does not exist":    {settings: map[string]any{"queueName": "lost"}, want: "queue lost: there is no ClusterQueue gone"},
+		"a queue of another team":                      {namespace: "red", want: "the job can never be admitted: ClusterQueue blue-queue admits no work from namespace red"},
+		"a priority that does not exist":               {settings: map[string]any{"priority": "high-priority"}, want: "there is no PriorityClass high-priority: change priority, or ask an administrator"},
+		"a class that exists":                          {settings: map[string]any{"workloadPriorityClass": "urgent"}},
+		"a class that does not exist":                  {settings: map[string]any{"workloadPriorityClass": "urgnt"}, want: "there is no WorkloadPriorityClass urgnt: change workloadPriorityClass, or ask an administrator"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := job(t, row.settings)
@@ -175,7 +175,7 @@ func TestWhatCanNeverRunIsSaidInASentence(t *testing.T) {
 	}
 }
 
-func TestWhatTheUserMayNotSeeIsNotChecked(t *testing.T) {
+func TestForbiddenChecksAreSkippedWithANote(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 		if key.Namespace == "" {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, key.Name, errors.New("no role"))
@@ -192,7 +192,7 @@ func TestWhatTheUserMayNotSeeIsNotChecked(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotLookAtNamespacesIsToldOfQuota(t *testing.T) {
+func TestQuotaIsCheckedWithoutAccessToNamespaces(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 		if _, is := o.(*corev1.Namespace); is {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, key.Name, errors.New("no role"))
@@ -333,7 +333,7 @@ func waits(t *testing.T, c client.Client, owner types.UID) {
 	}
 }
 
-func TestWhoStopsWaitingIsToldThatTheJobGoesOn(t *testing.T) {
+func TestAnInterruptedWaitSaysThatTheJobContinues(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := cluster(t, interceptor.Funcs{})
 	aw := submitted(t, c)
@@ -343,7 +343,7 @@ func TestWhoStopsWaitingIsToldThatTheJobGoesOn(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotWatchWorkloadsFollowsTheJobAlone(t *testing.T) {
+func TestAJobIsFollowedWithoutAccessToWorkloads(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
 		if _, is := list.(*kueue.WorkloadList); is {
 			return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "workloads"}, "", errors.New("no role"))
@@ -360,7 +360,7 @@ func TestWhoMayNotWatchWorkloadsFollowsTheJobAlone(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotLookIsToldSo(t *testing.T) {
+func TestFollowFailsWithoutAccessToAppWrappers(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "appwrappers"}, "train", errors.New("no role"))
 	}})

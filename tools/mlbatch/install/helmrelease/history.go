@@ -114,5 +114,5 @@ func (r Release) CheckChart(chart string, last *release.Release) error {
 	if last == nil || last.Chart.Metadata.Name == chart {
 		return nil
 	}
-	return fmt.Errorf("the release %s in namespace %s is of the chart %s and not ours: name another --namespace", r.Name, r.Namespace, last.Chart.Metadata.Name)
+	return fmt.Errorf("the release %s in namespace %s has the chart %s, which is not ours: choose another --namespace", r.Name, r.Namespace, last.Chart.Metadata.Name)
 }

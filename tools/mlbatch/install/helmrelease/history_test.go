@@ -80,7 +80,7 @@ func TestAReleaseOfTheSameNameStays(t *testing.T) {
 	record := fakecluster.Revision(1, release.StatusDeployed, nil)
 	record.Chart.Metadata.Name = "football"
 	teams := Release{Name: "teams", Namespace: DefaultNamespace}
-	if err := teams.CheckChart("teams", record); err == nil || err.Error() != "the release teams in namespace mlbatch-system is of the chart football and not ours: name another --namespace" {
+	if err := teams.CheckChart("teams", record); err == nil || err.Error() != "the release teams in namespace mlbatch-system has the chart football, which is not ours: choose another --namespace" {
 		t.Errorf("it says %v", err)
 	}
 	record.Chart.Metadata.Name = "teams"

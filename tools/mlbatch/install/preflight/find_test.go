@@ -92,7 +92,7 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 		"the release is in another namespace, without any operator": {func(f *Facts) { f.Releases[0].Elsewhere = "queues" },
 			[]string{"the release mlbatch is in namespace queues already: use that one with --namespace queues, or uninstall it there first"}},
 		"a newer release is there": {func(f *Facts) { f.Releases[0].Installed = "0.3.0" },
-			[]string{"the release mlbatch is of version 0.3.0, and 0.2.1 is an older minor version; downgrading is not supported: use the command and charts of 0.3.0 or later"}},
+			[]string{"the release mlbatch has version 0.3.0, but 0.2.1 is an older minor version; downgrading is not supported: use the command and charts of 0.3.0 or later"}},
 		"a newer patch is there":    {func(f *Facts) { f.Releases[0].Installed = "0.2.9" }, nil},
 		"an older release is there": {func(f *Facts) { f.Releases[0].Installed = "0.1.0" }, nil},
 		"objects in a version that is gone": {func(f *Facts) {

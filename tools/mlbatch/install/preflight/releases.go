@@ -31,7 +31,7 @@ func releaseIsOlder(f Facts) []string {
 		if err1 != nil || err2 != nil || !minor(wanted).LessThan(minor(installed)) {
 			continue
 		}
-		found = append(found, fmt.Sprintf("the release %s is of version %s, and %s is an older minor version; downgrading is not supported: use the command and charts of %s or later",
+		found = append(found, fmt.Sprintf("the release %s has version %s, but %s is an older minor version; downgrading is not supported: use the command and charts of %s or later",
 			r.Name, r.Installed, r.Wanted, r.Installed))
 	}
 	return found
