@@ -12,8 +12,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// newCluster is a cluster on a fake machine without problems: the user is root, disks are
-// empty, and no cgroup is touched.
+// newCluster returns a cluster on a fake machine without problems: the user is root, disks are
+// empty, and no real cgroup is touched.
 func newCluster(t *testing.T) (*Cluster, *bytes.Buffer) {
 	t.Helper()
 	root, err := os.MkdirTemp("", "unit") // t.TempDir has names too long for sockets
@@ -26,7 +26,7 @@ func newCluster(t *testing.T) (*Cluster, *bytes.Buffer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.config.Port = 0 // any that is free
+	c.config.Port = 0 // any free port
 	c.host.system, c.host.user, c.host.cgroups = "linux", 0, filepath.Join(root, "cgroup")
 	c.host.disk = func(string) (disk, error) { return disk{free: 1 << 50}, nil }
 	c.host.modprobe = "/bin/true"
@@ -57,7 +57,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// wantSentence checks an error that a user will read.
+// wantSentence checks an error message for users.
 func wantSentence(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {

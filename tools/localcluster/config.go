@@ -29,12 +29,12 @@ const (
 	simulatedNodeLabel = "localcluster.mlbatch.dev/simulated"
 )
 
-// Mode is what a cluster's first node is.
+// Mode is the type of a cluster's first node.
 type Mode string
 
 const (
-	// Real is a kubelet that runs containers. It needs root. Only pods that request
-	// GPUs are scheduled to simulated nodes.
+	// Real is a kubelet that runs containers. It needs root. Only pods that request GPUs are
+	// scheduled to simulated nodes.
 	Real Mode = "real"
 	// Simulated is a program that runs only the platform's pods, as processes. All
 	// other pods are scheduled to simulated nodes. Any user may run it.
@@ -59,13 +59,14 @@ type Config struct {
 	StateDir string
 }
 
-// A node name that also fits a cgroup and a socket path.
+// validName matches names that are valid for a node and a cgroup, and short enough for a socket
+// path.
 var validName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,18}[a-z0-9])?$`)
 
 // simulatedName matches the names of simulated nodes.
 var simulatedName = regexp.MustCompile(`^gpu-[0-9]+$`)
 
-// completed fills in defaults: folders are the user's cache and state folders.
+// completed fills in defaults. The default folders are the user's cache and state folders.
 func (c Config) completed() (Config, error) {
 	if c.Name == "" {
 		c.Name = DefaultName
@@ -97,7 +98,7 @@ func (c Config) completed() (Config, error) {
 	return c, nil
 }
 
-// check refuses invalid names and modes.
+// check returns an error for an invalid name or mode.
 func (c Config) check() error {
 	if !validName.MatchString(c.Name) {
 		return fmt.Errorf("cluster name %q must be up to 20 lower-case letters, digits and dashes, starting with a letter", c.Name)

@@ -119,7 +119,7 @@ func TestFindCheckout(t *testing.T) {
 	wantSentence(t, err, outside+" is not inside a checkout of MLBatch", "--checkout")
 }
 
-// environment sets the variables that decide about folders.
+// environment sets the variables that determine the default folders.
 func environment(t *testing.T, set map[string]string) {
 	t.Helper()
 	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"} {

@@ -12,7 +12,7 @@
 //
 //	host                         │ namespaces of the cluster "mlbatch"
 //	                             │
-//	localcluster up ──starts──┼─► keeper (process 1)
+//	localcluster up ──starts─────┼─► keeper (process 1)
 //	                             │     ├─ containerd ─ pods on bridge cni0 10.200.0.0/24
 //	kubectl ──127.0.0.1:PORT─────┼─►   ├─ etcd, kube-apiserver :6443 (audit log)
 //	          (socket opened     │     ├─ kube-controller-manager, kube-scheduler

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fakeDebian has packages with one program each and no dependencies. The file that it
-// returns has a line for each unpacked package.
+// fakeDebian provides packages with one program each and no dependencies. It returns the path of
+// a file that gets a line for each unpacked package.
 func fakeDebian(t *testing.T) (unpacked string) {
 	t.Helper()
 	dir := t.TempDir()

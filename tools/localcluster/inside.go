@@ -15,7 +15,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// observeTimeout bounds all requests to the API server.
+// observeTimeout limits all requests to the API server together.
 const observeTimeout = 10 * time.Second
 
 // observe adds to a status what the API server reports.
@@ -28,7 +28,7 @@ func (c *Cluster) observe(ctx context.Context, s *Status, keeper plan.Keeper, na
 	}
 	api, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("cannot talk to the API server: %w", err)
+		return fmt.Errorf("cannot connect to the API server: %w", err)
 	}
 	if _, err := api.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx); err != nil {
 		return fmt.Errorf("the API server is not ready: %w", err)

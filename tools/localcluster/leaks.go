@@ -146,7 +146,7 @@ func (s scan) mounts() ([]string, error) {
 	return leaks, lines.Err()
 }
 
-// cgroupsLeft are the cgroups that match a name or pattern and belong to no running cluster.
+// cgroupsLeft returns the cgroups that match a name or pattern and belong to no running cluster.
 func (s scan) cgroupsLeft(pattern string) []string {
 	if s.user != 0 {
 		return nil

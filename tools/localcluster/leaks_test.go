@@ -13,8 +13,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// machine has a running cluster "live" with keeper 100, leftovers of a cluster "dead", and
-// another user's running cluster "other" with keeper 300.
+// machine returns a host with a running cluster "live" with keeper 100, leftovers of a cluster
+// "dead", and another user's running cluster "other" with keeper 300.
 func machine(t *testing.T) (host, Config) {
 	t.Helper()
 	root := t.TempDir()
@@ -23,7 +23,7 @@ func machine(t *testing.T) (host, Config) {
 	h := host{proc: p, cgroups: filepath.Join(root, "cgroup")}
 
 	cgroup := func(name string) string { return cgroupOf(filepath.Join(config.StateDir, name)) }
-	others := filepath.Join(root, "other-home", "other") // of a user with another HOME
+	others := filepath.Join(root, "other-home", "other") // a user with another HOME
 	for dir, keeper := range map[string]plan.Keeper{
 		filepath.Join(config.StateDir, "live"): {PID: 100, StartTime: "1"},
 		filepath.Join(config.StateDir, "dead"): {PID: 200, StartTime: "1"},
@@ -118,7 +118,7 @@ func TestUsersSeeTheirOwnLeaks(t *testing.T) {
 		os.Getuid():        {"process 201 (kwok (old))", "process 202 (python)", "namespace pid:[4], held by process 202"},
 	} {
 		if h.user = user; user == 0 {
-			continue // root is told of all
+			continue // root sees all leaks
 		}
 		got, err := newScan(config, h).leaks()
 		if err != nil {

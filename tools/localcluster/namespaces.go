@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// namespaces are those that a keeper starts in. Users other than root also get a user
-// namespace, in which they are root.
+// namespaces returns the attributes that start a keeper in its namespaces. Users other than root
+// also get a user namespace, in which they are root.
 func (h host) namespaces() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{
 		Setsid:     true,

@@ -21,7 +21,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// checkout is a checkout with KWOK's module in it, so that the test needs no network.
+// checkout returns a checkout that contains KWOK's module, so that the test needs no network.
 func checkout(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -42,7 +42,7 @@ func checkout(t *testing.T) string {
 	return root
 }
 
-// fakeBinaries has a path for every binary of every component.
+// fakeBinaries returns a path for every binary of every component.
 func fakeBinaries(t *testing.T) components.Binaries {
 	t.Helper()
 	versions, err := setup.Load()
@@ -107,8 +107,8 @@ func TestEveryFileInAnArgumentIsWritten(t *testing.T) {
 	}
 }
 
-// The kubelet refuses to start with other kernel settings than it expects: the mounted
-// files must have the expected values.
+// The kubelet starts only if kernel settings have the values that it expects, so the mounted
+// files must have them.
 func TestTheNodeDoesNotChangeTheHostsSysctls(t *testing.T) {
 	c, p := planned(t)
 	var config struct {

@@ -77,7 +77,7 @@ func (c *Cluster) client() (client.Client, error) {
 	config.QPS = -1 // the API server limits requests itself
 	api, err := client.New(config, client.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("cannot talk to the cluster: %w", err)
+		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
 	}
 	return api, nil
 }

@@ -62,7 +62,7 @@ func TestDNSIsReadyWhenAPodOfCoreDNSIs(t *testing.T) {
 	dns := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns"}}
 	wantMissing(t, dnsReady(t.Context(), fake.NewFakeClient()), `deployments.apps "coredns" not found`)
 	wantMissing(t, dnsReady(t.Context(), fake.NewFakeClient(dns)), "no pod of Deployment kube-system/coredns is ready")
-	dns.Status.ReadyReplicas = 1 // of what was before
+	dns.Status.ReadyReplicas = 1 // counts pods of the old template
 	wantMissing(t, dnsReady(t.Context(), fake.NewFakeClient(dns)), "no pod of Deployment kube-system/coredns is ready")
 	dns.Status.UpdatedReplicas = 1
 	wantMissing(t, dnsReady(t.Context(), fake.NewFakeClient(dns)), "")

@@ -98,7 +98,7 @@ func TestPreflightReservesThePort(t *testing.T) {
 	second.config.Port = listener.Addr().(*net.TCPAddr).Port
 	wantSentence(t, second.Preflight(t.Context()), fmt.Sprintf("port %d on 127.0.0.1 is in use", second.config.Port), "--port", "DEMO_PORT", "E2E_PORT")
 	listener.Close()
-	for range 2 { // it leaves the port free
+	for range 2 { // Preflight frees the port again
 		if err := second.Preflight(t.Context()); err != nil {
 			t.Error(err)
 		}

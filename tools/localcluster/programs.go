@@ -11,7 +11,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// readyTimeout bounds the start of one program. It usually takes less than five seconds,
+// readyTimeout limits the start of one program. It usually takes less than five seconds,
 // but more on a machine that is also compiling.
 const readyTimeout = 90 * time.Second
 
@@ -27,7 +27,7 @@ func (c *Cluster) programs(bins components.Binaries, tools string) []plan.Progra
 		all = append(all, c.processNode())
 	}
 	all = append(all, c.kwok(bins))
-	// Only these have their tools in PATH: a new containerd must not restart the others.
+	// Only these programs have their tools in PATH: a new containerd must not restart the others.
 	own := map[string]string{"containerd": filepath.Dir(bins["containerd"]), "kube-proxy": filepath.Join(tools, "usr/sbin")}
 	for i := range all {
 		all[i].Timeout = readyTimeout
@@ -60,10 +60,10 @@ func (c *Cluster) etcd(bins components.Binaries) plan.Program {
 	}
 }
 
-// admissionPlugins are those in addition to Kubernetes' defaults. OpenShift enables the
-// second one: to set an owner reference, a user needs the right to set the owner's
-// finalizers. It checks that our roles work there. A simulated cluster leaves it out,
-// because it learns of new kinds only every 30 seconds.
+// admissionPlugins returns the admission plugins in addition to Kubernetes' defaults. The second
+// one is enabled on OpenShift: to set an owner reference, a user needs the right to set the
+// owner's finalizers. It shows whether our roles work there. A simulated cluster does not enable
+// it, because it learns new kinds only every 30 seconds.
 func (c *Cluster) admissionPlugins() string {
 	if c.config.Mode == Simulated {
 		return "NodeRestriction"
@@ -99,7 +99,7 @@ func (c *Cluster) controllerManager(bins components.Binaries) plan.Program {
 	kubeconfig := c.kubeconfigOf("kube-controller-manager")
 	modal := []string{"--flex-volume-plugin-dir=" + volumePlugins}
 	if c.config.Mode == Simulated {
-		// It checks a thousand nodes one by one, and their heartbeats may be late.
+		// The node controller checks a thousand nodes one by one, and heartbeats may be late.
 		modal = []string{
 			"--flex-volume-plugin-dir=" + filepath.Join(c.Dir(), "volume-plugins"), "--kube-api-qps=1000", "--kube-api-burst=1000",
 			"--node-monitor-grace-period=180s",

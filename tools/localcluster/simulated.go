@@ -12,7 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// Mode is the mode of the running cluster, or else the configured one.
+// Mode returns the mode of the running cluster, or else the configured one.
 func (c *Cluster) Mode() Mode {
 	if keeper, alive := c.host.proc.keeperOf(c.Dir()); alive {
 		return cmp.Or(Mode(keeper.Mode), Real)
@@ -20,7 +20,7 @@ func (c *Cluster) Mode() Mode {
 	return c.config.Mode
 }
 
-// Components are those that the cluster needs in its mode.
+// Components returns the components that the cluster needs in its mode.
 func (c *Cluster) Components(v setup.Versions) []components.Component {
 	if c.Mode() == Simulated {
 		return components.ControlPlane(v)

@@ -19,7 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// simulated is a cluster of a user who is not root.
+// simulated returns a cluster of a user who is not root.
 func simulated(t *testing.T) *Cluster {
 	t.Helper()
 	c, _ := newCluster(t)
@@ -36,7 +36,7 @@ func TestASimulatedClusterNeedsNoRoot(t *testing.T) {
 	}
 	fakeCompiler(t)
 	c.host.disk = func(string) (disk, error) { return disk{free: 5 * gib}, nil }
-	wantSentence(t, c.Preflight(t.Context()), "a local cluster may need 9.0 GiB there") // six components, and not eleven
+	wantSentence(t, c.Preflight(t.Context()), "a local cluster may need 9.0 GiB there") // for six components, not eleven
 	c.host.disk = func(string) (disk, error) { return disk{free: 12 * gib}, nil }
 	c.config.StateDir = "/run/user/1000/mlbatch"
 	wantSentence(t, c.Preflight(t.Context()), "must not be below /run", "XDG_STATE_HOME")
@@ -154,7 +154,7 @@ func TestSimulatedNodesRunAllPodsOfASimulatedCluster(t *testing.T) {
 
 func TestARunningClusterKeepsItsMode(t *testing.T) {
 	c := simulated(t)
-	pretendRunning(t, c) // by a keeper.json that says nothing of modes
+	pretendRunning(t, c) // with a keeper.json without a mode
 	if c.Mode() != Real {
 		t.Errorf("its mode is %s", c.Mode())
 	}

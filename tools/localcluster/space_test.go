@@ -98,7 +98,7 @@ func TestAnUnreadableDiskIsAnError(t *testing.T) {
 	wantSentence(t, c.Preflight(t.Context()), "disk on fire")
 }
 
-// fakeCompiler is a go command that writes empty binaries and has its caches in /compiled
+// fakeCompiler installs a go command that writes empty binaries, and has its caches in /compiled
 // and /source.
 func fakeCompiler(t *testing.T) {
 	t.Helper()

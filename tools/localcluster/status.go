@@ -44,7 +44,7 @@ type Component struct {
 	Problem  string `json:"problem,omitempty"`
 	Restarts int    `json:"restarts"`
 	PID      int    `json:"pid,omitempty"`
-	// UpSeconds is the age of its process, CPUSeconds the processor time of it.
+	// UpSeconds is the age of its process, CPUSeconds its processor time.
 	UpSeconds   float64 `json:"upSeconds,omitempty"`
 	CPUSeconds  float64 `json:"cpuSeconds,omitempty"`
 	MemoryBytes uint64  `json:"memoryBytes,omitempty"`

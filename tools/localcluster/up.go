@@ -137,8 +137,8 @@ type built struct {
 	tools string
 }
 
-// Build builds what Up would for a new cluster, and starts nothing. Up needs no
-// network after it, here or where the caches are carried to.
+// Build builds what Up would build for a new cluster, and starts nothing. After that, Up needs no
+// network, on this machine or on one to which the caches are copied.
 func (c *Cluster) Build(ctx context.Context) error {
 	built, err := c.buildAll(ctx)
 	if err != nil {
@@ -177,8 +177,8 @@ func (c *Cluster) buildAll(ctx context.Context) (built, error) {
 	return built{dir: dir, bins: bins, tools: tools}, nil
 }
 
-// newDir is beside the cluster's folder, so that it can be renamed to it. Its name is
-// fixed, so that Down finds what a killed command left behind.
+// newDir returns a folder next to the cluster's folder, to which it is renamed later. Its name
+// is fixed, so that Down finds what a killed command left behind.
 func (c *Cluster) newDir() string {
 	return filepath.Join(c.config.StateDir, "."+c.config.Name+".new")
 }

@@ -28,7 +28,7 @@ func TestAMistypedCheckoutLosesNoLogs(t *testing.T) {
 
 func TestAFailedBuildLosesNoLogs(t *testing.T) {
 	c, _ := newCluster(t)
-	c.config.Checkout = checkout(t) // its modules hold nothing to build
+	c.config.Checkout = checkout(t) // its modules contain no programs
 	log := filepath.Join(c.LogDir(), "kubelet.log")
 	write(t, log, "why it failed")
 	if err := c.Up(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "cannot build kubernetes: ") {
@@ -115,7 +115,7 @@ func TestUpResumesARunningCluster(t *testing.T) {
 	if err := errors.Join(c.writeCredentials(), c.useRunningConfig(), plan.Write(c.Dir(), plan.StatusFile, plan.Status{Ready: true})); err != nil {
 		t.Fatal(err)
 	}
-	err := c.complete(t.Context()) // ends where there are no images
+	err := c.complete(t.Context()) // fails at the images, which do not exist
 	if err == nil || !strings.Contains(err.Error(), "cannot load the image archive") {
 		t.Errorf("got %v", err)
 	}
@@ -256,7 +256,7 @@ func TestDownReportsWhatItDid(t *testing.T) {
 	}
 }
 
-// A leaked cgroup may be of a cluster in another folder that no longer exists.
+// A leaked cgroup may belong to a cluster in another folder that no longer exists.
 func TestDownRemovesCgroupsOfDeadClustersOfTheSameName(t *testing.T) {
 	h, config := machine(t)
 	for name, c := range map[string]struct {
@@ -339,7 +339,7 @@ func TestCgroupsAreRemovedChildrenFirst(t *testing.T) {
 		t.Error(err)
 	}
 	busy := filepath.Join(c.host.cgroups, "memory", c.cgroup(), "pod")
-	write(t, filepath.Join(busy, "process"), "") // stands for one that has not ended yet
+	write(t, filepath.Join(busy, "process"), "") // stands for a process that has not exited yet
 	if err := removeCgroups(cgroupsNamed(c.host.cgroups, c.cgroup())); err == nil || !strings.Contains(err.Error(), busy) {
 		t.Errorf("a busy cgroup gives %v", err)
 	}

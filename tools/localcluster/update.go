@@ -41,8 +41,8 @@ func (c *Cluster) update(ctx context.Context) error {
 	return c.replan(runs, next)
 }
 
-// changeable refuses, before any file changes, an update that a running cluster cannot
-// take. The keeper cannot be replaced: everything else would end with it.
+// changeable returns an error, before any file changes, if a running cluster cannot be updated.
+// The keeper cannot be replaced, because everything else would end with it.
 func (c *Cluster) changeable(runs plan.Plan, b built) error {
 	if err := c.sameKeeper(b); err != nil {
 		return err
@@ -145,7 +145,7 @@ func difference(runs, next plan.Program) string {
 	}
 }
 
-// frame is a plan without what may change.
+// frame returns a plan without the fields that may change.
 func frame(p plan.Plan) plan.Plan {
 	p.Programs, p.Revision = nil, 0
 	return p

@@ -82,7 +82,7 @@ func TestAnExitedKeeperIsNotSignalled(t *testing.T) {
 	pretendRunning(t, c)
 	var keeper plan.Keeper
 	read := plan.Read(c.Dir(), plan.KeeperFile, &keeper)
-	keeper.StartTime += "0" // its pid is another process's now: ours
+	keeper.StartTime += "0" // its pid now belongs to another process, this test
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP)
 	defer signal.Stop(told)

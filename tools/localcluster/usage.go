@@ -20,7 +20,7 @@ type process struct {
 	program string
 	zombie  bool
 	began   time.Duration // since boot
-	// cpu is its own processor time, ended that of its exited children.
+	// cpu is its own processor time, ended the processor time of its exited children.
 	cpu, ended time.Duration
 	memory     uint64 // resident bytes
 }
@@ -49,7 +49,7 @@ func readStat(fields []string) (p process, ok bool) {
 	}, true
 }
 
-// all are the running processes.
+// all returns the running processes.
 func (p proc) all() []process {
 	var living []process
 	dirs, _ := filepath.Glob(filepath.Join(string(p), "[0-9]*"))
@@ -75,7 +75,7 @@ func (p proc) uptime() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// family is a process and its descendants.
+// family returns a process and its descendants.
 func family(all []process, pid int) []process {
 	children := map[int][]process{}
 	var members []process

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// kernel is a fake /proc.
+// kernel returns a fake /proc.
 func kernel(t *testing.T, files map[string]string) proc {
 	t.Helper()
 	dir := t.TempDir()

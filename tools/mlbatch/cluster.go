@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// clusterCommand hands everything to the localcluster program, which runs on Linux only.
+// clusterCommand passes all arguments to the localcluster program, which runs on Linux only.
 func clusterCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "cluster COMMAND",
 		Short: "Run a local Kubernetes cluster for development (starts the localcluster program)",
-		// All flags are those of localcluster.
+		// localcluster parses its own flags.
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			program, err := findLocalcluster(os.Executable)
@@ -29,7 +29,8 @@ func clusterCommand() *cobra.Command {
 	}
 }
 
-// findLocalcluster looks beside this program first, where 'make build' puts both.
+// findLocalcluster looks for localcluster next to this program, where 'make build' puts both,
+// and then in PATH.
 func findLocalcluster(executable func() (string, error)) (string, error) {
 	if self, err := executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(self), "localcluster")
@@ -39,19 +40,20 @@ func findLocalcluster(executable func() (string, error)) (string, error) {
 	}
 	found, err := exec.LookPath("localcluster")
 	if err != nil {
-		return "", errors.New("cannot find the localcluster program beside mlbatch or in PATH: run 'make build' in a checkout of MLBatch on Linux")
+		return "", errors.New("cannot find the localcluster program next to mlbatch or in PATH: run 'make build' in a checkout of MLBatch on Linux")
 	}
 	return found, nil
 }
 
-// startLocalcluster waits for the program to end, also when interrupted: it cleans up.
+// startLocalcluster runs the program. On an interrupt it still waits, because localcluster
+// cleans up before it exits.
 func startLocalcluster(ctx context.Context, cmd *cobra.Command, program string, args []string) error {
 	child := exec.CommandContext(ctx, program, args...)
 	child.Stdin, child.Stdout, child.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	err := child.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
-		return exitStatus(exit.ExitCode()) // it has said why
+		return exitStatus(exit.ExitCode()) // localcluster has printed the error
 	}
 	return err
 }

@@ -39,7 +39,7 @@ func TestTheLocalclusterBesideThisProgramWins(t *testing.T) {
 func TestWithoutLocalclusterASentenceSaysHowToGetIt(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, _, err := command(t, "cluster", "up")
-	want := "cannot find the localcluster program beside mlbatch or in PATH: run 'make build' in a checkout of MLBatch on Linux"
+	want := "cannot find the localcluster program next to mlbatch or in PATH: run 'make build' in a checkout of MLBatch on Linux"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

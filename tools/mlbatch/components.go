@@ -21,8 +21,8 @@ func componentsCommand() *cobra.Command {
 		Use:   "components",
 		Short: "Show the parts of the platform, which versions a cluster has, and whether they are ready",
 		Long: "Show the releases and the parts of the platform: the version that this command installs, the version that the\n" +
-			"cluster of your kubeconfig has, and whether it is ready. A part is external if it is off and the cluster has one all\n" +
-			"the same. It fails if a part that is installed is not ready.",
+			"cluster of your kubeconfig has, and whether it is ready. A part is external if it is disabled but the cluster has it\n" +
+			"anyway. The command fails if an installed part is not ready.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "text" && format != "json" {
@@ -66,7 +66,7 @@ func printParts(out io.Writer, all []install.Component) error {
 	return table.Flush()
 }
 
-// unready is an error if something is installed and not ready, or is not gone to the end.
+// unready returns an error if an installed part is not ready, or if a part is not fully removed.
 func unready(all []install.Component) error {
 	bad := 0
 	for _, c := range all {

@@ -19,7 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// where are the flags that say which cluster, and where on it.
+// where has the flags that select the cluster and the namespaces on it.
 type where struct {
 	cluster                   access.Cluster
 	namespace, teamsNamespace string
@@ -29,10 +29,10 @@ func (w *where) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&w.cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
 	flags.StringVar(&w.cluster.Context, "context", "", "context in the kubeconfig (default: the current one)")
 	flags.StringVarP(&w.namespace, "namespace", "n", helmrelease.DefaultNamespace, "namespace of the operators, and of both releases")
-	flags.StringVar(&w.teamsNamespace, "teams-namespace", "", "namespace of the release of the teams (default: that of the operators)")
+	flags.StringVar(&w.teamsNamespace, "teams-namespace", "", "namespace of the release of the teams (default: the same as --namespace)")
 }
 
-// platform and teams are the releases, without charts.
+// platform and teams return the two releases, without their charts.
 func (w where) platform() helmrelease.Release {
 	return helmrelease.Release{Name: "mlbatch", Namespace: w.namespace}
 }
@@ -41,7 +41,7 @@ func (w where) teams() helmrelease.Release {
 	return helmrelease.Release{Name: "teams", Namespace: cmp.Or(w.teamsNamespace, w.namespace)}
 }
 
-// installation is what the flags of install and upgrade say.
+// installation has the flags of install and upgrade.
 type installation struct {
 	where
 	installer                     install.Installer
@@ -53,8 +53,8 @@ type installation struct {
 func (n *installation) bind(flags *pflag.FlagSet) {
 	n.where.bind(flags)
 	flags.StringArrayVar(&n.profiles, "profile", nil, "values for a kind of cluster: "+strings.Join(setup.Profiles(), ", ")+"; may be repeated")
-	flags.StringArrayVarP(&n.values, "values", "f", nil, "file with values of the platform; wins over profiles, and of several the last one wins")
-	flags.StringArrayVar(&n.set, "set", nil, "one value of the platform, such as kueue.enabled=false; wins over files")
+	flags.StringArrayVarP(&n.values, "values", "f", nil, "file with values of the platform; overrides profiles; may be repeated, later files override earlier ones")
+	flags.StringArrayVar(&n.set, "set", nil, "one value of the platform, such as kueue.enabled=false; overrides files")
 	flags.StringArrayVar(&n.people, "teams", nil, "values file of the teams, for the second release")
 	flags.StringVar(&n.charts, "charts", "", "folder with packaged charts, or oci://REGISTRY/FOLDER (default: dist of this checkout)")
 	flags.BoolVar(&n.plainHTTP, "plain-http", false, "the OCI registry has no TLS")
@@ -127,7 +127,7 @@ func (n installation) run(cmd *cobra.Command, do func(install.Installer, context
 	return nil
 }
 
-// findCharts looks for both in one place.
+// findCharts finds the charts of both releases in the same folder or registry.
 func (n installation) findCharts(releases ...*helmrelease.Release) error {
 	versions, err := setup.Load()
 	if err != nil {
@@ -137,7 +137,7 @@ func (n installation) findCharts(releases ...*helmrelease.Release) error {
 	if from == "" {
 		checkout, err := setup.Checkout(".")
 		if err != nil {
-			return errors.New("cannot find the charts, because this folder is in no checkout of MLBatch: name a folder or oci:// registry that has them with --charts")
+			return errors.New("cannot find the charts: this folder is not in a checkout of MLBatch; name a folder or an oci:// registry with --charts")
 		}
 		from = filepath.Join(checkout, "dist")
 	}

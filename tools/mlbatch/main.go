@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mlbatch is the tool of administrators, researchers and developers of
-// MLBatch. Every error is one sentence on standard error and exit status 1.
+// Command mlbatch installs and checks the platform, submits jobs, and runs local clusters.
+// It prints an error as one line on standard error, and exits with status 1.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
+	context.AfterFunc(ctx, stop) // a second interrupt kills the program
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	if status := exitStatus(0); errors.As(err, &status) {
 		os.Exit(int(status))
@@ -35,12 +35,13 @@ func main() {
 	}
 }
 
-// exitStatus is that of a program that mlbatch has started, and that has printed its error.
+// exitStatus is the exit status of a program that mlbatch started. That program has printed
+// its error already.
 type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// run carries out one command line: results go to out, progress to progress.
+// run runs one command line. It writes results to out, and progress and warnings to progress.
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	versions, err := setup.Load()
 	if err != nil {
@@ -52,7 +53,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		Version:       versions.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// An error is one sentence.
+		// Suggestions would make an error longer than one line.
 		DisableSuggestions: true,
 	}
 	root.AddCommand(installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), clusterCommand(), submitCommand(versions.Version))
@@ -60,14 +61,14 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	root.SetOut(out)
 	root.SetErr(progress)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && strings.HasPrefix(err.Error(), "unknown ") { // commands and flags, says cobra
+	if err != nil && strings.HasPrefix(err.Error(), "unknown ") { // cobra's errors for unknown commands and flags
 		return fmt.Errorf("%w: see '%s --help'", err, cmd.CommandPath())
 	}
 	if status := exitStatus(0); errors.As(err, &status) {
 		return err
 	}
 	if err != nil && ctx.Err() != nil && !errors.Is(err, submit.ErrInterrupted) && !errors.Is(err, install.ErrInterrupted) {
-		return errors.New("interrupted; run the command again") // whatever it made fail
+		return errors.New("interrupted; run the command again") // not err, which is only a consequence
 	}
 	return err
 }

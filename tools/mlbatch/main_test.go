@@ -20,7 +20,7 @@ func command(t *testing.T, args ...string) (out, progress string, err error) {
 	return o.String(), p.String(), err
 }
 
-// home gives the user an empty one.
+// home sets HOME to an empty folder.
 func home(t *testing.T) {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
@@ -32,10 +32,10 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"install now":                      `unknown command "now" for "mlbatch install"`,
 		"install --charts=/no/such/folder": "cannot find the packaged chart mlbatch in /no/such/folder: run 'make release REGISTRY=REGISTRY', or name",
 		"upgrade --timeout=soon":           `invalid argument "soon" for "--timeout" flag`,
-		"install --charts=oci://127.0.0.1:1/x --kubeconfig=/no/such/file": "cannot find the cluster, which --kubeconfig and --context say",
-		"uninstall --kubeconfig=/no/such/file":                            "cannot find the cluster, which --kubeconfig and --context say",
-		"components --kubeconfig=/no/such/file":                           "cannot find the cluster, which --kubeconfig and --context say",
-		"components --kubeconfig=testdata/nobody.yaml":                    "cannot reach the cluster at http://127.0.0.1:1, which --kubeconfig and --context say",
+		"install --charts=oci://127.0.0.1:1/x --kubeconfig=/no/such/file": "cannot find the cluster: check --kubeconfig and --context",
+		"uninstall --kubeconfig=/no/such/file":                            "cannot find the cluster: check --kubeconfig and --context",
+		"components --kubeconfig=/no/such/file":                           "cannot find the cluster: check --kubeconfig and --context",
+		"components --kubeconfig=testdata/nobody.yaml":                    "cannot reach the cluster at http://127.0.0.1:1: check --kubeconfig and --context",
 		"components --output=yaml":                                        `unknown output format "yaml": use text or json`,
 		"submit":                                                          "name the settings file of the job with --filename",
 		"submit settings.yaml":                                            `unknown command "settings.yaml" for "mlbatch submit"`,
@@ -43,7 +43,7 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"submit -f /dev/null":                                             "the settings are wrong: jobName is missing: set the name of the job",
 		"submit -f /dev/null --set a":                                     `cannot read --set a: key "a" has no value`,
 		"submit -f /dev/null --set numPods=x":                             "the settings are wrong: numPods: got string, want integer",
-		"submit -f /dev/null --set jobName=a,containerImage=b --kubeconfig=/no/such/file": "cannot find the cluster, which --kubeconfig and --context say",
+		"submit -f /dev/null --set jobName=a,containerImage=b --kubeconfig=/no/such/file": "cannot find the cluster: check --kubeconfig and --context",
 	} {
 		t.Run(line, func(t *testing.T) {
 			home(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
-// submission is what the flags say.
+// submission has the flags of mlbatch submit.
 type submission struct {
 	files, assignments             []string
 	kubeconfig, context, namespace string
@@ -35,14 +35,14 @@ func submitCommand(version string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd, version) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&s.files, "filename", "f", nil, "settings file; of several the last one wins, and - is standard input")
-	flags.StringArrayVar(&s.assignments, "set", nil, "one setting, such as numPods=2; wins over files")
-	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace of the team (default: that of the settings, or of the context)")
+	flags.StringArrayVarP(&s.files, "filename", "f", nil, "settings file, or - for standard input; may be repeated, later files override earlier ones")
+	flags.StringArrayVar(&s.assignments, "set", nil, "one setting, such as numPods=2; overrides files")
+	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace of the team (default: the one in the settings, or else in the context)")
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
 	flags.StringVar(&s.context, "context", "", "context in the kubeconfig (default: the current one)")
-	flags.BoolVar(&s.dryRun, "dry-run", false, "see whether its queue can ever admit the job, print the AppWrapper, and submit nothing")
+	flags.BoolVar(&s.dryRun, "dry-run", false, "run the checks, print the AppWrapper, and submit nothing")
 	flags.BoolVar(&s.skipChecks, "skip-checks", false, "submit even if the job can never be admitted; the reason is printed as a note")
-	flags.BoolVar(&s.wait, "wait", false, "print what becomes of the job until it has ended; fails unless it succeeds")
+	flags.BoolVar(&s.wait, "wait", false, "print the job's progress until it ends; fail unless it succeeds")
 	return cmd
 }
 
@@ -55,11 +55,11 @@ func (s submission) run(cmd *cobra.Command, version string) error {
 	if err != nil {
 		return err
 	}
-	c, present, err := s.connect(cmd.ErrOrStderr())
+	c, current, err := s.connect(cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
-	if err := job.In(s.namespace, present); err != nil {
+	if err := job.In(s.namespace, current); err != nil {
 		return err
 	}
 	return s.submit(cmd.Context(), cmd, c, job)
@@ -87,7 +87,7 @@ func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.Wit
 	return job.Wait(ctx, c, cmd.OutOrStdout())
 }
 
-// connect also tells the namespace of the present context.
+// connect returns a client and the namespace of the kubeconfig's context.
 func (s submission) connect(warnings io.Writer) (client.WithWatch, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = s.kubeconfig
@@ -97,7 +97,7 @@ func (s submission) connect(warnings io.Writer) (client.WithWatch, string, error
 		return nil, "", access.NoCluster(rules)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("cannot find the cluster, which --kubeconfig and --context say: %w", err)
+		return nil, "", fmt.Errorf("cannot find the cluster: check --kubeconfig and --context: %w", err)
 	}
 	namespace, _, err := config.Namespace()
 	if err != nil {
@@ -110,7 +110,7 @@ func (s submission) connect(warnings io.Writer) (client.WithWatch, string, error
 	}
 	c, err := client.NewWithWatch(restConfig, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, "", fmt.Errorf("cannot talk to the cluster: %w", err)
+		return nil, "", fmt.Errorf("cannot connect to the cluster: %w", err)
 	}
 	return c, namespace, nil
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
-func TestOnlyWhoSaysSoSubmitsWhatWouldWaitForEver(t *testing.T) {
+func TestAJobThatCanNeverBeAdmittedNeedsSkipChecks(t *testing.T) {
 	for name, row := range map[string]struct {
 		submission submission
 		queue      any
@@ -30,8 +30,8 @@ func TestOnlyWhoSaysSoSubmitsWhatWouldWaitForEver(t *testing.T) {
 		jobs       int
 	}{
 		"a job that fits":              {out: "AppWrapper train was submitted in namespace blue\n", jobs: 1},
-		"a job that does not fit":      {queue: "empty", says: "the job can never be admitted: ClusterQueue empty has no quota for cpu, of which the job asks for 1; ClusterQueue empty has no quota for memory, of which the job asks for 1Gi; use --skip-checks to submit it anyway"},
-		"one that is known not to fit": {queue: "empty", submission: submission{skipChecks: true}, out: "was submitted", notes: "note: the job can never be admitted: ClusterQueue empty has no quota", jobs: 1},
+		"a job that does not fit":      {queue: "empty", says: "the job can never be admitted: the job requests 1 of cpu, but ClusterQueue empty has no quota for it; the job requests 1Gi of memory, but ClusterQueue empty has no quota for it; use --skip-checks to submit it anyway"},
+		"one that is submitted anyway": {queue: "empty", submission: submission{skipChecks: true}, out: "was submitted", notes: "note: the job can never be admitted: the job requests 1 of cpu", jobs: 1},
 		"a dry run":                    {submission: submission{dryRun: true}, out: "\n  namespace: \"blue\"\n"},
 		"a dry run that does not fit":  {queue: "empty", submission: submission{dryRun: true}, says: "the job can never be admitted"},
 	} {
@@ -63,7 +63,7 @@ func TestOnlyWhoSaysSoSubmitsWhatWouldWaitForEver(t *testing.T) {
 	}
 }
 
-// cluster is one with a queue that has no quota.
+// cluster returns a cluster with a queue that has no quota.
 func cluster(t *testing.T) client.WithWatch {
 	t.Helper()
 	scheme, err := submit.Scheme()

@@ -20,7 +20,7 @@ func uninstallCommand() *cobra.Command {
 		Short: "Remove the platform; CRDs, queues and the teams' namespaces are kept",
 		Long: "Remove the platform from the cluster of your kubeconfig. CustomResourceDefinitions, queues, flavors and namespaces\n" +
 			"are kept with all their content, and so is the release of the teams unless --with-teams is given. The command\n" +
-			"refuses while there is work that only the platform can delete.",
+			"fails if there is work that only the platform can delete.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			u.Cluster, u.Platform, u.Progress = w.cluster, w.platform(), cmd.ErrOrStderr()
@@ -36,7 +36,7 @@ func uninstallCommand() *cobra.Command {
 	}
 	w.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&withTeams, "with-teams", false, "remove the release of the teams first: roles, limits and network policies")
-	cmd.Flags().BoolVar(&u.Force, "force", false, "leave work behind that cannot be deleted until the platform is installed again")
+	cmd.Flags().BoolVar(&u.Force, "force", false, "uninstall even if work is left that cannot be deleted until the platform is installed again")
 	cmd.Flags().DurationVar(&u.Timeout, "timeout", helmrelease.DefaultTimeout, "how long to wait until everything is gone")
 	return cmd
 }

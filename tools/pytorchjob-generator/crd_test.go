@@ -29,7 +29,7 @@ var crds = map[string][2]string{
 	"PodGroup":   {"sigs.k8s.io/scheduler-plugins", "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml"},
 }
 
-// definition is the schema with which an API server checks objects of a kind.
+// definition is the schema with which an API server validates objects of a kind.
 type definition struct {
 	validator  validation.SchemaValidator
 	structural *schema.Structural

@@ -82,7 +82,7 @@ var (
 	finding  = regexp.MustCompile(`(?m)^/?([^'\n]*)': `)
 )
 
-// sentence reduces Helm's error to what concerns the settings.
+// sentence removes from Helm's error everything that is not about the settings.
 func sentence(err error) error {
 	text := where.ReplaceAllString(strings.TrimSpace(err.Error()), "")
 	if at := preamble.FindStringIndex(text); at != nil {

@@ -27,8 +27,8 @@ import (
 	generator "github.com/mlbatch/mlbatch/tools/pytorchjob-generator"
 )
 
-// TestGeneratedJobs checks the promises about all generated jobs with the golden files and
-// the examples.
+// TestGeneratedJobs checks what must hold for all generated jobs, with the golden files and the
+// examples.
 func TestGeneratedJobs(t *testing.T) {
 	for _, file := range files(t, "testdata/*.in.yaml", "examples/*.yaml") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -50,7 +50,7 @@ func (j job) script() string { return expanded(j.pods[0].Spec.Containers[0].Comm
 // variable matches what Kubernetes expands in a container's command.
 var variable = regexp.MustCompile(`\$(\$|\([^)]*\))`)
 
-// expanded is a word of a command after Kubernetes has expanded all variables.
+// expanded returns a word of a command after Kubernetes has expanded its variables.
 func expanded(word string) string {
 	return variable.ReplaceAllStringFunc(word, func(found string) string {
 		if found == "$$" {
@@ -213,7 +213,7 @@ func TestErrorsAreOneSentence(t *testing.T) {
 	}
 }
 
-// Nobody has reviewed the effect of a value that no golden file sets.
+// The effect of a value that no golden file sets was never reviewed.
 func TestEveryValueIsSetInAGoldenFile(t *testing.T) {
 	unset := settings(t, "chart/values.yaml")
 	for _, file := range files(t, "testdata/*.in.yaml") {

@@ -50,7 +50,7 @@ func TestValidSettingsRenderJobs(t *testing.T) {
 	})
 }
 
-// Any settings are refused with a sentence, or render such an object.
+// Any settings are rejected with a one-line error, or render such an object.
 func TestAnySettingsRenderJobsOrFailWithASentence(t *testing.T) {
 	known := slices.Sorted(maps.Keys(settings(t, "chart/values.yaml")))
 	rapid.Check(t, func(t *rapid.T) {
@@ -78,7 +78,7 @@ var (
 	trivial = rapid.SampledFrom([]any{nil, true, false, 0, 1, -1, 1.5, 1e21, "", "0", "true", "null", "~", "7d", "1Gi", "a b", "ü\n", "- a", "{{ 1 }}", "a: b", "#"})
 )
 
-// right are valid settings.
+// right returns valid settings.
 func right(t *rapid.T) map[string]any {
 	all := map[string]any{
 		"jobName": name.Draw(t, "jobName"), "containerImage": "registry.example.com/" + name.Draw(t, "image"),
@@ -118,7 +118,7 @@ func right(t *rapid.T) map[string]any {
 	return all
 }
 
-// some are one to four drawn values.
+// some returns one to four drawn values.
 func some(t *rapid.T, draw func() any) []any {
 	all := []any{draw()}
 	for range rapid.IntRange(0, 3).Draw(t, "more") {
@@ -127,7 +127,7 @@ func some(t *rapid.T, draw func() any) []any {
 	return all
 }
 
-// numbered are entries with distinct keys and drawn values.
+// numbered returns entries with distinct keys and drawn values.
 func numbered(t *rapid.T, key string, draw func() any) []any {
 	all := some(t, draw)
 	for i, value := range all {
@@ -136,7 +136,7 @@ func numbered(t *rapid.T, key string, draw func() any) []any {
 	return all
 }
 
-// anything is any YAML value.
+// anything returns any YAML value.
 func anything(t *rapid.T, depth int) any {
 	sort := rapid.IntRange(0, 5).Draw(t, "sort")
 	switch {
@@ -157,7 +157,7 @@ func anything(t *rapid.T, depth int) any {
 	return trivial.Draw(t, "trivial")
 }
 
-// list is a list of objects, or nil.
+// list returns a list of objects, or nil.
 func list(of any) []map[string]any {
 	all, _ := of.([]any)
 	var objects []map[string]any

@@ -26,7 +26,7 @@ const calledWith = "<--nnodes=2>\n<--node_rank=1>\n<--rdzv_id=101>\n<--rdzv_endp
 func TestScripts(t *testing.T) {
 	for name, row := range map[string]struct {
 		settings map[string]any
-		// in is a shell; if empty, the result is the same in two shells.
+		// in is the shell to use; if empty, the result must be the same in two shells.
 		in string
 		// exit is the exit code of torchrun.
 		exit string

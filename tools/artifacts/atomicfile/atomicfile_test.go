@@ -47,7 +47,7 @@ func TestWriteToAMissingFolderFails(t *testing.T) {
 	}
 }
 
-// want checks the content of a file, and that it is the only file in its folder.
+// want checks the content of a file, and that its folder has no other file.
 func want(t *testing.T, err error, path, content string) {
 	t.Helper()
 	if err != nil {

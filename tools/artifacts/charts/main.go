@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command charts writes the packages of all charts of this repository, and install.yaml, to a
+// Command charts packages all charts of this repository, and renders install.yaml, into a
 // folder. Run it from the root of the repository.
 package main
 

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// module has a program that says which word it was linked with.
+// module returns a module with a program that prints a word from its linker flags.
 func module(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -89,7 +89,7 @@ func TestWhatGoesWrongIsTold(t *testing.T) {
 	}
 }
 
-// The go command removes its temporary files only when it ends by itself.
+// The go command removes its temporary files only if it is not killed.
 func TestAnInterruptedBuildLeavesNothing(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
 	if out, err := exec.Command("mkfifo", started).CombinedOutput(); err != nil {
@@ -114,7 +114,7 @@ func TestAnInterruptedBuildLeavesNothing(t *testing.T) {
 	}
 }
 
-// What the user's programs are told about memory is nothing for the compiler.
+// The user's GOGC and GOMEMLIMIT are for programs, not for the compiler.
 func TestTheCompilerCollectsNoGarbage(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go"), "#!/bin/sh\necho $GOGC $GOMEMLIMIT > "+dir+"/told\n")
@@ -127,8 +127,8 @@ func TestTheCompilerCollectsNoGarbage(t *testing.T) {
 	}
 }
 
-// Caches are named by these flags: other words for the same make everyone build
-// all components again.
+// The cache key includes these flags: spelling them differently makes everyone rebuild all
+// components.
 func TestFlagsStayAsTheyAre(t *testing.T) {
 	for name, c := range map[string]struct {
 		program Program
@@ -146,7 +146,7 @@ func TestFlagsStayAsTheyAre(t *testing.T) {
 	}
 }
 
-// Go compiles a package again for other flags.
+// Go compiles a package again if the flags differ.
 func TestTheMakefileCompilesWithTheSameFlags(t *testing.T) {
 	makefile, err := os.ReadFile("../../../Makefile")
 	must(t, err)

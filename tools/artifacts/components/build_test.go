@@ -20,7 +20,7 @@ import (
 	"github.com/mlbatch/mlbatch/setup"
 )
 
-// hello is a component that builds in a moment: it imports nothing.
+// hello is a component that builds quickly, because it imports nothing.
 var hello = Component{Name: "hello", Folder: "hello", Packages: []string{"."}, Binaries: []string{"hello"}}
 
 func TestCheckoutsOfAUserShareACache(t *testing.T) {
@@ -56,7 +56,7 @@ func TestAFinishedEntryIsUsedAgain(t *testing.T) {
 	if got := progress.String(); !strings.HasPrefix(got, "[1/1] hello: building\n[1/1] hello: built in ") {
 		t.Errorf("progress is %q", got)
 	}
-	t.Setenv("PATH", t.TempDir()) // no go command any more
+	t.Setenv("PATH", t.TempDir()) // without a go command
 	second := get(t, c, progress)
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Error(diff)
@@ -206,8 +206,8 @@ func TestOwnProgramsAreUpToDateAndKnowTheirVersion(t *testing.T) {
 	}
 }
 
-// Each component names its module in this repository, and no two write the
-// same binary: Get returns them in one map.
+// Each component names its module in this repository. No two write a binary of the same name,
+// because Get returns them in one map.
 func TestComponentsAreDistinctAndPinned(t *testing.T) {
 	versions, err := setup.Load()
 	if err != nil {
@@ -278,7 +278,7 @@ func key(t *testing.T, c Cache, comp Component) string {
 	return key
 }
 
-// fakeGo puts a shell script in the place of the go command.
+// fakeGo replaces the go command by a shell script.
 func fakeGo(t *testing.T, text string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -23,13 +23,14 @@ type Cache struct {
 	Checkout string
 }
 
-// CacheIn is the cache of a checkout below the folder that filecache.UserDir names, or another.
+// CacheIn returns the cache of a checkout in a folder, usually the one that filecache.UserDir
+// returns.
 func CacheIn(dir, checkout string) Cache {
 	return Cache{Dir: filepath.Join(dir, "components"), Checkout: checkout}
 }
 
-// UserCache is the cache of a checkout in the user's cache folder: local clusters and
-// their tests use the same builds.
+// UserCache returns the cache of a checkout in the user's cache folder. Local clusters and their
+// tests share its builds.
 func UserCache(checkout string) (Cache, error) {
 	dir, err := filecache.UserDir()
 	return CacheIn(dir, checkout), err

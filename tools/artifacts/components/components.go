@@ -68,7 +68,7 @@ func Node(v setup.Versions) []Component {
 // Platform returns the operators that are installed together with our controller.
 func Platform(v setup.Versions) []Component { return operators(v, false) }
 
-// Optional returns the operators of the platform's parts that are off by default.
+// Optional returns the operators of the platform's parts that are disabled by default.
 func Optional(v setup.Versions) []Component { return operators(v, true) }
 
 func operators(v setup.Versions, optional bool) []Component {

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tools puts scripts in the place of apt-get and dpkg-deb.
+// tools replaces apt-get and dpkg-deb by scripts.
 func tools(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,13 +38,13 @@ func request(t *testing.T) (Request, *bytes.Buffer) {
 	}, progress
 }
 
-// downloads is an apt-get that notes its arguments and finds three packages.
+// downloads returns a fake apt-get that logs its arguments and finds three packages.
 func downloads(r Request) string {
 	archives := filepath.Join(r.Scratch, "cache", "archives") + "/"
 	return `echo "$@" >> ` + r.Scratch + "/asked\nfor p in nftables_1 libc6_2 libc6-dev_2; do : > " + archives + "$p.deb; done"
 }
 
-// unpacks is a dpkg-deb that makes a file for each archive.
+// unpacks is a fake dpkg-deb that creates a file for each archive.
 const unpacks = `: > "$3/unpacked-${2##*/}"`
 
 func TestPackagesAreUnpackedWithoutInstallingThem(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newEntry is an entry with a program and its library.
+// newEntry returns an entry with a program and its library.
 func newEntry(t *testing.T) Entry {
 	t.Helper()
 	return Entry{
@@ -133,7 +133,7 @@ func TestTwoProcessesBuildOnce(t *testing.T) {
 	}
 }
 
-// One makes the entry for as long as the other waits; the wait is told once.
+// One process builds the entry while the other waits. The wait is reported once.
 func TestGetSaysForWhomItWaitsAndCanBeInterrupted(t *testing.T) {
 	e := newEntry(t)
 	making, waited, done := make(chan struct{}), make(chan struct{}), make(chan error)
@@ -158,14 +158,14 @@ func TestGetSaysForWhomItWaitsAndCanBeInterrupted(t *testing.T) {
 
 	var once sync.Once
 	second := &onWrite{then: func() { once.Do(func() { close(waited) }) }}
-	must(t, e.Get(t.Context(), second)) // goes on when the first has ended
+	must(t, e.Get(t.Context(), second)) // returns when the first has finished
 	must(t, <-done)
 	if strings.Count(second.text, "waiting") != 1 {
 		t.Errorf("progress is %q", second.text)
 	}
 }
 
-// onWrite is a progress writer that does something once it was told something.
+// onWrite is a progress writer that calls a function after each write.
 type onWrite struct {
 	text string
 	then func()

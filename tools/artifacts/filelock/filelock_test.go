@@ -55,8 +55,8 @@ func TestARemovedLockFileLocksNobodyOut(t *testing.T) {
 	unlock()
 }
 
-// A process may open a lock file just before the holder removes it. It must not
-// believe that it then holds the lock.
+// A process may open a lock file just before the holder removes it. Locking that file must not
+// count as holding the lock.
 func TestOnlyOneHoldsTheLockWhileOthersRemoveTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	var holders atomic.Int32
@@ -66,7 +66,7 @@ func TestOnlyOneHoldsTheLockWhileOthersRemoveTheFile(t *testing.T) {
 			for range 1000 {
 				unlock, err := TryLock(path)
 				if err != nil {
-					continue // another one holds it
+					continue // another goroutine holds it
 				}
 				if holders.Add(1) > 1 {
 					t.Error("two hold the lock")

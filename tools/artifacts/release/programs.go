@@ -17,8 +17,8 @@ import (
 	"oras.land/oras-go/v2/content/oci"
 )
 
-// programsOf reads the build info of the programs in an image archive: of what is released,
-// not of what should have been compiled.
+// programsOf reads the build info of the programs in an image archive. It describes what is
+// released, not what should have been compiled.
 func programsOf(ctx context.Context, archive, tag string) ([]*debug.BuildInfo, error) {
 	images, err := oci.NewFromTar(ctx, archive)
 	if err != nil {

@@ -65,7 +65,8 @@ func pushImage(ctx context.Context, archive, reference string, progress io.Write
 	return nil
 }
 
-// pushChart is helm push with a fixed creation time, so that the digest is always the same.
+// pushChart does what helm push does, but with a fixed creation time, so that the digest is
+// always the same.
 func pushChart(archive, reference string, progress io.Writer) error {
 	ref, err := registry.ParseReference(reference)
 	if err != nil {

@@ -30,17 +30,17 @@ type release struct {
 	out             string
 	progress        io.Writer
 
-	// What has been written so far.
+	// The results so far.
 	bundle packaging.Bundle
 	image  string
 	files  []sbom.File
 }
 
-// write puts all files of the release into its folder.
+// write writes all files of the release to its folder.
 func (r *release) write(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
 		r.writeCharts, r.writeImage, r.writeCommands,
-		r.writeBill, // of all files before it
+		r.writeBill, // lists all files written before it
 		r.writeSums,
 	} {
 		if err := step(ctx); err != nil {

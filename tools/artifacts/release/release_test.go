@@ -28,8 +28,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/archive"
 )
 
-// programs is a checkout with programs that are compiled in a moment, in place of
-// the controller and the command.
+// programs returns a checkout with programs that compile quickly, to replace the controller and
+// the mlbatch command.
 func programs(t *testing.T) string {
 	t.Helper()
 	checkout := t.TempDir()
@@ -49,7 +49,7 @@ func programs(t *testing.T) string {
 	return checkout
 }
 
-// released writes a release for a registry folder; "" is that of setup/versions.yaml.
+// released writes a release for a registry folder; "" means the one in setup/versions.yaml.
 func released(t *testing.T, folder string) *release {
 	t.Helper()
 	versions, err := setup.Load()
@@ -66,7 +66,7 @@ func released(t *testing.T, folder string) *release {
 	return r
 }
 
-// files are the files in a folder.
+// files reads all files in a folder.
 func files(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -118,7 +118,7 @@ func TestTheRegistryHasTheReleasedFiles(t *testing.T) {
 	var said strings.Builder
 	r.progress = &said
 
-	for range 2 { // a push that was interrupted is repeated
+	for range 2 { // a push can be repeated after an interruption
 		if err := r.push(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestTheRegistryHasTheReleasedFiles(t *testing.T) {
 	}
 }
 
-// rendered is what the platform's chart makes without values.
+// rendered returns the manifest of the platform's chart with default values.
 func rendered(t *testing.T, archive []byte) string {
 	t.Helper()
 	chart, err := loader.LoadArchive(bytes.NewReader(archive))
@@ -165,7 +165,8 @@ func rendered(t *testing.T, archive []byte) string {
 	return release.Manifest
 }
 
-// pulledImage pulls all there is of an image, which checks all digests, and returns its own.
+// pulledImage pulls an image with all platforms, which verifies all digests, and returns the
+// image's digest.
 func pulledImage(t *testing.T, reference string) string {
 	t.Helper()
 	there, err := remote.NewRepository(reference)
@@ -180,7 +181,7 @@ func pulledImage(t *testing.T, reference string) string {
 	return pulled.Digest.String()
 }
 
-// pull is helm pull.
+// pull pulls a chart as helm pull does.
 func pull(t *testing.T, folder string, chart packaging.Chart) (archive []byte, manifest string) {
 	t.Helper()
 	client, err := helmregistry.NewClient(helmregistry.ClientOptPlainHTTP())

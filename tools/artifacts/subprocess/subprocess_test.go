@@ -58,7 +58,7 @@ func TestAnInterruptedProgramCanCleanUp(t *testing.T) {
 		_, _ = os.ReadFile(started) // returns when the program runs
 		cancel()
 	}()
-	if err := Run(ctx, cmd); err != context.Canceled { //nolint:errorlint // the very error, and no words of the program
+	if err := Run(ctx, cmd); err != context.Canceled { //nolint:errorlint // exactly this error, not wrapped
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	if _, err := os.Stat(temporary); !errors.Is(err, os.ErrNotExist) {
@@ -66,7 +66,7 @@ func TestAnInterruptedProgramCanCleanUp(t *testing.T) {
 	}
 }
 
-// A program that outlived us would go on to write where the next of us begins anew.
+// A program that outlived its parent would still write to the folder that the next run uses.
 func TestAProgramIsKilledWithItsParent(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if out, err := exec.Command("mkfifo", pipe).CombinedOutput(); err != nil {
@@ -89,7 +89,7 @@ func TestAProgramIsKilledWithItsParent(t *testing.T) {
 	if err := runner.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = runner.Wait() // it was killed
+	_ = runner.Wait() // it was killed, so it returns an error
 	if err := program.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,8 @@ func TestAProgramIsKilledWithItsParent(t *testing.T) {
 	}
 }
 
-// runsVariable makes this program one that runs a script.
+// runsVariable names the environment variable with a script that this test binary runs instead
+// of tests.
 const runsVariable = "MLBATCH_TEST_RUNS"
 
 func TestMain(m *testing.M) {

@@ -12,7 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// rootCommand is localcluster with all its subcommands.
+// rootCommand returns the localcluster command with all its subcommands.
 func rootCommand() *cobra.Command {
 	var config localcluster.Config
 	group := &cobra.Command{
@@ -22,7 +22,7 @@ func rootCommand() *cobra.Command {
 			"Go modules and run in private namespaces. It needs Linux, Go, a checkout of MLBatch, and root for containers.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// An error is one sentence.
+		// Suggestions would make an error longer than one line.
 		DisableSuggestions: true,
 		// Without these two, a misspelt subcommand would print help and succeed.
 		Args: cobra.NoArgs,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command localcluster runs a real Kubernetes on a Linux machine, without Docker, to develop
-// MLBatch. Every error is one sentence on standard error, with exit status 1.
+// MLBatch. It prints an error as one line on standard error, and exits with status 1.
 package main
 
 import (

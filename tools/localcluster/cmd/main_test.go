@@ -15,7 +15,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// command runs a command line of a user with an empty home.
+// command runs a command line of a user with an empty HOME.
 func command(t *testing.T, args ...string) (out, progress string, err error) {
 	t.Helper()
 	var o, p bytes.Buffer
@@ -104,7 +104,7 @@ func TestOnlyGivenFlagsAreAskedOfARunningCluster(t *testing.T) {
 }
 
 func TestAnInterruptedCommandSaysOnlyThat(t *testing.T) {
-	running(t) // and does not become ready
+	running(t) // but never ready
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := run(ctx, []string{"up", "--name=unit-y", "--simulated-nodes=3"}, io.Discard, io.Discard)
@@ -113,7 +113,7 @@ func TestAnInterruptedCommandSaysOnlyThat(t *testing.T) {
 	}
 }
 
-// running makes this very process the keeper of the cluster unit-y.
+// running records this process as the keeper of the cluster unit-y.
 func running(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(home(t), "unit-y")
@@ -131,7 +131,7 @@ func running(t *testing.T) (dir string) {
 	return dir
 }
 
-// startTime is this process's, field 22 of its stat.
+// startTime returns the start time of this process, field 22 of /proc/self/stat.
 func startTime(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile("/proc/self/stat")

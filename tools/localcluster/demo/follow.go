@@ -22,8 +22,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// jobTimeout bounds the whole job, outageTimeout the time without an answer from the API
-// server: the keeper restarts it if it exits.
+// jobTimeout limits the whole job. outageTimeout limits the time without an answer from the API
+// server, which the keeper restarts if it exits.
 const (
 	jobTimeout    = 10 * time.Minute
 	outageTimeout = 30 * time.Second
@@ -74,7 +74,7 @@ func (f *follower) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("cannot follow the job: %w", err)
 }
 
-// poll is look that tolerates a short outage of the API server.
+// poll calls look, and tolerates a short outage of the API server.
 func (f *follower) poll(ctx context.Context) (ended bool, err error) {
 	ended, err = f.look(ctx)
 	if err == nil {

@@ -66,7 +66,7 @@ func newAccess(config *rest.Config) (access, error) {
 	user, err2 := client.New(asUser, client.Options{Scheme: scheme})
 	pods, err3 := kubernetes.NewForConfig(config)
 	if err := errors.Join(err1, err2, err3); err != nil {
-		return access{}, fmt.Errorf("cannot talk to the cluster: %w", err)
+		return access{}, fmt.Errorf("cannot connect to the cluster: %w", err)
 	}
 	return access{admin: admin, user: user, pods: pods}, nil
 }

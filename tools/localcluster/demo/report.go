@@ -47,7 +47,7 @@ type training struct {
 	LastLoss     float64 `json:"lastLoss"`
 	Accuracy     float64 `json:"accuracy"`
 
-	// When the processes met, and when the first and the last loss were known.
+	// The times at which the processes connected, and of the first and the last loss.
 	met, began, ended time.Time
 }
 

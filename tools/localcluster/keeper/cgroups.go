@@ -14,8 +14,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// makeCgroups makes the folder that the kubelet puts pods into, on hosts with
-// one unified hierarchy (v2) and on hosts with one per controller (v1).
+// makeCgroups creates the cgroup for pods, on hosts with one unified hierarchy (v2) and on hosts
+// with one hierarchy per controller (v1).
 func makeCgroups(p plan.Plan) error {
 	if p.Cgroup == "" {
 		return nil
@@ -51,11 +51,11 @@ func makeUnified(root, name string) error {
 	return nil
 }
 
-// explainHandOn says what a refusal by the kernel to hand on a controller means.
+// explainHandOn explains the kernel's error when a controller cannot be enabled for child cgroups.
 func explainHandOn(parent, controller string, err error) error {
 	switch {
 	case errors.Is(err, unix.EBUSY):
-		return fmt.Errorf("cgroup %s holds processes of its own, so its controllers cannot be handed on: "+
+		return fmt.Errorf("cgroup %s holds processes of its own, so its controllers cannot be delegated: "+
 			"run the command in a container with a cgroup namespace whose root is empty, or on the host", parent)
 	case err != nil && needed(controller):
 		return fmt.Errorf("cannot enable the cgroup controller %s: %w", controller, err)

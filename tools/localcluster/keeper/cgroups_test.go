@@ -17,7 +17,7 @@ import (
 
 func TestACgroupIsMadeInEachHierarchyOfTheHost(t *testing.T) {
 	root := files(t, map[string]string{
-		"cpu/tasks": "", "memory/tasks": "", "net_cls/tasks": "", // the last is of no use to the kubelet
+		"cpu/tasks": "", "memory/tasks": "", "net_cls/tasks": "", // the kubelet does not use the last one
 		"cpuset/cpuset.cpus": "0-1", "cpuset/cpuset.mems": "0",
 	})
 	if err := makePerController(root, "mlbatch-x"); err != nil {
@@ -65,7 +65,7 @@ func TestARefusedControllerFailsOnlyIfNeeded(t *testing.T) {
 	}
 }
 
-// Only a real cgroup that holds processes gives this answer.
+// Only a real cgroup with processes returns this error.
 func TestACgroupWithProcessesOfItsOwnIsNamed(t *testing.T) {
 	busy := &fs.PathError{Op: "write", Path: "cgroup.subtree_control", Err: unix.EBUSY}
 	err := explainHandOn("/sys/fs/cgroup", "memory", busy)

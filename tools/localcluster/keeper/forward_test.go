@@ -51,7 +51,7 @@ func TestForwardWithoutAServerClosesTheConnection(t *testing.T) {
 	}
 }
 
-// failing cannot accept the first connection that it is asked for.
+// failing is a listener whose first Accept fails.
 type failing struct {
 	net.Listener
 	failed bool
@@ -95,7 +95,7 @@ func dialForwarded(t *testing.T, address string) *net.TCPConn {
 	return connect(t, outer)
 }
 
-// connect is a client of a listener that gives up rather than hang.
+// connect connects to a listener, with a deadline so that the test cannot hang.
 func connect(t *testing.T, outer net.Listener) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", outer.Addr().String())

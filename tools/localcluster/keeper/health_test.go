@@ -29,7 +29,7 @@ func TestHealthIsServed(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the socket of an earlier keeper is in nobody's way
+	for range 2 { // the socket of an earlier keeper is replaced
 		if err := serveHealth(plan.Plan{Dir: dir}); err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func main() {
 	}
 	dir := os.Args[1]
 	signals := make(chan os.Signal, 1)
-	// First of all: a signal without a handler would end the cluster.
+	// Do this first: a signal without a handler would end the cluster.
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
 	reporter := newReporter(dir)
 	if err := keep(dir, signals, reporter); err != nil {

@@ -114,7 +114,7 @@ func serveTLS(t *testing.T, file func(string) string) string {
 	clients.AddCert(cert)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // refusals are the point
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // the test makes it refuse clients
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server.URL

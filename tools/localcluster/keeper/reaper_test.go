@@ -44,7 +44,7 @@ func TestAnOrphanIsReaped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Wait for its end without taking it. Another test's reaper may be quicker.
+	// Wait until it exits without reaping it. Another test's reaper may be faster.
 	err = unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 	if err != nil && !errors.Is(err, unix.ECHILD) {
 		t.Fatal(err)

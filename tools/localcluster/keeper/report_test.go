@@ -46,7 +46,7 @@ func TestTheStatusFileFollowsEvents(t *testing.T) {
 	}
 }
 
-// On a full disk the status cannot be saved, and has to be true later.
+// On a full disk the status cannot be saved. It must be saved later.
 func TestAFailedStatusWriteIsRetried(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	r := newReporter(dir)

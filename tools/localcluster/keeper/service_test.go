@@ -127,7 +127,7 @@ func TestANewPlanChangesOnlyWhatDiffers(t *testing.T) {
 	if diff := cmp.Diff([]string{"stays", "changes", "comes"}, names); diff != "" || len(s.services) != 3 {
 		t.Errorf("%d programs live: %s", len(s.services), diff)
 	}
-	<-gone.stopped // as would never happen if it was kept
+	<-gone.stopped // blocks if the program is kept
 	if diff := cmp.Diff(plan.Status{Revision: 1, Ready: true}, readStatus(t, s.dir)); diff != "" {
 		t.Errorf("what was changed on purpose counts as a restart: %s", diff)
 	}
@@ -135,7 +135,7 @@ func TestANewPlanChangesOnlyWhatDiffers(t *testing.T) {
 	awaitLog(t, s, "stays", "started\n")
 }
 
-// A user who may not make PID namespaces cannot start the program at all.
+// A user who may not create PID namespaces cannot start the program at all.
 func TestAKilledProgramLeavesNoProcesses(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "held")
 	must(t, unix.Mkfifo(fifo, 0o600))
@@ -184,7 +184,7 @@ func TestAnUnreadablePlanChangesNothing(t *testing.T) {
 	}
 }
 
-// awaitLog returns when a program has said what is wanted.
+// awaitLog waits until a program's log has the text.
 func awaitLog(t *testing.T, s *supervisor, program, want string) {
 	t.Helper()
 	until(t, program+" says "+want, func() bool {
@@ -196,7 +196,7 @@ func awaitLog(t *testing.T, s *supervisor, program, want string) {
 	})
 }
 
-// until waits for what other processes do, and no longer than a minute.
+// until waits at most a minute until a condition holds.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	look, tooLate := time.NewTicker(10*time.Millisecond), time.After(time.Minute)

@@ -115,7 +115,7 @@ func (s *supervisor) start(svc *service) (*process, error) {
 	})
 }
 
-// attributes are those that the kernel starts a program with.
+// attributes returns the attributes with which a program is started.
 func attributes(program plan.Program) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if program.PIDNamespace {

@@ -16,8 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// oneReaper is shared, as in the keeper: a second one would take the children
-// of the first.
+// oneReaper is shared by all tests: a second one would reap the children of the first.
 var oneReaper = sync.OnceValue(newReaper)
 
 // supervise runs programs that are shell scripts. Each is started `times` times; done is

@@ -26,12 +26,12 @@ const (
 	HealthSocket = "health.sock"
 )
 
-// File descriptors that the keeper is started with.
+// File descriptors that the keeper inherits.
 const (
 	// ListenerFD is the listening socket that was opened on the host.
 	ListenerFD = 3
-	// RecordedFD delivers one byte once KeeperFile records the keeper. If it closes
-	// without, the keeper must exit: nobody knows of it.
+	// RecordedFD delivers one byte once KeeperFile records the keeper. If it closes without a
+	// byte, the keeper must exit: no command could find it.
 	RecordedFD = 4
 )
 
@@ -79,7 +79,7 @@ type Network struct {
 // Program is one process of the node.
 type Program struct {
 	Name string `json:"name"`
-	// Version is that of its module.
+	// Version is the version of its module.
 	Version string   `json:"version,omitempty"`
 	Path    string   `json:"path"`
 	Args    []string `json:"args,omitempty"`
@@ -87,14 +87,14 @@ type Program struct {
 	Env []string `json:"env"`
 	// Files is a digest of the files that the program reads: if they change, it restarts.
 	Files string `json:"files,omitempty"`
-	// PIDNamespace makes the program process 1 of a PID namespace of its own. When it
-	// ends, even by SIGKILL, the kernel first ends everything that it started.
+	// PIDNamespace makes the program process 1 of its own PID namespace. When it exits, even
+	// by SIGKILL, the kernel first kills everything that it started.
 	PIDNamespace bool `json:"pidNamespace,omitempty"`
 	// Before must succeed before each start of the program.
 	Before Probe `json:"before,omitzero"`
 	// Ready must succeed before the next program starts.
 	Ready Probe `json:"ready"`
-	// Timeout bounds the wait for Ready.
+	// Timeout limits the wait for Ready.
 	Timeout time.Duration `json:"timeout"`
 }
 
@@ -147,8 +147,8 @@ type Keeper struct {
 	SimulatedNodes int `json:"simulatedNodes"`
 }
 
-// Image is the program that a simulated cluster runs instead of an image. ImagesFile maps
-// references of images to them.
+// Image is the program that a simulated cluster runs instead of an image. ImagesFile maps image
+// references to programs.
 type Image struct {
 	// File is the program on the host, Path its path in the image.
 	File string `json:"file"`

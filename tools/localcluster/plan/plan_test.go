@@ -38,8 +38,8 @@ func TestReadReturnsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// A reader that has opened the file before must still see all of the old one:
-// the new one takes its place and does not overwrite it.
+// A reader that opened the file before a write must still see all of the old content: the new
+// file replaces the old one, and does not overwrite it.
 func TestAReaderNeverSeesHalfAFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := Write(dir, StatusFile, Status{Waiting: "etcd"}); err != nil {

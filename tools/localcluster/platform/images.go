@@ -71,7 +71,7 @@ func (s Site) Ray(ctx context.Context) (archivePath string, err error) {
 	return ray.Build(ctx, s.cache(), s.Progress, filepath.Join(s.Checkout, "dist"))
 }
 
-// operators are the components of the platform.
+// operators returns the components of the platform.
 func (s Site) operators(versions setup.Versions) []components.Component {
 	all := components.Platform(versions)
 	if s.EveryPart {

@@ -33,7 +33,7 @@ type Site struct {
 	Cluster  *localcluster.Cluster
 	Checkout string
 	Progress Progress
-	// EveryPart also installs the parts of the platform that are off by default.
+	// EveryPart also installs the parts of the platform that are disabled by default.
 	EveryPart bool
 	// Values are more values files of the platform's chart, relative to the checkout.
 	Values []string
@@ -123,7 +123,7 @@ func (s Site) Onboard(ctx context.Context, values string) error {
 	return install.Apply(ctx, release, s.Cluster.KubeconfigPath())
 }
 
-// Teams is the packaged charts/teams as the release name.
+// Teams returns a release of the packaged charts/teams.
 func (s Site) Teams(name, namespace, values string) (Release, error) {
 	release, err := s.release("teams", namespace, values)
 	release.Name = name

@@ -16,8 +16,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 )
 
-// newSite is a checkout with the generator packaged, as 'make charts' leaves it,
-// and the settings file job.yaml.
+// newSite returns a site with a checkout that has the packaged generator, as after 'make
+// charts', and the settings file job.yaml.
 func newSite(t *testing.T, settings string) Site {
 	t.Helper()
 	site := Site{Checkout: t.TempDir()}

@@ -100,7 +100,7 @@ func (w *worker) order(ctx context.Context, program plan.Image) (order, error) {
 	return o, os.MkdirAll(o.Root, 0o755)
 }
 
-// given are the variables that every container has.
+// given returns the variables that every container gets.
 func (w *worker) given() []string {
 	return []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "HOSTNAME=" + w.pod.Name,
@@ -122,7 +122,7 @@ func (w *worker) fill(ctx context.Context) error {
 	w.filling.Lock()
 	defer w.filling.Unlock()
 	if w.over.Err() != nil {
-		return context.Canceled // the folder may be removed
+		return context.Canceled // the folder may already be removed
 	}
 	if err := os.MkdirAll(w.folder(), 0o755); err != nil { // for the hosts file
 		return err

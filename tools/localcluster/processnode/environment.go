@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// environment is the environment of a pod's container: the given variables, then those of
+// environment returns the environment of a pod's container: the given variables, then those of
 // the pod, in its order.
 func environment(pod *corev1.Pod, given []string, s sources) ([]string, error) {
 	container := pod.Spec.Containers[0]
@@ -41,7 +41,7 @@ func valueFrom(pod *corev1.Pod, from *corev1.EnvVarSource, s sources) (string, e
 	return "", fmt.Errorf("this node does not support the source %v", from)
 }
 
-// field is the value of a field in the downward API.
+// field returns the value of a field in the downward API.
 func field(pod *corev1.Pod, path string) (string, error) {
 	if key, found := strings.CutPrefix(path, "metadata.labels['"); found {
 		return pod.Labels[strings.TrimSuffix(key, "']")], nil

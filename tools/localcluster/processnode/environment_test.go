@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// one is a pod with a container that others change.
+// one returns a pod with one container, after the change.
 func one(change func(*corev1.Pod, *corev1.Container)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -31,7 +31,7 @@ func one(change func(*corev1.Pod, *corev1.Container)) *corev1.Pod {
 	return pod
 }
 
-// stored are sources with one ConfigMap and one Secret.
+// stored provides one ConfigMap and one Secret.
 var stored = sources{
 	read: func(kind, name string) (map[string][]byte, error) {
 		switch kind + " " + name {
@@ -50,7 +50,7 @@ func TestExpand(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                "",
 		"plain":           "plain",
-		"--a=$(A)":        "--a=3", // the last one counts
+		"--a=$(A)":        "--a=3", // the last one overrides
 		"$(B), $(A)":      "two words, 3",
 		"$(EMPTY)":        "",
 		"$(UNKNOWN)":      "$(UNKNOWN)",

@@ -10,8 +10,8 @@
 // keeper starts processnode in a PID namespace too: when processnode is killed, the kernel
 // kills all pods before the keeper restarts it.
 //
-// It is not a general kubelet. It runs pods with one container of an image that it has a
-// program for; for all others, the status says why they wait. It ignores users,
+// It is not a general kubelet. It only runs pods with one container whose image it has a program
+// for. The status of all other pods says why they wait. It ignores users,
 // capabilities and resource limits: everything runs as the user who started the cluster.
 // There is no DNS, no kubectl exec and no kubectl logs; logs are in the cluster's log
 // folder.

@@ -66,7 +66,7 @@ func (n *node) reportReady(ctx context.Context, status corev1.NodeStatus) error 
 	return err
 }
 
-// describe is the node as it is created.
+// describe returns the node that register creates.
 func (n *node) describe() (*corev1.Node, error) {
 	var machine unix.Sysinfo_t
 	if err := unix.Sysinfo(&machine); err != nil {

@@ -50,9 +50,9 @@ func (n *node) start(o order, log *os.File) (*exec.Cmd, error) {
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{read}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Setsid: true,
-		// The PID namespace ends whatever the program started. We are process 1 of the
-		// one around it, so no pod outlives us. Pdeathsig cannot promise that: it is set
-		// for one thread, and is lost when Go calls exec in another.
+		// When the program exits, its PID namespace kills everything that it started. We are
+		// process 1 of the outer PID namespace, so no pod outlives us. Pdeathsig cannot
+		// guarantee that: it is set for one thread, and is lost when Go calls exec in another.
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID,
 	}
 	if err := cmd.Start(); err != nil {

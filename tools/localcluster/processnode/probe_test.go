@@ -96,8 +96,7 @@ func TestProbesCheckTheContainer(t *testing.T) {
 	}
 }
 
-// Nobody waits for the period of a probe until its first success; the period here
-// is longer than any test.
+// Until its first success, a probe ignores its period, which is longer than any test here.
 func TestAPodBecomesReadyWithoutDelay(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// living is a worker whose container runs and is ready, and its API server.
+// living returns a worker whose container runs and is ready, and its API server.
 func living(t *testing.T) (*worker, *fake.Clientset) {
 	t.Helper()
 	pod := one(func(*corev1.Pod, *corev1.Container) {})
@@ -74,7 +74,7 @@ func TestAFailedStatusUpdateIsRetried(t *testing.T) {
 	untilTriedAgain(t, func() bool { return holding(saved(t, api), corev1.PodReady) })
 }
 
-// untilTriedAgain waits for what goes on beside the test, and no longer than a minute.
+// untilTriedAgain waits at most a minute until a condition holds.
 func untilTriedAgain(t *testing.T, holds func() bool) {
 	t.Helper()
 	look, tooLate := time.NewTicker(10*time.Millisecond), time.After(time.Minute)
@@ -104,7 +104,7 @@ func TestChangesByOthersAreRevertedOrKept(t *testing.T) {
 	w.publish(t.Context())
 	pod := saved(t, api)
 	for i, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady { // the node controller's, of a node that was silent
+		if c.Type == corev1.PodReady { // the node controller sets this for an unreachable node
 			pod.Status.Conditions[i].Status = corev1.ConditionFalse
 		}
 	}
@@ -179,7 +179,7 @@ func TestFillingAVolumeIsRetried(t *testing.T) {
 		return err == nil && string(token) == "secret"
 	})
 	w.end()
-	w.filling.Lock() // or it writes into a folder that is removed
+	w.filling.Lock() // otherwise it writes to a folder that is being removed
 }
 
 func TestRestartsAreCountedAcrossProcessnodes(t *testing.T) {

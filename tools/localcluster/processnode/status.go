@@ -14,7 +14,7 @@ type state struct {
 	ip, hostIP string
 	// began is when the node accepted the pod.
 	began metav1.Time
-	// now is the state of its container, before that of the previous container.
+	// now is the state of its container, before the state of the previous container.
 	now, before corev1.ContainerState
 	restarts    int32
 	ready       bool
@@ -25,8 +25,8 @@ var ownConditions = []corev1.PodConditionType{
 	corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady,
 }
 
-// status is the status of a pod at a time. It keeps conditions of others, and the times of
-// unchanged conditions.
+// status returns the status of a pod at a time. It keeps the conditions that others set, and the
+// times of unchanged conditions.
 func status(pod *corev1.Pod, last corev1.PodStatus, s state, at metav1.Time) corev1.PodStatus {
 	phase := corev1.PodPending
 	if s.now.Running != nil || s.restarts > 0 {

@@ -17,7 +17,7 @@ func TestStatus(t *testing.T) {
 	for name, c := range map[string]struct {
 		state      state
 		phase      corev1.PodPhase
-		conditions string // those that hold
+		conditions string // the true ones
 	}{
 		"it has not been started yet":             {state{now: waiting}, corev1.PodPending, "PodScheduled Initialized "},
 		"it runs":                                 {state{now: running}, corev1.PodRunning, "PodScheduled PodReadyToStartContainers Initialized "},
@@ -71,7 +71,8 @@ func TestAnAddressBelongsToOnePod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for before, want := range map[string]string{"10.200.0.12": "10.200.0.12"} { // the pod of another one of us
+	// The pod had this address under an earlier processnode.
+	for before, want := range map[string]string{"10.200.0.12": "10.200.0.12"} {
 		if got, err := a.take(before); err != nil || got.String() != want {
 			t.Errorf("got %s, %v", got, err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/atomicfile"
 )
 
-// projections are the sources of a volume. A ConfigMap, Secret or downward API volume is a
+// projections returns the sources of a volume. A ConfigMap, Secret or downward API volume is a
 // projected volume with one source; an emptyDir has none.
 func projections(v corev1.Volume) []corev1.VolumeProjection {
 	switch {
@@ -34,7 +34,7 @@ func projections(v corev1.Volume) []corev1.VolumeProjection {
 	return nil
 }
 
-// contents are the files of a volume by path.
+// contents returns the files of a volume by path.
 func contents(pod *corev1.Pod, v corev1.Volume, s sources) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, p := range projections(v) {

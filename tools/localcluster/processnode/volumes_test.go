@@ -89,7 +89,7 @@ func TestVolumesHoldTheirSources(t *testing.T) {
 	}
 }
 
-// A certificate that is made later, and one that is taken away.
+// For example, a certificate is issued later, and another one is removed.
 func TestStoreReplacesTheContentOfAFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, want := range []map[string]string{{}, {"tls.crt": "1", "sub/x": "1"}, {"tls.crt": "2", "tls.key": "2", "sub/x": "1"}, {"tls.key": "3", "sub/x": "3"}} {
@@ -117,7 +117,7 @@ func TestStoreReplacesTheContentOfAFolder(t *testing.T) {
 	}
 }
 
-// The platform's pods need no more than this node supports.
+// This node supports only what the platform's pods need.
 func TestUnsupportedPodsAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*corev1.Pod, *corev1.Container){
 		"": func(p *corev1.Pod, _ *corev1.Container) {
@@ -144,7 +144,7 @@ func TestUnsupportedPodsAreRefused(t *testing.T) {
 	}
 }
 
-// The hosts file, for instance, is in the folder as well.
+// The folder also holds the hosts file, for instance.
 func TestAPodWithoutVolumesHasAFolder(t *testing.T) {
 	w := &worker{node: &node{dir: t.TempDir()}, pod: one(func(*corev1.Pod, *corev1.Container) {}), over: t.Context()}
 	w.pod.Spec.Volumes = nil

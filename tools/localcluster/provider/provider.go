@@ -145,7 +145,7 @@ func (c *Cluster) KubernetesRestConfig() *rest.Config {
 	return config
 }
 
-// controlPlaneTimeout bounds the wait for an API server that was ready before.
+// controlPlaneTimeout limits the wait for an API server that was ready before.
 const controlPlaneTimeout = time.Minute
 
 // WaitForControlPlane waits until the API server is ready for this client. Create waits for
@@ -153,7 +153,7 @@ const controlPlaneTimeout = time.Minute
 func (c *Cluster) WaitForControlPlane(ctx context.Context, client klient.Client) error {
 	api, err := kubernetes.NewForConfig(client.RESTConfig())
 	if err != nil {
-		return fmt.Errorf("cannot talk to the cluster: %w", err)
+		return fmt.Errorf("cannot connect to the cluster: %w", err)
 	}
 	var missing error
 	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, controlPlaneTimeout, true, func(ctx context.Context) (bool, error) {

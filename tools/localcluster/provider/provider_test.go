@@ -22,14 +22,14 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// stopped is a cluster that does not run, in folders of its own.
+// stopped returns a cluster that does not run, in its own folders.
 func stopped(t *testing.T) *Cluster {
 	t.Helper()
 	home := t.TempDir()
 	return New(localcluster.Config{Name: "unit-p", StateDir: filepath.Join(home, "state"), CacheDir: filepath.Join(home, "cache")}, io.Discard)
 }
 
-// running makes this very process the keeper of a cluster on port 4711.
+// running records this process as the keeper of a cluster on port 4711.
 func running(t *testing.T) (c *Cluster, dir string) {
 	t.Helper()
 	c = stopped(t)
@@ -56,7 +56,7 @@ contexts: [{name: unit-p, context: {cluster: unit-p, user: ""}}]}`)
 	return c, dir
 }
 
-// folder makes the folder of a cluster.
+// folder creates the folder of a cluster.
 func folder(t *testing.T, c *Cluster) string {
 	t.Helper()
 	dir := filepath.Join(c.config.StateDir, c.config.Name)
@@ -131,8 +131,8 @@ func TestCreateRefusesUnsupportedOptions(t *testing.T) {
 	}
 }
 
-// Up says in what the running cluster of the test differs from what was asked for, or
-// goes on to wait for its programs, where it is interrupted.
+// Up reports how the running cluster differs from the requested one. If it does not differ, Up
+// waits for its programs until it is interrupted.
 func TestCreateStartsTheConfiguredCluster(t *testing.T) {
 	versions, err := setup.Load()
 	if err != nil {

@@ -23,17 +23,17 @@ import (
 // Component is the state of a part of the platform, or of one of its releases.
 type Component struct {
 	Name string `json:"name"`
-	// State is installed, leaving, external (the cluster's own), off, or absent.
+	// State is installed, leaving (being removed), external (not installed by us), off, or absent.
 	State string `json:"state"`
-	// Wanted is the version that this command installs, Found that of the cluster.
+	// Wanted is the version that this command installs, Found the one on the cluster.
 	Wanted string `json:"wanted"`
 	Found  string `json:"found,omitempty"`
 	Ready  bool   `json:"ready"`
-	// Why it is not ready.
+	// Why is the reason why it is not ready.
 	Why string `json:"why,omitempty"`
 }
 
-// Components are the releases of the platform and the teams, and then all parts.
+// Components returns the releases of the platform and of the teams, and then all parts.
 func Components(ctx context.Context, cluster access.Cluster, platform, teams helmrelease.Release) ([]Component, error) {
 	versions, err := setup.Load()
 	if err != nil {
@@ -69,7 +69,7 @@ func Components(ctx context.Context, cluster access.Cluster, platform, teams hel
 	return all, nil
 }
 
-// ofRelease is the state of a release and, if it is incomplete, what to do next.
+// ofRelease returns the state of a release and, if it is incomplete, what to do next.
 func ofRelease(r helmrelease.Release, m helmrelease.History, versions setup.Versions) Component {
 	c := Component{Name: "release " + r.Name, State: "absent", Wanted: versions.Version}
 	if m.Last == nil {
@@ -100,11 +100,11 @@ func goOnWith(m helmrelease.History) string {
 	return "resume with 'mlbatch upgrade'"
 }
 
-// installed is the observed state of a part that the platform's release has.
+// installed is the observed state of a part that is in the platform's release.
 type installed struct {
 	namespace   string
 	deployments []string
-	// waitsFor says what is not ready.
+	// waitsFor has a reason for each object that is not ready.
 	waitsFor []string
 }
 
@@ -145,7 +145,8 @@ func partsOf(ctx context.Context, api access.API, platform helmrelease.Release, 
 	return found, nil
 }
 
-// ofPart is the state of our part, or else of the cluster's own.
+// ofPart returns the state of a part: ours if it is installed, or else one that the cluster
+// has from elsewhere.
 func ofPart(p parts.Part, versions setup.Versions, ours *installed, deployments []appsv1.Deployment) Component {
 	c := Component{Name: p.Name, State: "off", Wanted: p.Tag(versions)}
 	if ours != nil {
@@ -170,7 +171,7 @@ func ofPart(p parts.Part, versions setup.Versions, ours *installed, deployments 
 	return c
 }
 
-// tagOf is the tag of the first container of the first Deployment that fits.
+// tagOf returns the image tag of the first container of the first Deployment that fits.
 func tagOf(deployments []appsv1.Deployment, fits func(appsv1.Deployment) bool) string {
 	at := slices.IndexFunc(deployments, fits)
 	if at < 0 || len(deployments[at].Spec.Template.Spec.Containers) == 0 {

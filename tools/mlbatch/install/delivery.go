@@ -15,13 +15,13 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// delivery is a release that is to be installed or upgraded.
+// delivery installs or upgrades one release.
 type delivery struct {
 	helmrelease.Release
 	helmrelease.History
 	archive []byte
 	chart   *chart.Metadata
-	// values are given to the chart; all are merged with its defaults.
+	// values are passed to the chart; all are the same, merged with its defaults.
 	values, all map[string]any
 	manifest    string
 	objects     []helmrelease.Object
@@ -32,7 +32,7 @@ type delivery struct {
 	takeOwnership bool
 }
 
-// open reads the chart, the values and Helm's history.
+// open reads the chart, the values and Helm's history of the release.
 func open(r helmrelease.Release, c access.Cluster) (*delivery, error) {
 	d := &delivery{Release: r}
 	var err error
@@ -73,7 +73,7 @@ func (d *delivery) look(ctx context.Context, api access.API) error {
 	return d.observe(ctx, api)
 }
 
-// decide chooses the move.
+// decide sets the next move.
 func (d *delivery) decide(v verb) error {
 	s := state{deployed: d.Complete != nil}
 	if d.Last != nil {
@@ -84,7 +84,7 @@ func (d *delivery) decide(v verb) error {
 	return err
 }
 
-// prepare renders the release. Values that the chart rejects are a finding, not an error.
+// prepare renders the release. Values that the chart rejects are a preflight finding, not an error.
 func (d *delivery) prepare(api access.API) error {
 	capabilities, err := helmrelease.ReadCapabilities(api)
 	if err != nil {

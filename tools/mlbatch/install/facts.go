@@ -24,8 +24,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// facts collects what is known of the cluster and of the releases. The first is the
-// platform's.
+// facts collects what preflight needs to know about the cluster and the releases. The first
+// release is the platform's.
 func (i Installer) facts(ctx context.Context, api access.API, all []*delivery) (preflight.Facts, error) {
 	versions, err := setup.Load()
 	if err != nil {
@@ -44,7 +44,7 @@ func (i Installer) facts(ctx context.Context, api access.API, all []*delivery) (
 	for _, d := range all {
 		f.Releases = append(f.Releases, d.facts(all[0].objects))
 	}
-	f.Releases[0].Elsewhere = all[0].Elsewhere // of the teams' there may be several
+	f.Releases[0].Elsewhere = all[0].Elsewhere // a cluster may have several releases of teams
 	if f.Denied, err = rightsToInstall(api, all).Denied(ctx, api); err != nil || len(f.Denied) > 0 {
 		return f, err
 	}
@@ -58,14 +58,15 @@ func (i Installer) facts(ctx context.Context, api access.API, all []*delivery) (
 	return f, err
 }
 
-// facts of a release. Kinds whose CRDs the platform installs are not unknown.
+// facts returns what preflight needs to know about a release. Kinds whose CRDs the platform
+// installs do not count as unknown.
 func (d *delivery) facts(platform []helmrelease.Object) preflight.Release {
 	coming := helmrelease.DefinedKinds(platform)
 	r := preflight.Release{
 		Name: d.Name, Namespace: d.Namespace, Wanted: d.chart.Version, Invalid: d.seen.invalid,
 		Taken: d.seen.taken, Leaving: d.seen.leaving, Stored: d.seen.stored,
 	}
-	for _, known := range []*release.Release{d.Complete, d.Last} { // the last may have been killed
+	for _, known := range []*release.Release{d.Complete, d.Last} { // the last run may have been killed
 		if known != nil {
 			r.Installed = higher(r.Installed, known.Chart.Metadata.Version)
 		}
@@ -96,8 +97,8 @@ func serves(api access.API, group, kind string, versions ...string) bool {
 	return err == nil
 }
 
-// others are the running operators that the given release does not own. One of a release of
-// the same name in another namespace counts even if it is scaled to zero.
+// others returns the running operators that the given release does not own. An operator of a
+// release with the same name in another namespace counts even if it is scaled to zero.
 func others(deployments []appsv1.Deployment, ours preflight.Owner) []preflight.Operator {
 	var found []preflight.Operator
 	for _, d := range deployments {
@@ -113,8 +114,8 @@ func others(deployments []appsv1.Deployment, ours preflight.Owner) []preflight.O
 	return found
 }
 
-// observeKueue reads the cluster's own Kueue. CRDs that our release has left behind do not
-// count as one.
+// observeKueue reads a Kueue that our release did not install. CRDs that our release left
+// behind do not count as one.
 func observeKueue(ctx context.Context, api access.API, deployments []appsv1.Deployment, ours preflight.Owner) (preflight.Kueue, error) {
 	k := preflight.Kueue{Served: serves(api, "kueue.x-k8s.io", "ClusterQueue"), Current: serves(api, "kueue.x-k8s.io", "ClusterQueue", "v1beta2")}
 	at := slices.IndexFunc(deployments, func(d appsv1.Deployment) bool {
@@ -138,11 +139,11 @@ func ownerOfKueuesKinds(ctx context.Context, api access.API) (preflight.Owner, e
 	return helmrelease.OwnerOf(crd), nil
 }
 
-// readKueue reads the version and the configuration of a Kueue.
+// readKueue reads the version and the configuration of a running Kueue.
 func readKueue(ctx context.Context, api access.API, k preflight.Kueue, d appsv1.Deployment) (preflight.Kueue, error) {
 	for _, c := range d.Spec.Template.Spec.Containers {
 		if tag := parts.Tag(c.Image); k.Version == "" {
-			if _, err := version.ParseSemantic(tag); err == nil { // and not main, or a commit
+			if _, err := version.ParseSemantic(tag); err == nil { // not a branch or a commit
 				k.Version = tag
 			}
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
 )
 
-// kueueDeployment is somebody's Kueue.
+// kueueDeployment returns a Kueue that belongs to the given release.
 func kueueDeployment(image string, owner preflight.Owner) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kueue-system", Name: "kueue-controller-manager"}}
 	if owner.Name != "" {
@@ -126,7 +126,7 @@ func TestEachObjectOfAReleaseIsLookedAt(t *testing.T) {
 
 	d := &delivery{Release: helmrelease.Release{Name: "mlbatch", Namespace: helmrelease.DefaultNamespace}, objects: []helmrelease.Object{crd, {Unstructured: fakecluster.KueueDeployment(helmrelease.DefaultNamespace)}}}
 	d.objects[1].Part = "kueue"
-	d.objects[1].SetNamespace("") // as charts may leave it
+	d.objects[1].SetNamespace("") // charts may leave it out
 	if err := d.observe(t.Context(), fakecluster.API(fake.NewClientset(), there, theirs)); err != nil {
 		t.Fatal(err)
 	}

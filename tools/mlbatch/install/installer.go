@@ -16,25 +16,25 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/wait"
 )
 
-// Installer puts the platform, and perhaps the teams, onto a cluster.
+// Installer installs or upgrades the platform and, optionally, the teams.
 type Installer struct {
 	Cluster  access.Cluster
 	Platform helmrelease.Release
-	// Teams is the release of the teams, or nil. An upgrade without values for it keeps
-	// those that it has, if it is installed.
+	// Teams is the release of the teams, or nil. An upgrade without values for it keeps its
+	// current values, if it is installed.
 	Teams *helmrelease.Release
-	// ResetValues is whether an upgrade discards the platform's current values.
+	// ResetValues makes an upgrade discard the platform's current values.
 	ResetValues bool
-	// TakeOwnership is whether the releases adopt objects that they do not own.
+	// TakeOwnership makes the releases adopt objects that they do not own.
 	TakeOwnership bool
-	// DryRun ends after the check.
+	// DryRun stops after the check.
 	DryRun bool
-	// Timeout bounds each wait; 0 is helmrelease.DefaultTimeout.
+	// Timeout limits each wait; 0 means helmrelease.DefaultTimeout.
 	Timeout  time.Duration
 	Progress helmrelease.Progress
 }
 
-// ErrInterrupted is the error of an interrupted installation.
+// ErrInterrupted is returned if an installation is interrupted.
 var ErrInterrupted = errors.New("interrupted")
 
 // Install installs what is missing, and resumes an interrupted run.
@@ -42,7 +42,7 @@ func (i Installer) Install(ctx context.Context) ([]helmrelease.Outcome, error) {
 	return i.run(ctx, install)
 }
 
-// Upgrade changes what is installed. Values that are not given are kept.
+// Upgrade upgrades what is installed. Current values are kept unless new ones are given.
 func (i Installer) Upgrade(ctx context.Context) ([]helmrelease.Outcome, error) {
 	return i.run(ctx, upgrade)
 }
@@ -52,7 +52,7 @@ func (i Installer) Ensure(ctx context.Context) ([]helmrelease.Outcome, error) {
 	return i.run(ctx, ensure)
 }
 
-// step can be repeated after an interruption.
+// step is a step of an installation. It can be repeated after an interruption.
 type step struct {
 	name string
 	do   func(context.Context) error
@@ -64,7 +64,7 @@ func (i Installer) run(ctx context.Context, v verb) ([]helmrelease.Outcome, erro
 		return nil, err
 	}
 	orElse := ""
-	if v == install { // an upgrade has found what has to stay
+	if v == install { // but not after an upgrade: the platform was there before
 		orElse = ", or run 'mlbatch uninstall' to remove it"
 	}
 	if err := walk(ctx, j.steps(), j.Progress, orElse); err != nil {
@@ -77,8 +77,8 @@ func (i Installer) run(ctx context.Context, v verb) ([]helmrelease.Outcome, erro
 	return done, nil
 }
 
-// walk runs the steps in order and prints their names. The first one changes nothing. The
-// error of a later one that is interrupted ends with orElse.
+// walk runs the steps in order and prints their names. The first one changes nothing. If a
+// later one is interrupted, the error ends with orElse.
 func walk(ctx context.Context, steps []step, progress helmrelease.Progress, orElse string) error {
 	for n, s := range steps {
 		fmt.Fprintf(progress, "[%d/%d] %s\n", n+1, len(steps), s.name)
@@ -96,12 +96,12 @@ func walk(ctx context.Context, steps []step, progress helmrelease.Progress, orEl
 	return nil
 }
 
-// job is one run of an installer.
+// job is one run of the installer.
 type job struct {
 	Installer
 	verb verb
 	api  access.API
-	// all are the releases in the order in which they are installed, the platform first.
+	// all has the releases in the order in which they are installed, the platform first.
 	all []*delivery
 }
 
@@ -132,8 +132,8 @@ func (i Installer) begin(v verb) (*job, error) {
 	return j, nil
 }
 
-// add has an upgrade keep the values of the platform, and those of the teams unless a file
-// replaces them.
+// add adds a release. An upgrade keeps the values of the platform, and those of the teams
+// unless a file replaces them.
 func (j *job) add(d *delivery) {
 	first, asTheyAre := len(j.all) == 0, len(d.Values) == 0
 	if j.verb == upgrade && (first && !j.ResetValues || !first && asTheyAre) {
@@ -188,7 +188,7 @@ func named(d *delivery) string {
 	return fmt.Sprintf("release %s %s in namespace %s", d.Name, d.chart.Version, d.Namespace)
 }
 
-// check changes nothing. It decides on the move of each release.
+// check runs the preflight checks and decides the move of each release. It changes nothing.
 func (j *job) check(ctx context.Context) error {
 	if err := j.look(ctx); err != nil {
 		return err
@@ -207,7 +207,7 @@ func (j *job) check(ctx context.Context) error {
 	return j.decide()
 }
 
-// look observes the releases, and each namespace once.
+// look observes the releases and their namespaces, each namespace only once.
 func (j *job) look(ctx context.Context) error {
 	for n, d := range j.all {
 		if err := d.look(ctx, j.api); err != nil {
@@ -227,7 +227,7 @@ func (j *job) decide() error {
 	for n, d := range j.all {
 		v := j.verb
 		if n > 0 && v == upgrade {
-			v = ensure // teams may come with an upgrade
+			v = ensure // an upgrade may add the teams
 		}
 		if err := d.decide(v); err != nil {
 			return err
@@ -239,7 +239,7 @@ func (j *job) decide() error {
 	return nil
 }
 
-// failed returns one sentence, or a list of them.
+// failed returns an error with one sentence, or with a list of several.
 func failed(sentences []string) error {
 	if len(sentences) == 1 {
 		return errors.New(sentences[0])

@@ -72,7 +72,7 @@ func TestSeveralObstaclesAreAList(t *testing.T) {
 	}
 }
 
-// A run that was killed just before has left nothing to be done but this.
+// The previous run was killed just before this step, so nothing else is left to do.
 func TestAnUpgradeDropsConversionsOfPartsThatAreOff(t *testing.T) {
 	api := fakecluster.API(fake.NewClientset(), fakecluster.ConvertedCRD(helmrelease.DefaultNamespace, "v1beta2"))
 	platform := &delivery{Release: helmrelease.Release{Name: "mlbatch", Namespace: helmrelease.DefaultNamespace}, move: stay}

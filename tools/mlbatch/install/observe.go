@@ -23,7 +23,7 @@ import (
 type seen struct {
 	// invalid is why the release cannot be rendered.
 	invalid string
-	// missing is whether some object is not there.
+	// missing is set if some object does not exist.
 	missing                         bool
 	taken, unknown, leaving, stored []preflight.Object
 }
@@ -38,7 +38,7 @@ func (d *delivery) observe(ctx context.Context, api access.API) error {
 	return nil
 }
 
-// observeNamespace notes a namespace that is being deleted: nothing can be created in it.
+// observeNamespace records whether the namespace is being deleted: nothing can be created in it then.
 func (d *delivery) observeNamespace(ctx context.Context, api access.API) error {
 	there, err := api.CoreV1().Namespaces().Get(ctx, d.Namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -66,7 +66,7 @@ func (d *delivery) observeObject(ctx context.Context, api access.API, o helmrele
 	case apierrors.IsNotFound(err):
 		d.seen.missing = true
 		return nil
-	case apierrors.IsForbidden(err), needsConversion(err): // the rights that are missing are a finding of their own
+	case apierrors.IsForbidden(err), needsConversion(err): // missing rights are a finding of their own
 		return nil
 	case err != nil:
 		return err
@@ -102,8 +102,8 @@ func fixed(there, wanted *unstructured.Unstructured) bool {
 	return false
 }
 
-// forgotten are the stored versions of a CRD that the wanted CRD lacks: the API server would
-// reject it.
+// forgotten returns the stored versions of a CRD that the wanted CRD lacks: the API server
+// would reject the update.
 func forgotten(there, wanted *unstructured.Unstructured) []string {
 	if wanted.GetKind() != helmrelease.CustomResourceDefinition {
 		return nil

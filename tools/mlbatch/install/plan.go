@@ -18,24 +18,24 @@ const (
 	ensure verb = "ensure"
 )
 
-// move is what has to be done about a release.
+// move is what the installer does with a release.
 type move string
 
 const (
 	create move = "installed"
 	change move = "upgraded"
-	// resume is change where an earlier run was interrupted.
+	// resume is change after an earlier run was interrupted.
 	resume move = "completed"
 	stay   move = "unchanged"
 )
 
-// state is what is known of a release.
+// state is the observed state of a release.
 type state struct {
-	// status is Helm's of the last revision; empty if there is no release.
+	// status is Helm's status of the last revision; empty if there is no release.
 	status release.Status
-	// deployed is whether some revision of it was complete.
+	// deployed is set if the installation of any revision completed.
 	deployed bool
-	// same is whether chart, values and objects are those that are wanted.
+	// same is set if chart, values and objects are as wanted.
 	same bool
 }
 

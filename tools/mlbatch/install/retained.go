@@ -35,21 +35,21 @@ func (d *delivery) updateRetained(ctx context.Context) error {
 	return updateThose(ctx, d.Release, d.api.Client, before, d.objects)
 }
 
-// builtIn are the kinds of Kubernetes. It has its own scheme, because others add kinds to the
-// shared one.
+// builtIn returns a scheme with the kinds of Kubernetes. It is not the shared scheme, because
+// other packages add kinds to that one.
 var builtIn = sync.OnceValue(func() *runtime.Scheme {
 	kinds := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(kinds))
 	return kinds
 })
 
-// retainedByUs reports whether the release updates an object that an earlier one has retained.
+// retainedByUs reports whether the release updates this object if an earlier release retained it.
 func retainedByUs(o helmrelease.Object) bool {
 	return o.GetAnnotations()["helm.sh/resource-policy"] == "keep" &&
 		o.GetKind() != helmrelease.CustomResourceDefinition && !builtIn().Recognizes(o.GroupVersionKind())
 }
 
-// updateThose updates the objects that the release has now and did not have before.
+// updateThose updates the objects that the release has now but did not have before.
 func updateThose(ctx context.Context, r helmrelease.Release, api client.Client, before, now []helmrelease.Object) error {
 	had := map[string]bool{}
 	for _, object := range before {
@@ -60,13 +60,13 @@ func updateThose(ctx context.Context, r helmrelease.Release, api client.Client, 
 			continue
 		}
 		if err := setAsIfNew(ctx, r, api, object.Unstructured); err != nil {
-			return fmt.Errorf("cannot bring %s up to date, which was kept from an earlier release: %w", identity(object), err)
+			return fmt.Errorf("cannot update %s, which was retained from an earlier release: %w", identity(object), err)
 		}
 	}
 	return nil
 }
 
-// setAsIfNew gives an object of the release the spec that creating it would.
+// setAsIfNew sets the spec of a retained object as if the release had just created it.
 func setAsIfNew(ctx context.Context, r helmrelease.Release, api client.Client, wanted *unstructured.Unstructured) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		is := &unstructured.Unstructured{}

@@ -16,7 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// What is there and was not in the release before was kept from an earlier one.
+// An object that exists but was not in the previous revision was retained from an earlier release.
 func TestWhatWasKeptIsSetAsTheReleaseSays(t *testing.T) {
 	const was, wanted = `{weight: 1, quota: [{gpu: 8}], cohort: all}`, `{weight: 1, quota: [{gpu: 12}]}`
 	for name, c := range map[string]struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// rightsToInstall are the rights to create, read, change and delete what the releases
-// consist of, Helm's records included.
+// rightsToInstall returns the rights to create, read, change and delete all objects of the
+// releases, including Helm's records.
 func rightsToInstall(api access.API, all []*delivery) access.Rights {
 	var r access.Rights
 	r.Add("apps", "deployments", "", "list")

@@ -13,7 +13,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// clusterQueue is one that the release leaves behind.
+// clusterQueue returns a ClusterQueue, which the release retains.
 func clusterQueue() helmrelease.Object {
 	return helmrelease.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue",
@@ -21,7 +21,7 @@ func clusterQueue() helmrelease.Object {
 	}}}
 }
 
-// deployment is Kueue's.
+// deployment returns Kueue's Deployment.
 func deployment() helmrelease.Object {
 	return helmrelease.Object{Unstructured: fakecluster.KueueDeployment(helmrelease.DefaultNamespace)}
 }

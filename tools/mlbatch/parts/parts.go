@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package parts is the one table of what the platform consists of. Charts are packaged,
-// images built, and clusters checked by it. It touches nothing.
+// Package parts is the table of the platform's parts. Packaging, image builds and cluster
+// checks all read it. It is only data.
 package parts
 
 import (
@@ -13,53 +13,52 @@ import (
 
 // Part is one operator of the platform.
 type Part struct {
-	// Name of its chart, its section in the values of the platform, and its entry in
-	// setup/versions.yaml.
+	// Name is the name of its chart, of its section in the platform's values, and of its
+	// entry in setup/versions.yaml.
 	Name string
-	// Title is what people call it.
+	// Title is its name in messages.
 	Title string
-	// Optional parts are off by default.
+	// Optional is set if the part is disabled by default.
 	Optional bool
-	// Own is our own controller, which is built from the checkout.
+	// Own is set for our own controller, which is built from the checkout.
 	Own   bool
 	Chart Chart
-	// Deployments are ends of the names that its Deployments have, whoever has
-	// installed them.
+	// Deployments are suffixes of the names of its Deployments, in any installation.
 	Deployments []string
 	Images      []Image
 	// Component says how its programs are built for local clusters.
 	Component Component
 }
 
-// Chart says where the chart of a part comes from: a folder of this repository, or one of
+// Chart says where the chart of a part comes from: a folder of this repository, or a folder of
 // the upstream module.
 type Chart struct {
 	Folder, Upstream string
-	// CRDs are files of the module that go into a chart of ours: those of the kinds that
+	// CRDs are the files of the module that our chart includes: the CRDs of the kinds that
 	// the operator watches, and no others.
 	CRDs []string
-	// Copies are other files of the module, by their paths in a chart of ours.
+	// Copies are other files of the module, by their paths in our chart.
 	Copies map[string]string
 	// Edits change templates of an upstream chart.
 	Edits []Edit
 }
 
-// Edit replaces a text that a file has once.
+// Edit replaces a text that must occur exactly once in a file.
 type Edit struct{ File, From, To string }
 
-// Image is one that the pods of a part run.
+// Image is an image that the pods of a part run.
 type Image struct {
 	// Token is its name in the values of charts, such as @kueue.repository@.
 	Token string
-	// Title is what it is, unless it is the operator.
+	// Title says what it is; empty for the operator itself.
 	Title string
 	of    func(setup.Operator) string
-	// Package is the main package of its program, and Path where the image has it. An
-	// image without a package is pulled as it is.
+	// Package is the main package of its program, and Path the program's path in the image.
+	// An image without a package is not built, but pulled as it is.
 	Package, Path string
 }
 
-// Component is one build of all programs of a part.
+// Component says how all programs of a part are built together.
 type Component struct {
 	// Module is a folder of tools/artifacts/components.
 	Module string
@@ -85,7 +84,7 @@ var All = []Part{
 		Name: "coscheduler", Title: "Coscheduler",
 		Chart: Chart{Folder: "charts/coscheduler", CRDs: []string{
 			"config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",
-			"config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml", // the PodGroup controller stops without them
+			"config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml", // the PodGroup controller exits without this CRD
 		}},
 		Deployments: []string{"scheduler-plugins-scheduler", "scheduler-plugins-controller"},
 		Images: []Image{
@@ -125,7 +124,7 @@ var All = []Part{
 		Name: "kuberay-operator", Title: "KubeRay",
 		Chart: Chart{
 			Folder: "charts/kuberay-operator",
-			CRDs: []string{ // RayCronJobs are behind a feature gate
+			CRDs: []string{ // not RayCronJob, which is behind a feature gate
 				"config/crd/bases/ray.io_rayclusters.yaml",
 				"config/crd/bases/ray.io_rayjobs.yaml",
 				"config/crd/bases/ray.io_rayservices.yaml",
@@ -139,7 +138,7 @@ var All = []Part{
 	{
 		Name: "jobset", Title: "JobSet", Optional: true,
 		Chart: Chart{Upstream: "charts/jobset", Edits: []Edit{
-			// Empty fields are owned fields: each upgrade would write over the certificate.
+			// Helm owns fields that it sets, even empty ones: each upgrade would overwrite the certificate.
 			{"templates/internalcert/secret.yaml", "\ndata:\n  ca.crt: \"\"\n  ca.key: \"\"\n  tls.crt: \"\"\n  tls.key: \"\"\n", "\n"},
 			priority("templates/controller/deployment.yaml", ".Values.controller"),
 		}},
@@ -162,13 +161,14 @@ var All = []Part{
 	},
 }
 
-// priority gives the pods of a Deployment the value priorityClassName of a section.
+// priority returns an edit that sets the priorityClassName of a Deployment's pods from a section
+// of the values.
 func priority(file, section string) Edit {
 	at := "      {{- with " + section + ".nodeSelector }}\n"
 	return Edit{file, at, "      {{- with " + section + ".priorityClassName }}\n      priorityClassName: {{ . }}\n      {{- end }}\n" + at}
 }
 
-// Of finds the part that a Deployment is of, by its name.
+// Of returns the part to which a Deployment belongs, by the Deployment's name.
 func Of(deployment string) (Part, bool) {
 	for _, p := range All {
 		for _, end := range p.Deployments {
@@ -180,7 +180,7 @@ func Of(deployment string) (Part, bool) {
 	return Part{}, false
 }
 
-// Named finds a part by the name of its chart.
+// Named returns the part with a chart of this name.
 func Named(name string) (Part, bool) {
 	for _, p := range All {
 		if p.Name == name {
@@ -190,14 +190,14 @@ func Named(name string) (Part, bool) {
 	return Part{}, false
 }
 
-// Enabled tells whether values, with the defaults of the chart, have the part switched on.
+// Enabled reports whether the part is enabled in values that include the chart's defaults.
 func (p Part) Enabled(values map[string]any) bool {
 	section, _ := values[p.Name].(map[string]any)
 	on, _ := section["enabled"].(bool)
 	return on
 }
 
-// Operator has the version, the module and the images of the part.
+// Operator returns the version, the module and the images of the part.
 func (p Part) Operator(versions setup.Versions) setup.Operator {
 	if p.Own {
 		return setup.Operator{Version: versions.Version, Module: versions.Module, Image: versions.ControllerImage()}
@@ -205,10 +205,10 @@ func (p Part) Operator(versions setup.Versions) setup.Operator {
 	return versions.Platform[p.Name]
 }
 
-// Reference is where an image of the part is pulled from.
+// Reference returns the reference from which an image of the part is pulled.
 func (p Part) Reference(i Image, versions setup.Versions) string { return i.of(p.Operator(versions)) }
 
-// References are those of all images of the part.
+// References returns the references of all images of the part.
 func (p Part) References(versions setup.Versions) []string {
 	var all []string
 	for _, i := range p.Images {
@@ -217,7 +217,7 @@ func (p Part) References(versions setup.Versions) []string {
 	return all
 }
 
-// Packages are the main packages of the part's programs.
+// Packages returns the main packages of the part's programs.
 func (p Part) Packages() []string {
 	var all []string
 	for _, i := range p.Images {
@@ -228,10 +228,10 @@ func (p Part) Packages() []string {
 	return all
 }
 
-// Program is the file name that go build gives to the program of an image.
+// Program returns the file name that go build gives to the program of an image.
 func (i Image) Program() string { return path.Base(i.Package) }
 
-// References are the images of all parts.
+// References returns the image references of all parts.
 func References(versions setup.Versions) []string {
 	var all []string
 	for _, p := range All {
@@ -240,10 +240,10 @@ func References(versions setup.Versions) []string {
 	return all
 }
 
-// Tag is that of the image which this release has of the part.
+// Tag returns the tag of the part's image in this release.
 func (p Part) Tag(versions setup.Versions) string { return Tag(p.Operator(versions).Image) }
 
-// Tag of an image, or "" if it has none.
+// Tag returns the tag of an image, or "" if it has none.
 func Tag(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	at := strings.LastIndex(image, ":")

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package queuefit answers: can this job ever be admitted by that queue? A job
-// that asks for more than its queue will ever have waits without end and without
-// a word. It computes, and talks to nobody. It counts as a Kueue does that is
-// not told to leave resources out or to count them as others: where it is
-// (excludeResourcePrefixes, transformations), what it finds may be wrong. That
-// it finds nothing promises nothing: taints and topologies are not looked at.
+// Package queuefit answers: can this queue ever admit this job? Kueue lets a job that
+// requests more than its queue can ever have wait forever, without an error. The package
+// only computes; it does not call an API.
+//
+// It counts resources as Kueue does by default. If Kueue is configured to exclude or
+// transform resources (excludeResourcePrefixes, transformations), its reasons may be wrong.
+// No reason does not mean that the job will be admitted: taints and topologies are ignored.
 package queuefit
 
 import (
@@ -19,85 +20,86 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
-// PodSet is a number of equal pods.
+// PodSet is a number of identical pods.
 type PodSet struct {
-	Count    int64
-	Requests corev1.ResourceList
-	// PriorityClass is that of the pods.
+	Count         int64
+	Requests      corev1.ResourceList // of one pod
 	PriorityClass string
 }
 
-// total is what all of the pods ask for.
+// total is the sum of the requests of all pods.
 func (p PodSet) total() corev1.ResourceList {
-	all := corev1.ResourceList{}
+	total := corev1.ResourceList{}
 	for name, amount := range p.Requests {
 		amount = amount.DeepCopy()
 		amount.Mul(p.Count)
-		all[name] = amount
+		total[name] = amount
 	}
-	return all
+	return total
 }
 
-// Reasons says why a queue can never admit the pod sets, in sentences.
+// Reasons returns sentences that say why a queue can never admit the pod sets of a job. It
+// returns none if the queue may admit them.
 func Reasons(podSets []PodSet, queue kueue.ClusterQueue, quota Quota) []string {
 	if quota.circular(queue) {
-		return []string{fmt.Sprintf("the cohort %s of ClusterQueue %s is its own ancestor, so that Kueue admits nothing", queue.Spec.CohortName, queue.Name)}
+		return []string{fmt.Sprintf("cohort %s of ClusterQueue %s is its own ancestor, so Kueue admits nothing", queue.Spec.CohortName, queue.Name)}
 	}
 	var reasons []string
-	asked := sum(podSets)
-	if _, counted := group(queue, corev1.ResourcePods); counted {
-		asked[corev1.ResourcePods] = *resource.NewQuantity(pods(podSets), resource.DecimalSI)
+	requests := sum(podSets)
+	if _, counted := groupOf(queue, corev1.ResourcePods); counted {
+		requests[corev1.ResourcePods] = *resource.NewQuantity(countPods(podSets), resource.DecimalSI)
 	}
-	for _, name := range slices.Sorted(maps.Keys(asked)) {
-		amount := asked[name]
-		in, covered := group(queue, name)
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		amount := requests[name]
+		group, covered := groupOf(queue, name)
 		if !covered && amount.IsZero() {
 			continue // Kueue does not count it
 		}
 		if !covered {
-			reasons = append(reasons, fmt.Sprintf("ClusterQueue %s has no quota for %s, of which the job asks for %s", queue.Name, name, &amount))
+			reasons = append(reasons, fmt.Sprintf("the job requests %s of %s, but ClusterQueue %s has no quota for it", &amount, name, queue.Name))
 			continue
 		}
-		if most := everything(in, name, queue, quota); amount.Cmp(most) > 0 {
-			reasons = append(reasons, fmt.Sprintf("the job asks for %s of %s, and ClusterQueue %s can never have more than %s, what it may borrow included",
+		if most := mostOfAllFlavors(group, name, queue, quota); amount.Cmp(most) > 0 {
+			reasons = append(reasons, fmt.Sprintf("the job requests %s of %s, but ClusterQueue %s can have at most %s, including what it can borrow",
 				&amount, name, queue.Name, &most))
 		}
 	}
 	if len(reasons) > 0 {
 		return reasons
 	}
-	return flavorless(podSets, queue, quota)
+	return withoutFlavor(podSets, queue, quota)
 }
 
-// flavorless finds pod sets that fit into the sum of all flavors and into none of them:
-// all pods of a set are given the same.
-func flavorless(podSets []PodSet, queue kueue.ClusterQueue, quota Quota) []string {
+// withoutFlavor returns a reason for each pod set that fits into all flavors together but
+// into none of them: Kueue assigns one flavor to all pods of a pod set.
+func withoutFlavor(podSets []PodSet, queue kueue.ClusterQueue, quota Quota) []string {
 	var reasons []string
 	for i, podSet := range podSets {
 		total := podSet.total()
-		for _, in := range queue.Spec.ResourceGroups {
-			fits := slices.ContainsFunc(in.Flavors, func(flavor kueue.FlavorQuotas) bool {
-				return len(tooMuch(total, in, flavor.Name, queue, quota)) == 0
+		for _, group := range queue.Spec.ResourceGroups {
+			fits := slices.ContainsFunc(group.Flavors, func(flavor kueue.FlavorQuotas) bool {
+				return len(exceeded(total, group, flavor.Name, queue, quota)) == 0
 			})
 			if fits {
 				continue
 			}
-			var why []string
-			for _, flavor := range in.Flavors {
-				why = append(why, fmt.Sprintf("%s has too little %s", flavor.Name, strings.Join(tooMuch(total, in, flavor.Name, queue, quota), " and ")))
+			var shortages []string
+			for _, flavor := range group.Flavors {
+				names := strings.Join(exceeded(total, group, flavor.Name, queue, quota), " and ")
+				shortages = append(shortages, fmt.Sprintf("%s has too little %s", flavor.Name, names))
 			}
-			reasons = append(reasons, fmt.Sprintf("no flavor of ClusterQueue %s can ever hold pod set %d of the job: %s", queue.Name, i+1, strings.Join(why, ", ")))
+			reasons = append(reasons, fmt.Sprintf("no flavor of ClusterQueue %s can ever hold pod set %d of the job: %s", queue.Name, i+1, strings.Join(shortages, ", ")))
 		}
 	}
 	return reasons
 }
 
-// tooMuch are the resources of a group of which a flavor can never have as much as is asked for.
-func tooMuch(asked corev1.ResourceList, in kueue.ResourceGroup, flavor kueue.ResourceFlavorReference, queue kueue.ClusterQueue, quota Quota) []string {
+// exceeded returns the resources of a group that the requests exceed in one flavor.
+func exceeded(requests corev1.ResourceList, group kueue.ResourceGroup, flavor kueue.ResourceFlavorReference, queue kueue.ClusterQueue, quota Quota) []string {
 	var names []string
-	for _, name := range in.CoveredResources {
-		amount, is := asked[name]
-		if !is {
+	for _, name := range group.CoveredResources {
+		amount, requested := requests[name]
+		if !requested {
 			continue
 		}
 		if most := quota.most(queue, Cell{flavor, name}); amount.Cmp(most) > 0 {
@@ -107,41 +109,42 @@ func tooMuch(asked corev1.ResourceList, in kueue.ResourceGroup, flavor kueue.Res
 	return names
 }
 
-// everything is the most of a resource that a queue can have, of all flavors together.
-func everything(in kueue.ResourceGroup, name corev1.ResourceName, queue kueue.ClusterQueue, quota Quota) resource.Quantity {
-	var all resource.Quantity
-	for _, flavor := range in.Flavors {
-		all.Add(quota.most(queue, Cell{flavor.Name, name}))
+// mostOfAllFlavors is the most of a resource that a queue can ever have, summed over the
+// flavors of the resource's group.
+func mostOfAllFlavors(group kueue.ResourceGroup, name corev1.ResourceName, queue kueue.ClusterQueue, quota Quota) resource.Quantity {
+	var total resource.Quantity
+	for _, flavor := range group.Flavors {
+		total.Add(quota.most(queue, Cell{flavor.Name, name}))
 	}
-	return all
+	return total
 }
 
-// group is the one in which a queue has quota for a resource.
-func group(queue kueue.ClusterQueue, name corev1.ResourceName) (kueue.ResourceGroup, bool) {
-	for _, in := range queue.Spec.ResourceGroups {
-		if slices.Contains(in.CoveredResources, name) {
-			return in, true
+// groupOf returns the resource group in which a queue has quota for a resource.
+func groupOf(queue kueue.ClusterQueue, name corev1.ResourceName) (kueue.ResourceGroup, bool) {
+	for _, group := range queue.Spec.ResourceGroups {
+		if slices.Contains(group.CoveredResources, name) {
+			return group, true
 		}
 	}
 	return kueue.ResourceGroup{}, false
 }
 
 func sum(podSets []PodSet) corev1.ResourceList {
-	all := corev1.ResourceList{}
+	total := corev1.ResourceList{}
 	for _, podSet := range podSets {
 		for name, amount := range podSet.total() {
-			so := all[name]
-			so.Add(amount)
-			all[name] = so
+			sum := total[name]
+			sum.Add(amount)
+			total[name] = sum
 		}
 	}
-	return all
+	return total
 }
 
-func pods(podSets []PodSet) int64 {
-	var all int64
+func countPods(podSets []PodSet) int64 {
+	var count int64
 	for _, podSet := range podSets {
-		all += podSet.Count
+		count += podSet.Count
 	}
-	return all
+	return count
 }

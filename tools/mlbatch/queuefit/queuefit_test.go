@@ -13,7 +13,7 @@ import (
 
 const gpu = "nvidia.com/gpu"
 
-// given is a quota of GPUs, in the order nominal, borrowing limit, lending limit.
+// given is a quota of GPUs. The amounts are the nominal quota, the borrowing limit and the lending limit.
 func given(amounts ...string) kueue.ResourceQuota {
 	quota := kueue.ResourceQuota{Name: gpu, NominalQuota: resource.MustParse(amounts[0])}
 	for i, limit := range []**resource.Quantity{&quota.BorrowingLimit, &quota.LendingLimit} {
@@ -25,7 +25,7 @@ func given(amounts ...string) kueue.ResourceQuota {
 	return quota
 }
 
-// groups has one group of resources: quotas of GPUs, each in a flavor a, b, …
+// groups returns one resource group with the given quotas of GPUs, in the flavors a, b and c.
 func groups(quotas ...kueue.ResourceQuota) []kueue.ResourceGroup {
 	group := kueue.ResourceGroup{CoveredResources: []corev1.ResourceName{gpu}}
 	for i, quota := range quotas {
@@ -53,7 +53,7 @@ func gpus(count int64, each string) PodSet {
 
 func TestReasons(t *testing.T) {
 	never := func(asked, most string) []string {
-		return []string{"the job asks for " + asked + " of nvidia.com/gpu, and ClusterQueue team can never have more than " + most + ", what it may borrow included"}
+		return []string{"the job requests " + asked + " of nvidia.com/gpu, but ClusterQueue team can have at most " + most + ", including what it can borrow"}
 	}
 	for name, row := range map[string]struct {
 		queues  []kueue.ClusterQueue // the first is the job's
@@ -61,14 +61,14 @@ func TestReasons(t *testing.T) {
 		podSets []PodSet
 		want    []string
 	}{
-		"what fits is never refused":            {queues: []kueue.ClusterQueue{queue("team", "", given("8"))}, podSets: []PodSet{gpus(1, "4"), gpus(1, "4")}},
-		"more than there is":                    {queues: []kueue.ClusterQueue{queue("team", "", given("8"))}, podSets: []PodSet{gpus(1, "4"), gpus(2, "4")}, want: never("12", "8")},
-		"limits without a cohort mean nothing":  {queues: []kueue.ClusterQueue{queue("team", "", given("8", "8", "2"))}, podSets: []PodSet{gpus(1, "9")}, want: never("9", "8")},
-		"others lend all":                       {queues: []kueue.ClusterQueue{queue("team", "c", given("8")), queue("other", "c", given("8"))}, podSets: []PodSet{gpus(1, "16")}},
-		"others of another cohort lend nothing": {queues: []kueue.ClusterQueue{queue("team", "c", given("8")), queue("other", "d", given("8"))}, podSets: []PodSet{gpus(1, "16")}, want: never("16", "8")},
-		"others lend a part":                    {queues: []kueue.ClusterQueue{queue("team", "c", given("8")), queue("other", "c", given("8", "", "3"))}, podSets: []PodSet{gpus(1, "12")}, want: never("12", "11")},
-		"a part may be borrowed":                {queues: []kueue.ClusterQueue{queue("team", "c", given("8", "1")), queue("other", "c", given("8"))}, podSets: []PodSet{gpus(1, "10")}, want: never("10", "9")},
-		"what is kept for oneself counts":       {queues: []kueue.ClusterQueue{queue("team", "c", given("8", "", "0")), queue("other", "c", given("8"))}, podSets: []PodSet{gpus(1, "16")}},
+		"a job that fits has no reasons":              {queues: []kueue.ClusterQueue{queue("team", "", given("8"))}, podSets: []PodSet{gpus(1, "4"), gpus(1, "4")}},
+		"more than the quota":                         {queues: []kueue.ClusterQueue{queue("team", "", given("8"))}, podSets: []PodSet{gpus(1, "4"), gpus(2, "4")}, want: never("12", "8")},
+		"limits without a cohort are ignored":         {queues: []kueue.ClusterQueue{queue("team", "", given("8", "8", "2"))}, podSets: []PodSet{gpus(1, "9")}, want: never("9", "8")},
+		"others lend everything":                      {queues: []kueue.ClusterQueue{queue("team", "c", given("8")), queue("other", "c", given("8"))}, podSets: []PodSet{gpus(1, "16")}},
+		"others of another cohort lend nothing":       {queues: []kueue.ClusterQueue{queue("team", "c", given("8")), queue("other", "d", given("8"))}, podSets: []PodSet{gpus(1, "16")}, want: never("16", "8")},
+		"a lending limit of others":                   {queues: []kueue.ClusterQueue{queue("team", "c", given("8")), queue("other", "c", given("8", "", "3"))}, podSets: []PodSet{gpus(1, "12")}, want: never("12", "11")},
+		"a borrowing limit":                           {queues: []kueue.ClusterQueue{queue("team", "c", given("8", "1")), queue("other", "c", given("8"))}, podSets: []PodSet{gpus(1, "10")}, want: never("10", "9")},
+		"the quota that a lending limit keeps counts": {queues: []kueue.ClusterQueue{queue("team", "c", given("8", "", "0")), queue("other", "c", given("8"))}, podSets: []PodSet{gpus(1, "16")}},
 		"a cohort has quota, too": {
 			queues: []kueue.ClusterQueue{queue("team", "c", given("0"))}, cohorts: []kueue.Cohort{cohort("c", "", given("4"))}, podSets: []PodSet{gpus(1, "5")}, want: never("5", "4"),
 		},
@@ -84,14 +84,14 @@ func TestReasons(t *testing.T) {
 		},
 		"cohorts in a circle": {
 			queues: []kueue.ClusterQueue{queue("team", "c", given("1"))}, cohorts: []kueue.Cohort{cohort("c", "d"), cohort("d", "c")},
-			want: []string{"the cohort c of ClusterQueue team is its own ancestor, so that Kueue admits nothing"},
+			want: []string{"cohort c of ClusterQueue team is its own ancestor, so Kueue admits nothing"},
 		},
-		"none of a resource is always there": {
+		"zero of a resource needs no quota": {
 			queues: []kueue.ClusterQueue{queue("team", "", given("4"))}, podSets: []PodSet{{Count: 2, Requests: corev1.ResourceList{"cpu": resource.MustParse("0")}}},
 		},
-		"nothing is there for a resource": {
+		"a resource without quota": {
 			queues: []kueue.ClusterQueue{queue("team", "", given("4"))}, podSets: []PodSet{{Count: 2, Requests: corev1.ResourceList{"cpu": resource.MustParse("500m")}}},
-			want: []string{"ClusterQueue team has no quota for cpu, of which the job asks for 1"},
+			want: []string{"the job requests 1 of cpu, but ClusterQueue team has no quota for it"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

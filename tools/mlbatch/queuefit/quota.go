@@ -8,19 +8,19 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
-// Quota is what all queues and cohorts of a cluster are given.
+// Quota is the quota of a cluster: all its ClusterQueues and Cohorts.
 type Quota struct {
 	Queues  []kueue.ClusterQueue
 	Cohorts []kueue.Cohort
 }
 
-// Cell is what quota is counted in: a resource of a flavor.
+// Cell is the unit of quota: one resource in one flavor.
 type Cell struct {
 	Flavor   kueue.ResourceFlavorReference
 	Resource corev1.ResourceName
 }
 
-// circular tells whether the parents of a queue's cohort lead back to it.
+// circular reports whether the chain of parents of the queue's cohort has a cycle.
 func (q Quota) circular(queue kueue.ClusterQueue) bool {
 	name := queue.Spec.CohortName
 	for range len(q.Cohorts) + 1 {
@@ -32,14 +32,15 @@ func (q Quota) circular(queue kueue.ClusterQueue) bool {
 	return name != ""
 }
 
-// most is what a queue has of a cell when nobody else uses anything: its own, and
-// what its cohort has to lend, up to its borrowing limit.
+// most is what a queue can use of a cell while no other queue uses anything: its own quota
+// and what its cohort can lend, up to its borrowing limit.
 func (q Quota) most(queue kueue.ClusterQueue, cell Cell) resource.Quantity {
 	own := quotaOf(queue.Spec.ResourceGroups, cell)
 	return q.borrowed(own.NominalQuota, own, queue.Spec.CohortName, cell)
 }
 
-// borrowed is what a queue or cohort that has a subtree's quota can have with its parent's.
+// borrowed is what a queue or cohort can use in total: the quota of its subtree, and what it
+// can borrow from its parent.
 func (q Quota) borrowed(subtree resource.Quantity, own kueue.ResourceQuota, parent kueue.CohortReference, cell Cell) resource.Quantity {
 	if parent == "" {
 		return subtree
@@ -57,7 +58,7 @@ func (q Quota) borrowed(subtree resource.Quantity, own kueue.ResourceQuota, pare
 	return most
 }
 
-// subtree is the quota of a cohort and what all below it lend to it.
+// subtree is the quota of a cohort: its own, and what its queues and child cohorts lend.
 func (q Quota) subtree(name kueue.CohortReference, cell Cell) resource.Quantity {
 	all := quotaOf(q.cohort(name).Spec.ResourceGroups, cell).NominalQuota.DeepCopy()
 	for _, queue := range q.Queues {
@@ -75,7 +76,8 @@ func (q Quota) subtree(name kueue.CohortReference, cell Cell) resource.Quantity 
 	return all
 }
 
-// cohort is empty for one that only its queues name.
+// cohort returns an empty Cohort if there is no such object: a cohort may exist only because
+// a queue names it.
 func (q Quota) cohort(name kueue.CohortReference) kueue.Cohort {
 	for _, cohort := range q.Cohorts {
 		if cohort.Name == string(name) {
@@ -85,7 +87,7 @@ func (q Quota) cohort(name kueue.CohortReference) kueue.Cohort {
 	return kueue.Cohort{}
 }
 
-// kept is what a limit of lending keeps for oneself.
+// kept is the part of a quota that a lending limit keeps from others; without a limit, none.
 func kept(quota resource.Quantity, limit *resource.Quantity) resource.Quantity {
 	if limit == nil || limit.Cmp(quota) >= 0 {
 		return resource.Quantity{}
@@ -95,12 +97,14 @@ func kept(quota resource.Quantity, limit *resource.Quantity) resource.Quantity {
 	return rest
 }
 
+// lent is the part of a quota that others can borrow.
 func lent(quota resource.Quantity, limit *resource.Quantity) resource.Quantity {
 	rest := quota.DeepCopy()
 	rest.Sub(kept(quota, limit))
 	return rest
 }
 
+// quotaOf returns the quota of a cell, which is zero if no group has it.
 func quotaOf(groups []kueue.ResourceGroup, cell Cell) kueue.ResourceQuota {
 	for _, group := range groups {
 		for _, flavor := range group.Flavors {

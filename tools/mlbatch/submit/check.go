@@ -23,14 +23,14 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
 )
 
-// priorityClassLabel names the WorkloadPriorityClass that Kueue orders its queue by.
+// priorityClassLabel names the WorkloadPriorityClass of a job, by which Kueue orders a queue.
 const priorityClassLabel = "kueue.x-k8s.io/priority-class"
 
-// ErrNeverAdmitted is the error of a job that its queue, as it is, would never admit.
+// ErrNeverAdmitted is returned for a job that its queue can never admit as it is configured now.
 var ErrNeverAdmitted = errors.New("the job can never be admitted")
 
-// check says in a sentence why a job can never run. What the user may not look at is
-// not checked, and said in a note.
+// check returns an error if a job can never run. Checks that need permissions that the user
+// lacks are skipped, with a note for each.
 func check(ctx context.Context, c client.Client, aw *v1beta2.AppWrapper) (notes []string, err error) {
 	podSets, err := podSetsOf(aw)
 	if err != nil {
@@ -39,13 +39,13 @@ func check(ctx context.Context, c client.Client, aw *v1beta2.AppWrapper) (notes 
 	if err := checkKinds(c.RESTMapper(), aw); err != nil {
 		return nil, err
 	}
-	for _, look := range []func() error{
+	for _, checkCluster := range []func() error{
 		func() error { return checkPriorities(ctx, c, aw, podSets) },
 		func() error { return checkQueue(ctx, c, aw, podSets) },
 	} {
-		err := look()
+		err := checkCluster()
 		if apierrors.IsForbidden(err) {
-			notes = append(notes, fmt.Sprintf("not all is checked: %v (an administrator can bind the role mlbatch-view-queues)", err))
+			notes = append(notes, fmt.Sprintf("skipped a check: %v (an administrator can bind the role mlbatch-view-queues)", err))
 		} else if err != nil {
 			return notes, err
 		}
@@ -53,14 +53,14 @@ func check(ctx context.Context, c client.Client, aw *v1beta2.AppWrapper) (notes 
 	return notes, nil
 }
 
-// instead is what to do on a cluster that lacks a kind.
-var instead = map[string]string{
-	"JobSet":     "ask an administrator for the platform's part jobset, or set backend to pytorchjob",
-	"PyTorchJob": "ask an administrator for the platform's part training-operator, or set backend to jobset",
-	"PodGroup":   "ask an administrator for the platform's part coscheduler, or set podGroup to false",
+// missingKindAdvice says what to do if the cluster does not serve a kind.
+var missingKindAdvice = map[string]string{
+	"JobSet":     "ask an administrator to enable jobset, or set backend to pytorchjob",
+	"PyTorchJob": "ask an administrator to enable training-operator, or set backend to jobset",
+	"PodGroup":   "ask an administrator to enable coscheduler, or set podGroup to false",
 }
 
-// checkKinds asks whether the cluster knows what is wrapped.
+// checkKinds returns an error unless the cluster serves the kinds of all wrapped resources.
 func checkKinds(mapper meta.RESTMapper, aw *v1beta2.AppWrapper) error {
 	for _, component := range aw.Spec.Components {
 		var object metav1.PartialObjectMetadata
@@ -70,10 +70,10 @@ func checkKinds(mapper meta.RESTMapper, aw *v1beta2.AppWrapper) error {
 		gvk := object.GroupVersionKind()
 		_, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		if meta.IsNoMatchError(err) {
-			return fmt.Errorf("the cluster does not serve %s: %s", gvk.Kind, instead[gvk.Kind])
+			return fmt.Errorf("the cluster does not serve %s: %s", gvk.Kind, missingKindAdvice[gvk.Kind])
 		}
 		if err != nil {
-			return fmt.Errorf("cannot ask the cluster whether it knows %s: %w", gvk.Kind, err)
+			return fmt.Errorf("cannot ask the cluster whether it serves %s: %w", gvk.Kind, err)
 		}
 	}
 	return nil
@@ -82,7 +82,7 @@ func checkKinds(mapper meta.RESTMapper, aw *v1beta2.AppWrapper) error {
 func checkQueue(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper, podSets []queuefit.PodSet) error {
 	name := aw.Labels[v1beta2.QueueNameLabel]
 	if name == "" {
-		return nil // the cluster chooses the queue
+		return nil // the controller may set its default queue, which is not known here
 	}
 	local, err := localQueue(ctx, c, aw.Namespace, name)
 	if err != nil {
@@ -92,21 +92,21 @@ func checkQueue(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper, po
 }
 
 func checkPriorities(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper, podSets []queuefit.PodSet) error {
-	if err := exists(ctx, c, "PriorityClass", podSets[0].PriorityClass, &schedulingv1.PriorityClass{}); err != nil {
+	if err := getNamed(ctx, c, "PriorityClass", podSets[0].PriorityClass, &schedulingv1.PriorityClass{}); err != nil {
 		return fmt.Errorf("%w: change priority, or ask an administrator", err)
 	}
 	class := aw.Labels[priorityClassLabel]
 	if class == "" {
 		return nil
 	}
-	if err := exists(ctx, c, "WorkloadPriorityClass", class, &kueue.WorkloadPriorityClass{}); err != nil {
+	if err := getNamed(ctx, c, "WorkloadPriorityClass", class, &kueue.WorkloadPriorityClass{}); err != nil {
 		return fmt.Errorf("%w: change workloadPriorityClass, or ask an administrator", err)
 	}
 	return nil
 }
 
-// exists looks an object of the cluster up.
-func exists(ctx context.Context, c client.Reader, kind, name string, into client.Object) error {
+// getNamed reads a cluster-scoped object.
+func getNamed(ctx context.Context, c client.Reader, kind, name string, into client.Object) error {
 	err := c.Get(ctx, client.ObjectKey{Name: name}, into)
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("there is no %s %s", kind, name)
@@ -136,34 +136,34 @@ func localQueue(ctx context.Context, c client.Reader, namespace, name string) (*
 	}
 	slices.Sort(names)
 	if len(names) == 0 {
-		return nil, fmt.Errorf("namespace %s has no queue: choose a team's with --namespace", namespace)
+		return nil, fmt.Errorf("namespace %s has no queue: choose the namespace of a team with --namespace", namespace)
 	}
-	return nil, fmt.Errorf("namespace %s has no queue %s: set queueName to one of its own: %s", namespace, name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("namespace %s has no queue %s: set queueName to one of: %s", namespace, name, strings.Join(names, ", "))
 }
 
 func checkQuota(ctx context.Context, c client.Reader, podSets []queuefit.PodSet, local *kueue.LocalQueue) error {
 	queue := &kueue.ClusterQueue{}
-	if err := exists(ctx, c, "ClusterQueue", string(local.Spec.ClusterQueue), queue); err != nil {
-		return fmt.Errorf("queue %s leads nowhere: %w", local.Name, err)
+	if err := getNamed(ctx, c, "ClusterQueue", string(local.Spec.ClusterQueue), queue); err != nil {
+		return fmt.Errorf("queue %s: %w", local.Name, err)
 	}
-	// Who may not look at namespaces may well look at queues.
-	retryPause := checkNamespace(ctx, c, local.Namespace, queue)
-	if retryPause != nil && !apierrors.IsForbidden(retryPause) {
-		return retryPause
+	// Users who may not read namespaces may still be able to read queues.
+	namespaceErr := checkNamespace(ctx, c, local.Namespace, queue)
+	if namespaceErr != nil && !apierrors.IsForbidden(namespaceErr) {
+		return namespaceErr
 	}
 	var queues kueue.ClusterQueueList
 	var cohorts kueue.CohortList
 	if err := errors.Join(c.List(ctx, &queues), c.List(ctx, &cohorts)); err != nil {
-		return fmt.Errorf("cannot read who lends quota to ClusterQueue %s: %w", queue.Name, err)
+		return fmt.Errorf("cannot list the queues and cohorts that lend quota to ClusterQueue %s: %w", queue.Name, err)
 	}
 	reasons := queuefit.Reasons(podSets, *queue, queuefit.Quota{Queues: queues.Items, Cohorts: cohorts.Items})
 	if len(reasons) > 0 {
 		return fmt.Errorf("%w: %s", ErrNeverAdmitted, strings.Join(reasons, "; "))
 	}
-	return retryPause
+	return namespaceErr
 }
 
-// checkNamespace asks whether a queue admits work of the namespace at all.
+// checkNamespace returns an error unless the queue's namespaceSelector selects the namespace.
 func checkNamespace(ctx context.Context, c client.Reader, name string, queue *kueue.ClusterQueue) error {
 	namespace := &corev1.Namespace{}
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
@@ -171,10 +171,10 @@ func checkNamespace(ctx context.Context, c client.Reader, name string, queue *ku
 	}
 	selector, err := metav1.LabelSelectorAsSelector(queue.Spec.NamespaceSelector)
 	if err != nil {
-		return fmt.Errorf("ClusterQueue %s has a wrong namespaceSelector: %w", queue.Name, err)
+		return fmt.Errorf("ClusterQueue %s has an invalid namespaceSelector: %w", queue.Name, err)
 	}
 	if !selector.Matches(labels.Set(namespace.Labels)) {
-		return fmt.Errorf("%w: ClusterQueue %s admits no work of namespace %s", ErrNeverAdmitted, queue.Name, name)
+		return fmt.Errorf("%w: ClusterQueue %s admits no work from namespace %s", ErrNeverAdmitted, queue.Name, name)
 	}
 	return nil
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// ErrInterrupted is the error of a Wait that was interrupted: the job was not.
+// ErrInterrupted is returned by Wait if its context is canceled. The job continues.
 var ErrInterrupted = errors.New("interrupted; the job continues: see 'kubectl get appwrappers'")
 
-// follow prints what becomes of a job until it has ended. An end other than success
-// is an error. An API server that does not answer is asked again after the pause.
+// follow prints the progress of a job until it ends. It returns an error unless the job
+// succeeds. If the API server does not answer, follow retries after the given pause.
 func follow(ctx context.Context, c client.WithWatch, aw *v1beta2.AppWrapper, out io.Writer, pause time.Duration) error {
 	f := &follower{client: c, uid: string(aw.UID), job: aw.DeepCopy(), out: out}
-	defer f.unwatch()
+	defer f.stopWatches()
 	for {
 		ended, err := f.step(ctx)
 		switch {
@@ -34,10 +34,10 @@ func follow(ctx context.Context, c client.WithWatch, aw *v1beta2.AppWrapper, out
 		case ctx.Err() != nil:
 			return ErrInterrupted
 		case err != nil && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)):
-			return fmt.Errorf("cannot follow AppWrapper %s, which continues: %w", aw.Name, err)
+			return fmt.Errorf("cannot follow AppWrapper %s, but the job continues: %w", aw.Name, err)
 		case err != nil:
-			f.say("unknown", "cannot see the job: "+err.Error())
-			f.unwatch()
+			f.printPhase("unknown", "cannot read the job: "+err.Error())
+			f.stopWatches()
 			select {
 			case <-ctx.Done():
 			case <-time.After(pause):
@@ -46,26 +46,29 @@ func follow(ctx context.Context, c client.WithWatch, aw *v1beta2.AppWrapper, out
 	}
 }
 
-// follower knows what it has said last.
+// follower follows one AppWrapper.
 type follower struct {
 	client client.WithWatch
 	uid    string
-	job    *v1beta2.AppWrapper
+	job    *v1beta2.AppWrapper // as last read
 	out    io.Writer
-	said   string
-	// alone is so for who may not watch Workloads, seen once the job was there while watched.
-	alone, seen bool
-	// jobs and workloads tell of changes; nil while nobody watches.
+	last   string // the last line printed, which is not repeated
+	// workloadsForbidden is set if the user lacks the right to watch Workloads.
+	workloadsForbidden bool
+	// seen is set once the job was read under the current watch, so that its deletion is
+	// an event of that watch.
+	seen bool
+	// jobs and workloads are nil while they are not watched.
 	jobs, workloads watch.Interface
 }
 
-// step looks at the job, and unless it has ended waits for a change. Watches begin before
-// the look, so that nothing is missed in between.
+// step reads the job and, unless it ended, waits for a change. The watches start before
+// the read, so that no change is missed.
 func (f *follower) step(ctx context.Context) (ended bool, err error) {
-	if err := f.watch(ctx); err != nil {
+	if err := f.startWatches(ctx); err != nil {
 		return false, err
 	}
-	if ended, err := f.look(ctx); ended || err != nil {
+	if ended, err := f.readJob(ctx); ended || err != nil {
 		return ended, err
 	}
 	var workloads <-chan watch.Event
@@ -75,100 +78,104 @@ func (f *follower) step(ctx context.Context) (ended bool, err error) {
 	open := true
 	select {
 	case <-ctx.Done():
-	case event, is := <-f.jobs.ResultChan():
-		if ended, err := f.hear(ctx, event); ended {
+	case event, ok := <-f.jobs.ResultChan():
+		if ended, err := f.handle(ctx, event); ended {
 			return true, err
 		}
-		open = is
+		open = ok
 	case _, open = <-workloads:
 	}
-	if !open { // the API server ends each watch after some minutes
-		f.unwatch()
+	if !open { // the API server closes every watch after some minutes
+		f.stopWatches()
 	}
 	return false, nil
 }
 
-// hear looks whether an event is of the job's end, which may be deleted right after it.
-func (f *follower) hear(ctx context.Context, event watch.Event) (ended bool, err error) {
-	aw, is := event.Object.(*v1beta2.AppWrapper)
-	if !is || string(aw.UID) != f.uid {
+// handle reports whether an event shows that the job ended. It reports the final phase from
+// the event itself, because the job may be deleted before it can be read.
+func (f *follower) handle(ctx context.Context, event watch.Event) (ended bool, err error) {
+	aw, ok := event.Object.(*v1beta2.AppWrapper)
+	if !ok || string(aw.UID) != f.uid {
 		return false, nil
 	}
 	if phase := aw.Status.Phase; phase == v1beta2.AppWrapperSucceeded || phase == v1beta2.AppWrapperFailed {
 		f.job = aw
-		return f.tell(ctx)
+		return f.report(ctx)
 	}
 	if event.Type == watch.Deleted {
-		return true, f.deleted()
+		return true, f.deletedError()
 	}
 	return false, nil
 }
 
-// gone hears what was last said of a job that is there no more.
-func (f *follower) gone(ctx context.Context) (ended bool, err error) {
-	for f.seen { // so that its deletion will be heard
+// handleDeleted drains the watch of a job that no longer exists: the job may have ended
+// before it was deleted.
+func (f *follower) handleDeleted(ctx context.Context) (ended bool, err error) {
+	for f.seen { // otherwise the watch may have no event of the job, and this would block
 		select {
 		case <-ctx.Done():
 			return false, nil
 		case event, open := <-f.jobs.ResultChan():
-			if ended, err := f.hear(ctx, event); ended {
+			if ended, err := f.handle(ctx, event); ended {
 				return true, err
 			}
 			f.seen = open
 		}
 	}
-	return true, f.deleted()
+	return true, f.deletedError()
 }
 
-func (f *follower) deleted() error {
+func (f *follower) deletedError() error {
 	return fmt.Errorf("AppWrapper %s was deleted before it ended", f.job.Name)
 }
 
-// look reads the job and says what is new.
-func (f *follower) look(ctx context.Context) (ended bool, err error) {
+// readJob reads the job and prints its phase if it changed.
+func (f *follower) readJob(ctx context.Context) (ended bool, err error) {
 	err = f.client.Get(ctx, client.ObjectKeyFromObject(f.job), f.job)
 	if apierrors.IsNotFound(err) || err == nil && string(f.job.UID) != f.uid {
-		return f.gone(ctx)
+		return f.handleDeleted(ctx)
 	}
 	if err != nil {
 		return false, err
 	}
 	f.seen = true
-	return f.tell(ctx)
+	return f.report(ctx)
 }
 
-// tell says what is new.
-func (f *follower) tell(ctx context.Context) (ended bool, err error) {
-	why, err := f.why(ctx)
+// report prints the job's phase and its reason. The error of a job that failed has the
+// reason.
+func (f *follower) report(ctx context.Context) (ended bool, err error) {
+	reason, err := f.reason(ctx)
 	if err != nil {
 		return false, err
 	}
 	phase := f.job.Status.Phase
-	f.say(string(phase), why)
+	f.printPhase(string(phase), reason)
 	if phase == v1beta2.AppWrapperFailed {
-		return true, fmt.Errorf("AppWrapper %s has failed: %s", f.job.Name, why)
+		return true, fmt.Errorf("AppWrapper %s has failed: %s", f.job.Name, reason)
 	}
 	return phase == v1beta2.AppWrapperSucceeded, nil
 }
 
-// say prints a phase and its reason, once.
-func (f *follower) say(phase, why string) {
-	line := fmt.Sprintf("%-10s %s", phase, why)
-	if phase == "" || line == f.said {
+// printPhase prints a phase and its reason, unless they are what it printed last.
+func (f *follower) printPhase(phase, reason string) {
+	line := fmt.Sprintf("%-10s %s", phase, reason)
+	if phase == "" || line == f.last {
 		return
 	}
-	f.said = line
+	f.last = line
 	fmt.Fprintln(f.out, time.Now().Format(time.TimeOnly), line)
 }
 
-// why is what keeps the job where it is: its own trouble, its pods, or its quota.
-func (f *follower) why(ctx context.Context) (string, error) {
+// reason says why the job is in its phase: it is unhealthy, it waits for quota, or it waits
+// for its pods. It is empty if there is nothing to say.
+func (f *follower) reason(ctx context.Context) (string, error) {
 	conditions := f.job.Status.Conditions
 	if c := meta.FindStatusCondition(conditions, string(v1beta2.Unhealthy)); c != nil && c.Status == "True" {
 		return c.Message, nil
 	}
 	if f.job.Status.Phase == v1beta2.AppWrapperSuspended {
-		return f.queue(ctx)
+		return f.quotaReason(ctx)
 	}
 	if c := meta.FindStatusCondition(conditions, string(v1beta2.PodsReady)); c != nil && f.job.Status.Phase == v1beta2.AppWrapperRunning {
 		return c.Message, nil
@@ -176,10 +183,10 @@ func (f *follower) why(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// queue is what Kueue says about the job.
-func (f *follower) queue(ctx context.Context) (string, error) {
-	if f.alone {
-		return "what for cannot be seen without the right to watch Workloads", nil
+// quotaReason is the QuotaReserved message that Kueue wrote to the job's Workload.
+func (f *follower) quotaReason(ctx context.Context) (string, error) {
+	if f.workloadsForbidden {
+		return "the reason is unknown without the right to watch Workloads", nil
 	}
 	var all kueue.WorkloadList
 	if err := f.client.List(ctx, &all, client.InNamespace(f.job.Namespace)); err != nil {
@@ -196,26 +203,28 @@ func (f *follower) queue(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-func (f *follower) watch(ctx context.Context) (err error) {
+// startWatches starts the watches that are not running. It does without Workloads if the
+// user may not watch them.
+func (f *follower) startWatches(ctx context.Context) (err error) {
 	if f.jobs == nil {
 		if f.jobs, err = f.client.Watch(ctx, &v1beta2.AppWrapperList{}, client.InNamespace(f.job.Namespace)); err != nil {
 			f.jobs = nil
 			return err
 		}
 	}
-	if f.workloads == nil && !f.alone {
+	if f.workloads == nil && !f.workloadsForbidden {
 		if f.workloads, err = f.client.Watch(ctx, &kueue.WorkloadList{}, client.InNamespace(f.job.Namespace)); err != nil {
 			f.workloads = nil
-			f.alone = apierrors.IsForbidden(err)
+			f.workloadsForbidden = apierrors.IsForbidden(err)
 		}
 	}
-	if f.alone {
+	if f.workloadsForbidden {
 		return nil
 	}
 	return err
 }
 
-func (f *follower) unwatch() {
+func (f *follower) stopWatches() {
 	for _, w := range []watch.Interface{f.jobs, f.workloads} {
 		if w != nil {
 			w.Stop()

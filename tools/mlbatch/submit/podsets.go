@@ -14,7 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
 )
 
-// podSetsOf are the pods of a rendered job and their resource requests.
+// podSetsOf returns the pod sets of a rendered job with their resource requests.
 func podSetsOf(aw *v1beta2.AppWrapper) ([]queuefit.PodSet, error) {
 	decoded := admissionrules.Decode(aw)
 	var all []queuefit.PodSet

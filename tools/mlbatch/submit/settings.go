@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package submit takes a settings file of a training job to the queue: it renders
-// the job, says beforehand why the queue can never admit it, creates it, and follows it.
+// Package submit submits a training job from its settings file: it renders the job, refuses
+// it if its queue can never admit it, creates it, and follows it until it ends.
 package submit
 
 import (
@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Settings reads settings files, of which a later one wins, and assignments, which
-// win over files, as helm template does with --values and --set. The file "-" is stdin.
+// Settings merges settings files and assignments as helm template merges --values and --set:
+// a later file overrides an earlier one, and assignments override files. The file "-" is stdin.
 func Settings(files, assignments []string, stdin io.Reader) (map[string]any, error) {
 	if len(files) == 0 {
 		return nil, errors.New("name the settings file of the job with --filename")

@@ -20,16 +20,16 @@ import (
 	generator "github.com/mlbatch/mlbatch/tools/pytorchjob-generator"
 )
 
-// Job is a rendered job on its way to a cluster.
+// Job is a rendered training job.
 type Job struct {
-	// Manifest is what helm template renders, too.
+	// Manifest is the rendered YAML, the same as helm template prints.
 	Manifest   string
 	version    string
 	settings   map[string]any
 	appWrapper *v1beta2.AppWrapper
 }
 
-// New renders a job. Version is that of the generator.
+// New renders a job with the given version of the generator.
 func New(version string, settings map[string]any) (Job, error) {
 	manifest, err := generator.Render(version, settings)
 	if err != nil {
@@ -39,34 +39,36 @@ func New(version string, settings map[string]any) (Job, error) {
 	return Job{Manifest: manifest, version: version, settings: settings, appWrapper: aw}, err
 }
 
-// In puts the job into a namespace that somebody has chosen, or else into its own one, or
-// else into that of the present context. The manifest says so, too.
-func (j *Job) In(chosen, present string) error {
+// In sets the namespace of the job and of its manifest: the one in the settings, or else
+// the one given with --namespace, or else the one of the kubeconfig's current context. It
+// returns an error if the first two differ, or if there is none.
+func (j *Job) In(flag, current string) error {
 	own := j.appWrapper.Namespace
-	if own != "" && chosen != "" && own != chosen {
-		return fmt.Errorf("the settings say namespace %s and --namespace says %s: leave one of them out", own, chosen)
+	if own != "" && flag != "" && own != flag {
+		return fmt.Errorf("the settings have namespace %s, but --namespace is %s: remove one of them", own, flag)
 	}
-	for _, namespace := range []string{own, chosen, present} {
+	for _, namespace := range []string{own, flag, current} {
 		if namespace != "" {
 			settings := maps.Clone(j.settings)
 			settings["namespace"] = namespace
-			there, err := New(j.version, settings)
-			*j = there
+			rendered, err := New(j.version, settings)
+			*j = rendered
 			return err
 		}
 	}
-	return errors.New("name the team's namespace with --namespace")
+	return errors.New("set the namespace of your team with --namespace")
 }
 
-// Scheme has the kinds that are read and written here.
+// Scheme returns a scheme with all kinds that this package reads and writes.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	err := errors.Join(clientgoscheme.AddToScheme(scheme), v1beta2.AddToScheme(scheme), kueue.AddToScheme(scheme))
 	return scheme, err
 }
 
-// Check says in a sentence why the job can never run, if that is so, and in notes what
-// the user may not look at.
+// Check returns an error if the job can never run: ErrNeverAdmitted if the reason is its
+// queue. It writes a line to notes for each check that it skipped, because the user may
+// not read what it needs.
 func (j Job) Check(ctx context.Context, c client.Client, notes io.Writer) error {
 	all, err := check(ctx, c, j.appWrapper)
 	for _, note := range all {
@@ -75,12 +77,12 @@ func (j Job) Check(ctx context.Context, c client.Client, notes io.Writer) error 
 	return err
 }
 
-// Create submits the job.
+// Create creates the job's AppWrapper, and reports that to out.
 func (j Job) Create(ctx context.Context, c client.Client, out io.Writer) error {
 	aw := j.appWrapper
 	err := c.Create(ctx, aw)
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("namespace %s has an AppWrapper %s already: delete it, or choose another jobName", aw.Namespace, aw.Name)
+		return fmt.Errorf("namespace %s already has an AppWrapper %s: delete it, or choose another jobName", aw.Namespace, aw.Name)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot submit the job: %w", err)
@@ -89,10 +91,10 @@ func (j Job) Create(ctx context.Context, c client.Client, out io.Writer) error {
 	return nil
 }
 
-// retryPause is the wait before an API server that did not answer is asked again.
+// retryPause is the pause before Wait retries if the API server does not answer.
 const retryPause = 5 * time.Second
 
-// Wait follows the job to its end.
+// Wait prints the job's progress until it ends. It returns an error unless the job succeeds.
 func (j Job) Wait(ctx context.Context, c client.WithWatch, out io.Writer) error {
 	return follow(ctx, c, j.appWrapper, out, retryPause)
 }

@@ -68,7 +68,7 @@ func job(t *testing.T, settings map[string]any) Job {
 	return j
 }
 
-func TestTheNamespaceIsTheOneThatIsSaid(t *testing.T) {
+func TestTheNamespaceOfAJob(t *testing.T) {
 	for name, row := range map[string]struct {
 		own             any
 		chosen, present string
@@ -78,8 +78,8 @@ func TestTheNamespaceIsTheOneThatIsSaid(t *testing.T) {
 		"with the flag":   {chosen: "b", present: "c", want: "b"},
 		"by the context":  {present: "c", want: "c"},
 		"twice the same":  {own: "a", chosen: "a", want: "a"},
-		"nowhere":         {says: "name the team's namespace with --namespace"},
-		"in two ways":     {own: "a", chosen: "b", says: "the settings say namespace a and --namespace says b: leave one of them out"},
+		"nowhere":         {says: "set the namespace of your team with --namespace"},
+		"in two ways":     {own: "a", chosen: "b", says: "the settings have namespace a, but --namespace is b: remove one of them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, err := New("0.0.1", map[string]any{"jobName": "a", "containerImage": "a", "namespace": row.own})
@@ -95,7 +95,7 @@ func TestTheNamespaceIsTheOneThatIsSaid(t *testing.T) {
 	}
 }
 
-// cluster is one in which team blue has four CPUs and may borrow four more.
+// cluster returns a cluster on which team blue has four CPUs and can borrow four more.
 func cluster(t *testing.T, calls interceptor.Funcs) client.WithWatch {
 	t.Helper()
 	scheme, err := Scheme()
@@ -117,7 +117,7 @@ func cluster(t *testing.T, calls interceptor.Funcs) client.WithWatch {
 	).Build()
 }
 
-// kinds are those that the cluster knows: JobSets among them, but no PodGroups.
+// kinds maps the kinds that the cluster serves: JobSet is one of them, PodGroup is not.
 func kinds(scheme *runtime.Scheme) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for kind := range scheme.AllKnownTypes() {
@@ -140,28 +140,28 @@ func clusterQueue(name string) *kueue.ClusterQueue {
 	return q
 }
 
-func TestWhatCanNeverRunIsSaidInASentence(t *testing.T) {
+func TestCheckSaysWhyAJobCanNeverRun(t *testing.T) {
 	for name, row := range map[string]struct {
 		settings  map[string]any
 		namespace string
 		want      string
 	}{
-		"a job that fits":                           {},
-		"a job that fits with what is lent":         {settings: map[string]any{"numCpusPerPod": 4}},
-		"a JobSet that fits":                        {settings: map[string]any{"numCpusPerPod": 4, "backend": "jobset", "podGroup": false}},
-		"a job whose queue is not known yet":        {settings: map[string]any{"queueName": nil, "numCpusPerPod": 400}},
-		"a job that is too large":                   {settings: map[string]any{"numCpusPerPod": 5}, want: "the job can never be admitted: the job asks for 10 of cpu, and ClusterQueue blue-queue can never have more than 8, what it may borrow included"},
-		"a JobSet that is too large":                {settings: map[string]any{"numCpusPerPod": 5, "backend": "jobset", "podGroup": false}, want: "the job can never be admitted: the job asks for 10 of cpu, and ClusterQueue blue-queue can never have more than 8, what it may borrow included"},
-		"a job that asks for what there is none of": {settings: map[string]any{"numGpusPerPod": 8}, want: "the job can never be admitted: ClusterQueue blue-queue has no quota for nvidia.com/gpu, of which the job asks for 16"},
-		"a job of no GPUs at all":                   {settings: map[string]any{"emitZeroResources": true}},
-		"a kind that the cluster does not know":     {settings: map[string]any{"backend": "jobset"}, want: "the cluster does not serve PodGroup: ask an administrator for the platform's part coscheduler, or set podGroup to false"},
-		"a queue that does not exist":               {settings: map[string]any{"queueName": "blue-queue"}, want: "namespace blue has no queue blue-queue: set queueName to one of its own: default-queue, lost"},
-		"a namespace without queues":                {namespace: "empty", want: "namespace empty has no queue: choose a team's with --namespace"},
-		"a queue of a queue that is gone":           {settings: map[string]any{"queueName": "lost"}, want: "queue lost leads nowhere: there is no ClusterQueue gone"},
-		"a queue of another team":                   {namespace: "red", want: "the job can never be admitted: ClusterQueue blue-queue admits no work of namespace red"},
-		"a priority that does not exist":            {settings: map[string]any{"priority": "high-priority"}, want: "there is no PriorityClass high-priority: change priority, or ask an administrator"},
-		"a class that exists":                       {settings: map[string]any{"workloadPriorityClass": "urgent"}},
-		"a class that does not exist":               {settings: map[string]any{"workloadPriorityClass": "urgnt"}, want: "there is no WorkloadPriorityClass urgnt: change workloadPriorityClass, or ask an administrator"},
+		"a job that fits":                              {},
+		"a job that fits with borrowed quota":          {settings: map[string]any{"numCpusPerPod": 4}},
+		"a JobSet that fits":                           {settings: map[string]any{"numCpusPerPod": 4, "backend": "jobset", "podGroup": false}},
+		"a job whose queue is not known yet":           {settings: map[string]any{"queueName": nil, "numCpusPerPod": 400}},
+		"a job that is too large":                      {settings: map[string]any{"numCpusPerPod": 5}, want: "the job can never be admitted: the job requests 10 of cpu, but ClusterQueue blue-queue can have at most 8, including what it can borrow"},
+		"a JobSet that is too large":                   {settings: map[string]any{"numCpusPerPod": 5, "backend": "jobset", "podGroup": false}, want: "the job can never be admitted: the job requests 10 of cpu, but ClusterQueue blue-queue can have at most 8, including what it can borrow"},
+		"a job that requests a resource without quota": {settings: map[string]any{"numGpusPerPod": 8}, want: "the job can never be admitted: the job requests 16 of nvidia.com/gpu, but ClusterQueue blue-queue has no quota for it"},
+		"a job that requests zero GPUs":                {settings: map[string]any{"emitZeroResources": true}},
+		"a kind that the cluster does not serve":       {settings: map[string]any{"backend": "jobset"}, want: "the cluster does not serve PodGroup: ask an administrator to enable coscheduler, or set podGroup to false"},
+		"a queue that does not exist":                  {settings: map[string]any{"queueName": "blue-queue"}, want: "namespace blue has no queue blue-queue: set queueName to one of: default-queue, lost"},
+		"a namespace without queues":                   {namespace: "empty", want: "namespace empty has no queue: choose the namespace of a team with --namespace"},
+		"a queue whose ClusterQueue does not exist":    {settings: map[string]any{"queueName": "lost"}, want: "queue lost: there is no ClusterQueue gone"},
+		"a queue of another team":                      {namespace: "red", want: "the job can never be admitted: ClusterQueue blue-queue admits no work from namespace red"},
+		"a priority that does not exist":               {settings: map[string]any{"priority": "high-priority"}, want: "there is no PriorityClass high-priority: change priority, or ask an administrator"},
+		"a class that exists":                          {settings: map[string]any{"workloadPriorityClass": "urgent"}},
+		"a class that does not exist":                  {settings: map[string]any{"workloadPriorityClass": "urgnt"}, want: "there is no WorkloadPriorityClass urgnt: change workloadPriorityClass, or ask an administrator"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := job(t, row.settings)
@@ -175,7 +175,7 @@ func TestWhatCanNeverRunIsSaidInASentence(t *testing.T) {
 	}
 }
 
-func TestWhatTheUserMayNotSeeIsNotChecked(t *testing.T) {
+func TestForbiddenChecksAreSkippedWithANote(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 		if key.Namespace == "" {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, key.Name, errors.New("no role"))
@@ -192,7 +192,7 @@ func TestWhatTheUserMayNotSeeIsNotChecked(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotLookAtNamespacesIsToldOfQuota(t *testing.T) {
+func TestQuotaIsCheckedWithoutAccessToNamespaces(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 		if _, is := o.(*corev1.Namespace); is {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, key.Name, errors.New("no role"))
@@ -214,12 +214,12 @@ func TestASecondJobOfTheSameNameIsRefused(t *testing.T) {
 		t.Fatalf("got %q, %v", out, err)
 	}
 	err := job(t, nil).Create(t.Context(), c, out)
-	if err == nil || err.Error() != "namespace blue has an AppWrapper train already: delete it, or choose another jobName" {
+	if err == nil || err.Error() != "namespace blue already has an AppWrapper train: delete it, or choose another jobName" {
 		t.Errorf("got %v", err)
 	}
 }
 
-// life lets the next thing happen to a job whenever something was printed.
+// life runs the next step of a job's life after each line that follow prints.
 type life struct {
 	t     *testing.T
 	steps []func()
@@ -227,7 +227,7 @@ type life struct {
 }
 
 func (l *life) Write(line []byte) (int, error) {
-	_, what, _ := strings.Cut(strings.TrimSpace(string(line)), " ") // without the time
+	_, what, _ := strings.Cut(strings.TrimSpace(string(line)), " ") // cut off the time
 	l.said = append(l.said, what)
 	if len(l.steps) > 0 {
 		l.steps[0]()
@@ -283,7 +283,7 @@ func TestAJobIsFollowedToItsEnd(t *testing.T) {
 			}
 			want := []string{
 				"Suspended", "Suspended  quota is short", "Running    0 of 2 pods are ready",
-				"unknown    cannot see the job: Internal error occurred: no leader", "Running    2 of 2 pods are ready",
+				"unknown    cannot read the job: Internal error occurred: no leader", "Running    2 of 2 pods are ready",
 			}
 			if row.says != "" {
 				want = append(want, row.says)
@@ -295,7 +295,7 @@ func TestAJobIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
-// submitted is a job that waits for its quota.
+// submitted creates a job that waits for quota.
 func submitted(t *testing.T, c client.Client) *v1beta2.AppWrapper {
 	t.Helper()
 	aw := job(t, nil).appWrapper
@@ -307,7 +307,7 @@ func submitted(t *testing.T, c client.Client) *v1beta2.AppWrapper {
 	return aw
 }
 
-// phase gives the job a phase and a condition.
+// phase returns a step that sets the job's phase and one condition.
 func phase(p v1beta2.AppWrapperPhase, condition v1beta2.AppWrapperCondition, message string) func(*testing.T, client.Client, *v1beta2.AppWrapper) {
 	return func(t *testing.T, c client.Client, aw *v1beta2.AppWrapper) {
 		t.Helper()
@@ -323,7 +323,7 @@ func phase(p v1beta2.AppWrapperPhase, condition v1beta2.AppWrapperCondition, mes
 	}
 }
 
-// waits is Kueue's Workload of the job, which says why it is not admitted.
+// waits creates the job's Workload, with Kueue's reason why it is not admitted.
 func waits(t *testing.T, c client.Client, owner types.UID) {
 	t.Helper()
 	w := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "w", OwnerReferences: []metav1.OwnerReference{{UID: owner}}}}
@@ -333,7 +333,7 @@ func waits(t *testing.T, c client.Client, owner types.UID) {
 	}
 }
 
-func TestWhoStopsWaitingIsToldThatTheJobGoesOn(t *testing.T) {
+func TestAnInterruptedWaitSaysThatTheJobContinues(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := cluster(t, interceptor.Funcs{})
 	aw := submitted(t, c)
@@ -343,7 +343,7 @@ func TestWhoStopsWaitingIsToldThatTheJobGoesOn(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotWatchWorkloadsFollowsTheJobAlone(t *testing.T) {
+func TestAJobIsFollowedWithoutAccessToWorkloads(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
 		if _, is := list.(*kueue.WorkloadList); is {
 			return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "workloads"}, "", errors.New("no role"))
@@ -355,17 +355,17 @@ func TestWhoMayNotWatchWorkloadsFollowsTheJobAlone(t *testing.T) {
 	if err := follow(t.Context(), c, aw, l, 0); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff([]string{"Suspended  what for cannot be seen without the right to watch Workloads", "Succeeded"}, l.said); diff != "" {
+	if diff := cmp.Diff([]string{"Suspended  the reason is unknown without the right to watch Workloads", "Succeeded"}, l.said); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-func TestWhoMayNotLookIsToldSo(t *testing.T) {
+func TestFollowFailsWithoutAccessToAppWrappers(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "appwrappers"}, "train", errors.New("no role"))
 	}})
 	err := follow(t.Context(), c, job(t, nil).appWrapper, &life{t: t}, 0)
-	if err == nil || !strings.HasPrefix(err.Error(), "cannot follow AppWrapper train, which continues: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot follow AppWrapper train, but the job continues: ") {
 		t.Errorf("got %v", err)
 	}
 }

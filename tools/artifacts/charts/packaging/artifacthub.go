@@ -13,8 +13,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// images are those that the pods of a chart of ours run, parts that are off by default
-// among them.
+// images returns the images that the pods of our chart run, including those of parts that are
+// disabled by default.
 func (b builder) images(chart string) []string {
 	if row, known := parts.Named(chart); known {
 		return row.References(b.versions)
@@ -22,7 +22,7 @@ func (b builder) images(chart string) []string {
 	if chart != "mlbatch" {
 		return nil
 	}
-	all := slices.Clone(parts.All) // the queue comes first, the rest by name
+	all := slices.Clone(parts.All) // Kueue first, the rest by name
 	slices.SortFunc(all[1:], func(a, b parts.Part) int { return strings.Compare(a.Name, b.Name) })
 	var images []string
 	for _, row := range all {
@@ -31,8 +31,8 @@ func (b builder) images(chart string) []string {
 	return images
 }
 
-// forArtifactHub adds what Artifact Hub shows of a chart and the chart's own file does
-// not know: links, images, and whether it is a release.
+// forArtifactHub adds the annotations that Artifact Hub reads and Chart.yaml does not have:
+// license, category, links, images, and whether it is a prerelease.
 func (b builder) forArtifactHub(m *metadata) error {
 	type named struct {
 		Name  string `json:"name"`

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Chart is one chart as a set of files, by their paths inside it.
+// Chart is a chart in memory: its files by their paths in the chart.
 type Chart struct {
 	Name    string
 	Version string
@@ -30,7 +30,7 @@ type metadata = helmchart.Metadata
 
 const chartFile = "Chart.yaml"
 
-// newChart edits the metadata of the files and makes a chart of them.
+// newChart makes a chart of files, and edits the metadata in its Chart.yaml.
 func newChart(files map[string][]byte, edit func(*metadata)) (Chart, error) {
 	var meta metadata
 	if err := yaml.UnmarshalStrict(files[chartFile], &meta); err != nil {
@@ -48,7 +48,7 @@ func newChart(files map[string][]byte, edit func(*metadata)) (Chart, error) {
 	return Chart{Name: meta.Name, Version: meta.Version, Files: files}, nil
 }
 
-// vendor puts a part into the chart, as a dependency with a switch.
+// vendor adds a part to the chart, as a dependency that NAME.enabled enables.
 func (c *Chart) vendor(part Chart) error {
 	umbrella, err := newChart(c.Files, func(m *metadata) {
 		m.Dependencies = append(m.Dependencies, &helmchart.Dependency{Name: part.Name, Version: part.Version, Condition: part.Name + ".enabled"})
@@ -63,12 +63,12 @@ func (c *Chart) vendor(part Chart) error {
 	return nil
 }
 
-// FileName is the name that Helm expects of an archive of this chart.
+// FileName returns the file name that helm package gives to the chart's archive.
 func (c Chart) FileName() string {
 	return c.Name + "-" + c.Version + ".tgz"
 }
 
-// Load gives the chart to Helm as it would be read from the archive.
+// Load returns the chart as Helm would load it from the archive.
 func (c Chart) Load() (*helmchart.Chart, error) {
 	var files []*loader.BufferedFile
 	for _, name := range sortedKeys(c.Files) {
@@ -81,7 +81,8 @@ func (c Chart) Load() (*helmchart.Chart, error) {
 	return chart, nil
 }
 
-// Archive is the .tgz of the chart: sorted, without times and owners.
+// Archive returns the chart's .tgz. It is reproducible: its files are sorted, and have no
+// times or owners.
 func (c Chart) Archive() ([]byte, error) {
 	var out bytes.Buffer
 	zip, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -107,7 +108,7 @@ func (c Chart) Archive() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// readTree reads a chart's folder, leaving out hidden files.
+// readTree reads the files of a chart's folder, except hidden ones.
 func readTree(dir string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

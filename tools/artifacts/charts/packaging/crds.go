@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// keepAnnotations keep a CRD when Helm or Argo CD removes its release or its part: deleting a
+// keepAnnotations retain a CRD when Helm or Argo CD removes its release or its part: deleting a
 // CRD deletes all its objects, including running jobs. Argo CD must use server-side apply,
 // because Ray's CRDs are too large for the last-applied annotation.
 var keepAnnotations = map[string]string{
@@ -18,8 +18,8 @@ var keepAnnotations = map[string]string{
 	"argocd.argoproj.io/sync-options": "Prune=false,ServerSideApply=true",
 }
 
-// slimCRD reads a CRD, and returns it without descriptions and with keepAnnotations, as one
-// line of JSON. Helm stores a release in one Secret of at most 1 MiB, which the unmodified
+// slimCRD reads a CRD, and returns it as one line of JSON, without descriptions and with
+// keepAnnotations. Helm stores a release in one Secret of at most 1 MiB, which the unmodified
 // CRDs of the platform would fill; indentation takes more space than all descriptions.
 func slimCRD(file string) ([]byte, error) {
 	text, err := os.ReadFile(file)
@@ -39,7 +39,7 @@ func slimCRD(file string) ([]byte, error) {
 	return json.Marshal(withoutDescriptions(crd))
 }
 
-// keep adds the annotations to the metadata of an object that lacks them.
+// keep adds those keepAnnotations that the metadata lacks.
 func keep(meta map[string]any) {
 	annotations, ok := meta["annotations"].(map[string]any)
 	if !ok {
@@ -71,8 +71,8 @@ func slimFields(text []byte) (map[string]json.RawMessage, error) {
 	return slim, nil
 }
 
-// withoutDescriptions drops every description that is a string. A property named description
-// is a mapping, and stays.
+// withoutDescriptions drops every description that is a string. It keeps a property that is
+// named description, because that is a mapping.
 func withoutDescriptions(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

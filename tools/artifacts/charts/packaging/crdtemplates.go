@@ -8,23 +8,22 @@ import (
 	"strings"
 )
 
-// In Kueue's CRD templates all template actions stand above this line, and the
-// rest is plain YAML.
+// In Kueue's CRD templates, all template actions are above this line. The rest is plain YAML.
 const endOfActions = "\n  group: "
 
-// The annotations of Kueue's CRD templates, to which those that keep it are added.
+// The annotations in Kueue's CRD templates. slimCRDTemplate adds keepAnnotations after this line.
 const annotations = "\n  annotations:\n"
 
-// slimCRDTemplate does for a CRD that is a Helm template what slimCRD does for
-// a plain one. It leaves the head with its template actions as it is.
+// slimCRDTemplate is slimCRD for a CRD that is a Helm template. Except for the annotations, it
+// does not change the part with template actions.
 func slimCRDTemplate(text []byte) ([]byte, error) {
 	at := bytes.Index(text, []byte(endOfActions))
 	if at < 0 || bytes.Contains(text[at:], []byte("{{")) {
-		return nil, fmt.Errorf("is not laid out as packaging expects: template actions only before %q", strings.TrimSpace(endOfActions))
+		return nil, fmt.Errorf("has an unexpected layout: there must be a line %q, and no template action after it", strings.TrimSpace(endOfActions))
 	}
 	head, tail := text[:at+1], text[at+1:]
 	if bytes.Count(head, []byte(annotations)) != 1 {
-		return nil, fmt.Errorf("is not laid out as packaging expects: one block of annotations")
+		return nil, fmt.Errorf("has an unexpected layout: there must be exactly one block of annotations")
 	}
 	kept := annotations
 	for _, name := range sortedKeys(keepAnnotations) {

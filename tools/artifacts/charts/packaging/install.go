@@ -12,7 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/releaseutil"
 )
 
-// installNamespace is where today's users of the controller alone have it.
+// installNamespace is the namespace in which the upstream AppWrapper controller is installed.
 const installNamespace = "appwrapper-system"
 
 // installYAML renders the controller's chart for kubectl apply --server-side.
@@ -26,7 +26,7 @@ func installYAML(controller Chart) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot render install.yaml: %w", err)
 	}
-	// Nothing but this file manages what it installs.
+	// Objects are labelled with the release's service. Helm does not manage these.
 	values["Release"].(map[string]any)["Service"] = "kubectl"
 	rendered, err := engine.Render(chart, values)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"os/exec"
 )
 
-// moduleDir is the folder of a module in the version that go.mod selects. The go command
+// moduleDir returns the folder of a module in the version that go.mod selects. The go command
 // downloads it if necessary, and verifies it with go.sum.
 func (b builder) moduleDir(path string) (string, error) {
 	cmd := exec.CommandContext(b.ctx, "go", "mod", "download", "-json", path)
@@ -25,7 +25,7 @@ func (b builder) moduleDir(path string) (string, error) {
 	return module.Dir, nil
 }
 
-// readText reads a file of a module, for use in a chart.
+// readText reads a file of a module.
 func readText(file string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

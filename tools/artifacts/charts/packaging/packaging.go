@@ -19,12 +19,12 @@ import (
 type Bundle struct {
 	// Charts are the packages that users install.
 	Charts []Chart
-	// InstallYAML is our controller alone, for a cluster that has only Kueue.
+	// InstallYAML installs only our controller, for a cluster that already has Kueue.
 	InstallYAML []byte
 }
 
-// Build makes the bundle from the repository at root. It reads modules through
-// the go command, which downloads those that are not in the module cache.
+// Build makes the bundle from the repository at root. The go command downloads modules that are
+// not in the module cache.
 func Build(ctx context.Context, root string) (Bundle, error) {
 	versions, err := setup.Load()
 	if err != nil {
@@ -33,7 +33,7 @@ func Build(ctx context.Context, root string) (Bundle, error) {
 	return BuildAs(ctx, root, versions)
 }
 
-// BuildAs is Build for other versions, or another registry, than setup/versions.yaml has.
+// BuildAs is Build with versions or a registry that differ from setup/versions.yaml.
 func BuildAs(ctx context.Context, root string, versions setup.Versions) (Bundle, error) {
 	b := builder{ctx: ctx, root: root, versions: versions, tokens: tokens(versions)}
 	var bundle Bundle
@@ -52,7 +52,7 @@ func BuildAs(ctx context.Context, root string, versions setup.Versions) (Bundle,
 	return bundle, err
 }
 
-// Chart returns the package of that name.
+// Chart returns the chart with this name.
 func (b Bundle) Chart(name string) (Chart, error) {
 	for _, chart := range b.Charts {
 		if chart.Name == name {

@@ -128,7 +128,7 @@ func TestInstallYAMLIsTheControllerAlone(t *testing.T) {
 	}
 }
 
-// A slim CRD is the same schema: only texts, and nothing else, are gone.
+// A slim CRD has the same schema: only descriptions are removed.
 func TestSlimCRDsSayTheSame(t *testing.T) {
 	text := `
 apiVersion: apiextensions.k8s.io/v1
@@ -250,8 +250,7 @@ func read(t *testing.T, file string) []byte {
 	return text
 }
 
-// Every CRD of every part, through the real templates of Kueue, is still JSON or
-// YAML that decodes to a schema.
+// Every CRD of every part except Kueue still decodes to a schema.
 func TestRealCRDsDecode(t *testing.T) {
 	bundle := build(t)
 	platform, err := bundle.Chart("mlbatch")
@@ -274,7 +273,7 @@ func TestRealCRDsDecode(t *testing.T) {
 			t.Errorf("%s has descriptions left", name)
 		}
 	}
-	const optional = 3 // JobSet, LeaderWorkerSet, and DisaggregatedSet, without which the latter's controller ends
+	const optional = 3 // JobSet, LeaderWorkerSet, and DisaggregatedSet, without which the LeaderWorkerSet controller exits
 	want := optional
 	for _, p := range parts.All {
 		want += len(p.Chart.CRDs)

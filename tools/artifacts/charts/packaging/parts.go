@@ -12,7 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// builder knows where the inputs are; it has one method a chart.
+// builder has the inputs, and a method for each chart.
 type builder struct {
 	ctx      context.Context
 	root     string
@@ -20,7 +20,7 @@ type builder struct {
 	tokens   map[string]string
 }
 
-// platform is the umbrella chart with all its parts inside.
+// platform returns the umbrella chart, which contains the charts of all parts.
 func (b builder) platform() (Chart, error) {
 	chart, err := b.ours("charts/mlbatch", b.versions.Version)
 	if err != nil {
@@ -41,7 +41,7 @@ func (b builder) platform() (Chart, error) {
 	return chart, nil
 }
 
-// part is the chart of a part, by its row in the table.
+// part returns the chart of a part.
 func (b builder) part(row parts.Part) (Chart, error) {
 	switch {
 	case row.Own:
@@ -52,7 +52,7 @@ func (b builder) part(row parts.Part) (Chart, error) {
 	return b.theirs(row)
 }
 
-// appwrapper is our controller on its own.
+// appwrapper returns the chart of our controller.
 func (b builder) appwrapper() (Chart, error) {
 	return b.ours("charts/appwrapper", b.versions.Version)
 }
@@ -61,8 +61,8 @@ func (b builder) teams() (Chart, error) {
 	return b.ours("charts/teams", b.versions.Version)
 }
 
-// generator is rendered without a cluster, hence for no version of one. Its
-// appVersion is the API that it renders.
+// generator returns the chart of the generator. It has no kubeVersion, because it is rendered
+// without a cluster. Its appVersion is the version of the API that it renders.
 func (b builder) generator() (Chart, error) {
 	chart, err := b.ours("tools/pytorchjob-generator/chart", "v1beta2")
 	if err != nil {
@@ -71,7 +71,7 @@ func (b builder) generator() (Chart, error) {
 	return newChart(chart.Files, func(m *metadata) { m.KubeVersion = "" })
 }
 
-// ours reads a chart of this repository and stamps what versions.yaml says into it.
+// ours reads a chart of this repository, and fills in the values of versions.yaml.
 func (b builder) ours(dir, appVersion string) (Chart, error) {
 	files, err := readTree(filepath.Join(b.root, dir))
 	if err != nil {
@@ -94,7 +94,7 @@ func (b builder) ours(dir, appVersion string) (Chart, error) {
 	return chart, errors.Join(err, failed)
 }
 
-// thin is one of our charts around facts of an upstream module.
+// thin returns our chart of an upstream operator, with CRDs and other files of the operator's module.
 func (b builder) thin(row parts.Part) (Chart, error) {
 	upstream := row.Operator(b.versions)
 	chart, err := b.ours(row.Chart.Folder, upstream.Version)

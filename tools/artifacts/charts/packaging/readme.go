@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Readme is the README.md of a chart of ours, from the comments in its values.yaml.
+// Readme generates the README.md of our chart from the comments in its values.yaml.
 func Readme(c Chart) ([]byte, error) {
 	var meta metadata
 	if err := yaml.Unmarshal(c.Files[chartFile], &meta); err != nil {
@@ -32,8 +32,8 @@ func Readme(c Chart) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// describeAll lists the keys of a section and of the sections in it that have a
-// comment, which in our charts all have but those that Kubernetes explains.
+// describeAll lists the keys of a section, and those of its subsections if they have comments.
+// In our charts, only keys whose meaning Kubernetes defines have no comment.
 func describeAll(out *bytes.Buffer, at string, section *yaml.Node) error {
 	for i := 0; i < len(section.Content); i += 2 {
 		key, value := section.Content[i], section.Content[i+1]
@@ -75,7 +75,7 @@ func compact(value *yaml.Node) (string, error) {
 	return string(text), err
 }
 
-// describe turns a comment into paragraphs. What is indented in it is an example.
+// describe turns a comment into paragraphs. Indented lines in it are an example.
 func describe(comment, indent string) string {
 	var out bytes.Buffer
 	var example []string

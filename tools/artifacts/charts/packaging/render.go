@@ -12,8 +12,8 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 )
 
-// Render makes the release that helm install would, without a cluster: for the
-// given version of Kubernetes, which Helm otherwise asks the cluster for.
+// Render renders the release that helm install would create. It needs no cluster, and takes the
+// version of Kubernetes as an argument instead.
 func Render(ctx context.Context, chart *helmchart.Chart, name, namespace, kubernetes string, values map[string]any) (*release.Release, error) {
 	version, err := chartutil.ParseKubeVersion(kubernetes)
 	if err != nil {

@@ -17,8 +17,8 @@ const schemaFile = "values.schema.json"
 // reference matches a value that a template reads.
 var reference = regexp.MustCompile(`\.Values((?:\.\w+)+)`)
 
-// kubernetes are sections whose keys are those of a Kubernetes object: what a chart
-// sets there by default is not all that there is.
+// kubernetes matches sections that have the fields of a Kubernetes object: more keys are valid
+// than the chart sets by default.
 var kubernetes = regexp.MustCompile(`^(resources|affinity|strategy|issuerRef|tlsConfig|\w*[sS]ecurityContext|\w*[lL]abels|\w*[aA]nnotations|nodeSelector)$`)
 
 // addSchema adds a schema to a chart without one. It allows the values of values.yaml and those
@@ -39,7 +39,7 @@ func addSchema(files map[string][]byte) error {
 			mention(values, strings.Split(string(found[1]), ".")[1:])
 		}
 	}
-	// Helm's own, and the switch that the umbrella has.
+	// Keys of Helm and of the umbrella chart.
 	mention(values, []string{"global"})
 	mention(values, []string{"enabled"})
 	text, err := json.Marshal(knownKeys(values))
@@ -47,8 +47,8 @@ func addSchema(files map[string][]byte) error {
 	return err
 }
 
-// knowKeysOf puts the names of a part's values into the schema of the umbrella: Helm asks
-// the part's own only if the part is on.
+// knowKeysOf adds the keys of a part's values to the schema of the umbrella chart: Helm applies
+// the part's own schema only if the part is enabled.
 func (c *Chart) knowKeysOf(part Chart) error {
 	var theirs, ours struct {
 		Properties map[string]map[string]any `json:"properties"`
@@ -76,8 +76,8 @@ func (c *Chart) knowKeysOf(part Chart) error {
 	return nil
 }
 
-// mention adds a value that values.yaml does not have. A section that is empty there is
-// one for keys of the user's own, whatever templates look for in it.
+// mention adds a value that a template reads and values.yaml does not have. It does not add keys
+// to a section that is empty in values.yaml: users may set any key there.
 func mention(values map[string]any, path []string) {
 	value, has := values[path[0]]
 	if len(path) == 1 {
@@ -97,7 +97,7 @@ func mention(values map[string]any, path []string) {
 	}
 }
 
-// knownKeys is the schema of a section. One that is empty may have any keys.
+// knownKeys returns the schema of a section. An empty section may have any keys.
 func knownKeys(section map[string]any) map[string]any {
 	properties := map[string]any{}
 	for key, value := range section {

@@ -12,10 +12,10 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// token matches a placeholder in values.yaml for a fact of setup/versions.yaml.
+// token matches a placeholder in values.yaml, such as @kueue.tag@. setup/versions.yaml has its value.
 var token = regexp.MustCompile(`@[a-zA-Z.-]+@`)
 
-// tokens are the facts by the names that the charts use for them.
+// tokens returns the values of the placeholders by name.
 func tokens(v setup.Versions) map[string]string {
 	facts := map[string]string{"scheduler.name": v.SchedulerName}
 	for _, p := range parts.All {
@@ -28,7 +28,7 @@ func tokens(v setup.Versions) map[string]string {
 	return facts
 }
 
-// stamp replaces the tokens in a chart's values.
+// stamp replaces the placeholders in a chart's values.yaml.
 func stamp(files map[string][]byte, facts map[string]string) error {
 	text, ok := files["values.yaml"]
 	if !ok {

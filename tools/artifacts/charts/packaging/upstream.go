@@ -12,7 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// crdsTemplate renders the CRDs of a chart: Helm would never upgrade those in its
+// crdsTemplate renders the CRDs of a chart as templates: Helm never upgrades CRDs in the
 // folder crds.
 const crdsTemplate = `{{- range $path, $content := .Files.Glob "files/crds/*.yaml" }}
 ---
@@ -20,8 +20,8 @@ const crdsTemplate = `{{- range $path, $content := .Files.Glob "files/crds/*.yam
 {{- end }}
 `
 
-// theirs is an operator's own chart, taken from its module, with CRDs that are
-// small enough for a Helm release, that are upgraded, and that survive an uninstall.
+// theirs returns an operator's own chart from its module. It changes the CRDs: they fit into a
+// Helm release, are upgraded, and are retained by an uninstall.
 func (b builder) theirs(row parts.Part) (Chart, error) {
 	upstream := row.Operator(b.versions)
 	module, err := b.moduleDir(upstream.Module)
@@ -51,8 +51,7 @@ func (b builder) theirs(row parts.Part) (Chart, error) {
 	})
 }
 
-// slimChart drops what nobody installs, and makes CRDs small, whether they are templates or
-// in Helm's folder for them.
+// slimChart drops tests and READMEs, and slims CRDs, both templates and those in the folder crds.
 func slimChart(dir string, files map[string][]byte) error {
 	for file, text := range files {
 		var err error
@@ -73,10 +72,10 @@ func slimChart(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// apply edits a file, which has the text of the edit once.
+// apply applies an edit to a file. It returns an error unless the file has the text exactly once.
 func apply(e parts.Edit, files map[string][]byte) error {
 	if n := bytes.Count(files[e.File], []byte(e.From)); n != 1 {
-		return fmt.Errorf("%s is not laid out as packaging expects: %q is there %d times", e.File, e.From, n)
+		return fmt.Errorf("%s has an unexpected layout: it has %q %d times, not once", e.File, e.From, n)
 	}
 	files[e.File] = bytes.Replace(files[e.File], []byte(e.From), []byte(e.To), 1)
 	return nil

@@ -70,14 +70,14 @@ func (d *dashboard) submit(w http.ResponseWriter, r *http.Request) {
 	reply(w, map[string]string{"job_id": j.SubmissionID, "submission_id": j.SubmissionID})
 }
 
-// run runs a job to its end.
+// run runs a job until it ends.
 func (d *dashboard) run(j *job) {
 	var out bytes.Buffer
 	err := script(d.ctx, j.Entrypoint, &out)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if j.ended() {
-		return // it was stopped before
+		return // it was already stopped
 	}
 	d.logs[j.SubmissionID] = &out
 	j.Status, j.EndTime = "SUCCEEDED", time.Now().UnixMilli()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command ray stands in for Ray in end-to-end tests: it does what KubeRay uses of it. The same
-// binary is ray and bash. It is its own module because of the shell's dependencies.
+// Command ray stands in for Ray in end-to-end tests: it has the features that KubeRay uses. The
+// same binary is ray and bash. It is its own module because of the shell's dependencies.
 package main
 
 import (

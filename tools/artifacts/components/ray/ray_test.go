@@ -12,7 +12,7 @@ import (
 	"mvdan.cc/sh/v3/interp"
 )
 
-// submitter is what KubeRay gives to the pod that submits a job.
+// submitter is the script that KubeRay gives to the pod that submits a job.
 const submitter = `if ! ray job status --address URL job-1 >/dev/null 2>&1 ; then ray job submit --address URL --no-wait ` +
 	`--runtime-env-json "{\"a\":1}" --submission-id job-1 -- ENTRYPOINT ; fi ; ray job logs --address URL --follow job-1`
 
@@ -25,7 +25,7 @@ func TestAJobEndsAsItsEntrypoint(t *testing.T) {
 			server := httptest.NewServer(newDashboard(t.Context()))
 			defer server.Close()
 			text := strings.NewReplacer("URL", server.URL, "ENTRYPOINT", c.entrypoint).Replace(submitter)
-			for range 2 { // it may be asked twice, and submits once
+			for range 2 { // a second run must not submit the job again
 				if err := script(t.Context(), text, t.Output(), "-e"); err != nil {
 					t.Fatal(err)
 				}

@@ -3,8 +3,8 @@
 // Package archive makes container images from files, without a container engine. It writes an
 // OCI image layout as a tar file that containerd (ctr images import), Podman and Docker load.
 //
-// The output is reproducible: entries are sorted, times are the epoch, and nothing of the
-// host leaks in. Layers are streamed from their source, so large images need little memory.
+// The output is reproducible: entries are sorted, times are the epoch, and no data of the host
+// leaks in. Layers are streamed from their source, so large images need little memory.
 // They are not compressed: containerd on the same machine would only decompress them, and
 // digests would depend on the version of the compressor.
 package archive

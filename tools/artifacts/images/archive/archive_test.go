@@ -27,7 +27,7 @@ import (
 
 const reference = "images.local/mlbatch/thing:1"
 
-// thing is an image with a program per architecture.
+// thing returns an image with a program for each architecture.
 func thing(archs ...string) archive.Image {
 	i := archive.Image{
 		Reference:  reference,
@@ -266,8 +266,8 @@ func write(t *testing.T, images ...archive.Image) string {
 }
 
 // read unpacks an archive, checks its blobs, and lets go-containerregistry check
-// that manifests, configs and layers fit together. The latter must not look into
-// the layers (Fast): it takes every layer of a layout on disk for a gzip stream.
+// that manifests, configs and layers fit together. It must not read the layers (Fast), because
+// it expects every layer on disk to be compressed with gzip.
 func read(t *testing.T, path string) v1.ImageIndex {
 	t.Helper()
 	dir := t.TempDir()
@@ -381,7 +381,7 @@ func line(h *tar.Header) string {
 	return s
 }
 
-// owner is "uid:gid" of what this test creates, which need not be root's.
+// owner returns "uid:gid" of a file that this test created; the test may not run as root.
 func owner(t *testing.T, path string) string {
 	t.Helper()
 	info, err := os.Stat(path)

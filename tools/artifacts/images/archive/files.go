@@ -28,8 +28,8 @@ type File struct {
 	UID, GID int
 }
 
-// Files is a layer of listed files. It adds missing parent directories, owned by root and
-// readable by all.
+// Files returns a layer with the listed files. It adds missing parent directories, owned by root
+// and readable by all.
 func Files(files ...File) *Layer {
 	return newLayer("listed files", func(tw *tar.Writer) error {
 		for _, f := range withParents(files) {
@@ -41,14 +41,14 @@ func Files(files ...File) *Layer {
 	})
 }
 
-// Program is a platform with one static binary, the account it runs as, and more files.
+// Program returns a platform with one static binary, the account it runs as, and more files.
 func Program(arch, binary, path string, more ...File) Platform {
 	program := append([]File{{Path: path, Mode: 0o755, Source: binary}}, more...)
 	return Platform{OS: "linux", Arch: arch, Layers: []*Layer{Nonroot(), Files(program...)}}
 }
 
-// Nonroot is the bottom layer of images without a distribution: the accounts root and nonroot,
-// a writable home and /tmp, and nsswitch.conf.
+// Nonroot returns the bottom layer of images without a distribution: the accounts root and
+// nonroot, a writable home and /tmp, and nsswitch.conf.
 func Nonroot() *Layer {
 	return Files(
 		File{Path: "/etc/passwd", Mode: 0o644, Text: "root:x:0:0:root:/root:/sbin/nologin\n" +

@@ -33,7 +33,7 @@ type Layer struct {
 
 var _ v1.Layer = (*Layer)(nil)
 
-// Tar is a layer from a tar file.
+// Tar returns a layer that is read from a tar file.
 func Tar(path string) *Layer {
 	return &Layer{title: "ready layer", stream: func(w io.Writer) error {
 		f, err := os.Open(path)
@@ -51,7 +51,7 @@ func WriteTar(path string, l *Layer) error {
 	return atomicfile.Stream(path, 0o644, l.stream)
 }
 
-// newLayer is a layer whose entries are written by a function.
+// newLayer returns a layer whose entries the function writes.
 func newLayer(title string, entries func(*tar.Writer) error) *Layer {
 	return &Layer{title: title, stream: func(w io.Writer) error {
 		tw := tar.NewWriter(w)

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Tree is a layer of a directory on this machine. It keeps links, owners and modes, sorts the
-// names, and drops times.
+// Tree returns a layer with the content of a directory on this machine. It keeps links, owners
+// and modes, sorts the names, and drops times.
 func Tree(root string) *Layer {
 	return newLayer("a directory tree", func(tw *tar.Writer) error {
 		t := tree{root: root, tw: tw, links: map[inode]string{}}
@@ -78,7 +78,7 @@ func (t *tree) header(path string, info fs.FileInfo) (*tar.Header, error) {
 	return h, nil
 }
 
-// linked makes further names of a file hard links to the first one.
+// linked turns all but the first name of a file into hard links.
 func (t *tree) linked(h *tar.Header, info fs.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || s.Nlink < 2 {

@@ -18,8 +18,8 @@ import (
 // Published are the architectures of a release.
 var Published = []string{"amd64", "arm64"}
 
-// entrypoint is the path of the program that the chart's Deployment expects. Earlier
-// AppWrapper controllers have the same path.
+// entrypoint is the path of the program, which the chart's Deployment runs. Earlier AppWrapper
+// controllers have the same path.
 const entrypoint = "/manager"
 
 // Build compiles the controller of a checkout for some architectures and writes
@@ -32,7 +32,7 @@ func Build(ctx context.Context, checkout, out string, archs ...string) (archiveP
 	return BuildAs(ctx, v, checkout, out, archs...)
 }
 
-// BuildAs is Build for another version or registry than setup/versions.yaml has.
+// BuildAs is Build with a version or a registry that differs from setup/versions.yaml.
 func BuildAs(ctx context.Context, v setup.Versions, checkout, out string, archs ...string) (archivePath string, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return "", fmt.Errorf("cannot create the folder for images: %w", err)
@@ -40,7 +40,7 @@ func BuildAs(ctx context.Context, v setup.Versions, checkout, out string, archs 
 	return build(ctx, program{checkout: checkout, pkg: "./controller"}, v, filepath.Join(out, "controller-"+v.Version+".oci.tar"), archs)
 }
 
-// build keeps the binaries only until the archive is written.
+// build compiles the binaries into a temporary folder, and writes the archive.
 func build(ctx context.Context, p program, v setup.Versions, path string, archs []string) (string, error) {
 	dir, err := os.MkdirTemp("", "mlbatch-image-")
 	if err != nil {

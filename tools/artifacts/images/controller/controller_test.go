@@ -18,8 +18,7 @@ import (
 
 var versions = setup.Versions{Module: "example.com/fork", Version: "1.2.3", ImageRepository: "registry.example.com/fork"}
 
-// stamped is a module whose program is compiled in a moment, in place of the
-// controller.
+// stamped returns a module whose program compiles quickly, to replace the controller.
 func stamped(t *testing.T, source string) program {
 	t.Helper()
 	checkout := t.TempDir()

@@ -23,7 +23,7 @@ const Image = "images.local/mlbatch/ray:1"
 // not use the kubectl that it delivers.
 const kubectlDelivery = "ghcr.io/kubeflow/training-v1/kubectl-delivery:latest"
 
-// Component is the program in it.
+// Component builds the program of Image.
 var Component = components.Component{Name: "ray", Folder: "ray", Packages: []string{"."}, Binaries: []string{"ray"}}
 
 // Build writes both images to ray.oci.tar in the folder out.

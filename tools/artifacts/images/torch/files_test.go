@@ -20,7 +20,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// tree makes a folder with files.
+// tree creates a folder with files.
 func tree(t *testing.T, content map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -32,7 +32,7 @@ func tree(t *testing.T, content map[string]string) string {
 	return root
 }
 
-// files lists the files of a folder, without its folders.
+// files lists the files below a folder.
 func files(t *testing.T, root string) []string {
 	t.Helper()
 	var names []string
@@ -47,7 +47,7 @@ func files(t *testing.T, root string) []string {
 	return names
 }
 
-// entries lists what a tar holds.
+// entries lists the entries of a tar file.
 func entries(t *testing.T, r io.ReadCloser) []string {
 	t.Helper()
 	defer r.Close()

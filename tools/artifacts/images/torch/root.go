@@ -25,14 +25,14 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/subprocess"
 )
 
-// edition must increase when this file changes the root folder in another way than by the
-// lists below. It is in the cache key, so a new edition rebuilds the image.
+// edition must increase when a change to this file, other than to the lists below, changes the
+// root folder. It is in the cache key, so a new edition rebuilds the image.
 const edition = 1
 
 // spaceNeeded is the temporary space of a build: packages, root, layer, archive.
 const spaceNeeded = 4 << 30
 
-// packages are PyTorch and what shell scripts of jobs expect in any image.
+// packages are PyTorch and the tools that shell scripts of jobs expect in any image.
 var packages = []string{
 	"python3-torch", "python3-minimal",
 	"base-files", "libc-bin", "coreutils", "dash", "bash", "hostname", "grep", "sed",

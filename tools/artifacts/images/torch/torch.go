@@ -30,9 +30,9 @@ import (
 
 // References of the two images in the archive.
 const (
-	// torchReference is PyTorch and nothing else.
+	// torchReference is the image with only PyTorch.
 	torchReference = "images.local/mlbatch/torch:1"
-	// digitsReference is the same with samples/pytorch-digits in /workspace.
+	// digitsReference is the image with PyTorch, and samples/pytorch-digits in /workspace.
 	digitsReference = "images.local/mlbatch/pytorch-digits:1"
 )
 
@@ -66,7 +66,7 @@ func Build(ctx context.Context, cacheDir string, progress io.Writer) (archivePat
 	return filepath.Join(entry.Path, archiveFile), entry.Get(ctx, progress)
 }
 
-// Names of archives in the cache are this and the hash of what is in them.
+// Names of archives in the cache are this prefix and a hash of the content.
 const archivePrefix = "pytorch-digits-"
 
 // removeFormer removes the archives of former versions of the sample, which are large. Locks,
@@ -122,8 +122,8 @@ func sampleFiles() ([]archive.File, error) {
 // keyLength is the length of a hash in a name of the cache.
 const keyLength = 16
 
-// archiveKey is a hash of what decides the archive: the layer's recipe and the
-// files of the sample.
+// archiveKey returns a hash of the archive's inputs: the layer's recipe and the files of the
+// sample.
 func archiveKey() (string, error) {
 	files, err := sampleFiles()
 	if err != nil {

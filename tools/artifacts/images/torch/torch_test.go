@@ -20,8 +20,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/archive"
 )
 
-// cacheWithLayer is a cache folder that has a small stand-in for the layer, which
-// takes root, the network and a minute to make.
+// cacheWithLayer returns a cache folder with a small fake layer. Building the real one needs
+// root, the network and a minute.
 func cacheWithLayer(t *testing.T) string {
 	t.Helper()
 	cache := t.TempDir()
@@ -78,7 +78,7 @@ func TestABrokenLayerIsNotUsed(t *testing.T) {
 	cache := cacheWithLayer(t)
 	must(t, os.Truncate(filepath.Join(cache, "torch-"+recipeKey(), layerFile), 10))
 	cancelled, cancel := context.WithCancel(t.Context())
-	cancel() // so that it is not made anew
+	cancel() // so that it is not rebuilt
 	if _, err := Build(cancelled, cache, io.Discard); err == nil {
 		t.Error("there is an archive")
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload builds the image of test/workload for clusters that pull images: a local
+// Package workload builds the image of test/workload for clusters that pull images. A local
 // cluster builds its own.
 package workload
 

@@ -14,7 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/release/sbom"
 )
 
-// files are two programs that share a module, and a chart.
+// files returns two programs that share a module, and a chart.
 func files() []sbom.File {
 	fork := &debug.Module{Path: "example.com/asked", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/fork", Version: "v1.0.1"}}
 	shared := &debug.Module{Path: "example.com/shared", Version: "v0.2.0"}
@@ -71,7 +71,7 @@ func TestTheBillIsTheSameEachTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 20 { // maps have another order each time
+	for range 20 { // the order of maps differs each time
 		if again, err := sbom.Of(setup.Versions{}, files()); err != nil || !bytes.Equal(first, again) {
 			t.Fatalf("it differs (%v):\n%s\nand\n%s", err, first, again)
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access answers: which cluster is it, how is it reached, and what may the user do there?
+// Package access answers: how do we connect to the cluster, and what is the user allowed to do there?
 package access
 
 import (
@@ -15,23 +15,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Cluster is where one is found, as kubectl finds it: without a kubeconfig it is that of
-// the environment, without a context the present one.
+// Cluster selects a cluster as kubectl does. Kubeconfig defaults to the one that kubectl
+// would use, and Context to the current one.
 type Cluster struct{ Kubeconfig, Context string }
 
 func (c Cluster) flags(namespace string) *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.KubeConfig, flags.Context, flags.Namespace = &c.Kubeconfig, &c.Context, &namespace
 	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
-		config.QPS = -1 // each object of a release is looked at
+		config.QPS = -1 // no limit: every object of a release is read
 		config.WarningHandler = rest.NoWarnings{}
 		return config
 	}
 	return flags
 }
 
-// Helm is Helm's access to the cluster. Its own log is dropped: but for those of an
-// uninstall the errors that it returns say the same.
+// Helm returns Helm's configuration for the cluster. Helm's log is discarded: except for an
+// uninstall, the errors that Helm returns say the same.
 func (c Cluster) Helm(namespace string) (*action.Configuration, error) {
 	config := &action.Configuration{}
 	if err := config.Init(c.flags(namespace), namespace, "secret", func(string, ...any) {}); err != nil {
@@ -40,38 +40,38 @@ func (c Cluster) Helm(namespace string) (*action.Configuration, error) {
 	return config, nil
 }
 
-// API is our own access.
+// API has our own clients for the cluster.
 type API struct {
 	client.Client
 	kubernetes.Interface
 	Config *rest.Config
 }
 
-// Connect also sees that somebody is there.
+// Connect returns the clients, or an error if the API server does not answer.
 func (c Cluster) Connect() (API, error) {
 	config, err := c.flags("").ToRESTConfig()
 	if err != nil {
-		return API{}, fmt.Errorf("cannot find the cluster, which --kubeconfig and --context say: %w", err)
+		return API{}, fmt.Errorf("cannot find the cluster: check --kubeconfig and --context: %w", err)
 	}
 	objects, err := client.New(config, client.Options{})
 	if err != nil {
-		return API{}, fmt.Errorf("cannot talk to the cluster: %w", err)
+		return API{}, fmt.Errorf("cannot connect to the cluster: %w", err)
 	}
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return API{}, fmt.Errorf("cannot talk to the cluster: %w", err)
+		return API{}, fmt.Errorf("cannot connect to the cluster: %w", err)
 	}
 	if _, err := typed.Discovery().ServerVersion(); err != nil {
 		loader := c.flags("").ToRawKubeConfigLoader()
-		if raw, _ := loader.RawConfig(); len(raw.Clusters) == 0 && config.BearerTokenFile == "" { // nor are we a pod
+		if raw, _ := loader.RawConfig(); len(raw.Clusters) == 0 && config.BearerTokenFile == "" { // and this program does not run in a pod
 			return API{}, NoCluster(loader.ConfigAccess())
 		}
-		return API{}, fmt.Errorf("cannot reach the cluster at %s, which --kubeconfig and --context say: %w", config.Host, err)
+		return API{}, fmt.Errorf("cannot reach the cluster at %s: check --kubeconfig and --context: %w", config.Host, err)
 	}
 	return API{Client: objects, Interface: typed, Config: config}, nil
 }
 
-// NoCluster says where a kubeconfig was looked for that has none.
+// NoCluster returns the error for a missing kubeconfig. It names the files that were tried.
 func NoCluster(access clientcmd.ConfigAccess) error {
 	return fmt.Errorf("cannot find the cluster: there is none in %s: name a kubeconfig with --kubeconfig or KUBECONFIG",
 		strings.Join(access.GetLoadingPrecedence(), ", "))

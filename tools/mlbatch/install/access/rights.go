@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Rights are collected once each, in the order in which they are needed.
+// Rights is a list of permissions without duplicates, in the order in which they were added.
 type Rights []authorizationv1.ResourceAttributes
 
 // Add adds verbs on a resource.

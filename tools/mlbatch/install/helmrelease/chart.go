@@ -15,7 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/registry"
 )
 
-// Fetch reads a packaged chart.
+// Fetch reads the packaged chart from its file or registry.
 func (r Release) Fetch() ([]byte, error) {
 	if strings.HasPrefix(r.Chart, registry.OCIScheme+"://") {
 		return r.pull()
@@ -27,7 +27,7 @@ func (r Release) Fetch() ([]byte, error) {
 	return archive, nil
 }
 
-// pull has the credentials of helm registry login.
+// pull pulls the chart from its OCI registry, with the credentials of helm registry login.
 func (r Release) pull() ([]byte, error) {
 	options := []registry.ClientOption{registry.ClientOptWriter(io.Discard)}
 	if r.PlainHTTP {
@@ -44,7 +44,7 @@ func (r Release) pull() ([]byte, error) {
 	return pulled.Chart.Data, nil
 }
 
-// Load makes a chart anew: Helm changes those that it renders.
+// Load returns a new chart each time, because Helm changes a chart when it renders it.
 func (r Release) Load(archive []byte) (*chart.Chart, error) {
 	loaded, err := loader.LoadArchive(bytes.NewReader(archive))
 	if err != nil {
@@ -53,7 +53,7 @@ func (r Release) Load(archive []byte) (*chart.Chart, error) {
 	return loaded, nil
 }
 
-// FindChart finds a packaged chart in a folder, or names it in an OCI registry.
+// FindChart returns the path of a packaged chart in a folder, or its reference in an OCI registry.
 func FindChart(from, name, version string) (string, error) {
 	if strings.HasPrefix(from, registry.OCIScheme+"://") {
 		return strings.TrimSuffix(from, "/") + "/" + name + ":" + version, nil
@@ -62,7 +62,7 @@ func FindChart(from, name, version string) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	found, _ := filepath.Glob(filepath.Join(from, name+"-[0-9]*.tgz")) // the pattern is right
+	found, _ := filepath.Glob(filepath.Join(from, name+"-[0-9]*.tgz")) // the pattern is valid
 	if len(found) != 1 {
 		return "", fmt.Errorf("cannot find the packaged chart %s in %s: run 'make release REGISTRY=REGISTRY', or name a folder or oci:// registry that has it with --charts", name, from)
 	}

@@ -8,17 +8,18 @@ import (
 	"strings"
 )
 
-// complaint is what a schema has against one value. Without a path it concerns all values,
-// or is the name of the chart that complains.
+// complaint is an error of a values schema about one value. Without a path it is about all
+// values, or it is the name of the chart whose schema it is.
 type complaint struct{ path, text string }
 
-// complained is how Helm prints one, further to the right the deeper it is in an anyOf.
+// complained matches a complaint as Helm prints it: indented by its depth in an anyOf.
 var complained = regexp.MustCompile(`^\s*- at '([^']*)': (.*)$`)
 
-// wrongType is of an alternative that was not meant, if another one has found more.
+// wrongType matches the complaint of an anyOf alternative of another type. It is dropped if
+// another alternative has a more specific complaint.
 var wrongType = regexp.MustCompile(`^got \w+, want `)
 
-// sentence puts in one line what is wrong.
+// sentence joins the complaints into one line.
 func sentence(lines []string) string {
 	var all []complaint
 	for _, line := range lines {
@@ -50,7 +51,7 @@ func (c complaint) String() string {
 	return strings.TrimPrefix(c.path, "/") + ": " + c.text
 }
 
-// saidBetter tells whether another alternative for the same value was meant.
+// saidBetter reports whether another alternative has a more specific complaint about the same value.
 func (c complaint) saidBetter(all []complaint) bool {
 	return c.path != "" && wrongType.MatchString(c.text) && slices.ContainsFunc(all, func(other complaint) bool {
 		return !wrongType.MatchString(other.text) && strings.HasPrefix(other.path+"/", c.path+"/")

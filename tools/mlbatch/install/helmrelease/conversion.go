@@ -16,9 +16,9 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 )
 
-// DropConversions removes the conversion webhook from CRDs whose part is gone: with it,
-// reading any version but the stored one would fail. The next installation of the part
-// restores it.
+// DropConversions removes the conversion webhook from CRDs whose part was removed: without
+// the operator, reading any version but the stored one would fail. The next installation of
+// the part restores the webhook.
 func (r Release) DropConversions(ctx context.Context, api access.API, wanted []Object, progress Progress) error {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: CustomResourceDefinition + "List"})
@@ -56,8 +56,8 @@ func (r Release) dropConversion(ctx context.Context, api access.API, name string
 	return api.Update(ctx, there)
 }
 
-// convertedByNobody reports whether the Service of a CRD's conversion webhook is gone. It
-// exists if another operator has adopted the CRD.
+// convertedByNobody reports whether the Service of a CRD's conversion webhook is missing. The
+// Service exists if another operator has adopted the CRD.
 func convertedByNobody(ctx context.Context, api access.API, definition *unstructured.Unstructured) (bool, error) {
 	field := func(name string) string {
 		value, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "service", name)

@@ -19,10 +19,10 @@ import (
 // History is Helm's record of a release.
 type History struct {
 	Helm *action.Configuration
-	// Last is the newest revision, Complete the newest one that was installed to its end;
-	// nil if there is none.
+	// Last is the newest revision, Complete the newest one whose installation completed.
+	// Each is nil if there is none.
 	Last, Complete *release.Release
-	// Elsewhere is another namespace that has the release, if this one has not.
+	// Elsewhere is another namespace that has the release, if this one does not have it.
 	Elsewhere string
 	// listError is why other namespaces could not be searched: users who may read one
 	// namespace may not be allowed to read all.
@@ -46,7 +46,7 @@ func (r Release) ReadHistory(c access.Cluster) (History, error) {
 	return m, err
 }
 
-// Revisions are the newest one, and the newest one that was installed to its end.
+// Revisions returns the newest revision, and the newest one whose installation completed.
 func (r Release) Revisions(releases *storage.Storage) (last, complete *release.Release, err error) {
 	history, err := releases.History(r.Name)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
@@ -67,8 +67,8 @@ func (r Release) Revisions(releases *storage.Storage) (last, complete *release.R
 	return last, complete, nil
 }
 
-// lookElsewhere returns another namespace that has a release of the name, and of the chart
-// of that name as ours are, or "".
+// lookElsewhere returns another namespace that has a release with this name and a chart of
+// the same name, as our releases have, or "".
 func (r Release) lookElsewhere(everywhere *storage.Storage) (string, error) {
 	history, err := everywhere.History(r.Name)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
@@ -85,7 +85,7 @@ func (r Release) lookElsewhere(everywhere *storage.Storage) (string, error) {
 	return "", nil
 }
 
-// CheckNamespace refuses a release that is in another namespace.
+// CheckNamespace returns an error if the release is in another namespace.
 func (m History) CheckNamespace(what, flag string) error {
 	switch {
 	case m.Last != nil:
@@ -101,7 +101,7 @@ func (m History) Present() bool {
 	return m.Last != nil && m.Last.Info.Status != release.StatusUninstalled
 }
 
-// unreadable says why Helm's records cannot be read.
+// unreadable returns the error for records of Helm that cannot be read.
 func (r Release) unreadable(where string, err error) error {
 	if apierrors.IsForbidden(err) {
 		return errors.New(preflight.Denied("list secrets in " + where))
@@ -109,10 +109,10 @@ func (r Release) unreadable(where string, err error) error {
 	return fmt.Errorf("cannot read the release %s in %s: %w", r.Name, where, err)
 }
 
-// CheckChart refuses a release of the same name that is of another chart.
+// CheckChart returns an error if the release has another chart.
 func (r Release) CheckChart(chart string, last *release.Release) error {
 	if last == nil || last.Chart.Metadata.Name == chart {
 		return nil
 	}
-	return fmt.Errorf("the release %s in namespace %s is of the chart %s and not ours: name another --namespace", r.Name, r.Namespace, last.Chart.Metadata.Name)
+	return fmt.Errorf("the release %s in namespace %s has the chart %s, which is not ours: choose another --namespace", r.Name, r.Namespace, last.Chart.Metadata.Name)
 }

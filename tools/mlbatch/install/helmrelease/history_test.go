@@ -19,7 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/fakecluster"
 )
 
-// helmIn is what Helm remembers in a namespace, or in all of them.
+// helmIn returns Helm's storage in a namespace, or in all namespaces for "".
 func helmIn(typed *fake.Clientset, namespace string) *storage.Storage {
 	return storage.Init(driver.NewSecrets(typed.CoreV1().Secrets(namespace)))
 }
@@ -65,7 +65,7 @@ func TestWhoMayNotReadReleasesIsToldTheRight(t *testing.T) {
 	r := Release{Name: "mlbatch", Namespace: "queues"}
 	want := func(where string, err error) {
 		t.Helper()
-		if err == nil || err.Error() != "you may not list secrets in "+where+" here: that takes the rights of the cluster's administrator (--kubeconfig, --context)" {
+		if err == nil || err.Error() != "you may not list secrets in "+where+" here: use the credentials of a cluster administrator (--kubeconfig, --context)" {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -80,7 +80,7 @@ func TestAReleaseOfTheSameNameStays(t *testing.T) {
 	record := fakecluster.Revision(1, release.StatusDeployed, nil)
 	record.Chart.Metadata.Name = "football"
 	teams := Release{Name: "teams", Namespace: DefaultNamespace}
-	if err := teams.CheckChart("teams", record); err == nil || err.Error() != "the release teams in namespace mlbatch-system is of the chart football and not ours: name another --namespace" {
+	if err := teams.CheckChart("teams", record); err == nil || err.Error() != "the release teams in namespace mlbatch-system has the chart football, which is not ours: choose another --namespace" {
 		t.Errorf("it says %v", err)
 	}
 	record.Chart.Metadata.Name = "teams"

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Object is one of a release, and the part of the platform that it is of, or "".
+// Object is an object of a release, with the name of its part of the platform, or "".
 type Object struct {
 	*unstructured.Unstructured
 	Part string
@@ -20,8 +20,7 @@ type Object struct {
 // CustomResourceDefinition is the kind of CRDs.
 const CustomResourceDefinition = "CustomResourceDefinition"
 
-// Decode reads a manifest as Helm writes it: each object follows the name of the template
-// that it comes from.
+// Decode parses a manifest as Helm writes it: a comment before each object names its template.
 func Decode(manifest string) ([]Object, error) {
 	var objects []Object
 	for document := range strings.SplitSeq("\n"+manifest, "\n---\n") {
@@ -36,7 +35,7 @@ func Decode(manifest string) ([]Object, error) {
 	return objects, nil
 }
 
-// partOf reads "# Source: mlbatch/charts/kueue/templates/…".
+// partOf returns kueue for "# Source: mlbatch/charts/kueue/templates/…".
 func partOf(document string) string {
 	_, source, _ := strings.Cut(document, "# Source: ")
 	source, _, _ = strings.Cut(source, "\n")
@@ -48,7 +47,7 @@ func partOf(document string) string {
 	return part
 }
 
-// DefinedKinds are the kinds whose CustomResourceDefinitions are among the objects.
+// DefinedKinds returns the kinds whose CustomResourceDefinitions are among the objects.
 func DefinedKinds(objects []Object) map[schema.GroupKind]bool {
 	kinds := map[schema.GroupKind]bool{}
 	for _, o := range objects {

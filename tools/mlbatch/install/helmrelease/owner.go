@@ -9,7 +9,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
 )
 
-// OwnerOf reads the annotations that Helm sets on what it creates.
+// OwnerOf reads the release of an object from the annotations that Helm sets.
 func OwnerOf(o client.Object) preflight.Owner {
 	a := o.GetAnnotations()
 	return preflight.Owner{Name: a["meta.helm.sh/release-name"], Namespace: a["meta.helm.sh/release-namespace"]}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Helm works for seconds, because it does not wait for pods. A young record may belong to a
-// running command, so it is watched for longer than that.
+// Helm needs only seconds, because it does not wait for pods. A pending record younger than
+// this may belong to a running command, so it is watched for longer than Helm needs.
 const young, watched = time.Minute, 30 * time.Second
 
 // FailInterrupted marks a pending release as failed, after a command was killed while Helm
@@ -51,12 +51,12 @@ func CheckIdle(ctx context.Context, releases *storage.Storage, seen *release.Rel
 	return ctx.Err()
 }
 
-// Busy is the error of a command that finds another one working on a release.
+// Busy returns the error for a release that another command is changing.
 func Busy(name string) error {
 	return fmt.Errorf("another command is working on the release %s: wait for it to finish, then run this one again", name)
 }
 
-// LostRace reports whether Helm failed because another command began after our check.
+// LostRace reports whether Helm failed because another command started after our check.
 func LostRace(err error) bool {
 	return errors.Is(err, driver.ErrReleaseExists) ||
 		strings.Contains(err.Error(), "still in use") || strings.Contains(err.Error(), "another operation (install/upgrade/rollback) is in progress")

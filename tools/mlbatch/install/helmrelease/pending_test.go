@@ -79,7 +79,7 @@ func TestWhoIsAtWorkIsLeftAlone(t *testing.T) {
 	}
 }
 
-// begunRelease is a Helm in which the installation of mlbatch has just begun.
+// begunRelease returns a Helm configuration in which the installation of mlbatch has just started.
 func begunRelease(t *testing.T) *action.Configuration {
 	t.Helper()
 	begun := fakecluster.Revision(1, release.StatusPendingInstall, nil)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package helmrelease answers: what does Helm know of a release, and what would it make of
-// a chart and values? It pulls and renders charts, reads Helm's history and the owners of
-// objects, and deals with what Helm leaves behind. It installs nothing.
+// Package helmrelease answers: what has Helm stored about a release, and what would it render
+// from a chart and values? It pulls and renders charts, reads Helm's history and the owners of
+// objects, and cleans up what Helm leaves behind. It installs nothing.
 package helmrelease
 
 import (
@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// Progress receives readable lines while long work goes on.
+// Progress receives lines for the user while a command runs.
 type Progress = io.Writer
 
-// DefaultNamespace is where all operators run, unless somebody wants it otherwise.
+// DefaultNamespace is the default namespace of all operators.
 const DefaultNamespace = "mlbatch-system"
 
-// DefaultTimeout bounds each wait. Two cores start five operators in well under a
-// minute; images that have to be pulled take longer.
+// DefaultTimeout limits each wait. Two cores start five operators in well under a minute,
+// but pulling images takes longer.
 const DefaultTimeout = 10 * time.Minute
 
-// Release is one Helm release: a packaged chart and nothing but values.
+// Release is a Helm release: a packaged chart and its values.
 type Release struct {
 	Name, Namespace string
 	// Chart is the path of a .tgz, or oci://REGISTRY/NAME:VERSION.
 	Chart string
-	// PlainHTTP is whether the registry has no TLS.
+	// PlainHTTP is set if the registry has no TLS.
 	PlainHTTP bool
-	// Profiles are names of setup/profiles, Values paths of values files, Set
-	// assignments as of helm --set; later ones win.
+	// Profiles are names of setup/profiles, Values are paths of values files, and Set are
+	// assignments as for helm --set. Later ones override earlier ones.
 	Profiles, Values, Set []string
 }
 
-// Outcome is what became of a release.
+// Outcome says what was done to a release.
 type Outcome struct {
 	Release, Namespace, Version string
 	// Done is installed, upgraded, completed, unchanged, uninstalled or absent.

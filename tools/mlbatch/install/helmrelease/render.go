@@ -14,7 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 )
 
-// Capabilities are what charts ask about a cluster.
+// Capabilities is what templates can ask about a cluster.
 type Capabilities struct {
 	Version *chartutil.KubeVersion
 	APIs    chartutil.VersionSet
@@ -27,13 +27,13 @@ func ReadCapabilities(api access.API) (Capabilities, error) {
 		return Capabilities{}, fmt.Errorf("cannot reach the cluster: %w", err)
 	}
 	apis, err := action.GetVersionSet(api.Discovery())
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // an extension that is away says nothing of the rest
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // an aggregated API that is down does not affect the other kinds
 		return Capabilities{}, fmt.Errorf("cannot ask the cluster which kinds it has: %w", err)
 	}
 	return Capabilities{&chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor}, apis}, nil
 }
 
-// Render makes the manifest of a release, and changes nothing anywhere.
+// Render renders the manifest of a release. It does not change the cluster.
 func (r Release) Render(archive []byte, values map[string]any, c Capabilities) (string, error) {
 	loaded, err := r.Load(archive)
 	if err != nil {
@@ -50,11 +50,11 @@ func (r Release) Render(archive []byte, values map[string]any, c Capabilities) (
 	return rendered.Manifest, nil
 }
 
-// saidBy is where Helm says which template has refused to be rendered.
+// saidBy matches the prefix in which Helm says which template called fail.
 var saidBy = regexp.MustCompile(`^.*execution error at \([^)]*\): `)
 
-// Explain makes one sentence of what Helm says of values: what a template says stands
-// behind where it says so, and a schema's complaints are a line each.
+// Explain turns Helm's error about values into one sentence. Helm puts the position before the
+// message of a template, and prints a line for each error of a schema.
 func Explain(err error) string {
 	text := err.Error()
 	if said := saidBy.ReplaceAllString(text, ""); said != text {

@@ -22,10 +22,10 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// bundle is packaged once for all tests.
+// bundle has the charts of this checkout, packaged once for all tests.
 var bundle = sync.OnceValues(func() (packaging.Bundle, error) { return packaging.Build(context.Background(), "../../../..") })
 
-// on is a cluster to render for.
+// on returns the capabilities of a cluster with the given version.
 func on(version string) Capabilities {
 	major, minor, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ = strings.Cut(minor, ".")

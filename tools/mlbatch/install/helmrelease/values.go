@@ -11,8 +11,8 @@ import (
 	"github.com/mlbatch/mlbatch/setup"
 )
 
-// MergedValues merges profiles, files and assignments, of which a later one wins. A null
-// stays, because it takes a default of the chart away.
+// MergedValues merges profiles, files and assignments; later ones override earlier ones. It
+// keeps null values, because null removes a default of the chart.
 func (r Release) MergedValues() (map[string]any, error) {
 	merged := map[string]any{}
 	for _, name := range r.Profiles {

@@ -1,88 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight answers: why would this release not work on this cluster? It compares
-// what was observed with what is wanted, and returns a sentence for each problem that says
+// Package preflight answers: why would this release not work on this cluster? It compares the
+// observed state with the wanted state, and returns a sentence for each problem, which says
 // what to do. It is pure.
 package preflight
 
 import "github.com/mlbatch/mlbatch/setup"
 
-// Facts are what was seen before anything is changed.
+// Facts is what was observed before anything is changed.
 type Facts struct {
 	Supported setup.Supported
 	// Kubernetes is the version of the API server.
 	Kubernetes string
 	OpenShift  bool
-	// Values of the platform, with the defaults of its chart.
+	// Values are the values of the platform, with the defaults of its chart.
 	Values map[string]any
-	// Releases are those that are wanted: the platform's, and perhaps the teams'.
+	// Releases are the wanted releases: the platform and, optionally, the teams.
 	Releases []Release
-	// Denied is what the user may not do, such as "create clusterroles".
+	// Denied are the rights that the user lacks, such as "create clusterroles".
 	Denied []string
-	// Operators are the Deployments of parts that belong to no release of ours.
+	// Operators are the Deployments of parts that our releases do not own.
 	Operators []Operator
-	// PodGroups is whether the cluster has them, whoever has installed them.
+	// PodGroups is set if the cluster serves PodGroups, from whichever installation.
 	PodGroups bool
-	// Kueue is that of the cluster; it is looked at only if the platform's is off.
+	// Kueue is a Kueue that we did not install. It is used only if the platform's is disabled.
 	Kueue Kueue
-	// TakeOwnership is whether what belongs to nobody who runs may be taken.
+	// TakeOwnership is set if the releases may adopt objects of which no other operator runs.
 	TakeOwnership bool
 }
 
-// Release is what is known of a Helm release.
+// Release is the observed state of a Helm release.
 type Release struct {
 	Name, Namespace string
-	// Wanted is the version of the chart, Installed that which is there, or empty.
+	// Wanted is the version of the chart, Installed the version on the cluster, or empty.
 	Wanted, Installed string
-	// Elsewhere is another namespace that has it, if this one has not.
+	// Elsewhere is another namespace that has the release, if this one does not have it.
 	Elsewhere string
 	// Invalid is why the chart cannot be rendered with these values.
 	Invalid string
-	// Taken are objects of the release that exist and belong to somebody else.
+	// Taken are objects of the release that exist and have another owner.
 	Taken []Object
 	// Unknown are objects of kinds that the cluster does not serve.
 	Unknown []Object
 	// Leaving are objects of the release that are being deleted.
 	Leaving []Object
-	// Stored are CustomResourceDefinitions with objects in versions that the release
-	// does not know.
+	// Stored are CRDs with objects stored in versions that the release no longer has.
 	Stored []Object
 }
 
 // Object is an object of a release.
 type Object struct {
 	Kind, Name string
-	// Part is the name of the part that it is of, or empty.
+	// Part is the name of its part, or empty.
 	Part string
-	// Owner is the Helm release in the cluster that it belongs to; its name is empty if
-	// there is none.
+	// Owner is the Helm release that owns it on the cluster; its name is empty if there is
+	// none.
 	Owner Owner
-	// Versions are stored and not known to the release.
+	// Versions are the stored versions that the release no longer has.
 	Versions []string
-	// Fixed is whether it differs from that of the release in what nobody can change.
+	// Fixed is set if it differs from the wanted object in immutable fields.
 	Fixed bool
 }
 
-// Owner is a Helm release by its name.
+// Owner names a Helm release.
 type Owner struct{ Name, Namespace string }
 
-// Operator is a Deployment that somebody else has made.
+// Operator is a Deployment of an operator that is not ours.
 type Operator struct {
 	Part, Namespace, Name string
-	// Owner is the Helm release that it belongs to; its name is empty if there is none.
+	// Owner is the Helm release that owns it; its name is empty if there is none.
 	Owner Owner
 }
 
-// Kueue is what is known of the cluster's own.
+// Kueue is the observed state of a Kueue that we did not install.
 type Kueue struct {
-	// Served is whether there is one, Current whether it serves kueue.x-k8s.io/v1beta2.
+	// Served is set if there is one, Current if it serves kueue.x-k8s.io/v1beta2.
 	Served, Current bool
-	// Version is that of its image, or empty.
+	// Version is the version in its image tag, or empty.
 	Version string
-	// Configured is whether its configuration could be read.
+	// Configured is set if its configuration could be read.
 	Configured bool
-	// Frameworks are those that its configuration lists, external ones among them.
+	// Frameworks are the frameworks in its configuration, including external ones.
 	Frameworks []string
-	// ManagesAll is manageJobsWithoutQueueName.
+	// ManagesAll is the value of manageJobsWithoutQueueName.
 	ManagesAll bool
 }

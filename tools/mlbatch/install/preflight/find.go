@@ -2,11 +2,11 @@
 
 package preflight
 
-// check returns a sentence for each problem of one sort.
+// check returns a sentence for each problem of one type.
 type check func(Facts) []string
 
-// fatal checks make the ones after them pointless: the first that fails is the only one
-// that is reported.
+// fatal checks run first. Only the first one that fails is reported, because it makes all
+// later checks pointless.
 var fatal = []check{
 	kubernetesIsNotSupported,
 	valuesAreNotValid,
@@ -14,13 +14,13 @@ var fatal = []check{
 	releaseIsElsewhere,
 }
 
-// checks are reported together.
+// checks all run, and their problems are reported together.
 var checks = []check{
 	releaseIsOlder,
 	storedVersionIsDropped,
 	kindIsNotServed,
 	objectIsBeingDeleted,
-	otherOperatorRuns, // before: objects of such operators belong to somebody else as well
+	otherOperatorRuns, // first, because the objects of such operators have another owner too
 	objectBelongsToAnother,
 	kueueIsMissing,
 	kueueIsTooOld,
@@ -28,7 +28,7 @@ var checks = []check{
 	podGroupsAreMissing,
 }
 
-// warnings are checks of what may be intended.
+// warnings are checks for what may be intended.
 var warnings = []check{
 	profileIsNotForOpenShift,
 	profileIsForOpenShift,

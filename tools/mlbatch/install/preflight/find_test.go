@@ -10,7 +10,7 @@ import (
 	"github.com/mlbatch/mlbatch/setup"
 )
 
-// fine is a cluster with nothing on it, and the platform as it comes.
+// fine returns an empty cluster, and the platform with default values.
 func fine() Facts {
 	values := map[string]any{"roles": map[string]any{"openshift": false}}
 	for _, part := range []string{"kueue", "coscheduler", "training-operator", "kuberay-operator", "appwrapper"} {
@@ -25,7 +25,7 @@ func fine() Facts {
 
 func off(f *Facts, part string) { f.Values[part] = map[string]any{"enabled": false} }
 
-// theirKueue is a Kueue that does all that is needed.
+// theirKueue adds a suitable Kueue that we did not install.
 func theirKueue(f *Facts) {
 	off(f, "kueue")
 	f.Kueue = Kueue{Served: true, Current: true, Version: "v0.19.2", Configured: true, ManagesAll: true, Frameworks: []string{"workload.codeflare.dev/appwrapper"}}
@@ -51,7 +51,7 @@ func priorities(fixed bool) func(*Facts) {
 	}
 }
 
-// gangs are for a scheduler that is not ours.
+// gangs adds PodGroups that another scheduler brought.
 func gangs(f *Facts) {
 	off(f, "coscheduler")
 	f.PodGroups = true
@@ -63,9 +63,9 @@ func wrappedFor(scheduler string) map[string]any {
 }
 
 const (
-	rights  = "you may not create clusterroles, create namespaces here: that takes the rights of the cluster's administrator (--kubeconfig, --context)"
+	rights  = "you may not create clusterroles, create namespaces here: use the credentials of a cluster administrator (--kubeconfig, --context)"
 	theirs  = "another Kueue runs already, the Deployment kueue-controller-manager in namespace kueue-system: disable ours with --set kueue.enabled=false and set theirs as docs/install.md says, or remove theirs first"
-	noKueue = "the cluster has no Kueue, and kueue.enabled is false: leave that at true, or install Kueue first"
+	noKueue = "the cluster has no Kueue, and kueue.enabled is false: set it to true, or install Kueue first"
 )
 
 func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
@@ -92,7 +92,7 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 		"the release is in another namespace, without any operator": {func(f *Facts) { f.Releases[0].Elsewhere = "queues" },
 			[]string{"the release mlbatch is in namespace queues already: use that one with --namespace queues, or uninstall it there first"}},
 		"a newer release is there": {func(f *Facts) { f.Releases[0].Installed = "0.3.0" },
-			[]string{"the release mlbatch is of version 0.3.0, and 0.2.1 is an older minor version; downgrading is not supported: use the command and charts of 0.3.0 or later"}},
+			[]string{"the release mlbatch has version 0.3.0, but 0.2.1 is an older minor version; downgrading is not supported: use the command and charts of 0.3.0 or later"}},
 		"a newer patch is there":    {func(f *Facts) { f.Releases[0].Installed = "0.2.9" }, nil},
 		"an older release is there": {func(f *Facts) { f.Releases[0].Installed = "0.1.0" }, nil},
 		"objects in a version that is gone": {func(f *Facts) {
@@ -100,14 +100,14 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 		}, []string{"the cluster has objects of cohorts.kueue.x-k8s.io stored as v1alpha1, which mlbatch 0.2.1 no longer supports: rewrite them first as docs/install.md says"}},
 		"monitors without Prometheus": {func(f *Facts) {
 			f.Releases[0].Unknown = []Object{{Kind: "ServiceMonitor", Name: "kueue"}, {Kind: "ServiceMonitor", Name: "appwrapper"}}
-		}, []string{"the values ask for the ServiceMonitor kueue and 1 more object, and the cluster does not know that kind: install what brings it, or change the values"}},
+		}, []string{"the values need the ServiceMonitor kueue and 1 more object, but the cluster does not serve that kind: install its operator, or change the values"}},
 		"what the release has is just being deleted": {func(f *Facts) {
 			f.Releases[0].Leaving = []Object{{Kind: "Namespace", Name: "mlbatch-system"}}
 		}, []string{"the Namespace mlbatch-system is being deleted: wait until it is gone, and run the command again"}},
 		"a team's queue is being deleted, and there is no Kueue to end it": {func(f *Facts) {
 			f.Releases[0].Installed = ""
 			f.Releases = append(f.Releases[:1], Release{Name: "teams", Leaving: []Object{{Kind: "ClusterQueue", Name: "blue"}}})
-		}, []string{"the ClusterQueue blue is being deleted, which only Kueue can end: install without --teams first, and then run the command again"}},
+		}, []string{"the ClusterQueue blue is being deleted, which only Kueue can complete: install without --teams first, and then run the command again"}},
 		"a team's queue is being deleted": {func(f *Facts) {
 			f.Releases[0].Installed = "0.2.1"
 			f.Releases = append(f.Releases[:1], Release{Name: "teams", Leaving: []Object{{Kind: "ClusterQueue", Name: "blue"}}})

@@ -21,7 +21,7 @@ func kubernetesIsNotSupported(f Facts) []string {
 		f.Kubernetes, inWords(f.Supported.Kubernetes))}
 }
 
-// inWords is a range as Helm writes it.
+// inWords formats a version range for users: ">=1.30.0-0 <1.37.0-0" is "1.30.0 to before 1.37.0".
 func inWords(constraint string) string {
 	return strings.NewReplacer("-0", "", ">=", "", " <", " to before ").Replace(constraint)
 }
@@ -33,12 +33,12 @@ func rightsAreMissing(f Facts) []string {
 	return []string{Denied(f.Denied...)}
 }
 
-// Denied is the sentence about rights that are missing.
+// Denied returns the sentence about missing rights.
 func Denied(rights ...string) string {
-	return "you may not " + strings.Join(rights, ", ") + " here: that takes the rights of the cluster's administrator (--kubeconfig, --context)"
+	return "you may not " + strings.Join(rights, ", ") + " here: use the credentials of a cluster administrator (--kubeconfig, --context)"
 }
 
-// on tells whether a part is wanted.
+// on reports whether the values enable a part.
 func (f Facts) on(name string) bool {
 	part, known := parts.Named(name)
 	return known && part.Enabled(f.Values)
@@ -57,12 +57,12 @@ func otherOperatorRuns(f Facts) []string {
 	return found
 }
 
-// kueueIsMissing: without Kueue no work would ever start.
+// kueueIsMissing checks for Kueue: without it, no work would ever start.
 func kueueIsMissing(f Facts) []string {
 	if f.on("kueue") || f.Kueue.Served {
 		return nil
 	}
-	return []string{"the cluster has no Kueue, and kueue.enabled is false: leave that at true, or install Kueue first"}
+	return []string{"the cluster has no Kueue, and kueue.enabled is false: set it to true, or install Kueue first"}
 }
 
 func kueueIsTooOld(f Facts) []string {
@@ -79,7 +79,8 @@ func kueueIsTooOld(f Facts) []string {
 	return nil
 }
 
-// appWrapperFramework is what Kueue calls them; externally managed kinds are written otherwise.
+// appWrapperFramework reports whether a name in Kueue's configuration means AppWrappers.
+// Kueue spells built-in and externally managed frameworks differently.
 func appWrapperFramework(name string) bool {
 	return name == "workload.codeflare.dev/appwrapper" || strings.EqualFold(name, "AppWrapper.v1beta2.workload.codeflare.dev")
 }
@@ -98,7 +99,7 @@ func kueueIgnoresWorkWithoutQueue(f Facts) []string {
 	return []string{"work that names no queue runs without quota: set manageJobsWithoutQueueName and managedJobsNamespaceSelector of the cluster's Kueue as docs/install.md says"}
 }
 
-// podGroupsAreMissing: the training operator does not start without them.
+// podGroupsAreMissing checks for PodGroups: the training operator does not start without them.
 func podGroupsAreMissing(f Facts) []string {
 	if f.on("coscheduler") || !f.on("training-operator") || f.PodGroups {
 		return nil
@@ -126,7 +127,8 @@ func (f Facts) openShiftIsMeant() bool {
 	return meant
 }
 
-// CodeFlareOperator has an AppWrapper controller in it, which may be switched off.
+// CodeFlareOperator is the Deployment of the CodeFlare operator. It contains an AppWrapper
+// controller, which can be disabled.
 const CodeFlareOperator = "codeflare-operator-manager"
 
 func codeFlareOperatorRuns(f Facts) []string {
@@ -138,8 +140,8 @@ func codeFlareOperatorRuns(f Facts) []string {
 	return nil
 }
 
-// schedulerIsMissing knows a Coscheduler by the name that ours has; of another name it
-// cannot say anything.
+// schedulerIsMissing looks for a Coscheduler by the name of our Deployment. It cannot find one
+// with another name.
 func schedulerIsMissing(f Facts) []string {
 	name, _, _ := unstructured.NestedString(f.Values, "appwrapper", "config", "appwrapper", "schedulerName")
 	part, _ := parts.Of(name)

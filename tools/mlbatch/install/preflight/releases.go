@@ -22,7 +22,7 @@ func valuesAreNotValid(f Facts) []string {
 	return found
 }
 
-// releaseIsOlder compares minor versions: patches may go back.
+// releaseIsOlder compares only minor versions: downgrading to an older patch is allowed.
 func releaseIsOlder(f Facts) []string {
 	var found []string
 	for _, r := range f.Releases {
@@ -31,7 +31,7 @@ func releaseIsOlder(f Facts) []string {
 		if err1 != nil || err2 != nil || !minor(wanted).LessThan(minor(installed)) {
 			continue
 		}
-		found = append(found, fmt.Sprintf("the release %s is of version %s, and %s is an older minor version; downgrading is not supported: use the command and charts of %s or later",
+		found = append(found, fmt.Sprintf("the release %s has version %s, but %s is an older minor version; downgrading is not supported: use the command and charts of %s or later",
 			r.Name, r.Installed, r.Wanted, r.Installed))
 	}
 	return found
@@ -54,7 +54,7 @@ func kindIsNotServed(f Facts) []string {
 	var found []string
 	for _, r := range f.Releases {
 		if len(r.Unknown) > 0 {
-			found = append(found, fmt.Sprintf("the values ask for %s, and the cluster does not know that kind: install what brings it, or change the values", some(r.Unknown)))
+			found = append(found, fmt.Sprintf("the values need %s, but the cluster does not serve that kind: install its operator, or change the values", some(r.Unknown)))
 		}
 	}
 	return found
@@ -66,7 +66,7 @@ func objectIsBeingDeleted(f Facts) []string {
 		switch {
 		case len(r.Leaving) == 0:
 		case n > 0 && f.Releases[0].Installed == "":
-			found = append(found, fmt.Sprintf("%s is being deleted, which only Kueue can end: install without --teams first, and then run the command again", some(r.Leaving)))
+			found = append(found, fmt.Sprintf("%s is being deleted, which only Kueue can complete: install without --teams first, and then run the command again", some(r.Leaving)))
 		default:
 			found = append(found, fmt.Sprintf("%s is being deleted: wait until it is gone, and run the command again", some(r.Leaving)))
 		}
@@ -90,7 +90,8 @@ func releaseIsElsewhere(f Facts) []string {
 	return nil
 }
 
-// namespaceFlag says where the release of a number is: the platform's is the first.
+// namespaceFlag returns the flag that sets the namespace of a release, by its index: the
+// platform is the first.
 func namespaceFlag(number int) string {
 	if number == 0 {
 		return "--namespace"
@@ -98,9 +99,8 @@ func namespaceFlag(number int) string {
 	return "--teams-namespace"
 }
 
-// objectBelongsToAnother says it once for each part and owner, and for each sort of
-// object that asks for another advice. Of a part of which another operator runs enough
-// was said.
+// objectBelongsToAnother reports objects with another owner, once for each group of objects
+// that get the same advice. It skips the parts that otherOperatorRuns reports.
 func objectBelongsToAnother(f Facts) []string {
 	var found []string
 	for n, r := range f.Releases {
@@ -113,7 +113,7 @@ func objectBelongsToAnother(f Facts) []string {
 	return found
 }
 
-// grouped are objects about which the same can be said, in the order in which they come.
+// grouped groups objects that get the same advice, and keeps their order.
 func grouped(objects []Object) [][]Object {
 	var groups [][]Object
 	for _, o := range objects {
@@ -150,8 +150,8 @@ func taken(r Release, flag string, objects []Object) string {
 	return fmt.Sprintf("the cluster has %s already, owned by %s: %s", what, theirs, advice(objects[0]))
 }
 
-// advice is what can be done about an object of somebody else. A definition is never to
-// be removed: all objects of its kind would go with it.
+// advice says what the user can do about an object with another owner. It never suggests to
+// remove a CRD, because that deletes all objects of its kind.
 func advice(o Object) string {
 	var ways []string
 	switch part, known := parts.Named(o.Part); {
@@ -181,7 +181,7 @@ func inOr(ways []string) string {
 	return strings.Join(ways[:last], ", ") + ", or " + ways[last]
 }
 
-// some names the first of several objects.
+// some names the first object, and counts the others.
 func some(objects []Object) string {
 	first := fmt.Sprintf("the %s %s", objects[0].Kind, objects[0].Name)
 	switch others := len(objects) - 1; others {

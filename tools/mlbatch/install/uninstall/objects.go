@@ -22,11 +22,11 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// removeTimeout bounds the wait for namespaces and queues to empty.
+// removeTimeout limits the wait until namespaces and queues are empty.
 const removeTimeout = 3 * time.Minute
 
-// Remove uninstalls the release with all its objects, retained ones included. Objects of the
-// same names with another owner are kept. A missing release is no error.
+// Remove uninstalls the release with all its objects, including retained ones. It keeps objects
+// with the same names that have another owner. It returns no error if there is no release.
 func Remove(ctx context.Context, r helmrelease.Release, kubeconfig string) error {
 	config, err := access.Cluster{Kubeconfig: kubeconfig}.Helm(r.Namespace)
 	if err != nil {
@@ -41,13 +41,13 @@ func Remove(ctx context.Context, r helmrelease.Release, kubeconfig string) error
 	}
 	rest, err := config.RESTClientGetter.ToRESTConfig()
 	if err != nil {
-		return fmt.Errorf("cannot talk to the cluster: %w", err)
+		return fmt.Errorf("cannot connect to the cluster: %w", err)
 	}
 	api, err := client.New(rest, client.Options{})
 	if err != nil {
-		return fmt.Errorf("cannot talk to the cluster: %w", err)
+		return fmt.Errorf("cannot connect to the cluster: %w", err)
 	}
-	// Helm's record is deleted last: it lists what is left.
+	// Helm's record is deleted last, because it lists the objects that are still to be deleted.
 	objects, err := helmrelease.Decode(manifests(revisions))
 	if err != nil {
 		return fmt.Errorf("cannot read what the release %s has made: %w", r.Name, err)
@@ -61,8 +61,8 @@ func Remove(ctx context.Context, r helmrelease.Release, kubeconfig string) error
 	return nil
 }
 
-// manifests are those of all revisions: Helm retains objects that a later revision no longer
-// has, and the release still owns them.
+// manifests joins the manifests of all revisions: Helm may retain objects that a later revision
+// no longer has, and the release still owns them.
 func manifests(revisions []*release.Release) string {
 	var all []string
 	for _, revision := range revisions {
@@ -71,7 +71,7 @@ func manifests(revisions []*release.Release) string {
 	return strings.Join(all, "\n---\n")
 }
 
-// removeObjects deletes those objects that the release owns, and waits until they are gone.
+// removeObjects deletes the objects that the release owns, and waits until they are gone.
 func removeObjects(ctx context.Context, api client.Client, r helmrelease.Release, objects []helmrelease.Object, timeout time.Duration) error {
 	var left error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
@@ -87,8 +87,7 @@ func removeObjects(ctx context.Context, api client.Client, r helmrelease.Release
 	return nil
 }
 
-// removeObject returns nil once there is nothing of the release under an object's
-// name.
+// removeObject returns nil once no object of this name is owned by the release.
 func removeObject(ctx context.Context, api client.Client, r helmrelease.Release, object *unstructured.Unstructured) error {
 	there := object.DeepCopy()
 	err := api.Get(ctx, client.ObjectKeyFromObject(object), there)

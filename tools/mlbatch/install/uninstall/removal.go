@@ -18,12 +18,12 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
 )
 
-// removal is a release that is being uninstalled. Helm's record is deleted last, so that an
-// interrupted removal can be resumed.
+// removal uninstalls one release. It deletes Helm's record last, so that an interrupted
+// removal can be resumed.
 type removal struct {
 	helmrelease.Release
 	helmrelease.History
-	// objects are all that the release consists of, retained ones included.
+	// objects are all objects of the release, including retained ones.
 	objects []helmrelease.Object
 }
 
@@ -45,7 +45,8 @@ func newRemoval(r helmrelease.Release, c access.Cluster, api access.API) (*remov
 	return m, nil
 }
 
-// remove waits until everything that has to go is gone.
+// remove deletes the objects that are not retained, waits until they are gone, and then
+// deletes Helm's record.
 func (m *removal) remove(ctx context.Context, api access.API, timeout time.Duration, progress helmrelease.Progress) error {
 	goes := m.leaving()
 	if m.Present() {
@@ -63,13 +64,13 @@ func (m *removal) remove(ctx context.Context, api access.API, timeout time.Durat
 	if err := m.DropConversions(ctx, api, nil, progress); err != nil {
 		return err
 	}
-	if _, err := action.NewUninstall(m.Helm).Run(m.Name); err != nil { // no more than the record is left
+	if _, err := action.NewUninstall(m.Helm).Run(m.Name); err != nil { // only the record is left
 		return fmt.Errorf("cannot remove Helm's record of the release %s, run the command again to resume: %w", m.Name, err)
 	}
 	return nil
 }
 
-// begin has Helm delete all objects in its order. Helm only logs why it could not.
+// begin lets Helm delete the objects in its own order. Helm only logs why an object could not be deleted.
 func (m *removal) begin() error {
 	var reasons []string
 	m.Helm.Log = func(format string, arguments ...any) {
@@ -85,7 +86,7 @@ func (m *removal) begin() error {
 	return nil
 }
 
-// leaving are the objects that Helm is not told to keep.
+// leaving returns the objects without the annotation that tells Helm to keep them.
 func (m *removal) leaving() []helmrelease.Object {
 	return slices.DeleteFunc(slices.Clone(m.objects), func(o helmrelease.Object) bool {
 		return o.GetAnnotations()[kube.ResourcePolicyAnno] == kube.KeepPolicy
@@ -96,7 +97,7 @@ func isNoWebhook(o helmrelease.Object) bool {
 	return !strings.HasSuffix(o.GetKind(), "WebhookConfiguration")
 }
 
-// rights are those to uninstall the release.
+// rights returns the rights that uninstalling the release needs.
 func (m *removal) rights(api access.API) access.Rights {
 	var r access.Rights
 	r.Add("", "secrets", m.Namespace, "update", "delete")
@@ -107,7 +108,7 @@ func (m *removal) rights(api access.API) access.Rights {
 	return r
 }
 
-// mayGo checks the user's rights, and that no other command is installing the release.
+// mayGo checks that the user has the rights, and that no other command is installing the release.
 func (m *removal) mayGo(ctx context.Context, api access.API) error {
 	if m.Last == nil {
 		return nil

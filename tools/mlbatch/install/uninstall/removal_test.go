@@ -24,7 +24,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// goes is a removal of the release mlbatch with some objects, and a Helm that deletes
+// goes returns a removal of the release mlbatch with the given objects. Its Helm deletes
 // nothing, or fails.
 func goes(t *testing.T, status release.Status, failure error, objects ...helmrelease.Object) *removal {
 	t.Helper()

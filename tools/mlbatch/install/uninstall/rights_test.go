@@ -18,7 +18,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// clusterQueue is one that the release leaves behind.
+// clusterQueue returns a ClusterQueue, which the release retains.
 func clusterQueue() helmrelease.Object {
 	return helmrelease.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue",
@@ -26,7 +26,7 @@ func clusterQueue() helmrelease.Object {
 	}}}
 }
 
-// deployment is Kueue's.
+// deployment returns Kueue's Deployment.
 func deployment() helmrelease.Object {
 	return helmrelease.Object{Unstructured: fakecluster.KueueDeployment(helmrelease.DefaultNamespace)}
 }
@@ -74,7 +74,7 @@ func TestWhoMayNotUninstallIsToldBeforeAnythingGoes(t *testing.T) {
 	m := goes(t, release.StatusDeployed, nil, there)
 	api := fakecluster.API(fakecluster.User(func(a authorizationv1.ResourceAttributes) bool { return a.Verb != "*" && a.Verb != "delete" }), there.DeepCopy())
 	err := Uninstaller{}.check(t.Context(), api, []*removal{m})
-	const want = "you may not delete secrets, delete deployments here: that takes the rights of the cluster's administrator (--kubeconfig, --context)"
+	const want = "you may not delete secrets, delete deployments here: use the credentials of a cluster administrator (--kubeconfig, --context)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
@@ -86,7 +86,7 @@ func TestWhoMayNotUninstallIsToldBeforeAnythingGoes(t *testing.T) {
 func TestAReleaseThatSomebodyInstallsStays(t *testing.T) {
 	for ends, want := range map[time.Duration]string{
 		20 * time.Second: helmrelease.Busy("mlbatch").Error(),
-		time.Hour:        "<nil>", // it was killed
+		time.Hour:        "<nil>", // its command was killed
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := goes(t, release.StatusPendingInstall, nil)

@@ -26,7 +26,7 @@ func getsStuck(kind schema.GroupKind, o client.Object) bool {
 	return o.GetDeletionTimestamp() != nil || kind.Group != "kueue.x-k8s.io" || kind.Kind == "Workload"
 }
 
-// describeStuck counts the objects in a clause; it is empty if there are none.
+// describeStuck returns a clause that counts the objects, or "" if there are none.
 func describeStuck(all []stuckObject) string {
 	if len(all) == 0 {
 		return ""
@@ -45,7 +45,7 @@ func describeStuck(all []stuckObject) string {
 	return fmt.Sprintf("only the platform can delete %s, such as %s %s", strings.Join(kinds, ", "), all[0].kind, all[0].name)
 }
 
-// adviceFor says what to do about it.
+// adviceFor says what to do about stuck objects.
 func adviceFor(all []stuckObject) string {
 	if !slices.ContainsFunc(all, func(s stuckObject) bool { return !s.going }) {
 		return "they are all being deleted: wait a few seconds and run the command again, or leave them behind with --force"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package uninstall takes the platform, and perhaps the teams, off a cluster. It refuses
-// while there are objects that only the platform can delete. CRDs, queues and namespaces stay.
+// Package uninstall removes the platform and, optionally, the teams from a cluster. It fails if
+// there are objects that only the platform can delete. It retains CRDs, queues and namespaces.
 package uninstall
 
 import (
@@ -20,18 +20,18 @@ import (
 // Uninstaller removes the platform.
 type Uninstaller struct {
 	Cluster access.Cluster
-	// Platform is the name of its release.
+	// Platform is the release of the platform.
 	Platform helmrelease.Release
 	// Teams is the release of the teams, or nil to keep it.
 	Teams *helmrelease.Release
-	// Force leaves behind objects that only the platform can delete.
+	// Force uninstalls even if that leaves objects behind that only the platform can delete.
 	Force    bool
 	Timeout  time.Duration
 	Progress helmrelease.Progress
 }
 
-// Uninstall removes the releases, the teams' first. CustomResourceDefinitions, queues and
-// the namespaces of teams are retained. A missing release is no error.
+// Uninstall removes the releases, the teams first. It retains CRDs, queues and the namespaces
+// of teams. It returns no error if there is no release.
 func (u Uninstaller) Uninstall(ctx context.Context) ([]helmrelease.Outcome, error) {
 	api, err := u.Cluster.Connect()
 	if err != nil {
@@ -60,7 +60,7 @@ func (u Uninstaller) Uninstall(ctx context.Context) ([]helmrelease.Outcome, erro
 	return done, nil
 }
 
-// open reads the releases, the platform's last.
+// open reads the releases, the platform last.
 func (u Uninstaller) open(api access.API) ([]*removal, error) {
 	var all []*removal
 	for _, wanted := range []struct {
@@ -82,7 +82,7 @@ func (u Uninstaller) open(api access.API) ([]*removal, error) {
 	return all, nil
 }
 
-// check refuses an uninstallation that would fail halfway, or leave stuck objects behind.
+// check returns an error if the uninstallation would fail halfway, or leave stuck objects behind.
 func (u Uninstaller) check(ctx context.Context, api access.API, all []*removal) error {
 	for _, r := range all {
 		if err := r.mayGo(ctx, api); err != nil {
@@ -90,7 +90,7 @@ func (u Uninstaller) check(ctx context.Context, api access.API, all []*removal) 
 		}
 	}
 	platform := all[len(all)-1]
-	if !platform.Present() { // its operators are gone already
+	if !platform.Present() { // its operators are already gone
 		return nil
 	}
 	found, err := u.stuckWithout(ctx, api, platform)
@@ -108,7 +108,8 @@ func (u Uninstaller) check(ctx context.Context, api access.API, all []*removal) 
 	return fmt.Errorf("%s: %s", would, adviceFor(found))
 }
 
-// stuckWithout skips kinds that cannot be listed if Force is set, as when Kueue is down.
+// stuckWithout lists the objects that would be stuck without the platform. If Force is set, it
+// skips kinds that cannot be listed, for example because Kueue is down.
 func (u Uninstaller) stuckWithout(ctx context.Context, api access.API, platform *removal) ([]stuckObject, error) {
 	var found []stuckObject
 	for kind := range helmrelease.DefinedKinds(platform.objects) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// explain prints events, states and logs of each pod in a namespace that is not ready. It is
-// empty if the cluster does not answer.
+// explain describes each pod in a namespace that is not ready, with its events, states and
+// logs. It is empty if the cluster does not answer.
 func explain(ctx context.Context, api kubernetes.Interface, namespace string) string {
 	pods, err := api.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -61,7 +61,7 @@ func containerState(c corev1.ContainerStatus) string {
 	return fmt.Sprintf("\n  container %s was restarted %d times and %s", c.Name, c.RestartCount, state)
 }
 
-// logEnd is the end of a container's log; of the previous run if it is being restarted.
+// logEnd returns the end of a container's log, or of its previous run if it is being restarted.
 func logEnd(ctx context.Context, api kubernetes.Interface, p corev1.Pod, c corev1.ContainerStatus) string {
 	lines := int64(10)
 	options := &corev1.PodLogOptions{Container: c.Name, TailLines: &lines, Previous: c.RestartCount > 0 && c.State.Running == nil}

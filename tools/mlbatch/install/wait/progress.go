@@ -13,7 +13,7 @@ import (
 // reminded is the interval at which a wait is reported again.
 const reminded = 30 * time.Second
 
-// reporter prints what is waited for: new reasons at once, and all of them from time to time.
+// reporter prints why a command waits: new reasons at once, and all current ones at the interval reminded.
 type reporter struct {
 	progress    helmrelease.Progress
 	began, last time.Time

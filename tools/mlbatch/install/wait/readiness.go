@@ -23,15 +23,14 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// Ready waits until CustomResourceDefinitions are served and Deployments have
-// their pods.
+// Ready waits until CRDs are served and the pods of Deployments are ready.
 func Ready(ctx context.Context, api access.API, objects []helmrelease.Object, timeout time.Duration, progress helmrelease.Progress) error {
 	var waitsFor []string
 	report := newReporter(progress)
 	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		var err error
 		if waitsFor, err = Unready(ctx, api, objects); err != nil {
-			waitsFor = []string{err.Error()} // an API server that is away for a moment comes back
+			waitsFor = []string{err.Error()} // the API server may be unavailable for a moment: retry
 		}
 		report.waitsFor(waitsFor...)
 		return len(waitsFor) == 0, nil
@@ -95,7 +94,7 @@ func notAvailable(ctx context.Context, api access.API, o helmrelease.Object) (st
 	why := fmt.Sprintf("%s: %d of %d pods ready", d.Name, ready, wanted)
 	selected, err := api.CoreV1().Pods(d.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set(d.Spec.Selector.MatchLabels).String()})
 	if err != nil {
-		return why, nil //nolint:nilerr // the reason is a courtesy
+		return why, nil //nolint:nilerr // the pods only explain why
 	}
 	for _, p := range selected.Items {
 		if obstacle := keeps(p); obstacle != "" {
@@ -105,7 +104,8 @@ func notAvailable(ctx context.Context, api access.API, o helmrelease.Object) (st
 	return why, nil
 }
 
-// Pods are how many a Deployment wants, and has of its present template and ready.
+// Pods returns how many pods a Deployment wants, and how many are ready and have its current
+// template.
 func Pods(d appsv1.Deployment) (wanted, ready int32) {
 	wanted = 1
 	if d.Spec.Replicas != nil {
@@ -115,7 +115,7 @@ func Pods(d appsv1.Deployment) (wanted, ready int32) {
 	return wanted, max(0, min(d.Status.UpdatedReplicas, d.Status.AvailableReplicas-old))
 }
 
-// keeps returns why a pod is not ready, if its status says so.
+// keeps returns why a pod is not ready, if its status has a reason.
 func keeps(p corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {

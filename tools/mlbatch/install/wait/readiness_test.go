@@ -29,7 +29,7 @@ func deployment(status appsv1.DeploymentStatus) *appsv1.Deployment {
 	}
 }
 
-// wanted is a Deployment as a manifest has it.
+// wanted returns a Deployment as it is in a manifest.
 func wanted() []helmrelease.Object {
 	return []helmrelease.Object{{Unstructured: fakecluster.KueueDeployment(helmrelease.DefaultNamespace)}}
 }

@@ -20,18 +20,18 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// template is an object that the API server can judge only when all is in place.
+// template is an object that the API server can validate only when the platform works.
 type template struct {
 	object string
-	// byController is whether our controller creates it, and not the administrator.
+	// byController is set if our controller creates it, instead of the administrator.
 	byController bool
 }
 
-// templates ask every webhook, and then whether the API server knows the kinds
-// that own others: where OwnerReferencesPermissionEnforcement is on, as on
-// OpenShift, it learns them up to half a minute late, and the training operator
-// does not try again what was refused in the meantime. That plugin lets
-// administrators pass, so these probes are made by our controller.
+// templates probe every webhook, and then whether the API server knows the kinds of owners.
+// With the admission plugin OwnerReferencesPermissionEnforcement, as on OpenShift, the API
+// server learns new kinds up to half a minute late, and the training operator does not retry
+// what was rejected in the meantime. The plugin ignores administrators, so these probes
+// impersonate our controller.
 var templates = []template{
 	{object: `{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: probe}}`},
 	{object: `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: probe, namespace: default}, spec: {components: []}}`},
@@ -45,7 +45,7 @@ var templates = []template{
 	owned("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
 }
 
-// owned is a Pod that has an owner of some kind.
+// owned returns a Pod whose owner has the given kind.
 func owned(apiVersion, kind string) template {
 	return template{
 		byController: true,
@@ -54,10 +54,10 @@ func owned(apiVersion, kind string) template {
 	}
 }
 
-// controllersKind comes with our controller.
+// controllersKind is the kind whose CRD our controller's chart installs.
 var controllersKind = schema.GroupKind{Group: "workload.codeflare.dev", Kind: "AppWrapper"}
 
-// Probe is one request to the API server, on behalf of a user.
+// Probe is one request to the API server, which impersonates a user.
 type Probe struct {
 	object *unstructured.Unstructured
 	user   string
@@ -75,7 +75,7 @@ func ProbesFor(objects []helmrelease.Object, namespace string) ([]Probe, error) 
 		kind := q.object.GroupVersionKind().GroupKind()
 		if p.byController {
 			if !kinds[controllersKind] {
-				continue // there is nobody who could ask
+				continue // there is no controller to impersonate
 			}
 			q.user = "system:serviceaccount:" + namespace + ":appwrapper-controller-manager"
 			owner := q.object.GetOwnerReferences()[0]
@@ -88,8 +88,8 @@ func ProbesFor(objects []helmrelease.Object, namespace string) ([]Probe, error) 
 	return all, nil
 }
 
-// answered reports whether a probe was admitted or denied. A server error, or a kind that is
-// not known yet, is no answer.
+// answered reports whether a probe was admitted or denied. A server error, or a kind that the
+// API server does not know yet, is no answer.
 func answered(err error) bool {
 	if err == nil {
 		return true
@@ -126,18 +126,18 @@ func Webhooks(ctx context.Context, config *rest.Config, all []Probe, timeout tim
 func webhook(ctx context.Context, config *rest.Config, q Probe, timeout time.Duration, progress helmrelease.Progress) error {
 	as := rest.CopyConfig(config)
 	as.Impersonate.UserName = q.user
-	as.WarningHandler = rest.NoWarnings{} // about objects that are not stored
-	as.QPS = -1                           // we wait between two questions ourselves
+	as.WarningHandler = rest.NoWarnings{} // the object is not stored
+	as.QPS = -1                           // the poll below limits the rate
 	api, err := client.New(as, client.Options{})
 	if err != nil {
-		return fmt.Errorf("cannot talk to the cluster: %w", err)
+		return fmt.Errorf("cannot connect to the cluster: %w", err)
 	}
 	var silence error
 	report := newReporter(progress)
 	err = wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		answer := api.Create(ctx, q.object.DeepCopy(), client.DryRunAll)
 		if ctx.Err() != nil && silence != nil {
-			return false, nil // what was said before tells more
+			return false, nil // keep the last error, which says more than a timeout
 		}
 		silence = answer
 		if answered(silence) || unasked(silence) {

@@ -25,7 +25,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// apiServer knows the kinds of the probes and answers creations.
+// apiServer serves the kinds of the probes, and passes creations to create.
 func apiServer(t *testing.T, create http.HandlerFunc) *rest.Config {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -68,7 +68,7 @@ func refusal(code int32, message string) metav1.Status {
 	return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: code, Message: message}
 }
 
-// everyQuestion is asked where every part was installed.
+// everyQuestion returns the probes of a platform with every part.
 func everyQuestion(t *testing.T) []Probe {
 	t.Helper()
 	all, err := ProbesFor(definitions(
@@ -118,7 +118,7 @@ func TestProbesAreMadeUntilEachIsJudged(t *testing.T) {
 		switch len(asked) {
 		case 1: // the first webhook has no certificate yet
 			answer(w, http.StatusInternalServerError, refusal(500, `Internal error occurred: failed calling webhook "x": connection refused`))
-		case 8: // a kind that was installed a moment ago
+		case 8: // the kind was installed a moment ago
 			answer(w, http.StatusForbidden, refusal(403, "pods is forbidden: cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion kubeflow.org/v1"))
 		default:
 			answer(w, http.StatusForbidden, refusal(403, "admission webhook denied the request: there are no components"))
@@ -217,7 +217,7 @@ func TestWhatCountsAsAnAnswer(t *testing.T) {
 	}
 }
 
-// With every part installed every webhook is asked.
+// A probe of a kind that no part installs would never be sent.
 func TestEveryProbeIsOfAKindThatSomePartBrings(t *testing.T) {
 	bundle, err := packaging.Build(t.Context(), "../../../..")
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package series holds the configuration that our chart has for kube-state-metrics to
-// what a real one makes of it.
+// Package series tests our chart's configuration of kube-state-metrics with the real
+// kube-state-metrics.
 package series
 
 import (
@@ -25,19 +25,18 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 
 const (
 	root = "../../../../../"
-	// rendered is what the chart renders with all of monitoring switched on.
+	// rendered is the rendered chart with all monitoring enabled.
 	rendered = root + "charts/testdata/appwrapper/monitoring.out.yaml"
 	// phases has an AppWrapper of each phase, as the reconciler leaves it.
 	phases = root + "controller/internal/appwrapper/testdata/phases.golden.yaml"
 	golden = "testdata/series.golden"
-	// document has a table of the metrics.
+	// document has the table of metrics.
 	document = root + "docs/monitoring.md"
 )
 
 var documents = regexp.MustCompile(`(?m)^---.*\n`)
 
-// configuration is decoded strictly; kube-state-metrics itself would not mind a key that
-// it does not know.
+// configuration decodes the configuration strictly: kube-state-metrics itself ignores unknown keys.
 func configuration(t *testing.T) customresourcestate.Metrics {
 	t.Helper()
 	for _, document := range documents.Split(read(t, rendered), -1) {
@@ -68,7 +67,7 @@ func configuration(t *testing.T) customresourcestate.Metrics {
 	return customresourcestate.Metrics{}
 }
 
-// TestSeriesOfAppWrappers shows the series of an AppWrapper in each phase.
+// TestSeriesOfAppWrappers compares the series of an AppWrapper in each phase with a golden file.
 func TestSeriesOfAppWrappers(t *testing.T) {
 	var all bytes.Buffer
 	owner, exported := map[string]string{}, map[string]string{}
@@ -111,7 +110,7 @@ func TestSeriesOfAppWrappers(t *testing.T) {
 
 var row = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| [a-z]+ \\| ([a-z_, ]*) \\|")
 
-// documented are the labels of each metric, in alphabetical order.
+// documented returns the labels of each metric in the documentation, in alphabetical order.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
 	_, table, _ := strings.Cut(read(t, document), "<!-- kube-state-metrics -->")
@@ -125,7 +124,8 @@ func documented(t *testing.T) map[string]string {
 	return all
 }
 
-// labels leaves out what is the same for all AppWrappers: group, version and kind.
+// labels returns the labels of a metric, except those that are equal for all AppWrappers: group,
+// version and kind.
 func labels(m *metric.Metric) string {
 	var keys []string
 	for _, key := range m.LabelKeys {

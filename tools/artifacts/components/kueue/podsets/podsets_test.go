@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podsets holds the rules by which our controller finds pod sets to those that
-// are compiled into the pinned Kueue.
+// Package podsets compares how our controller finds pod sets with how the pinned version of
+// Kueue finds them.
 package podsets
 
 import (
@@ -22,20 +22,20 @@ import (
 // fixtures are the golden pairs of controller/internal/kinds.
 const fixtures = "../../../../../controller/internal/kinds/testdata/"
 
-// reading is what our controller makes of a resource.
+// reading is the result of our controller for a resource.
 type reading struct {
 	PodSets []struct {
 		Path        string            `json:"path"`
 		Replicas    int32             `json:"replicas"`
 		Annotations map[string]string `json:"annotations"`
 	} `json:"podSets"`
-	// Declare: Kueue is said to find other pod sets, or none.
+	// Declare is set if we expect Kueue to find other pod sets, or none.
 	Declare bool   `json:"declare"`
 	Verdict string `json:"verdict"`
 	Error   string `json:"error"`
 }
 
-// podSet is a pod set as Kueue counts and places it.
+// podSet has the fields of a pod set by which Kueue counts and places it.
 type podSet struct {
 	count                       int32
 	podIndex, groupIndex, group string
@@ -59,8 +59,8 @@ func TestKueueFindsThePodSetsThatWeFind(t *testing.T) {
 	}
 }
 
-// compare leaves out what we refuse, and what has no spec, in which Kueue misses the pod
-// template that the path leads to.
+// compare skips resources that we reject, and those without a spec, for which Kueue does not
+// find the pod template at the path.
 func compare(t *testing.T, ours reading, resource map[string]any) {
 	t.Helper()
 	spec, _ := resource["spec"].(map[string]any)
@@ -122,7 +122,7 @@ func value(text *string) string {
 	return *text
 }
 
-// fill makes pod templates of the empty ones, which are all that our rules need.
+// fill replaces empty pod templates by valid ones. Our rules do not need valid ones, but Kueue does.
 func fill(node any) {
 	switch node := node.(type) {
 	case []any:

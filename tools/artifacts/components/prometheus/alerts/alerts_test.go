@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package alerts holds the rules and the dashboard that our chart has for Prometheus and
-// Grafana to a real Prometheus, and to the metrics that docs/monitoring.md lists.
+// Package alerts tests our chart's alerting rules and dashboard with the real Prometheus, and
+// against the metrics that docs/monitoring.md lists.
 package alerts
 
 import (
@@ -21,7 +21,7 @@ import (
 
 var promQL = parser.NewParser(parser.Options{})
 
-// rules are those that the chart renders, read as Prometheus reads them.
+// rules returns the rules that the chart renders, parsed by Prometheus.
 func rules(t *testing.T) []rulefmt.Rule {
 	t.Helper()
 	spec, err := yaml.Marshal(rendered(t, "PrometheusRule", "appwrapper").Spec)
@@ -38,8 +38,8 @@ func rules(t *testing.T) []rulefmt.Rule {
 	return groups.Groups[0].Rules
 }
 
-// cluster is a quarter of an hour of metrics, a sample a minute, and whether the alert's
-// expression holds at its end; how long it has to hold is the alert's "for".
+// cluster has metrics of a quarter of an hour, with a sample a minute, and whether the alert's
+// expression is true at the end. The alert's "for", how long it must be true, is not tested.
 type cluster struct {
 	series string
 	alarms bool
@@ -104,8 +104,8 @@ func reconciles(errors, all string) string {
 		`controller_runtime_reconcile_total{controller="appwrapper",result="success"} 0+` + all + "x15"
 }
 
-// waits are those of a hundred AppWrappers a minute, of which this many wait a second at
-// most and the others a hundred.
+// waits is a histogram of the waits of a hundred AppWrappers a minute. Of those, short wait at
+// most a second, and the others a hundred seconds.
 func waits(short string) string {
 	const bucket = `workqueue_queue_duration_seconds_bucket{controller="appwrapper",le="`
 	return bucket + `1"} ` + short + "\n" + bucket + `10"} ` + short + "\n" + bucket + `100"} 0+100x15` + "\n" + bucket + `+Inf"} 0+100x15`

@@ -16,9 +16,9 @@ import (
 
 const (
 	root = "../../../../../"
-	// manifests is what the chart renders with all of monitoring switched on.
+	// manifests is the rendered chart with all monitoring enabled.
 	manifests = root + "charts/testdata/appwrapper/monitoring.out.yaml"
-	// document lists the metrics; other tests hold it to who exports them.
+	// document lists the metrics. Other tests compare it with the exporters.
 	document = root + "docs/monitoring.md"
 )
 
@@ -60,8 +60,7 @@ func read(t *testing.T, file string) string {
 // The rows of the tables of metrics: name, type, labels, meaning.
 var row = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| ([a-z]+) \\| ([a-z_, ]*) \\|")
 
-// exported are the labels of each metric that the documentation lists, as series have
-// them.
+// exported returns the labels of each series of the documented metrics.
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -76,7 +75,7 @@ func exported(t *testing.T) map[string][]string {
 	return all
 }
 
-// byTarget are the labels that Prometheus adds to what it scrapes.
+// byTarget are the labels that Prometheus adds when it scrapes a target.
 var byTarget = []string{"job", "pod", "instance"}
 
 func TestTheAlertsAskForWhatThereIs(t *testing.T) {
@@ -131,7 +130,7 @@ type panel struct {
 	} `json:"targets"`
 }
 
-// Grafana fills these in.
+// Grafana replaces these variables.
 var variables = strings.NewReplacer("$__rate_interval", "5m", "$namespace", "team")
 
 func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
