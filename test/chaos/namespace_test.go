@@ -18,8 +18,8 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// TestANamespaceIsDeleted with AppWrappers in it of which each does something else: it
-// goes, and nothing is created in it without end.
+// TestANamespaceIsDeleted deletes a namespace with AppWrappers in different phases. The
+// namespace must go, and the controller must not keep trying to create objects in it.
 func TestANamespaceIsDeleted(t *testing.T) {
 	const name = "doomed"
 	way := newProxy(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// A developer looks at the cluster with the platform on it.
+// A developer runs the status command on a healthy cluster with the platform.
 func TestTheStatusOfAClusterThatIsWell(t *testing.T) {
 	requires(t, needs.Machine)
 	status := site.Cluster.Status(t.Context(), "kube-system", platform.Namespace)
