@@ -30,7 +30,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// TestThePlatformComesAndGoes is one life of one platform; each chapter needs those before it.
+// TestThePlatformComesAndGoes follows one platform from installation to removal. Each subtest
+// depends on the ones before it.
 func TestThePlatformComesAndGoes(t *testing.T) {
 	for _, chapter := range []struct {
 		name string
@@ -71,7 +72,7 @@ func killedAfterEachStep(t *testing.T) {
 	at := func() error { return nil }
 	isKilled(t, installs("install"), "[1/5]", at)
 	isKilled(t, installs("install"), "[2/5]", at)
-	// Helm takes what this leaves for a sign that somebody else is at work.
+	// The pending release that this leaves looks to Helm like an operation in progress.
 	isKilled(t, installs("install"), "[2/5]", func() error {
 		if len(records(t)) == 0 {
 			return errors.New("Helm remembers nothing")
@@ -107,7 +108,7 @@ func nothingIsChanged(t *testing.T) {
 	isRefused(t, installs("install", "--set=appwrapper.podAnnotations.new=yes"), "change it with 'mlbatch upgrade'")
 }
 
-// otherNamespace: who forgets where the platform is hears it.
+// otherNamespace checks that a command with the wrong namespace names the right one.
 func otherNamespace(t *testing.T) {
 	const elsewhere, is = "--namespace=elsewhere", "is in namespace mlbatch-system"
 	for _, cmd := range []*exec.Cmd{mlbatch("uninstall", elsewhere), mlbatch("components", elsewhere)} {
@@ -119,8 +120,8 @@ func otherNamespace(t *testing.T) {
 	isRefused(t, mlbatch("uninstall", "--with-teams", "--teams-namespace=elsewhere"), "the release teams "+is+": use --teams-namespace mlbatch-system")
 }
 
-// upgradeIsKilled while Helm is at work: the command that completes it is the same again. Its
-// other steps change nothing, and may be over before a test could kill them.
+// upgradeIsKilled kills an upgrade while Helm runs. Running the same command again completes
+// it. The other steps change nothing, and may be too quick to be killed.
 func upgradeIsKilled(t *testing.T) {
 	before := generations(t)
 	upgrade := func() *exec.Cmd {
@@ -148,7 +149,7 @@ func valuesStay(t *testing.T) {
 		t.Errorf("it says %q, want %q", out, want)
 	}
 	wantAllReady(t)
-	before["appwrapper-controller-manager"]++ // of the others nothing has changed, as nothing of the profile is lost
+	before["appwrapper-controller-manager"]++ // the other Deployments are unchanged, because the values of the profile are kept
 	if diff := cmp.Diff(before, generations(t)); diff != "" {
 		t.Errorf("generations of Deployments: %s", diff)
 	}
@@ -210,7 +211,7 @@ func uninstalled(t *testing.T) {
 		}
 		return err
 	})
-	canBeRead(t) // by the webhook
+	canBeRead(t) // through the webhook
 	isKilled(t, mlbatch("uninstall"), "[2/2]", func() error {
 		left := records(t)
 		if !slices.ContainsFunc(left, func(r string) bool { return strings.Contains(r, " uninstall") }) {
@@ -246,7 +247,7 @@ func uninstalled(t *testing.T) {
 	}
 }
 
-// canBeRead reads what is there in the older version, which the API server has to convert.
+// canBeRead reads an object in an older version, which the API server has to convert.
 func canBeRead(t *testing.T) {
 	t.Helper()
 	await(t, "a ClusterQueue can be read as v1beta1", func() error {
@@ -254,7 +255,8 @@ func canBeRead(t *testing.T) {
 	})
 }
 
-// wantAllReady asks the command what is ready: what is installed, and nothing else is.
+// wantAllReady checks that the command reports every installed component as ready, and no other
+// component.
 func wantAllReady(t *testing.T) {
 	t.Helper()
 	out, progress, err := finish(mlbatch("components", "--output=json"))
@@ -273,7 +275,7 @@ func wantAllReady(t *testing.T) {
 	}
 }
 
-// records are the revisions that Helm remembers, with their state.
+// records returns Helm's revisions with their status.
 func records(t *testing.T) []string {
 	t.Helper()
 	secrets := &corev1.SecretList{}
@@ -288,7 +290,8 @@ func records(t *testing.T) []string {
 	return all
 }
 
-// generations of the platform's Deployments tell which were changed.
+// generations returns the generations of the platform's Deployments, which show what has
+// changed.
 func generations(t *testing.T) map[string]int64 {
 	t.Helper()
 	list := &appsv1.DeploymentList{}
@@ -328,7 +331,7 @@ func object(apiVersion, kind string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
 }
 
-// await bounds every wait; a machine that compiles may be slow.
+// await bounds every wait. The limit is long because a machine that compiles may be slow.
 func await(t *testing.T, what string, holds func() error) {
 	t.Helper()
 	var missing error

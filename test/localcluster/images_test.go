@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// There is no registry: an image that the kubelet removes for space is gone for good.
+// There is no registry: an image that the kubelet removes to free space cannot be pulled again.
 func TestNoImageIsRemovedForSpace(t *testing.T) {
 	c := running(t, modes[0].main())
 	list := exec.Command(filepath.Join(c.dir(), "bin", "ctr"),

@@ -16,7 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/setup"
 )
 
-// pids are the processes of all programs.
+// pids returns the pids of all programs.
 func (c cluster) pids(t *testing.T) map[string]int {
 	t.Helper()
 	pids := map[string]int{}
@@ -42,7 +42,7 @@ func TestAProgramOfWhichTheCheckoutHasAnotherIsReplaced(t *testing.T) {
 	inEachMode(t, func(t *testing.T, m mode) {
 		c := running(t, m.main())
 		wantKept, before, restarts := c.keepObject(t), c.pids(t), c.status(t).Restarts
-		// All files of a module decide about the name of its build.
+		// The name of a module's build depends on all of its files.
 		change(t, "tools/artifacts/components/etcd/note.txt", "another")
 		said := c.mustRun(t, "up", "--checkout="+other)
 		if !strings.Contains(said, "\netcd "+versions.LocalCluster.Etcd+" is another build\n") {
@@ -67,7 +67,7 @@ func TestAProgramOfWhichTheCheckoutHasAnotherIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		w := c.start(t, "up") // back
+		w := c.start(t, "up") // back to the version before
 		w.reaches(t, c, point{name: "the change is known", line: "another build"})
 		kill(t, w.cmd.Process.Pid)
 		_, _ = w.ends()
@@ -80,7 +80,7 @@ func TestAProgramOfWhichTheCheckoutHasAnotherIsReplaced(t *testing.T) {
 	})
 }
 
-// change changes the other checkout.
+// change writes a file in the other checkout.
 func change(t *testing.T, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(other, file), []byte(text), 0o644); err != nil {
