@@ -59,7 +59,7 @@ func (c changing) move(from, to string) {
 	c.git("mv", from, to)
 }
 
-// patch of the only mutant.
+// patch returns the content of the only mutant.
 func (c changing) patch() string { return c.read("test/mutants/minus.patch") }
 
 const (
@@ -78,7 +78,7 @@ const (
 	far = "// One.\n// Two.\n// Three.\n// Four.\n"
 )
 
-// moving has a folder with a test of its own, so that each of both can move.
+// moving is a repository whose mutant changes the folder add, which has its own test.
 func moving(t *testing.T) changing {
 	t.Helper()
 	head := "Defect: X-1\nBreaks: sums are wrong\nTest: go test ./add -run '^TestAdd$'\nSays: it cannot add\n\n"
@@ -88,7 +88,7 @@ func moving(t *testing.T) changing {
 	return c
 }
 
-// move2add puts the sum into a folder with a test in another file.
+// move2add copies the sum to the folder add, with a test.
 func (c changing) move2add() {
 	c.Helper()
 	for file, content := range map[string]string{
@@ -207,7 +207,7 @@ func TestWhatCannotBeRefreshedIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What is not committed is neither staged nor kept by git.
+// Uncommitted changes are neither staged nor stored as git objects.
 func TestRefreshLeavesTheRepositoryAsItIs(t *testing.T) {
 	c := changing{t, repository(t, map[string]string{"minus": sumHead + sumDiff})}
 	c.commit()
@@ -222,7 +222,7 @@ func TestRefreshLeavesTheRepositoryAsItIs(t *testing.T) {
 	}
 }
 
-// objects lists git's objects and its index.
+// objects lists git's objects and the entries of its index.
 func objects(t *testing.T, root string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, ".git", "objects", "*", "*"))

@@ -65,12 +65,12 @@ func newScraper(t *testing.T, p person, admin client.Client) *scraper {
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
 			DialContext:       p.dial,
-			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // the certificate is made at its start
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // the certificate is generated at startup
 		},
 	}}
 }
 
-// dial connects from the cluster's network.
+// dial connects from inside the cluster's network.
 func (p person) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	text, err := os.ReadFile(filepath.Join(p.dir(), "keeper.json"))
 	if err != nil {
@@ -85,14 +85,14 @@ func (p person) dial(ctx context.Context, network, address string) (net.Conn, er
 		return nil, err
 	}
 	defer namespace.Close()
-	runtime.LockOSThread() // and never unlocked: the thread ends with its goroutine
+	runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
 	if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
 		return nil, fmt.Errorf("cannot enter the cluster's network: %w", err)
 	}
 	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
-// scrape adds up each metric over its labels.
+// scrape returns each metric, summed over its labels.
 func (s *scraper) scrape() map[string]float64 {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.url, nil)

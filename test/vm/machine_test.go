@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The hypervisor of some clouds offers /dev/kvm without the processor's help.
+// Some clouds' hypervisors offer /dev/kvm without support by the processor.
 func TestKVMIsUsedWhereTheProcessorHelps(t *testing.T) {
 	open := func(string) error { return nil }
 	closed := func(string) error { return os.ErrPermission }
@@ -49,7 +49,7 @@ func TestTheMachineHasNoNetworkAndCannotChangeWhatItReads(t *testing.T) {
 					t.Errorf("%s lacks %s", args, want)
 				}
 			}
-			// A clock that counts instructions needs an emulated processor.
+			// A clock that counts instructions requires an emulated processor.
 			if strings.Contains(args, "-icount") == accelerated {
 				t.Errorf("the clock does not fit: %s", args)
 			}
@@ -57,7 +57,7 @@ func TestTheMachineHasNoNetworkAndCannotChangeWhatItReads(t *testing.T) {
 	}
 }
 
-// qemu puts a script in the place of QEMU.
+// qemu replaces QEMU by a script.
 func qemu(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
