@@ -8,7 +8,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
 
-// Without its release the next controller waits until the Lease has run out.
+// If the Lease is not released, the next controller waits until it expires.
 func TestTheLeaseIsReleasedAtTheEnd(t *testing.T) {
 	c := config.Default()
 	c.ControllerManager.LeaderElection = true

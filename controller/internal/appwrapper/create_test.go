@@ -50,7 +50,7 @@ func TestWhatARefusalMeans(t *testing.T) {
 	}
 }
 
-// expectRefusal steps until a create has been refused.
+// expectRefusal reconciles until a create is refused.
 func expectRefusal(t *testing.T, w *world, reason, message string) {
 	t.Helper()
 	for range 5 {

@@ -17,8 +17,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// FuzzWhatIsAdmitted: an AppWrapper that admission lets in can be deployed, as far as
-// that depends on us, and admission stays content with it.
+// FuzzWhatIsAdmitted checks that an admitted AppWrapper can be deployed, as far as our code is
+// concerned, and remains valid for admission.
 func FuzzWhatIsAdmitted(f *testing.F) {
 	custom := map[string]any{"apiVersion": "example.com/v1", "kind": "Custom", "metadata": map[string]any{"generateName": "c-"},
 		"spec": map[string]any{"pods": []any{map[string]any{"spec": map[string]any{}}}}}
@@ -61,7 +61,8 @@ func FuzzWhatIsAdmitted(f *testing.F) {
 	})
 }
 
-// storable: the API server has no objection itself. A new object has no status.
+// storable reports whether the API server itself accepts the object. A new object has no
+// status.
 func storable(aw *v1beta2.AppWrapper) bool {
 	aw.Status = v1beta2.AppWrapperStatus{}
 	aw.UID = "uid"

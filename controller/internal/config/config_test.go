@@ -75,7 +75,7 @@ func TestAuthorsAreAskedWhatTheyMayCreateByDefault(t *testing.T) {
 	}
 }
 
-// What the API server can take it says itself. The aims of docs/performance.md are these.
+// The API server limits requests by itself. docs/performance.md has the goals.
 func TestTheLimitOfRequestsIsNotWhatKeepsAnybodyWaiting(t *testing.T) {
 	const ofALifecycle, ofAStart = 12, 7 // requests
 	limit := Default().ClientConnection

@@ -12,15 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// valuesSchema is what this test looks at in a JSON schema.
+// valuesSchema has the fields of a JSON schema that this test reads.
 type valuesSchema struct {
 	Properties           map[string]valuesSchema `json:"properties"`
 	AdditionalProperties json.RawMessage         `json:"additionalProperties"`
 	Items                *valuesSchema           `json:"items"`
 }
 
-// The value config of our chart is the file, so the chart's schema has to know every
-// key that a file may have, and no other.
+// The chart's value config is the configuration file, so the chart's schema must have exactly
+// the keys of a file.
 func TestTheSchemaOfTheChartHasTheKeysOfAFile(t *testing.T) {
 	data, err := os.ReadFile("../../../charts/appwrapper/values.schema.json")
 	if err != nil {

@@ -142,7 +142,7 @@ func (w *world) witness(on occasion, m moment) {
 	}
 }
 
-// describe says what was going on.
+// describe says what was happening.
 func (m moment) describe(on occasion) string {
 	switch on {
 	case decides, idles:

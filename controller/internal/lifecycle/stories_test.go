@@ -21,7 +21,7 @@ import (
 type transcript struct {
 	world *world
 	text  strings.Builder
-	at    string // the time that was written last
+	at    string // the last time written
 }
 
 func TestStories(t *testing.T) {
