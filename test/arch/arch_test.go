@@ -164,23 +164,23 @@ func TestArrowsPointDown(t *testing.T) {
 		}
 		allowed, listed := arrows[p.name]
 		if !listed {
-			t.Errorf("%s is in no row of arrows: say here and in docs/architecture.md what it may import", p.name)
+			t.Errorf("%s has no row in arrows: add what it may import here and in docs/architecture.md", p.name)
 			continue
 		}
 		delete(missing, p.name)
 		for _, imported := range ours(p.imports) {
 			if !slices.Contains(allowed, imported) {
-				t.Errorf("%s imports %s: no arrow points there", p.name, imported)
+				t.Errorf("%s imports %s, which its row in arrows does not allow", p.name, imported)
 			}
 		}
 		for _, imported := range ours(p.tests) {
 			if imported != p.name && !slices.Contains(slices.Concat(allowed, tried[p.name]), imported) && !strings.HasPrefix(imported, "test/") {
-				t.Errorf("a test of %s imports %s: no arrow points there", p.name, imported)
+				t.Errorf("a test of %s imports %s, which its row in arrows does not allow", p.name, imported)
 			}
 		}
 	}
 	for name := range missing {
-		t.Errorf("%s is in arrows and does not exist", name)
+		t.Errorf("%s has a row in arrows but does not exist", name)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestTheCoreImportsOnlyWhatIsPure(t *testing.T) {
 		}
 		for _, imported := range p.imports {
 			if !strings.HasPrefix(imported, module) && !slices.Contains(pure, imported) {
-				t.Errorf("%s imports %s: the core observes nothing, does nothing and leaves nothing to chance", p.name, imported)
+				t.Errorf("%s imports %s: the core must not do I/O, wait, log or use random numbers", p.name, imported)
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func TestFolderNamesSayWhatIsInside(t *testing.T) {
 	empty := []string{"util", "utils", "common", "helper", "helpers", "manager", "handler", "handlers", "base", "misc"}
 	for _, p := range packages(t) {
 		if name := path.Base(p.name); slices.Contains(empty, name) {
-			t.Errorf("%s: the name %q does not say which question the package answers", p.name, name)
+			t.Errorf("%s: the name %q does not say what the package is for", p.name, name)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestTheDrawingShowsEveryPackage(t *testing.T) {
 	}
 	for folder := range drawn {
 		if info, err := os.Stat(filepath.Join(root, folder)); err != nil || !info.IsDir() {
-			t.Errorf("the tree in docs/architecture.md shows %s, which is no folder", folder)
+			t.Errorf("the tree in docs/architecture.md shows %s, which is not a folder", folder)
 		}
 	}
 }

@@ -37,12 +37,12 @@ func TestNoPackageHasAMemory(t *testing.T) {
 			parsed = append(parsed, f)
 		}
 		for _, where := range lockedVariables(parsed) {
-			t.Errorf("%s has a lock: keep it in an object", set.Position(where))
+			t.Errorf("%s: a package variable has a lock: move it to an object", set.Position(where))
 		}
 		variables := packageVariables(parsed)
 		for _, f := range parsed {
 			for _, where := range writes(f, variables) {
-				t.Errorf("%s is written: keep it in an object", set.Position(where))
+				t.Errorf("%s: a package variable is modified: move it to an object", set.Position(where))
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func TestOthersWriteWithoutEnd(t *testing.T) {
 	live(t, "conflicts", func() {})
 	stop()
 	if n := <-writes; n < fewest {
-		t.Errorf("others wrote %d times, too few to mean anything: want %d at least", n, fewest)
+		t.Errorf("the other client wrote only %d times, want at least %d", n, fewest)
 	} else {
 		t.Logf("others wrote %d times", n)
 	}
@@ -81,10 +81,10 @@ func TestAnotherControllerTakesOver(t *testing.T) {
 		awaitPhase(t, client.ObjectKey{Namespace: "handover", Name: "runs-0"}, workload.AppWrapperRunning)
 		first.tell(syscall.SIGTERM)
 		if first.err != nil {
-			t.Errorf("who was told to end has failed: %v", first.err)
+			t.Errorf("the controller that got SIGTERM failed: %v", first.err)
 		}
 		if holder, err := leader(t.Context()); err != nil || holder == one {
-			t.Errorf("who has ended still leads: %q (%v)", holder, err)
+			t.Errorf("the controller has ended but still holds the lease: %q (%v)", holder, err)
 		}
 		two := awaitLeader(t, one)
 		startController(t, "third", way)

@@ -36,7 +36,7 @@ func await(t testing.TB, what string, condition func(context.Context) error) {
 		return missing == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: not in %s: %v", what, waitLimit, missing)
+		t.Fatalf("%s: timed out after %s: %v", what, waitLimit, missing)
 	}
 }
 
@@ -162,7 +162,7 @@ func (l life) happen(t testing.TB, namespace string) {
 func wantSaneTimes(t testing.TB, aw *workload.AppWrapper) {
 	for _, c := range aw.Status.Conditions {
 		if at := c.LastTransitionTime; at.Before(&aw.CreationTimestamp) || at.After(time.Now()) {
-			t.Errorf("%s: the condition %s is of %s", aw.Name, c.Type, at)
+			t.Errorf("%s: the condition %s has the time %s", aw.Name, c.Type, at)
 		}
 	}
 }

@@ -62,6 +62,6 @@ func TestANamespaceIsDeleted(t *testing.T) {
 		return fmt.Errorf("it is %s, %v (%w)", namespace.Status.Phase, namespace.Status.Conditions, err)
 	})
 	if after := way.created(name) - before; after > 3*len(keys) {
-		t.Errorf("%d more objects were created, or tried", after)
+		t.Errorf("the controller tried to create %d more objects", after)
 	}
 }

@@ -148,7 +148,7 @@ func (p *proxy) expectStorm(t *testing.T) {
 		all += n
 	}
 	if cut == 0 || all-cut < 20 {
-		t.Errorf("%d watches were cut and %d requests went wrong, too few to mean anything: want 1 and 20 at least", cut, all-cut)
+		t.Errorf("only %d watches were cut and %d requests failed, want at least 1 and 20", cut, all-cut)
 	}
 }
 

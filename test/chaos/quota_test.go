@@ -169,7 +169,7 @@ func holdsQuota(aw *workload.AppWrapper) bool {
 func wantQuota(t *testing.T, object client.Object, quota map[string]bool) {
 	t.Helper()
 	if owner := object.GetLabels()[workload.AppWrapperLabel]; !quota[owner] {
-		t.Errorf("%T %s came to be while %s had no quota", object, object.GetName(), owner)
+		t.Errorf("%T %s was created while %s had no quota", object, object.GetName(), owner)
 	}
 }
 
@@ -178,7 +178,7 @@ func wantNoPods(t *testing.T, aw *workload.AppWrapper, pods map[string]*corev1.P
 	for _, pod := range pods {
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 		if pod.Labels[workload.AppWrapperLabel] == aw.Name && !ended {
-			t.Errorf("%s, which is %s, gave its quota back while pod %s was %s", aw.Name, aw.Status.Phase, pod.Name, pod.Status.Phase)
+			t.Errorf("%s, which is %s, released its quota while pod %s was %s", aw.Name, aw.Status.Phase, pod.Name, pod.Status.Phase)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (s *story) applyAgainWhileItRuns(ctx context.Context, again func(*story, co
 		s.t.Errorf("applying changed it (-before +after)\n%s", diff)
 	}
 	if diff := cmp.Diff(before, s.uids(ctx, "steady")); diff != "" {
-		s.t.Errorf("it has other pods (-before +after)\n%s", diff)
+		s.t.Errorf("its pods were replaced (-before +after)\n%s", diff)
 	}
 	s.remove(ctx, aw)
 	s.until(ctx, "it is removed", func(ctx context.Context) (string, error) { return s.stillThere(ctx, aw) })

@@ -33,7 +33,7 @@ func TestAMemberCannotStartWhatWaits(t *testing.T) {
 		} {
 			err := s.user.Patch(ctx, aw.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(try.patch)))
 			if err == nil || !strings.Contains(err.Error(), try.answer) {
-				t.Errorf("%s is answered with: %v", try.patch, err)
+				t.Errorf("the answer to %s is: %v", try.patch, err)
 			}
 		}
 		if err := s.admin.Get(ctx, aw.Name, s.namespace, aw); err != nil || !aw.Spec.Suspend {

@@ -64,7 +64,7 @@ func TestATeamIsChangedWhileItWorks(t *testing.T) {
 		stranger := fourth.DeepCopy()
 		stranger.Namespace = s.namespace
 		if err := s.user.Create(ctx, stranger); !apierrors.IsForbidden(err) {
-			t.Errorf("who is no member any more submits work (%v)", err)
+			t.Errorf("a former member can still submit work (%v)", err)
 		}
 		s.user = as(t, cfg, "dora")
 		s.untilMember(ctx, true, "dora")

@@ -56,7 +56,7 @@ func TestATeamIsRemovedWhileItWorks(t *testing.T) {
 		s.mustHave(ctx, false, s.lost()...)
 		s.untilMember(ctx, false, "dan")
 		if err := s.user.Delete(ctx, works.DeepCopy()); !apierrors.IsForbidden(err) {
-			t.Errorf("who is no member any more ends work (%v)", err)
+			t.Errorf("a former member can still delete work (%v)", err)
 		}
 
 		file.apply(ctx, both)
@@ -112,7 +112,7 @@ func (s *story) mustHave(ctx context.Context, all bool, objects ...client.Object
 			s.t.Fatal(err)
 		}
 		if there := err == nil && object.GetDeletionTimestamp() == nil; there != all {
-			s.t.Errorf("%T %s is there: %t, want %t", object, object.GetName(), there, all)
+			s.t.Errorf("%T %s exists: %t, want %t", object, object.GetName(), there, all)
 		}
 	}
 }

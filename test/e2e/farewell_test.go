@@ -44,7 +44,7 @@ func (s *story) untilPodsEnd(ctx context.Context, appWrapper, cpu string) {
 		return fmt.Sprintf("%d run, and %d of them were told to end", running, ending), nil
 	})
 	if looks == 0 {
-		s.t.Errorf("no pod of %s was seen between being told to end and its end", appWrapper)
+		s.t.Errorf("no pod of %s was seen while it was terminating", appWrapper)
 	}
 }
 

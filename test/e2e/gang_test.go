@@ -41,7 +41,7 @@ func TestAGangIsNotHalfScheduled(t *testing.T) {
 		})
 		group := &podgroup.PodGroup{}
 		if err := s.admin.Get(ctx, "gang", s.namespace, group); err != nil || group.Spec.MinMember != size {
-			t.Errorf("the gang's PodGroup asks for %d pods, not %d (%v)", group.Spec.MinMember, size, err)
+			t.Errorf("the gang's PodGroup requires %d pods, not %d (%v)", group.Spec.MinMember, size, err)
 		}
 
 		s.remove(ctx, occupant)

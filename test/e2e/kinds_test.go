@@ -161,7 +161,7 @@ func (s *story) comesToItsEnd(ctx context.Context, l *life, aw *workload.AppWrap
 		s.untilWorkload(ctx, aw, kueue.WorkloadFinished, "True", kueue.WorkloadFinishedReasonFailed)
 		want := cmp.Or(map[string]string{rehearsal: "FoundFailedPods"}[l.kind], "FailedComponent")
 		if c := meta.FindStatusCondition(aw.Status.Conditions, string(workload.Unhealthy)); c == nil || c.Reason != want {
-			s.t.Errorf("it failed for another reason than %s: %+v", want, c)
+			s.t.Errorf("want the reason %s, got %+v", want, c)
 		}
 	default:
 		s.untilWorkload(ctx, aw, kueue.WorkloadFinished, "True", kueue.WorkloadFinishedReasonSucceeded)

@@ -43,7 +43,7 @@ func TestAJobLeavesANodeWithABrokenGPU(t *testing.T) {
 			return s.runsElsewhere(ctx, aw, before)
 		})
 		if aw.Status.Migrations != 1 || aw.Status.Retries != 0 {
-			t.Errorf("there were %d migrations and %d retries, not one of the former", aw.Status.Migrations, aw.Status.Retries)
+			t.Errorf("there were %d migrations and %d retries, want 1 and 0", aw.Status.Migrations, aw.Status.Retries)
 		}
 		s.untilReserved(ctx, gpu, "8")
 		s.change(ctx, s.onlyPod(ctx, aw.Name), succeeds)

@@ -41,11 +41,11 @@ func TestWhoWatchesSeesThatAJobHasFailed(t *testing.T) {
 
 		address := s.forward(ctx, cfg.Client().RESTConfig())
 		if _, status := s.scrape(ctx, address, ""); status != http.StatusUnauthorized {
-			t.Errorf("whoever says not who it is gets %d", status)
+			t.Errorf("an anonymous request gets the status %d", status)
 		}
 		token := s.token(ctx, "e2e-scraper")
 		if _, status := s.scrape(ctx, address, token); status != http.StatusForbidden {
-			t.Errorf("whoever has no right to the metrics gets %d", status)
+			t.Errorf("an unauthorized service account gets the status %d", status)
 		}
 		s.permit(ctx, "e2e-scraper")
 		s.until(ctx, "the metrics have it", func(ctx context.Context) (string, error) {

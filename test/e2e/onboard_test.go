@@ -48,7 +48,7 @@ func TestATeamIsOnboardedWhileOthersWork(t *testing.T) {
 			file.file(onSimulatedNodes+settled+tooGreedy))
 		s.mustStandAs(ctx, before, "a file that was refused")
 		if err := s.admin.Get(ctx, "e2e-newcomer", "", &corev1.Namespace{}); !apierrors.IsNotFound(err) {
-			t.Errorf("a file that was refused has made a namespace (%v)", err)
+			t.Errorf("a refused file has created a namespace (%v)", err)
 		}
 
 		file.apply(ctx, file.file(onSimulatedNodes+settled+newcomer))

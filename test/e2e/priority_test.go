@@ -40,7 +40,7 @@ func TestAnUrgentJobTakesTheQuotaOfAnother(t *testing.T) {
 		s.change(ctx, s.onlyPod(ctx, "patient"), succeeds)
 		s.untilPhase(ctx, patient, workload.AppWrapperSucceeded)
 		if patient.Status.Retries != 0 {
-			t.Errorf("making room counted as %d retries", patient.Status.Retries)
+			t.Errorf("a preemption counted as %d retries", patient.Status.Retries)
 		}
 		return ctx
 	}).Feature())

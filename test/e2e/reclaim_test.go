@@ -68,7 +68,7 @@ func TestWhatWasBorrowedIsGivenBack(t *testing.T) {
 		borrower.change(ctx, borrower.onlyPod(ctx, "extra"), succeeds)
 		borrower.untilPhase(ctx, extra, workload.AppWrapperSucceeded)
 		if extra.Status.Retries != 0 {
-			t.Errorf("giving quota back counted as %d retries", extra.Status.Retries)
+			t.Errorf("a preemption counted as %d retries", extra.Status.Retries)
 		}
 		borrower.mustRunOn(ctx, own, kept)
 		return ctx

@@ -46,7 +46,7 @@ func TestAReservedTeamKeepsToItself(t *testing.T) {
 		}
 		for _, pod := range pods {
 			if !slices.Contains(nodes, pod.Spec.NodeName) {
-				t.Errorf("pod %s is on %s, which is no node of the team", pod.Name, pod.Spec.NodeName)
+				t.Errorf("pod %s is on %s, which does not belong to the team", pod.Name, pod.Spec.NodeName)
 			}
 		}
 		s.waitsBecause(ctx, wrapped("more", gpuJobs("more", 1, "1"), nil), "insufficient unused quota")

@@ -36,7 +36,7 @@ func TestAFailingJobIsRetriedUpToItsLimit(t *testing.T) {
 			t.Errorf("resettingCount is %d, not the limit of 2", aw.Status.Retries)
 		}
 		if c := meta.FindStatusCondition(aw.Status.Conditions, string(workload.Unhealthy)); c == nil || c.Reason != "FailedComponent" {
-			t.Errorf("it failed for another reason than its Job: %+v", c)
+			t.Errorf("Unhealthy must have the reason FailedComponent: %+v", c)
 		}
 		s.until(ctx, "three Jobs were made", func(ctx context.Context) (string, error) { return s.attempts(ctx, aw, 3) })
 		s.untilReserved(ctx, corev1.ResourceCPU, "0")

@@ -64,7 +64,7 @@ func (r *roster) apply(ctx context.Context, files ...string) {
 func (r *roster) refuses(ctx context.Context, sentence string, files ...string) {
 	r.t.Helper()
 	if err := r.try(ctx, files...); err == nil || !strings.Contains(err.Error(), sentence) {
-		r.t.Errorf("Helm says %v, and not: %s", err, sentence)
+		r.t.Errorf("Helm's error is %v, want: %s", err, sentence)
 	}
 }
 

@@ -112,7 +112,7 @@ func (s *story) untilReplaced(ctx context.Context, aw *workload.AppWrapper, end 
 		s.t.Fatalf("%d pods run (%v)", len(pods), err)
 	}
 	if err := end(&pods[0]); err != nil {
-		s.t.Fatalf("cannot end pod %s: %v", pods[0].Name, err)
+		s.t.Fatalf("cannot stop pod %s: %v", pods[0].Name, err)
 	}
 	s.until(ctx, "pod "+pods[0].Name+" is replaced", func(ctx context.Context) (string, error) {
 		now, err := s.running(ctx, aw.Name)

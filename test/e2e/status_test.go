@@ -25,7 +25,7 @@ func TestTheStatusOfAClusterThatIsWell(t *testing.T) {
 		}
 	}
 	if len(status.Components) < 8 || len(status.Deployments) < 7 { // CoreDNS, five operators, PodGroups' controller
-		t.Errorf("there are %d components and %+v", len(status.Components), status.Deployments)
+		t.Errorf("there are %d components and these Deployments: %+v", len(status.Components), status.Deployments)
 	}
 	if len(status.Nodes) != 2 || status.Nodes[0].Ready != 1 || status.Nodes[1].Ready != localcluster.DefaultSimulatedNodes {
 		t.Errorf("nodes are %+v", status.Nodes)

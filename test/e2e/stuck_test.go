@@ -44,7 +44,7 @@ func TestAJobThatDoesNotStartIsGivenUp(t *testing.T) {
 				t.Errorf("%s: resettingCount is %d, not the limit of 1", name, aw.Status.Retries)
 			}
 			if c := meta.FindStatusCondition(aw.Status.Conditions, string(workload.Unhealthy)); c == nil || c.Reason != workload.ReasonInsufficientPodsReady {
-				t.Errorf("%s: it failed for another reason than its pods: %+v", name, c)
+				t.Errorf("%s: Unhealthy must have the reason InsufficientPodsReady: %+v", name, c)
 			}
 		}
 		s.untilReserved(ctx, corev1.ResourceCPU, "0")

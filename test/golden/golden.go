@@ -44,7 +44,7 @@ func Between(t *testing.T, file, begin, end, got string) {
 	head, rest, ok := strings.Cut(string(content), begin)
 	_, tail, also := strings.Cut(rest, end)
 	if !ok || !also {
-		t.Fatalf("%s has no place between %q and %q", file, begin, end)
+		t.Fatalf("%s does not contain %q and then %q", file, begin, end)
 	}
 	Compare(t, file, []byte(head+begin+got+end+tail))
 }
@@ -59,7 +59,7 @@ func Only(t *testing.T, pattern string, asked []string) {
 	}
 	for _, file := range files {
 		if !slices.Contains(asked, file) {
-			t.Errorf("nobody asks for %s: remove it", file)
+			t.Errorf("no test uses %s: remove it", file)
 		}
 	}
 }

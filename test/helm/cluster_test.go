@@ -150,7 +150,7 @@ func (s site) wantMark(t *testing.T, mark string) {
 			}
 		}
 	}
-	t.Errorf("none of %d bindings of dashboards is for %s", len(bindings.Items), mark)
+	t.Errorf("none of %d ClusterRoleBindings has the user %s", len(bindings.Items), mark)
 }
 
 func (s site) wantDeployed(t *testing.T, c client) {
@@ -187,7 +187,7 @@ func (s site) wantGone(t *testing.T, manifests string) {
 		gone++
 	}
 	if len(left) > 0 || gone < 50 {
-		t.Errorf("of %d objects %d are left: %q", gone, len(left), left)
+		t.Errorf("checked %d objects, want at least 50; %d are left: %q", gone, len(left), left)
 	}
 }
 
@@ -215,5 +215,5 @@ func (s site) wantServerSideApply(t *testing.T) {
 			return
 		}
 	}
-	t.Error("Helm 4 did not apply on the server's side")
+	t.Error("Helm 4 did not use server-side apply")
 }

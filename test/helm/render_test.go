@@ -63,7 +63,7 @@ func TestBothHelmsRenderWhatTheSDKDoes(t *testing.T) {
 				t.Run(c.name+"/"+chart+"/"+filepath.Base(values), func(t *testing.T) {
 					got := c.template(t, packaged(chart), chart, values)
 					if c.name == "helm3" && strings.TrimSpace(got) != strings.TrimSpace(want) {
-						t.Error("some byte is another")
+						t.Error("the output differs from the SDK's")
 					}
 					if diff := cmp.Diff(documents(want), documents(got)); diff != "" {
 						t.Errorf("(-SDK +%s)\n%s", c.name, diff)

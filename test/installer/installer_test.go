@@ -60,7 +60,7 @@ func nothingIsTouched(t *testing.T) {
 	isRefused(t, installs("upgrade"), "the release mlbatch is not installed: run 'mlbatch install' first")
 	succeeds(t, installs("install", "--dry-run"))
 	if out := succeeds(t, mlbatch("uninstall")); !strings.Contains(out, "release mlbatch in namespace mlbatch-system: absent") {
-		t.Errorf("where nothing is installed, uninstall says %s", out)
+		t.Errorf("nothing is installed, but uninstall prints %s", out)
 	}
 	err := admin.Get(t.Context(), client.ObjectKey{Name: helmrelease.DefaultNamespace}, &corev1.Namespace{})
 	if !apierrors.IsNotFound(err) {
@@ -75,12 +75,12 @@ func killedAfterEachStep(t *testing.T) {
 	// The pending release that this leaves looks to Helm like an operation in progress.
 	isKilled(t, installs("install"), "[2/5]", func() error {
 		if len(records(t)) == 0 {
-			return errors.New("Helm remembers nothing")
+			return errors.New("Helm has stored no release yet")
 		}
 		return nil
 	})
 	if left := records(t); !cmp.Equal(left, []string{"mlbatch.v1 pending-install"}) {
-		t.Fatalf("Helm remembers %q: it was not killed while Helm worked", left)
+		t.Fatalf("the releases are %q: the command was not killed while Helm was running", left)
 	}
 	isRefused(t, installs("upgrade", "--set=kueue.enabled=false"), "the cluster has no Kueue")
 	isKilled(t, installs("install"), "[3/5]", at)
@@ -99,7 +99,7 @@ func nothingIsChanged(t *testing.T) {
 	out := succeeds(t, installs("install"))
 	for _, release := range []string{"mlbatch", "teams"} {
 		if want := fmt.Sprintf("release %s 0.1.0 in namespace mlbatch-system: unchanged\n", release); !strings.Contains(out, want) {
-			t.Errorf("it says %q and not %q", out, want)
+			t.Errorf("it prints %q, which lacks %q", out, want)
 		}
 	}
 	if diff := cmp.Diff(before, records(t)); diff != "" {
@@ -146,7 +146,7 @@ func valuesStay(t *testing.T) {
 	before := generations(t)
 	out := succeeds(t, mlbatch("upgrade", "--charts="+charts(), "--set=appwrapper.podAnnotations.new=yes"))
 	if want := "release mlbatch 0.1.0 in namespace mlbatch-system: upgraded\nrelease teams 0.1.0 in namespace mlbatch-system: unchanged\n"; out != want {
-		t.Errorf("it says %q, want %q", out, want)
+		t.Errorf("it prints %q, want %q", out, want)
 	}
 	wantAllReady(t)
 	before["appwrapper-controller-manager"]++ // the other Deployments are unchanged, because the values of the profile are kept
@@ -220,7 +220,7 @@ func uninstalled(t *testing.T) {
 		return nil
 	})
 	if out, want := succeeds(t, mlbatch("uninstall")), "release mlbatch in namespace mlbatch-system: uninstalled\n"; out != want {
-		t.Errorf("it says %q, want %q", out, want)
+		t.Errorf("it prints %q, want %q", out, want)
 	}
 	canBeRead(t)
 	for _, list := range []client.ObjectList{
@@ -237,10 +237,10 @@ func uninstalled(t *testing.T) {
 		}
 	}
 	if left := records(t); !cmp.Equal(left, []string{"teams.v1 deployed"}) {
-		t.Errorf("Helm remembers %q, and not only the teams", left)
+		t.Errorf("the releases are %q, want only the teams", left)
 	}
 	if out, want := succeeds(t, mlbatch("uninstall", "--with-teams")), "release teams in namespace mlbatch-system: uninstalled\nrelease mlbatch in namespace mlbatch-system: absent\n"; out != want {
-		t.Errorf("it says %q, want %q", out, want)
+		t.Errorf("it prints %q, want %q", out, want)
 	}
 	if err := admin.Get(t.Context(), client.ObjectKey{Name: "blue"}, &corev1.Namespace{}); err != nil {
 		t.Errorf("the namespace is gone with the teams: %v", err)
@@ -340,6 +340,6 @@ func await(t *testing.T, what string, holds func() error) {
 		return missing == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("waited in vain until %s: %v", what, missing)
+		t.Fatalf("timed out waiting until %s: %v", what, missing)
 	}
 }

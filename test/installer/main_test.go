@@ -138,11 +138,11 @@ func isRefused(t *testing.T, cmd *exec.Cmd, words ...string) {
 	}
 	before, said, _ := strings.Cut("\n"+progress, "\nmlbatch: ")
 	if strings.Contains(before, "[2/") {
-		t.Errorf("it goes on to its second step:\n%s", progress)
+		t.Errorf("it continues with its second step:\n%s", progress)
 	}
 	for _, word := range words {
 		if !strings.Contains(said, word) {
-			t.Errorf("it says\n%s\nand not %q", progress, word)
+			t.Errorf("it prints\n%s\nwhich lacks %q", progress, word)
 		}
 	}
 }

@@ -58,6 +58,6 @@ func TestACommandFailsAsItSays(t *testing.T) {
 		}
 	}
 	if execute(t.Context(), []string{"/there/is/no/such/program"}, time.Minute, io.Discard, io.Discard) == nil {
-		t.Error("a program that is not there runs")
+		t.Error("a missing program does not return an error")
 	}
 }

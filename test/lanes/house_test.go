@@ -58,11 +58,11 @@ func TestEveryTestThatStartsAClusterBelongsToOneLane(t *testing.T) {
 		parts := lanesOf[pkg]
 		delete(lanesOf, pkg)
 		if !once(parts) && !slices.Contains(afterwards, pkg) {
-			t.Errorf("%s: lanes run %q of it; one has to run all of it, or one all that another skips", pkg, parts)
+			t.Errorf("%s: lanes run %q of it; either one lane must run all of it, or one lane must run what another skips", pkg, parts)
 		}
 	}
 	for pkg := range lanesOf {
-		t.Errorf("%s has no tests with the tag cluster, and a lane runs them", pkg)
+		t.Errorf("a lane runs %s, which has no tests with the tag cluster", pkg)
 	}
 }
 
@@ -124,7 +124,7 @@ func clusterPackages(t *testing.T) (all []string) {
 			continue
 		}
 		if plain > 0 {
-			t.Errorf("%s: give all its tests the tag cluster, or none", dir)
+			t.Errorf("%s: either all or none of its tests must have the tag cluster", dir)
 		}
 		all = append(all, dir)
 	}
@@ -188,7 +188,7 @@ func wantInputs(t *testing.T, l lane, imports []string, seen map[string]bool) {
 		}
 		seen[dir] = true
 		if !l.reads(dir + "/x.go") {
-			t.Errorf("lane %s: its tests import %s, which is in none of its inputs", l.name, dir)
+			t.Errorf("lane %s: its tests import %s, which is missing from its inputs", l.name, dir)
 		}
 		wantInputs(t, l, read(t, dir).Imports, seen)
 	}

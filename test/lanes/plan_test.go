@@ -180,7 +180,7 @@ func TestWhatRunsAndWhatDoesNot(t *testing.T) {
 					failed += lane
 				}
 				if r.ran != slices.Contains(ran, lane) {
-					t.Errorf("whether %s ran is told wrongly", lane)
+					t.Errorf("the result says wrongly whether %s ran", lane)
 				}
 			}
 			if failed != c.failed {
@@ -193,7 +193,7 @@ func TestWhatRunsAndWhatDoesNot(t *testing.T) {
 			}
 			for _, l := range small {
 				if r, ok := results[l.name]; !ok || !r.ran && r.why == "" {
-					t.Errorf("%s is dropped silently", l.name)
+					t.Errorf("%s neither runs nor has a reason not to", l.name)
 				}
 			}
 		})

@@ -103,11 +103,11 @@ func (c cluster) wantRefusal(t *testing.T, words string, args ...string) {
 	t.Helper()
 	said, err := c.run(args...)
 	if err == nil {
-		t.Errorf("localcluster %s succeeds", strings.Join(args, " "))
+		t.Errorf("localcluster %s must fail, but succeeds", strings.Join(args, " "))
 	}
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	if last := lines[len(lines)-1]; !strings.Contains(last, words) {
-		t.Errorf("it says\n%s\nwithout %q in its last line", said, words)
+		t.Errorf("it prints\n%s\nwithout %q in the last line", said, words)
 	}
 }
 

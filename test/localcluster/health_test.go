@@ -38,7 +38,7 @@ func eventually(t *testing.T, what string, complaint func(context.Context) error
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: not in %s: %v", what, waitLimit, err)
+			t.Fatalf("%s: timed out after %s: %v", what, waitLimit, err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

@@ -27,7 +27,7 @@ func TestNoImageIsRemovedForSpace(t *testing.T) {
 		}
 		images++
 		if !strings.Contains(line, "io.cri-containerd.pinned=pinned") {
-			t.Errorf("it may be removed: %s", line)
+			t.Errorf("the kubelet may remove it: %s", line)
 		}
 	}
 	if images != 3 { // pause, CoreDNS, the workload

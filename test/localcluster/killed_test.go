@@ -95,7 +95,7 @@ func (c cluster) wantNothingRunning(t *testing.T) {
 		t.Error("the cluster runs")
 	}
 	if left := mustLeaks(t); left != nil {
-		t.Errorf("it has left %q", left)
+		t.Errorf("the cluster has left %q", left)
 	}
 }
 

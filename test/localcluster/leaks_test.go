@@ -75,11 +75,11 @@ func TestWhatIsLeftIsFound(t *testing.T) {
 	}
 	for _, want := range []string{"process " + strconv.Itoa(left.Process.Pid) + " (left-behind)", "cgroup " + cgroup} {
 		if !slices.Contains(found, want) {
-			t.Errorf("%q is not found; found was %q", want, found)
+			t.Errorf("%q was not found, only %q", want, found)
 		}
 	}
 	if found := mustLeaks(t); len(found) > 0 {
-		t.Errorf("found was %q when nothing was left", found)
+		t.Errorf("nothing is left, but found %q", found)
 	}
 }
 

@@ -20,12 +20,12 @@ func TestTwoClustersSeeNothingOfEachOther(t *testing.T) {
 		a.wantHealthy(t)
 		b.wantHealthy(t)
 		if got := objectsWithPrefix(t, b, "kept-"); got != 0 {
-			t.Errorf("%d objects of the one are in the other", got)
+			t.Errorf("%d objects of one cluster are in the other", got)
 		}
 		b.endInPieces(t)
 		wantKept(t)
 		if a.keeper(t) != keeper || !a.described().Running() {
-			t.Error("the end of the one has ended the other")
+			t.Error("stopping one cluster has stopped the other")
 		}
 	})
 }

@@ -80,7 +80,7 @@ func leasesAreNew(t *testing.T, c cluster) (wantAfterwards func()) {
 			t.Fatal(err)
 		}
 		if after.UID == before.UID {
-			t.Error("the next kwok has waited until the leases of the one before ran out")
+			t.Error("the next kwok waited until the leases of the previous one expired")
 		}
 	}
 }

@@ -50,11 +50,11 @@ func TestAProgramOfWhichTheCheckoutHasAnotherIsReplaced(t *testing.T) {
 		}
 		after := c.pids(t)
 		if after["etcd"] == before["etcd"] {
-			t.Error("the etcd from before runs")
+			t.Error("the old etcd still runs")
 		}
 		before["etcd"] = after["etcd"]
 		if diff := cmp.Diff(before, after); diff != "" {
-			t.Errorf("others were started again, too: %s", diff)
+			t.Errorf("other programs were restarted, too: %s", diff)
 		}
 		if diff := cmp.Diff(restarts, c.status(t).Restarts); diff != "" {
 			t.Errorf("restarts were counted: %s", diff)
@@ -73,7 +73,7 @@ func TestAProgramOfWhichTheCheckoutHasAnotherIsReplaced(t *testing.T) {
 		_, _ = w.ends()
 		c.mustRun(t, "up")
 		if now := c.pids(t); now["etcd"] == after["etcd"] || now["etcd"] == 0 {
-			t.Errorf("the etcd of the other checkout runs still, after %d came %d", after["etcd"], now["etcd"])
+			t.Errorf("the etcd of the other checkout still runs: its pid was %d and is %d", after["etcd"], now["etcd"])
 		}
 		c.wantHealthy(t)
 		wantKept(t)

@@ -92,13 +92,13 @@ func checkMutant(t *testing.T, r row, name string) {
 	}
 	m := found[0]
 	if m.defect != r.defect {
-		t.Errorf("%s has the mutant %s, which is of %s", r.defect, name, m.defect)
+		t.Errorf("%s has the mutant %s, whose defect is %s", r.defect, name, m.defect)
 	}
 	if !slices.ContainsFunc(r.tests, func(test string) bool {
 		folder, function, _ := strings.Cut(test, " ")
 		return folder == folderOf(m.test) && strings.HasPrefix(function, named.FindString(m.test))
 	}) {
-		t.Errorf("%s: none of its tests is that of the mutant %s: %s", r.defect, name, m.test)
+		t.Errorf("%s: none of its tests is the one of the mutant %s: %s", r.defect, name, m.test)
 	}
 }
 

@@ -158,7 +158,7 @@ func TestHeadsThatSayTooLittle(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if m, err := parse(patch); err == nil {
-				t.Errorf("was understood as %v", m)
+				t.Errorf("parsed as %v", m)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func TestEveryMutantAppliesToThisTree(t *testing.T) {
 	}
 	for _, m := range mutants {
 		if err := trees[0].apply(t.Context(), m.file, "--check"); err != nil {
-			t.Errorf("%s does not apply, so run go run ./test/mutants -refresh: %v", m.file, err)
+			t.Errorf("%s does not apply: run go run ./test/mutants -refresh: %v", m.file, err)
 		}
 	}
 }

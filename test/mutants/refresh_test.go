@@ -155,7 +155,7 @@ func TestRefresh(t *testing.T) {
 			got := c.patch()
 			head := "Defect: X-1\nBreaks: sums are wrong\nTest: go test " + change.test + "\nSays: it cannot add\n\ndiff --git "
 			if !strings.HasPrefix(got, head) {
-				t.Errorf("the head is another:\n%s", got)
+				t.Errorf("the header has changed:\n%s", got)
 			}
 			for _, want := range append(change.want, "-\treturn a + b\n+\treturn a - b\n") {
 				if !strings.Contains(got, want) {
@@ -218,7 +218,7 @@ func TestRefreshLeavesTheRepositoryAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := objects(t, c.root); after != before {
-		t.Errorf("of git's files there are now\n%s\nand were\n%s", after, before)
+		t.Errorf("git's files are now\n%s\nand were\n%s", after, before)
 	}
 }
 

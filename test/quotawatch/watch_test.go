@@ -70,7 +70,7 @@ func (h *history) end(t *testing.T, w *Watch) error {
 		return w.tally.moments == len(h.moments) || w.blind != nil, nil
 	})
 	if err != nil {
-		t.Fatalf("not every revision was looked at: %v", err)
+		t.Fatalf("not every revision was checked: %v", err)
 	}
 	return w.End(t.Context())
 }

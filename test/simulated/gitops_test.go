@@ -140,6 +140,6 @@ func (g *gitops) appliesAgain() {
 	after := g.apply()
 	g.Logf("%d objects were applied twice, %s apart", len(after), time.Since(g.applied).Round(time.Second))
 	if diff := cmp.Diff(g.before, after); diff != "" {
-		g.Errorf("who owns what has changed (-first time +second time):\n%s", diff)
+		g.Errorf("owners of fields have changed (-first time +second time):\n%s", diff)
 	}
 }

@@ -59,7 +59,7 @@ func newScraper(t *testing.T, p person, admin client.Client) *scraper {
 		admin.List(t.Context(), pods, client.InNamespace(platform.Namespace), client.MatchingLabels{"app.kubernetes.io/name": "appwrapper"}),
 	)
 	if err != nil || len(pods.Items) != 1 {
-		t.Fatalf("%d pods are our controller, error %v", len(pods.Items), err)
+		t.Fatalf("there are %d pods of our controller, error %v", len(pods.Items), err)
 	}
 	return &scraper{T: t, url: "https://" + pods.Items[0].Status.PodIP + ":8443/metrics", token: token.Status.Token, http: &http.Client{
 		Transport: &http.Transport{
@@ -108,7 +108,7 @@ func (s *scraper) scrape() map[string]float64 {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
-		s.Fatalf("the metrics are answered with %s, error %v", response.Status, err)
+		s.Fatalf("the request for metrics returned %s, error %v", response.Status, err)
 	}
 	sums := map[string]float64{}
 	for name, family := range families {

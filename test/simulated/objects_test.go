@@ -113,7 +113,7 @@ func wantOperatorsToBeThemselves(t *testing.T, p person) {
 		"appwrapper-controller-manager",
 	} {
 		if !asked[account] {
-			t.Errorf("nothing was asked by %s, but by %v", account, asked)
+			t.Errorf("%s sent no request; these did: %v", account, asked)
 		}
 	}
 }

@@ -56,11 +56,11 @@ func (c *crowd) staysQuiet(p person, metrics *scraper) {
 			continue
 		}
 		offending++
-		c.Errorf("our controller asks: %s", e)
+		c.Errorf("our controller sent a request: %s", e)
 	}
 	after := metrics.scrape()
 	if n := after[reconciles] - before[reconciles]; n != 0 {
-		c.Errorf("it looks at AppWrappers: %.0f times", n)
+		c.Errorf("it reconciled AppWrappers %.0f times", n)
 	}
 	c.await(workload.AppWrapperRunning, *quietNumber)
 	c.Logf("in %s: %d requests, %.0f reconciles; beside that %d watches were opened again and scrapes reviewed, and the process made %.0f requests in all, with those for its lease",

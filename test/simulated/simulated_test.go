@@ -159,7 +159,7 @@ func awaitFor(t *testing.T, waitLimit time.Duration, what string, condition func
 		return missing == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: not in %s: %v", what, waitLimit, missing)
+		t.Fatalf("%s: timed out after %s: %v", what, waitLimit, missing)
 	}
 }
 

@@ -103,7 +103,7 @@ func (s *site) liveOn(t *testing.T, all []*life) {
 		s.hasNoJob(t, named[name])
 	}
 	if again := s.jobs(t, named["creating"])[0].UID; again != creating {
-		t.Errorf("the Job of what was being created was %s and is %s", creating, again)
+		t.Errorf("the UID of the Job in creation was %s and is %s", creating, again)
 	}
 	if got := s.summary(t, named["pausing"]); !strings.HasPrefix(got, "Running, 1 retries") {
 		t.Errorf("after the pause: %s", got)

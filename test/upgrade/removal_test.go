@@ -92,7 +92,7 @@ func (s *site) wantGPUs(want string) {
 	s.must(s.admin.Get(s.Context(), client.ObjectKey{Name: "green-cluster-queue"}, queue))
 	for _, r := range queue.Spec.ResourceGroups[0].Flavors[0].Resources {
 		if got := r.NominalQuota.String(); r.Name == "nvidia.com/gpu" && got != want {
-			s.Errorf("the queue that was kept has %s GPUs, and not %s", got, want)
+			s.Errorf("the queue that was kept has %s GPUs, not %s", got, want)
 		}
 	}
 }

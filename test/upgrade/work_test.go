@@ -37,7 +37,7 @@ func (s *site) until(what string, ask func(context.Context) error) {
 		return wrong == nil, nil
 	})
 	if err != nil {
-		s.Fatalf("%s: not in %s: %v", what, waitLimit, wrong)
+		s.Fatalf("%s: timed out after %s: %v", what, waitLimit, wrong)
 	}
 }
 

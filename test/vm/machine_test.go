@@ -51,7 +51,7 @@ func TestTheMachineHasNoNetworkAndCannotChangeWhatItReads(t *testing.T) {
 			}
 			// A clock that counts instructions requires an emulated processor.
 			if strings.Contains(args, "-icount") == accelerated {
-				t.Errorf("the clock does not fit: %s", args)
+				t.Errorf("wrong clock: %s", args)
 			}
 		})
 	}
@@ -85,7 +85,7 @@ func TestTheMachineIsEnded(t *testing.T) {
 			began := time.Now()
 			err := machine{console: "dist/x.log"}.run(t.Context(), timeout, io.Discard)
 			if time.Since(began) > 30*time.Second {
-				t.Error("it was not ended at once")
+				t.Error("it was not stopped immediately")
 			}
 			if c.problem == "" && err != nil || c.problem != "" && (err == nil || err.Error() != c.problem) {
 				t.Errorf("got %v, want %q", err, c.problem)

@@ -12,7 +12,7 @@ import (
 func Wanted(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {
-		t.Fatalf("there is no error; want one with %q", words)
+		t.Fatalf("got no error, want one that contains %q", words)
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {

@@ -139,7 +139,7 @@ func TestPodSetsThatKueueDoesNotFindAreDeclaredAtCreation(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if declared := aw.Spec.Components[1].DeclaredPodSets; declared != nil {
-		t.Errorf("Kueue knows a Job, and yet %v was declared", declared)
+		t.Errorf("Kueue knows Jobs, but these pod sets were declared: %v", declared)
 	}
 }
 
@@ -275,7 +275,7 @@ func TestANamespaceThatCannotBeReadIsManaged(t *testing.T) {
 	m := managing(t, "others")
 	m.labelsOf = func(context.Context, string) (labels.Set, error) { return nil, errors.New("away") }
 	if !m.waits(t.Context(), given.AppWrapper("a").Build()) {
-		t.Error("it may be started without a question")
+		t.Error("it can be started without an access review")
 	}
 }
 

@@ -40,12 +40,12 @@ func TestTheChartCallsWhatIsServed(t *testing.T) {
 	for _, hook := range renderedWebhooks(t) {
 		path := *hook.ClientConfig.Service.Path
 		if _, pattern := server.WebhookMux().Handler(httptest.NewRequest("POST", path, nil)); pattern == "" {
-			t.Errorf("nobody serves %s", path)
+			t.Errorf("the controller does not serve %s", path)
 		}
 		for _, operation := range hook.Rules[0].Operations {
 			call := string(operation) + " " + path
 			if policy, ok := want[call]; !ok || policy != *hook.FailurePolicy {
-				t.Errorf("the chart calls %s and, if there is no answer, would %s", call, *hook.FailurePolicy)
+				t.Errorf("the chart calls %s with the failure policy %s", call, *hook.FailurePolicy)
 			}
 			delete(want, call)
 		}

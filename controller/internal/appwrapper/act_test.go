@@ -72,7 +72,7 @@ func TestTheNextAttemptIsNotDeletedForTheLast(t *testing.T) {
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = false })
 	w.reconcile()
 	if !w.exists(jobKind, "j") {
-		t.Error("the Job was deleted by one who knew nothing of today")
+		t.Error("a process with an outdated AppWrapper deleted the Job")
 	}
 	w.now = w.now.Add(time.Hour)
 	if err := w.api.Delete(t.Context(), job("j", "")); err != nil {
@@ -80,7 +80,7 @@ func TestTheNextAttemptIsNotDeletedForTheLast(t *testing.T) {
 	}
 	w.reconcile()
 	if !w.exists(podKind, "j-1") {
-		t.Error("its pod was deleted by one who knew nothing of today")
+		t.Error("a process with an outdated AppWrapper deleted the pod")
 	}
 }
 
@@ -105,14 +105,14 @@ func TestADeletionThatIsToSpareTheComponentsRemovesThem(t *testing.T) {
 				t.Errorf("the Job is still there, and the next look is after %s", result.RequeueAfter)
 			}
 			if !hasFinalizer(w.get()) {
-				t.Error("the AppWrapper is let go though its pod is still there")
+				t.Error("the finalizer was removed, but the pod still exists")
 			}
 			if err := w.api.Delete(t.Context(), pod("j-1", "")); err != nil {
 				t.Fatal(err)
 			}
 			w.reconcile()
 			if w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") && hasFinalizer(w.get()) {
-				t.Error("the AppWrapper is not let go")
+				t.Error("the AppWrapper still exists")
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestARemovalDoesNotWaitForACacheThatIsDeaf(t *testing.T) {
 			w.now = w.now.Add(lifecycle.StandardDefaults().ForcefulDeletionGrace)
 			w.settle()
 			if w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") {
-				t.Error("the AppWrapper is not let go")
+				t.Error("the AppWrapper still exists")
 			}
 		})
 	}

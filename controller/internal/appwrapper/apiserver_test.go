@@ -178,7 +178,7 @@ func (s *apiServer) Delete(_ context.Context, object client.Object, options ...c
 		return notFound(kindOf(object), object.GetName())
 	}
 	if p := how.Preconditions; p != nil && p.UID != nil && *p.UID != stored.GetUID() {
-		return apierrors.NewConflict(schema.GroupResource{Resource: kindOf(object).Kind}, object.GetName(), fmt.Errorf("the UID is another"))
+		return apierrors.NewConflict(schema.GroupResource{Resource: kindOf(object).Kind}, object.GetName(), fmt.Errorf("the UID differs"))
 	}
 	forced := how.GracePeriodSeconds != nil && *how.GracePeriodSeconds == 0
 	switch {

@@ -180,7 +180,7 @@ func TestARefusalThatCouldNotBeSavedIsNotCounted(t *testing.T) {
 	}
 	for _, s := range scrape(t, w.reconciler.metrics) {
 		if s.name == "appwrapper_creation_failures_total" {
-			t.Errorf("a refusal is counted that nobody can see: %s", s)
+			t.Errorf("a refusal is counted that is not in the status: %s", s)
 		}
 	}
 }

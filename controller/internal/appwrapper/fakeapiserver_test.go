@@ -144,7 +144,7 @@ func (c *cluster) await(what string, condition func() bool) {
 		func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
 		requests := c.api.Requests()
-		c.Fatalf("never saw %s; the last requests were\n%s", what, strings.Join(requests[max(0, len(requests)-20):], "\n"))
+		c.Fatalf("timed out waiting for %s; the last requests were\n%s", what, strings.Join(requests[max(0, len(requests)-20):], "\n"))
 	}
 }
 

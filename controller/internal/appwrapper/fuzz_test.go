@@ -83,7 +83,7 @@ func wantDeployable(t *testing.T, aw *v1beta2.AppWrapper) {
 		aw.Spec.Components[i].PodSetInfos = nil // Kueue's
 	}
 	if phase := lifecycle.Decide(s, time.Unix(0, 0)).Status.Phase; phase != v1beta2.AppWrapperSuspended {
-		t.Errorf("once it is seen, it is %q", phase)
+		t.Errorf("after the first reconcile, the phase is %q", phase)
 	}
 	for i := range aw.Spec.Components {
 		object, err := assemble(aw, i, podtemplate.Edit{SchedulerName: "gang"})

@@ -46,7 +46,7 @@ func alive(t testing.TB) uint64 {
 		before = m.HeapAlloc
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatal("the heap does not come to rest")
+	t.Fatal("the size of the heap does not become stable")
 	return 0
 }
 

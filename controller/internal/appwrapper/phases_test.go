@@ -79,7 +79,7 @@ func TestAppWrappersOfEachPhase(t *testing.T) {
 		}
 		aw := g[v1beta2.AppWrapperPhase(phase)]
 		if aw == nil {
-			t.Fatalf("none is %q", phase)
+			t.Fatalf("no AppWrapper is %q", phase)
 		}
 		aw.TypeMeta = metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: v1beta2.AppWrapperKind}
 		aw.ObjectMeta = metav1.ObjectMeta{Namespace: aw.Namespace, Name: cmp.Or(strings.ToLower(phase), "new")}

@@ -42,7 +42,7 @@ func TestAHealthyRunningAppWrapperCausesNoRequest(t *testing.T) {
 	for range 10 {
 		w.now = w.now.Add(time.Hour)
 		if result := w.reconcile(); result != (reconcile.Result{}) {
-			t.Errorf("wants to be woken: %v", result)
+			t.Errorf("it requeues: %v", result)
 		}
 	}
 	if len(w.writes)+len(w.liveReads) > 0 {
@@ -412,7 +412,7 @@ func TestUsersAreToldOnceAndAfterTheSave(t *testing.T) {
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Labels = map[string]string{"changed": "meanwhile"} })
 	w.reconcile()
 	if len(recorder) > 0 {
-		t.Fatalf("told of what was not saved: %s", <-recorder)
+		t.Fatalf("the status was not saved, but an event was sent: %s", <-recorder)
 	}
 	w.reconciler.cached = w.api
 	w.settle()

@@ -57,7 +57,7 @@ func TestASlimComponentHasTheSameVerdictAndOwner(t *testing.T) {
 	kind := kinds.For(jobKind)
 	owner, owned := ownerOf(slim)
 	if stateOf(kind, slim) != stateOf(kind, full) || !owned || owner.Name != "a" || slim.GetUID() != full.GetUID() {
-		t.Errorf("lost what is read: %v", slim)
+		t.Errorf("fields that the controller reads are missing: %v", slim)
 	}
 	if _, kept := slim.Object["spec"]; kept {
 		t.Error("the spec is kept")

@@ -111,10 +111,10 @@ func TestKindsThatSayNothingOfTheirEndAreWatchedToo(t *testing.T) {
 	wake := wakeOwner(kinds.For(customKind), w.queue)
 	component := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: given.Namespace, OwnerReferences: job("j", "a").GetOwnerReferences()}}
 	if wake.OnAdd(component, false); w.queue.Len() != 0 {
-		t.Error("that it exists is no news")
+		t.Error("a creation wakes the owner")
 	}
 	if wake.OnDelete(component); w.queue.Len() != 1 {
-		t.Error("that it is gone wakes nobody")
+		t.Error("a removal does not wake the owner")
 	}
 }
 

@@ -78,7 +78,7 @@ func TestOtherAcceleratorsAreAsUnhealthyAsTheDefaultOnes(t *testing.T) {
 		t.Errorf("(-default +chart)\n%s", diff)
 	}
 	if got.AppWrapper.Autopilot.MigrationLimit != 3 {
-		t.Error("what the values say of Autopilot besides is lost")
+		t.Error("the other values for Autopilot are lost")
 	}
 }
 

@@ -71,7 +71,7 @@ func TestParseReadsOverTheDefaults(t *testing.T) {
 
 func TestAuthorsAreAskedWhatTheyMayCreateByDefault(t *testing.T) {
 	if !Default().AppWrapper.UserRBACAdmissionCheck {
-		t.Error("by default, nobody asks whether an author may create what is wrapped")
+		t.Error("by default, users' permissions to create components are not checked")
 	}
 }
 
@@ -83,7 +83,7 @@ func TestTheLimitOfRequestsIsNotWhatKeepsAnybodyWaiting(t *testing.T) {
 		t.Errorf("it allows %.0f lifecycles a second", got)
 	}
 	if got := (300*ofAStart - float64(limit.Burst)) / float64(limit.QPS); got > 2 {
-		t.Errorf("of 300 that start at once, it keeps the last one waiting for %.0f s", got)
+		t.Errorf("if 300 start at once, the last one waits for %.0f s", got)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := Parse([]byte(tc.file))
 			if err == nil {
-				t.Fatal("was accepted")
+				t.Fatal("the file was accepted")
 			}
 			if !strings.Contains(err.Error(), tc.field) {
 				t.Errorf("the message does not name %s: %v", tc.field, err)

@@ -24,7 +24,7 @@ func FuzzParse(f *testing.F) {
 		c, notes, err := Parse(data)
 		if err != nil {
 			if err.Error() == "" {
-				t.Error("it is refused without a word")
+				t.Error("the error is empty")
 			}
 			return
 		}

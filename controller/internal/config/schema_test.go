@@ -60,7 +60,7 @@ func keysOf(t *testing.T, s valuesSchema, path string) []string {
 		all = append(all, keysOf(t, any, path+".*")...)
 	}
 	if len(s.Properties) > 0 && string(s.AdditionalProperties) != "false" {
-		t.Errorf("%s lets unknown keys pass", path)
+		t.Errorf("%s allows unknown keys", path)
 	}
 	return all
 }

@@ -74,7 +74,7 @@ func TestFixturesAreRealObjects(t *testing.T) {
 			t.Run(filepath.Base(file)+"/"+sentence, func(t *testing.T) {
 				err := decodeStrictly(t, object, decode())
 				if isReal := filepath.Base(file) != malformed; isReal != (err == nil) {
-					t.Errorf("is said to be real: %t, but: %v", isReal, err)
+					t.Errorf("listed as valid: %t, but: %v", isReal, err)
 				}
 			})
 		}

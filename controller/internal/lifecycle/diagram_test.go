@@ -124,7 +124,7 @@ func TestThePictureShowsTheMoves(t *testing.T) {
 		picture += drawWay(w, drawn[ends])
 	}
 	for ends := range undrawn {
-		t.Errorf("%s → %s is drawn and is none of the ways", name(ends.from), ends.to)
+		t.Errorf("%s → %s is drawn but not in ways", name(ends.from), ends.to)
 	}
 	golden.Compare(t, filepath.Join("..", "..", "..", "docs", "images", "lifecycle.svg"), []byte(picture+"</svg>\n"))
 }

@@ -126,7 +126,7 @@ func FuzzParsePolicy(f *testing.F) {
 		policy, problems := lifecycle.ParsePolicy(annotations, defaults)
 		for _, p := range problems {
 			if annotations[p.Annotation] != p.Value {
-				t.Errorf("the problem is with %q = %q, which nobody wrote", p.Annotation, p.Value)
+				t.Errorf("the problem is %q = %q, which is not an annotation", p.Annotation, p.Value)
 			}
 		}
 		for _, d := range []time.Duration{policy.AdmissionGrace, policy.WarmupGrace, policy.FailureGrace,
@@ -140,7 +140,7 @@ func FuzzParsePolicy(f *testing.F) {
 		}
 		again, problems := lifecycle.ParsePolicy(written(policy), defaults)
 		if diff := cmp.Diff(policy, again); diff != "" || len(problems) > 0 {
-			t.Errorf("written down and read again it is another, %v (-first +again):\n%s", problems, diff)
+			t.Errorf("it differs after writing and parsing it, %v (-first +again):\n%s", problems, diff)
 		}
 	})
 }

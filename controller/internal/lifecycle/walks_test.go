@@ -155,13 +155,13 @@ func (s *tally) expect(t *testing.T, except occasion) {
 	t.Logf("%d walks came to %v", s.walks, s.visited)
 	for _, phase := range phases {
 		if s.visited[phase] < s.walks/250 {
-			t.Errorf("only %d of %d walks came to %s", s.visited[phase], s.walks, phase)
+			t.Errorf("only %d of %d walks reached %s", s.visited[phase], s.walks, phase)
 		}
 	}
 	for i, p := range promises {
 		t.Logf("%2d. %8d times: %s", i+1, s.tested[p.sentence], p.sentence)
 		if s.tested[p.sentence] < s.walks/250 && p.on != except {
-			t.Errorf("%d walks put it to the test only %d times: %s", s.walks, s.tested[p.sentence], p.sentence)
+			t.Errorf("%d walks checked a promise only %d times: %s", s.walks, s.tested[p.sentence], p.sentence)
 		}
 	}
 }

@@ -132,6 +132,6 @@ func TestAFloodOfStrangersKeepsNobodyWhoIsKnownFromTheMetrics(t *testing.T) {
 		t.Errorf("%d of %d strangers were refused, and the API server was asked %d times", refused, flood, got)
 	}
 	if code, body := ask(metrics, "Bearer known"); code != http.StatusOK {
-		t.Errorf("who had the metrics before is answered with %d %q", code, body)
+		t.Errorf("a client that had access before gets %d %q", code, body)
 	}
 }

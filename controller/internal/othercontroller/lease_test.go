@@ -92,7 +92,7 @@ func TestOfOursInManyNamespacesOneWorks(t *testing.T) {
 			}
 		}
 		if got := w.atWork(); len(got) != 1 {
-			t.Errorf("of three that run, %q are at work", got)
+			t.Errorf("three run, and %q do the work", got)
 		}
 	})
 }
@@ -176,7 +176,7 @@ func (w *rivals) look(namespace string, p *process) {
 	}
 	p.works = true
 	if got := w.atWork(); len(got) > 1 {
-		w.t.Fatalf("%q are at work", got)
+		w.t.Fatalf("%q do the work", got)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestTheFirstByNameKeepsItsClaim(t *testing.T) {
 			}
 			who, err := signs{l, &webhooks{list: noConfigurations, now: time.Now}}.other(t.Context())
 			if err != nil || who == "" || waiting != gives {
-				t.Errorf("other %q, %v; it gives way: %t", who, err, waiting)
+				t.Errorf("other %q, %v; it gives up its claim: %t", who, err, waiting)
 			}
 		})
 	}
@@ -256,6 +256,6 @@ func TestTheFirstByNameKeepsItsClaim(t *testing.T) {
 func TestWithoutItsLeaseNobodyBegins(t *testing.T) {
 	l := &leases{own: "own", elects: true}
 	if _, err := l.giveWay(t.Context(), view{}, false); err == nil {
-		t.Error("it would begin though others do not see it")
+		t.Error("it would start although others cannot see it")
 	}
 }

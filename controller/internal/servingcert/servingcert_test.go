@@ -115,7 +115,7 @@ func TestNothingIsAddedWhereCertManagerKeepsTheCertificate(t *testing.T) {
 	select {
 	case <-ready:
 	default:
-		t.Error("the webhooks would wait for a certificate that nobody makes")
+		t.Error("the webhooks would wait for a certificate that is never created")
 	}
 }
 
