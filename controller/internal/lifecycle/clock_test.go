@@ -10,8 +10,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// If a clock is put back or forward, or another machine has another clock, a timer takes at
-// most its own length longer.
+// If a clock is set back or forward, or differs between machines, a timer takes at most twice
+// its length.
 func TestAClockThatJumpsLosesNoTimer(t *testing.T) {
 	const jump = 10 * time.Hour
 	starting := func() lifecycle.Snapshot {

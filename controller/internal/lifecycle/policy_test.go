@@ -104,8 +104,8 @@ func TestParsePolicy(t *testing.T) {
 	}
 }
 
-// FuzzParsePolicy: whatever the annotations, a policy stays within its bounds, and written as
-// annotations it parses to the same policy.
+// FuzzParsePolicy checks that any annotations give a policy within its bounds, and that the
+// policy, written as annotations, parses to the same policy.
 func FuzzParsePolicy(f *testing.F) {
 	for _, d := range []string{"1m", "7d", "-1h", "1.5h", "soon", "9223372036854775807ns", "106751d"} {
 		f.Add(d, d, "3", "1,2, 137")
@@ -145,7 +145,7 @@ func FuzzParsePolicy(f *testing.F) {
 	})
 }
 
-// written is the policy as annotations.
+// written returns the policy as annotations.
 func written(p lifecycle.Policy) map[string]string {
 	annotations := map[string]string{
 		v1beta2.AdmissionGracePeriodDurationAnnotation: p.AdmissionGrace.String(),
