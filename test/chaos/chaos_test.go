@@ -61,7 +61,7 @@ func writeToAll(ctx context.Context, namespace string) (writes int) {
 		}
 		for _, object := range all {
 			patch := fmt.Appendf(nil, `{"metadata":{"labels":{"storm":"%d"},"annotations":{"storm":"%d"}}}`, writes, writes)
-			if err := admin.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err == nil { // otherwise it was deleted
+			if err := admin.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err == nil { // else it was deleted
 				writes++
 			}
 		}

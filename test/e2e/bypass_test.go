@@ -27,7 +27,7 @@ func TestAMemberCannotStartWhatWaits(t *testing.T) {
 		s.untilWorkload(ctx, aw, kueue.WorkloadQuotaReserved, "False", "Pending")
 		const ours = "only Kueue may start queued work"
 		for _, try := range []struct{ patch, answer string }{
-			{`{"metadata":{"labels":{"kueue.x-k8s.io/queue-name":null}}}`, ours}, // first take it out of the queue, then unsuspend it
+			{`{"metadata":{"labels":{"kueue.x-k8s.io/queue-name":null}}}`, ours}, // out of the queue, and then
 			{`{"spec":{"suspend":false}}`, ours},
 			{`{"metadata":{"labels":null},"spec":{"suspend":false}}`, "denied the request"}, // Kueue denies it, too
 		} {

@@ -149,7 +149,7 @@ func valuesStay(t *testing.T) {
 		t.Errorf("it prints %q, want %q", out, want)
 	}
 	wantAllReady(t)
-	before["appwrapper-controller-manager"]++ // the other Deployments are unchanged, because the values of the profile are kept
+	before["appwrapper-controller-manager"]++ // the others are unchanged: the values of the profile are kept
 	if diff := cmp.Diff(before, generations(t)); diff != "" {
 		t.Errorf("generations of Deployments: %s", diff)
 	}
