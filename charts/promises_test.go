@@ -511,7 +511,7 @@ func TestNoPodSetsAUserOnOpenShift(t *testing.T) {
 	seen := 0
 	for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
 		o := parse(t, document)
-		// A ConfigMap has the init container of the workers of PyTorchJobs.
+		// A ConfigMap contains the init container of PyTorchJobs' workers.
 		if o.Kind != "Deployment" && o.Kind != "ConfigMap" {
 			continue
 		}

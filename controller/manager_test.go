@@ -8,7 +8,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
 
-// Without its release the next controller waits until the Lease has run out.
+// If the Lease is not released, the next controller waits until it expires.
 func TestTheLeaseIsReleasedAtTheEnd(t *testing.T) {
 	c := config.Default()
 	c.ControllerManager.LeaderElection = true
@@ -17,9 +17,9 @@ func TestTheLeaseIsReleasedAtTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !options.LeaderElection || options.LeaderElectionNamespace != "mlbatch-system" || options.LeaderElectionID != leaderElectionID {
-		t.Errorf("it asks for the Lease %s/%s: %t", options.LeaderElectionNamespace, options.LeaderElectionID, options.LeaderElection)
+		t.Errorf("leader election uses the Lease %s/%s: %t", options.LeaderElectionNamespace, options.LeaderElectionID, options.LeaderElection)
 	}
 	if !options.LeaderElectionReleaseOnCancel {
-		t.Error("it keeps the Lease when it ends")
+		t.Error("it does not release the Lease at the end")
 	}
 }

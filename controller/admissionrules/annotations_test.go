@@ -67,7 +67,7 @@ func TestChangedAnnotationsWithoutEffectAreNamedOnUpdate(t *testing.T) {
 	before.Annotations = map[string]string{prefix + "old": "x", v1beta2.RetryLimitAnnotation: "many"}
 	after := before.DeepCopy()
 	if got := WarningsOnUpdate(before, after); len(got) > 0 {
-		t.Errorf("what is stored is judged again: %q", got)
+		t.Errorf("unchanged annotations are validated again: %q", got)
 	}
 	after.Annotations[prefix+"retryLimits"] = "1"
 	after.Annotations[v1beta2.SuccessTTLAnnotation] = "soon"

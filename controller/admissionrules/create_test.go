@@ -13,8 +13,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// appWrapper is an AppWrapper "a" in namespace "blue" of the given components,
-// each a YAML flow mapping.
+// appWrapper is AppWrapper "a" in namespace "blue" with these components, each a YAML flow
+// mapping.
 func appWrapper(t *testing.T, components ...string) *v1beta2.AppWrapper {
 	t.Helper()
 	aw := &v1beta2.AppWrapper{}

@@ -26,7 +26,7 @@ func TestAShortLifeIsAWarningOnCreate(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			got := strings.Join(WarningsOnCreate(appWrapper(t, component(service), component(tc.component))), "\n")
 			if !strings.HasPrefix(got, tc.want) || (tc.want == "") != (got == "") {
-				t.Errorf("got %q, want what begins with %q", got, tc.want)
+				t.Errorf("got %q, want a text that starts with %q", got, tc.want)
 			}
 		})
 	}

@@ -53,8 +53,8 @@ func TestUpdateForbidsOnlyWhatWasPromisedToKueue(t *testing.T) {
 	}
 }
 
-// stored is an AppWrapper that today's rules for creation would refuse in several
-// ways: its template has no name and its path leads nowhere.
+// stored is an AppWrapper that today's rules would not admit: its template has no name and its
+// path does not exist.
 func stored() *v1beta2.AppWrapper {
 	aw := &v1beta2.AppWrapper{}
 	aw.Labels = map[string]string{v1beta2.UserLabel: "ada", v1beta2.UserIDLabel: "u-1"}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package arch_test holds the arrows of docs/architecture.md: who may import
-// whom, and what the house is made of.
+// Package arch_test checks the import rules of docs/architecture.md: which package may import
+// which.
 package arch_test
 
 import (
@@ -19,26 +19,26 @@ import (
 
 const module = "github.com/mlbatch/mlbatch/"
 
-// arrows is docs/architecture.md as a table: every package of controller/ and tools/,
-// and what of ours it may import.
+// arrows is docs/architecture.md as a table: every package of controller/ and tools/, with the
+// packages of this repository that it may import.
 var arrows = map[string][]string{
-	// The words.
+	// The API types.
 	"controller/api/v1beta2": nil,
-	// The core, which is pure: see pure.
+	// The core is pure: see pure.
 	"controller/internal/kinds":       {"controller/api/v1beta2"},
 	"controller/internal/podtemplate": {"controller/api/v1beta2"},
 	"controller/internal/spelling":    nil,
 	"controller/internal/nodehealth":  nil,
 	"controller/internal/lifecycle":   {"controller/api/v1beta2", "controller/internal/kinds"},
-	// Rules and the configuration file.
+	// Admission rules and the configuration file.
 	"controller/internal/config": {"controller/internal/spelling", "controller/internal/kinds", "controller/internal/lifecycle"},
 	"controller/admissionrules": {
 		"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle",
 		"controller/internal/spelling",
 	},
-	// A question that several shells ask of the API server.
+	// Reviews of access, which several shells request from the API server.
 	"controller/internal/accessreview": nil,
-	// Shells, which talk to the API server and never import each other.
+	// Shells talk to the API server and never import each other.
 	"controller/internal/servingcert":     {"controller/internal/config"},
 	"controller/internal/othercontroller": {"controller/api/v1beta2"},
 	"controller/internal/metricsaccess":   {"controller/internal/accessreview"},
@@ -51,13 +51,13 @@ var arrows = map[string][]string{
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
 		"controller/internal/accessreview",
 	},
-	// Puts the parts together.
+	// main assembles the parts.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
 		"controller/internal/servingcert", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/othercontroller",
 		"controller/internal/metricsaccess",
 	},
-	// The mlbatch command, for every operating system.
+	// The mlbatch command, which builds for every operating system.
 	"tools/mlbatch/parts":               {"setup"},
 	"tools/mlbatch/queuefit":            nil,
 	"tools/mlbatch/install/preflight":   {"setup", "tools/mlbatch/parts"},
@@ -77,7 +77,7 @@ var arrows = map[string][]string{
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},
 	"tools/pytorchjob-generator/readme": nil,
-	// What makes files from a checkout.
+	// Generators, which create files from a checkout.
 	"tools/artifacts/subprocess":        nil,
 	"tools/artifacts/atomicfile":        nil,
 	"tools/artifacts/filelock":          nil,
@@ -101,7 +101,7 @@ var arrows = map[string][]string{
 		"setup", "tools/artifacts/charts/packaging", "tools/artifacts/compiler", "tools/artifacts/images/archive",
 		"tools/artifacts/images/controller", "tools/artifacts/release/sbom", "tools/mlbatch/parts",
 	},
-	// The test-bed, for Linux.
+	// The local cluster, for Linux only.
 	"tools/localcluster/pki":         nil,
 	"tools/localcluster/plan":        {"tools/artifacts/atomicfile"},
 	"tools/localcluster/keeper":      {"tools/localcluster/pki", "tools/localcluster/plan"},
@@ -120,13 +120,13 @@ var arrows = map[string][]string{
 	"tools/localcluster/cmd":  {"setup", "tools/localcluster", "tools/localcluster/plan", "tools/localcluster/platform"},
 }
 
-// tried are arrows of tests alone: the installer is tried with the charts as they are packaged.
+// tried has imports that only tests may have: the installer is tested with the packaged charts.
 var tried = map[string][]string{
 	"tools/mlbatch/install/helmrelease": {"tools/artifacts/charts/packaging", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/wait":        {"tools/artifacts/charts/packaging"},
 }
 
-// inRooms tells whether a package has a row in arrows.
+// inRooms reports whether a package has a row in arrows.
 func inRooms(name string) bool {
 	return name == "controller" || strings.HasPrefix(name, "controller/") || strings.HasPrefix(name, "tools/")
 }
@@ -137,9 +137,8 @@ var core = []string{
 	"controller/internal/nodehealth",
 }
 
-// pure is what the core may import that is not ours: nothing here talks to
-// anybody, waits, logs, or draws random numbers, and the linter sees to it that
-// nobody asks time or meta for the present time.
+// pure has the external imports of the core. None of them does I/O, waits, logs or draws random
+// numbers. The linter forbids functions of time and meta that read the clock.
 var pure = []string{
 	"cmp", "crypto/sha256", "encoding/hex", "errors", "fmt", "maps", "math", "slices", "strconv", "strings", "time",
 	"k8s.io/api/core/v1",
@@ -151,8 +150,7 @@ var pure = []string{
 	"k8s.io/apimachinery/pkg/types",
 }
 
-// pkg is what the rules look at in a package, which they call by its path in
-// this repository.
+// pkg is a package, named by its path in this repository, with its imports.
 type pkg struct {
 	name           string
 	imports, tests []string
@@ -166,23 +164,23 @@ func TestArrowsPointDown(t *testing.T) {
 		}
 		allowed, listed := arrows[p.name]
 		if !listed {
-			t.Errorf("%s is in no row of arrows: say here and in docs/architecture.md what it may import", p.name)
+			t.Errorf("%s has no row in arrows: add what it may import here and in docs/architecture.md", p.name)
 			continue
 		}
 		delete(missing, p.name)
 		for _, imported := range ours(p.imports) {
 			if !slices.Contains(allowed, imported) {
-				t.Errorf("%s imports %s: no arrow points there", p.name, imported)
+				t.Errorf("%s imports %s, which its row in arrows does not allow", p.name, imported)
 			}
 		}
 		for _, imported := range ours(p.tests) {
 			if imported != p.name && !slices.Contains(slices.Concat(allowed, tried[p.name]), imported) && !strings.HasPrefix(imported, "test/") {
-				t.Errorf("a test of %s imports %s: no arrow points there", p.name, imported)
+				t.Errorf("a test of %s imports %s, which its row in arrows does not allow", p.name, imported)
 			}
 		}
 	}
 	for name := range missing {
-		t.Errorf("%s is in arrows and does not exist", name)
+		t.Errorf("%s has a row in arrows but does not exist", name)
 	}
 }
 
@@ -193,7 +191,7 @@ func TestTheCoreImportsOnlyWhatIsPure(t *testing.T) {
 		}
 		for _, imported := range p.imports {
 			if !strings.HasPrefix(imported, module) && !slices.Contains(pure, imported) {
-				t.Errorf("%s imports %s: the core observes nothing, does nothing and leaves nothing to chance", p.name, imported)
+				t.Errorf("%s imports %s: the core must not do I/O, wait, log or use random numbers", p.name, imported)
 			}
 		}
 	}
@@ -212,7 +210,7 @@ func TestProductCodeDoesNotImportTests(t *testing.T) {
 	}
 }
 
-// ours are those of the imports that are in this repository.
+// ours returns the imports that are packages of this repository.
 func ours(imports []string) []string {
 	var names []string
 	for _, imported := range imports {
@@ -227,7 +225,7 @@ func TestFolderNamesSayWhatIsInside(t *testing.T) {
 	empty := []string{"util", "utils", "common", "helper", "helpers", "manager", "handler", "handlers", "base", "misc"}
 	for _, p := range packages(t) {
 		if name := path.Base(p.name); slices.Contains(empty, name) {
-			t.Errorf("%s: the name %q does not say which question the package answers", p.name, name)
+			t.Errorf("%s: the name %q does not say what the package is for", p.name, name)
 		}
 	}
 }
@@ -249,9 +247,9 @@ func TestTheTopLevelIsTheArchitecture(t *testing.T) {
 	}
 }
 
-// packages reads the imports of all packages of this module, those of tests that start
-// clusters too. It opens the files itself, so that go test knows when its cached verdict
-// is out of date.
+// packages reads the imports of all packages of this module, including tests that start
+// clusters. It opens the files itself, so that go test knows when its cached result is out of
+// date.
 func packages(t *testing.T) []pkg {
 	t.Helper()
 	files := build.Default
@@ -268,7 +266,7 @@ func packages(t *testing.T) []pkg {
 		if none := (*build.NoGoError)(nil); errors.As(err, &none) {
 			return nil
 		}
-		name, _ := filepath.Rel(root, dir) // it lies below
+		name, _ := filepath.Rel(root, dir) // dir is below root
 		all = append(all, pkg{name: filepath.ToSlash(name), imports: read.Imports, tests: slices.Concat(read.TestImports, read.XTestImports)})
 		return err
 	})
@@ -278,7 +276,7 @@ func packages(t *testing.T) []pkg {
 	return all
 }
 
-// outside tells whether a folder is a module of its own.
+// outside reports whether a folder is a separate module.
 func outside(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
 	return err == nil

@@ -58,8 +58,8 @@ func problemOf(subject string) string {
 	return ""
 }
 
-// subjects are those of all commits after lastUnchecked, without merges. A folder without
-// that history, such as a tarball or a shallow clone, has none that could be checked.
+// subjects returns the subjects of all commits after lastUnchecked, without merges. It returns
+// false if the history is missing, as in a tarball or a shallow clone.
 func subjects(t *testing.T) ([]string, bool) {
 	t.Helper()
 	out, err := git("log", "--no-merges", "--format=%s", lastUnchecked+"..HEAD")
@@ -71,11 +71,11 @@ func subjects(t *testing.T) ([]string, bool) {
 	return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' }), true
 }
 
-// noticeNewCommits reads the file that each commit changes, so that go test runs again
-// then. It does so where that file is below this module, as in every clone.
+// noticeNewCommits reads a file that every commit changes, so that go test does not use a
+// cached result. It works only if that file is below this module, as in a normal clone.
 func noticeNewCommits() {
 	if name, err := git("rev-parse", "--git-path", "logs/HEAD"); err == nil {
-		_, _ = os.ReadFile(filepath.Join(root, strings.TrimSpace(name))) // what is in it does not matter
+		_, _ = os.ReadFile(filepath.Join(root, strings.TrimSpace(name))) // the content does not matter
 	}
 }
 

@@ -24,15 +24,15 @@ func TestTheDrawingShowsEveryPackage(t *testing.T) {
 	}
 	for folder := range drawn {
 		if info, err := os.Stat(filepath.Join(root, folder)); err != nil || !info.IsDir() {
-			t.Errorf("the tree in docs/architecture.md shows %s, which is no folder", folder)
+			t.Errorf("the tree in docs/architecture.md shows %s, which is not a folder", folder)
 		}
 	}
 }
 
-// drawnLine is an indentation, and the folders that it shows.
+// drawnLine is a line of the tree: indentation and folders.
 var drawnLine = regexp.MustCompile(`^( *)((?:[a-z0-9/-]+/\s+)+)`)
 
-// drawnFolders reads the tree: two spaces a level, and one or more folders a line.
+// drawnFolders parses the tree: two spaces per level, one or more folders per line.
 func drawnFolders(t *testing.T) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
@@ -49,7 +49,7 @@ func drawnFolders(t *testing.T) map[string]bool {
 	for line := range strings.Lines(tree) {
 		parts := drawnLine.FindStringSubmatch(line)
 		if parts == nil || len(parts[1])/2 > len(above) {
-			continue // a file, or the rest of a description
+			continue // a file, or the continuation of a description
 		}
 		above = above[:len(parts[1])/2]
 		folders := strings.Fields(parts[2])

@@ -12,10 +12,9 @@ import (
 	"testing"
 )
 
-// Tables that everybody may read are fine; what is written while the program runs belongs
-// to an object, so that two controllers in one process, as in tests, share nothing, and
-// every lock is beside what it guards. A variable with a lock in it is one that is written,
-// whichever method does it.
+// Read-only tables may be package variables. Everything that changes at run time belongs to an
+// object, so that two controllers in one process, as in tests, share nothing, and every lock is
+// next to what it guards. A variable that contains a lock counts as changing.
 func TestNoPackageHasAMemory(t *testing.T) {
 	for _, p := range packages(t) {
 		if p.name != "controller" && !strings.HasPrefix(p.name, "controller/") {
@@ -38,12 +37,12 @@ func TestNoPackageHasAMemory(t *testing.T) {
 			parsed = append(parsed, f)
 		}
 		for _, where := range lockedVariables(parsed) {
-			t.Errorf("%s has a lock: keep it in an object", set.Position(where))
+			t.Errorf("%s: a package variable has a lock: move it to an object", set.Position(where))
 		}
 		variables := packageVariables(parsed)
 		for _, f := range parsed {
 			for _, where := range writes(f, variables) {
-				t.Errorf("%s is written: keep it in an object", set.Position(where))
+				t.Errorf("%s: a package variable is modified: move it to an object", set.Position(where))
 			}
 		}
 	}
@@ -59,7 +58,7 @@ func packageVariables(files []*ast.File) map[string]bool {
 	return found
 }
 
-// declared are what the packages' files declare outside functions.
+// declared yields the declarations outside functions.
 func declared[Spec ast.Spec](files []*ast.File, what token.Token) iter.Seq[Spec] {
 	return func(yield func(Spec) bool) {
 		for _, f := range files {
@@ -78,8 +77,8 @@ func declared[Spec ast.Spec](files []*ast.File, what token.Token) iter.Seq[Spec]
 	}
 }
 
-// lockedVariables are those outside functions whose type, or a value that they begin with,
-// is of the packages sync and sync/atomic, or a type of this package that is made of one.
+// lockedVariables returns the package variables whose type or initial value uses sync,
+// sync/atomic, or a type of this package that contains a lock.
 func lockedVariables(files []*ast.File) []token.Pos {
 	locked := map[string]bool{}
 	for spec := range declared[*ast.TypeSpec](files, token.TYPE) {
@@ -96,7 +95,7 @@ func lockedVariables(files []*ast.File) []token.Pos {
 	return found
 }
 
-// mentions tells whether code outside function bodies names a lock, or one of the types.
+// mentions reports whether code outside function bodies names a lock or one of the types.
 func mentions(code ast.Node, types map[string]bool) (found bool) {
 	ast.Inspect(code, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -113,9 +112,8 @@ func mentions(code ast.Node, types map[string]bool) (found bool) {
 	return found
 }
 
-// writes are the places in functions where one of the variables is assigned to, in whole
-// or in part, where something is deleted from it, or where it is locked. A local variable
-// of the same name would be taken for it: give it another.
+// writes returns where a function assigns to one of the variables or a part of it, deletes from
+// it, or locks it. A local variable with the same name is a false positive: rename it.
 func writes(f *ast.File, variables map[string]bool) []token.Pos {
 	var found []token.Pos
 	written := func(target ast.Expr) {
@@ -146,7 +144,7 @@ func writes(f *ast.File, variables map[string]bool) []token.Pos {
 	return found
 }
 
-// whole is the variable of which an expression is a part.
+// whole returns the variable that an expression is a part of.
 func whole(e ast.Expr) ast.Expr {
 	for {
 		switch part := e.(type) {

@@ -17,7 +17,7 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// TestTheAPIServerFails: every fourth request goes wrong, and no watch is for long.
+// TestTheAPIServerFails lets every fourth request fail and cuts watches short.
 func TestTheAPIServerFails(t *testing.T) {
 	way := newProxy(t)
 	keepController(t, way)
@@ -27,7 +27,7 @@ func TestTheAPIServerFails(t *testing.T) {
 	way.expectStorm(t)
 }
 
-// TestOthersWriteWithoutEnd: somebody writes to all AppWrappers and Jobs as fast as the
+// TestOthersWriteWithoutEnd has another client write to all AppWrappers and Jobs as fast as the
 // API server allows.
 func TestOthersWriteWithoutEnd(t *testing.T) {
 	keepController(t, newProxy(t))
@@ -38,19 +38,19 @@ func TestOthersWriteWithoutEnd(t *testing.T) {
 	live(t, "conflicts", func() {})
 	stop()
 	if n := <-writes; n < fewest {
-		t.Errorf("others wrote %d times, too few to mean anything: want %d at least", n, fewest)
+		t.Errorf("the other client wrote only %d times, want at least %d", n, fewest)
 	} else {
 		t.Logf("others wrote %d times", n)
 	}
 }
 
-// fewest writes of others there have to be; on a busy machine there were 80.
+// fewest is the minimum number of writes by the other client; a busy machine reached 80.
 const fewest = 20
 
 func writeToAll(ctx context.Context, namespace string) (writes int) {
 	for ctx.Err() == nil {
 		aws, jobs := &workload.AppWrapperList{}, &batchv1.JobList{}
-		_ = admin.List(ctx, aws, client.InNamespace(namespace)) // the next time, then
+		_ = admin.List(ctx, aws, client.InNamespace(namespace)) // an error is retried in the next round
 		_ = admin.List(ctx, jobs, client.InNamespace(namespace))
 		var all []client.Object
 		for i := range aws.Items {
@@ -61,7 +61,7 @@ func writeToAll(ctx context.Context, namespace string) (writes int) {
 		}
 		for _, object := range all {
 			patch := fmt.Appendf(nil, `{"metadata":{"labels":{"storm":"%d"},"annotations":{"storm":"%d"}}}`, writes, writes)
-			if err := admin.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err == nil { // else it is gone
+			if err := admin.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err == nil { // else it was deleted
 				writes++
 			}
 		}
@@ -69,8 +69,8 @@ func writeToAll(ctx context.Context, namespace string) (writes int) {
 	return writes
 }
 
-// TestAnotherControllerTakesOver: from one that is told to end, which hands the lease
-// over, and from one that is killed, whose lease has to run out.
+// TestAnotherControllerTakesOver stops one leader with SIGTERM, which releases the lease, and
+// kills another, whose lease must expire.
 func TestAnotherControllerTakesOver(t *testing.T) {
 	way := newProxy(t)
 	awaitNoLeader(t)
@@ -81,10 +81,10 @@ func TestAnotherControllerTakesOver(t *testing.T) {
 		awaitPhase(t, client.ObjectKey{Namespace: "handover", Name: "runs-0"}, workload.AppWrapperRunning)
 		first.tell(syscall.SIGTERM)
 		if first.err != nil {
-			t.Errorf("who was told to end has failed: %v", first.err)
+			t.Errorf("the controller that got SIGTERM failed: %v", first.err)
 		}
 		if holder, err := leader(t.Context()); err != nil || holder == one {
-			t.Errorf("who has ended still leads: %q (%v)", holder, err)
+			t.Errorf("the controller has ended but still holds the lease: %q (%v)", holder, err)
 		}
 		two := awaitLeader(t, one)
 		startController(t, "third", way)

@@ -23,22 +23,22 @@ const controllerNamespace = "mlbatch-system"
 
 func controllerProgram() string { return filepath.Join(root, "controller") }
 
-// settings: nobody asks admission here, and nothing but the API server is listened to.
+// settings disables webhooks, which nothing calls here, and all listening ports.
 const settings = `
 webhooksEnabled: false
 appwrapper: {faultTolerance: {resetPause: 1s, admissionGracePeriod: 5m, warmupGracePeriod: 10m, failureGracePeriod: 5m}}
 controllerManager: {leaderElection: true, metrics: {bindAddress: "0"}, health: {bindAddress: "0"}}
 `
 
-// controller is a process of the real controller, whose way to the API server is a proxy.
+// controller is a process of the real controller that reaches the API server through a proxy.
 type controller struct {
 	name  string
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when it has ended
-	err   error         // how
+	ended chan struct{} // closed when the process has ended
+	err   error         // the result of Wait
 }
 
-// startController ends it with the test, if it runs then.
+// startController starts a controller and stops it at the end of the test.
 func startController(t *testing.T, name string, way *proxy) *controller {
 	t.Helper()
 	dir := filepath.Join(root, t.Name())
@@ -65,7 +65,7 @@ func startController(t *testing.T, name string, way *proxy) *controller {
 	return c
 }
 
-// keepController starts it again when it ends by itself, as a kubelet does.
+// keepController restarts the controller when it exits, as a kubelet does.
 func keepController(t *testing.T, way *proxy) {
 	t.Helper()
 	awaitNoLeader(t)
@@ -85,15 +85,15 @@ func keepController(t *testing.T, way *proxy) {
 	}()
 }
 
-// tell sends a signal and waits for the end.
+// tell sends a signal and waits until the process has ended.
 func (c *controller) tell(signal os.Signal) {
-	_ = c.cmd.Process.Signal(signal) // it may have ended
+	_ = c.cmd.Process.Signal(signal) // it may have ended already
 	<-c.ended
 }
 
 func (c *controller) kill() { c.tell(syscall.SIGKILL) }
 
-// leader is whoever holds the lease, or nobody.
+// leader returns the holder of the lease, or "" if nobody holds it.
 func leader(ctx context.Context) (string, error) {
 	lease := &coordinationv1.Lease{}
 	err := admin.Get(ctx, client.ObjectKey{Namespace: controllerNamespace, Name: "f134c674.codeflare.dev"}, lease)
@@ -101,12 +101,12 @@ func leader(ctx context.Context) (string, error) {
 		return "", client.IgnoreNotFound(err)
 	}
 	if last := lease.Spec.RenewTime; last == nil || time.Since(last.Time) > time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second {
-		return "", nil // what an earlier test has left
+		return "", nil // left by an earlier test
 	}
 	return *lease.Spec.HolderIdentity, nil
 }
 
-// awaitNoLeader waits until the lease of an earlier test has run out.
+// awaitNoLeader waits until the lease of an earlier test has expired.
 func awaitNoLeader(t *testing.T) {
 	t.Helper()
 	await(t, "nobody leads", func(ctx context.Context) error {
@@ -118,7 +118,7 @@ func awaitNoLeader(t *testing.T) {
 	})
 }
 
-// awaitLeader waits for another leader than that one.
+// awaitLeader waits for a leader other than before.
 func awaitLeader(t *testing.T, before string) (name string) {
 	t.Helper()
 	await(t, "another controller leads", func(ctx context.Context) (err error) {

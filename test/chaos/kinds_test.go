@@ -19,7 +19,8 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// The kind that goes and comes is PyTorchJob, and its operator is played: it makes no pod.
+// The CRD that is deleted and created again is that of PyTorchJob. The tests play its operator,
+// which creates no pods.
 const pyTorchJobs = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -82,7 +83,7 @@ func listOfPyTorchJobs() *unstructured.UnstructuredList {
 	return list
 }
 
-// train wraps a PyTorchJob and starts it.
+// train creates an AppWrapper of a PyTorchJob and unsuspends it.
 func train(t *testing.T, name string) client.ObjectKey {
 	t.Helper()
 	key := client.ObjectKey{Namespace: "kinds", Name: name}
@@ -94,7 +95,7 @@ func train(t *testing.T, name string) client.ObjectKey {
 	return key
 }
 
-// report is what the operator says when its pods have done.
+// report sets the condition that the operator sets when its pods have succeeded.
 func report(t *testing.T, key client.ObjectKey) {
 	t.Helper()
 	object := decoded(t, pyTorchJob)
@@ -104,8 +105,8 @@ func report(t *testing.T, key client.ObjectKey) {
 	await(t, key.Name+" reports success", func(ctx context.Context) error { return admin.Patch(ctx, object, patch) })
 }
 
-// TestAWrappedKindGoesAndComes while AppWrappers of it are there, in caches that hear of it
-// and in such that do not.
+// TestAWrappedKindGoesAndComes deletes the CRD of a wrapped kind while AppWrappers of it exist.
+// The controller's cache sees one of the objects go and misses the other.
 func TestAWrappedKindGoesAndComes(t *testing.T) {
 	way := newProxy(t)
 	keepController(t, way)
@@ -138,7 +139,8 @@ func TestAWrappedKindGoesAndComes(t *testing.T) {
 	uninstall(t)
 }
 
-// uninstallPart lets the controller hear of one object that goes, and then of nothing more.
+// uninstallPart deletes one object, and deletes the CRD only after the controller's watch is
+// closed.
 func uninstallPart(t *testing.T, way *proxy) {
 	t.Helper()
 	object := decoded(t, pyTorchJob)

@@ -25,7 +25,7 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// waitLimit bounds every wait; a machine that compiles may be slow.
+// waitLimit bounds every wait. It is long because a machine that compiles may be slow.
 const waitLimit = 5 * time.Minute
 
 func await(t testing.TB, what string, condition func(context.Context) error) {
@@ -36,11 +36,12 @@ func await(t testing.TB, what string, condition func(context.Context) error) {
 		return missing == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: not in %s: %v", what, waitLimit, missing)
+		t.Fatalf("%s: timed out after %s: %v", what, waitLimit, missing)
 	}
 }
 
-// aside is a test's life in a goroutine of its own: that alone ends when it has failed.
+// aside runs a part of a test in a goroutine of its own. A fatal failure ends only that
+// goroutine.
 type aside struct{ testing.TB }
 
 func (a aside) Fatal(args ...any) {
@@ -53,25 +54,25 @@ func (a aside) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// life is what Kueue and the user do to one AppWrapper, and where that leads in calm.
+// life is what Kueue and the user do to one AppWrapper, and how it must end.
 type life struct {
 	name string
-	// job is the spec of the Job, but for the pods.
+	// job is the spec of the Job, without the pod template.
 	job map[string]any
-	// runFor is how long each pod takes; "" is for ever.
+	// runFor is how long each pod runs; "" means until it is deleted.
 	runFor string
-	// evictions is how many times Kueue takes quota back while it runs, and gives it again.
+	// evictions is how many times Kueue evicts it while it runs, and admits it again.
 	evictions int
-	// never: it gets no quota.
+	// never means that it gets no quota.
 	never bool
-	// deleted: the user deletes it while it runs.
+	// deleted means that the user deletes it while it runs.
 	deleted bool
 
-	ends    workload.AppWrapperPhase // "" is gone
+	ends    workload.AppWrapperPhase // "" means that it is gone
 	retries int32
 }
 
-// sorts of lives.
+// sorts are the lives to test.
 var sorts = []life{
 	{name: "succeeds", runFor: "1s", ends: workload.AppWrapperSucceeded},
 	{name: "fails-twice", job: map[string]any{"activeDeadlineSeconds": 1}, ends: workload.AppWrapperFailed, retries: 1},
@@ -82,7 +83,7 @@ var sorts = []life{
 	{name: "is-evicted-and-deleted", evictions: 1, deleted: true},
 }
 
-// creations is how many Jobs it takes.
+// creations returns how many times the Job must be created.
 func (l life) creations() int {
 	if l.never {
 		return 0
@@ -94,7 +95,7 @@ func makeNamespace(name string) error {
 	return admin.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
-// live lets lives of all sorts happen at the same time, each as often as rounds says.
+// live runs lives of all sorts at the same time, each as often as rounds says.
 func live(t *testing.T, namespace string, meanwhile func()) {
 	t.Helper()
 	if err := makeNamespace(namespace); err != nil {
@@ -116,7 +117,7 @@ func live(t *testing.T, namespace string, meanwhile func()) {
 	judge.decide(t)
 }
 
-// clear deletes all that is left.
+// clear deletes everything that is left.
 func clear(t testing.TB, namespace string) {
 	t.Helper()
 	if err := admin.DeleteAllOf(t.Context(), &workload.AppWrapper{}, client.InNamespace(namespace)); err != nil {
@@ -157,16 +158,16 @@ func (l life) happen(t testing.TB, namespace string) {
 	wantSaneTimes(t, aw)
 }
 
-// wantSaneTimes: nothing has happened before the AppWrapper was there, or will happen.
+// wantSaneTimes fails if a condition is older than the AppWrapper or in the future.
 func wantSaneTimes(t testing.TB, aw *workload.AppWrapper) {
 	for _, c := range aw.Status.Conditions {
 		if at := c.LastTransitionTime; at.Before(&aw.CreationTimestamp) || at.After(time.Now()) {
-			t.Errorf("%s: the condition %s is of %s", aw.Name, c.Type, at)
+			t.Errorf("%s: the condition %s has the time %s", aw.Name, c.Type, at)
 		}
 	}
 }
 
-// submit hands in a Job of two pods, as Kueue's webhook leaves it.
+// submit creates an AppWrapper of a Job with two pods, suspended as by Kueue's webhook.
 func submit(t testing.TB, key client.ObjectKey, spec map[string]any, runFor string) {
 	pods := map[string]any{
 		"spec": map[string]any{"restartPolicy": "Never", "containers": []any{map[string]any{"name": "c", "image": "work"}}},
@@ -194,7 +195,7 @@ func wrap(t testing.TB, key client.ObjectKey, object map[string]any) {
 	await(t, key.Name+" is made", func(ctx context.Context) error { return admin.Create(ctx, aw) })
 }
 
-// suspend is what Kueue does.
+// suspend sets suspend, as Kueue does.
 func suspend(t testing.TB, key client.ObjectKey, value bool) {
 	t.Helper()
 	aw := &workload.AppWrapper{}
@@ -210,7 +211,7 @@ func remove(t testing.TB, key client.ObjectKey) {
 	await(t, key.Name+" is deleted", func(ctx context.Context) error { return client.IgnoreNotFound(admin.Delete(ctx, aw)) })
 }
 
-// awaitPhase waits for a phase and, where that can be, for ready pods.
+// awaitPhase waits for a phase and, if the phase can have them, for ready pods.
 func awaitPhase(t testing.TB, key client.ObjectKey, phase workload.AppWrapperPhase) *workload.AppWrapper {
 	t.Helper()
 	aw := &workload.AppWrapper{}

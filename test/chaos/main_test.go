@@ -29,8 +29,7 @@ var (
 	seed   = flag.Uint64("chaos.seed", 1, "what goes wrong when")
 )
 
-// root is below the same path in every run, so that the next one finds what one
-// that was killed has left.
+// root is the same path in every run, so that the next run can clean up after a killed one.
 var root = filepath.Join(os.TempDir(), "mlbatch-test-chaos")
 
 var (
@@ -81,7 +80,7 @@ func run(m *testing.M) (code int, err error) {
 	return 0, os.RemoveAll(root)
 }
 
-// begin opens the way to the API server, and makes what every test needs.
+// begin connects to the API server and creates what every test needs.
 func begin(cluster *localcluster.Cluster, checkout string) (err error) {
 	if config, err = cluster.RESTConfig(); err != nil {
 		return err

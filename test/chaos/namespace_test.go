@@ -18,8 +18,8 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// TestANamespaceIsDeleted with AppWrappers in it of which each does something else: it
-// goes, and nothing is created in it without end.
+// TestANamespaceIsDeleted deletes a namespace with AppWrappers in different phases. The
+// namespace must go, and the controller must not keep trying to create objects in it.
 func TestANamespaceIsDeleted(t *testing.T) {
 	const name = "doomed"
 	way := newProxy(t)
@@ -62,6 +62,6 @@ func TestANamespaceIsDeleted(t *testing.T) {
 		return fmt.Errorf("it is %s, %v (%w)", namespace.Status.Phase, namespace.Status.Conditions, err)
 	})
 	if after := way.created(name) - before; after > 3*len(keys) {
-		t.Errorf("%d more objects were created, or tried", after)
+		t.Errorf("the controller tried to create %d more objects", after)
 	}
 }

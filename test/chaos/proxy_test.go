@@ -20,15 +20,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// proxy is the controller's way to the API server, on which things go wrong.
+// proxy is between the controller and the API server, and makes requests fail.
 type proxy struct {
 	*httptest.Server
 	forward *httputil.ReverseProxy
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	share   float64 // of requests that go wrong
-	closed  string  // a resource that cannot be reached
+	share   float64 // of requests that fail
+	closed  string  // a resource that is unreachable
 	wrong   map[string]int
 	creates map[string]int // by the path of the collection
 }
@@ -59,7 +59,7 @@ func newProxy(t *testing.T) *proxy {
 	return p
 }
 
-// manners are the ways in which a request goes wrong.
+// manners are the ways in which a request fails.
 var manners = []struct {
 	name string
 	do   func(p *proxy, w http.ResponseWriter, r *http.Request)
@@ -92,7 +92,7 @@ func refuse(w http.ResponseWriter, code int, reason string) {
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"storm"}`, reason, code)
 }
 
-// ServeHTTP forwards a request, or lets it go wrong. A watch is never for long.
+// ServeHTTP forwards a request or makes it fail. During a storm, watches are cut short.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	manner, watchFor, closed := p.choose(r)
 	switch {
@@ -130,14 +130,14 @@ func (p *proxy) choose(r *http.Request) (manner int, watchFor time.Duration, clo
 	return -1, 0, false
 }
 
-// rage lets a share of the requests go wrong.
+// rage makes a share of the requests fail.
 func (p *proxy) rage(share float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.share = share
 }
 
-// expectStorm fails where hardly anything went wrong: in a usual run 80 requests do.
+// expectStorm fails the test if hardly any request failed. About 80 fail in a typical run.
 func (p *proxy) expectStorm(t *testing.T) {
 	t.Helper()
 	p.mu.Lock()
@@ -148,11 +148,11 @@ func (p *proxy) expectStorm(t *testing.T) {
 		all += n
 	}
 	if cut == 0 || all-cut < 20 {
-		t.Errorf("%d watches were cut and %d requests went wrong, too few to mean anything: want 1 and 20 at least", cut, all-cut)
+		t.Errorf("only %d watches were cut and %d requests failed, want at least 1 and 20", cut, all-cut)
 	}
 }
 
-// shut makes a resource unreachable and ends what watches there are; "" ends that.
+// shut makes a resource unreachable and ends its watches; "" makes it reachable again.
 func (p *proxy) shut(resource string) {
 	p.mu.Lock()
 	p.closed = resource
@@ -162,7 +162,7 @@ func (p *proxy) shut(resource string) {
 	}
 }
 
-// created counts the attempts to create something in a namespace, events apart.
+// created counts the attempts to create objects in a namespace, except events.
 func (p *proxy) created(namespace string) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

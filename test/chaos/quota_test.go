@@ -23,16 +23,16 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// judge sees all that happens in a namespace, and decides afterwards whether pods were
-// there only with quota, and whether anything was created twice. All kinds are in one
-// etcd, so resourceVersions tell the order of what happened.
+// judge records all events in a namespace. Afterwards it decides whether pods existed without
+// quota and whether anything was created twice. All kinds are in one etcd, so the
+// resourceVersions give the order of events.
 type judge struct {
 	namespace string
 	mu        sync.Mutex
 	events    []watch.Event
 }
 
-// lists are of the kinds that the judge looks at.
+// lists are of the kinds that the judge watches.
 var lists = []client.ObjectList{&workload.AppWrapperList{}, &corev1.PodList{}, &batchv1.JobList{}}
 
 type lister struct {
@@ -69,8 +69,8 @@ func watchQuota(t *testing.T, namespace string) *judge {
 
 const fence = "fence"
 
-// seen waits until the judge has seen an object of each kind that is made now, so that
-// nothing before that is missing.
+// seen creates an object of each kind and waits until the judge has seen it, so that no earlier
+// event is missing.
 func (j *judge) seen(t *testing.T) []watch.Event {
 	t.Helper()
 	inNamespace := metav1.ObjectMeta{Namespace: j.namespace, Name: fence}
@@ -118,7 +118,7 @@ func version(e watch.Event) int {
 	return n
 }
 
-// decide goes through all that has happened.
+// decide checks all recorded events in order.
 func (j *judge) decide(t *testing.T) {
 	t.Helper()
 	quota, jobs, pods := map[string]bool{}, map[string]int{}, map[string]*corev1.Pod{}
@@ -155,7 +155,7 @@ func (j *judge) decide(t *testing.T) {
 	t.Logf("%d AppWrappers, %d Jobs; none had a pod without quota", len(quota), len(jobs))
 }
 
-// holdsQuota is Kueue's view of an AppWrapper that got quota when it was unsuspended.
+// holdsQuota reports whether Kueue counts the quota of an unsuspended AppWrapper as used.
 func holdsQuota(aw *workload.AppWrapper) bool {
 	is := func(c workload.AppWrapperCondition) bool {
 		return meta.IsStatusConditionTrue(aw.Status.Conditions, string(c))
@@ -169,7 +169,7 @@ func holdsQuota(aw *workload.AppWrapper) bool {
 func wantQuota(t *testing.T, object client.Object, quota map[string]bool) {
 	t.Helper()
 	if owner := object.GetLabels()[workload.AppWrapperLabel]; !quota[owner] {
-		t.Errorf("%T %s came to be while %s had no quota", object, object.GetName(), owner)
+		t.Errorf("%T %s was created while %s had no quota", object, object.GetName(), owner)
 	}
 }
 
@@ -178,7 +178,7 @@ func wantNoPods(t *testing.T, aw *workload.AppWrapper, pods map[string]*corev1.P
 	for _, pod := range pods {
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 		if pod.Labels[workload.AppWrapperLabel] == aw.Name && !ended {
-			t.Errorf("%s, which is %s, gave its quota back while pod %s was %s", aw.Name, aw.Status.Phase, pod.Name, pod.Status.Phase)
+			t.Errorf("%s, which is %s, released its quota while pod %s was %s", aw.Name, aw.Status.Phase, pod.Name, pod.Status.Phase)
 		}
 	}
 }

@@ -23,9 +23,9 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// A manifest is applied again, by hand or by a GitOps tool, while its job runs and
-// before a retry. It does not have what Kueue wrote about the pods, and neither the
-// job that runs nor the next attempt may lose it.
+// A user or a GitOps tool applies a manifest again, while its job runs and before a retry. The
+// manifest lacks what Kueue wrote about the pods. Neither the running job nor the next attempt
+// may lose it.
 func TestAManifestIsAppliedAgain(t *testing.T) {
 	testenv.Test(t, features.New("apply").Assess("what Kueue wrote stays", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-applied", "amy", needs.Pods)
@@ -52,7 +52,7 @@ func (s *story) applyAgainWhileItRuns(ctx context.Context, again func(*story, co
 		s.t.Errorf("applying changed it (-before +after)\n%s", diff)
 	}
 	if diff := cmp.Diff(before, s.uids(ctx, "steady")); diff != "" {
-		s.t.Errorf("it has other pods (-before +after)\n%s", diff)
+		s.t.Errorf("its pods were replaced (-before +after)\n%s", diff)
 	}
 	s.remove(ctx, aw)
 	s.until(ctx, "it is removed", func(ctx context.Context) (string, error) { return s.stillThere(ctx, aw) })
@@ -83,7 +83,7 @@ func (s *story) applyAgainBeforeARetry(ctx context.Context, again func(*story, c
 	s.until(ctx, "it is removed", func(ctx context.Context) (string, error) { return s.stillThere(ctx, aw) })
 }
 
-// apply does what kubectl apply does for a kind that it does not know.
+// apply does what kubectl apply does for a custom resource.
 func (s *story) apply(ctx context.Context, aw *workload.AppWrapper) {
 	s.t.Helper()
 	modified := s.manifest(aw)
@@ -113,7 +113,7 @@ func (s *story) apply(ctx context.Context, aw *workload.AppWrapper) {
 	}
 }
 
-// applyOnServer is kubectl apply --server-side --force-conflicts.
+// applyOnServer does what kubectl apply --server-side --force-conflicts does.
 func (s *story) applyOnServer(ctx context.Context, aw *workload.AppWrapper) {
 	s.t.Helper()
 	object := &unstructured.Unstructured{}
@@ -126,7 +126,7 @@ func (s *story) applyOnServer(ctx context.Context, aw *workload.AppWrapper) {
 	}
 }
 
-// manifest is the AppWrapper as its author has it in a file.
+// manifest returns the AppWrapper as its author has it in a file.
 func (s *story) manifest(aw *workload.AppWrapper) []byte {
 	s.t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(aw)
@@ -144,7 +144,7 @@ func (s *story) manifest(aw *workload.AppWrapper) []byte {
 	return text
 }
 
-// uids are those of the pods of an AppWrapper.
+// uids returns the UIDs of an AppWrapper's pods.
 func (s *story) uids(ctx context.Context, appWrapper string) []types.UID {
 	s.t.Helper()
 	pods, err := s.pods(ctx, appWrapper)

@@ -14,19 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// waitLimit bounds every wait: it only ends what would hang.
+// waitLimit bounds every wait, so that a test cannot hang.
 const waitLimit = 4 * time.Minute
 
-// question asks the cluster for something, and says what is still missing.
+// question checks the cluster, and returns what is still missing.
 type question func(context.Context) (missing string, err error)
 
-// broken is an answer that no waiting can mend.
+// broken is a violation that no waiting can repair.
 type broken string
 
 func (b broken) Error() string { return string(b) }
 
-// await asks until nothing is missing. An API server that does not answer for a
-// moment is asked again.
+// await asks until nothing is missing. It tolerates an API server that is briefly unavailable.
 func await(ctx context.Context, ask question) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
@@ -50,7 +49,7 @@ func await(ctx context.Context, ask question) error {
 
 func TestAQuestionIsAskedUntilItIsAnswered(t *testing.T) {
 	for name, c := range map[string]struct {
-		answers []error // one a time; the last one stays
+		answers []error // one per question; the last one repeats
 		asked   int
 		want    error
 	}{

@@ -18,8 +18,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// Kueue finds the pods of a Job by itself, and does not know ReplicaSets and
-// LeaderWorkerSets. It has to give quota for all before a pod of any runs, and at the first attempt.
+// Kueue finds the pods of a Job by itself, but does not know ReplicaSets and LeaderWorkerSets.
+// It has to reserve quota for all of them before the first pod runs.
 func TestABundleStartsWithQuotaForAllOfIt(t *testing.T) {
 	testenv.Test(t, features.New("bundle").Assess("nothing runs on a share of the quota", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-serving", "sven", needs.SimulatedNodes, needs.LeaderWorkerSets)
@@ -39,7 +39,7 @@ func TestABundleStartsWithQuotaForAllOfIt(t *testing.T) {
 		}
 		reserved := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)
 		if reserved == nil || meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted) != nil {
-			t.Fatalf("it was not admitted once and for all: %+v", w.Status.Conditions)
+			t.Fatalf("it has no quota, or was evicted: %+v", w.Status.Conditions)
 		}
 		pods, err := s.pods(ctx, "bundle")
 		if err != nil {

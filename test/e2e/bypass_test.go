@@ -18,8 +18,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// Whoever may change an AppWrapper may not start it: what waits for quota is started
-// by Kueue.
+// A user who may update an AppWrapper must not be able to start it: only Kueue does.
 func TestAMemberCannotStartWhatWaits(t *testing.T) {
 	testenv.Test(t, features.New("bypass").Assess("it goes on waiting", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-applied", "amy", needs.Pods)
@@ -28,13 +27,13 @@ func TestAMemberCannotStartWhatWaits(t *testing.T) {
 		s.untilWorkload(ctx, aw, kueue.WorkloadQuotaReserved, "False", "Pending")
 		const ours = "only Kueue may start queued work"
 		for _, try := range []struct{ patch, answer string }{
-			{`{"metadata":{"labels":{"kueue.x-k8s.io/queue-name":null}}}`, ours}, // first out of the queue, and then
+			{`{"metadata":{"labels":{"kueue.x-k8s.io/queue-name":null}}}`, ours}, // out of the queue, and then
 			{`{"spec":{"suspend":false}}`, ours},
-			{`{"metadata":{"labels":null},"spec":{"suspend":false}}`, "denied the request"}, // by Kueue, too
+			{`{"metadata":{"labels":null},"spec":{"suspend":false}}`, "denied the request"}, // Kueue denies it, too
 		} {
 			err := s.user.Patch(ctx, aw.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(try.patch)))
 			if err == nil || !strings.Contains(err.Error(), try.answer) {
-				t.Errorf("%s is answered with: %v", try.patch, err)
+				t.Errorf("the answer to %s is: %v", try.patch, err)
 			}
 		}
 		if err := s.admin.Get(ctx, aw.Name, s.namespace, aw); err != nil || !aw.Spec.Suspend {

@@ -21,8 +21,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// A team's file changes again and again while the team works. What runs goes on; new
-// numbers are those of what waits.
+// An administrator changes a team's file several times while the team works. Running work
+// continues; new limits apply to waiting work.
 func TestATeamIsChangedWhileItWorks(t *testing.T) {
 	testenv.Test(t, features.New("change").Assess("what runs goes on", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		requires(t, needs.SimulatedNodes)
@@ -56,14 +56,15 @@ func TestATeamIsChangedWhileItWorks(t *testing.T) {
 		borrowed := s.onlyPod(ctx, "third")
 		s.untilReserved(ctx, gpu, "16")
 
-		// All at once, and pods that run have more than the limits, and another priority.
+		// Everything changes at once. Running pods exceed the new limits, and their priority is
+		// not allowed any more.
 		team("dora", "{nominal: 8, borrowingLimit: 0, lendingLimit: 4}", `, cohort: e2e-changes, weight: 3,
       priorities: [default-priority], limits: [{type: Container, max: {cpu: 500m}, defaultRequest: {cpu: 100m}, default: {cpu: 500m}}]`)
 		s.untilMember(ctx, false, "chris")
 		stranger := fourth.DeepCopy()
 		stranger.Namespace = s.namespace
 		if err := s.user.Create(ctx, stranger); !apierrors.IsForbidden(err) {
-			t.Errorf("who is no member any more submits work (%v)", err)
+			t.Errorf("a former member can still submit work (%v)", err)
 		}
 		s.user = as(t, cfg, "dora")
 		s.untilMember(ctx, true, "dora")
@@ -73,14 +74,14 @@ func TestATeamIsChangedWhileItWorks(t *testing.T) {
 		s.mustRunOn(ctx, third, borrowed)
 		s.neverEvicted(ctx, first, second, third)
 
-		// Kueue looks again at what limits forbade when the quota changes, too.
+		// Kueue reconsiders work that a LimitRange blocked when the quota changes, too.
 		team("dora", "{nominal: 8, borrowingLimit: 0, lendingLimit: 4}", ", cohort: e2e-changes, weight: 3")
 		team("dora", "{nominal: 8, borrowingLimit: 0}", ", cohort: e2e-changes")
 		s.waitsBecause(ctx, fourth, "insufficient unused quota")
 		team("dora", "{nominal: 8, borrowingLimit: 9}", ", cohort: e2e-changes")
 		s.untilPhase(ctx, fourth, workload.AppWrapperRunning)
 
-		// What is beyond the team's own goes when somebody else wants it.
+		// The team loses borrowed quota when its owner wants it back.
 		wanted := wrapped("wanted", gpuJobs("wanted", 2, "8"), nil)
 		neighbour.untilMember(ctx, true, "nina")
 		neighbour.create(ctx, wanted)
@@ -92,15 +93,15 @@ func TestATeamIsChangedWhileItWorks(t *testing.T) {
 	}).Feature())
 }
 
-// runs creates an AppWrapper that has quota.
+// runs creates an AppWrapper and waits until it runs.
 func (s *story) runs(ctx context.Context, aw *workload.AppWrapper) {
 	s.t.Helper()
 	s.create(ctx, aw)
 	s.untilPhase(ctx, aw, workload.AppWrapperRunning)
 }
 
-// waitsBecause creates an AppWrapper, if it is not there, and waits until Kueue says, to
-// the user who asks, why it has no quota.
+// waitsBecause creates an AppWrapper, if it does not exist, and waits until its user can read
+// this reason for waiting.
 func (s *story) waitsBecause(ctx context.Context, aw *workload.AppWrapper, why string) {
 	s.t.Helper()
 	if aw.UID == "" {
@@ -129,7 +130,7 @@ func (s *story) waitsBecause(ctx context.Context, aw *workload.AppWrapper, why s
 	s.untilPhase(ctx, aw, workload.AppWrapperSuspended)
 }
 
-// neverEvicted fails if Kueue ever wanted the quota of an AppWrapper back.
+// neverEvicted fails if Kueue ever evicted one of the AppWrappers.
 func (s *story) neverEvicted(ctx context.Context, all ...*workload.AppWrapper) {
 	s.t.Helper()
 	for _, aw := range all {

@@ -21,8 +21,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// A job brings what it needs along: a Service, a ConfigMap, a Secret and a claim to
-// storage. They come with it and go with it.
+// A job includes a Service, a ConfigMap, a Secret and a PersistentVolumeClaim. They are created
+// and deleted with it.
 func TestAJobBringsWhatItNeeds(t *testing.T) {
 	testenv.Test(t, features.New("companions").Assess("all of it comes and goes", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-kinds", "kate", needs.Pods, needs.Machine)
@@ -53,7 +53,7 @@ func TestAJobBringsWhatItNeeds(t *testing.T) {
 	}).Feature())
 }
 
-// provide makes storage for the claim of that name.
+// provide creates a volume for the claim with that name.
 func (s *story) provide(ctx context.Context, name string) {
 	s.t.Helper()
 	volume := &corev1.PersistentVolume{

@@ -16,7 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// Two departments of one organization, and what they keep for themselves.
+// Two departments of one organization lend each other part of their quota and keep the rest.
 func TestDepartmentsLendEachOtherWhatTheyDoNotKeep(t *testing.T) {
 	testenv.Test(t, features.New("departments").Assess("limits are held at each level", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		file, departments := example(t, cfg, "hierarchical.yaml")
@@ -42,7 +42,7 @@ func TestDepartmentsLendEachOtherWhatTheyDoNotKeep(t *testing.T) {
 		toomuch := wrapped("toomuch", gpuJobs("toomuch", 1, "8"), nil)
 		vision.waitsBecause(ctx, toomuch, "insufficient unused quota")
 
-		// What it does not lend is free for it at once; what it lent it gets back.
+		// What it does not lend is available at once. What it has lent, it reclaims.
 		kept := takes(assistant, "kept", 1)
 		assistant.untilPhase(ctx, kept, workload.AppWrapperRunning)
 		vision.neverEvicted(ctx, mine, ours, theirs)

@@ -33,8 +33,8 @@ const (
   - {name: e2e-departing, users: [dan], quota: {e2e-simulated: {cpu: 100, memory: 1Ti, nvidia.com/gpu: 8}}}`
 )
 
-// A team is taken out of the file while it works: by mistake, and then for good, as
-// docs/quota.md says. In the end another team gets its name.
+// A team is removed from the file while it works: first by mistake, then for good, as
+// docs/quota.md describes. Finally another team uses its name.
 func TestATeamIsRemovedWhileItWorks(t *testing.T) {
 	testenv.Test(t, features.New("departure").Assess("its work stays until somebody removes it", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		requires(t, needs.SimulatedNodes, needs.Machine)
@@ -56,7 +56,7 @@ func TestATeamIsRemovedWhileItWorks(t *testing.T) {
 		s.mustHave(ctx, false, s.lost()...)
 		s.untilMember(ctx, false, "dan")
 		if err := s.user.Delete(ctx, works.DeepCopy()); !apierrors.IsForbidden(err) {
-			t.Errorf("who is no member any more ends work (%v)", err)
+			t.Errorf("a former member can still delete work (%v)", err)
 		}
 
 		file.apply(ctx, both)
@@ -80,7 +80,7 @@ func TestATeamIsRemovedWhileItWorks(t *testing.T) {
 	}).Feature())
 }
 
-// kept is what stays of a team that is in the file no more.
+// kept returns the objects that stay when a team is removed from the file.
 func (s *story) kept() []client.Object {
 	inside := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: s.namespace} }
 	return []client.Object{
@@ -93,7 +93,7 @@ func (s *story) kept() []client.Object {
 	}
 }
 
-// lost is what goes at once.
+// lost returns the objects that are deleted at once.
 func (s *story) lost() []client.Object {
 	return []client.Object{
 		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "mlbatch-edit", Namespace: s.namespace}},
@@ -102,8 +102,8 @@ func (s *story) lost() []client.Object {
 	}
 }
 
-// mustHave fails unless all of these objects are there, or none, and nobody has told any of
-// them to go.
+// mustHave fails unless all of these objects exist and none is being deleted or, if all is
+// false, every one is gone or being deleted.
 func (s *story) mustHave(ctx context.Context, all bool, objects ...client.Object) {
 	s.t.Helper()
 	for _, object := range objects {
@@ -112,7 +112,7 @@ func (s *story) mustHave(ctx context.Context, all bool, objects ...client.Object
 			s.t.Fatal(err)
 		}
 		if there := err == nil && object.GetDeletionTimestamp() == nil; there != all {
-			s.t.Errorf("%T %s is there: %t, want %t", object, object.GetName(), there, all)
+			s.t.Errorf("%T %s exists: %t, want %t", object, object.GetName(), there, all)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// A node is drained. Nobody makes another pod for one that has no controller but us.
+// A node is drained. A bare pod has no controller but ours, so nothing else replaces it.
 func TestABarePodThatIsEvictedIsMadeAnew(t *testing.T) {
 	testenv.Test(t, features.New("drain").Assess("it is tried again", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-evicted", "eve", needs.Pods)

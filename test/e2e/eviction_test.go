@@ -17,9 +17,9 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// An administrator drains a team's queue and opens it again. Kueue asks for the
-// quota; it is given back when the pods are gone, and a second admission starts
-// the job anew without counting as a retry.
+// An administrator drains a team's queue and opens it again. Kueue evicts the job; its quota is
+// released when the pods are gone. The second admission starts the job again, which does not
+// count as a retry.
 func TestAnEvictedJobGivesItsQuotaBackAndStartsAgain(t *testing.T) {
 	testenv.Test(t, features.New("eviction").Assess("suspended, then running", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-evicted", "eve", needs.Pods)
@@ -47,8 +47,7 @@ func TestAnEvictedJobGivesItsQuotaBackAndStartsAgain(t *testing.T) {
 	}).Feature())
 }
 
-// stop sets whether the team's queue admits work, and what becomes of that which
-// it has admitted.
+// stop sets the stop policy of the team's queue.
 func (s *story) stop(ctx context.Context, policy kueue.StopPolicy) {
 	s.t.Helper()
 	s.until(ctx, "the queue is changed", func(ctx context.Context) (string, error) {
@@ -57,6 +56,6 @@ func (s *story) stop(ctx context.Context, policy kueue.StopPolicy) {
 			return "", err
 		}
 		queue.Spec.StopPolicy = &policy
-		return "", s.admin.Update(ctx, queue) // if Kueue changes it at the same time we look again
+		return "", s.admin.Update(ctx, queue) // retried after a conflict with Kueue
 	})
 }

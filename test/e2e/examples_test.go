@@ -25,15 +25,15 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
-// small is what fits into a laptop of what an example asks for.
+// small replaces what an example requests with what fits on a laptop.
 var small = []string{"numCpusPerPod=200m", "totalMemoryPerPod=600Mi", "limitCpusPerPod=2", "limitMemoryPerPod=600Mi"}
 
-// learns is the program of the image of samples/pytorch-digits. It fails unless its
-// processes have talked to each other.
+// learns is the program in the image of samples/pytorch-digits. It fails unless its processes
+// have communicated.
 const learns = "mainProgram=/workspace/train.py"
 
-// examples are the settings files of tools/pytorchjob-generator/examples, what is set
-// differently here, and what a pod has to say.
+// examples are the settings files of tools/pytorchjob-generator/examples, the settings to
+// override, and what the log of a pod must contain.
 var examples = []struct {
 	name string
 	set  []string
@@ -48,10 +48,10 @@ var examples = []struct {
 	{"jobset", []string{learns}, `"sum": 3.0`},
 }
 
-// Every example of a settings file is submitted as its reader would do it, and succeeds.
+// Every example settings file is submitted as a reader would do it, and succeeds.
 func TestExamplesOfSettingsFilesSucceed(t *testing.T) {
 	testenv.Test(t, features.New("examples").Assess("each of them succeeds", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		// Our own machine's cluster also has the JobSet controller.
+		// Only our own local cluster has the JobSet controller.
 		s := tell(t, cfg, "e2e-examples", "emma", needs.TrainingPods, needs.PyTorchJobs, needs.Gangs, needs.Machine)
 		s.furnish(ctx)
 		for _, example := range examples {
@@ -102,7 +102,7 @@ func (s *story) submits(ctx context.Context, t *testing.T, cfg *envconf.Config, 
 	}
 }
 
-// watcher is the user's client.
+// watcher returns a client of the user that can watch.
 func (s *story) watcher(t *testing.T, cfg *envconf.Config) client.WithWatch {
 	t.Helper()
 	config := rest.CopyConfig(cfg.Client().RESTConfig())
@@ -114,8 +114,8 @@ func (s *story) watcher(t *testing.T, cfg *envconf.Config) client.WithWatch {
 	return user
 }
 
-// furnish makes what the examples take for granted: the devices of the real node, the
-// administrator's storage, and what is the team's own.
+// furnish creates what the examples assume: devices on the real node, the administrator's
+// storage, and the team's own objects.
 func (s *story) furnish(ctx context.Context) {
 	s.t.Helper()
 	s.devices(ctx, "4")
@@ -149,7 +149,7 @@ func (s *story) own(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.namespace, Name: name}
 }
 
-// volume is a folder of the node that goes with the cluster.
+// volume is a hostPath volume, which goes away with the cluster.
 func volume(name, class string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
 		StorageClassName: class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -159,7 +159,8 @@ func volume(name, class string) *corev1.PersistentVolume {
 	}}
 }
 
-// devices has the real node say that it has GPUs and RDMA interfaces. Nothing looks for them.
+// devices adds GPUs and RDMA interfaces to the status of the real node. No device plugin
+// removes them.
 func (s *story) devices(ctx context.Context, count string) {
 	s.t.Helper()
 	s.until(ctx, "the real node has devices", func(ctx context.Context) (string, error) {

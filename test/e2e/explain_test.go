@@ -16,7 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// explain prints what a reader of a failed test wants to see.
+// explain prints what helps to understand a failed test.
 func (s *story) explain() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -24,7 +24,7 @@ func (s *story) explain() {
 		Objects: s.admin.GetControllerRuntimeClient(), Logs: s.api, Print: s.t.Logf,
 		Simulated: func(p corev1.Pod) bool { return slices.Contains(here.Simulated, p.Spec.NodeName) },
 	}
-	cluster.PodLogs(ctx, platform.Namespace) // first: the log of a pod goes with it
+	cluster.PodLogs(ctx, platform.Namespace) // first: the log of a pod is lost with the pod
 	cluster.PodLogs(ctx, s.namespace)
 	for _, kind := range kinds() {
 		cluster.Kinds(ctx, s.namespace, kind)

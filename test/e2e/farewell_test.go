@@ -13,17 +13,18 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// farewell is how long a pod works on after it was told to end: long enough to
-// see what others do meanwhile.
+// farewell is how long a pod continues after it is told to stop: long enough to observe what
+// happens meanwhile.
 const farewell = "3s"
 
-// untilPodsEnd waits until no pod of an AppWrapper runs any more. While one
-// does, its quota is taken and nobody else has pods.
+// untilPodsEnd waits until no pod of an AppWrapper runs. While one runs, its quota must be
+// reserved and no other pod may exist.
 func (s *story) untilPodsEnd(ctx context.Context, appWrapper, cpu string) {
 	s.t.Helper()
 	looks := 0
 	s.until(ctx, "the pods of "+appWrapper+" end", func(ctx context.Context) (string, error) {
-		// Before the pods: what runs after the look at the quota ran at it.
+		// Read the quota before the pods: a pod that runs after this ran when the quota was
+		// read.
 		held, err := s.reserved(ctx, corev1.ResourceCPU)
 		if err != nil {
 			return "", err
@@ -43,12 +44,12 @@ func (s *story) untilPodsEnd(ctx context.Context, appWrapper, cpu string) {
 		return fmt.Sprintf("%d run, and %d of them were told to end", running, ending), nil
 	})
 	if looks == 0 {
-		s.t.Errorf("no pod of %s was seen between being told to end and its end", appWrapper)
+		s.t.Errorf("no pod of %s was seen while it was terminating", appWrapper)
 	}
 }
 
-// countPods counts the pods of an AppWrapper that run, those of them that were told
-// to end, and the pods of others.
+// countPods counts the running pods of an AppWrapper, those of them that are terminating, and
+// other pods.
 func countPods(pods []corev1.Pod, appWrapper string) (running, ending, others int) {
 	for _, p := range pods {
 		switch {

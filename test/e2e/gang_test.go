@@ -23,9 +23,9 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// Nine of ten pods find a node. All GPUs together are enough for ten, and so is
-// the quota: only who looks at single nodes can tell that the job does not fit,
-// and the nine that have a node must not stay there.
+// Nine of ten pods fit on a node. The quota and the total number of GPUs are enough for ten, so
+// only the scheduler can tell that the job does not fit. The nine pods must not keep their
+// nodes.
 func TestAGangIsNotHalfScheduled(t *testing.T) {
 	const size = localcluster.DefaultSimulatedNodes
 	testenv.Test(t, features.New("gang").Assess("all pods or none", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
@@ -41,7 +41,7 @@ func TestAGangIsNotHalfScheduled(t *testing.T) {
 		})
 		group := &podgroup.PodGroup{}
 		if err := s.admin.Get(ctx, "gang", s.namespace, group); err != nil || group.Spec.MinMember != size {
-			t.Errorf("the gang's PodGroup asks for %d pods, not %d (%v)", group.Spec.MinMember, size, err)
+			t.Errorf("the gang's PodGroup requires %d pods, not %d (%v)", group.Spec.MinMember, size, err)
 		}
 
 		s.remove(ctx, occupant)
@@ -51,12 +51,12 @@ func TestAGangIsNotHalfScheduled(t *testing.T) {
 	}).Feature())
 }
 
-// late is how the scheduler tells a pod that it has to give its node back, for
-// the rest of its gang found none in time: the first pod so, the others with it.
+// late are the scheduler's messages to pods that give up their node because the rest of the
+// gang found none in time: the first pod gets one, the others the other.
 var late = []string{"rejected due to timeout", "rejection in Unreserve"}
 
-// refused answers "" once a pod of a gang was seen to have held a node in vain. A
-// pod on a node breaks the promise at any time.
+// refused returns "" once a pod of the gang has given up a node. A pod that is bound breaks the
+// promise.
 func (s *story) refused(ctx context.Context, appWrapper string, size int) (string, error) {
 	pods, err := s.pods(ctx, appWrapper)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *story) refused(ctx context.Context, appWrapper string, size int) (strin
 	return "", nil
 }
 
-// trainingJob is a PyTorchJob of simulated pods that take that many GPUs each.
+// trainingJob is a PyTorchJob of simulated pods with that many GPUs each.
 func trainingJob(name string, pods int32, gpus string) *kubeflow.PyTorchJob {
 	replicas := func(count int32) *kubeflow.ReplicaSpec {
 		return &kubeflow.ReplicaSpec{

@@ -22,11 +22,11 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/uninstall"
 )
 
-// kubeconfigVariable names the kubeconfig of a cluster that is there, with the
-// platform on it. Nothing but our own teams is made and removed on it.
+// kubeconfigVariable names the kubeconfig of an existing cluster with the platform. The tests
+// create and remove only their own teams on it.
 const kubeconfigVariable = "E2E_KUBECONFIG"
 
-// guest is a stay on somebody else's cluster.
+// guest is a run on a cluster that belongs to someone else.
 type guest struct{ kubeconfig string }
 
 func newGuest(ctx context.Context, kubeconfig string) (*guest, error) {
@@ -37,7 +37,7 @@ func newGuest(ctx context.Context, kubeconfig string) (*guest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the kubeconfig of %s: %w", kubeconfigVariable, err)
 	}
-	config.WarningHandler = rest.NoWarnings{} // of probes
+	config.WarningHandler = rest.NoWarnings{} // caused by probes
 	api, err := client.New(config, client.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("cannot talk to the cluster at %s: %w", config.Host, err)
@@ -62,7 +62,7 @@ func (g *guest) begin() []env.Func {
 	}
 }
 
-// end removes our teams with all that is theirs.
+// end removes our teams and everything in them.
 func (g *guest) end(ctx context.Context) error {
 	if kept() {
 		return nil
@@ -71,7 +71,7 @@ func (g *guest) end(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range ownRosters { // first: they use its flavors
+	for _, name := range ownRosters { // first, because they use the flavors of the stories' teams
 		err = errors.Join(err, uninstall.Remove(ctx, platform.Release{Name: name, Namespace: all.Namespace}, g.kubeconfig))
 	}
 	return errors.Join(err, uninstall.Remove(ctx, all, g.kubeconfig))

@@ -27,22 +27,22 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// rehearsal is a kind that the controller knows from its configuration alone.
+// rehearsal is a kind that the controller knows only from its configuration.
 const rehearsal = "rehearsal"
 
-// life is one object of a kind, from testdata/kinds, and what becomes of it.
+// life is one object of a kind, from testdata/kinds, and how it must end.
 type life struct {
 	kind string
-	// code is what its programs end with; those of services do not end.
+	// code is the exit code of its programs; "" for services, which do not end.
 	code string
-	// pods are those that Kueue gives quota for, by pod set.
+	// pods are the numbers of pods, by pod set, that Kueue must reserve quota for.
 	pods []int32
 	end  workload.AppWrapperPhase
-	// declared is the path of its pods, where its kind has to be told.
+	// declared is the path of the pod template, if the AppWrapper has to declare it.
 	declared string
 }
 
-// lives are those of the kinds that the controller knows, and of two that it is told of.
+// lives has the kinds that the controller knows, and two that must be declared.
 var lives = []life{
 	{kind: "pod", code: "0", pods: []int32{1}, end: workload.AppWrapperSucceeded},
 	{kind: "pod", code: "3", pods: []int32{1}, end: workload.AppWrapperFailed},
@@ -74,8 +74,8 @@ var lives = []life{
 	{kind: "replicationcontroller", pods: []int32{2}, end: workload.AppWrapperRunning, declared: "template.spec.template"},
 }
 
-// Every kind is queued with the pods that it makes, and its end is seen as its operator
-// reports it. All of them live at the same time.
+// Kueue reserves quota for the pods of every kind, and the controller notices the end that its
+// operator reports. All lives run at the same time.
 func TestEveryKindLives(t *testing.T) {
 	testenv.Test(t, features.New("kinds").Assess("each comes to its end", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-kinds", "kate", needs.Pods, needs.RayPods, needs.EveryKind)
@@ -102,8 +102,8 @@ func (l *life) name() string {
 	return l.kind + map[string]string{"": "", "0": "-succeeds", "3": "-fails"}[l.code]
 }
 
-// wrapped reads the manifest. Where something succeeds only its pods may be waited for,
-// and where something fails only its own word may count.
+// wrapped reads the manifest. The grace period ensures that success waits only for pods, and
+// that failure comes from the component's status rather than from its pods.
 func (l *life) wrapped(s *story) *workload.AppWrapper {
 	s.t.Helper()
 	annotations := map[string]string{workload.FailureGracePeriodDurationAnnotation: "1s"}
@@ -115,7 +115,7 @@ func (l *life) wrapped(s *story) *workload.AppWrapper {
 	}
 	aw := wrapped(l.name(), s.manifestOf(l.kind, l.name(), l.code), annotations)
 	if l.kind == rehearsal {
-		annotations[workload.AdmissionGracePeriodDurationAnnotation] = "1h" // until the story makes the pods
+		annotations[workload.AdmissionGracePeriodDurationAnnotation] = "1h" // until the story creates the pods
 	}
 	if l.declared != "" {
 		aw.Spec.Components[0].DeclaredPodSets = []workload.AppWrapperPodSet{{Path: l.declared, Replicas: &l.pods[0]}}
@@ -123,7 +123,7 @@ func (l *life) wrapped(s *story) *workload.AppWrapper {
 	return aw
 }
 
-// manifestOf is an object from testdata/kinds.
+// manifestOf returns an object from testdata/kinds.
 func (s *story) manifestOf(kind, name, code string) map[string]any {
 	s.t.Helper()
 	object := map[string]any{}
@@ -131,7 +131,7 @@ func (s *story) manifestOf(kind, name, code string) map[string]any {
 	return object
 }
 
-// read reads a file of testdata in which values are named as in a shell.
+// read decodes a file of testdata after replacing its shell-style variables.
 func (s *story) read(file string, values map[string]string, into any) {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", file))
@@ -143,7 +143,7 @@ func (s *story) read(file string, values map[string]string, into any) {
 	}
 }
 
-// comesToItsEnd follows one life to where its table says that it ends.
+// comesToItsEnd follows one life to the end that its row states.
 func (s *story) comesToItsEnd(ctx context.Context, l *life, aw *workload.AppWrapper) {
 	s.t.Helper()
 	if l.kind == rehearsal {
@@ -161,14 +161,14 @@ func (s *story) comesToItsEnd(ctx context.Context, l *life, aw *workload.AppWrap
 		s.untilWorkload(ctx, aw, kueue.WorkloadFinished, "True", kueue.WorkloadFinishedReasonFailed)
 		want := cmp.Or(map[string]string{rehearsal: "FoundFailedPods"}[l.kind], "FailedComponent")
 		if c := meta.FindStatusCondition(aw.Status.Conditions, string(workload.Unhealthy)); c == nil || c.Reason != want {
-			s.t.Errorf("it failed for another reason than %s: %+v", want, c)
+			s.t.Errorf("want the reason %s, got %+v", want, c)
 		}
 	default:
 		s.untilWorkload(ctx, aw, kueue.WorkloadFinished, "True", kueue.WorkloadFinishedReasonSucceeded)
 	}
 }
 
-// podsWithQuota are those of an AppWrapper's Workload, by pod set.
+// podsWithQuota returns the pod counts of an AppWrapper's Workload, by pod set.
 func (s *story) podsWithQuota(ctx context.Context, aw *workload.AppWrapper) (counts []int32) {
 	s.t.Helper()
 	w, err := s.workloadOf(ctx, aw)
@@ -181,7 +181,7 @@ func (s *story) podsWithQuota(ctx context.Context, aw *workload.AppWrapper) (cou
 	return counts
 }
 
-// untilReady waits until an AppWrapper says that its pods are ready.
+// untilReady waits until the condition PodsReady of an AppWrapper is true.
 func (s *story) untilReady(ctx context.Context, aw *workload.AppWrapper) {
 	s.t.Helper()
 	s.until(ctx, "the pods of "+aw.Name+" are ready", func(ctx context.Context) (string, error) {
@@ -193,7 +193,7 @@ func (s *story) untilReady(ctx context.Context, aw *workload.AppWrapper) {
 	})
 }
 
-// rehearse does what an operator of Rehearsals would: it makes the pods.
+// rehearse plays the operator of Rehearsals: it creates the pods.
 func (s *story) rehearse(ctx context.Context, l *life) {
 	s.t.Helper()
 	owner := &unstructured.Unstructured{}

@@ -23,8 +23,8 @@ import (
 // product is the label of the nodes of setup/teams/two-flavors.yaml.
 const product = "nvidia.com/gpu.product"
 
-// What pods leave unsaid they get from the team's LimitRange, what it forbids is said to
-// their author, and so is a priority that the team does not have.
+// The team's LimitRange sets defaults for pods. Users are told which limit their pods exceed,
+// and which priority their team must not use.
 func TestATeamKeepsToItsLimitsAndPriorities(t *testing.T) {
 	testenv.Test(t, features.New("limits").Assess("a sentence for each", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		file, flavors := example(t, cfg, "two-flavors.yaml")
@@ -59,7 +59,7 @@ func TestATeamKeepsToItsLimitsAndPriorities(t *testing.T) {
 	}).Feature())
 }
 
-// dashboardsSee asks what the reader of dashboards may do that the example names.
+// dashboardsSee checks the permissions of the dashboards' service account in the example.
 func (s *story) dashboardsSee(ctx context.Context) {
 	s.t.Helper()
 	for _, row := range dashboardRights {
@@ -72,7 +72,8 @@ func (s *story) dashboardsSee(ctx context.Context) {
 	}
 }
 
-// dashboardRights are what the reader of dashboards may do; verbs that are not listed are refused.
+// dashboardRights are the permissions of that service account. It must not have verbs that are
+// not listed.
 var dashboardRights = []struct{ namespace, group, resource, verbs string }{
 	{"vision", "workload.codeflare.dev", "appwrappers", reads},
 	{"speech", "workload.codeflare.dev", "appwrappers", reads},
@@ -100,7 +101,7 @@ func grafana(namespace string) asked {
 	}
 }
 
-// untilEvent waits until an event of an object says something to the user.
+// untilEvent waits until an event of an object contains this text.
 func (s *story) untilEvent(ctx context.Context, kind, name, says string) {
 	s.t.Helper()
 	s.until(ctx, fmt.Sprintf("an event of %s %s says: %s", kind, name, says), func(ctx context.Context) (string, error) {

@@ -35,18 +35,18 @@ import (
 var (
 	testenv env.Environment
 	site    platform.Site
-	// here is what stories are told on, and report what became of them.
+	// here is the cluster that stories run on; report has their results.
 	here   needs.Cluster
 	report needs.Report
 )
 
-// venue is where stories are told.
+// venue is a cluster for the stories: a new local one, or an existing one.
 type venue interface {
-	// begin makes the platform ready there.
+	// begin prepares the platform.
 	begin() []env.Func
-	// end removes what the run has made.
+	// end removes what the run has created.
 	end(context.Context) error
-	// own is true if the run has made the cluster.
+	// own reports whether the run has created the cluster.
 	own() bool
 }
 
@@ -59,8 +59,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// run is the life of the venue. Its end is not left to the framework, which
-// would not tell anybody that it went wrong.
+// run prepares the venue, runs the tests and cleans up. It does not leave the cleanup to the
+// framework, which would not report its errors.
 func run(m *testing.M) (int, error) {
 	checkout, err := localcluster.FindCheckout(".")
 	if err != nil {
@@ -93,9 +93,8 @@ func run(m *testing.M) (int, error) {
 	return code, errors.Join(err, endQuotaWatch(context.Background()), v.end(context.Background()))
 }
 
-// chooseVenue is our own cluster, unless somebody says which other one to use.
-// KUBECONFIG is not enough to say so: it is often set, and to a cluster on which
-// nobody wants to see tests.
+// chooseVenue returns our own cluster unless the environment names another. KUBECONFIG does not
+// count: it often points to a cluster that is not meant for tests.
 func chooseVenue() (venue, error) {
 	if path := os.Getenv(kubeconfigVariable); path != "" {
 		return newGuest(context.Background(), path)
@@ -103,8 +102,8 @@ func chooseVenue() (venue, error) {
 	return newOwn()
 }
 
-// teams is the release of the stories' teams. All that it makes is called e2e-…,
-// so that nothing of others is in its way.
+// teams is the release of the stories' teams. The names of all its objects begin with e2e-, to
+// avoid conflicts with existing objects.
 func teams() (platform.Release, error) {
 	return site.Teams("mlbatch-e2e", "default", filepath.Join("test", "e2e", "testdata", "teams.yaml"))
 }
@@ -117,16 +116,16 @@ func onboard(ctx context.Context, cfg *envconf.Config) (context.Context, error) 
 	return ctx, install.Apply(ctx, release, cfg.KubeconfigFile())
 }
 
-// connected is true once the platform is there and stories can be told.
+// connected is true once the platform is ready and stories can run.
 var connected bool
 
-// connect gives the framework the cluster and the kinds of the platform.
+// connect gives the framework the cluster, and the kinds of the platform.
 func connect(ctx context.Context, cfg *envconf.Config, own bool) error {
 	config, err := clientcmd.BuildConfigFromFlags("", cfg.KubeconfigFile())
 	if err != nil {
 		return err
 	}
-	config.QPS, config.Burst = -1, -1 // tests wait on conditions, not on themselves
+	config.QPS, config.Burst = -1, -1 // no client-side rate limit
 	client, err := klient.New(config)
 	if err != nil {
 		return err
@@ -157,7 +156,7 @@ func timed(name string, step env.Func) env.Func {
 	}
 }
 
-// plain is a step that has no use for the framework's configuration.
+// plain adapts a step that does not use the framework's configuration.
 func plain(step func(context.Context) error) env.Func {
 	return func(ctx context.Context, _ *envconf.Config) (context.Context, error) { return ctx, step(ctx) }
 }

@@ -20,15 +20,15 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// gpuHealth is the node label in which Autopilot says how the GPUs are.
+// gpuHealth is the node label in which Autopilot reports the health of the GPUs.
 const gpuHealth = "autopilot.ibm.com/gpuhealth"
 
-// A GPU breaks under a job that is allowed no retry. The job is made anew on another
-// node, as soon as the node is marked, with the quota that it has.
+// A GPU fails under a job without retries. As soon as the node is labelled, the job is
+// recreated on another node and keeps its quota.
 func TestAJobLeavesANodeWithABrokenGPU(t *testing.T) {
 	testenv.Test(t, features.New("migration").Assess("it comes back on another node", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-migrating", "mia", needs.SimulatedNodes)
-		aw := sample(t, "gpu-job.yaml") // docs/install.md shows this very flow
+		aw := sample(t, "gpu-job.yaml") // docs/install.md describes this procedure
 		aw.Annotations = map[string]string{
 			workload.RetryLimitAnnotation:               "0",
 			workload.RetryPausePeriodDurationAnnotation: "1s",
@@ -43,7 +43,7 @@ func TestAJobLeavesANodeWithABrokenGPU(t *testing.T) {
 			return s.runsElsewhere(ctx, aw, before)
 		})
 		if aw.Status.Migrations != 1 || aw.Status.Retries != 0 {
-			t.Errorf("there were %d migrations and %d retries, not one of the former", aw.Status.Migrations, aw.Status.Retries)
+			t.Errorf("there were %d migrations and %d retries, want 1 and 0", aw.Status.Migrations, aw.Status.Retries)
 		}
 		s.untilReserved(ctx, gpu, "8")
 		s.change(ctx, s.onlyPod(ctx, aw.Name), succeeds)
@@ -52,7 +52,7 @@ func TestAJobLeavesANodeWithABrokenGPU(t *testing.T) {
 	}).Feature())
 }
 
-// sample is one of the samples.
+// sample reads one of the samples.
 func sample(t *testing.T, file string) *workload.AppWrapper {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../samples", file))
@@ -66,7 +66,7 @@ func sample(t *testing.T, file string) *workload.AppWrapper {
 	return aw
 }
 
-// mark labels a node as Autopilot does; an empty word takes the label away.
+// mark labels a node as Autopilot does; an empty value removes the label.
 func (s *story) mark(ctx context.Context, name, health string) {
 	s.t.Helper()
 	s.changeNode(ctx, name, func(node *corev1.Node) {
@@ -77,7 +77,7 @@ func (s *story) mark(ctx context.Context, name, health string) {
 	})
 }
 
-// changeNode changes a node. If the kubelet does so at the same time it looks again.
+// changeNode updates a node and retries conflicts with the kubelet.
 func (s *story) changeNode(ctx context.Context, name string, change func(*corev1.Node)) {
 	s.t.Helper()
 	s.until(ctx, "node "+name+" is changed", func(ctx context.Context) (string, error) {
@@ -90,7 +90,7 @@ func (s *story) changeNode(ctx context.Context, name string, change func(*corev1
 	})
 }
 
-// runsElsewhere answers "" once an AppWrapper runs again with a pod on another node.
+// runsElsewhere returns "" once a pod of an AppWrapper runs on another node.
 func (s *story) runsElsewhere(ctx context.Context, aw *workload.AppWrapper, than *corev1.Pod) (string, error) {
 	if err := s.admin.Get(ctx, aw.Name, s.namespace, aw); err != nil {
 		return "", err

@@ -29,8 +29,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// What has happened to an AppWrapper is told by an event and counted by a metric,
-// which is for those with the right to it.
+// An AppWrapper's failure is reported by an event and by a metric, which only authorized
+// clients can read.
 func TestWhoWatchesSeesThatAJobHasFailed(t *testing.T) {
 	testenv.Test(t, features.New("monitoring").Assess("the failure is seen", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-failing", "frank", needs.Pods, needs.Machine)
@@ -41,11 +41,11 @@ func TestWhoWatchesSeesThatAJobHasFailed(t *testing.T) {
 
 		address := s.forward(ctx, cfg.Client().RESTConfig())
 		if _, status := s.scrape(ctx, address, ""); status != http.StatusUnauthorized {
-			t.Errorf("whoever says not who it is gets %d", status)
+			t.Errorf("an anonymous request gets the status %d", status)
 		}
 		token := s.token(ctx, "e2e-scraper")
 		if _, status := s.scrape(ctx, address, token); status != http.StatusForbidden {
-			t.Errorf("whoever has no right to the metrics gets %d", status)
+			t.Errorf("an unauthorized service account gets the status %d", status)
 		}
 		s.permit(ctx, "e2e-scraper")
 		s.until(ctx, "the metrics have it", func(ctx context.Context) (string, error) {
@@ -66,7 +66,7 @@ func TestWhoWatchesSeesThatAJobHasFailed(t *testing.T) {
 	}).Feature())
 }
 
-// warned answers "" if there is a warning with that reason about an AppWrapper.
+// warned returns "" if there is a warning with that reason about an AppWrapper.
 func (s *story) warned(ctx context.Context, aw *workload.AppWrapper, reason string) (string, error) {
 	events, err := s.api.EventsV1().Events(s.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *story) warned(ctx context.Context, aw *workload.AppWrapper, reason stri
 
 func show(e eventsv1.Event) string { return e.Type + " " + e.Reason + ": " + e.Note }
 
-// forward leads to the metrics of the controller that runs.
+// forward forwards a local port to the metrics of the running controller.
 func (s *story) forward(ctx context.Context, config *rest.Config) (address string) {
 	s.t.Helper()
 	pods, err := s.api.CoreV1().Pods(platform.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "control-plane=controller-manager,app.kubernetes.io/name=appwrapper"})
@@ -143,7 +143,7 @@ func (s *story) scrape(ctx context.Context, address, token string) (text string,
 	return string(body), response.StatusCode
 }
 
-// token makes a service account and is what it shows.
+// token creates a service account and returns a token for it.
 func (s *story) token(ctx context.Context, account string) string {
 	s.t.Helper()
 	owned := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: s.namespace}}
@@ -158,7 +158,7 @@ func (s *story) token(ctx context.Context, account string) string {
 	return request.Status.Token
 }
 
-// permit gives a service account the chart's role for those who scrape.
+// permit binds the chart's metrics-reader role to a service account.
 func (s *story) permit(ctx context.Context, account string) {
 	s.t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{

@@ -16,11 +16,11 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// wrapped is an AppWrapper in the team's default queue around one object.
+// wrapped is an AppWrapper of one object in the team's default queue.
 func wrapped(name string, object any, annotations map[string]string) *workload.AppWrapper {
 	raw, err := json.Marshal(object)
 	if err != nil {
-		panic(err) // an object of ours that has no JSON is a mistake in the test
+		panic(err) // a mistake in the test: its object cannot be encoded
 	}
 	return &workload.AppWrapper{
 		ObjectMeta: metav1.ObjectMeta{
@@ -33,8 +33,8 @@ func wrapped(name string, object any, annotations map[string]string) *workload.A
 	}
 }
 
-// job is a Job of one real pod that runs the test workload and is not retried
-// by the Job controller.
+// job is a Job of one real pod that runs the test workload. The Job controller does not retry
+// it.
 func job(name, cpu string, args ...string) *batchv1.Job {
 	return &batchv1.Job{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},

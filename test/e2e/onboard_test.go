@@ -28,8 +28,8 @@ const (
   - {name: e2e-beside, users: [ben], quota: {e2e-simulated: {cpu: 100, memory: 1Ti, nvidia.com/gpu: 8}}}`
 )
 
-// One team comes into the file, another with a release of its own. Those that are
-// there work, and wait for their quota, and nothing of theirs is touched.
+// One team is added to the file, another with a separate release. The existing teams' running
+// and waiting work is not affected.
 func TestATeamIsOnboardedWhileOthersWork(t *testing.T) {
 	testenv.Test(t, features.New("onboard").Assess("nobody is disturbed", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		requires(t, needs.SimulatedNodes)
@@ -48,7 +48,7 @@ func TestATeamIsOnboardedWhileOthersWork(t *testing.T) {
 			file.file(onSimulatedNodes+settled+tooGreedy))
 		s.mustStandAs(ctx, before, "a file that was refused")
 		if err := s.admin.Get(ctx, "e2e-newcomer", "", &corev1.Namespace{}); !apierrors.IsNotFound(err) {
-			t.Errorf("a file that was refused has made a namespace (%v)", err)
+			t.Errorf("a refused file has created a namespace (%v)", err)
 		}
 
 		file.apply(ctx, file.file(onSimulatedNodes+settled+newcomer))
@@ -66,7 +66,7 @@ func TestATeamIsOnboardedWhileOthersWork(t *testing.T) {
 	}).Feature())
 }
 
-// worksAtOnce lets a member of a new team run all that its quota has room for.
+// worksAtOnce has a member of a new team run as much as its quota allows.
 func (s *story) worksAtOnce(ctx context.Context, user string) {
 	s.t.Helper()
 	s.untilMember(ctx, true, user)
@@ -78,7 +78,7 @@ func (s *story) worksAtOnce(ctx context.Context, user string) {
 	s.untilPhase(ctx, first, workload.AppWrapperSucceeded)
 }
 
-// untilMember waits until the API server knows whether somebody may submit work.
+// untilMember waits until the API server's authorizer allows or denies the user to submit work.
 func (s *story) untilMember(ctx context.Context, want bool, user string, groups ...string) {
 	s.t.Helper()
 	s.until(ctx, "the rights of "+user+" are known", func(ctx context.Context) (string, error) {

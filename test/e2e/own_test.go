@@ -24,20 +24,19 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/provider"
 )
 
-// keepVariable keeps what the run has made, to look at what went wrong, and uses
-// what was kept.
+// keepVariable keeps the cluster for debugging, and makes the next run use it.
 const keepVariable = "MLBATCH_E2E_KEEP"
 
 func kept() bool { return os.Getenv(keepVariable) != "" }
 
-// ownCluster is a local cluster that is made for the run.
+// ownCluster is a local cluster that is created for the run.
 type ownCluster struct {
 	*provider.Cluster
-	// trainingImage is the archive that build has made.
+	// trainingImage is the image archive that build has created.
 	trainingImage string
-	// rayImage is that of what stands in for Ray.
+	// rayImage is the image archive of the stand-in for Ray.
 	rayImage string
-	// leftByOthers is what lay on this machine before the cluster was made.
+	// leftByOthers is what existed on this machine before the cluster was created.
 	leftByOthers []string
 }
 
@@ -64,8 +63,8 @@ func (o *ownCluster) begin() []env.Func {
 	}
 }
 
-// endEarlier removes the cluster of a run that was killed before it could do so:
-// its objects and its controller are not those of this run.
+// endEarlier removes the cluster of a run that was killed before its cleanup. This run must not
+// use its objects or its controller.
 func (o *ownCluster) endEarlier(ctx context.Context) error {
 	if kept() {
 		return nil
@@ -90,7 +89,7 @@ func (o *ownCluster) build(ctx context.Context) error {
 	return err
 }
 
-// makeKind makes a kind that the controller was told of when there was none yet.
+// makeKind creates a CRD that the controller's configuration already names.
 func (o *ownCluster) makeKind(ctx context.Context) error {
 	text, err := os.ReadFile(filepath.Join("testdata", "rehearsals.yaml"))
 	if err != nil {
@@ -111,7 +110,7 @@ func (o *ownCluster) makeKind(ctx context.Context) error {
 	return client.IgnoreAlreadyExists(api.Create(ctx, kind))
 }
 
-// end removes the cluster; that anything of it stays behind is an error.
+// end removes the cluster. Anything that is left is an error.
 func (o *ownCluster) end(ctx context.Context) error {
 	if kept() {
 		fmt.Fprintf(os.Stderr, "kept: export KUBECONFIG=%s\n", site.Cluster.KubeconfigPath())
@@ -132,8 +131,8 @@ func (o *ownCluster) end(ctx context.Context) error {
 	return errors.Join(unsaved, err)
 }
 
-// saveLogs keeps what the programs and pods of a cluster have written that did
-// not become a platform: the cluster's folder is about to go.
+// saveLogs copies the logs of a cluster on which the platform did not start, before the
+// cluster's folder is removed.
 func (o *ownCluster) saveLogs(ctx context.Context) error {
 	saved := filepath.Join(site.Checkout, "dist", "e2e-logs")
 	if err := os.RemoveAll(saved); err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// ways lead to the phases in which an AppWrapper can be deleted, Running apart, of which
-// another story tells.
+// ways bring an AppWrapper into each phase in which it can be deleted, except Running, which
+// another story covers.
 var ways = map[workload.AppWrapperPhase]func(*story, context.Context) *workload.AppWrapper{
 	workload.AppWrapperSuspended:  (*story).waits,
 	workload.AppWrapperResuming:   (*story).isRefused,
@@ -31,7 +31,7 @@ var ways = map[workload.AppWrapperPhase]func(*story, context.Context) *workload.
 	workload.AppWrapperFailed:     (*story).hasFailed,
 }
 
-// Whatever an AppWrapper is about when its owner deletes it, nothing of it stays.
+// Whatever the phase in which its owner deletes an AppWrapper, nothing is left behind.
 func TestAnAppWrapperIsDeletedInAnyPhase(t *testing.T) {
 	testenv.Test(t, features.New("phases").Assess("nothing is left", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-serving", "sven", needs.SimulatedNodes)
@@ -52,14 +52,14 @@ func TestAnAppWrapperIsDeletedInAnyPhase(t *testing.T) {
 	}).Feature())
 }
 
-// waits asks for more than there is.
+// waits requests more than the quota.
 func (s *story) waits(ctx context.Context) *workload.AppWrapper {
 	aw := wrapped("waits", gpuJob("waits", "16"), nil)
 	s.create(ctx, aw)
 	return aw
 }
 
-// isRefused has quota, and a component that the API server will not have for now.
+// isRefused has quota, and a component that the API server refuses for now.
 func (s *story) isRefused(ctx context.Context) *workload.AppWrapper {
 	s.t.Helper()
 	none := &corev1.ResourceQuota{
@@ -114,7 +114,7 @@ func (s *story) hasSucceeded(ctx context.Context) *workload.AppWrapper {
 	return aw
 }
 
-// makesRoom has lost its quota, and its pod takes its time.
+// makesRoom is preempted, and its pod takes a while to stop.
 func (s *story) makesRoom(ctx context.Context) *workload.AppWrapper {
 	s.t.Helper()
 	aw := wrapped("lingers", gpuJob("lingers", "1", stays), nil)

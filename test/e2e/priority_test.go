@@ -17,7 +17,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// A team's urgent job takes the place of one that can wait, which runs again afterwards.
+// A team's urgent job preempts one with a lower priority, which runs again afterwards.
 func TestAnUrgentJobTakesTheQuotaOfAnother(t *testing.T) {
 	testenv.Test(t, features.New("priority").Assess("the other waits and runs again", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-serving", "sven", needs.SimulatedNodes)
@@ -40,7 +40,7 @@ func TestAnUrgentJobTakesTheQuotaOfAnother(t *testing.T) {
 		s.change(ctx, s.onlyPod(ctx, "patient"), succeeds)
 		s.untilPhase(ctx, patient, workload.AppWrapperSucceeded)
 		if patient.Status.Retries != 0 {
-			t.Errorf("making room counted as %d retries", patient.Status.Retries)
+			t.Errorf("a preemption counted as %d retries", patient.Status.Retries)
 		}
 		return ctx
 	}).Feature())

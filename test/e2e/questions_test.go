@@ -35,9 +35,8 @@ func (s *story) untilPhase(ctx context.Context, aw *workload.AppWrapper, phase w
 	})
 }
 
-// leadsElsewhere tells whether there is no use in waiting for another phase. A
-// retry is a way to failure only; what explains it is there when it begins, and
-// gone when it has.
+// leadsElsewhere reports whether waiting for another phase is pointless. Unless the story waits
+// for Failed, it gives up when a retry begins, while the pods that explain it still exist.
 func leadsElsewhere(phase, wanted workload.AppWrapperPhase) bool {
 	switch phase {
 	case workload.AppWrapperFailed, workload.AppWrapperSucceeded:
@@ -48,7 +47,7 @@ func leadsElsewhere(phase, wanted workload.AppWrapperPhase) bool {
 	return false
 }
 
-// stillThere answers "" once an AppWrapper has been removed for good.
+// stillThere returns "" once an AppWrapper has been removed.
 func (s *story) stillThere(ctx context.Context, aw *workload.AppWrapper) (string, error) {
 	err := s.admin.Get(ctx, aw.Name, s.namespace, &workload.AppWrapper{})
 	if apierrors.IsNotFound(err) {
@@ -82,8 +81,7 @@ func (s *story) untilRunning(ctx context.Context, appWrapper string, want int) {
 	})
 }
 
-// running lists those pods of an AppWrapper that run, without those that were told
-// to end.
+// running lists the running pods of an AppWrapper, without terminating ones.
 func (s *story) running(ctx context.Context, appWrapper string) ([]corev1.Pod, error) {
 	pods, err := s.pods(ctx, appWrapper)
 	return slices.DeleteFunc(pods, func(p corev1.Pod) bool {
@@ -91,7 +89,7 @@ func (s *story) running(ctx context.Context, appWrapper string) ([]corev1.Pod, e
 	}), err
 }
 
-// workloadOf returns Kueue's Workload of an object, nil if there is none yet.
+// workloadOf returns Kueue's Workload of an object, or nil if there is none yet.
 func (s *story) workloadOf(ctx context.Context, owner client.Object) (*kueue.Workload, error) {
 	list := &kueue.WorkloadList{}
 	if err := s.admin.List(ctx, list); err != nil {
@@ -105,8 +103,7 @@ func (s *story) workloadOf(ctx context.Context, owner client.Object) (*kueue.Wor
 	return nil, nil
 }
 
-// untilWorkload waits until a condition of an object's Workload has a status
-// for a reason.
+// untilWorkload waits until a condition of an object's Workload has this status and reason.
 func (s *story) untilWorkload(ctx context.Context, owner client.Object, condition, status, reason string) {
 	s.t.Helper()
 	what := fmt.Sprintf("the Workload of %s has %s=%s (%s)", owner.GetName(), condition, status, reason)
@@ -123,10 +120,10 @@ func (s *story) untilWorkload(ctx context.Context, owner client.Object, conditio
 	})
 }
 
-// queue is the name of the team's ClusterQueue.
+// queue returns the name of the team's ClusterQueue.
 func (s *story) queue() string { return cmp.Or(s.clusterQueue, s.namespace+"-cluster-queue") }
 
-// reserved is how much of a resource the team's ClusterQueue has given away.
+// reserved returns how much of a resource the team's ClusterQueue has reserved.
 func (s *story) reserved(ctx context.Context, resource corev1.ResourceName) (string, error) {
 	queue := &kueue.ClusterQueue{}
 	if err := s.admin.Get(ctx, s.queue(), "", queue); err != nil {
@@ -142,8 +139,8 @@ func (s *story) reserved(ctx context.Context, resource corev1.ResourceName) (str
 	return "0", nil
 }
 
-// untilReserved waits until the team's ClusterQueue has given away exactly
-// that much of a resource.
+// untilReserved waits until the team's ClusterQueue has reserved exactly that much of a
+// resource.
 func (s *story) untilReserved(ctx context.Context, resource corev1.ResourceName, want string) {
 	s.t.Helper()
 	s.until(ctx, fmt.Sprintf("the queue has given away %s of %s", want, resource), func(ctx context.Context) (string, error) {

@@ -17,8 +17,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// Two jobs that do not fit into the quota together run one after the other, the
-// second when the first has ended and not when it was told to.
+// Two jobs that do not fit into the quota together run one after the other. The second starts
+// when the pods of the first have ended, not when they are told to stop.
 func TestAJobWaitsForQuotaAndStartsWhenAnotherIsDeleted(t *testing.T) {
 	testenv.Test(t, features.New("queueing").Assess("the second job follows the first", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-waiting", "walter", needs.Pods)
@@ -41,7 +41,7 @@ func TestAJobWaitsForQuotaAndStartsWhenAnotherIsDeleted(t *testing.T) {
 	}).Feature())
 }
 
-// Deleting an AppWrapper takes its pods with it, and then gives the quota back.
+// Deleting an AppWrapper removes its pods and then releases the quota.
 func TestDeletingAnAppWrapperRemovesItsPodsAndFreesQuota(t *testing.T) {
 	testenv.Test(t, features.New("deletion").Assess("nothing is left", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-leaving", "laura", needs.Pods)

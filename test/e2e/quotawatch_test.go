@@ -26,14 +26,14 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// quota watches from before the first story until after the last; quotaLogs are
-// read if it found something.
+// quota watches from before the first story until after the last. quotaLogs are printed if it
+// found a violation.
 var (
 	quota     *quotawatch.Watch
 	quotaLogs kubernetes.Interface
 )
 
-// watchQuota begins to watch.
+// watchQuota starts the watch.
 func watchQuota(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
 	api, err := client.NewWithWatch(cfg.Client().RESTConfig(), client.Options{Scheme: cfg.Client().Resources().GetScheme()})
 	if err != nil {
@@ -46,8 +46,8 @@ func watchQuota(ctx context.Context, cfg *envconf.Config) (context.Context, erro
 	return ctx, err
 }
 
-// endQuotaWatch prints the platform's logs if something was wrong: no story fails
-// for it, so no story prints them.
+// endQuotaWatch prints the platform's logs if there was a violation: no single story fails
+// because of it, so no story prints them.
 func endQuotaWatch(ctx context.Context) error {
 	err := quota.End(ctx)
 	if err != nil && quotaLogs != nil {
@@ -57,8 +57,7 @@ func endQuotaWatch(ctx context.Context) error {
 	return err
 }
 
-// A pod that calls itself an AppWrapper's, and for which nobody asked Kueue, is
-// what the watch over the whole run exists to see.
+// The watch must detect a pod that claims to belong to an AppWrapper but has no quota.
 func TestAPodWithoutQuotaIsSeen(t *testing.T) {
 	testenv.Test(t, features.New("watch").Assess("the pod is reported", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		requires(t, needs.SimulatedNodes)

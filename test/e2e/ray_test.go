@@ -20,7 +20,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// A RayCluster that a user creates without an AppWrapper is queued as well.
+// A RayCluster that a user creates without an AppWrapper is queued, too.
 func TestARayClusterIsAdmitted(t *testing.T) {
 	testenv.Test(t, features.New("ray").Assess("it becomes ready", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-ray", "rita", needs.SimulatedNodes, needs.RayClusters)
@@ -31,7 +31,7 @@ func TestARayClusterIsAdmitted(t *testing.T) {
 		s.until(ctx, "the RayCluster is ready", func(ctx context.Context) (string, error) {
 			err := s.admin.Get(ctx, cluster.Name, s.namespace, cluster)
 			provisioned := meta.IsStatusConditionTrue(cluster.Status.Conditions, string(rayv1.RayClusterProvisioned))
-			if provisioned && cluster.Status.ReadyWorkerReplicas == 2 { // KubeRay may count the second later
+			if provisioned && cluster.Status.ReadyWorkerReplicas == 2 { // KubeRay may count the second worker later
 				return "", err
 			}
 			return fmt.Sprintf("%d workers are ready, and its conditions are %+v", cluster.Status.ReadyWorkerReplicas, cluster.Status.Conditions), err
@@ -40,7 +40,7 @@ func TestARayClusterIsAdmitted(t *testing.T) {
 	}).Feature())
 }
 
-// rayCluster has a head and workers with a GPU each, all of them simulated.
+// rayCluster has a head and workers with a GPU each. All pods are simulated.
 func rayCluster(name string, workers int32) *rayv1.RayCluster {
 	template := func(name, gpus string) corev1.PodTemplateSpec {
 		return corev1.PodTemplateSpec{Spec: corev1.PodSpec{

@@ -24,10 +24,9 @@ import (
 
 const gpu = corev1.ResourceName("nvidia.com/gpu")
 
-// Two teams of a cohort have 8 GPUs each. One uses the other's while they are
-// idle, and gives them back when their owner wants them: the job that came last
-// ends first, its owner's starts when its pods are gone, and it is admitted
-// again when the owner is done.
+// Two teams of a cohort have 8 GPUs each. One borrows the other's GPUs while they are idle, and
+// returns them when their owner wants them. The newest job is preempted first; the owner's job
+// starts when its pods are gone. The preempted job is admitted again when the owner is done.
 func TestWhatWasBorrowedIsGivenBack(t *testing.T) {
 	testenv.Test(t, features.New("reclaim").Assess("the owner gets its quota back", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		borrower, lender := tell(t, cfg, "e2e-borrower", "bert", needs.SimulatedNodes), tell(t, cfg, "e2e-lender", "lena", needs.SimulatedNodes)
@@ -69,15 +68,15 @@ func TestWhatWasBorrowedIsGivenBack(t *testing.T) {
 		borrower.change(ctx, borrower.onlyPod(ctx, "extra"), succeeds)
 		borrower.untilPhase(ctx, extra, workload.AppWrapperSucceeded)
 		if extra.Status.Retries != 0 {
-			t.Errorf("giving quota back counted as %d retries", extra.Status.Retries)
+			t.Errorf("a preemption counted as %d retries", extra.Status.Retries)
 		}
 		borrower.mustRunOn(ctx, own, kept)
 		return ctx
 	}).Feature())
 }
 
-// untilLaterThan waits until what is admitted now is younger: Kueue's times are whole
-// seconds, and of two that were admitted in one it may choose either to end.
+// untilLaterThan waits until the next admission is in a later second. Kueue's times are whole
+// seconds, and it may preempt either of two workloads that were admitted in the same one.
 func (s *story) untilLaterThan(ctx context.Context, aw *workload.AppWrapper) {
 	s.t.Helper()
 	s.until(ctx, "the second in which "+aw.Name+" was admitted is over", func(ctx context.Context) (string, error) {
@@ -105,9 +104,9 @@ func (s *story) untilToldToEnd(ctx context.Context, pod *corev1.Pod) {
 	})
 }
 
-// untilBoundAfter waits until an AppWrapper's pod is on a node, which it may not be
-// before another pod is gone. That is looked for later: if it is still there
-// then, it was there before.
+// untilBoundAfter waits until an AppWrapper's pod is bound to a node. That must not happen
+// while the other pod exists. The other pod is read second: if it still exists then, it existed
+// before.
 func (s *story) untilBoundAfter(ctx context.Context, appWrapper string, other *corev1.Pod) {
 	s.t.Helper()
 	s.until(ctx, "a pod of "+appWrapper+" is on a node", func(ctx context.Context) (string, error) {
@@ -124,7 +123,7 @@ func (s *story) untilBoundAfter(ctx context.Context, appWrapper string, other *c
 	})
 }
 
-// mustRunOn fails unless an AppWrapper still runs in the pod that it had.
+// mustRunOn fails unless an AppWrapper still runs in the same pod.
 func (s *story) mustRunOn(ctx context.Context, aw *workload.AppWrapper, pod *corev1.Pod) {
 	s.t.Helper()
 	s.untilPhase(ctx, aw, workload.AppWrapperRunning)
@@ -135,7 +134,7 @@ func (s *story) mustRunOn(ctx context.Context, aw *workload.AppWrapper, pod *cor
 	}
 }
 
-// neverPreempted fails if an AppWrapper's Workload ever had to make room.
+// neverPreempted fails if an AppWrapper's Workload was ever preempted.
 func (s *story) neverPreempted(ctx context.Context, aw *workload.AppWrapper) {
 	s.t.Helper()
 	w, err := s.workloadOf(ctx, aw)

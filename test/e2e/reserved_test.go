@@ -17,11 +17,10 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// reservedFor is the label and the taint of the nodes of setup/teams/reserved.yaml.
+// reservedFor is the label and the taint of the nodes in setup/teams/reserved.yaml.
 const reservedFor = "example.com/reserved-for"
 
-// A team in a namespace that was there before works on its own nodes, on no other and
-// beside nobody.
+// A team in an existing namespace runs only on its own nodes, which no other team uses.
 func TestAReservedTeamKeepsToItself(t *testing.T) {
 	testenv.Test(t, features.New("reserved").Assess("it neither lends nor borrows", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		file, reserved := example(t, cfg, "reserved.yaml")
@@ -47,7 +46,7 @@ func TestAReservedTeamKeepsToItself(t *testing.T) {
 		}
 		for _, pod := range pods {
 			if !slices.Contains(nodes, pod.Spec.NodeName) {
-				t.Errorf("pod %s is on %s, which is no node of the team", pod.Name, pod.Spec.NodeName)
+				t.Errorf("pod %s is on %s, which does not belong to the team", pod.Name, pod.Spec.NodeName)
 			}
 		}
 		s.waitsBecause(ctx, wrapped("more", gpuJobs("more", 1, "1"), nil), "insufficient unused quota")
@@ -72,7 +71,8 @@ func unreserve(node *corev1.Node) {
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == reservedFor })
 }
 
-// makeNamespace makes a namespace as docs/quota.md asks for it, until the story ends.
+// makeNamespace creates a namespace as docs/quota.md requires, and removes it when the story
+// ends.
 func (s *story) makeNamespace(ctx context.Context, name string) {
 	s.t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"mlbatch-team-namespace": "true"}}}
@@ -86,7 +86,7 @@ func (s *story) makeNamespace(ctx context.Context, name string) {
 	})
 }
 
-// unschedulable answers "" once the scheduler has found no node for the pod of an AppWrapper.
+// unschedulable returns "" once the scheduler has found no node for the pod of an AppWrapper.
 func (s *story) unschedulable(ctx context.Context, appWrapper string) (string, error) {
 	pods, err := s.pods(ctx, appWrapper)
 	if err != nil || len(pods) == 0 {

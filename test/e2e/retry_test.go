@@ -19,16 +19,15 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// A job that fails each time is made anew as often as its owner allows,
-// then it is Failed and holds no quota.
+// A job that always fails is retried up to its limit. Then it is Failed and holds no quota.
 func TestAFailingJobIsRetriedUpToItsLimit(t *testing.T) {
 	testenv.Test(t, features.New("retry").Assess("the limit is reached", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-failing", "frank", needs.Pods)
 		aw := wrapped("failer", job("failer", "100m", "exit", "3"), map[string]string{
 			workload.RetryLimitAnnotation:               "2",
 			workload.RetryPausePeriodDurationAnnotation: "1s",
-			// The Job says that it has failed. To be told so by its pods takes longer
-			// than anybody waits here.
+			// The Job reports the failure. The grace period for failed pods is longer than any
+			// test.
 			workload.FailureGracePeriodDurationAnnotation: "1h",
 		})
 		s.create(ctx, aw)
@@ -37,7 +36,7 @@ func TestAFailingJobIsRetriedUpToItsLimit(t *testing.T) {
 			t.Errorf("resettingCount is %d, not the limit of 2", aw.Status.Retries)
 		}
 		if c := meta.FindStatusCondition(aw.Status.Conditions, string(workload.Unhealthy)); c == nil || c.Reason != "FailedComponent" {
-			t.Errorf("it failed for another reason than its Job: %+v", c)
+			t.Errorf("Unhealthy must have the reason FailedComponent: %+v", c)
 		}
 		s.until(ctx, "three Jobs were made", func(ctx context.Context) (string, error) { return s.attempts(ctx, aw, 3) })
 		s.untilReserved(ctx, corev1.ResourceCPU, "0")
@@ -45,8 +44,8 @@ func TestAFailingJobIsRetriedUpToItsLimit(t *testing.T) {
 	}).Feature())
 }
 
-// attempts answers "" if that many Jobs, one after the other, made a pod for an
-// AppWrapper. Events tell of those that are gone.
+// attempts returns "" if exactly that many Jobs created a pod for an AppWrapper. Events include
+// Jobs that have been deleted.
 func (s *story) attempts(ctx context.Context, aw *workload.AppWrapper, want int) (string, error) {
 	events := &corev1.EventList{}
 	if err := s.admin.List(ctx, events); err != nil {

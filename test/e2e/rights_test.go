@@ -19,20 +19,20 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// everyVerb is what the API server is asked about each resource; wrap is ours.
+// everyVerb has the verbs to check for each resource; wrap is our own.
 var everyVerb = []string{
 	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "wrap", "bind", "escalate", "impersonate",
 }
 
 const (
-	makes = "get list watch create update patch delete" // and changes, and ends
+	makes = "get list watch create update patch delete" // including changes and deletion
 	ends  = "get list watch delete"
-	wraps = ends + " wrap" // makes it inside an AppWrapper only
+	wraps = ends + " wrap" // it can be created only inside an AppWrapper
 	reads = "get list watch"
 )
 
-// rights are what a member of a team may do in the team's namespace, and in no other.
-// Verbs that are not listed are refused.
+// rights are the permissions of a team's member in the team's namespace, and in no other. Verbs
+// that are not listed must be denied.
 var rights = []struct{ group, resource, verbs string }{
 	{"workload.codeflare.dev", "appwrappers", makes},
 	{"workload.codeflare.dev", "appwrappers/status", ""},
@@ -90,7 +90,7 @@ var rights = []struct{ group, resource, verbs string }{
 	{"apiextensions.k8s.io", "customresourcedefinitions", ""},
 }
 
-// clusterRights are what a member of a team may do with what is in no namespace.
+// clusterRights are the permissions of a team's member on cluster-scoped resources.
 var clusterRights = []struct{ group, resource, verbs string }{
 	{"kueue.x-k8s.io", "clusterqueues", reads},
 	{"kueue.x-k8s.io", "cohorts", reads},
@@ -105,7 +105,7 @@ var clusterRights = []struct{ group, resource, verbs string }{
 	{"rbac.authorization.k8s.io", "clusterrolebindings", ""},
 }
 
-// asked is somebody whose rights the API server is asked about.
+// asked is a user whose permissions the API server is asked about.
 type asked struct {
 	user, namespace string
 	groups          []string

@@ -19,20 +19,20 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/uninstall"
 )
 
-// ownRosters are the releases that stories have beside that of all stories' teams, in the
-// same namespace. Those of examples are on our own cluster only.
+// ownRosters are releases of stories in addition to the release of the stories' teams, in the
+// same namespace. Releases of examples exist on our own cluster only.
 var ownRosters = []string{"mlbatch-e2e-newcomers", "mlbatch-e2e-beside", "mlbatch-e2e-changes", "mlbatch-e2e-departures"}
 
-// roster is a release of charts/teams that a story changes as an administrator
-// would: by its file.
+// roster is a release of charts/teams that a story changes as an administrator would: with its
+// values file.
 type roster struct {
 	t               *testing.T
 	name, namespace string
 	kubeconfig      string
 }
 
-// keep makes no release yet; it removes what the story will have made, after the
-// stories in it have cleared up.
+// keep returns a roster without installing it. At the end of the test, after the stories have
+// cleaned up, it uninstalls the release.
 func keep(t *testing.T, cfg *envconf.Config, name, namespace string) *roster {
 	t.Helper()
 	r := &roster{t: t, name: name, namespace: namespace, kubeconfig: cfg.KubeconfigFile()}
@@ -44,15 +44,15 @@ func keep(t *testing.T, cfg *envconf.Config, name, namespace string) *roster {
 	return r
 }
 
-// example is a file of setup/teams, as its reader would install it. What it makes has
-// names of its own, so that only our own cluster has it.
+// example is a file of setup/teams, installed as its reader would do it. Its objects do not
+// have our prefix, so that it is for our own cluster only.
 func example(t *testing.T, cfg *envconf.Config, name string) (*roster, string) {
 	t.Helper()
 	requires(t, needs.SimulatedNodes, needs.Machine)
 	return keep(t, cfg, "teams", platform.Namespace), filepath.Join("setup", "teams", name)
 }
 
-// apply is helm upgrade --install.
+// apply does what helm upgrade --install does.
 func (r *roster) apply(ctx context.Context, files ...string) {
 	r.t.Helper()
 	if err := r.try(ctx, files...); err != nil {
@@ -60,11 +60,11 @@ func (r *roster) apply(ctx context.Context, files ...string) {
 	}
 }
 
-// refuses fails unless Helm refuses the files in this sentence.
+// refuses fails unless Helm refuses the files with this sentence.
 func (r *roster) refuses(ctx context.Context, sentence string, files ...string) {
 	r.t.Helper()
 	if err := r.try(ctx, files...); err == nil || !strings.Contains(err.Error(), sentence) {
-		r.t.Errorf("Helm says %v, and not: %s", err, sentence)
+		r.t.Errorf("Helm's error is %v, want: %s", err, sentence)
 	}
 }
 
@@ -77,7 +77,7 @@ func (r *roster) try(ctx context.Context, files ...string) error {
 	return install.Apply(ctx, release, r.kubeconfig)
 }
 
-// file is a values file with that text.
+// file returns a values file with that text.
 func (r *roster) file(text string) string {
 	r.t.Helper()
 	path := filepath.Join(r.t.TempDir(), "teams.yaml")
@@ -87,7 +87,8 @@ func (r *roster) file(text string) string {
 	return path
 }
 
-// onSimulatedNodes begins the file of a release whose flavor another release has made.
+// onSimulatedNodes is the first part of a file for a release that uses another release's
+// flavor.
 const onSimulatedNodes = `
 cohort: ""
 controller: {serviceAccount: {namespace: mlbatch-system}}

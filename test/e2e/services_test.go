@@ -23,7 +23,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// services are what runs until somebody ends it: each of two simulated pods.
+// services are kinds that run until they are deleted, with two simulated pods each.
 func services() map[string]client.Object {
 	two := int32(2)
 	labels := map[string]string{"app": "service"}
@@ -49,8 +49,8 @@ func services() map[string]client.Object {
 	}
 }
 
-// What has no end runs on when pods are lost, for its own controller makes
-// others; it never succeeds, and gives its quota back when it has to.
+// A service survives the loss of pods, because its own controller replaces them. It never
+// succeeds, and releases its quota when it is evicted.
 func TestAServiceOutlivesItsPods(t *testing.T) {
 	for kind, object := range services() {
 		testenv.Test(t, features.New(kind).Assess("its pods are replaced", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
@@ -59,7 +59,8 @@ func TestAServiceOutlivesItsPods(t *testing.T) {
 			s.create(ctx, aw)
 			s.untilServing(ctx, aw)
 
-			// Failed pods of a ReplicaSet stay: in the end there are as many as run.
+			// A ReplicaSet keeps its failed pods: in the end there are as many of them as
+			// running ones.
 			s.untilReplaced(ctx, aw, func(pod *corev1.Pod) error { return s.user.Delete(ctx, pod) })
 			s.untilReplaced(ctx, aw, func(pod *corev1.Pod) error { return s.fail(ctx, pod) })
 			s.untilReplaced(ctx, aw, func(pod *corev1.Pod) error { return s.fail(ctx, pod) })
@@ -83,7 +84,7 @@ func TestAServiceOutlivesItsPods(t *testing.T) {
 	}
 }
 
-// untilServing waits until both pods run and the AppWrapper knows.
+// untilServing waits until both pods run and the AppWrapper reports them as ready.
 func (s *story) untilServing(ctx context.Context, aw *workload.AppWrapper) {
 	s.t.Helper()
 	s.untilPhase(ctx, aw, workload.AppWrapperRunning)
@@ -103,7 +104,7 @@ func (s *story) untilServing(ctx context.Context, aw *workload.AppWrapper) {
 	})
 }
 
-// untilReplaced ends one of the pods, and waits until there is another.
+// untilReplaced ends one of the pods and waits for its replacement.
 func (s *story) untilReplaced(ctx context.Context, aw *workload.AppWrapper, end func(*corev1.Pod) error) {
 	s.t.Helper()
 	pods, err := s.running(ctx, aw.Name)
@@ -111,7 +112,7 @@ func (s *story) untilReplaced(ctx context.Context, aw *workload.AppWrapper, end 
 		s.t.Fatalf("%d pods run (%v)", len(pods), err)
 	}
 	if err := end(&pods[0]); err != nil {
-		s.t.Fatalf("cannot end pod %s: %v", pods[0].Name, err)
+		s.t.Fatalf("cannot stop pod %s: %v", pods[0].Name, err)
 	}
 	s.until(ctx, "pod "+pods[0].Name+" is replaced", func(ctx context.Context) (string, error) {
 		now, err := s.running(ctx, aw.Name)
@@ -128,13 +129,13 @@ func (s *story) untilReplaced(ctx context.Context, aw *workload.AppWrapper, end 
 	s.untilServing(ctx, aw)
 }
 
-// fail ends a simulated pod as a node does whose pod has died.
+// fail sets the status of a simulated pod to Failed, as its kubelet would.
 func (s *story) fail(ctx context.Context, pod *corev1.Pod) error {
 	patch := client.RawPatch(types.StrategicMergePatchType, []byte(`{"status": {"phase": "Failed"}}`))
 	return s.admin.GetControllerRuntimeClient().Status().Patch(ctx, pod, patch)
 }
 
-// nothingRuns fails if there is a pod, or an object that would make one.
+// nothingRuns fails if a pod exists, or an object that would create one.
 func (s *story) nothingRuns(ctx context.Context, object client.Object) {
 	s.t.Helper()
 	pods := &corev1.PodList{}

@@ -17,9 +17,10 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// Three teams of 20 GPUs each. One is idle; one uses its GPUs when another, that has
-// twice the weight, wants some too, and gets them as long as its share is the smaller one: with
-// 12 it has 12/2, the other 8. Nobody loses anything of the own.
+// Three teams have 20 GPUs each, and one of them is idle. A second team uses the idle GPUs
+// until the third, which has twice the weight, wants some as well. The third gets them as long
+// as its share is smaller: it borrows 12 (12/2), the second 8. Neither loses any of its own
+// GPUs.
 func TestWhatIsFreeIsSharedByWeight(t *testing.T) {
 	testenv.Test(t, features.New("weight").Assess("12 for the one, 8 for the other", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		file, three := example(t, cfg, "three-teams.yaml")

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// stays is a finalizer: a simulated pod with it that was told to end does not, like
-// a program that takes its time, until the story lets it go.
+// stays is a finalizer that keeps a deleted simulated pod, as if its program took its time to
+// stop, until the story removes it.
 const stays = "e2e.mlbatch.dev/stays"
 
-// What becomes of a simulated pod.
+// Patches that let a simulated pod succeed, and that remove its finalizer.
 const (
 	succeeds = `{"metadata": {"annotations": {"localcluster.mlbatch.dev/run-for": "0s"}}}`
 	letGo    = `{"metadata": {"$deleteFromPrimitiveList/finalizers": ["` + stays + `"]}}`
@@ -43,7 +43,7 @@ func gpuJob(name, gpus string, finalizers ...string) *batchv1.Job {
 	}
 }
 
-// gpuJobs is a Job of several such pods, on simulated nodes of whatever flavor.
+// gpuJobs is a Job of several such pods, on simulated nodes of any flavor.
 func gpuJobs(name string, pods int32, gpus string) *batchv1.Job {
 	job := gpuJob(name, gpus)
 	job.Spec.Parallelism, job.Spec.Completions = &pods, &pods
@@ -51,7 +51,7 @@ func gpuJobs(name string, pods int32, gpus string) *batchv1.Job {
 	return job
 }
 
-// onlyPod is the one pod of an AppWrapper, when it runs.
+// onlyPod waits until an AppWrapper's only pod runs, and returns it.
 func (s *story) onlyPod(ctx context.Context, appWrapper string) *corev1.Pod {
 	s.t.Helper()
 	s.untilRunning(ctx, appWrapper, 1)
@@ -62,7 +62,7 @@ func (s *story) onlyPod(ctx context.Context, appWrapper string) *corev1.Pod {
 	return &pods[0]
 }
 
-// change changes a pod. One that is gone needs none.
+// change patches a pod, if it still exists.
 func (s *story) change(ctx context.Context, pod *corev1.Pod, patch string) {
 	s.t.Helper()
 	api := s.admin.GetControllerRuntimeClient()
@@ -71,7 +71,7 @@ func (s *story) change(ctx context.Context, pod *corev1.Pod, patch string) {
 	}
 }
 
-// letAllGo is for the end of a story that has pods which stay.
+// letAllGo removes the finalizer of all pods at the end of a story.
 func (s *story) letAllGo() {
 	pods := &corev1.PodList{}
 	if err := s.admin.List(context.Background(), pods); err != nil {

@@ -22,9 +22,9 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// standing is what a team has, and what its work is about, a line each. It is equal
-// at two times if nobody touched it in between: no pod was made anew, no quota moved,
-// nothing that the administrator has made was written.
+// standing describes a team's objects and work, by name. Two results are equal if nothing
+// happened in between: no pod was recreated, no quota moved, and nothing that the administrator
+// created was written.
 func (s *story) standing(ctx context.Context) map[string]string {
 	s.t.Helper()
 	lines := map[string]string{}
@@ -54,8 +54,8 @@ func (s *story) standing(ctx context.Context) map[string]string {
 	return lines
 }
 
-// state changes when somebody writes what an object is to be, or when its work stops or
-// starts. Objects without generations are written whole.
+// state changes when the spec of an object changes, or when its work stops or starts. Objects
+// without a generation are compared as a whole.
 func state(object client.Object) string {
 	line := fmt.Sprintf("%s, generation %d", object.GetUID(), object.GetGeneration())
 	switch o := object.(type) {
@@ -82,7 +82,7 @@ func state(object client.Object) string {
 	return line
 }
 
-// mustStandAs fails if anything of a team has changed.
+// mustStandAs fails if the standing of a team has changed.
 func (s *story) mustStandAs(ctx context.Context, before map[string]string, what string) {
 	s.t.Helper()
 	if diff := cmp.Diff(before, s.standing(ctx)); diff != "" {

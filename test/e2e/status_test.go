@@ -12,7 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// A developer looks at the cluster with the platform on it.
+// A developer runs the status command on a healthy cluster with the platform.
 func TestTheStatusOfAClusterThatIsWell(t *testing.T) {
 	requires(t, needs.Machine)
 	status := site.Cluster.Status(t.Context(), "kube-system", platform.Namespace)
@@ -25,7 +25,7 @@ func TestTheStatusOfAClusterThatIsWell(t *testing.T) {
 		}
 	}
 	if len(status.Components) < 8 || len(status.Deployments) < 7 { // CoreDNS, five operators, PodGroups' controller
-		t.Errorf("there are %d components and %+v", len(status.Components), status.Deployments)
+		t.Errorf("there are %d components and these Deployments: %+v", len(status.Components), status.Deployments)
 	}
 	if len(status.Nodes) != 2 || status.Nodes[0].Ready != 1 || status.Nodes[1].Ready != localcluster.DefaultSimulatedNodes {
 		t.Errorf("nodes are %+v", status.Nodes)

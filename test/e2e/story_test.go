@@ -33,12 +33,12 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// story is one test's view of the cluster: one team's namespace, and the
-// rights of one of its members for what a user does.
+// story is one test's view of the cluster: one team's namespace, and a client with the rights
+// of one of its members for what a user does.
 type story struct {
 	t         *testing.T
 	namespace string
-	// clusterQueue is set where it is not called after the namespace.
+	// clusterQueue is set if its name does not follow from the namespace.
 	clusterQueue string
 	admin        *resources.Resources
 	user         client.Client
@@ -46,8 +46,8 @@ type story struct {
 	created      []client.Object
 }
 
-// requires ends a test that needs what this cluster lacks. On our own cluster,
-// which has everything, that is a failure.
+// requires skips a test that needs what this cluster lacks. On our own cluster, which has
+// everything, it fails the test.
 func requires(t *testing.T, wanted ...needs.Need) {
 	t.Helper()
 	name, _, _ := strings.Cut(t.Name(), "/")
@@ -59,13 +59,13 @@ func requires(t *testing.T, wanted ...needs.Need) {
 	}
 }
 
-// tell begins a story, if this cluster has what it needs. When the test fails the
-// objects, events and logs that explain it are printed.
+// tell begins a story if this cluster has what it needs. If the test fails, it prints objects,
+// events and logs.
 func tell(t *testing.T, cfg *envconf.Config, namespace, user string, wanted ...needs.Need) *story {
 	t.Helper()
 	requires(t, wanted...)
 	config := rest.CopyConfig(cfg.Client().RESTConfig())
-	admin, err := resources.New(config) // the framework's own has one namespace for all stories
+	admin, err := resources.New(config) // the framework's own client has one namespace for all stories
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func tell(t *testing.T, cfg *envconf.Config, namespace, user string, wanted ...n
 	return s
 }
 
-// as is the client of a user, in groups.
+// as returns a client that impersonates a user in groups.
 func as(t *testing.T, cfg *envconf.Config, user string, groups ...string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(cfg.Client().RESTConfig())
@@ -113,7 +113,7 @@ func (s *story) remove(ctx context.Context, object client.Object) {
 	}
 }
 
-// until waits until nothing is missing, or ends the test.
+// until waits until nothing is missing, or fails the test.
 func (s *story) until(ctx context.Context, what string, ask question) {
 	s.t.Helper()
 	if err := await(ctx, ask); err != nil {
@@ -121,7 +121,7 @@ func (s *story) until(ctx context.Context, what string, ask question) {
 	}
 }
 
-// kinds are what stories make, and what others make for them.
+// kinds are the kinds that stories create, directly or through controllers.
 func kinds() []k8s.ObjectList {
 	return []k8s.ObjectList{
 		&workload.AppWrapperList{}, &kueue.WorkloadList{}, &batchv1.JobList{}, &kubeflow.PyTorchJobList{},
@@ -133,7 +133,7 @@ func kinds() []k8s.ObjectList {
 	}
 }
 
-// left answers "" if the namespace has nothing that stories make.
+// left returns "" if the namespace contains none of these objects.
 func (s *story) left(ctx context.Context) (string, error) {
 	for _, list := range kinds() {
 		if err := s.admin.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
@@ -146,15 +146,15 @@ func (s *story) left(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// in is the story in a test within its own.
+// in returns the story in a subtest.
 func (s *story) in(t *testing.T) *story {
 	within := *s
 	within.t = t
 	return &within
 }
 
-// clear removes what the story has made, and waits until all of it is gone: the
-// next story wants the nodes, and nobody is to find anything in the namespace.
+// clear removes what the story has created and waits until it is gone, because the next story
+// needs the nodes.
 func (s *story) clear() {
 	err := await(context.Background(), func(ctx context.Context) (string, error) {
 		for _, object := range s.created {

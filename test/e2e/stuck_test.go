@@ -17,8 +17,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// Pods that will never run hold quota for as long as their owner allows; then they are
-// made anew, and in the end the job is Failed.
+// Pods that will never run hold quota for the grace period. Then they are recreated, and
+// finally the job is Failed.
 func TestAJobThatDoesNotStartIsGivenUp(t *testing.T) {
 	testenv.Test(t, features.New("stuck").Assess("it is tried again, then Failed", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-failing", "frank", needs.Pods)
@@ -44,7 +44,7 @@ func TestAJobThatDoesNotStartIsGivenUp(t *testing.T) {
 				t.Errorf("%s: resettingCount is %d, not the limit of 1", name, aw.Status.Retries)
 			}
 			if c := meta.FindStatusCondition(aw.Status.Conditions, string(workload.Unhealthy)); c == nil || c.Reason != workload.ReasonInsufficientPodsReady {
-				t.Errorf("%s: it failed for another reason than its pods: %+v", name, c)
+				t.Errorf("%s: Unhealthy must have the reason InsufficientPodsReady: %+v", name, c)
 			}
 		}
 		s.untilReserved(ctx, corev1.ResourceCPU, "0")

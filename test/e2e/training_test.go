@@ -20,8 +20,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// The job of 'make demo': a settings file becomes an AppWrapper, two real pods
-// train together, and what they learned is in the log.
+// The job of 'make demo': a settings file becomes an AppWrapper, two real pods train together,
+// and the log shows the result.
 func TestAGeneratedTrainingJobSucceeds(t *testing.T) {
 	testenv.Test(t, features.New("training").Assess("two pods learn together", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-blue", "alice", needs.TrainingPods, needs.PyTorchJobs, needs.Gangs)
@@ -50,7 +50,7 @@ func TestAGeneratedTrainingJobSucceeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The program itself fails unless the last loss is below half of the first.
+		// The program itself fails unless the final loss is less than half of the first.
 		for _, want := range []string{`"worldSize": 2`, `"sum": 3.0`, `"event": "done"`} {
 			if !strings.Contains(string(log), want) {
 				t.Errorf("the log lacks %s:\n%s", want, log)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain shows what a reader of a failed test wants to see of a cluster:
-// objects, events, and the ends of logs. It changes nothing.
+// Package explain prints objects, events and the ends of logs of a cluster, for the reader of a
+// failed test. It changes nothing.
 package explain
 
 import (
@@ -19,17 +19,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Cluster is what is shown, and to whom.
+// Cluster is the cluster to explain, with what is needed to print it.
 type Cluster struct {
 	Objects client.Client
 	Logs    kubernetes.Interface
 	// Print is testing.T's Logf.
 	Print func(format string, args ...any)
-	// Simulated tells which pods have no logs; nil if all have.
+	// Simulated reports whether a pod has no logs because it is simulated; nil if no pod is.
 	Simulated func(corev1.Pod) bool
 }
 
-// Kinds shows the objects of some kinds, of a namespace or, for "", of all.
+// Kinds prints the objects of some kinds, in a namespace or, for "", in all namespaces.
 func (c Cluster) Kinds(ctx context.Context, namespace string, kinds ...client.ObjectList) {
 	for _, list := range kinds {
 		if err := c.Objects.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -40,7 +40,7 @@ func (c Cluster) Kinds(ctx context.Context, namespace string, kinds ...client.Ob
 	}
 }
 
-// Events shows what has happened in a namespace, in order.
+// Events prints the events of a namespace in order.
 func (c Cluster) Events(ctx context.Context, namespace string) {
 	events := &corev1.EventList{}
 	if err := c.Objects.List(ctx, events, client.InNamespace(namespace)); err != nil {
@@ -52,8 +52,8 @@ func (c Cluster) Events(ctx context.Context, namespace string) {
 	}
 }
 
-// happened is when an event was seen last. Those of the newer API have only the
-// time of their beginning and, if they were repeated, a series.
+// happened returns when an event was last seen. Events of the newer API have only the time of
+// the first occurrence and, if they were repeated, a series.
 func happened(e corev1.Event) time.Time {
 	if e.Series != nil {
 		return e.Series.LastObservedTime.Time
@@ -61,7 +61,7 @@ func happened(e corev1.Event) time.Time {
 	return cmp.Or(e.LastTimestamp.Time, e.EventTime.Time, e.CreationTimestamp.Time)
 }
 
-// PodLogs shows the ends of the logs of a namespace's pods.
+// PodLogs prints the ends of the logs of a namespace's pods.
 func (c Cluster) PodLogs(ctx context.Context, namespace string) {
 	pods, err := c.Logs.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -81,8 +81,7 @@ func (c Cluster) PodLogs(ctx context.Context, namespace string) {
 	}
 }
 
-// podLog shows the end of what a container says, or said before it was started
-// again.
+// podLog prints the end of a container's log, or of the log before its last restart.
 func (c Cluster) podLog(ctx context.Context, pod corev1.Pod, container string, previous bool) {
 	lines := int64(40)
 	options := &corev1.PodLogOptions{Container: container, Previous: previous, TailLines: &lines}
@@ -90,7 +89,7 @@ func (c Cluster) podLog(ctx context.Context, pod corev1.Pod, container string, p
 	c.Print("log of %s in pod %s/%s (previous: %t, %v):\n…%s", container, pod.Namespace, pod.Name, previous, err, log)
 }
 
-// Readable is an object or list as a person wants to read it.
+// Readable formats an object or list for a person.
 func Readable(object runtime.Object) string {
 	forget := func(object runtime.Object) error {
 		if o, ok := object.(metav1.Object); ok {

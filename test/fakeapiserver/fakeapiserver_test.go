@@ -19,7 +19,7 @@ import (
 
 var jobKind = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 
-// start has a Job, and a client that may ask for it.
+// start returns a server with a Job, and a client that can read it.
 func start(t *testing.T) (*fakeapiserver.Server, client.Client) {
 	t.Helper()
 	api := fakeapiserver.Start(jobKind)
@@ -43,7 +43,7 @@ func job() *unstructured.Unstructured {
 	return object
 }
 
-// metadata is what a client asks for that wants no more.
+// metadata is the object that a client passes to read only metadata.
 func metadata() *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(jobKind)
@@ -81,7 +81,7 @@ func TestAPatchOfAnEarlierVersionIsAConflict(t *testing.T) {
 	}
 }
 
-// As real servers have it: in protobuf.
+// Like a real server, it answers in protobuf.
 func TestWhoWantsMetadataAloneIsGivenThat(t *testing.T) {
 	api, c := start(t)
 	object := metadata()

@@ -16,14 +16,14 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Object is what is stored: it is replaced and never changed. Only its metadata is
-// understood, so that nothing else has to be read, copied and written again.
+// Object is a stored object, which is replaced and never modified. The server decodes only its
+// metadata, so that nothing else needs to be decoded, copied and encoded again.
 type Object struct {
 	metav1.ObjectMeta
-	// Fields are all others, as JSON.
+	// Fields are all other fields, as JSON.
 	Fields map[string]json.RawMessage
 
-	// text is the whole, as it goes to all who ask or watch.
+	// text is the whole object as JSON, for answers and watches.
 	text []byte
 }
 
@@ -43,7 +43,7 @@ func (o *Object) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
 }
 
-// kind is empty where the fields that tell it are.
+// kind is empty if the object lacks apiVersion and kind.
 func (o *Object) kind() schema.GroupVersionKind {
 	var version, kind string
 	_ = json.Unmarshal(o.Fields["apiVersion"], &version)
@@ -51,11 +51,11 @@ func (o *Object) kind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(version, kind)
 }
 
-// seal is what is done when all is in its place.
+// seal encodes the object when it is complete.
 func (o *Object) seal() {
 	var text bytes.Buffer
 	text.WriteString(`{"metadata":`)
-	metadata, _ := json.Marshal(&o.ObjectMeta) // it came as JSON
+	metadata, _ := json.Marshal(&o.ObjectMeta) // cannot fail: it was decoded from JSON
 	text.Write(metadata)
 	for name, value := range o.Fields {
 		fmt.Fprintf(&text, ",%q:%s", name, value)
@@ -64,16 +64,16 @@ func (o *Object) seal() {
 	o.text = text.Bytes()
 }
 
-// metadataAlone is what a client is given that wants no more.
+// metadataAlone returns the answer for a client that reads only metadata.
 func (o *Object) metadataAlone() []byte {
 	var text bytes.Buffer
 	partial := &metav1.PartialObjectMetadata{ObjectMeta: o.ObjectMeta}
 	partial.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
-	_ = protobuf.NewSerializer(nil, nil).Encode(partial, &text) // it has a form in protobuf
+	_ = protobuf.NewSerializer(nil, nil).Encode(partial, &text) // cannot fail: the type has a protobuf encoding
 	return text.Bytes()
 }
 
-// merge is the object with a merge patch of those fields that may change.
+// merge returns the object with the part of a merge patch whose fields may change.
 func (o *Object) merge(patch []byte, may func(field string) bool) (*Object, error) {
 	changes := map[string]json.RawMessage{}
 	if err := json.Unmarshal(patch, &changes); err != nil {
@@ -95,7 +95,7 @@ func (o *Object) merge(patch []byte, may func(field string) bool) (*Object, erro
 	return after, nil
 }
 
-// mergeMetadata knows what our controller changes, and refuses all else.
+// mergeMetadata supports the changes that our controller makes, and refuses all others.
 func (o *Object) mergeMetadata(change json.RawMessage) error {
 	merged := struct {
 		ResourceVersion string   `json:"resourceVersion"`
@@ -129,7 +129,7 @@ func (o *Object) mergeField(name string, change json.RawMessage) error {
 	return err
 }
 
-// Merge changes the document as RFC 7386 says.
+// Merge applies a merge patch to a document, as defined in RFC 7386.
 func Merge(document, change map[string]any) {
 	for key, value := range change {
 		inner, isMap := value.(map[string]any)

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// request is what a path asks for.
+// request is a parsed request: the resource and the object that its path names.
 type request struct {
 	*http.Request
 	resource string
@@ -28,7 +28,7 @@ type request struct {
 	status   bool
 }
 
-// parse understands /api/v1/… and /apis/GROUP/VERSION/….
+// parse supports /api/v1/… and /apis/GROUP/VERSION/….
 func parse(r *http.Request) request {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	skip := 3
@@ -72,12 +72,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	write(w, "application/json", http.StatusOK, object.text)
 }
 
-// onlyMetadata: the client is one that understands metadata as protobuf, as all of Kubernetes do.
+// onlyMetadata reports whether the client asks for metadata in protobuf, as all Kubernetes
+// clients do.
 func (q request) onlyMetadata() bool {
 	return strings.HasPrefix(q.Header.Get("Accept"), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
 }
 
-// succeed lets events pass, and reviews of rights.
+// succeed accepts events, and allows everything in access reviews.
 func (s *Server) succeed(w http.ResponseWriter, q request) {
 	kind := map[string]string{
 		"events": "Event", "selfsubjectaccessreviews": "SelfSubjectAccessReview",
@@ -97,15 +98,15 @@ func refuse(w http.ResponseWriter, err error) {
 }
 
 func answer(w http.ResponseWriter, code int, object any) {
-	text, _ := json.Marshal(object) // all of it came as JSON
+	text, _ := json.Marshal(object) // cannot fail: it was decoded from JSON
 	write(w, "application/json", code, text)
 }
 
 func write(w http.ResponseWriter, contentType string, code int, text []byte) {
 	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(text))) // in one piece
+	w.Header().Set("Content-Length", strconv.Itoa(len(text))) // not chunked
 	w.WriteHeader(code)
-	_, _ = w.Write(text) // who asks may have gone
+	_, _ = w.Write(text) // the client may be gone
 }
 
 func (s *Server) serveAll(w http.ResponseWriter, q request) {
@@ -147,7 +148,7 @@ func (s *Server) serveWatch(w http.ResponseWriter, q request) {
 	}
 }
 
-// answerOne answers what concerns one object.
+// answerOne answers a request for one object.
 func (s *Server) answerOne(q request) (*Object, error) {
 	body, err := io.ReadAll(q.Body)
 	if err != nil {
@@ -183,7 +184,7 @@ func (s *Server) create(q request, body []byte) (*Object, error) {
 	return object, nil
 }
 
-// patch knows merge patches, of the status or of all else.
+// patch applies a merge patch, either to the status or to everything else.
 func (s *Server) patch(q request, change []byte) (*Object, error) {
 	before, err := s.find(q)
 	if err != nil {

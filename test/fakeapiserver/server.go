@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakeapiserver is an API server in memory: real clients, caches and watches work
-// with it over HTTP, and it costs little beside them. It has no schemas, no
-// admission and no garbage collector; a test that needs an owner plays one.
+// Package fakeapiserver is an API server in memory. Real clients, caches and watches use it
+// over HTTP, and it is cheap compared with them. It has no schemas, no admission and no garbage
+// collector; a test that needs the owner of an object plays it.
 package fakeapiserver
 
 import (
@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Change is told to whoever listens; there is nothing before a creation or after a removal.
+// Change is one change of an object. Before is nil for a creation, After is nil for a removal.
 type Change struct {
 	Resource      string
 	Before, After *Object
@@ -29,7 +29,7 @@ type Change struct {
 
 // Server is an API server in memory.
 type Server struct {
-	// Heard, if any, is told of every change, by one change after the other.
+	// Heard, if not nil, is called for every change.
 	Heard func(Change)
 
 	http   *httptest.Server
@@ -43,8 +43,8 @@ type Server struct {
 	requests []string
 }
 
-// Start starts a server that serves namespaced kinds. It allows everything that it is asked about, and
-// forgets events.
+// Start starts a server for these namespaced kinds. It allows everything in access reviews, and
+// drops events.
 func Start(kinds ...schema.GroupVersionKind) *Server {
 	s := &Server{
 		kinds: map[string]schema.GroupVersionKind{}, mapper: meta.NewDefaultRESTMapper(nil),
@@ -61,22 +61,22 @@ func Start(kinds ...schema.GroupVersionKind) *Server {
 	return s
 }
 
-// Stop ends the server and all watches.
+// Stop stops the server and all watches.
 func (s *Server) Stop() {
 	s.http.CloseClientConnections()
 	s.http.Close()
 }
 
-// Config is how clients reach the server. With a dialer of their own they keep as many
-// connections as with a real one; else there would be two, and a new one for most requests.
+// Config configures clients of the server. The dialer makes them keep as many connections as
+// with a real server; without it they would keep two, and open a new one for most requests.
 func (s *Server) Config() *rest.Config {
 	return &rest.Config{Host: s.http.URL, QPS: -1, Dial: (&net.Dialer{}).DialContext}
 }
 
-// Mapper knows the kinds that are served.
+// Mapper maps the served kinds.
 func (s *Server) Mapper() meta.RESTMapper { return s.mapper }
 
-// Requests are all that were made since the last call, each as its verb and its path.
+// Requests returns the verb and path of all requests since the last call.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Server) Requests() []string {
 	return requests
 }
 
-// Put stores an object, which is given as JSON, as it is.
+// Put stores an object, given as JSON, unchanged.
 func (s *Server) Put(text []byte) error {
 	object, err := parseObject(text)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *Server) Put(text []byte) error {
 	return nil
 }
 
-// Patch merges a patch into an object, whoever else changes it.
+// Patch merges a patch into an object. It retries if another client is faster.
 func (s *Server) Patch(resource string, key types.NamespacedName, patch string) error {
 	for before := s.Get(resource, key); before != nil; before = s.Get(resource, key) {
 		after, err := before.merge([]byte(patch), func(string) bool { return true })
@@ -108,7 +108,8 @@ func (s *Server) Patch(resource string, key types.NamespacedName, patch string) 
 	return fmt.Errorf("there is no %s in %s", key, resource)
 }
 
-// Delete removes an object, or lets it wait for its finalizers, and for nothing else.
+// Delete removes an object. If the object has finalizers, it sets the deletion timestamp
+// instead.
 func (s *Server) Delete(resource string, key types.NamespacedName) {
 	for before := s.Get(resource, key); before != nil; before = s.Get(resource, key) {
 		var after *Object
@@ -123,14 +124,14 @@ func (s *Server) Delete(resource string, key types.NamespacedName) {
 	}
 }
 
-// Get returns nil where there is no such object.
+// Get returns nil if there is no such object.
 func (s *Server) Get(resource string, key types.NamespacedName) *Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stored[resource][key]
 }
 
-// All are the objects of a resource, in no order.
+// All returns the objects of a resource, in any order.
 func (s *Server) All(resource string) []*Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +142,8 @@ func (s *Server) All(resource string) []*Object {
 	return all
 }
 
-// replace stores an object, or removes one, unless somebody else was faster.
+// replace stores an object, or removes one. It returns false if the object has changed since
+// before.
 func (s *Server) replace(resource string, before, after *Object) bool {
 	if !s.commit(resource, before, after) {
 		return false
@@ -152,7 +154,7 @@ func (s *Server) replace(resource string, before, after *Object) bool {
 	return true
 }
 
-// commit gives an object what an API server gives it.
+// commit sets what an API server sets, stores the object and notifies watchers.
 func (s *Server) commit(resource string, before, after *Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +193,7 @@ func eventText(event string, object []byte) []byte {
 	return slices.Concat([]byte(`{"type":"`+event+`","object":`), object, []byte("}\n"))
 }
 
-// watcher is one open watch. It never keeps who writes waiting.
+// watcher is one open watch. It never blocks writers.
 type watcher struct {
 	resource string
 	mu       sync.Mutex
@@ -217,7 +219,7 @@ func (w *watcher) take() []byte {
 	return pending
 }
 
-// watch begins to watch, first of all what there is if that is wanted.
+// watch opens a watch. If initially is true, it starts with the existing objects.
 func (s *Server) watch(resource string, initially bool) *watcher {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +243,7 @@ func (s *Server) unwatch(w *watcher) {
 	delete(s.watchers, w)
 }
 
-// Watched are the resources that somebody watches.
+// Watched returns the resources that have open watches.
 func (s *Server) Watched() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

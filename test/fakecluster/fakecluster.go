@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakecluster builds clusters in memory for tests of the installer, and what is on them.
+// Package fakecluster builds clusters in memory, and objects in them, for tests of the
+// installer.
 package fakecluster
 
 import (
@@ -33,7 +34,7 @@ func API(typed *fake.Clientset, objects ...client.Object) access.API {
 	return access.API{Interface: typed, Client: fakeclient.NewClientBuilder().WithRESTMapper(mapper).WithObjects(objects...).Build()}
 }
 
-// User answers reviews of access.
+// User is a client for a user whose access reviews are answered by may.
 func User(may func(authorizationv1.ResourceAttributes) bool) *fake.Clientset {
 	typed := fake.NewClientset()
 	typed.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -44,10 +45,10 @@ func User(may func(authorizationv1.ResourceAttributes) bool) *fake.Clientset {
 	return typed
 }
 
-// Everything is what an administrator may do.
+// Everything allows what only an administrator may do.
 func Everything(a authorizationv1.ResourceAttributes) bool { return a.Verb == "*" }
 
-// CRDs are the definitions of kinds, each written as group/kind.
+// CRDs returns CRDs for these kinds, each written as group/kind.
 func CRDs(kinds ...string) []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, k := range kinds {
@@ -61,8 +62,8 @@ func CRDs(kinds ...string) []*unstructured.Unstructured {
 	return all
 }
 
-// ConvertedCRD is the CRD of Cohorts, which the release mlbatch in a namespace has left
-// there with a conversion webhook.
+// ConvertedCRD is the CRD of Cohorts with a conversion webhook, left in the cluster by the
+// release mlbatch of this namespace.
 func ConvertedCRD(namespace string, stored ...string) *unstructured.Unstructured {
 	crd := CRDs("kueue.x-k8s.io/Cohort")[0]
 	crd.SetAnnotations(map[string]string{"meta.helm.sh/release-name": "mlbatch", "meta.helm.sh/release-namespace": namespace, "helm.sh/resource-policy": "keep"})
@@ -75,7 +76,7 @@ func ConvertedCRD(namespace string, stored ...string) *unstructured.Unstructured
 	return crd
 }
 
-// Conversion is the strategy that the cluster has for a CRD.
+// Conversion returns the conversion strategy of a CRD in the cluster.
 func Conversion(t *testing.T, api client.Client, crd *unstructured.Unstructured) string {
 	t.Helper()
 	got := crd.DeepCopy()
@@ -86,7 +87,7 @@ func Conversion(t *testing.T, api client.Client, crd *unstructured.Unstructured)
 	return strategy
 }
 
-// KueueDeployment is Kueue's Deployment as a manifest has it.
+// KueueDeployment is Kueue's Deployment as in a manifest.
 func KueueDeployment(namespace string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "kueue-controller-manager", "namespace": namespace},

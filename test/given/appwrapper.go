@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package given builds the objects that tests begin with: complete, ordinary, and
-// changed by one word for each thing that matters to the test.
+// Package given builds objects for tests. They are complete and ordinary, and a method changes
+// what matters to a test.
 package given
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// Namespace is where objects live unless a test says otherwise.
+// Namespace is the namespace of objects unless a test says otherwise.
 const Namespace = "team-a"
 
 // AppWrapperBuilder builds an AppWrapper.
@@ -32,19 +32,19 @@ func AppWrapper(name string) *AppWrapperBuilder {
 	}}
 }
 
-// ManagedBy hands it to a controller.
+// ManagedBy sets managedBy to the name of a controller.
 func (b *AppWrapperBuilder) ManagedBy(controller string) *AppWrapperBuilder {
 	b.aw.Spec.ManagedBy = &controller
 	return b
 }
 
-// Unsuspended gives it permission to deploy.
+// Unsuspended lets the controller deploy it.
 func (b *AppWrapperBuilder) Unsuspended() *AppWrapperBuilder {
 	b.aw.Spec.Suspend = false
 	return b
 }
 
-// WithFinalizer gives it the controller's finalizer.
+// WithFinalizer adds the controller's finalizer.
 func (b *AppWrapperBuilder) WithFinalizer() *AppWrapperBuilder {
 	b.aw.Finalizers = append(b.aw.Finalizers, v1beta2.AppWrapperFinalizer)
 	return b
@@ -58,8 +58,8 @@ func (b *AppWrapperBuilder) With(components ...*ComponentBuilder) *AppWrapperBui
 	return b
 }
 
-// InPhase puts it into a phase, with the pod sets that its components declare and as
-// many component statuses as it has components.
+// InPhase sets the phase, the pod sets that its components declare, and a status for each
+// component.
 func (b *AppWrapperBuilder) InPhase(phase v1beta2.AppWrapperPhase) *AppWrapperBuilder {
 	b.aw.Status.Phase = phase
 	b.aw.Status.ComponentStatus = nil
@@ -69,7 +69,7 @@ func (b *AppWrapperBuilder) InPhase(phase v1beta2.AppWrapperPhase) *AppWrapperBu
 	return b
 }
 
-// Build returns the AppWrapper; a later Build returns another.
+// Build returns a new AppWrapper with each call.
 func (b *AppWrapperBuilder) Build() *v1beta2.AppWrapper {
 	return b.aw.DeepCopy()
 }

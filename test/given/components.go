@@ -15,13 +15,13 @@ type ComponentBuilder struct {
 	object    map[string]any
 }
 
-// Component is any resource, without declared pod sets.
+// Component is a component with any resource and no declared pod sets.
 func Component(object map[string]any) *ComponentBuilder {
 	return &ComponentBuilder{object: object}
 }
 
-// Job is a batch/v1 Job that runs this many pods at once and is done when each of
-// them has succeeded.
+// Job is a batch/v1 Job that runs this many pods in parallel and completes when each of them
+// has succeeded.
 func Job(name string, pods int64) *ComponentBuilder {
 	return Component(map[string]any{
 		"apiVersion": "batch/v1",
@@ -35,7 +35,7 @@ func Job(name string, pods int64) *ComponentBuilder {
 	})
 }
 
-// ConfigMap is a resource that makes no pods and never finishes.
+// ConfigMap is a resource that creates no pods and never finishes.
 func ConfigMap(name string) *ComponentBuilder {
 	return Component(map[string]any{
 		"apiVersion": "v1",
@@ -50,7 +50,7 @@ func (b *ComponentBuilder) Declaring(path string, replicas int32) *ComponentBuil
 	return b
 }
 
-// Admitted adds what Kueue wants added to the next pod set.
+// Admitted adds what Kueue sets for the next pod set.
 func (b *ComponentBuilder) Admitted(info v1beta2.AppWrapperPodSetInfo) *ComponentBuilder {
 	b.component.PodSetInfos = append(b.component.PodSetInfos, info)
 	return b

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package golden compares what a test produced with a file that a human has read.
-// `go test PACKAGE -update` rewrites the files; the difference is then for review.
+// Package golden compares the output of a test with a file that a person has reviewed. `go test
+// PACKAGE -update` rewrites the files; review the diff.
 package golden
 
 import (
@@ -44,13 +44,13 @@ func Between(t *testing.T, file, begin, end, got string) {
 	head, rest, ok := strings.Cut(string(content), begin)
 	_, tail, also := strings.Cut(rest, end)
 	if !ok || !also {
-		t.Fatalf("%s has no place between %q and %q", file, begin, end)
+		t.Fatalf("%s does not contain %q and then %q", file, begin, end)
 	}
 	Compare(t, file, []byte(head+begin+got+end+tail))
 }
 
-// Only fails the test if there are files that are not among those that the test
-// asks for, as there are when a case has got another name.
+// Only fails the test if a file matches the pattern and no test case uses it, as after a case
+// is renamed.
 func Only(t *testing.T, pattern string, asked []string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -59,13 +59,13 @@ func Only(t *testing.T, pattern string, asked []string) {
 	}
 	for _, file := range files {
 		if !slices.Contains(asked, file) {
-			t.Errorf("nobody asks for %s: remove it", file)
+			t.Errorf("no test uses %s: remove it", file)
 		}
 	}
 }
 
-// Pairs runs the transformation on every *.in.yaml of a folder and compares the
-// result with the *.out.yaml beside it; there is none alone.
+// Pairs runs the transformation on every *.in.yaml of a folder and compares the result with the
+// *.out.yaml next to it. It fails if an *.out.yaml has no *.in.yaml.
 func Pairs(t *testing.T, folder string, transform func(t *testing.T, in []byte) []byte) {
 	t.Helper()
 	inputs, err := filepath.Glob(filepath.Join(folder, "*.in.yaml"))

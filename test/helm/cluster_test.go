@@ -30,7 +30,7 @@ type site struct {
 	objects    ctrl.Client
 }
 
-// begin brings up a simulated cluster, which has all programs of the platform.
+// begin starts a simulated cluster with all programs of the platform.
 func begin(t *testing.T) site {
 	t.Helper()
 	cluster, err := localcluster.New(localcluster.Config{
@@ -39,7 +39,7 @@ func begin(t *testing.T) site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cluster.Down(); err != nil { // what a killed run has left
+	if err := cluster.Down(); err != nil { // left by a killed run
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -72,7 +72,7 @@ func begin(t *testing.T) site {
 	return site{kubeconfig: cluster.KubeconfigPath(), api: api, objects: objects}
 }
 
-// Each step begins with what the one before it has left.
+// Each step starts from the result of the previous one.
 func TestBothHelmsInstallAndUpgrade(t *testing.T) {
 	s := begin(t)
 	three, four := clients[0], clients[1]
@@ -94,8 +94,8 @@ func TestBothHelmsInstallAndUpgrade(t *testing.T) {
 	s.wantServerSideApply(t)
 }
 
-// take carries out a step for both releases, in the order of docs/install.md, and looks
-// for a mark that the step has in its values.
+// take runs a step for both releases, in the order of docs/install.md, and checks for the mark
+// in the step's values.
 func (s site) take(t *testing.T, c client, verb, mark string) {
 	t.Helper()
 	if verb == "uninstall" {
@@ -129,7 +129,7 @@ func (s site) deployment(t *testing.T) *appsv1.Deployment {
 	return d
 }
 
-// wantMark looks into an object of each release.
+// wantMark checks an object of each release for the mark.
 func (s site) wantMark(t *testing.T, mark string) {
 	t.Helper()
 	d := s.deployment(t)
@@ -150,7 +150,7 @@ func (s site) wantMark(t *testing.T, mark string) {
 			}
 		}
 	}
-	t.Errorf("none of %d bindings of dashboards is for %s", len(bindings.Items), mark)
+	t.Errorf("none of %d ClusterRoleBindings has the user %s", len(bindings.Items), mark)
 }
 
 func (s site) wantDeployed(t *testing.T, c client) {
@@ -169,7 +169,7 @@ func (s site) wantDeployed(t *testing.T, c client) {
 	}
 }
 
-// wantGone counts what is left of the manifests of releases but for what has to stay.
+// wantGone fails if an object of the releases is left, except those that must stay.
 func (s site) wantGone(t *testing.T, manifests string) {
 	t.Helper()
 	gone, left := 0, []string{}
@@ -187,7 +187,7 @@ func (s site) wantGone(t *testing.T, manifests string) {
 		gone++
 	}
 	if len(left) > 0 || gone < 50 {
-		t.Errorf("of %d objects %d are left: %q", gone, len(left), left)
+		t.Errorf("checked %d objects, want at least 50; %d are left: %q", gone, len(left), left)
 	}
 }
 
@@ -207,7 +207,7 @@ func (s site) isThere(t *testing.T, object *unstructured.Unstructured) bool {
 	return err == nil
 }
 
-// wantServerSideApply sees to it that Helm 4 was tried as it is by default.
+// wantServerSideApply checks that Helm 4 used its default, server-side apply.
 func (s site) wantServerSideApply(t *testing.T) {
 	t.Helper()
 	for _, entry := range s.deployment(t).ManagedFields {
@@ -215,5 +215,5 @@ func (s site) wantServerSideApply(t *testing.T) {
 			return
 		}
 	}
-	t.Error("Helm 4 did not apply on the server's side")
+	t.Error("Helm 4 did not use server-side apply")
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// root is below the same path in every run; dist has the packages.
+// root is the same path in every run; dist has the packages.
 var (
 	root     = filepath.Join(os.TempDir(), "mlbatch-test-helm")
 	checkout string
@@ -31,7 +31,7 @@ var (
 
 func dist(file string) string { return filepath.Join(root, "dist", file) }
 
-// packaged is the archive of a chart.
+// packaged returns the archive of a chart.
 func packaged(chart string) string { return dist(chart + "-" + versions.Version + ".tgz") }
 
 func TestMain(m *testing.M) {
@@ -66,7 +66,7 @@ func prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// client is one Helm.
+// client is one version of Helm.
 type client struct{ name, path string }
 
 func bothClients(ctx context.Context) ([]client, error) {
@@ -80,7 +80,7 @@ func bothClients(ctx context.Context) ([]client, error) {
 	return []client{{"helm3", built3["helm"]}, {"helm4", built4["helm"]}}, errors.Join(err3, err4)
 }
 
-// command is a command line of this client for somebody who has never used Helm before.
+// command runs this client as for a user who has never used Helm before.
 func (c client) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	home := t.TempDir()
@@ -90,7 +90,7 @@ func (c client) command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// says runs a command line and returns what it prints.
+// says runs the client and returns its output.
 func (c client) says(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := c.command(t, args...).Output()

@@ -19,7 +19,7 @@ import (
 
 const namespace = "mlbatch-system"
 
-// examples are values files of each chart that users install; "" stands for none.
+// examples returns values files of each chart that users install; "" stands for none.
 func examples(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{"appwrapper": {""}, "mlbatch": {""}, "teams": nil}
@@ -33,7 +33,7 @@ func examples(t *testing.T) map[string][]string {
 	return all
 }
 
-// bySDK is what all our other tests look at.
+// bySDK renders a chart with the SDK, as all other tests do.
 func bySDK(t *testing.T, archive, chart, values string) string {
 	t.Helper()
 	loaded, err := loader.Load(archive)
@@ -53,8 +53,8 @@ func bySDK(t *testing.T, archive, chart, values string) string {
 	return rendered.Manifest
 }
 
-// Helm 3 prints the very bytes. Helm 4 ends each document with an empty line more; the
-// documents, their order and what is in them are the same.
+// Helm 3 prints exactly the same bytes. Helm 4 adds an empty line after each document; the
+// documents and their order are the same.
 func TestBothHelmsRenderWhatTheSDKDoes(t *testing.T) {
 	for chart, files := range examples(t) {
 		for _, values := range files {
@@ -63,7 +63,7 @@ func TestBothHelmsRenderWhatTheSDKDoes(t *testing.T) {
 				t.Run(c.name+"/"+chart+"/"+filepath.Base(values), func(t *testing.T) {
 					got := c.template(t, packaged(chart), chart, values)
 					if c.name == "helm3" && strings.TrimSpace(got) != strings.TrimSpace(want) {
-						t.Error("some byte is another")
+						t.Error("the output differs from the SDK's")
 					}
 					if diff := cmp.Diff(documents(want), documents(got)); diff != "" {
 						t.Errorf("(-SDK +%s)\n%s", c.name, diff)
@@ -107,7 +107,7 @@ func TestBothHelmsFindNothingToSayAboutOurCharts(t *testing.T) {
 	}
 }
 
-// A fork changes files and packages again, with its own Helm.
+// A fork changes files and packages the charts again, with its own Helm.
 func TestWhatBothHelmsPackageAgainRendersTheSame(t *testing.T) {
 	for _, c := range clients {
 		for _, chart := range []string{"mlbatch", "teams"} {
@@ -128,7 +128,7 @@ func TestWhatBothHelmsPackageAgainRendersTheSame(t *testing.T) {
 	}
 }
 
-// unpack writes the files of a chart into a folder below dir.
+// unpack writes the files of a chart to a folder below dir.
 func unpack(t *testing.T, name, dir string) {
 	t.Helper()
 	chart, err := bundle.Chart(name)

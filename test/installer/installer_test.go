@@ -30,7 +30,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// TestThePlatformComesAndGoes is one life of one platform; each chapter needs those before it.
+// TestThePlatformComesAndGoes follows one platform from installation to removal. Each subtest
+// depends on the ones before it.
 func TestThePlatformComesAndGoes(t *testing.T) {
 	for _, chapter := range []struct {
 		name string
@@ -59,7 +60,7 @@ func nothingIsTouched(t *testing.T) {
 	isRefused(t, installs("upgrade"), "the release mlbatch is not installed: run 'mlbatch install' first")
 	succeeds(t, installs("install", "--dry-run"))
 	if out := succeeds(t, mlbatch("uninstall")); !strings.Contains(out, "release mlbatch in namespace mlbatch-system: absent") {
-		t.Errorf("where nothing is installed, uninstall says %s", out)
+		t.Errorf("nothing is installed, but uninstall prints %s", out)
 	}
 	err := admin.Get(t.Context(), client.ObjectKey{Name: helmrelease.DefaultNamespace}, &corev1.Namespace{})
 	if !apierrors.IsNotFound(err) {
@@ -71,15 +72,15 @@ func killedAfterEachStep(t *testing.T) {
 	at := func() error { return nil }
 	isKilled(t, installs("install"), "[1/5]", at)
 	isKilled(t, installs("install"), "[2/5]", at)
-	// Helm takes what this leaves for a sign that somebody else is at work.
+	// The pending release that this leaves looks to Helm like an operation in progress.
 	isKilled(t, installs("install"), "[2/5]", func() error {
 		if len(records(t)) == 0 {
-			return errors.New("Helm remembers nothing")
+			return errors.New("Helm has stored no release yet")
 		}
 		return nil
 	})
 	if left := records(t); !cmp.Equal(left, []string{"mlbatch.v1 pending-install"}) {
-		t.Fatalf("Helm remembers %q: it was not killed while Helm worked", left)
+		t.Fatalf("the releases are %q: the command was not killed while Helm was running", left)
 	}
 	isRefused(t, installs("upgrade", "--set=kueue.enabled=false"), "the cluster has no Kueue")
 	isKilled(t, installs("install"), "[3/5]", at)
@@ -98,7 +99,7 @@ func nothingIsChanged(t *testing.T) {
 	out := succeeds(t, installs("install"))
 	for _, release := range []string{"mlbatch", "teams"} {
 		if want := fmt.Sprintf("release %s 0.1.0 in namespace mlbatch-system: unchanged\n", release); !strings.Contains(out, want) {
-			t.Errorf("it says %q and not %q", out, want)
+			t.Errorf("it prints %q, which lacks %q", out, want)
 		}
 	}
 	if diff := cmp.Diff(before, records(t)); diff != "" {
@@ -107,7 +108,7 @@ func nothingIsChanged(t *testing.T) {
 	isRefused(t, installs("install", "--set=appwrapper.podAnnotations.new=yes"), "change it with 'mlbatch upgrade'")
 }
 
-// otherNamespace: who forgets where the platform is hears it.
+// otherNamespace checks that a command with the wrong namespace names the right one.
 func otherNamespace(t *testing.T) {
 	const elsewhere, is = "--namespace=elsewhere", "is in namespace mlbatch-system"
 	for _, cmd := range []*exec.Cmd{mlbatch("uninstall", elsewhere), mlbatch("components", elsewhere)} {
@@ -119,8 +120,8 @@ func otherNamespace(t *testing.T) {
 	isRefused(t, mlbatch("uninstall", "--with-teams", "--teams-namespace=elsewhere"), "the release teams "+is+": use --teams-namespace mlbatch-system")
 }
 
-// upgradeIsKilled while Helm is at work: the command that completes it is the same again. Its
-// other steps change nothing, and may be over before a test could kill them.
+// upgradeIsKilled kills an upgrade while Helm runs. Running the same command again completes
+// it. The other steps change nothing, and may be too quick to be killed.
 func upgradeIsKilled(t *testing.T) {
 	before := generations(t)
 	upgrade := func() *exec.Cmd {
@@ -145,10 +146,10 @@ func valuesStay(t *testing.T) {
 	before := generations(t)
 	out := succeeds(t, mlbatch("upgrade", "--charts="+charts(), "--set=appwrapper.podAnnotations.new=yes"))
 	if want := "release mlbatch 0.1.0 in namespace mlbatch-system: upgraded\nrelease teams 0.1.0 in namespace mlbatch-system: unchanged\n"; out != want {
-		t.Errorf("it says %q, want %q", out, want)
+		t.Errorf("it prints %q, want %q", out, want)
 	}
 	wantAllReady(t)
-	before["appwrapper-controller-manager"]++ // of the others nothing has changed, as nothing of the profile is lost
+	before["appwrapper-controller-manager"]++ // the others are unchanged: the values of the profile are kept
 	if diff := cmp.Diff(before, generations(t)); diff != "" {
 		t.Errorf("generations of Deployments: %s", diff)
 	}
@@ -210,7 +211,7 @@ func uninstalled(t *testing.T) {
 		}
 		return err
 	})
-	canBeRead(t) // by the webhook
+	canBeRead(t) // through the webhook
 	isKilled(t, mlbatch("uninstall"), "[2/2]", func() error {
 		left := records(t)
 		if !slices.ContainsFunc(left, func(r string) bool { return strings.Contains(r, " uninstall") }) {
@@ -219,7 +220,7 @@ func uninstalled(t *testing.T) {
 		return nil
 	})
 	if out, want := succeeds(t, mlbatch("uninstall")), "release mlbatch in namespace mlbatch-system: uninstalled\n"; out != want {
-		t.Errorf("it says %q, want %q", out, want)
+		t.Errorf("it prints %q, want %q", out, want)
 	}
 	canBeRead(t)
 	for _, list := range []client.ObjectList{
@@ -236,17 +237,17 @@ func uninstalled(t *testing.T) {
 		}
 	}
 	if left := records(t); !cmp.Equal(left, []string{"teams.v1 deployed"}) {
-		t.Errorf("Helm remembers %q, and not only the teams", left)
+		t.Errorf("the releases are %q, want only the teams", left)
 	}
 	if out, want := succeeds(t, mlbatch("uninstall", "--with-teams")), "release teams in namespace mlbatch-system: uninstalled\nrelease mlbatch in namespace mlbatch-system: absent\n"; out != want {
-		t.Errorf("it says %q, want %q", out, want)
+		t.Errorf("it prints %q, want %q", out, want)
 	}
 	if err := admin.Get(t.Context(), client.ObjectKey{Name: "blue"}, &corev1.Namespace{}); err != nil {
 		t.Errorf("the namespace is gone with the teams: %v", err)
 	}
 }
 
-// canBeRead reads what is there in the older version, which the API server has to convert.
+// canBeRead reads an object in an older version, which the API server has to convert.
 func canBeRead(t *testing.T) {
 	t.Helper()
 	await(t, "a ClusterQueue can be read as v1beta1", func() error {
@@ -254,7 +255,8 @@ func canBeRead(t *testing.T) {
 	})
 }
 
-// wantAllReady asks the command what is ready: what is installed, and nothing else is.
+// wantAllReady checks that the command reports every installed component as ready, and no other
+// component.
 func wantAllReady(t *testing.T) {
 	t.Helper()
 	out, progress, err := finish(mlbatch("components", "--output=json"))
@@ -273,7 +275,7 @@ func wantAllReady(t *testing.T) {
 	}
 }
 
-// records are the revisions that Helm remembers, with their state.
+// records returns Helm's revisions with their status.
 func records(t *testing.T) []string {
 	t.Helper()
 	secrets := &corev1.SecretList{}
@@ -288,7 +290,8 @@ func records(t *testing.T) []string {
 	return all
 }
 
-// generations of the platform's Deployments tell which were changed.
+// generations returns the generations of the platform's Deployments, which show what has
+// changed.
 func generations(t *testing.T) map[string]int64 {
 	t.Helper()
 	list := &appsv1.DeploymentList{}
@@ -328,7 +331,7 @@ func object(apiVersion, kind string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
 }
 
-// await bounds every wait; a machine that compiles may be slow.
+// await bounds every wait. The limit is long because a machine that compiles may be slow.
 func await(t *testing.T, what string, holds func() error) {
 	t.Helper()
 	var missing error
@@ -337,6 +340,6 @@ func await(t *testing.T, what string, holds func() error) {
 		return missing == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("waited in vain until %s: %v", what, missing)
+		t.Fatalf("timed out waiting until %s: %v", what, missing)
 	}
 }

@@ -24,8 +24,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// root is below the same path in every run, so that the next one finds what one
-// that was killed has left.
+// root is the same path in every run, so that the next run can clean up after a killed one.
 var root = filepath.Join(os.TempDir(), "mlbatch-test-installer")
 
 var (
@@ -68,7 +67,8 @@ func run(m *testing.M) (code int, err error) {
 
 func end() error { return errors.Join(cluster.Down(), os.RemoveAll(root)) }
 
-// begin makes the command, charts, and a bare cluster with the programs of the platform.
+// begin builds the command and the charts, and starts a bare cluster with the programs of the
+// platform.
 func begin(ctx context.Context) error {
 	build := exec.CommandContext(ctx, "go", "build", "-o", program(), "./tools/mlbatch")
 	build.Dir = checkout
@@ -104,21 +104,21 @@ func begin(ctx context.Context) error {
 func program() string { return filepath.Join(root, "mlbatch") }
 func charts() string  { return filepath.Join(root, "charts") }
 
-// mlbatch is the command as an administrator runs it.
+// mlbatch returns the command as an administrator runs it.
 func mlbatch(args ...string) *exec.Cmd {
 	cmd := exec.Command(program(), append(args, "--kubeconfig="+cluster.KubeconfigPath())...)
 	cmd.Dir = root
 	return cmd
 }
 
-// installs is the same command line for everybody.
+// installs returns the command with the arguments that all tests share.
 func installs(verb string, more ...string) *exec.Cmd {
 	return mlbatch(append([]string{
 		verb, "--charts=" + charts(), "--profile=localcluster", "--teams=" + filepath.Join(checkout, "setup/teams/simulated.yaml"), "--timeout=3m",
 	}, more...)...)
 }
 
-// succeeds runs a command and returns its results.
+// succeeds runs a command that must succeed, and returns its output.
 func succeeds(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	out, progress, err := finish(cmd)
@@ -129,7 +129,7 @@ func succeeds(t *testing.T, cmd *exec.Cmd) string {
 	return out
 }
 
-// isRefused runs a command that has to fail in its first step and say so in its last words.
+// isRefused runs a command that must fail in its first step, with these words in its last line.
 func isRefused(t *testing.T, cmd *exec.Cmd, words ...string) {
 	t.Helper()
 	_, progress, err := finish(cmd)
@@ -138,11 +138,11 @@ func isRefused(t *testing.T, cmd *exec.Cmd, words ...string) {
 	}
 	before, said, _ := strings.Cut("\n"+progress, "\nmlbatch: ")
 	if strings.Contains(before, "[2/") {
-		t.Errorf("it goes on to its second step:\n%s", progress)
+		t.Errorf("it continues with its second step:\n%s", progress)
 	}
 	for _, word := range words {
 		if !strings.Contains(said, word) {
-			t.Errorf("it says\n%s\nand not %q", progress, word)
+			t.Errorf("it prints\n%s\nwhich lacks %q", progress, word)
 		}
 	}
 }
@@ -154,8 +154,8 @@ func finish(cmd *exec.Cmd) (out, progress string, err error) {
 	return stdout.String(), stderr.String(), err
 }
 
-// isKilled runs a command until a line of its progress begins with a prefix, and on until
-// something is true.
+// isKilled runs a command until a line of its progress starts with a prefix and on returns nil,
+// and kills it.
 func isKilled(t *testing.T, cmd *exec.Cmd, prefix string, on func() error) {
 	t.Helper()
 	progress, err := cmd.StderrPipe()

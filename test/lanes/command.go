@@ -14,8 +14,8 @@ import (
 // grace is how long an interrupted command may take to remove its clusters.
 const grace = 30 * time.Second
 
-// execute runs a command and all that it starts as a process group. If the context or the
-// limit ends it, the group is interrupted, and after a while whoever is left is killed.
+// execute runs a command and its children as a process group. If the context ends or the limit
+// expires, it interrupts the group, and kills after a while what is left of it.
 func execute(ctx context.Context, argv []string, limit time.Duration, stdout, stderr io.Writer) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -28,7 +28,7 @@ func execute(ctx context.Context, argv []string, limit time.Duration, stdout, st
 	if limited.Err() == nil || cmd.Process == nil {
 		return err
 	}
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // there may be nobody left
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the group may be empty
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted

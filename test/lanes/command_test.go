@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A shell that does not interrupt what it has started in the background.
+// A shell that does not pass interrupts to its background process.
 var stubborn = []string{"sh", "-c", "echo begun; sleep 1000 & wait"}
 
 func TestWhatIsNotOverInTimeIsEndedWithAllThatItHasStarted(t *testing.T) {
@@ -24,7 +24,7 @@ func TestWhatIsNotOverInTimeIsEndedWithAllThatItHasStarted(t *testing.T) {
 	if err == nil || err.Error() != "did not end within 1s" {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := io.ReadAll(reader); err != nil { // it ends when nobody is left who could write
+	if _, err := io.ReadAll(reader); err != nil { // ends when no process has the pipe open
 		t.Error(err)
 	}
 }
@@ -58,6 +58,6 @@ func TestACommandFailsAsItSays(t *testing.T) {
 		}
 	}
 	if execute(t.Context(), []string{"/there/is/no/such/program"}, time.Minute, io.Discard, io.Discard) == nil {
-		t.Error("a program that is not there runs")
+		t.Error("a missing program does not return an error")
 	}
 }

@@ -22,7 +22,7 @@ const module = "github.com/mlbatch/mlbatch/"
 
 var root = filepath.Join("..", "..")
 
-// afterwards are the packages whose tests are no lane: make test-long runs them.
+// afterwards are packages with tests that are in no lane: make test-long runs them.
 var afterwards = []string{"test/takeover"}
 
 func TestEveryLaneIsATargetThatMakeHelpLists(t *testing.T) {
@@ -48,7 +48,7 @@ func TestEveryInputIsThere(t *testing.T) {
 }
 
 func TestEveryTestThatStartsAClusterBelongsToOneLane(t *testing.T) {
-	lanesOf := map[string][]string{} // of a package: which part of it each runs
+	lanesOf := map[string][]string{} // by package: the part that each lane runs
 	for _, l := range lanes {
 		for _, run := range clusterTests(t, l.name) {
 			lanesOf[run.pkg] = append(lanesOf[run.pkg], run.part)
@@ -58,11 +58,11 @@ func TestEveryTestThatStartsAClusterBelongsToOneLane(t *testing.T) {
 		parts := lanesOf[pkg]
 		delete(lanesOf, pkg)
 		if !once(parts) && !slices.Contains(afterwards, pkg) {
-			t.Errorf("%s: lanes run %q of it; one has to run all of it, or one all that another skips", pkg, parts)
+			t.Errorf("%s: lanes run %q of it; either one lane must run all of it, or one lane must run what another skips", pkg, parts)
 		}
 	}
 	for pkg := range lanesOf {
-		t.Errorf("%s has no tests with the tag cluster, and a lane runs them", pkg)
+		t.Errorf("a lane runs %s, which has no tests with the tag cluster", pkg)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestWhatIsNoLaneRunsInTestLong(t *testing.T) {
 	}
 }
 
-// once tells whether the parts that lanes run of a package are all of it, without overlap.
+// once reports whether the parts that lanes run are the whole package, without overlap.
 func once(parts []string) bool {
 	switch len(parts) {
 	case 1:
@@ -87,12 +87,12 @@ func once(parts []string) bool {
 	return false
 }
 
-// clusterTest is a go test in a recipe of the Makefile, and which part of the package it runs.
+// clusterTest is a go test command in a Makefile recipe: the package, and the part of it.
 type clusterTest struct{ pkg, part string }
 
 var clusterTestLine = regexp.MustCompile(`go test -tags=cluster .* \./(test/[a-z0-9]+)(?: (-(?:run|skip) '[^']*'))?`)
 
-// clusterTests are those of a target.
+// clusterTests returns the go test commands of a target.
 func clusterTests(t *testing.T, target string) (all []clusterTest) {
 	t.Helper()
 	for _, found := range clusterTestLine.FindAllStringSubmatch(recipe(t, target), -1) {
@@ -101,7 +101,7 @@ func clusterTests(t *testing.T, target string) (all []clusterTest) {
 	return all
 }
 
-// recipe is what make would do.
+// recipe returns the commands that make would run.
 func recipe(t *testing.T, target string) string {
 	t.Helper()
 	cmd := exec.Command("make", "-C", root, "--no-print-directory", "-n", target)
@@ -113,7 +113,8 @@ func recipe(t *testing.T, target string) string {
 	return string(out)
 }
 
-// clusterPackages are the folders of test/ with tests that need the tag. All tests there do.
+// clusterPackages returns the folders of test/ with tests that have the build tag. All tests in
+// such a folder have it.
 func clusterPackages(t *testing.T) (all []string) {
 	t.Helper()
 	for _, dir := range folders(t, "test") {
@@ -123,7 +124,7 @@ func clusterPackages(t *testing.T) (all []string) {
 			continue
 		}
 		if plain > 0 {
-			t.Errorf("%s: give all its tests the tag cluster, or none", dir)
+			t.Errorf("%s: either all or none of its tests must have the tag cluster", dir)
 		}
 		all = append(all, dir)
 	}
@@ -133,17 +134,17 @@ func clusterPackages(t *testing.T) (all []string) {
 	return all
 }
 
-// folders are those of this module below a folder, as they are called in the repository.
+// folders returns the folders of this module below top, relative to the repository.
 func folders(t *testing.T, top string) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(root, top), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return err
 		}
-		name, _ := filepath.Rel(root, path) // it lies below
+		name, _ := filepath.Rel(root, path) // path is below root
 		_, err = os.Stat(filepath.Join(path, "go.mod"))
 		if name != "." && (err == nil || entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".")) {
-			return fs.SkipDir // another module, or no Go
+			return fs.SkipDir // another module, or not Go
 		}
 		all = append(all, filepath.ToSlash(name))
 		return nil
@@ -154,7 +155,7 @@ func folders(t *testing.T, top string) (all []string) {
 	return all
 }
 
-// read reads the package in a folder; where there is none it is empty.
+// read returns the package in a folder; it is empty if there is none.
 func read(t *testing.T, dir string, tags ...string) *build.Package {
 	t.Helper()
 	context := build.Default
@@ -176,7 +177,8 @@ func TestInputsHaveAllThatTestsImport(t *testing.T) {
 	}
 }
 
-// wantInputs goes through what is imported of ours, and what that imports.
+// wantInputs checks that a lane lists the imported packages of this repository as inputs, with
+// their own imports.
 func wantInputs(t *testing.T, l lane, imports []string, seen map[string]bool) {
 	t.Helper()
 	for _, imported := range imports {
@@ -186,13 +188,13 @@ func wantInputs(t *testing.T, l lane, imports []string, seen map[string]bool) {
 		}
 		seen[dir] = true
 		if !l.reads(dir + "/x.go") {
-			t.Errorf("lane %s: its tests import %s, which is in none of its inputs", l.name, dir)
+			t.Errorf("lane %s: its tests import %s, which is missing from its inputs", l.name, dir)
 		}
 		wantInputs(t, l, read(t, dir).Imports, seen)
 	}
 }
 
-// What starts programs only, each of which would be built anew for the race detector.
+// Tests that only start programs. With the race detector, each program would be built again.
 var withoutRaces = []string{"test/mutants"}
 
 func TestWhatHasGoroutinesIsTestedWithTheRaceDetector(t *testing.T) {

@@ -7,41 +7,41 @@ import (
 	"strings"
 )
 
-// lane is a part of the tests that is run, timed and recorded as one. Its command is the
-// target of the Makefile with its name. How long it takes is in the log.
+// lane is a part of the tests that is run, timed and recorded as a unit. Its command is the
+// Makefile target with its name. The log has its duration.
 type lane struct {
 	name string
-	// essential lanes are what 'make test' always runs. The others are heavy.
+	// essential lanes always run in 'make test'. The others are heavy.
 	essential bool
-	// root tells whether it needs root. With the environment variable unless it does not.
+	// root is true if the lane needs root, unless the environment variable is set.
 	root   bool
 	unless string
-	// inputs are the files and folders whose change can change the verdict.
+	// inputs are the files and folders that can change the result.
 	inputs []string
 }
 
 func (l lane) command() []string { return []string{"make", "--no-print-directory", l.name} }
 
-// reads tells whether a lane reads a file of the repository.
+// reads reports whether a file of the repository is an input of a lane.
 func (l lane) reads(file string) bool {
 	return slices.ContainsFunc(l.inputs, func(input string) bool {
 		return input == file || strings.HasPrefix(file, input+"/")
 	})
 }
 
-// What the lanes have in common.
+// Inputs that several lanes share.
 var (
 	everything = []string{
 		".golangci.yaml", "LICENSE", "Makefile", "README.md", "charts", "controller", "docs", "go.mod", "go.sum", "samples", "setup", "test", "tools",
 	}
-	// cluster is what a local cluster is made of.
+	// cluster has the parts of a local cluster.
 	cluster = []string{"go.mod", "go.sum", "setup", "test/workload", "tools/artifacts", "tools/localcluster", "tools/mlbatch/parts"}
-	// platform is what is installed on it, and how.
+	// platform has what is installed on the cluster, and the installer.
 	platform = with(cluster, "charts", "controller", "samples", "tools/mlbatch")
 )
 
-// lanes are all there are, in the order in which they run: what fails fast and
-// what others can use the builds of come first.
+// lanes are all lanes in the order in which they run. Lanes that fail quickly, or build what
+// others need, come first.
 var lanes = []lane{
 	{name: "verify-generate", essential: true, inputs: []string{"Makefile", "charts/appwrapper/files", "controller", "tools/tools.mod", "go.mod"}},
 	{name: "lint", essential: true, inputs: everything},

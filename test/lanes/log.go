@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// record is when a lane last ran green on a commit, and how long it took.
+// record is when a lane last passed, on which commit, and how long it took.
 type record struct {
 	took         time.Duration
 	commit, date string
@@ -21,7 +21,7 @@ func (r record) String() string { return r.commit + " " + r.date }
 // entry is a line of the log: lane, minutes, commit, date.
 var entry = regexp.MustCompile(`^([a-z0-9-]+) +([0-9]+\.[0-9]) +([0-9a-f]{7,40}) +([0-9]{4}-[0-9]{2}-[0-9]{2})$`)
 
-// parseLog reads a log; name is only for the error.
+// parseLog parses a log; name is for the error message.
 func parseLog(name, content string) (map[string]record, error) {
 	log := map[string]record{}
 	for i, line := range strings.Split(strings.TrimSuffix(content, "\n"), "\n") {
@@ -41,7 +41,7 @@ func parseLog(name, content string) (map[string]record, error) {
 	return log, nil
 }
 
-// formatLog writes a log in the order of the lanes. What is no lane any more is left out.
+// formatLog formats a log in the order of the lanes. It omits lanes that no longer exist.
 func formatLog(log map[string]record, lanes []lane) string {
 	var out strings.Builder
 	for _, l := range lanes {

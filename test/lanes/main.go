@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command lanes runs the tests, lane by lane: the essential lanes; all of them with -full;
-// or those that are named. In continuous integration (CI=true) heavy lanes follow the
-// essential ones as long as time lasts: first those whose inputs changed since they were
-// last recorded, then the others in turn. What ran and what did not is printed at the end.
+// Command lanes runs the tests in lanes: the essential lanes, all lanes with -full, or the
+// named lanes. In continuous integration (CI=true), heavy lanes follow the essential ones until
+// time runs out: first those whose inputs have changed since they were last recorded, then the
+// others in turn. At the end it prints what ran and what did not.
 package main
 
 import (
@@ -57,7 +57,8 @@ func (s session) list() error {
 	return err
 }
 
-// run makes a plan and follows it. With mustRecord it is refused where nothing could be recorded.
+// run makes a plan and executes it. With mustRecord, it refuses to run if it could not record
+// results.
 func (s session) run(now situation, mustRecord bool) error {
 	for _, name := range now.names {
 		if !slices.ContainsFunc(lanes, func(l lane) bool { return l.name == name }) {
@@ -120,7 +121,7 @@ func (s session) lane(l lane, limit time.Duration) error {
 	return s.repo.record(lanes, l.name, record{took: took, commit: before, date: time.Now().UTC().Format(time.DateOnly)})
 }
 
-// state is the commit that is tested; empty if it is none.
+// state returns the commit under test, or "" if the checkout has uncommitted changes.
 func (s session) state() string {
 	head, err := s.repo.head()
 	if errors.Join(err, s.repo.clean()) != nil {
@@ -129,7 +130,7 @@ func (s session) state() string {
 	return head
 }
 
-// cannot tells why a lane cannot run on this machine.
+// cannot returns why a lane cannot run on this machine.
 func cannot(l lane) string {
 	if !l.root || os.Geteuid() == 0 || l.unless != "" && os.Getenv(l.unless) != "" {
 		return ""

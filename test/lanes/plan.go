@@ -13,30 +13,32 @@ import (
 )
 
 const (
-	// budget is how long after the start continuous integration may expect a heavy lane to end.
+	// budget is how long after the start of continuous integration a heavy lane should have
+	// ended.
 	budget = 70 * time.Minute
-	// closing is when continuous integration ends what still runs, while the table can still be printed.
+	// closing is when continuous integration stops a running lane, so that it can still print
+	// the table.
 	closing = 85 * time.Minute
-	// laneLimit is how long a lane may take.
+	// laneLimit is the maximum duration of a lane.
 	laneLimit = 45 * time.Minute
-	// unknownTime is what a lane counts as that was never recorded.
+	// unknownTime is the assumed duration of a lane that was never recorded.
 	unknownTime = 25 * time.Minute
 )
 
-// situation is what a plan is made from.
+// situation is the input of a plan.
 type situation struct {
 	lanes   []lane
 	log     map[string]record
-	changed map[string]bool // lanes whose inputs changed since they were recorded, or that never were
+	changed map[string]bool // lanes whose inputs have changed since they were recorded, or that have no record
 	commit  string
-	// What was asked for: continuous integration, all lanes, some, or the essential ones.
+	// What to run: in continuous integration, all lanes, the named ones, or the essential ones.
 	ci, full bool
 	names    []string
-	// cannot tells why a lane cannot run here; empty if it can.
+	// cannot returns why a lane cannot run here, or "" if it can.
 	cannot func(lane) string
 }
 
-// plan is which lanes may run, in which order, and why the others do not.
+// plan has the lanes to run, in order, and why the others do not run.
 type plan struct {
 	situation
 	queue []lane
@@ -65,11 +67,11 @@ func (s situation) asksFor(l lane) bool {
 	return l.essential || s.full || slices.Contains(s.names, l.name)
 }
 
-// rotates tells whether heavy lanes run as long as there is time.
+// rotates reports whether heavy lanes run until time runs out.
 func (s situation) rotates() bool { return s.ci && !s.full && len(s.names) == 0 }
 
-// rotation are the heavy lanes: those whose inputs changed, which was longest ago green
-// first, then the others. The commit tells with which the round begins.
+// rotation returns the heavy lanes: first those whose inputs have changed, oldest success
+// first, then the others. The commit determines which of these starts.
 func (s situation) rotation() []lane {
 	heavy := slices.DeleteFunc(slices.Clone(s.lanes), func(l lane) bool { return l.essential })
 	if len(heavy) == 0 {
@@ -91,29 +93,29 @@ func (s situation) rotation() []lane {
 	return heavy
 }
 
-// turn is a number below n that is the commit's own. The hash tells it, and not the number
-// of commits: in a shallow clone that is always one.
+// turn maps a commit to a number below n. It uses the hash rather than the number of commits,
+// which is always one in a shallow clone.
 func turn(commit string, n int) int {
 	number, err := strconv.ParseUint(commit[:min(len(commit), 8)], 16, 32)
 	if err != nil {
-		return 0 // there is no commit
+		return 0 // not a commit
 	}
 	return int(number % uint64(n))
 }
 
-// errInterrupted is the end of a lane that somebody interrupted: no other begins.
+// errInterrupted is returned for an interrupted lane. No other lane starts after it.
 var errInterrupted = errors.New("was interrupted")
 
-// result is what became of a lane.
+// result is the result of a lane.
 type result struct {
 	ran    bool
 	failed bool // also if it could not run
 	took   time.Duration
-	why    string // it did not run, or failed
+	why    string // why it did not run, or failed
 }
 
-// follow runs lanes one after the other. An essential one that fails ends it all; after a
-// heavy one the others go on.
+// follow runs lanes one after the other. If an essential lane fails, no other starts; after a
+// failed heavy lane, the others continue.
 func (p plan) follow(run func(lane, time.Duration) error, elapsed func() time.Duration) map[string]result {
 	results := map[string]result{}
 	for name, why := range p.left {
@@ -146,7 +148,7 @@ func (p plan) follow(run func(lane, time.Duration) error, elapsed func() time.Du
 	return results
 }
 
-// wont tells why there is no time for a lane; empty if there is.
+// wont returns why there is no time for a lane, or "" if there is.
 func (p plan) wont(l lane, elapsed time.Duration) string {
 	if !p.rotates() || l.essential {
 		return ""
@@ -162,7 +164,7 @@ func (p plan) wont(l lane, elapsed time.Duration) string {
 	return fmt.Sprintf("would not fit: needs %.0f minutes of %.0f that are left; %s", math.Ceil(needs.Minutes()), math.Floor(left.Minutes()), changed)
 }
 
-// expected is how long a lane took when it was recorded.
+// expected returns the recorded duration of a lane.
 func (p plan) expected(l lane) time.Duration {
 	if r, recorded := p.log[l.name]; recorded {
 		return r.took
@@ -170,7 +172,7 @@ func (p plan) expected(l lane) time.Duration {
 	return unknownTime
 }
 
-// limit is how long a lane that begins now may take.
+// limit returns how long a lane that starts now may take.
 func (p plan) limit(elapsed time.Duration) time.Duration {
 	if p.ci {
 		return max(min(laneLimit, closing-elapsed), 0)

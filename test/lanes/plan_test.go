@@ -16,12 +16,12 @@ import (
 // small are two essential lanes and four heavy ones.
 var small = []lane{{name: "lint", essential: true}, {name: "e2e", essential: true, root: true}, {name: "a"}, {name: "b"}, {name: "c"}, {name: "d"}}
 
-// took is a record of so many minutes, on a day of January.
+// took is a record with this duration and a day in January.
 func took(minutes float64, day int) record {
 	return record{took: time.Duration(minutes * float64(time.Minute)), commit: "0123456789ab", date: fmt.Sprintf("2026-01-%02d", day)}
 }
 
-// evenly is a log in which each lane takes so many minutes.
+// evenly is a log in which each lane took the same time.
 func evenly(minutes float64) map[string]record {
 	log := map[string]record{}
 	for _, l := range small {
@@ -83,15 +83,15 @@ func TestTheRoundBeginsEverywhere(t *testing.T) {
 	}
 }
 
-// life is a plan that is followed with lanes that take their time and fail as they are told.
+// life runs a plan with lanes whose duration and result the test sets.
 type life struct {
-	minutes map[string]float64 // 10 where nothing is said
+	minutes map[string]float64 // default: 10
 	fails   []string
 	ends    string // the lane that is interrupted
 	cannot  []string
 }
 
-// follow returns what ran, in order.
+// follow returns the lanes that ran, in order.
 func (l life) follow(s situation) (ran []string, limits map[string]time.Duration, results map[string]result) {
 	var now time.Duration
 	limits = map[string]time.Duration{}
@@ -180,7 +180,7 @@ func TestWhatRunsAndWhatDoesNot(t *testing.T) {
 					failed += lane
 				}
 				if r.ran != slices.Contains(ran, lane) {
-					t.Errorf("whether %s ran is told wrongly", lane)
+					t.Errorf("the result says wrongly whether %s ran", lane)
 				}
 			}
 			if failed != c.failed {
@@ -193,7 +193,7 @@ func TestWhatRunsAndWhatDoesNot(t *testing.T) {
 			}
 			for _, l := range small {
 				if r, ok := results[l.name]; !ok || !r.ran && r.why == "" {
-					t.Errorf("%s is dropped silently", l.name)
+					t.Errorf("%s neither runs nor has a reason not to", l.name)
 				}
 			}
 		})

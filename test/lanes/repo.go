@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// logFile is committed: it is what tells continuous integration which lanes are due.
+// logFile is committed, so that continuous integration knows which lanes are due.
 const logFile = "docs/evidence/lanes.log"
 
 // repo is the folder of a checkout.
@@ -32,7 +32,7 @@ func (r repo) git(args ...string) (string, error) {
 
 func (r repo) head() (string, error) { return r.git("rev-parse", "--short=12", "HEAD") }
 
-// clean fails if the checkout is not what the commit says. The log itself may have changed.
+// clean fails if the checkout differs from the commit, except for the log itself.
 func (r repo) clean() error {
 	dirty, err := r.git("status", "--porcelain", "--", ".", ":(exclude)"+logFile)
 	if err == nil && dirty != "" {
@@ -41,12 +41,12 @@ func (r repo) clean() error {
 	return err
 }
 
-// changed are the lanes whose inputs changed since they were recorded.
+// changed returns the lanes whose inputs have changed since they were recorded.
 func (r repo) changed(lanes []lane, log map[string]record) map[string]bool {
 	changed := map[string]bool{}
 	for _, l := range lanes {
 		files, err := r.git("diff", "--name-only", log[l.name].commit+"..HEAD")
-		// A commit that is not here, as in a shallow clone, tells nothing: the lane is due.
+		// If the commit is missing, as in a shallow clone, the lane is due.
 		changed[l.name] = log[l.name].commit == "" || err != nil || slices.ContainsFunc(strings.Split(files, "\n"), l.reads)
 	}
 	return changed
@@ -62,7 +62,7 @@ func (r repo) readLog() (map[string]record, error) {
 
 // record adds a lane to the log.
 func (r repo) record(lanes []lane, name string, rec record) error {
-	log, err := r.readLog() // another run may have written it
+	log, err := r.readLog() // another run may have changed it
 	if err != nil {
 		return err
 	}

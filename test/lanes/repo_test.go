@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// committed is a repository in which these files were written one after the other, each in
-// a commit of its own. It returns the commits.
+// committed creates a repository in which each of these files is written in a separate commit.
+// It returns the commits.
 func committed(t *testing.T, files ...string) (repo, []string) {
 	t.Helper()
 	r := repo(t.TempDir())

@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 )
 
-// printResults prints what became of every lane, and when each last ran green. The last
-// line is for continuous integration, which counts by it.
+// printResults prints the result of every lane, and when each last passed. Continuous
+// integration parses the last line.
 func printResults(out io.Writer, lanes []lane, results map[string]result, log map[string]record) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\nlane\tin this run\tminutes\tlast recorded green\t")
@@ -48,7 +48,7 @@ func lastGreen(log map[string]record, l lane) string {
 	return "never"
 }
 
-// printLanes lists the lanes and what they need.
+// printLanes lists the lanes and their requirements.
 func printLanes(out io.Writer, lanes []lane, log map[string]record) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "lane\trun by\tneeds\tminutes\tlast recorded green")

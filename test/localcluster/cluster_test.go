@@ -20,15 +20,15 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// mode is a way to run a cluster; every test is done in each.
+// mode is a mode of local clusters. Every test runs in each.
 type mode struct {
 	name string
 	// flags of 'localcluster up'.
 	flags []string
-	// real is true if there is a node that runs containers; otherwise there is one
-	// that runs the platform's pods as processes.
+	// real is true if a node runs containers. Otherwise, a node runs the platform's pods as
+	// processes.
 	real bool
-	// ports has the ports of its clusters.
+	// ports are the ports of its clusters.
 	ports [2]int
 }
 
@@ -37,19 +37,19 @@ var modes = []mode{
 	{name: "simulated", flags: []string{"--mode=simulated"}, ports: [2]int{36447, 36448}},
 }
 
-// disk is a file system of its own, which the tests fill.
+// disk is a separate file system, which the tests fill.
 func (m mode) disk() string { return filepath.Join(root, "disk-of-"+m.name) }
 
-// cluster is one that the tests make, as its user sees it.
+// cluster is a cluster of the tests, as its user sees it.
 type cluster struct {
 	mode mode
 	name string
 	port int
-	// state is its XDG_STATE_HOME.
+	// state is the user's XDG_STATE_HOME.
 	state string
 }
 
-// The clusters of a mode. Small numbers of nodes are enough, and quick.
+// The clusters of a mode. They have few nodes, to be quick.
 func (m mode) main() cluster {
 	return cluster{mode: m, name: m.name, port: m.ports[0], state: m.disk()}
 }
@@ -72,7 +72,7 @@ func inEachMode(t *testing.T, test func(*testing.T, mode)) {
 	}
 }
 
-// command is 'localcluster …' for this cluster.
+// command returns 'localcluster …' for this cluster.
 func (c cluster) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(localclusterProgram(), append([]string{"--name=" + c.name}, args...)...)
 	cmd.Dir = checkout
@@ -80,7 +80,7 @@ func (c cluster) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a command and returns what it said on stderr.
+// run runs a command and returns its stderr.
 func (c cluster) run(args ...string) (string, error) {
 	cmd := c.command(args...)
 	var said bytes.Buffer
@@ -98,25 +98,25 @@ func (c cluster) mustRun(t *testing.T, args ...string) string {
 	return said
 }
 
-// wantRefusal runs a command that has to fail in one sentence, which it returns.
+// wantRefusal runs a command that must fail with these words in its last line.
 func (c cluster) wantRefusal(t *testing.T, words string, args ...string) {
 	t.Helper()
 	said, err := c.run(args...)
 	if err == nil {
-		t.Errorf("localcluster %s succeeds", strings.Join(args, " "))
+		t.Errorf("localcluster %s must fail, but succeeds", strings.Join(args, " "))
 	}
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	if last := lines[len(lines)-1]; !strings.Contains(last, words) {
-		t.Errorf("it says\n%s\nwithout %q in its last line", said, words)
+		t.Errorf("it prints\n%s\nwithout %q in the last line", said, words)
 	}
 }
 
-// upFlags are those that make the cluster.
+// upFlags are the flags of 'up' for the cluster.
 func (c cluster) upFlags() []string {
 	return append([]string{"up", "--port=" + strconv.Itoa(c.port), "--simulated-nodes=2"}, c.mode.flags...)
 }
 
-// running is the cluster, which runs.
+// running starts the cluster if it does not run.
 func running(t *testing.T, c cluster) cluster {
 	t.Helper()
 	if !c.described().Running() {
@@ -125,7 +125,7 @@ func running(t *testing.T, c cluster) cluster {
 	return c
 }
 
-// described is the cluster as our programs see it.
+// described returns the cluster as our programs see it.
 func (c cluster) described() *localcluster.Cluster {
 	described, err := localcluster.New(localcluster.Config{
 		Name: c.name, Port: c.port, Checkout: checkout, StateDir: filepath.Join(c.state, "mlbatch", "clusters"),
@@ -138,7 +138,7 @@ func (c cluster) described() *localcluster.Cluster {
 
 func (c cluster) dir() string { return c.described().Dir() }
 
-// api is an administrator's client.
+// api returns an administrator's client.
 func (c cluster) api(t *testing.T) client.Client {
 	t.Helper()
 	config, err := c.described().RESTConfig()

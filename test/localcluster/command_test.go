@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// point is how far a command has come, as seen from outside.
+// point is a point in the progress of a command, as seen from outside.
 type point struct {
 	name string
-	// line is part of what it says there.
+	// line is part of a line that the command prints there.
 	line string
-	// file is what it has made there, below the folder of all clusters.
+	// file is a file that it has created there, below the folder of all clusters.
 	file func(cluster) string
 }
 
-// watched is a command that has not ended.
+// watched is a running command.
 type watched struct {
 	cmd *exec.Cmd
-	// lines is what it says; it is closed at its end.
+	// lines has the output; it is closed when the command ends.
 	lines chan string
 	said  []string
 }
@@ -50,7 +50,7 @@ func (c cluster) start(t *testing.T, args ...string) *watched {
 	return w
 }
 
-// reaches returns when the command is at a point.
+// reaches waits until the command reaches a point.
 func (w *watched) reaches(t *testing.T, c cluster, p point) {
 	t.Helper()
 	look := time.NewTicker(time.Millisecond)
@@ -73,7 +73,7 @@ func (w *watched) reaches(t *testing.T, c cluster, p point) {
 	}
 }
 
-// ends returns the command's end and all that it has said.
+// ends waits until the command ends, and returns all of its output.
 func (w *watched) ends() (string, error) {
 	for line := range w.lines {
 		w.said = append(w.said, line)
@@ -98,12 +98,12 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// inFolder is a file of the cluster.
+// inFolder returns a file in the cluster's folder.
 func inFolder(name string) func(cluster) string {
 	return func(c cluster) string { return filepath.Join(c.dir(), name) }
 }
 
-// inNew is a file of what will be the cluster's folder.
+// inNew returns a file in the temporary folder that will become the cluster's folder.
 func inNew(name string) func(cluster) string {
 	return func(c cluster) string { return filepath.Join(filepath.Dir(c.dir()), "."+c.name+".new", name) }
 }

@@ -19,11 +19,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// roomy is the size of a disk that a cluster fits on. It is in memory, of which only
-// that is taken which is written.
+// roomy is the size of a disk that is large enough for a cluster. It is a tmpfs, which uses
+// only as much memory as is written.
 const roomy = "4g"
 
-// mountDisk makes a folder a disk.
+// mountDisk mounts a disk at a folder.
 func mountDisk(dir, size string) error {
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
@@ -35,12 +35,12 @@ func mountDisk(dir, size string) error {
 	return nil
 }
 
-// resize makes a disk larger or smaller while it is used.
+// resize changes the size of a mounted disk.
 func resize(dir, size string) error {
 	return unix.Mount("", dir, "", unix.MS_REMOUNT, "size="+size)
 }
 
-// fill leaves no space on a disk.
+// fill shrinks a disk until it has no space left.
 func fill(t *testing.T, dir string) {
 	t.Helper()
 	eventually(t, "the disk is full", func(context.Context) error {
@@ -49,7 +49,7 @@ func fill(t *testing.T, dir string) {
 			return err
 		}
 		used := (fs.Blocks - fs.Bfree) * uint64(fs.Bsize)
-		return resize(dir, strconv.FormatUint(max(used, 4096), 10)) // it is refused if more is used by now
+		return resize(dir, strconv.FormatUint(max(used, 4096), 10)) // fails if more is used by now
 	})
 }
 
@@ -97,7 +97,7 @@ func TestAClusterOutlivesAFullDisk(t *testing.T) {
 		}()
 		api := c.api(t)
 		eventually(t, "etcd cannot write any more", func(ctx context.Context) error {
-			fill(t, m.disk()) // again and again: the kubelet frees what it can
+			fill(t, m.disk()) // repeatedly: the kubelet frees what it can
 			object := &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{GenerateName: "large-", Namespace: "default"},
 				Data:       map[string]string{"word": strings.Repeat("x", 1_000_000)},
@@ -125,7 +125,7 @@ func TestAClusterOutlivesAFullDisk(t *testing.T) {
 			}
 			return nil
 		})
-		c.wantHealthy(t) // the images are there, too: the kubelet would have removed them for space
+		c.wantHealthy(t) // the images still exist: the kubelet would have removed them to free space
 		wantKept(t)
 	})
 }

@@ -23,10 +23,10 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// waitLimit bounds waits for what has to come. It proves nothing, and is long.
+// waitLimit bounds waits. It asserts nothing, so it is long.
 const waitLimit = 2 * time.Minute
 
-// eventually polls until there is nothing to complain of.
+// eventually polls until complaint returns nil.
 func eventually(t *testing.T, what string, complaint func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
@@ -38,14 +38,14 @@ func eventually(t *testing.T, what string, complaint func(context.Context) error
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: not in %s: %v", what, waitLimit, err)
+			t.Fatalf("%s: timed out after %s: %v", what, waitLimit, err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-// wantHealthy sees to it that every part of the cluster does its work: nothing of
-// this would happen without the keeper and each of its programs.
+// wantHealthy checks that every part of the cluster works. Each check depends on the keeper or
+// one of its programs.
 func (c cluster) wantHealthy(t *testing.T) {
 	t.Helper()
 	eventually(t, "every program is ready", func(context.Context) error {
@@ -79,7 +79,7 @@ func (c cluster) wantHealthy(t *testing.T) {
 	}
 }
 
-// explainFailure shows what a reader wants to see if something does not come.
+// explainFailure prints objects, events and logs of the cluster.
 func (c cluster) explainFailure(t *testing.T) {
 	if !t.Failed() {
 		return
@@ -91,7 +91,7 @@ func (c cluster) explainFailure(t *testing.T) {
 	shown.Events(ctx, "default")
 }
 
-// wantProcesses sees to it that a new pod of the platform's kind runs.
+// wantProcesses checks that a new pod of the platform's kind runs.
 func (c cluster) wantProcesses(t *testing.T, api client.Client) {
 	t.Helper()
 	pod := c.processPod(t, api, "pause")
@@ -101,8 +101,8 @@ func (c cluster) wantProcesses(t *testing.T, api client.Client) {
 	}
 }
 
-// runsOnce updates the pod, and asks for its process, too: the node says that a
-// pod runs before the process has entered it.
+// runsOnce reads the pod, and also checks its process: the node reports the pod as running
+// before the process has entered it.
 func runsOnce(ctx context.Context, api client.Client, pod *corev1.Pod) error {
 	if err := api.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 		return err
@@ -113,7 +113,7 @@ func runsOnce(ctx context.Context, api client.Client, pod *corev1.Pod) error {
 	return nil
 }
 
-// processPod makes a pod of the platform's kind, which runs a workload.
+// processPod creates a pod of the platform's kind, which runs a workload.
 func (c cluster) processPod(t *testing.T, api client.Client, workloadCommand string) *corev1.Pod {
 	t.Helper()
 	err := c.described().RunInstead(map[string]plan.Image{localcluster.WorkloadImage: {File: workload(), Path: "/workload"}})
@@ -182,8 +182,8 @@ func job(name string, pod corev1.PodSpec) *batchv1.Job {
 	}
 }
 
-// wantServices makes a Service in front of the API server and connects to it on
-// the node: kube-proxy has to see it.
+// wantServices creates a Service for the API server and connects to it on the node, which works
+// only if kube-proxy has seen it.
 func (c cluster) wantServices(t *testing.T, api client.Client) {
 	t.Helper()
 	service := &corev1.Service{
@@ -216,7 +216,7 @@ func (c cluster) wantServices(t *testing.T, api client.Client) {
 	})
 }
 
-// keepObject makes an object that has to survive, and returns what looks for it.
+// keepObject creates an object, and returns a check that it still exists.
 func (c cluster) keepObject(t *testing.T) (wantKept func(*testing.T)) {
 	t.Helper()
 	object := &corev1.ConfigMap{

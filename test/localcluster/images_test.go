@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// There is no registry: an image that the kubelet removes for space is gone for good.
+// There is no registry: an image that the kubelet removes to free space cannot be pulled again.
 func TestNoImageIsRemovedForSpace(t *testing.T) {
 	c := running(t, modes[0].main())
 	list := exec.Command(filepath.Join(c.dir(), "bin", "ctr"),
@@ -27,7 +27,7 @@ func TestNoImageIsRemovedForSpace(t *testing.T) {
 		}
 		images++
 		if !strings.Contains(line, "io.cri-containerd.pinned=pinned") {
-			t.Errorf("it may be removed: %s", line)
+			t.Errorf("the kubelet may remove it: %s", line)
 		}
 	}
 	if images != 3 { // pause, CoreDNS, the workload

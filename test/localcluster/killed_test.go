@@ -15,15 +15,14 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/filecache"
 )
 
-// upPoints are the points at which 'up' is killed, in the order in which it comes
-// to them.
+// upPoints are the points at which 'up' is killed, in the order in which it reaches them.
 func upPoints(m mode) []point {
 	points := []point{
 		{name: "a component is built", line: "etcd: building"},
 		{name: "the folder is filled", file: inNew("bin/keeper")},
 		{name: "the folder is there", file: inFolder("config")},
 		{name: "the keeper is on record", file: inFolder("keeper.json")},
-		// It may be past the first by now: the one before has started it.
+		// It may be past the first program already, which the previous 'up' started.
 		{name: "the keeper starts a program", line: "starting "},
 		{name: "the keeper starts the last program", line: "starting kwok"},
 		{name: "the cluster can be used", file: inFolder("kubeconfig")},
@@ -34,7 +33,7 @@ func upPoints(m mode) []point {
 	return append(points, point{name: "nodes are awaited", line: "waiting for"})
 }
 
-// Each 'up' finds what the one before has left.
+// Each 'up' continues from what the previous one has left.
 func TestUpThatIsKilledAnywhereIsCompletedByTheNext(t *testing.T) {
 	inEachMode(t, func(t *testing.T, m mode) {
 		c := m.second()
@@ -57,7 +56,7 @@ func TestAClusterWhoseKeeperIsKilledIsGoneAndCanBeMadeAgain(t *testing.T) {
 	})
 }
 
-// killKeeper kills the keeper of a cluster, and looks at what is left then.
+// killKeeper kills the keeper of a cluster, and checks what is left.
 func (c cluster) killKeeper(t *testing.T) {
 	t.Helper()
 	kill(t, c.keeper(t))
@@ -71,7 +70,7 @@ func (c cluster) killKeeper(t *testing.T) {
 	})
 }
 
-// forget makes a component one that has to be built.
+// forget removes a component from the cache, so that it has to be built.
 func forget(t *testing.T, component string) {
 	t.Helper()
 	dir, err := filecache.UserDir()
@@ -89,18 +88,18 @@ func forget(t *testing.T, component string) {
 	}
 }
 
-// wantNothingRunning looks for anything that a cluster has left but files.
+// wantNothingRunning fails if anything but files is left of a cluster.
 func (c cluster) wantNothingRunning(t *testing.T) {
 	t.Helper()
 	if c.described().Running() {
 		t.Error("the cluster runs")
 	}
 	if left := mustLeaks(t); left != nil {
-		t.Errorf("it has left %q", left)
+		t.Errorf("the cluster has left %q", left)
 	}
 }
 
-// wantGone looks for anything at all.
+// wantGone fails if anything is left of a cluster.
 func (c cluster) wantGone(t *testing.T) {
 	t.Helper()
 	c.wantNothingRunning(t)

@@ -15,10 +15,10 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// leftByOthers is what lay on this machine before.
+// leftByOthers is what existed on this machine before the tests.
 var leftByOthers []string
 
-// leaks is what clusters have left below either folder that was not there before.
+// leaks returns what clusters have left below either folder, except what existed before.
 func leaks() ([]string, error) {
 	var all []string
 	for _, c := range everyCluster() {
@@ -44,7 +44,7 @@ func mustLeaks(t *testing.T) []string {
 	return left
 }
 
-// What is looked for after every 'down' has to be found where it is.
+// The check for leaks after every 'down' must be able to find them.
 func TestWhatIsLeftIsFound(t *testing.T) {
 	c := modes[0].second()
 	program := filepath.Join(filepath.Dir(c.dir()), "planted", "left-behind")
@@ -75,15 +75,15 @@ func TestWhatIsLeftIsFound(t *testing.T) {
 	}
 	for _, want := range []string{"process " + strconv.Itoa(left.Process.Pid) + " (left-behind)", "cgroup " + cgroup} {
 		if !slices.Contains(found, want) {
-			t.Errorf("%q is not found; found was %q", want, found)
+			t.Errorf("%q was not found, only %q", want, found)
 		}
 	}
 	if found := mustLeaks(t); len(found) > 0 {
-		t.Errorf("found was %q when nothing was left", found)
+		t.Errorf("nothing is left, but found %q", found)
 	}
 }
 
-// cgroups is a hierarchy of cgroups.
+// cgroups returns the top folder of a cgroup hierarchy.
 func cgroups() string {
 	if exists("/sys/fs/cgroup/memory") {
 		return "/sys/fs/cgroup/memory"

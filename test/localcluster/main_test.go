@@ -27,20 +27,20 @@ import (
 // insideVariable is set in the process that runs the tests.
 const insideVariable = "MLBATCH_TEST_PRIVATE_MOUNTS"
 
-// The tests' clusters are below one folder, so that the next run finds what one
-// that was killed has left.
+// All clusters of the tests are below one folder, so that the next run can clean up after a
+// killed one.
 var (
 	root = filepath.Join(os.TempDir(), "mlbatch-test-clusters")
 	home = filepath.Join(root, "home")
-	// other is where the tests see a checkout that they change.
+	// other is where the tests mount a checkout that they modify.
 	other = filepath.Join(root, "other-checkout")
 )
 
 // checkout is this repository.
 var checkout string
 
-// TestMain runs the tests in a process with private mounts: what they mount is
-// gone with it, however it ends.
+// TestMain runs the tests in a process with private mounts. However the process ends, its
+// mounts disappear with it.
 func TestMain(m *testing.M) {
 	do := inside
 	if os.Getenv(insideVariable) == "" {
@@ -54,13 +54,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// outside builds what is missing, where all clusters will find it, and goes inside.
+// outside builds missing components in the user's cache, and runs the tests in a child process.
 func outside(*testing.M) (int, error) {
 	if err := buildComponents(); err != nil {
 		return 0, err
 	}
-	// It may not outlive us: the next run would meet it. Signals on the death of a
-	// parent are sent when the thread ends that started the child.
+	// The child must not outlive us, because the next run would collide with it. Linux sends
+	// the parent-death signal when the thread that started the child ends.
 	runtime.LockOSThread()
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env = append(os.Environ(), insideVariable+"=yes")
@@ -69,7 +69,7 @@ func outside(*testing.M) (int, error) {
 	err := cmd.Run()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
-		return failed.ExitCode(), endAll() // it may have run out of time
+		return failed.ExitCode(), endAll() // it may have reached its timeout
 	}
 	if err != nil {
 		return 0, fmt.Errorf("cannot run in private mounts, which needs root: %w", err)
@@ -103,7 +103,7 @@ func inside(m *testing.M) (int, error) {
 	return code, err
 }
 
-// prepare ends what an earlier run has left, and makes the command and the disks.
+// prepare cleans up after an earlier run, and creates the command and the disks.
 func prepare() error {
 	var err error
 	if checkout, err = localcluster.FindCheckout("."); err != nil {
@@ -135,8 +135,7 @@ func prepare() error {
 	return nil
 }
 
-// cover shows a folder at another path, or at its own, where changes to it are seen
-// in our mounts only.
+// cover mounts an overlay of a folder at a path. Changes there are visible only in our mounts.
 func cover(folder, at string) error {
 	changes, err := os.MkdirTemp(root, "changes-")
 	if err != nil {
@@ -155,9 +154,9 @@ func cover(folder, at string) error {
 func localclusterProgram() string { return filepath.Join(root, "cmd") }
 func workload() string            { return filepath.Join(root, "workload") }
 
-// endAll ends the keepers below our folder, and removes it with the cgroups of
-// its clusters. The folder itself may be gone from sight with an earlier run's
-// mounts, so that the command could not do it.
+// endAll kills the keepers below our folder, and removes the folder and the cgroups of its
+// clusters. After a killed run, the folder may have disappeared with that run's mounts, so that
+// the command cannot do this.
 func endAll() error {
 	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range commands {
@@ -176,8 +175,8 @@ func endAll() error {
 		}
 	}
 	for _, m := range modes {
-		_ = unix.Unmount(m.disk(), unix.MNT_DETACH) // if it was mounted
+		_ = unix.Unmount(m.disk(), unix.MNT_DETACH) // fails if it is not mounted
 	}
-	_ = unix.Unmount(other, unix.MNT_DETACH) // and this
+	_ = unix.Unmount(other, unix.MNT_DETACH) // likewise
 	return os.RemoveAll(root)
 }

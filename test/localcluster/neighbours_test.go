@@ -20,18 +20,18 @@ func TestTwoClustersSeeNothingOfEachOther(t *testing.T) {
 		a.wantHealthy(t)
 		b.wantHealthy(t)
 		if got := objectsWithPrefix(t, b, "kept-"); got != 0 {
-			t.Errorf("%d objects of the one are in the other", got)
+			t.Errorf("%d objects of one cluster are in the other", got)
 		}
 		b.endInPieces(t)
 		wantKept(t)
 		if a.keeper(t) != keeper || !a.described().Running() {
-			t.Error("the end of the one has ended the other")
+			t.Error("stopping one cluster has stopped the other")
 		}
 	})
 }
 
-// endInPieces ends a cluster with commands that are killed: the keeper ends first,
-// then the files go, and the plan after the programs.
+// endInPieces stops a cluster with two commands that are killed: one after the keeper is gone,
+// one after the programs and the plan are gone.
 func (c cluster) endInPieces(t *testing.T) {
 	t.Helper()
 	for _, gone := range []string{"bin/keeper", "plan.json"} {
@@ -42,7 +42,7 @@ func (c cluster) endInPieces(t *testing.T) {
 			}
 			return nil
 		})
-		_ = w.cmd.Process.Kill() // unless it was quicker
+		_ = w.cmd.Process.Kill() // it may have ended already
 		_, _ = w.ends()
 	}
 	c.mustRun(t, "down")

@@ -19,7 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// pidOf finds a program below the cluster's keeper; 0 if it does not run.
+// pidOf returns the pid of a program below the cluster's keeper; 0 if it does not run.
 func (c cluster) pidOf(t *testing.T, program plan.Program) int {
 	t.Helper()
 	keeper := strconv.Itoa(c.keeper(t))
@@ -34,7 +34,7 @@ func (c cluster) pidOf(t *testing.T, program plan.Program) int {
 	return 0
 }
 
-// parentOf is the pid of a process's parent; "" if there is no such process.
+// parentOf returns the pid of a process's parent; "" if there is no such process.
 func parentOf(process string) string {
 	stat, _ := os.ReadFile(filepath.Join("/proc", process, "stat"))
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
@@ -44,8 +44,8 @@ func parentOf(process string) string {
 	return fields[1]
 }
 
-// processesOf finds the processes of a pod that run 'workload pause': the pod's
-// program or its child.
+// processesOf returns the processes of a pod that run 'workload pause': the pod's program or
+// its child.
 func processesOf(pod *corev1.Pod) []string {
 	var pids []string
 	processes, _ := filepath.Glob("/proc/[0-9]*")
@@ -69,11 +69,11 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
-// inNetworkOf does something in the network of a process.
+// inNetworkOf calls do in the network namespace of a process.
 func inNetworkOf(pid int, do func() error) error {
 	result := make(chan error)
 	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		network, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
 		if err == nil {
 			defer network.Close()

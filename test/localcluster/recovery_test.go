@@ -22,7 +22,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// What has to be told about one program beside what holds for all.
+// Additional checks for single programs.
 var furthermore = map[string]func(*testing.T, cluster) (wantAfterwards func()){
 	"kwok":        leasesAreNew,
 	"processnode": podsRunAgain,
@@ -30,7 +30,7 @@ var furthermore = map[string]func(*testing.T, cluster) (wantAfterwards func()){
 
 var killedRounds = flag.Int("killed.rounds", 1, "how many times each program is killed")
 
-// The plan is the table: a new program is covered by itself.
+// The programs come from the cluster's plan, so that a new one is tested automatically.
 func TestAProgramThatIsKilledComesBackAndNothingIsLost(t *testing.T) {
 	inEachMode(t, func(t *testing.T, m mode) {
 		c := running(t, m.main())
@@ -48,7 +48,7 @@ func TestAProgramThatIsKilledComesBackAndNothingIsLost(t *testing.T) {
 	})
 }
 
-// comesBack kills a program, and waits until all is as before.
+// comesBack kills a program, and waits until the cluster is healthy again.
 func (c cluster) comesBack(t *testing.T, program plan.Program) {
 	t.Helper()
 	wantAfterwards := func() {}
@@ -67,8 +67,8 @@ func (c cluster) comesBack(t *testing.T, program plan.Program) {
 	wantAfterwards()
 }
 
-// leasesAreNew looks at what a killed kwok leaves, and waits for: the next one
-// would take the nodes over when they run out, after 40 s.
+// leasesAreNew checks that the leases of a killed kwok were replaced. Otherwise the next kwok
+// would wait until they expire, after 40 s.
 func leasesAreNew(t *testing.T, c cluster) (wantAfterwards func()) {
 	key := client.ObjectKey{Namespace: "kube-node-lease", Name: "gpu-0"}
 	before, after := &coordinationv1.Lease{}, &coordinationv1.Lease{}
@@ -80,12 +80,12 @@ func leasesAreNew(t *testing.T, c cluster) (wantAfterwards func()) {
 			t.Fatal(err)
 		}
 		if after.UID == before.UID {
-			t.Error("the next kwok has waited until the leases of the one before ran out")
+			t.Error("the next kwok waited until the leases of the previous one expired")
 		}
 	}
 }
 
-// podsRunAgain looks at a pod of the killed processnode: it is restarted, once.
+// podsRunAgain checks that a pod of the killed processnode is restarted once.
 func podsRunAgain(t *testing.T, c cluster) (wantAfterwards func()) {
 	api := c.api(t)
 	pod := c.podWithChild(t, api)
@@ -118,8 +118,8 @@ func TestAPodWhoseProgramIsKilledIsRestarted(t *testing.T) {
 	}
 }
 
-// podWithChild returns a running pod whose program has a child process: one that
-// gets no parent-death signal.
+// podWithChild returns a running pod whose program has a child process, which gets no
+// parent-death signal.
 func (c cluster) podWithChild(t *testing.T, api client.Client) *corev1.Pod {
 	t.Helper()
 	pod := c.processPod(t, api, "parent")
@@ -133,7 +133,7 @@ func (c cluster) podWithChild(t *testing.T, api client.Client) *corev1.Pod {
 	return pod
 }
 
-// wantRestarted waits until nothing but the restarted pod runs.
+// wantRestarted waits until only the restarted pod runs.
 func wantRestarted(t *testing.T, api client.Client, pod *corev1.Pod, before []string) {
 	t.Helper()
 	restarts := pod.Status.ContainerStatuses[0].RestartCount

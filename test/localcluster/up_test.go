@@ -31,7 +31,7 @@ func TestUpOfARunningClusterChangesNothing(t *testing.T) {
 		}
 		wantKept(t)
 		if c.keeper(t) != keeper {
-			t.Error("the cluster has another keeper")
+			t.Error("the keeper was replaced")
 		}
 	})
 }
@@ -60,7 +60,7 @@ func TestASecondCommandIsToldWhoIsFirst(t *testing.T) {
 			c.wantRefusal(t, fmt.Sprintf("cluster %q is being changed by process %d; wait until that command ends", c.name, first.cmd.Process.Pid), second)
 		}
 		if said, err := first.ends(); err != nil {
-			t.Errorf("the first has failed: %v\n%s", err, said)
+			t.Errorf("the first command failed: %v\n%s", err, said)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/setup"
 )
 
-// pids are the processes of all programs.
+// pids returns the pids of all programs.
 func (c cluster) pids(t *testing.T) map[string]int {
 	t.Helper()
 	pids := map[string]int{}
@@ -42,7 +42,7 @@ func TestAProgramOfWhichTheCheckoutHasAnotherIsReplaced(t *testing.T) {
 	inEachMode(t, func(t *testing.T, m mode) {
 		c := running(t, m.main())
 		wantKept, before, restarts := c.keepObject(t), c.pids(t), c.status(t).Restarts
-		// All files of a module decide about the name of its build.
+		// The name of a module's build depends on all of its files.
 		change(t, "tools/artifacts/components/etcd/note.txt", "another")
 		said := c.mustRun(t, "up", "--checkout="+other)
 		if !strings.Contains(said, "\netcd "+versions.LocalCluster.Etcd+" is another build\n") {
@@ -50,11 +50,11 @@ func TestAProgramOfWhichTheCheckoutHasAnotherIsReplaced(t *testing.T) {
 		}
 		after := c.pids(t)
 		if after["etcd"] == before["etcd"] {
-			t.Error("the etcd from before runs")
+			t.Error("the old etcd still runs")
 		}
 		before["etcd"] = after["etcd"]
 		if diff := cmp.Diff(before, after); diff != "" {
-			t.Errorf("others were started again, too: %s", diff)
+			t.Errorf("other programs were restarted, too: %s", diff)
 		}
 		if diff := cmp.Diff(restarts, c.status(t).Restarts); diff != "" {
 			t.Errorf("restarts were counted: %s", diff)
@@ -67,20 +67,20 @@ func TestAProgramOfWhichTheCheckoutHasAnotherIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		w := c.start(t, "up") // back
+		w := c.start(t, "up") // back to the version before
 		w.reaches(t, c, point{name: "the change is known", line: "another build"})
 		kill(t, w.cmd.Process.Pid)
 		_, _ = w.ends()
 		c.mustRun(t, "up")
 		if now := c.pids(t); now["etcd"] == after["etcd"] || now["etcd"] == 0 {
-			t.Errorf("the etcd of the other checkout runs still, after %d came %d", after["etcd"], now["etcd"])
+			t.Errorf("the etcd of the other checkout still runs: its pid was %d and is %d", after["etcd"], now["etcd"])
 		}
 		c.wantHealthy(t)
 		wantKept(t)
 	})
 }
 
-// change changes the other checkout.
+// change writes a file in the other checkout.
 func change(t *testing.T, file, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(other, file), []byte(text), 0o644); err != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// numbers are the known defects of AppWrapper 1.2 that this controller is to be without.
+// numbers are the known defects of AppWrapper 1.2 that this controller must not have.
 func numbers() []string {
 	var all []string
 	for _, of := range [][2]int{{1, 22}, {27, 35}, {38, 42}, {45, 47}} {
@@ -23,7 +23,7 @@ func numbers() []string {
 	return all
 }
 
-// row is a line of the table in docs/compatibility.md.
+// row is a row of the table in docs/compatibility.md.
 type row struct {
 	defect         string
 	tests, mutants []string
@@ -59,8 +59,8 @@ func rows(t *testing.T) []row {
 	return all
 }
 
-// The table says of each defect which test would notice it, and by which mutant that is
-// known. It is a claim, so it is held to the code.
+// The table names the test that detects each defect, and the mutant that proves it. This test
+// compares the table with the code.
 func TestTheTableOfDefectsIsTrue(t *testing.T) {
 	var got []string
 	for _, r := range rows(t) {
@@ -82,7 +82,7 @@ func TestTheTableOfDefectsIsTrue(t *testing.T) {
 	}
 }
 
-// checkMutant: it is of that defect, and the row names the test that has to notice it.
+// checkMutant fails unless the mutant is of the row's defect and runs one of the row's tests.
 func checkMutant(t *testing.T, r row, name string) {
 	t.Helper()
 	found, err := load(".", []string{name})
@@ -92,17 +92,17 @@ func checkMutant(t *testing.T, r row, name string) {
 	}
 	m := found[0]
 	if m.defect != r.defect {
-		t.Errorf("%s has the mutant %s, which is of %s", r.defect, name, m.defect)
+		t.Errorf("%s has the mutant %s, whose defect is %s", r.defect, name, m.defect)
 	}
 	if !slices.ContainsFunc(r.tests, func(test string) bool {
 		folder, function, _ := strings.Cut(test, " ")
 		return folder == folderOf(m.test) && strings.HasPrefix(function, named.FindString(m.test))
 	}) {
-		t.Errorf("%s: none of its tests is that of the mutant %s: %s", r.defect, name, m.test)
+		t.Errorf("%s: none of its tests is the one of the mutant %s: %s", r.defect, name, m.test)
 	}
 }
 
-// exists takes a folder and a function.
+// exists reports whether a test exists. It is written as a folder and a function.
 func exists(t *testing.T, test string) bool {
 	t.Helper()
 	folder, function, _ := strings.Cut(test, " ")

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants asks whether the tests would notice if a known defect came back.
-// Each *.patch in this folder brings one back. It is applied to a copy of the tree, and
-// the test that it names has to fail there, and to pass without it. Arguments are the
-// names of patches, where not all are to be tried.
+// Command mutants checks that the tests would detect known defects. Each *.patch in this folder
+// reintroduces one. The command applies it to a copy of the tree, where the test that the patch
+// names must fail. Without the patch, the test must pass. Arguments are the names of the
+// patches to try; the default is all.
 //
-// With -refresh the patches are not tried, but made anew where the code has moved.
+// With -refresh it does not try the patches, but updates them to changed code.
 package main
 
 import (
@@ -97,8 +97,8 @@ func inAll[Job any](trees []tree, jobs []Job, do func(tree, Job)) {
 	workers.Wait()
 }
 
-// packages are the tests that the mutants name, each once, by what is run beside -run: a
-// test's program is linked for all of its tests.
+// packages groups the tests of the mutants by their arguments except -run, so that each test
+// binary is linked only once.
 func packages(mutants []mutant) [][]string {
 	var all [][]string
 	index, known := map[string]int{}, map[string]bool{}

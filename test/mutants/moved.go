@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// movedTest is the command of a test, with the folder that the test is in now.
+// movedTest returns the command of a test, with the folder where the test is now.
 func (s scratch) movedTest(ctx context.Context, test, now string) (string, error) {
 	folder := folderOf(test)
 	there, err := s.foldersOf(ctx, now, functionOf(test))
@@ -37,7 +37,7 @@ func (s scratch) movedTest(ctx context.Context, test, now string) (string, error
 	return s.commandIn(ctx, test, moved, now)
 }
 
-// functionOf is a pattern of the function that a test's command names, or of all tests.
+// functionOf returns a pattern for the function that a test command names, or for all tests.
 func functionOf(test string) string {
 	found := regexp.MustCompile(`((?:Test|Fuzz)\w+)(\$?)`).FindStringSubmatch(test)
 	switch {
@@ -49,7 +49,7 @@ func functionOf(test string) string {
 	return found[1]
 }
 
-// folderOf the test of a mutant, which may be in another module.
+// folderOf returns the folder of a mutant's test, which may be in another module.
 func folderOf(test string) string {
 	args := arguments(test)
 	module, i := "", slices.Index(args, "-C")
@@ -59,12 +59,12 @@ func folderOf(test string) string {
 	return path.Join(module, args[packageAt(args)])
 }
 
-// packageAt is where in the arguments of a test its package is.
+// packageAt returns the index of the package in the arguments of a test.
 func packageAt(args []string) int {
 	return slices.IndexFunc(args, func(arg string) bool { return arg == "." || strings.HasPrefix(arg, "./") })
 }
 
-// foldersOf the tests whose functions have such a name.
+// foldersOf returns the folders with a test function of that name.
 func (s scratch) foldersOf(ctx context.Context, commit, function string) ([]string, error) {
 	out, err := s.git(ctx, "grep", "-l", "-E", "^func "+function, commit, "--", "*_test.go")
 	if err != nil && !answersNo(err) {
@@ -78,9 +78,10 @@ func (s scratch) foldersOf(ctx context.Context, commit, function string) ([]stri
 	return slices.Compact(folders), nil
 }
 
-// movedFolder is where most files of a folder of old are now; empty where none is left.
+// movedFolder returns the folder that most files of an old folder are in now, or "" if none is
+// left.
 func (s scratch) movedFolder(ctx context.Context, folder, now string) (string, error) {
-	// The last commit that touched the folder is the one that moved it away.
+	// The last commit that touched the folder is the one that moved it.
 	last, err := s.git(ctx, "rev-list", "--max-count="+strconv.Itoa(depth), now, "--", folder)
 	if err != nil || last == "" {
 		return "", err
@@ -104,7 +105,7 @@ func (s scratch) movedFolder(ctx context.Context, folder, now string) (string, e
 	return most, nil
 }
 
-// commandIn is the command of a test with another folder, in the module which that is of.
+// commandIn returns the command of a test with another folder and that folder's module.
 func (s scratch) commandIn(ctx context.Context, test, folder, now string) (string, error) {
 	module := folder
 	for module != "." {

@@ -10,17 +10,16 @@ import (
 	"strings"
 )
 
-// mutant is a patch that brings a defect back, and what it says about itself in the
-// lines before the first difference.
+// mutant is a patch that reintroduces a defect. The lines before the first diff describe it.
 type mutant struct {
 	file, name string
-	defect     string   // the number in the list of known defects, or the rule that is broken
-	breaks     string   // what a user would see, in a sentence
-	test       string   // the command of the test that has to fail
-	says       []string // of which its output has to contain one; none where its failure is enough
+	defect     string   // the number in the list of known defects, or the broken rule
+	breaks     string   // what a user would see, as a sentence
+	test       string   // the command of the test that must fail
+	says       []string // its output must contain one of these; if there are none, failing is enough
 }
 
-// load reads the patches of a folder, or those with the given names.
+// load reads the patches of a folder, or only those with the given names.
 func load(folder string, names []string) ([]mutant, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.patch"))
 	if err != nil {
@@ -73,8 +72,8 @@ func parse(patch string) (mutant, error) {
 
 const goTest = "go test "
 
-// arguments are those of go, with these flags. Those of the test may be in single quotes,
-// and begin with -C and the folder of another module.
+// arguments returns the arguments of go for a test, with additional flags. The test may quote
+// with single quotes, and may start with -C and the folder of another module.
 func arguments(test string, flags ...string) []string {
 	args := strings.Fields(strings.TrimPrefix(test, goTest))
 	for i := range args {

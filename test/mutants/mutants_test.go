@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// repository makes a small one, with these patches.
+// repository creates a small repository with these patches.
 func repository(t *testing.T, patches map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -42,7 +42,7 @@ func repository(t *testing.T, patches map[string]string) string {
 	return root
 }
 
-// mutation is a patch that makes a sum something else.
+// mutation returns a patch that replaces an addition.
 func mutation(test, from, to string) string {
 	return "Defect: X-1\nBreaks: sums are wrong\nTest: " + test + "\n\n" +
 		"diff --git a/sum.go b/sum.go\n--- a/sum.go\n+++ b/sum.go\n@@ -3,3 +3,3 @@ package small\n func sum(a, b int) int {\n-\treturn " + from + "\n+\treturn " + to + "\n }\n"
@@ -89,7 +89,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// Where nothing is changed the tests of a package run at once, and each is judged alone.
+// First, the tests of a package run together on the unchanged tree. Each still gets its own
+// verdict.
 func TestVerdictsOfOnePackage(t *testing.T) {
 	of := func(function string) string { return "go test . -run '^" + function + "$'" }
 	for sentence, c := range map[string]struct {
@@ -111,7 +112,7 @@ func TestVerdictsOfOnePackage(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			var out bytes.Buffer
-			_ = run(t.Context(), repository(t, c.patches), nil, &out) // what it returns is printed, too
+			_ = run(t.Context(), repository(t, c.patches), nil, &out) // its output contains the error, too
 			for _, want := range c.want {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("there is no %q in\n%s", want, out.String())
@@ -141,7 +142,7 @@ func TestTestsOfAPackageAreOneCommand(t *testing.T) {
 	}
 }
 
-// exit is the rest of a patch that ends the run without a test that fails.
+// exit is the end of a patch that exits the test binary without a failed test.
 const exit = "diff --git a/exit.go b/exit.go\nnew file mode 100644\n--- /dev/null\n+++ b/exit.go\n@@ -0,0 +1,8 @@\n" +
 	"+package small\n+\n+import \"os\"\n+\n+func exit() int {\n+\tos.Exit(3)\n+\treturn 0\n+}\n"
 
@@ -157,14 +158,13 @@ func TestHeadsThatSayTooLittle(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if m, err := parse(patch); err == nil {
-				t.Errorf("was understood as %v", m)
+				t.Errorf("parsed as %v", m)
 			}
 		})
 	}
 }
 
-// A patch that has become stale is found here, in a moment; whether its test notices it
-// takes make mutants.
+// This quick test finds outdated patches. Whether tests detect the defects takes make mutants.
 func TestEveryMutantAppliesToThisTree(t *testing.T) {
 	root := filepath.Join("..", "..")
 	mutants, err := load(".", nil)
@@ -178,7 +178,7 @@ func TestEveryMutantAppliesToThisTree(t *testing.T) {
 	}
 	for _, m := range mutants {
 		if err := trees[0].apply(t.Context(), m.file, "--check"); err != nil {
-			t.Errorf("%s does not apply, so run go run ./test/mutants -refresh: %v", m.file, err)
+			t.Errorf("%s does not apply: run go run ./test/mutants -refresh: %v", m.file, err)
 		}
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// depth is how many commits are gone back to find one to which a patch applies.
+// depth is how many commits to search for one to which a patch applies.
 const depth = 300
 
-// refresh makes the patches anew that do not apply to the working tree as they are, and
-// sets the folder of a test that has moved. What it cannot do it says, and leaves alone.
+// refresh updates the patches that do not apply to the working tree as they are, and the
+// folders of moved tests. It reports patches that it cannot update, and leaves them unchanged.
 func refresh(ctx context.Context, root string, names []string, out io.Writer) error {
 	mutants, err := load(filepath.Join(root, "test", "mutants"), names)
 	if err != nil {
@@ -57,16 +57,16 @@ func refresh(ctx context.Context, root string, names []string, out io.Writer) er
 	return nil
 }
 
-// leftError says why a patch was left as it was.
+// leftError says why a patch was left unchanged.
 type leftError string
 
 func (e leftError) Error() string { return string(e) }
 
-// base is the newest commit to which a patch applies, and the tree that it makes there.
+// base is the newest commit to which a patch applies, and the resulting tree.
 type base struct{ commit, tree string }
 
-// bases of the mutants by name: the working tree where they apply to it, else the newest
-// commit of the history.
+// bases returns the base of each mutant by name: the working tree if the patch applies to it,
+// else the newest such commit in the history.
 func (s scratch) bases(ctx context.Context, now string, mutants []mutant) (map[string]base, error) {
 	history, err := s.git(ctx, "rev-list", "--max-count="+strconv.Itoa(depth), now)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s scratch) bases(ctx context.Context, now string, mutants []mutant) (map[s
 	return found, nil
 }
 
-// refresh rewrites one patch, and tells whether there was anything to change.
+// refresh rewrites one patch, and reports whether it has changed.
 func (s scratch) refresh(ctx context.Context, m mutant, from base, now string) (changed bool, err error) {
 	if from.commit == "" {
 		return false, leftError(fmt.Sprintf("it applies to none of the last %d commits", depth))
@@ -123,7 +123,7 @@ func (s scratch) refresh(ctx context.Context, m mutant, from base, now string) (
 	return rewrite(m, test, patch)
 }
 
-// rewrite keeps the head of a patch, but for the command of its test.
+// rewrite keeps the header of a patch, except for the command of its test.
 func rewrite(m mutant, test, patch string) (changed bool, err error) {
 	before, err := os.ReadFile(m.file)
 	if err != nil {

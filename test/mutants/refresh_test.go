@@ -59,7 +59,7 @@ func (c changing) move(from, to string) {
 	c.git("mv", from, to)
 }
 
-// patch of the only mutant.
+// patch returns the content of the only mutant.
 func (c changing) patch() string { return c.read("test/mutants/minus.patch") }
 
 const (
@@ -78,7 +78,7 @@ const (
 	far = "// One.\n// Two.\n// Three.\n// Four.\n"
 )
 
-// moving has a folder with a test of its own, so that each of both can move.
+// moving is a repository whose mutant changes the folder add, which has its own test.
 func moving(t *testing.T) changing {
 	t.Helper()
 	head := "Defect: X-1\nBreaks: sums are wrong\nTest: go test ./add -run '^TestAdd$'\nSays: it cannot add\n\n"
@@ -88,7 +88,7 @@ func moving(t *testing.T) changing {
 	return c
 }
 
-// move2add puts the sum into a folder with a test in another file.
+// move2add copies the sum to the folder add, with a test.
 func (c changing) move2add() {
 	c.Helper()
 	for file, content := range map[string]string{
@@ -155,7 +155,7 @@ func TestRefresh(t *testing.T) {
 			got := c.patch()
 			head := "Defect: X-1\nBreaks: sums are wrong\nTest: go test " + change.test + "\nSays: it cannot add\n\ndiff --git "
 			if !strings.HasPrefix(got, head) {
-				t.Errorf("the head is another:\n%s", got)
+				t.Errorf("the header has changed:\n%s", got)
 			}
 			for _, want := range append(change.want, "-\treturn a + b\n+\treturn a - b\n") {
 				if !strings.Contains(got, want) {
@@ -207,7 +207,7 @@ func TestWhatCannotBeRefreshedIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What is not committed is neither staged nor kept by git.
+// Uncommitted changes are neither staged nor stored as git objects.
 func TestRefreshLeavesTheRepositoryAsItIs(t *testing.T) {
 	c := changing{t, repository(t, map[string]string{"minus": sumHead + sumDiff})}
 	c.commit()
@@ -218,11 +218,11 @@ func TestRefreshLeavesTheRepositoryAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := objects(t, c.root); after != before {
-		t.Errorf("of git's files there are now\n%s\nand were\n%s", after, before)
+		t.Errorf("git's files are now\n%s\nand were\n%s", after, before)
 	}
 }
 
-// objects lists git's objects and its index.
+// objects lists git's objects and the entries of its index.
 func objects(t *testing.T, root string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, ".git", "objects", "*", "*"))

@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// scratch is git with an index and new objects in a temporary folder, so that nothing of
-// what it makes is left in the repository.
+// scratch is git with its index and new objects in a temporary folder, so that it leaves
+// nothing in the repository.
 type scratch struct {
 	root, folder string
 	env          []string
 }
 
-// newScratch has to be removed even where there is an error.
+// newScratch returns a scratch that must be removed even if there is an error.
 func newScratch(ctx context.Context, root string) (scratch, error) {
 	folder, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
@@ -42,11 +42,11 @@ func newScratch(ctx context.Context, root string) (scratch, error) {
 
 func (s scratch) remove() {
 	if s.folder != "" {
-		_ = os.RemoveAll(s.folder) // what is left is in the temporary folder
+		_ = os.RemoveAll(s.folder) // anything left is in the temporary folder
 	}
 }
 
-// git returns what a command prints, without the last end of line.
+// git returns the output of a git command without the final newline.
 func (s scratch) git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", s.root}, args...)...)
 	cmd.Env = s.env
@@ -59,13 +59,13 @@ func (s scratch) git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSuffix(stdout.String(), "\n"), err
 }
 
-// answersNo tells git's "no" (there is a conflict, nothing was found) from its failures.
+// answersNo distinguishes a negative answer of git (a conflict, nothing found) from a failure.
 func answersNo(err error) bool {
 	var exit *exec.ExitError
 	return errors.As(err, &exit) && exit.ExitCode() == 1
 }
 
-// workingTree is a commit on HEAD of all that is or could be committed.
+// workingTree returns a commit on HEAD with everything that is or could be committed.
 func (s scratch) workingTree(ctx context.Context) (commit string, err error) {
 	if _, err := s.git(ctx, "read-tree", "HEAD"); err != nil {
 		return "", err
@@ -84,7 +84,7 @@ func (s scratch) commit(ctx context.Context, tree, parent string) (string, error
 	return s.git(ctx, "commit-tree", "-p", parent, "-m", "for mutants -refresh", tree)
 }
 
-// patched is the tree of a commit with a patch on it; empty where the patch does not apply.
+// patched returns the tree of a commit with a patch applied, or "" if the patch does not apply.
 func (s scratch) patched(ctx context.Context, commit, file string) (tree string, err error) {
 	if _, err := s.git(ctx, "read-tree", commit); err != nil {
 		return "", err
@@ -103,14 +103,13 @@ func (s scratch) patched(ctx context.Context, commit, file string) (tree string,
 	return s.git(ctx, "write-tree")
 }
 
-// merged carries what differs between base and its child, a tree, over to another commit
-// that comes after base, and follows what was renamed on the way.
+// merged applies the difference between base and tree to a later commit, and follows renames.
 func (s scratch) merged(ctx context.Context, base, tree, onto string) (result string, conflicts []string, err error) {
 	child, err := s.commit(ctx, tree, base)
 	if err != nil {
 		return "", nil, err
 	}
-	// Both come from base, so that git finds it as their merge base.
+	// Both descend from base, so that git uses it as the merge base.
 	out, err := s.git(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", onto, child)
 	lines := strings.Split(out, "\n")
 	if answersNo(err) {
@@ -119,7 +118,7 @@ func (s scratch) merged(ctx context.Context, base, tree, onto string) (result st
 	return lines[0], nil, err
 }
 
-// difference is a patch without the lines that change whenever the file does.
+// difference returns a patch without the lines that change with every change of the file.
 func (s scratch) difference(ctx context.Context, from, to string) (string, error) {
 	out, err := s.git(ctx, "diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
 		"--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers", "--indent-heuristic", "--src-prefix=a/", "--dst-prefix=b/", from, to)
@@ -128,7 +127,7 @@ func (s scratch) difference(ctx context.Context, from, to string) (string, error
 	}
 	var patch strings.Builder
 	for line := range strings.Lines(out + "\n") {
-		// Lines of files begin with a space, a sign or a backslash.
+		// Lines of content start with a space, a sign or a backslash.
 		if !strings.HasPrefix(line, "index ") {
 			patch.WriteString(line)
 		}

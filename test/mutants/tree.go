@@ -16,12 +16,12 @@ import (
 // tree is a folder with a copy of the repository.
 type tree string
 
-// copies makes n copies of what is or could be committed. They have to be removed even
-// where there is an error.
+// copies makes n copies of everything that is or could be committed. They must be removed even
+// if there is an error.
 func copies(ctx context.Context, root string, n int) (trees []tree, remove func(), err error) {
 	remove = func() {
 		for _, t := range trees {
-			_ = os.RemoveAll(string(t)) // what is left is in the temporary folder
+			_ = os.RemoveAll(string(t)) // anything left is in the temporary folder
 		}
 	}
 	list, err := exec.CommandContext(ctx, "git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
@@ -47,7 +47,7 @@ func copies(ctx context.Context, root string, n int) (trees []tree, remove func(
 func copyFile(from, to string) error {
 	info, err := os.Stat(from)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // removed, and not committed yet
+		return nil // deleted, but not committed yet
 	}
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, content, info.Mode().Perm())
 }
 
-// apply applies a patch. Git guesses nothing here: one whose context has changed is stale.
+// apply applies a patch. Git must match it exactly: a patch with changed context is outdated.
 func (t tree) apply(ctx context.Context, file string, options ...string) error {
 	patch, err := os.Open(file)
 	if err != nil {
@@ -71,7 +71,7 @@ func (t tree) apply(ctx context.Context, file string, options ...string) error {
 	defer patch.Close()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"apply"}, options...)...)
 	cmd.Dir, cmd.Stdin = string(t), patch
-	// A repository around the temporary folder is none of its business.
+	// Ignore any repository around the temporary folder.
 	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(string(t)))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

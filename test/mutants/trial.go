@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// notices tells why the test of a mutant does not notice it as it should; empty if it does.
+// notices returns why a mutant's test does not detect it as it should, or "" if it does.
 func (t tree) notices(ctx context.Context, m mutant) (problem string) {
 	if err := t.apply(ctx, m.file); err != nil {
 		return "the patch does not apply, so run go run ./test/mutants -refresh: " + err.Error()
@@ -40,7 +40,8 @@ func (t tree) notices(ctx context.Context, m mutant) (problem string) {
 
 const runFlag = " -run "
 
-// pass tells of each of a package's tests why it is of no use as it is; empty if it passes.
+// pass returns for each test of a package why it is unusable, or "" if it passes without a
+// mutant.
 func (t tree) pass(ctx context.Context, commands []string) map[string]string {
 	problems := map[string]string{}
 	together := t.test(ctx, atOnce(commands))
@@ -54,13 +55,13 @@ func (t tree) pass(ctx context.Context, commands []string) map[string]string {
 	return problems
 }
 
-// atOnce is one command for all tests of a package.
+// atOnce combines the commands of all tests of a package.
 func atOnce(commands []string) string {
 	var patterns []string
 	for _, command := range commands {
 		_, pattern, some := strings.Cut(command, runFlag)
 		if !some {
-			return command // it runs them all
+			return command // it runs all tests
 		}
 		patterns = append(patterns, strings.Trim(pattern, "'"))
 	}
@@ -68,7 +69,7 @@ func atOnce(commands []string) string {
 	return before + runFlag + strings.Join(patterns, "|")
 }
 
-// passes tells why a test is of no use as it is; empty if it passes.
+// passes returns why a test is unusable, or "" if it passes.
 func (t tree) passes(ctx context.Context, test string) (problem string) {
 	switch o := t.test(ctx, test); {
 	case !o.ok:
@@ -79,16 +80,16 @@ func (t tree) passes(ctx context.Context, test string) (problem string) {
 	return ""
 }
 
-// outcome is what a run of go test came to.
+// outcome is the result of a go test command.
 type outcome struct {
-	ok      bool     // as a whole
+	ok      bool     // of the whole command
 	passed  []string // tests
 	failed  int      // tests
 	unbuilt bool
 	text    string
 }
 
-// hasPassed tells whether a function that a command names is among those that have passed.
+// hasPassed reports whether a test that the command names has passed.
 func (o outcome) hasPassed(command string) bool {
 	_, pattern, _ := strings.Cut(command, runFlag)
 	function, _, _ := strings.Cut(strings.Trim(pattern, "'"), "/")
@@ -96,17 +97,17 @@ func (o outcome) hasPassed(command string) bool {
 	return err == nil && slices.ContainsFunc(o.passed, matches.MatchString)
 }
 
-// excerpt is the beginning of the output: a random walk that fails shows all its steps.
+// excerpt is the start of the output: a failed random walk prints all its steps.
 func (o outcome) excerpt() string {
 	lines := strings.SplitN(o.text, "\n", 21)
 	return strings.Join(lines[:min(len(lines), 20)], "\n")
 }
 
 func (t tree) test(ctx context.Context, test string) outcome {
-	// Vet is not asked: a mutant may be sloppy.
+	// No vet: a mutant may leave unused code.
 	cmd := exec.CommandContext(ctx, "go", arguments(test, "-json", "-vet=off", "-count=1")...)
 	cmd.Dir = string(t)
-	// Random walks go the same way every time and everywhere, and are not made short.
+	// Random walks use the same seed every time, and are not shrunk.
 	cmd.Env = append(os.Environ(), "CI=", "RAPID_SEED=1", "RAPID_SHRINKTIME=0s", "RAPID_NOFAILFILE=true")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -117,7 +118,7 @@ func (t tree) test(ctx context.Context, test string) outcome {
 	return o
 }
 
-// read reads what go test -json prints.
+// read parses the output of go test -json.
 func read(stdout *bytes.Buffer) outcome {
 	var o outcome
 	var text strings.Builder
@@ -143,8 +144,8 @@ func read(stdout *bytes.Buffer) outcome {
 	return o
 }
 
-// announces tells whether a line only names a test that begins or passes: no failure says
-// what such a line says.
+// announces reports whether a line only names a test that starts or passes. Such a line does
+// not count as a failure message.
 func announces(line string) bool {
 	line = strings.TrimSpace(line)
 	return strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- PASS")

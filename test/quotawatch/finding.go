@@ -10,33 +10,33 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Excuse is why an excess is known and accepted. There are two, and both are
-// counted and printed at the end.
+// Excuse is why an excess is known and accepted. Excused findings are counted and printed at
+// the end.
 type Excuse string
 
-// The excuses.
+// The known excuses.
 const (
-	// Replaced: a pod that was told to end still runs beside the one that its own
-	// controller has made in its place. Kueue's model has no room for that second,
-	// and the AppWrapper keeps the quota of the first.
+	// Replaced: a terminating pod still runs while its controller has already created the
+	// replacement. Kueue does not model the second pod, and the AppWrapper keeps the quota of
+	// the first.
 	Replaced Excuse = "a pod ends beside the one that replaces it"
-	// Deactivated: an administrator has set spec.active=false, and Kueue has the
-	// quota counted as free before it has told the AppWrapper to end: docs/decisions/0004.
+	// Deactivated: an administrator set spec.active=false. Kueue counts the quota as free
+	// before it has told the AppWrapper to stop: docs/decisions/0004.
 	Deactivated Excuse = "the Workload was deactivated"
 )
 
-// Finding is an AppWrapper whose pods use more of something than Kueue holds for
-// it. Where there is none, no ClusterQueue is exceeded either: a queue's use is
-// the sum of its AppWrappers'.
+// Finding is an AppWrapper whose pods use more of a resource than Kueue reserves for it.
+// Without findings, no ClusterQueue is exceeded either, because its usage is the sum of its
+// AppWrappers'.
 type Finding struct {
 	AppWrapper types.NamespacedName
-	// Excess says what is used and what is held.
+	// Excess says how much is used and how much is held.
 	Excess string
 	// Excuse is empty for a violation.
 	Excuse Excuse
 }
 
-// Findings are all at this moment, in a fixed order.
+// Findings returns all findings at this moment, in a fixed order.
 func (m Moment) Findings() []Finding {
 	var found []Finding
 	for _, e := range m.entries() {
@@ -48,7 +48,7 @@ func (m Moment) Findings() []Finding {
 	return found
 }
 
-// violations are the findings that nothing excuses.
+// violations are the findings without an excuse.
 func (m Moment) violations() []Finding {
 	return slices.DeleteFunc(m.Findings(), func(f Finding) bool { return f.Excuse != "" })
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quotawatch answers one question while stories are told on a cluster:
-// does what runs for AppWrappers stay within what Kueue holds for them? It looks
-// at every revision at which a pod or a Workload changed, and changes nothing.
+// Package quotawatch checks, while stories run on a cluster, that the pods of AppWrappers use
+// no more than the quota that Kueue reserves for them. It checks every revision at which a pod
+// or a Workload changed, and changes nothing.
 //
-// Pods and Workloads reach a client by two watches of which either may be ahead.
-// So nothing is concluded from events: they only name revisions, and of each
-// revision pods and Workloads are read as they were then.
+// Pods and Workloads reach a client through two watches, and either may be ahead. So the events
+// only name revisions; pods and Workloads are then read as they were at each revision.
 package quotawatch
 
 import (
@@ -25,7 +24,7 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// podSetLabel is how Kueue tells a pod which pod set of a Workload it belongs to.
+// podSetLabel is Kueue's label for the pod set of a Workload that a pod belongs to.
 const podSetLabel = "kueue.x-k8s.io/podset"
 
 // Moment is what the API server stored at one revision.
@@ -35,21 +34,21 @@ type Moment struct {
 	Workloads []kueue.Workload
 }
 
-// account is what Kueue counts by.
+// account is a unit of Kueue's bookkeeping.
 type account struct {
 	queue, flavor string
 	resource      corev1.ResourceName
 }
 
-// entry is what one AppWrapper uses on an account, and what Kueue holds there for it.
+// entry is how much of an account one AppWrapper uses, and how much Kueue reserves for it.
 type entry struct {
 	account
 	appWrapper types.NamespacedName
 	used, held resource.Quantity
-	// replaced is the part of used that belongs to pods which were told to end and
-	// whose controller has made others in their place.
+	// replaced is the part of used that belongs to terminating pods whose controller has
+	// created others in their place.
 	replaced resource.Quantity
-	// deactivated is quota that a Workload has and Kueue counts as free all the same.
+	// deactivated is quota of a Workload that Kueue already counts as free.
 	deactivated resource.Quantity
 	pods        []string
 }
@@ -61,7 +60,7 @@ type claim struct {
 	deactivated map[account]resource.Quantity
 }
 
-// entries are all accounts on which something is used at this moment.
+// entries returns the usage of all accounts at this moment.
 func (m Moment) entries() []entry {
 	claims := claims(m.Workloads)
 	running := slices.DeleteFunc(slices.Clone(m.Pods), func(p corev1.Pod) bool { return !uses(p) })
@@ -100,14 +99,12 @@ func (e *entry) add(p corev1.Pod, amount resource.Quantity, replaced bool) {
 	e.pods = append(e.pods, p.Name)
 }
 
-// uses tells whether a pod takes room on a node. One that was told to end does
-// until it has.
+// uses reports whether a pod occupies a node. A terminating pod does until it has ended.
 func uses(p corev1.Pod) bool {
 	return p.Spec.NodeName != "" && (p.Status.Phase == corev1.PodPending || p.Status.Phase == corev1.PodRunning)
 }
 
-// isReplaced tells whether a pod that was told to end runs beside another that
-// the same controller made.
+// isReplaced reports whether a terminating pod runs next to another pod of the same controller.
 func isReplaced(p corev1.Pod, running []corev1.Pod) bool {
 	controller := metav1.GetControllerOf(&p)
 	return p.DeletionTimestamp != nil && controller != nil && slices.ContainsFunc(running, func(other corev1.Pod) bool {
@@ -120,7 +117,7 @@ func appWrapperOf(p corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Labels[workload.AppWrapperLabel]}
 }
 
-// claims are what Kueue holds at this moment, by AppWrapper.
+// claims returns what Kueue reserves at this moment, by AppWrapper.
 func claims(workloads []kueue.Workload) map[types.NamespacedName]claim {
 	all := map[types.NamespacedName]claim{}
 	for _, w := range workloads {
@@ -176,8 +173,8 @@ func holdsQuota(w kueue.Workload) bool {
 		!meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished)
 }
 
-// charge is what a pod takes, by account. A pod that belongs to no pod set which
-// has quota, and a resource that was not assigned, are charged to nobody's.
+// charge returns what a pod uses, by account. A pod without a pod set that has quota, and a
+// resource that was not assigned, are charged to an account without a queue.
 func (c claim) charge(p corev1.Pod) map[account]resource.Quantity {
 	flavors := c.flavors[p.Labels[podSetLabel]]
 	takes := maps.Clone(resourcehelper.PodRequests(&p, resourcehelper.PodResourcesOptions{}))

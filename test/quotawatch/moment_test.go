@@ -18,7 +18,7 @@ import (
 // train is the AppWrapper of all rows that need only one.
 var train = types.NamespacedName{Namespace: "blue", Name: "train"}
 
-// pod is one of train's, with one GPU, bound and running.
+// pod is a pod of train with one GPU, bound and running.
 func pod(name string, changes ...func(*corev1.Pod)) corev1.Pod {
 	p := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -14,8 +14,8 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
-// scene tells what was stored about one AppWrapper at this moment, for whoever
-// has to find out how a violation came about: nothing of it can be read later.
+// scene describes what was stored about one AppWrapper at this moment, to debug a violation.
+// None of it can be read later.
 func (m Moment) scene(appWrapper types.NamespacedName) string {
 	var b strings.Builder
 	for _, p := range m.Pods {

@@ -15,26 +15,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// tally is what was seen at all moments together.
+// tally accumulates the findings of all moments.
 type tally struct {
 	out         io.Writer
 	moments     int
 	pods        map[types.UID]bool
 	appWrappers map[types.NamespacedName]bool
 	most        map[corev1.ResourceName]load
-	// found has every finding once, in the order in which they were made.
+	// found has every finding once, in order of discovery.
 	found    []*sighting
 	expected map[types.NamespacedName][]Finding
 }
 
-// sighting is a finding and the revisions at which it was made.
+// sighting is a finding and the revisions at which it was found.
 type sighting struct {
 	Finding
 	first, last string
 	moments     int
 }
 
-// load is the use of a resource in all queues at one moment, and what was held then.
+// load is the use of a resource in all queues at one moment, and the quota held then.
 type load struct{ used, held resource.Quantity }
 
 func newTally(out io.Writer) tally {
@@ -78,7 +78,7 @@ func (t *tally) see(f Finding, m Moment) {
 	t.found[i].moments++
 }
 
-// weigh remembers the most that was in use at once.
+// weigh updates the maximum use.
 func (t *tally) weigh(m Moment) {
 	now := map[corev1.ResourceName]load{}
 	for _, e := range m.entries() {
@@ -94,7 +94,7 @@ func (t *tally) weigh(m Moment) {
 	}
 }
 
-// close prints the sum, and returns an error if there was a violation.
+// close prints a summary, and returns an error if there was a violation.
 func (t *tally) close() error {
 	var peaks []string
 	for _, name := range slices.SortedFunc(maps.Keys(t.most), cmp.Compare[corev1.ResourceName]) {

@@ -25,19 +25,19 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// Watch looks at a cluster from Start to End.
+// Watch watches a cluster from Start to End.
 type Watch struct {
 	api  client.WithWatch
 	stop context.CancelFunc
-	ways sync.WaitGroup // the two streams of revisions
-	seen chan struct{}  // closed when every revision has been looked at
+	ways sync.WaitGroup // the two watches
+	seen chan struct{}  // closed when every revision has been checked
 
 	mu    sync.Mutex
 	tally tally
 	blind error // why something may have been missed
 }
 
-// Start begins to look. What it finds is printed when it is found.
+// Start starts the watch. It prints findings immediately.
 func Start(ctx context.Context, api client.WithWatch, out io.Writer) (*Watch, error) {
 	now, err := revision(ctx, api)
 	if err != nil {
@@ -68,8 +68,8 @@ func Start(ctx context.Context, api client.WithWatch, out io.Writer) (*Watch, er
 	return w, nil
 }
 
-// Expect sets aside what is found about one AppWrapper, for a test that does
-// wrong on purpose. It returns what was set aside so far.
+// Expect excludes the findings about one AppWrapper, for a test that violates its quota on
+// purpose. The returned function returns the findings so far.
 func (w *Watch) Expect(appWrapper types.NamespacedName) func() []Finding {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,8 +81,8 @@ func (w *Watch) Expect(appWrapper types.NamespacedName) func() []Finding {
 	}
 }
 
-// End looks once more, prints what was seen, and fails if there was a violation or
-// if something may have been missed. A watch that was never started ends well.
+// End checks a last revision and prints a summary. It returns an error if there was a violation
+// or something may have been missed. A watch that was never started is not an error.
 func (w *Watch) End(ctx context.Context) error {
 	if w == nil {
 		return nil
@@ -97,7 +97,7 @@ func (w *Watch) End(ctx context.Context) error {
 	return errors.Join(w.blind, w.tally.close())
 }
 
-// follow passes on at which revisions something changed.
+// follow passes on the revisions at which something changed.
 func (w *Watch) follow(ctx context.Context, events watch.Interface, revisions chan<- string) {
 	for event := range events.ResultChan() {
 		if event.Type == watch.Error {
@@ -122,10 +122,10 @@ func (w *Watch) miss(err error) {
 	w.blind = errors.Join(w.blind, fmt.Errorf("quota was not watched all the time: %w", err))
 }
 
-// waitLimit bounds the wait for an API server that does not answer for a moment.
+// waitLimit bounds the wait for an API server that is briefly unavailable.
 const waitLimit = time.Minute
 
-// look judges one revision.
+// look checks one revision.
 func (w *Watch) look(ctx context.Context, at string) {
 	m, err := w.recall(ctx, at)
 	if err == nil && len(m.violations()) > 0 {
@@ -140,8 +140,8 @@ func (w *Watch) look(ctx context.Context, at string) {
 	w.tally.add(m)
 }
 
-// confirm reads a moment with a violation again: of a revision there is one truth,
-// and a server that gives two must not be taken for a controller that is wrong.
+// confirm reads a moment with a violation again. A server that returns two different answers
+// for one revision must not be mistaken for a wrong controller.
 func (w *Watch) confirm(ctx context.Context, m Moment) error {
 	again, err := w.recall(ctx, m.Revision)
 	if err != nil || slices.Equal(m.Findings(), again.Findings()) {
@@ -156,7 +156,7 @@ func (w *Watch) recall(ctx context.Context, at string) (m Moment, err error) {
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
 		m, last = read(ctx, w.api, at)
 		if apierrors.IsResourceExpired(last) || apierrors.IsGone(last) {
-			return false, last // history is not kept for ever
+			return false, last // the history has been compacted
 		}
 		return last == nil, nil
 	})
@@ -166,13 +166,13 @@ func (w *Watch) recall(ctx context.Context, at string) (m Moment, err error) {
 	return m, nil
 }
 
-// ofAppWrappers are pods that carry the label.
+// ofAppWrappers selects pods of AppWrappers.
 var ofAppWrappers = client.HasLabels{workload.AppWrapperLabel}
 
-// read returns pods and Workloads as they were at a revision: those of etcd count
-// every change of every kind.
+// read returns pods and Workloads at a revision of etcd, which counts every change of every
+// kind.
 func read(ctx context.Context, api client.Client, at string) (Moment, error) {
-	// Made anew for each list: the client writes the other options into it.
+	// A new value for each list, because the client modifies it.
 	then := func() *client.ListOptions {
 		return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact}}
 	}
@@ -181,7 +181,7 @@ func read(ctx context.Context, api client.Client, at string) (Moment, error) {
 	return Moment{Revision: at, Pods: pods.Items, Workloads: workloads.Items}, err
 }
 
-// revision is the present one.
+// revision returns the current one.
 func revision(ctx context.Context, api client.Client) (string, error) {
 	pods := &corev1.PodList{}
 	if err := api.List(ctx, pods, ofAppWrappers); err != nil {
@@ -190,13 +190,13 @@ func revision(ctx context.Context, api client.Client) (string, error) {
 	return pods.ResourceVersion, nil
 }
 
-// stream watches what can change the answer.
+// stream is a watch of one kind.
 type stream struct {
 	api  client.WithWatch
 	list client.ObjectList
 }
 
-// WatchWithContext begins a watch at a revision.
+// WatchWithContext starts a watch at a revision.
 func (s stream) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	selection := []client.ListOption{&client.ListOptions{Raw: &options}}
 	if _, pods := s.list.(*corev1.PodList); pods {

@@ -25,19 +25,19 @@ import (
 type history struct {
 	client.WithWatch
 	mu      sync.Mutex
-	moments []Moment // that of revision n is the n-th, beginning with 1
-	refuse  []error  // what the next requests are answered with
-	lies    int      // so many times Workloads are left out of an answer
+	moments []Moment // the n-th is that of revision n, starting with 1
+	refuse  []error  // the answers to the next requests
+	lies    int      // how many answers omit the Workloads
 	pods    *watch.FakeWatcher
 	quota   *watch.FakeWatcher
 }
 
-// newHistory begins at revision 1 with nothing.
+// newHistory starts empty, at revision 1.
 func newHistory() *history {
 	return &history{moments: make([]Moment, 1), pods: watch.NewFakeWithChanSize(10, false), quota: watch.NewFakeWithChanSize(10, false)}
 }
 
-// change is what one revision changes, and what is there then.
+// change is the object that a revision changes, and the state after it.
 type change struct {
 	of client.Object
 	Moment
@@ -46,7 +46,7 @@ type change struct {
 func pods(m Moment) change  { return change{&corev1.Pod{}, m} }
 func quota(m Moment) change { return change{&kueue.Workload{}, m} }
 
-// happen makes revisions. Nobody can ask for one before all are there.
+// happen adds revisions. No request can see them before all are added.
 func (h *history) happen(changes ...change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,7 +61,7 @@ func (h *history) happen(changes ...change) {
 	}
 }
 
-// end ends a watch when it has looked at all revisions, or could not.
+// end waits until the watch has checked all revisions or has failed, and ends it.
 func (h *history) end(t *testing.T, w *Watch) error {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
@@ -70,12 +70,12 @@ func (h *history) end(t *testing.T, w *Watch) error {
 		return w.tally.moments == len(h.moments) || w.blind != nil, nil
 	})
 	if err != nil {
-		t.Fatalf("not every revision was looked at: %v", err)
+		t.Fatalf("not every revision was checked: %v", err)
 	}
 	return w.End(t.Context())
 }
 
-// answer refuses the next requests.
+// answer makes the next requests fail.
 func (h *history) answer(refusals ...error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,7 +153,7 @@ func TestAJobThatKeepsToItsQuotaIsCounted(t *testing.T) {
 	}
 }
 
-// Who compares the present pods with the present Workloads never sees it.
+// Comparing the current pods with the current Workloads would never detect it.
 func TestAnExcessOfOneRevisionIsFoundWhateverHasHappenedSince(t *testing.T) {
 	h := newHistory()
 	w, out := start(t, h)
@@ -184,7 +184,7 @@ func TestAnExcessThatLastsIsOneViolation(t *testing.T) {
 	}
 }
 
-// What is not so when it is read again says nothing about the controller.
+// A violation that is not found again says nothing about the controller.
 func TestAServerThatGivesTwoAnswersIsBlamed(t *testing.T) {
 	h := newHistory()
 	w, out := start(t, h)
@@ -198,7 +198,7 @@ func TestAServerThatGivesTwoAnswersIsBlamed(t *testing.T) {
 	}
 }
 
-// Pods of one revision and Workloads of another were never there together.
+// Pods of one revision and Workloads of another never existed together.
 func TestThatOneKindIsReadLaterThanTheOtherDoesNoHarm(t *testing.T) {
 	h := newHistory()
 	w, _ := start(t, h)

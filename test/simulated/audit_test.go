@@ -31,7 +31,7 @@ type asked struct {
 
 func (a asked) String() string { return a.RequestReceivedTimestamp + " " + a.Verb + " " + a.RequestURI }
 
-// audit is the log from some time on. It leaves out leases (see tools/localcluster/files).
+// audit reads the audit log, which does not contain leases (see tools/localcluster/files).
 type audit struct {
 	*testing.T
 	file   string
@@ -42,7 +42,7 @@ func (p person) audit(t *testing.T) *audit {
 	return &audit{T: t, file: filepath.Join(p.dir(), "log", "audit.log")}
 }
 
-// news are the requests that were logged since the last call.
+// news returns the requests that were logged since the last call.
 func (a *audit) news() []asked {
 	a.Helper()
 	f, err := os.Open(a.file)
@@ -51,7 +51,7 @@ func (a *audit) news() []asked {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.Size() < a.offset {
-		a.offset = 0 // a new file was begun
+		a.offset = 0 // the log was rotated
 	}
 	if _, err := f.Seek(a.offset, io.SeekStart); err != nil {
 		a.Fatal(err)
@@ -60,7 +60,7 @@ func (a *audit) news() []asked {
 	for lines := bufio.NewReader(f); ; {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return news // the last line may not be whole yet
+			return news // the last line may be incomplete
 		}
 		if err != nil {
 			a.Fatal(err)
@@ -74,7 +74,7 @@ func (a *audit) news() []asked {
 	}
 }
 
-// ours are the requests of our controller.
+// ours returns the requests of our controller.
 func (a *audit) ours() []asked {
 	a.Helper()
 	return slices.DeleteFunc(a.news(), func(e asked) bool {
@@ -82,8 +82,8 @@ func (a *audit) ours() []asked {
 	})
 }
 
-// allowed are the requests that nobody objects to while nothing happens: a watch is opened
-// again when its time is over, and who scrapes metrics is reviewed.
+// allowed reports whether a request is acceptable while nothing happens: watches expire and are
+// reopened, and clients that scrape metrics are authorized.
 func allowed(e asked) bool {
 	switch e.ObjectRef.Resource {
 	case "tokenreviews", "subjectaccessreviews":

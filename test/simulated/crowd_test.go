@@ -25,21 +25,21 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// longPatience is for thousands.
+// longPatience is the limit for thousands of objects.
 const longPatience = 20 * time.Minute
 
-// authors is how many write at the same time.
+// authors is how many clients write at the same time.
 const authors = 8
 
-// crowd is a namespace of AppWrappers of one Job with one pod each. No queue is theirs, so
-// that nothing is measured but our controller and what carries out Jobs.
+// crowd is a namespace of AppWrappers of one Job with one pod each. They are in no queue, so
+// that only our controller and the Job controller affect the results.
 type crowd struct {
 	*testing.T
 	admin     client.WithWatch
 	namespace string
 
 	mu   sync.Mutex
-	last map[string]*workload.AppWrapper // as the watch has told
+	last map[string]*workload.AppWrapper // as received by the watch
 	seen func(before, after *workload.AppWrapper)
 }
 
@@ -75,7 +75,7 @@ func (c *crowd) hear(aw *workload.AppWrapper, gone bool) {
 	}
 }
 
-// each does something for every number, some at the same time.
+// each calls do for every number, several at a time.
 func (c *crowd) each(from, to int, do func(ctx context.Context, i int) error) {
 	c.Helper()
 	all, ctx := errgroup.WithContext(c.Context())
@@ -98,10 +98,10 @@ func (c *crowd) each(from, to int, do func(ctx context.Context, i int) error) {
 
 func nameOf(i int) string { return fmt.Sprintf("crowd-%05d", i) }
 
-// forever are pods that do not end by themselves.
+// forever is for pods that do not end by themselves.
 const forever = ""
 
-// create makes AppWrappers whose pods run for so long.
+// create creates AppWrappers whose pods run for so long.
 func (c *crowd) create(from, to int, suspend bool, runFor string) {
 	c.Helper()
 	c.each(from, to, func(ctx context.Context, i int) error {
@@ -122,7 +122,7 @@ func (c *crowd) create(from, to int, suspend bool, runFor string) {
 	})
 }
 
-// await waits until so many are in a phase, and no others are there.
+// await waits until so many AppWrappers are in a phase, and no others exist.
 func (c *crowd) await(phase workload.AppWrapperPhase, n int) {
 	c.Helper()
 	awaitFor(c.T, longPatience, fmt.Sprintf("%d are %s", n, phase), func(context.Context) error {
@@ -140,13 +140,13 @@ func (c *crowd) await(phase workload.AppWrapperPhase, n int) {
 	})
 }
 
-// clear deletes all and waits until they are gone.
+// clear deletes all AppWrappers and waits until they are gone.
 func (c *crowd) clear() {
 	c.Helper()
 	c.mu.Lock()
 	names := slices.Collect(maps.Keys(c.last))
 	c.mu.Unlock()
-	c.each(0, len(names), func(ctx context.Context, i int) error { // one request for all takes longer than a request may
+	c.each(0, len(names), func(ctx context.Context, i int) error { // a single request for all would time out
 		return c.admin.Delete(ctx, &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: names[i]}})
 	})
 	c.await("", 0)

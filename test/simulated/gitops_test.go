@@ -27,18 +27,17 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// gitops is a tool that renders the charts and applies what comes out, again and again, as
-// Argo CD and Flux do.
+// gitops renders the charts and applies the result repeatedly, as Argo CD and Flux do.
 type gitops struct {
 	*testing.T
 	admin   client.Client
 	objects []*unstructured.Unstructured
 	applied time.Time
-	// before is each object as the first time has left it.
+	// before is the state of each object after the first time.
 	before map[string]string
 }
 
-// between is how long the controllers have to get at what was applied.
+// between is how long the controllers have time to change the applied objects.
 const between = 2 * time.Minute
 
 // newGitops applies for the first time.
@@ -72,7 +71,7 @@ func newGitops(t *testing.T, p person, admin client.Client) *gitops {
 		}
 		g.decode(rendered.Manifest)
 	}
-	g.before = g.apply(client.ForceOwnership) // what Helm has made becomes the tool's
+	g.before = g.apply(client.ForceOwnership) // take over the fields that Helm owns
 	g.applied = time.Now()
 	return g
 }
@@ -95,14 +94,15 @@ func (g *gitops) decode(manifest string) {
 	}
 }
 
-// apply is kubectl apply --server-side, and returns what each object is like afterwards.
+// apply does what kubectl apply --server-side does, and returns the resulting state of each
+// object.
 func (g *gitops) apply(options ...client.PatchOption) map[string]string {
 	g.Helper()
 	after := map[string]string{}
 	for _, object := range g.objects {
 		object = object.DeepCopy()
 		name := fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName())
-		//nolint:staticcheck // the typed Apply wants a type
+		//nolint:staticcheck // the typed Apply requires a type
 		if err := g.admin.Patch(g.Context(), object, client.Apply, append(options, client.FieldOwner("gitops"))...); err != nil {
 			g.Errorf("cannot apply %s: %v", name, err)
 			continue
@@ -112,8 +112,8 @@ func (g *gitops) apply(options ...client.PatchOption) map[string]string {
 	return after
 }
 
-// owned is how often the specification of an object has changed, and who has written which
-// of its fields. What a controller reports in the status is its own.
+// owned describes how often an object's spec has changed, and which manager owns which of its
+// fields. It ignores the status, which belongs to controllers.
 func (g *gitops) owned(object *unstructured.Unstructured) string {
 	g.Helper()
 	var fields []metav1.ManagedFieldsEntry
@@ -129,8 +129,8 @@ func (g *gitops) owned(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("generation %d\n%s", object.GetGeneration(), text)
 }
 
-// appliesAgain: after a while the same changes nothing. Nothing is forced: that somebody else
-// has changed what was rendered is an error.
+// appliesAgain checks that applying again later changes nothing. It does not force conflicts,
+// so that a field that another manager has changed is an error.
 func (g *gitops) appliesAgain() {
 	g.Helper()
 	select {
@@ -140,6 +140,6 @@ func (g *gitops) appliesAgain() {
 	after := g.apply()
 	g.Logf("%d objects were applied twice, %s apart", len(after), time.Since(g.applied).Round(time.Second))
 	if diff := cmp.Diff(g.before, after); diff != "" {
-		g.Errorf("who owns what has changed (-first time +second time):\n%s", diff)
+		g.Errorf("owners of fields have changed (-first time +second time):\n%s", diff)
 	}
 }

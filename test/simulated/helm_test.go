@@ -26,8 +26,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// Somebody has installed all of it with kubectl, and now wants Helm to look after it. The
-// names of our controller's objects are those of upstream's.
+// Someone installed the platform with kubectl, and now wants Helm to manage it. The objects of
+// our controller have the same names as upstream's.
 func helmTakesOwnership(t *testing.T, p person, admin client.Client) {
 	t.Helper()
 	config := helm(t, p)
@@ -39,7 +39,7 @@ func helmTakesOwnership(t *testing.T, p person, admin client.Client) {
 	if err := admin.Get(t.Context(), key(), before); err != nil {
 		t.Fatal(err)
 	}
-	// What Helm stores of a chart lacks its parts.
+	// The chart that Helm stores in a release lacks its subcharts.
 	archives, err := filepath.Glob(filepath.Join(p.dir(), "platform", "charts", "mlbatch-*.tgz"))
 	if err != nil || len(archives) != 1 {
 		t.Fatalf("the packaged charts are %q: %v", archives, err)
@@ -94,7 +94,7 @@ func install(t *testing.T, config *action.Configuration, as *release.Release, ta
 	return err
 }
 
-// forgetHelm takes away all by which Helm knows what is its own.
+// forgetHelm removes everything by which Helm recognizes its objects.
 func forgetHelm(t *testing.T, admin client.Client, of *release.Release) {
 	t.Helper()
 	for _, document := range strings.Split(of.Manifest, "\n---\n") {

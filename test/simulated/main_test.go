@@ -26,8 +26,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// root is below the same path in every run, so that the next one finds what one
-// that was killed has left.
+// root is the same path in every run, so that the next run can clean up after a killed one.
 var root = filepath.Join(os.TempDir(), "mlbatch-test-simulated")
 
 var checkout string
@@ -69,7 +68,7 @@ func run(m *testing.M) (int, error) {
 	return code, endFailed()
 }
 
-// buildComponents builds what is missing where the next run will find it, too.
+// buildComponents builds missing components in the user's cache, where the next run finds them.
 func buildComponents() error {
 	versions, err1 := setup.Load()
 	cache, err2 := components.UserCache(checkout)
@@ -80,7 +79,7 @@ func buildComponents() error {
 	return err
 }
 
-// endFailed keeps the clusters' logs, and the clusters only if that is wanted.
+// endFailed keeps the clusters' logs, and the clusters themselves if requested.
 func endFailed() error {
 	if os.Getenv("MLBATCH_E2E_KEEP") != "" {
 		return nil
@@ -102,14 +101,14 @@ func endFailed() error {
 
 func localclusterProgram() string { return filepath.Join(root, "localcluster") }
 
-// person is somebody who has a cluster.
+// person is a user with a cluster.
 type person struct {
 	name string
 	uid  int
 	port int
 }
 
-// Clusters of both may be there at the same time.
+// The clusters of both may exist at the same time.
 var people = []person{{"root", 0, 36551}, {"nobody", 65534, 36552}}
 
 func (p person) home() string    { return filepath.Join(root, p.name) }
@@ -118,8 +117,8 @@ func (p person) dir() string {
 	return filepath.Join(p.home(), "state", "mlbatch", "clusters", p.cluster())
 }
 
-// begin ends what an earlier run has left, and gives the person a home with the
-// components that root has built.
+// begin cleans up after an earlier run, and gives the person a home with the components that
+// root has built.
 func (p person) begin() error {
 	if _, err := os.Stat(localclusterProgram()); err == nil {
 		if out, err := p.localcluster("down").CombinedOutput(); err != nil {
@@ -150,7 +149,7 @@ func (p person) begin() error {
 	})
 }
 
-// linkAll links finished builds, or copies them from another disk.
+// linkAll creates hard links to finished builds, or copies them from another disk.
 func linkAll(from, to string) error {
 	entries, err := filepath.Glob(filepath.Join(from, "*", "*"))
 	if err != nil {
@@ -158,11 +157,11 @@ func linkAll(from, to string) error {
 	}
 	for _, file := range entries {
 		if strings.HasSuffix(filepath.Dir(file), ".building") {
-			continue // not finished, by somebody else
+			continue // an unfinished build
 		}
 		name, _ := filepath.Rel(from, file)
 		if strings.Contains(name, ".building") {
-			continue // somebody is at it
+			continue // another process is building it
 		}
 		target := filepath.Join(to, name)
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
@@ -178,10 +177,10 @@ func linkAll(from, to string) error {
 	return nil
 }
 
-// localcluster is the command as the person runs it. Beside what others may, nobody
-// may read and write root's Go caches, and this checkout: compiling the platform
-// from nothing would take minutes. No right to make namespaces comes with that,
-// and in a user namespace of its own it is gone.
+// localcluster returns the command as the person runs it. The person may also access root's Go
+// caches and this checkout, because compiling the platform from scratch would take minutes. The
+// capability for that does not allow creating namespaces, and does not exist inside a user
+// namespace.
 func (p person) localcluster(args ...string) *exec.Cmd {
 	cmd := exec.Command(localclusterProgram(), append(args, "--name="+p.cluster(), "--checkout="+checkout)...)
 	cmd.Dir = p.home()
@@ -202,7 +201,7 @@ func goEnv(name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// says runs a command of the person and returns what it prints.
+// says runs a command as the person and returns its output.
 func (p person) says(t *testing.T, args ...string) (out string, err error) {
 	t.Helper()
 	cmd := p.localcluster(args...)

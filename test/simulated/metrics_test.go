@@ -59,18 +59,18 @@ func newScraper(t *testing.T, p person, admin client.Client) *scraper {
 		admin.List(t.Context(), pods, client.InNamespace(platform.Namespace), client.MatchingLabels{"app.kubernetes.io/name": "appwrapper"}),
 	)
 	if err != nil || len(pods.Items) != 1 {
-		t.Fatalf("%d pods are our controller, error %v", len(pods.Items), err)
+		t.Fatalf("there are %d pods of our controller, error %v", len(pods.Items), err)
 	}
 	return &scraper{T: t, url: "https://" + pods.Items[0].Status.PodIP + ":8443/metrics", token: token.Status.Token, http: &http.Client{
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
 			DialContext:       p.dial,
-			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // the certificate is made at its start
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // the certificate is generated at startup
 		},
 	}}
 }
 
-// dial connects from the cluster's network.
+// dial connects from inside the cluster's network.
 func (p person) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	text, err := os.ReadFile(filepath.Join(p.dir(), "keeper.json"))
 	if err != nil {
@@ -85,14 +85,14 @@ func (p person) dial(ctx context.Context, network, address string) (net.Conn, er
 		return nil, err
 	}
 	defer namespace.Close()
-	runtime.LockOSThread() // and never unlocked: the thread ends with its goroutine
+	runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
 	if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
 		return nil, fmt.Errorf("cannot enter the cluster's network: %w", err)
 	}
 	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
-// scrape adds up each metric over its labels.
+// scrape returns each metric, summed over its labels.
 func (s *scraper) scrape() map[string]float64 {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.url, nil)
@@ -108,7 +108,7 @@ func (s *scraper) scrape() map[string]float64 {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {
-		s.Fatalf("the metrics are answered with %s, error %v", response.Status, err)
+		s.Fatalf("the request for metrics returned %s, error %v", response.Status, err)
 	}
 	sums := map[string]float64{}
 	for name, family := range families {

@@ -24,8 +24,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// submit makes an AppWrapper around a Job of four pods with eight GPUs each, which
-// end when they are told to.
+// submit creates an AppWrapper of a Job with four pods of eight GPUs each, which run until they
+// are told to stop.
 func submit(t *testing.T, alice client.Client) {
 	t.Helper()
 	all := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), "cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")}
@@ -53,7 +53,7 @@ func submit(t *testing.T, alice client.Client) {
 	}
 }
 
-// forNobody makes a pod that insists on the platform's node and is not the platform's.
+// forNobody creates a pod that selects the platform's node but does not belong to the platform.
 func forNobody(t *testing.T, admin client.Client) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{
@@ -70,7 +70,7 @@ func forNobody(t *testing.T, admin client.Client) *corev1.Pod {
 	return pod
 }
 
-// killOperator kills the process of one, which the node has to start again.
+// killOperator kills the process of KubeRay's operator, which the node must restart.
 func killOperator(t *testing.T, p person) {
 	t.Helper()
 	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -86,10 +86,11 @@ func killOperator(t *testing.T, p person) {
 	t.Fatal("no process is KubeRay's operator")
 }
 
-// pods have addresses from this one on; below are the node's.
+// Pods have addresses from firstPod on; lower ones belong to the node.
 var podAddresses, firstPod = netip.MustParsePrefix("10.200.0.0/24"), netip.MustParseAddr("10.200.0.10")
 
-// wantOperatorsToBeThemselves reads who has asked the API server for what.
+// wantOperatorsToBeThemselves checks in the audit log that each operator uses its own service
+// account.
 func wantOperatorsToBeThemselves(t *testing.T, p person) {
 	t.Helper()
 	prefix := "system:serviceaccount:" + platform.Namespace + ":"
@@ -112,7 +113,7 @@ func wantOperatorsToBeThemselves(t *testing.T, p person) {
 		"appwrapper-controller-manager",
 	} {
 		if !asked[account] {
-			t.Errorf("nothing was asked by %s, but by %v", account, asked)
+			t.Errorf("%s sent no request; these did: %v", account, asked)
 		}
 	}
 }

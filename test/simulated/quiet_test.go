@@ -13,17 +13,17 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// The short form is part of make test, the full one of make test-long.
+// make test uses the short durations, make test-long the full ones.
 var (
 	quietNumber = flag.Int("quiet.appwrappers", 60, "how many AppWrappers run while our controller has to be quiet")
 	quietTime   = flag.Duration("quiet.for", time.Minute, "for how long it has to be quiet")
 )
 
-// restful is how long the controller asks nothing before it is said to be at rest.
+// restful is how long the controller must send no request to count as idle.
 const restful = 10 * time.Second
 
-// staysQuiet: AppWrappers that run healthily cause no request at all, and the heartbeats of
-// nodes cause no reconcile.
+// staysQuiet checks that healthy running AppWrappers cause no requests, and that heartbeats of
+// nodes cause no reconciles.
 func (c *crowd) staysQuiet(p person, metrics *scraper) {
 	c.Helper()
 	c.create(0, *quietNumber, false, forever)
@@ -56,11 +56,11 @@ func (c *crowd) staysQuiet(p person, metrics *scraper) {
 			continue
 		}
 		offending++
-		c.Errorf("our controller asks: %s", e)
+		c.Errorf("our controller sent a request: %s", e)
 	}
 	after := metrics.scrape()
 	if n := after[reconciles] - before[reconciles]; n != 0 {
-		c.Errorf("it looks at AppWrappers: %.0f times", n)
+		c.Errorf("it reconciled AppWrappers %.0f times", n)
 	}
 	c.await(workload.AppWrapperRunning, *quietNumber)
 	c.Logf("in %s: %d requests, %.0f reconciles; beside that %d watches were opened again and scrapes reviewed, and the process made %.0f requests in all, with those for its lease",

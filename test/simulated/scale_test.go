@@ -24,20 +24,20 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// Without numbers nothing is measured. make test-long does, and asserts nothing.
+// By default nothing is measured. make test-long measures; the results are not asserted.
 var measured = flag.String("measure.running", "", "measure, and at last with these numbers of running AppWrappers: 1000,5000")
 
 const (
-	lifecycles = 500 // are lived
-	wave       = 300 // are unsuspended at once
-	failures   = 100 // of their pods fail
+	lifecycles = 500 // created, run, succeeded and deleted
+	wave       = 300 // unsuspended at once
+	failures   = 100 // failed pods of these
 )
 
-// figure is a row of the table: what was measured, and beside it what upstream's v1.2.2 took
-// on two such cores, and what we aim at.
+// figure is a row of the table: what was measured, the value for upstream's v1.2.2 on two
+// similar cores, and our goal.
 type figure struct{ what, measured, upstream, aim string }
 
-// measure prints how much our controller does, and how fast.
+// measure prints the load that our controller causes, and how fast it is.
 func measure(t *testing.T, p person, admin client.WithWatch, metrics *scraper) {
 	if *measured == "" {
 		return
@@ -54,7 +54,7 @@ func measure(t *testing.T, p person, admin client.WithWatch, metrics *scraper) {
 	for number := range strings.SplitSeq(*measured, ",") {
 		tell(many.measureMemory(metrics, number))
 	}
-	load, _ := os.ReadFile("/proc/loadavg") // who reads the table wants to know what else went on
+	load, _ := os.ReadFile("/proc/loadavg") // so that the reader knows whether the machine was busy
 	t.Logf("load of the machine at the end %s", load)
 }
 
@@ -84,7 +84,7 @@ func (c *crowd) measureLives(p person, metrics *scraper) []figure {
 	}
 }
 
-// written is what a lifecycle takes on average.
+// written returns the average number of writes per lifecycle.
 func written(requests []asked) string {
 	status, finalizer, create := 0, 0, 0
 	for _, e := range requests {
@@ -100,7 +100,7 @@ func written(requests []asked) string {
 	return fmt.Sprintf("%.2f, %.2f, %.2f", float64(status)/lifecycles, float64(finalizer)/lifecycles, float64(create)/lifecycles)
 }
 
-// measureReactions unsuspends many at once, and then lets some of their pods fail.
+// measureReactions unsuspends many AppWrappers at once, and then lets some of their pods fail.
 func (c *crowd) measureReactions() []figure {
 	c.Helper()
 	c.create(0, wave, true, forever)
@@ -136,7 +136,7 @@ func (c *crowd) named(i int) *workload.AppWrapper {
 	return aw
 }
 
-// measureMemory lets more run, until there are so many.
+// measureMemory adds running AppWrappers until there are so many.
 func (c *crowd) measureMemory(metrics *scraper, number string) figure {
 	c.Helper()
 	to, err := strconv.Atoi(number)
@@ -153,7 +153,7 @@ func (c *crowd) measureMemory(metrics *scraper, number string) figure {
 	return figure{fmt.Sprintf("resident memory while %d run", to), fmt.Sprintf("%.0f MiB", memory/(1<<20)), of.upstream, of.aim}
 }
 
-// times are those from when something was done until it was seen.
+// times measures the time from an action until its effect is seen.
 type times struct {
 	mu    sync.Mutex
 	began map[string]time.Time
@@ -175,7 +175,7 @@ func (t *times) end(name string) {
 	}
 }
 
-// times does something and tells how long it took until so many were seen as wanted.
+// times calls do and returns how long it took until n effects were seen.
 func (c *crowd) times(n int, wanted func(before, after *workload.AppWrapper) bool, do func(*times)) string {
 	c.Helper()
 	t := &times{began: map[string]time.Time{}}

@@ -28,14 +28,14 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// waitLimit bounds every wait; a machine that compiles may be slow.
+// waitLimit bounds every wait. It is long because a machine that compiles may be slow.
 const waitLimit = 3 * time.Minute
 
 func TestEveryUserHasAClusterWithThePlatform(t *testing.T) {
 	for _, p := range people {
 		t.Run(p.name, func(t *testing.T) {
 			if out, err := p.up(t); err != nil {
-				if p.uid != 0 && !namespacesGiven(p) { // then it has to say so, and no more
+				if p.uid != 0 && !namespacesGiven(p) { // then the command must say so, and do nothing else
 					wantRefusal(t, p, out)
 					return
 				}
@@ -50,7 +50,7 @@ func TestEveryUserHasAClusterWithThePlatform(t *testing.T) {
 	}
 }
 
-// story is what the platform is for, and who does what meanwhile.
+// story runs a job on the platform while other things happen.
 func story(t *testing.T, p person) {
 	admin, alice := access(t, p)
 	var tool *gitops
@@ -61,11 +61,11 @@ func story(t *testing.T, p person) {
 	refused := forNobody(t, admin)
 	await(t, "the AppWrapper has succeeded", func(ctx context.Context) error { return succeeded(ctx, admin) })
 	await(t, "a pod that nobody has a program for says so", func(ctx context.Context) error { return saysWhy(ctx, admin, refused) })
-	before := theOperator(t, admin).RestartCount // it may have waited for others
+	before := theOperator(t, admin).RestartCount // it may have restarted while it waited for others
 	killOperator(t, p)
 	await(t, "an operator that was killed is ready again", func(ctx context.Context) error { return restarted(ctx, admin, before) })
 	wantOperatorsToBeThemselves(t, p)
-	if p.uid == 0 { // it is the same for all
+	if p.uid == 0 { // once is enough
 		metrics := newScraper(t, p, admin)
 		newCrowd(t, admin, "quiet").staysQuiet(p, metrics)
 		measure(t, p, admin, metrics)
@@ -74,15 +74,15 @@ func story(t *testing.T, p person) {
 	}
 }
 
-// namespacesGiven asks this machine itself.
+// namespacesGiven reports whether this machine allows the person to create user namespaces.
 func namespacesGiven(p person) bool {
 	cmd := exec.Command("unshare", "--user", "--map-root-user", "--net", "--mount", "true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(p.uid), Gid: uint32(p.uid)}}
 	return cmd.Run() == nil
 }
 
-// A kernel that gives no user namespaces, as seen from a namespace whose limit of
-// further ones is zero.
+// A user namespace whose limit for nested ones is zero looks like a kernel without user
+// namespaces.
 func TestAMachineWithoutUserNamespacesSaysSo(t *testing.T) {
 	nobody := people[1]
 	inner := nobody.localcluster("up", "--mode=simulated")
@@ -116,14 +116,14 @@ func wantNothingLeft(t *testing.T, p person) {
 	}
 	for _, who := range []person{p, {"root", 0, 0}} {
 		cmd := who.localcluster("leaks")
-		cmd.Env = p.localcluster().Env // root looks into the same folders
+		cmd.Env = p.localcluster().Env // root checks the same folders
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s finds leaks: %v\n%s", who.name, err, out)
 		}
 	}
 }
 
-// access is the administrator's, and that of a member of team blue.
+// access returns a client of the administrator, and one of a member of team blue.
 func access(t *testing.T, p person) (admin client.WithWatch, alice client.Client) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(p.dir(), "kubeconfig"))
@@ -137,7 +137,7 @@ func access(t *testing.T, p person) (admin client.WithWatch, alice client.Client
 		t.Fatal(err)
 	}
 	config.WarningHandler = rest.NoWarnings{}
-	config.QPS = -1 // crowds wait for others, not for themselves
+	config.QPS = -1 // no client-side rate limit
 	admin, err1 := client.NewWithWatch(config, client.Options{})
 	alice, err2 := client.New(asAlice, client.Options{})
 	if err := errors.Join(err1, err2); err != nil {
@@ -159,11 +159,11 @@ func awaitFor(t *testing.T, waitLimit time.Duration, what string, condition func
 		return missing == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: not in %s: %v", what, waitLimit, missing)
+		t.Fatalf("%s: timed out after %s: %v", what, waitLimit, missing)
 	}
 }
 
-// team is that of alice, name is that of what she runs.
+// team is alice's team, name the name of her AppWrapper.
 const (
 	team = "blue"
 	name = "train"
@@ -208,7 +208,7 @@ func saysWhy(ctx context.Context, admin client.Client, pod *corev1.Pod) error {
 	return fmt.Errorf("its status is %v", pod.Status)
 }
 
-// theOperator is the container of the one that is killed.
+// theOperator returns the container status of the operator that is killed.
 func theOperator(t *testing.T, admin client.Client) corev1.ContainerStatus {
 	t.Helper()
 	c, err := operator(t.Context(), admin)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stories has whole lives of AppWrappers as scripts: what everybody but the
-// controller does, and when. A script is lived in any World: one in memory that only has
-// decisions in it, and one with the real controller before an API server.
+// Package stories has scripts of whole lives of AppWrappers: what everyone but the controller
+// does, and when. A script runs in any World: one in memory with only the decisions, or one
+// with the real controller and an API server.
 package stories
 
 import (
@@ -13,93 +13,93 @@ import (
 
 // Story is the life of one AppWrapper.
 type Story struct {
-	// Name is a sentence, and that of the story's transcript.
+	// Name is a sentence. It also names the story's transcript.
 	Name string
-	// Annotations are the AppWrapper's; the rest of its policy is the standard.
+	// Annotations are the AppWrapper's; the rest of its policy has the default values.
 	Annotations map[string]string
-	// MigrationLimit is the configured one.
+	// MigrationLimit is the configured limit.
 	MigrationLimit int32
 	// Components are what the AppWrapper wraps.
 	Components []Component
-	// Steps follow each other.
+	// Steps run one after the other.
 	Steps []Step
 }
 
-// Component is one wrapped resource, and what is special about those around it.
+// Component is one wrapped resource, and how its world behaves.
 type Component struct {
-	// Kind is Job, PyTorchJob, Service or Custom, which the controller does not know.
+	// Kind is Job, PyTorchJob, Service or Custom. The controller does not know Custom.
 	Kind string
 	// Name of the resource.
 	Name string
-	// Pods is how many its owner makes.
+	// Pods is how many pods its owner creates.
 	Pods int32
-	// Replaces: the owner makes a new pod for one that has failed.
+	// Replaces means that the owner replaces failed pods.
 	Replaces bool
-	// Held: a finalizer of somebody else keeps it when it is deleted.
+	// Held means that another controller's finalizer keeps the resource when it is deleted.
 	Held bool
-	// Refusal is what the API server says to its creation at first; nil where it agrees.
+	// Refusal is the API server's answer to the first creates; nil if they succeed.
 	Refusal *Refusal
 }
 
-// Refusal is an answer of the API server.
+// Refusal is an error of the API server.
 type Refusal struct {
-	// Message is what it says.
+	// Message is its text.
 	Message string
-	// Final: it will always say so.
+	// Final means that the error is permanent.
 	Final bool
 }
 
-// Step is something that happens before everybody comes to rest again.
+// Step is something that happens before everything settles again.
 type Step struct {
-	// Who does What; both are empty where only time passes.
+	// Who does What; both are empty if only time passes.
 	Who, What string
 	happens   func(World)
 }
 
-// World is where a story happens. Nobody reacts before Settle, except to time.
+// World is where a story runs. Before Settle, only the passing of time has effects.
 type World interface {
-	// Note receives what is about to happen.
+	// Note receives a description of the next step.
 	Note(who, what string)
-	// Settle lets all react to each other until they rest.
+	// Settle waits until nothing changes any more.
 	Settle()
-	// Pass lets time go by.
+	// Pass lets time pass.
 	Pass(time.Duration)
 
-	// Admit and Evict are Kueue's.
+	// Admit and Evict are what Kueue does.
 	Admit()
 	Evict()
-	// Delete deletes the AppWrapper; sparing is with --cascade=orphan.
+	// Delete deletes the AppWrapper; sparing means with --cascade=orphan.
 	Delete(sparing bool)
 
-	// Remove makes a component vanish.
+	// Remove removes a component from the world.
 	Remove(component int)
-	// Free takes away the finalizer that holds a component.
+	// Free removes the finalizer that holds a component.
 	Free(component int)
 	// Permit ends the refusals of a component.
 	Permit(component int)
-	// Report makes a component say itself how it has ended.
+	// Report sets the status with which a component reports its end.
 	Report(component int, succeeded bool)
 
-	// StartPods starts all pods that are pending.
+	// StartPods starts all pending pods.
 	StartPods()
-	// EndPods ends the running pods of a component whose kubelet is there to say so, EndPod
-	// the first of them.
+	// EndPods ends the running pods of a component whose kubelet works. EndPod ends the first
+	// of them.
 	EndPods(component int, how corev1.PodPhase, exitCodes ...int32)
 	EndPod(component int, how corev1.PodPhase, exitCodes ...int32)
 	// EvictPod deletes the first pod of a component; its kubelet has to stop it.
 	EvictPod(component int)
-	// LosePod makes the first pod of a component vanish.
+	// LosePod removes the first pod of a component.
 	LosePod(component int)
-	// MarkNodeUnhealthy makes the node of the first pod of a component unhealthy, so that the pod
-	// must migrate. MarkNodeHealthy ends that.
+	// MarkNodeUnhealthy makes the node of the first pod of a component unhealthy, so that the
+	// pod must migrate. MarkNodeHealthy reverts that.
 	MarkNodeUnhealthy(component int)
 	MarkNodeHealthy(component int)
-	// LoseNode silences the kubelet of the first pod of a component, ReturnNode ends that.
+	// LoseNode silences the kubelet of the first pod of a component. ReturnNode reverts that.
 	LoseNode(component int)
 	ReturnNode(component int)
 }
 
-// Live lets the story happen in a world.
+// Live runs the story in a world.
 func (s Story) Live(w World) {
 	for _, step := range s.Steps {
 		if step.What != "" {

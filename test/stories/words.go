@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// All are the stories.
+// All returns all stories.
 func All() []Story {
 	return slices.Concat(successes, failures, refusals, nodes, migrations, suspensions, deletions)
 }
@@ -30,7 +30,7 @@ func custom(name string, pods int32) Component {
 	return Component{Kind: "Custom", Name: name, Pods: pods}
 }
 
-// front makes no pods and never ends.
+// front creates no pods and never ends.
 var front = Component{Kind: "Service", Name: "front"}
 
 func (c Component) replacing() Component {
@@ -88,7 +88,7 @@ func (s Story) podsStart() Story {
 	return s.then("kubelet", "all pods start", World.StartPods)
 }
 
-// runs is a story whose pods run.
+// runs adds steps until the story's pods run.
 func (s Story) runs() Story {
 	return s.admitted().podsStart()
 }
@@ -112,7 +112,7 @@ func (s Story) nodeRecovers() Story {
 	return s.then("Autopilot", "finds the GPUs of the node in order", func(w World) { w.MarkNodeHealthy(0) })
 }
 
-// evictsAPod is what the node lifecycle controller does for a taint NoExecute.
+// evictsAPod is what the node lifecycle controller does for a NoExecute taint.
 func (s Story) evictsAPod() Story {
 	return s.then("node", "evicts a pod", func(w World) { w.EvictPod(0) })
 }
@@ -124,7 +124,7 @@ func completes(component int) func(World) {
 	}
 }
 
-// fails is the failure of the first component.
+// fails lets the first component fail.
 func fails(exitCode int32) func(World) {
 	return func(w World) {
 		w.EndPods(0, corev1.PodFailed, exitCode)
@@ -132,7 +132,7 @@ func fails(exitCode int32) func(World) {
 	}
 }
 
-// reportsFailure leaves the pods as they are.
+// reportsFailure does not change the pods.
 func reportsFailure(w World) {
 	w.Report(0, false)
 }

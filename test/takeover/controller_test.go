@@ -21,7 +21,8 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// configuration is one file for both controllers: nothing is late, and pauses do not end.
+// configuration is one file for both controllers. Pauses and most grace periods are too long to
+// end during the test.
 const configuration = `appwrapper:
   autopilot: {injectAntiAffinities: false, monitorNodes: false}
   userRBACAdmissionCheck: false
@@ -41,17 +42,17 @@ controllerManager:
 webhooksEnabled: false
 `
 
-// Each controller is in a namespace of its own, as in two installations.
+// Each controller has a namespace of its own, as in two installations.
 const theirNamespace, ourNamespace = "appwrapper-system", "mlbatch-system"
 
-// controller is a process that runs.
+// controller is a running process.
 type controller struct {
 	cmd *exec.Cmd
 	log string
 }
 
-// asInAPod has a program find the namespace that it elects a leader in where it looks
-// for it: under /run/secrets, which only it sees.
+// asInAPod mounts a private /run/secrets with the namespace, where a program in a pod looks for
+// it to elect a leader.
 const asInAPod = `mount -t tmpfs tmpfs /run &&
 	mkdir -p /run/secrets/kubernetes.io/serviceaccount &&
 	printf %s "$NAMESPACE" > /run/secrets/kubernetes.io/serviceaccount/namespace &&
@@ -97,16 +98,16 @@ func (s *site) start(t *testing.T, name, namespace, program string, args ...stri
 	return c
 }
 
-// end waits until the process is gone.
+// end waits until the process has ended.
 func (c *controller) end(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	if err := c.cmd.Process.Signal(signal); err != nil {
 		t.Fatalf("%s: %v", c.log, err)
 	}
-	_ = c.cmd.Wait() // it was told to end
+	_ = c.cmd.Wait() // the error is expected after a signal
 }
 
-// prepare makes what both controllers, and their AppWrappers, are in.
+// prepare creates the namespaces, upstream's configuration and the CRD.
 func (s *site) prepare(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{theirNamespace, ourNamespace, open, full} {
@@ -127,8 +128,7 @@ func (s *site) create(t *testing.T, object client.Object) {
 	}
 }
 
-// definition is our CustomResourceDefinition, or what v1.2.2's has of it: the same
-// without our additions.
+// definition returns our CRD, or v1.2.2's, which is the same without our additions.
 func definition(t *testing.T, withoutAdditions bool) *unstructured.Unstructured {
 	t.Helper()
 	text, err := os.ReadFile("../../charts/appwrapper/files/crds/workload.codeflare.dev_appwrappers.yaml")
@@ -163,7 +163,7 @@ func definition(t *testing.T, withoutAdditions bool) *unstructured.Unstructured 
 	return crd
 }
 
-// upgrade is what helm upgrade makes of the definition.
+// upgrade changes the CRD as helm upgrade does.
 func (s *site) upgrade(t *testing.T) {
 	t.Helper()
 	ours, old := definition(t, false), definition(t, true)

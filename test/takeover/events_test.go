@@ -19,7 +19,7 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// waitLimit bounds every wait: upstream looks at a failure once a minute.
+// waitLimit bounds every wait. Upstream checks failures once a minute.
 const waitLimit = 4 * time.Minute
 
 func await(t *testing.T, what string, condition func() error) {
@@ -30,7 +30,7 @@ func await(t *testing.T, what string, condition func() error) {
 		return missing == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: not in %s: %v", what, waitLimit, missing)
+		t.Fatalf("%s: timed out after %s: %v", what, waitLimit, missing)
 	}
 }
 
@@ -120,7 +120,7 @@ func (s *site) patch(t *testing.T, l *life, change func(*workload.AppWrapper)) {
 	}
 }
 
-// released: whatever kept its Jobs lets them go.
+// released removes the finalizers of its Jobs.
 func (s *site) released(t *testing.T, l *life) {
 	for _, j := range s.jobs(t, l) {
 		before := j.DeepCopy()
@@ -131,7 +131,7 @@ func (s *site) released(t *testing.T, l *life) {
 	}
 }
 
-// podsEnd as if their work was done.
+// podsEnd lets its pods complete.
 func (s *site) podsEnd(t *testing.T, l *life) {
 	for _, p := range s.pods(t, l) {
 		before := p.DeepCopy()
@@ -145,7 +145,7 @@ func (s *site) podsEnd(t *testing.T, l *life) {
 	}
 }
 
-// quotaIsLifted: the namespace full takes Services from now on.
+// quotaIsLifted allows Services in the namespace full.
 func (s *site) quotaIsLifted(t *testing.T, _ *life) {
 	if err := s.client.DeleteAllOf(t.Context(), &corev1.ResourceQuota{}, client.InNamespace(full)); err != nil {
 		t.Fatal(err)

@@ -21,21 +21,20 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// In the namespace full no Service can be created, for now.
+// A ResourceQuota in the namespace full forbids Services at first.
 const open, full = "open", "full"
 
-// hold is a finalizer that keeps a Job until the test takes it away.
+// hold is a finalizer that keeps a Job until the test removes it.
 const hold = "example.com/hold"
 
-// life is an AppWrapper that is in a phase when the controllers change, and what it is
-// made of.
+// life is an AppWrapper in some phase at the change of controllers, and its component.
 type life struct {
 	namespace, name string
 	phase           workload.AppWrapperPhase
 	annotations     map[string]string
 	component       *batchv1.Job
 	service         bool
-	// then is what happens to it before the controllers change.
+	// then is what happens to it before the change of controllers.
 	then func(*site, *testing.T, *life)
 }
 
@@ -59,7 +58,7 @@ func lives() []*life {
 	}
 }
 
-// job has two pods that run until they are told to end.
+// job has two pods that run until they are told to stop.
 func job(name string) *batchv1.Job {
 	return &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -131,7 +130,7 @@ func (s *site) pods(t *testing.T, l *life) []corev1.Pod {
 	return pods.Items
 }
 
-// summary is what a change of controllers must not change.
+// summary describes what a change of controllers must not change.
 func (s *site) summary(t *testing.T, l *life) string {
 	t.Helper()
 	aw := &workload.AppWrapper{}

@@ -28,12 +28,12 @@ var upstream = components.Component{
 	Packages: []string{"github.com/project-codeflare/appwrapper/cmd"}, Binaries: []string{"cmd"},
 }
 
-// site is what the test runs on.
+// site is the environment of the test.
 type site struct {
 	client     client.Client
 	kubeconfig string
 	dir        string
-	// programs are the paths of both controllers.
+	// ours and theirs are the paths of both controllers.
 	ours, theirs string
 }
 

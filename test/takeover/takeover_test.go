@@ -68,7 +68,7 @@ func TestControllersTakeEachOthersPlace(t *testing.T) {
 	s.liveOn(t, all)
 }
 
-// liveOn is what becomes of each under ours.
+// liveOn continues each life under our controller.
 func (s *site) liveOn(t *testing.T, all []*life) {
 	named := map[string]*life{}
 	for _, l := range all {
@@ -78,7 +78,7 @@ func (s *site) liveOn(t *testing.T, all []*life) {
 	for _, step := range []struct {
 		name string
 		then func(*testing.T, *life)
-		want workload.AppWrapperPhase // none: it is gone
+		want workload.AppWrapperPhase // "" means that it is gone
 	}{
 		{"waiting", s.isUnsuspended, workload.AppWrapperRunning},
 		{"creating", s.quotaIsLifted, workload.AppWrapperRunning},
@@ -103,14 +103,14 @@ func (s *site) liveOn(t *testing.T, all []*life) {
 		s.hasNoJob(t, named[name])
 	}
 	if again := s.jobs(t, named["creating"])[0].UID; again != creating {
-		t.Errorf("the Job of what was being created was %s and is %s", creating, again)
+		t.Errorf("the UID of the Job in creation was %s and is %s", creating, again)
 	}
 	if got := s.summary(t, named["pausing"]); !strings.HasPrefix(got, "Running, 1 retries") {
 		t.Errorf("after the pause: %s", got)
 	}
 }
 
-// says tells whether the log of the controller has the text.
+// says returns an error unless the controller's log has the text.
 func (c *controller) says(text string) error {
 	log, err := os.ReadFile(c.log)
 	if err == nil && !strings.Contains(string(log), text) {
@@ -119,15 +119,15 @@ func (c *controller) says(text string) error {
 	return err
 }
 
-// aNewOne has a Job of two pods.
+// aNewOne creates an AppWrapper of a Job with two pods.
 func (s *site) aNewOne(t *testing.T, name string, phase workload.AppWrapperPhase) *life {
 	l := &life{namespace: open, name: name, component: job(name), phase: phase}
 	l.begin(t, s)
 	return l
 }
 
-// hasLookedAtAll: what was there when the controller began has had its turn, because two
-// that came later, one after the other, run.
+// hasLookedAtAll waits until the controller has reconciled all AppWrappers that existed when it
+// started. It has done so when two new ones, created one after the other, run.
 func (s *site) hasLookedAtAll(t *testing.T, who string) []*life {
 	var both []*life
 	for _, name := range []string{"first-of-" + who, "second-of-" + who} {

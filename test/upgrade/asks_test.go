@@ -18,17 +18,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// asks is a member who submits something again and again, as a dry run.
+// asks is a member who keeps submitting objects as dry runs.
 type asks struct {
 	*site
 	stop context.CancelFunc
 	done sync.WaitGroup
 	made map[string]int
-	// refused are those that were, by what was said.
+	// refused counts the refused requests by error message.
 	refused map[string]int
 }
 
-// keepAsking begins.
+// keepAsking starts submitting.
 func (s *site) keepAsking() *asks {
 	s.Helper()
 	ctx, stop := context.WithCancel(s.Context())
@@ -64,7 +64,7 @@ func (a *asks) ask(ctx context.Context, object *unstructured.Unstructured) {
 	}
 }
 
-// end prints what was refused.
+// end stops submitting, and prints what was refused.
 func (a *asks) end() {
 	a.stop()
 	a.done.Wait()

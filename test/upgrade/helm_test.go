@@ -13,7 +13,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// uninstall is helm uninstall --wait.
+// uninstall does what helm uninstall --wait does.
 func (s *site) uninstall(release string) {
 	s.Helper()
 	flags := genericclioptions.NewConfigFlags(false)

@@ -27,7 +27,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// site is the cluster, and who looks at it.
+// site is the cluster, with the clients that look at it.
 type site struct {
 	*testing.T
 	platform.Site
@@ -35,11 +35,11 @@ type site struct {
 	alice client.Client        // a member of both teams
 	logs  kubernetes.Interface // the administrator's, for logs
 	quota *quotawatch.Watch
-	// next is what the platform is upgraded to.
+	// next is the version to upgrade to.
 	next version
 }
 
-// keepVariable keeps the cluster, to look at what went wrong.
+// keepVariable keeps the cluster for debugging.
 const keepVariable = "MLBATCH_E2E_KEEP"
 
 func newSite(t *testing.T) *site {
@@ -60,7 +60,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// up makes the cluster, without what an earlier run has left, and ends it after the test.
+// up cleans up after an earlier run, creates the cluster, and removes it after the test.
 func (s *site) up() {
 	s.Helper()
 	s.must(s.Cluster.Down())
@@ -115,7 +115,7 @@ func (s *site) timed(what string, step func()) {
 	fmt.Fprintf(os.Stderr, "-- %s: %s\n", what, time.Since(begin).Round(100*time.Millisecond))
 }
 
-// alsoCalled gives images that the cluster has a second name.
+// alsoCalled gives images in the cluster a second name.
 func (s *site) alsoCalled(names map[string]string) {
 	s.Helper()
 	ctr := filepath.Join(s.Cluster.Dir(), "bin", "ctr")

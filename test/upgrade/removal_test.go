@@ -26,12 +26,12 @@ import (
 
 var leaving = client.ObjectKey{Namespace: "red", Name: "leaving"}
 
-// removeForNow: both releases go while work runs, and the work goes on.
+// removeForNow uninstalls both releases while work runs. The work must continue.
 func (s *site) removeForNow() {
 	s.Helper()
 	gone := s.submit("leaving", "leaving")
 	s.untilPhase(leaving, workload.AppWrapperRunning)
-	s.must(s.quota.End(s.Context())) // its watches end with Kueue's definitions, whose trusted certificate changes
+	s.must(s.quota.End(s.Context())) // its watches end with Kueue's CRDs, whose CA bundle changes
 	kept := s.definitions()
 	w := s.witness()
 	s.uninstall("teams")
@@ -44,8 +44,8 @@ func (s *site) removeForNow() {
 	s.must(s.admin.Delete(s.Context(), gone))
 }
 
-// wantNobody: of the platform nothing is left that does or judges anything, and nothing
-// waits for its end.
+// wantNobody checks that nothing of the platform is left that could act on objects or refuse
+// them, and that no object is stuck in deletion.
 func (s *site) wantNobody() {
 	s.Helper()
 	s.until("no pod of the platform is left", func(ctx context.Context) error {
@@ -71,7 +71,8 @@ func (s *site) wantNobody() {
 	}
 }
 
-// reinstall: what is still there is looked after again, also what was deleted meanwhile.
+// reinstall installs the platform again, and checks that it manages what still exists,
+// including what was deleted in between.
 func (s *site) reinstall() {
 	s.Helper()
 	w := s.witness()
@@ -84,19 +85,19 @@ func (s *site) reinstall() {
 	s.wantGPUs("12")
 }
 
-// wantGPUs: the queue that was kept has what the teams' file says now.
+// wantGPUs checks that the queue that was kept has the quota of the new teams' file.
 func (s *site) wantGPUs(want string) {
 	s.Helper()
 	queue := &kueue.ClusterQueue{}
 	s.must(s.admin.Get(s.Context(), client.ObjectKey{Name: "green-cluster-queue"}, queue))
 	for _, r := range queue.Spec.ResourceGroups[0].Flavors[0].Resources {
 		if got := r.NominalQuota.String(); r.Name == "nvidia.com/gpu" && got != want {
-			s.Errorf("the queue that was kept has %s GPUs, and not %s", got, want)
+			s.Errorf("the queue that was kept has %s GPUs, not %s", got, want)
 		}
 	}
 }
 
-// removeForGood does what docs/install.md says, line by line.
+// removeForGood runs the commands of docs/install.md.
 func (s *site) removeForGood() {
 	s.Helper()
 	for _, line := range s.documented("### For good") {
@@ -120,7 +121,7 @@ func (s *site) removeForGood() {
 	}
 }
 
-// documented are the commands of the block after some words of docs/install.md.
+// documented returns the commands of the block that follows these words in docs/install.md.
 func (s *site) documented(words string) []string {
 	s.Helper()
 	text, err := os.ReadFile(filepath.Join(s.Checkout, "docs", "install.md"))

@@ -46,7 +46,7 @@ func TestRunningWorkOutlivesThePlatform(t *testing.T) {
 	}
 }
 
-// install installs this checkout's version, and the teams.
+// install installs the version of this checkout, and the teams.
 func (s *site) install() {
 	s.Helper()
 	ctx := s.Context()
@@ -78,8 +78,8 @@ func (s *site) upgrade() {
 	w.sawNothing("the platform was upgraded")
 }
 
-// wantNextVersion: the operators run the next version's images, all of them, and nothing
-// else, and the CustomResourceDefinitions are its.
+// wantNextVersion checks that the platform runs exactly the images of the next version, and
+// that the CRDs have its mark.
 func (s *site) wantNextVersion() {
 	s.Helper()
 	deployments := &appsv1.DeploymentList{}
@@ -102,7 +102,7 @@ func (s *site) wantNextVersion() {
 	}
 }
 
-// definitions are the platform's CustomResourceDefinitions, with their marks.
+// definitions returns the platform's CRDs with their marks.
 func (s *site) definitions() map[string]string {
 	s.Helper()
 	list := &metav1.PartialObjectMetadataList{}
@@ -117,8 +117,8 @@ func (s *site) definitions() map[string]string {
 	return marks
 }
 
-// everybodyIsAtWork: Kueue, our controller, the scheduler, the training operator and KubeRay
-// have begun to do what they are for, in a team that nobody watches.
+// everybodyIsAtWork checks that Kueue, our controller, the scheduler, the training operator and
+// KubeRay work, in a team that the witness does not watch.
 func (s *site) everybodyIsAtWork(name string) {
 	s.Helper()
 	cluster, aw := s.submit("new-ray", name), s.submit("new", name)
@@ -129,8 +129,8 @@ func (s *site) everybodyIsAtWork(name string) {
 	s.untilGone(client.ObjectKeyFromObject(aw))
 }
 
-// quotaIsPassedOn: what waited through the upgrade starts as soon as something ends, and
-// what is held does not.
+// quotaIsPassedOn checks that what waited during the upgrade starts as soon as other work ends,
+// and that what is held does not.
 func (s *site) quotaIsPassedOn() {
 	s.Helper()
 	pods := &corev1.PodList{}
@@ -145,7 +145,7 @@ func (s *site) quotaIsPassedOn() {
 	s.untilPhase(client.ObjectKey{Namespace: "blue", Name: "held"}, workload.AppWrapperSuspended)
 }
 
-// explain prints what a reader of a failed test wants to see.
+// explain prints what helps to understand a failed test.
 func (s *site) explain() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), 30*time.Second)
 	defer cancel()

@@ -17,17 +17,17 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 )
 
-// version is a release of the platform: its packages, and what they call its images.
+// version is a version of the platform: its packages and the names of its images.
 type version struct {
 	dir, number string
-	images      map[string]string // by what this checkout calls them
+	images      map[string]string // by their names in this checkout
 }
 
-// crdMark is on each CustomResourceDefinition of the next version only.
+// crdMark is an annotation on the CRDs of the next version only.
 const crdMark = "upgrade.mlbatch.dev/version"
 
-// packageNext packages this checkout as it would be if its next version had nothing new
-// but images of other names, and a mark on each CustomResourceDefinition.
+// packageNext packages this checkout as a next version that differs only in the names of its
+// images and in a mark on each CRD.
 func (s *site) packageNext() version {
 	s.Helper()
 	now, err := setup.Load()
@@ -60,8 +60,8 @@ func (s *site) packageNext() version {
 	return next
 }
 
-// markCRDs adds the mark to what is one line of JSON, and to YAML, whose own annotations
-// come before those of its schema.
+// markCRDs adds the mark to CRDs in one line of JSON, and to CRDs in YAML, where the first
+// annotations are those of the CRD itself.
 func markCRDs(chart packaging.Chart) int {
 	marked := 0
 	for name, text := range chart.Files {
@@ -80,7 +80,7 @@ func markCRDs(chart packaging.Chart) int {
 	return marked
 }
 
-// release is one of the two releases in the next version.
+// release returns one of the two releases in the next version.
 func (s *site) release(chart string, values ...string) platform.Release {
 	for i, v := range values {
 		if !filepath.IsAbs(v) {
@@ -98,7 +98,7 @@ func (s *site) applyNext(chart string, values ...string) {
 	s.must(install.Apply(s.Context(), s.release(chart, values...), s.Cluster.KubeconfigPath()))
 }
 
-// Values files, of the platform in the next version and of the teams.
+// Values files: of the platform in the next version, and of the teams.
 var nextPlatform = []string{"setup/profiles/localcluster.yaml", "setup/profiles/every-part.yaml", platformValues, "test/upgrade/testdata/next.yaml"}
 
 const (

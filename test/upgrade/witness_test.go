@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// watched are the kinds that running work is made of, and what of each an upgrade must
-// not change: fields, and the status of conditions.
+// watched has the kinds that running work consists of, and what an upgrade must not change:
+// fields, and the status of conditions.
 var watched = []struct {
 	apiVersion, kind   string
 	fields, conditions []string
@@ -43,7 +43,7 @@ var watched = []struct {
 	},
 }
 
-// witness sees every state that work and quota are in while others are at it.
+// witness watches work and quota, and records every change.
 type witness struct {
 	*site
 	stop context.CancelFunc
@@ -51,10 +51,10 @@ type witness struct {
 
 	mu     sync.Mutex
 	before map[string]string
-	seen   map[string]bool // what was not as before
+	seen   map[string]bool // what has changed
 }
 
-// witness begins to look. Whatever is there has to stay as it is.
+// witness starts watching. Everything that exists must stay as it is.
 func (s *site) witness() *witness {
 	s.Helper()
 	ctx, stop := context.WithCancel(s.Context())
@@ -78,8 +78,7 @@ func (s *site) witness() *witness {
 	return w
 }
 
-// follow looks at a kind until its watch is cut, as those of a kind are whose definition
-// changes.
+// follow watches a kind until its watch is closed, as happens when its CRD changes.
 func (w *witness) follow(ctx context.Context, kind int) {
 	list, err := w.look(ctx, kind)
 	if err != nil {
@@ -101,7 +100,7 @@ func (w *witness) follow(ctx context.Context, kind int) {
 	}
 }
 
-// look compares all of a kind.
+// look compares all objects of a kind.
 func (w *witness) look(ctx context.Context, kind int) (*unstructured.UnstructuredList, error) {
 	list := listOf(watched[kind].apiVersion, watched[kind].kind)
 	if err := w.admin.List(ctx, list); err != nil {
@@ -122,7 +121,7 @@ func (w *witness) look(ctx context.Context, kind int) (*unstructured.Unstructure
 	return list, nil
 }
 
-// ours leaves out what is in no team's namespace.
+// ours reports whether an object belongs to a watched team.
 func ours(object *unstructured.Unstructured) bool {
 	team := object.GetNamespace()
 	if team == "" {
@@ -149,7 +148,7 @@ func (w *witness) hear(object *unstructured.Unstructured, kind int, deleted bool
 	}
 }
 
-// sawNothing ends the watch. Anything that was not as before fails the test.
+// sawNothing ends the watch. Any recorded change fails the test.
 func (w *witness) sawNothing(while string) {
 	w.Helper()
 	w.stop()
@@ -177,7 +176,7 @@ func nameOf(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s/%s", object.GetKind(), object.GetNamespace(), object.GetName())
 }
 
-// stateOf is what must not change.
+// stateOf returns what must not change.
 func stateOf(object *unstructured.Unstructured, kind int) string {
 	state := []string{"UID " + string(object.GetUID())}
 	if object.GetDeletionTimestamp() != nil {
@@ -193,7 +192,7 @@ func stateOf(object *unstructured.Unstructured, kind int) string {
 	return strings.Join(state, ", ")
 }
 
-// dig follows a path, through lists to all their items.
+// dig follows a path. In a list, it continues with every item.
 func dig(value any, path []string) any {
 	if list, ok := value.([]any); ok && len(path) > 0 {
 		var all []any

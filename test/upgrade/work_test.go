@@ -25,10 +25,10 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// waitLimit bounds every wait: it only ends what would hang.
+// waitLimit bounds every wait, so that a test cannot hang.
 const waitLimit = 3 * time.Minute
 
-// until waits until nothing is wrong.
+// until waits until ask returns nil.
 func (s *site) until(what string, ask func(context.Context) error) {
 	s.Helper()
 	var wrong error
@@ -37,12 +37,12 @@ func (s *site) until(what string, ask func(context.Context) error) {
 		return wrong == nil, nil
 	})
 	if err != nil {
-		s.Fatalf("%s: not in %s: %v", what, waitLimit, wrong)
+		s.Fatalf("%s: timed out after %s: %v", what, waitLimit, wrong)
 	}
 }
 
-// submit has a member of the team create what a file of testdata/work says, as NAME if the
-// file leaves that open.
+// submit creates the object in a file of testdata/work as a member of the team. It replaces
+// NAME in the file.
 func (s *site) submit(file, name string) *unstructured.Unstructured {
 	s.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "work", file+".yaml"))
@@ -53,8 +53,8 @@ func (s *site) submit(file, name string) *unstructured.Unstructured {
 	return object
 }
 
-// submitAll is work of every sort: AppWrappers that run, wait and are held, and what members
-// may create without one.
+// submitAll submits all sorts of work: AppWrappers that run, wait and are held, and kinds that
+// members may create without an AppWrapper.
 func (s *site) submitAll() {
 	s.Helper()
 	for _, name := range []string{"steady", "training", "first"} {
@@ -79,7 +79,7 @@ func (s *site) submitAll() {
 	s.untilPodsRun("blue", 3)
 }
 
-// deactivate is how a user holds back what is queued.
+// deactivate sets spec.active=false, as a user does to hold queued work.
 func (s *site) deactivate(owner client.Object) {
 	s.Helper()
 	s.until("the Workload of "+owner.GetName()+" is deactivated", func(ctx context.Context) error {
@@ -118,7 +118,7 @@ func (s *site) untilPhase(key client.ObjectKey, phase workload.AppWrapperPhase) 
 	})
 }
 
-// untilPodsRun waits until exactly so many pods of a team are there, and run.
+// untilPodsRun waits until a team has exactly so many pods, and all run.
 func (s *site) untilPodsRun(team string, want int) {
 	s.Helper()
 	s.until(fmt.Sprintf("%d pods of %s run", want, team), func(ctx context.Context) error {
@@ -139,7 +139,7 @@ func (s *site) untilPodsRun(team string, want int) {
 	})
 }
 
-// untilHeard waits until a field of an object says so.
+// untilHeard waits until a field of an object has this value.
 func (s *site) untilHeard(what, apiVersion, kind, name, field, want string) {
 	s.Helper()
 	namespace, name, _ := strings.Cut(name, "/")
@@ -155,7 +155,7 @@ func (s *site) untilHeard(what, apiVersion, kind, name, field, want string) {
 	})
 }
 
-// untilGone waits until there is no such AppWrapper.
+// untilGone waits until an AppWrapper does not exist.
 func (s *site) untilGone(key client.ObjectKey) {
 	s.Helper()
 	s.until(fmt.Sprintf("AppWrapper %s is gone", key), func(ctx context.Context) error {

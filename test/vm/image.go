@@ -15,17 +15,16 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/subprocess"
 )
 
-// What a stock Debian has beside its essential and important packages.
+// Packages of a stock Debian in addition to the essential and important ones.
 var packages = []string{"apparmor", "dbus", "linux-image-amd64", "systemd-sysv", "udev"}
 
-// diskSize is for Debian, 1 GiB, and for the cluster and what it compiles. The
-// file has holes: it takes what is used.
+// diskSize is enough for Debian (1 GiB), the cluster and what it compiles. The file is sparse.
 const diskSize = "12G"
 
 // disk is what a machine boots from.
 type disk struct{ image, kernel, initrd string }
 
-// archive is a Debian release as one file, which is made once.
+// archive returns a Debian release as one file, which is created only once.
 func (s site) archive(ctx context.Context, release string) (string, error) {
 	entry := filecache.Entry{
 		Path: filepath.Join(s.cache, "debian-"+release+"-1"), Title: "Debian " + release,
@@ -38,7 +37,7 @@ func (s site) archive(ctx context.Context, release string) (string, error) {
 
 const archiveFile = "root.tar"
 
-// makeDisk unpacks a release, tells it what to mount and to run, and makes a disk of it.
+// makeDisk unpacks a release, configures its mounts and its service, and makes a disk of it.
 func (s site) makeDisk(ctx context.Context, release string) (disk, error) {
 	archive, err := s.archive(ctx, release)
 	if err != nil {
@@ -64,7 +63,7 @@ func (s site) makeDisk(ctx context.Context, release string) (disk, error) {
 	return d, s.tool(ctx, "mke2fs", "-q", "-t", "ext4", "-d", root, d.image, diskSize)
 }
 
-// moveOnly moves the one file that a pattern names.
+// moveOnly moves the one file that matches a pattern.
 func moveOnly(dir, pattern, to string) error {
 	found, _ := filepath.Glob(filepath.Join(dir, pattern)) // the only error is a bad pattern
 	if len(found) != 1 {
@@ -75,8 +74,7 @@ func moveOnly(dir, pattern, to string) error {
 
 const units = "etc/systemd/system"
 
-// settle writes what makes a stock Debian this machine: what it mounts, and the
-// one service that it has beside its own.
+// settle adds the configuration of this machine to a stock Debian: its mounts and one service.
 func settle(root string, shares []share) error {
 	for name, content := range map[string]string{"etc/fstab": fstab(shares), filepath.Join(units, serviceName): service(shares)} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o644); err != nil {
@@ -98,8 +96,8 @@ func settle(root string, shares []share) error {
 	return nil
 }
 
-// tool runs a program of Debian's to its end, with mounts of its own: an interrupted
-// mmdebstrap leaves some, through which a removal would reach this machine's devices.
+// tool runs a Debian program to its end in a private mount namespace. An interrupted mmdebstrap
+// leaves mounts, through which removing its folder would reach this machine's devices.
 func (s site) tool(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}

@@ -18,16 +18,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// insideCommand has this program go through the steps, on the virtual machine.
+// insideCommand makes this program run the steps, on the virtual machine.
 const insideCommand = "inside"
 
-// A step does something and says what it found.
+// A step does something and describes what it found.
 type step struct {
 	name string
 	do   func(context.Context) (found string, err error)
 }
 
-// steps are what a user of a stock Debian would do, and what has to be true then.
+// steps are what a user of a stock Debian would do, and what must be true afterwards.
 func steps() []step {
 	return []step{
 		{"Debian as it is installed", system},
@@ -43,8 +43,8 @@ func steps() []step {
 	}
 }
 
-// inside does the steps and reports each. The first that fails ends it, with the
-// cluster's logs among what was carried in.
+// inside runs the steps and reports each. The first failure ends it and saves the cluster's
+// logs to a shared folder.
 func inside(ctx context.Context, out io.Writer) error {
 	reports := json.NewEncoder(out)
 	all := steps()
@@ -67,7 +67,7 @@ const (
 	clusters  = "/root/.local/state/mlbatch/clusters"
 )
 
-// saveLogs carries the logs of clusters out, to where they can be read afterwards.
+// saveLogs copies the logs of clusters to a shared folder, where they can be read afterwards.
 func saveLogs() error {
 	logs, _ := filepath.Glob(filepath.Join(clusters, "*", "log")) // the only error is a bad pattern
 	for _, dir := range logs {
@@ -80,7 +80,7 @@ func saveLogs() error {
 
 const logsDir = "logs"
 
-// system sees to it that this is what the steps are about.
+// system checks that the machine is what the steps require.
 func system(context.Context) (string, error) {
 	first, err := os.ReadFile("/proc/1/comm")
 	if err != nil {
@@ -99,7 +99,7 @@ func system(context.Context) (string, error) {
 	return versions()
 }
 
-// versions are those of Debian and its kernel, with the controllers of cgroup v2.
+// versions returns the versions of Debian and its kernel, and the controllers of cgroup v2.
 func versions() (string, error) {
 	var kernel unix.Utsname
 	err := unix.Uname(&kernel)
@@ -135,7 +135,7 @@ func up(flags ...string) func(context.Context) (string, error) {
 	}
 }
 
-// status fails unless all is well.
+// status fails unless the cluster is healthy.
 func status(ctx context.Context) (string, error) {
 	said, err := cluster(ctx, "status")
 	if err != nil {
@@ -157,7 +157,7 @@ func down(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// nothingLeft asks the command and the kernel.
+// nothingLeft checks with the command and in the kernel that nothing of a cluster is left.
 func nothingLeft(ctx context.Context) (string, error) {
 	if _, err := cluster(ctx, "leaks"); err != nil {
 		return "", err
@@ -175,7 +175,7 @@ func nothingLeft(ctx context.Context) (string, error) {
 	return "no process, namespace, mount, cgroup or file", nil
 }
 
-// tops are the cgroups of clusters.
+// tops returns the cgroups of clusters.
 func tops() []string {
 	found, _ := filepath.Glob(filepath.Join(hierarchy, "mlbatch-*")) // the only error is a bad pattern
 	return found

@@ -20,16 +20,16 @@ import (
 type machine struct {
 	disk   disk
 	shares []share
-	// console is the file that its first serial port writes to.
+	// console is the file with the output of its first serial port.
 	console     string
 	accelerated bool
 }
 
-// arguments are those of QEMU. There is no network.
+// arguments returns the arguments of QEMU. There is no network.
 //
-// An emulated processor is slow, and slower still if this machine is busy. Its clock
-// therefore counts its instructions, one a nanosecond, and stands still while it does
-// not get to run: no timeout of the cluster's ends early. That takes one processor.
+// An emulated processor is slow, even more so on a busy machine. Its clock therefore counts
+// instructions, one per nanosecond, and stops while the machine gets no CPU time, so that no
+// timeout of the cluster expires early. This supports only one processor.
 func (m machine) arguments() []string {
 	args := []string{
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-nic", "none", "-m", "6144",
@@ -52,7 +52,7 @@ func (m machine) arguments() []string {
 	return args
 }
 
-// processor says what runs the machine.
+// processor describes the processor of the machine.
 func (m machine) processor() string {
 	if m.accelerated {
 		return "2 processors by KVM"
@@ -60,8 +60,8 @@ func (m machine) processor() string {
 	return "1 processor emulated by QEMU"
 }
 
-// run starts the machine and follows its steps. It ends it, by its process, when
-// they are done, when one fails, and when the time is over.
+// run starts the machine and follows its steps. It ends the process when they are done, when
+// one fails, or at the timeout.
 func (m machine) run(ctx context.Context, timeout time.Duration, out io.Writer) error {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -72,7 +72,7 @@ func (m machine) run(ctx context.Context, timeout time.Duration, out io.Writer) 
 	}
 	var said strings.Builder
 	qemu.Stderr = &said
-	runtime.LockOSThread() // the machine is to end with this process; the kernel looks at the thread
+	runtime.LockOSThread() // the machine must end with this process; the kernel watches the thread
 	defer runtime.UnlockOSThread()
 	qemu.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := qemu.Start(); err != nil {
@@ -80,7 +80,7 @@ func (m machine) run(ctx context.Context, timeout time.Duration, out io.Writer) 
 	}
 	failed := follow(reports, out, time.Now)
 	cancel()
-	_ = qemu.Wait() // how it ended says nothing more
+	_ = qemu.Wait() // its exit code says nothing more
 	switch {
 	case failed == nil:
 		return nil
@@ -94,8 +94,8 @@ func (m machine) run(ctx context.Context, timeout time.Duration, out io.Writer) 
 
 const qemuProgram = "qemu-system-x86_64"
 
-// accelerated reports whether QEMU may use KVM: a hypervisor without the processor's
-// help may have /dev/kvm too, and stock kernels do not boot there.
+// accelerated reports whether QEMU may use KVM. A hypervisor may offer /dev/kvm without support
+// by the processor; stock kernels do not boot there.
 func accelerated(cpuinfo string, canOpen func(string) error) bool {
 	flags := strings.Fields(cpuinfo)
 	capable := slices.Contains(flags, "vmx") || slices.Contains(flags, "svm")

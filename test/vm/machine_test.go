@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The hypervisor of some clouds offers /dev/kvm without the processor's help.
+// Some clouds' hypervisors offer /dev/kvm without support by the processor.
 func TestKVMIsUsedWhereTheProcessorHelps(t *testing.T) {
 	open := func(string) error { return nil }
 	closed := func(string) error { return os.ErrPermission }
@@ -49,15 +49,15 @@ func TestTheMachineHasNoNetworkAndCannotChangeWhatItReads(t *testing.T) {
 					t.Errorf("%s lacks %s", args, want)
 				}
 			}
-			// A clock that counts instructions needs an emulated processor.
+			// A clock that counts instructions requires an emulated processor.
 			if strings.Contains(args, "-icount") == accelerated {
-				t.Errorf("the clock does not fit: %s", args)
+				t.Errorf("wrong clock: %s", args)
 			}
 		})
 	}
 }
 
-// qemu puts a script in the place of QEMU.
+// qemu replaces QEMU by a script.
 func qemu(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,7 +85,7 @@ func TestTheMachineIsEnded(t *testing.T) {
 			began := time.Now()
 			err := machine{console: "dist/x.log"}.run(t.Context(), timeout, io.Discard)
 			if time.Since(began) > 30*time.Second {
-				t.Error("it was not ended at once")
+				t.Error("it was not stopped immediately")
 			}
 			if c.problem == "" && err != nil || c.problem != "" && (err == nil || err.Error() != c.problem) {
 				t.Errorf("got %v, want %q", err, c.problem)

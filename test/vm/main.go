@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command vm runs the local cluster on stock Debian releases, with systemd and
-// cgroup v2, each in a virtual machine of its own. What it needs it makes from
-// Debian's packages and from this checkout. The machine has no network and leaves
-// nothing behind; its kernel uses hardware acceleration where there is any.
+// Command vm runs the local cluster on stock Debian releases, with systemd and cgroup v2, each
+// in a virtual machine of its own. It builds everything from Debian's packages and this
+// checkout. The machine has no network and leaves nothing behind. It uses hardware acceleration
+// if available.
 //
 //	this machine                              │ virtual machine: stock Debian
 //	                                          │
@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = filecache.Sweep(site.scratch) }() // what was interrupted may still write there
+	defer func() { _ = filecache.Sweep(site.scratch) }() // an interrupted program may still write there
 	var failed error
 	for _, release := range strings.Split(*releases, ",") {
 		if err := site.runOn(ctx, release, *timeout, out); err != nil {

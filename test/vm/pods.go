@@ -23,7 +23,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// The limits of every pod here, and what the kernel makes of them.
+// The limits of every pod here, and the resulting settings of the kernel.
 const (
 	memoryLimit = "96Mi"
 	memoryMax   = "100663296"
@@ -31,7 +31,7 @@ const (
 	cpuMax      = "25000 100000"
 )
 
-// limits runs a pod and reads its limits from its cgroup and its container's.
+// limits runs a pod and reads its limits from the cgroups of the pod and its container.
 func limits(ctx context.Context) (string, error) {
 	api, err := connect()
 	if err != nil {
@@ -64,7 +64,7 @@ func limits(ctx context.Context) (string, error) {
 	return fmt.Sprintf("memory.max %s, cpu.max %s of the pod and its container", memoryMax, cpuMax), nil
 }
 
-// outOfMemory runs a pod that takes more than it may, beside the one that does not.
+// outOfMemory runs a pod that exceeds its memory limit, next to one that does not.
 func outOfMemory(ctx context.Context) (string, error) {
 	api, err := connect()
 	if err != nil {
@@ -88,7 +88,7 @@ func outOfMemory(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s, exit code %d; its neighbour runs on", ended.Reason, ended.ExitCode), nil
 }
 
-// holding is a pod that takes that many MiB of memory.
+// holding is a pod that uses that many MiB of memory.
 func holding(name, mebibytes string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -104,7 +104,7 @@ func holding(name, mebibytes string) *corev1.Pod {
 	}
 }
 
-// reach makes a pod and waits until it is as wanted.
+// reach creates a pod and waits until it is as wanted.
 func reach(ctx context.Context, api client.Client, pod *corev1.Pod, wanted func() bool) error {
 	if err := api.Create(ctx, pod); err != nil {
 		return fmt.Errorf("cannot make the pod %s: %w", pod.Name, err)
@@ -119,7 +119,7 @@ func reach(ctx context.Context, api client.Client, pod *corev1.Pod, wanted func(
 	return nil
 }
 
-// cgroupOf finds the cgroup of a pod below that of the cluster.
+// cgroupOf returns the cgroup of a pod below that of the cluster.
 func cgroupOf(pod *corev1.Pod) (string, error) {
 	var found string
 	for _, top := range tops() {
@@ -139,8 +139,8 @@ func cgroupOf(pod *corev1.Pod) (string, error) {
 	return found, nil
 }
 
-// holder is the cgroup of the container in a pod's that has the memory; the sandbox
-// needs a few MiB.
+// holder returns the cgroup of the container that uses the memory, in a pod's cgroup. The
+// sandbox uses a few MiB.
 func holder(ctx context.Context, pod string) (dir string, err error) {
 	err = until(ctx, "a container in "+pod+" holds memory", func() (bool, error) {
 		usages, err := filepath.Glob(filepath.Join(pod, "*", "memory.current"))
@@ -166,7 +166,7 @@ func connect() (client.Client, error) {
 	return client.New(config, client.Options{})
 }
 
-// until looks once a second, for up to five minutes of this machine's clock.
+// until checks once a second, for up to five minutes of this machine's clock.
 func until(ctx context.Context, what string, done func() (bool, error)) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, time.Second, 5*time.Minute, true, func(context.Context) (bool, error) {

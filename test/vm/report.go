@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// report is a line that the virtual machine writes to its second serial port when
-// a step has ended.
+// report is a line that the virtual machine writes to its second serial port at the end of a
+// step.
 type report struct {
 	Step string `json:"step"`
-	// Found is what the step saw, in a few words.
+	// Found describes what the step saw.
 	Found string `json:"found,omitempty"`
-	// Problem is why it failed; nothing comes after it.
+	// Problem is why the step failed; no step follows it.
 	Problem string `json:"problem,omitempty"`
-	// Seconds is the time on the machine's own clock, which is slower than ours
-	// where its processor is emulated.
+	// Seconds is the duration by the machine's clock, which is slower than ours if its
+	// processor is emulated.
 	Seconds float64 `json:"seconds"`
-	// Last is true if all steps are done.
+	// Last is true after the last step.
 	Last bool `json:"last,omitempty"`
 }
 
-// follow prints reports as they come, with the time that they took here. It
-// succeeds if the last step did.
+// follow prints reports as they arrive, with their duration here. It succeeds if the last step
+// did.
 func follow(reports io.Reader, out io.Writer, now func() time.Time) error {
 	began := now()
 	lines := bufio.NewScanner(reports)
@@ -36,7 +36,7 @@ func follow(reports io.Reader, out io.Writer, now func() time.Time) error {
 	for lines.Scan() {
 		var r report
 		if json.Unmarshal(lines.Bytes(), &r) != nil {
-			continue // firmware and kernel may greet the port too
+			continue // firmware and kernel may write to the port, too
 		}
 		if r.Problem != "" {
 			return fmt.Errorf("%s: %s", r.Step, r.Problem)

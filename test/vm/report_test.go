@@ -11,7 +11,7 @@ import (
 )
 
 func TestReportsArePrintedUntilTheLastOrAProblem(t *testing.T) {
-	const up = `{"step":"cluster up","found":"1 of 1 ready","seconds":40}` + "\r\n" // as a serial port has it
+	const up = `{"step":"cluster up","found":"1 of 1 ready","seconds":40}` + "\r\n" // as from a serial port
 	for name, c := range map[string]struct {
 		reports, printed, problem string
 	}{

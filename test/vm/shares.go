@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// A share is a folder of this machine that the virtual one sees.
+// A share is a folder of this machine that the virtual machine can access.
 type share struct {
 	tag string
-	// here and inside are where the folder is.
+	// here and inside are the paths of the folder.
 	here, inside string
-	// writable shares are written to from inside. The others are not changed.
+	// writable shares can be written from inside. The others are read-only.
 	writable bool
 }
 
-// Where the virtual machine has what it is given.
+// Mount points in the virtual machine.
 const (
 	insideCheckout = "/root/mlbatch"
 	insideCarried  = "/mnt/carried"
 	insideGo       = "/usr/local/go"
 	insideModules  = "/root/go/pkg/mod"
 	insideCache    = "/root/.cache/mlbatch"
-	// Go writes to its build cache: it has ours, and keeps changes to itself.
+	// Go writes to its build cache, so the machine has an overlay of ours.
 	insideCompiled = "/mnt/go-build"
 	overCompiled   = "/root/.cache/go-build"
 	changed        = "/var/go-build/changed"
 	working        = "/var/go-build/working"
 )
 
-// fstab mounts the shares. They are remembered without asking again: while the
-// machine runs nobody changes what it reads.
+// fstab mounts the shares. The machine caches them without revalidation, because nothing
+// changes them while it runs.
 func fstab(shares []share) string {
 	lines := []string{"/dev/vda / ext4 defaults 0 1"}
 	for _, s := range shares {
@@ -48,8 +48,8 @@ func fstab(shares []share) string {
 
 const serviceName = "mlbatch.service"
 
-// service runs the steps when the machine has booted, as a user of a Debian would
-// with a service of theirs, and then ends the machine.
+// service runs the steps after boot, as a service of a Debian user would, and then shuts the
+// machine down.
 func service(shares []share) string {
 	mounts := []string{overCompiled}
 	for _, s := range shares {

@@ -19,14 +19,14 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// site is this machine, with all that virtual ones need of it.
+// site is this machine, with everything that the virtual machines need.
 type site struct {
-	// cache keeps Debian releases. Scratch is removed at the end, consoles is not.
+	// cache keeps Debian releases. scratch is removed at the end, consoles is not.
 	cache, scratch, consoles string
 	shares                   []share
 }
 
-// runOn boots a Debian release and has it go through the steps.
+// runOn boots a Debian release and runs the steps on it.
 func (s site) runOn(ctx context.Context, release string, timeout time.Duration, out io.Writer) error {
 	began := time.Now()
 	d, err := s.makeDisk(ctx, release)
@@ -47,8 +47,8 @@ func (s site) runOn(ctx context.Context, release string, timeout time.Duration, 
 	return m.run(ctx, timeout, out)
 }
 
-// prepare installs what is missing of Debian's packages, and builds what the cluster
-// needs: the virtual machine has no network.
+// prepare installs missing Debian packages, and builds what the cluster needs: the virtual
+// machine has no network.
 func prepare(ctx context.Context, consoles string) (site, error) {
 	if runtime.GOARCH != "amd64" || os.Geteuid() != 0 {
 		return site{}, errors.New("the virtual machine is amd64 and its disk is made as root: run this as root on amd64")
@@ -74,8 +74,8 @@ func prepare(ctx context.Context, consoles string) (site, error) {
 	return s, nil
 }
 
-// build has the caches filled as 'localcluster up' fills them, and makes the programs
-// that are carried in: the command, and this one.
+// build fills the caches as 'localcluster up' does, and builds the commands for the machine:
+// localcluster and this one.
 func (s site) build(ctx context.Context, checkout string) error {
 	for _, mode := range []localcluster.Mode{localcluster.Real, localcluster.Simulated} {
 		cluster, err := localcluster.New(localcluster.Config{Mode: mode, Checkout: checkout, StateDir: filepath.Join(s.scratch, "state")}, os.Stderr)
@@ -97,7 +97,7 @@ func (s site) build(ctx context.Context, checkout string) error {
 
 func (s site) carried() string { return filepath.Join(s.scratch, "carried") }
 
-// offer are the folders that the virtual machine sees.
+// offer returns the folders that the virtual machine can access.
 func (s site) offer(ctx context.Context, checkout string) ([]share, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOROOT", "GOMODCACHE", "GOCACHE").Output()
 	if err != nil {
@@ -114,12 +114,12 @@ func (s site) offer(ctx context.Context, checkout string) ([]share, error) {
 	}, nil
 }
 
-// programs are what is run of Debian's, with the packages that have them.
+// programs are the Debian programs that this command runs, with their packages.
 var programs = []struct{ name, pkg string }{
 	{"mmdebstrap", "mmdebstrap"}, {"mke2fs", "e2fsprogs"}, {"tar", "tar"}, {qemuProgram, "qemu-system-x86"},
 }
 
-// install installs the packages of programs that are missing.
+// install installs the packages of missing programs.
 func install(ctx context.Context) error {
 	var missing []string
 	for _, program := range programs {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wording answers: does an error tell its reader what it has to?
+// Package wording checks that an error tells its reader what it must.
 package wording
 
 import (
@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// Wanted fails the test unless there is an error that has all these words.
+// Wanted fails the test unless there is an error that contains all these words.
 func Wanted(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {
-		t.Fatalf("there is no error; want one with %q", words)
+		t.Fatalf("got no error, want one that contains %q", words)
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {

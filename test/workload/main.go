@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command workload is what the pods of end-to-end tests run: it does nothing, for
-// as long as it is told, and ends as it is told. It is also the sandbox of the
-// local cluster's pods, where it holds the namespaces and reaps orphans.
+// Command workload runs in the pods of end-to-end tests. It does nothing for the requested time
+// and ends as requested. It is also the sandbox of the local cluster's pods, where it holds the
+// namespaces and reaps orphans.
 package main
 
 import (
@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Exit codes: a usage error as command-line programs report it, and 128 plus the
-// number of the signal, as a shell reports a program that a signal ended.
+// Exit codes: a usage error, as in other command-line programs, and 128 plus the number of the
+// signal, as a shell reports a program that was killed by it.
 const (
 	exitUsage      = 2
 	exitTerminated = 128 + int(syscall.SIGTERM)
@@ -34,7 +34,7 @@ workload exit CODE        at once
 workload print TEXT       and exit 0
 `
 
-// command runs with its one argument (empty if it takes none) and returns the exit code.
+// command runs with its argument (empty if it takes none) and returns the exit code.
 type command func(argument string, out io.Writer) (int, error)
 
 func main() {
@@ -72,14 +72,14 @@ func run(args []string, out io.Writer) (int, error) {
 	return c.run(append(args, "")[1], out)
 }
 
-// pause is the first process of its namespace, so the children that others leave
-// behind become its own; a zombie each would fill the table of processes.
+// pause is the first process of its namespace, so it inherits orphans and has to reap them.
+// Otherwise zombies would fill the process table.
 func pause(_ string, out io.Writer) (int, error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGCHLD)
 	fmt.Fprintln(out, "pausing until SIGTERM")
 	for {
-		// Before the first signal too: a child may have ended before Notify.
+		// Before the first signal, too: a child may have ended before Notify.
 		reap()
 		if s := <-signals; s != syscall.SIGCHLD {
 			return 0, nil
@@ -87,8 +87,8 @@ func pause(_ string, out io.Writer) (int, error) {
 	}
 }
 
-// reap takes all children that have ended: signals are not queued, one SIGCHLD may
-// stand for several of them.
+// reap waits for all children that have ended. Signals are not queued, so one SIGCHLD may stand
+// for several children.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
@@ -108,9 +108,9 @@ func parent(_ string, out io.Writer) (int, error) {
 	}
 	go func() {
 		<-end
-		_ = child.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = child.Process.Signal(syscall.SIGTERM) // it may have ended already
 	}()
-	_ = child.Wait() // tells its exit code only
+	_ = child.Wait() // returns only its exit code
 	return child.ProcessState.ExitCode(), nil
 }
 
@@ -129,7 +129,7 @@ func sleep(argument string, out io.Writer) (int, error) {
 	}
 }
 
-// linger takes its time to stop, as a program does that saves what it has.
+// linger takes some time to stop, as a program that saves its state does.
 func linger(argument string, out io.Writer) (int, error) {
 	d, err := duration(argument)
 	if err != nil {
@@ -142,7 +142,7 @@ func linger(argument string, out io.Writer) (int, error) {
 	return exitTerminated, nil
 }
 
-// hold writes to every page: the kernel counts no others.
+// hold writes to every page, because the kernel counts only those.
 func hold(argument string, out io.Writer) (int, error) {
 	mebibytes, err := strconv.ParseUint(argument, 10, 16)
 	if err != nil {

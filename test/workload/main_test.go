@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// asWorkload, when set, makes this test binary behave as the program it tests: the
-// tests are about processes, and this saves building one.
+// asWorkload, if set, makes this test binary behave as the program that it tests. The tests
+// need processes, and this avoids building one.
 const asWorkload = "TEST_AS_WORKLOAD"
 
 func TestMain(m *testing.M) {
@@ -111,8 +111,8 @@ func TestHoldHasTheMemory(t *testing.T) {
 	}
 }
 
-// A shell that starts a child and then becomes the program leaves it a child that
-// it did not start, which is what orphans are to the first process of a namespace.
+// A shell that starts a child and then execs the program gives it a child that it did not
+// start, just as the first process of a namespace inherits orphans.
 func TestPauseReapsChildrenThatItDidNotStart(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `read go <&3 & exec "$0" pause`, os.Args[0])
 	cmd.Env = append(os.Environ(), asWorkload+"=1")
@@ -140,8 +140,8 @@ func workload(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// start returns when the program has printed its first line, which it does when it
-// is ready for signals.
+// start returns when the program has printed its first line, which means that it handles
+// signals.
 func start(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	stdout, err := cmd.StdoutPipe()
@@ -170,7 +170,7 @@ func exitCode(t *testing.T, err error) int {
 	return 0
 }
 
-// until waits for something that another process does and can only be looked at.
+// until waits for something that another process does and that can only be polled.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	deadline, look := time.After(10*time.Second), time.NewTicker(5*time.Millisecond)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Scripts, dashboards and Kueue know these words by heart.
+// Scripts, dashboards and Kueue depend on these names.
 func TestWordsKeepTheirSpelling(t *testing.T) {
 	for want, got := range map[string]string{
 		"workload.codeflare.dev/appwrapper-controller": AppWrapperControllerName,
@@ -58,7 +58,7 @@ func TestWordsKeepTheirSpelling(t *testing.T) {
 	}
 }
 
-// definition is what of a CustomResourceDefinition is looked at.
+// definition has the fields of a CRD that the test reads.
 type definition struct {
 	Metadata struct{ Name string }
 	Spec     struct {
@@ -130,9 +130,8 @@ func TestTheDefinitionHasTheNamesAndColumnsOfAppWrapper12(t *testing.T) {
 	}
 }
 
-// The fields are those of AppWrapper 1.2, and each addition is a line here that begins
-// with a plus. Nothing is required, bounded or defaulted that was not before, except that
-// there are no negative replicas.
+// The schema has the fields of AppWrapper 1.2. Additions are marked with a plus. Nothing else
+// is required, limited or defaulted, except that replicas must not be negative.
 func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 	root := ours(t).Spec.Versions[0].Schema.OpenAPIV3Schema
 	var got []string
@@ -199,7 +198,7 @@ func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 	}
 }
 
-// flatten has a line for each field below path, without the inside of conditions.
+// flatten adds a line for each field below path, without the fields of conditions.
 func flatten(path string, s fields, lines *[]string) {
 	line := path + ":" + s.Type
 	if len(s.Required) > 0 && !slices.Equal(s.ListMapKeys, []string{"type"}) {

@@ -18,7 +18,7 @@ var jobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: 
 
 // apiServer answers each review with the same verdict, or with an error.
 type apiServer struct {
-	client.Writer // nil: Create is all that is needed
+	client.Writer // nil: only Create is used
 	allowed       bool
 	err           error
 	asked         authorizationv1.ResourceAttributes

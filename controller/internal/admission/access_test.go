@@ -33,7 +33,7 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-// grants allows what is listed, as "verb resource", and remembers what was asked.
+// grants allows what it lists, as "verb resource", and records the requests.
 type grants struct {
 	allowed string
 	fails   bool

@@ -35,7 +35,7 @@ func TestDefaultsOfANewAppWrapper(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if aw.Spec.Suspend {
-				t.Error("suspend is Kueue's to set")
+				t.Error("only Kueue may set suspend")
 			}
 		})
 	}

@@ -29,7 +29,7 @@ func TestUsersOfServiceAccounts(t *testing.T) {
 	}
 }
 
-// onFlavor is what Kueue writes when it has found quota on a flavor of nodes.
+// onFlavor is what Kueue writes when it assigns a flavor of nodes.
 func onFlavor(name string) v1beta2.AppWrapperPodSetInfo {
 	return v1beta2.AppWrapperPodSetInfo{NodeSelector: map[string]string{"flavor": name}}
 }
@@ -41,7 +41,7 @@ func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
 		With(given.Job("j", 1).Admitted(onFlavor("a100")), given.Job("k", 1).Admitted(onFlavor("h100"))).Build()
 	failed := admitted.DeepCopy()
 	failed.Status.Phase = v1beta2.AppWrapperResetting
-	// Both ways to apply a manifest replace the list of components as a whole.
+	// Both ways to apply a manifest replace the whole list of components.
 	applied := admitted.DeepCopy()
 	applied.Spec.Components = manifest.Spec.Components
 	elsewhere := given.AppWrapper("a").With(given.Job("j", 1).Admitted(onFlavor("free")), given.Job("k", 1)).Build()
@@ -109,7 +109,7 @@ func TestWhoeverMayStartItDoesNotChooseItsNodes(t *testing.T) {
 	}
 }
 
-// rayCluster has a group of two replicas, with four hosts each.
+// rayCluster has a group of two replicas with four hosts each.
 var rayCluster = map[string]any{
 	"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": map[string]any{"name": "r"},
 	"spec": map[string]any{
@@ -139,7 +139,7 @@ func TestPodSetsThatKueueDoesNotFindAreDeclaredAtCreation(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if declared := aw.Spec.Components[1].DeclaredPodSets; declared != nil {
-		t.Errorf("Kueue knows a Job, and yet %v was declared", declared)
+		t.Errorf("Kueue knows Jobs, but these pod sets were declared: %v", declared)
 	}
 }
 
@@ -205,11 +205,11 @@ func TestOnlyKueueStartsWhatIsQueued(t *testing.T) {
 		user          string
 		before, after map[string]string // labels
 		was, is       bool              // suspended
-		flavor        string            // of nodes, that the update chooses
+		flavor        string            // the node selector that the update sets
 		grants        string
 		manages       string // label of the namespaces that Kueue manages
 		asked         int
-		refused       string // field
+		refused       string // the field that the error names
 	}{
 		"Kueue starts it":                                               {user: kueueUser, before: map[string]string{queue: "q"}, was: true},
 		"an author may not start it":                                    {user: "ada", before: map[string]string{queue: "q"}, was: true, asked: 1, refused: "spec.suspend"},
@@ -256,7 +256,8 @@ func TestOnlyKueueStartsWhatIsQueued(t *testing.T) {
 	}
 }
 
-// managing is what Kueue manages by a label, of which all namespaces here have team.
+// managing returns the namespaces that Kueue manages by a label. All namespaces here have the
+// label team.
 func managing(t *testing.T, label string) *managed {
 	t.Helper()
 	if label == "" {
@@ -274,7 +275,7 @@ func TestANamespaceThatCannotBeReadIsManaged(t *testing.T) {
 	m := managing(t, "others")
 	m.labelsOf = func(context.Context, string) (labels.Set, error) { return nil, errors.New("away") }
 	if !m.waits(t.Context(), given.AppWrapper("a").Build()) {
-		t.Error("it may be started without a question")
+		t.Error("it can be started without an access review")
 	}
 }
 

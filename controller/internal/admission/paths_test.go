@@ -18,8 +18,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
 
-// The paths of the chart are those of the code. Upstream's server has the first and the
-// last, and takes every call at the first for a creation.
+// The chart has the paths of the code. Upstream's server serves the first and the last path,
+// and treats every call of the first as a creation.
 func TestTheChartCallsWhatIsServed(t *testing.T) {
 	server := webhook.NewServer(webhook.Options{})
 	mgr, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{
@@ -40,12 +40,12 @@ func TestTheChartCallsWhatIsServed(t *testing.T) {
 	for _, hook := range renderedWebhooks(t) {
 		path := *hook.ClientConfig.Service.Path
 		if _, pattern := server.WebhookMux().Handler(httptest.NewRequest("POST", path, nil)); pattern == "" {
-			t.Errorf("nobody serves %s", path)
+			t.Errorf("the controller does not serve %s", path)
 		}
 		for _, operation := range hook.Rules[0].Operations {
 			call := string(operation) + " " + path
 			if policy, ok := want[call]; !ok || policy != *hook.FailurePolicy {
-				t.Errorf("the chart calls %s and, if there is no answer, would %s", call, *hook.FailurePolicy)
+				t.Errorf("the chart calls %s with the failure policy %s", call, *hook.FailurePolicy)
 			}
 			delete(want, call)
 		}
@@ -55,7 +55,7 @@ func TestTheChartCallsWhatIsServed(t *testing.T) {
 	}
 }
 
-// renderedWebhooks are those of both configurations.
+// renderedWebhooks returns the webhooks of both configurations.
 func renderedWebhooks(t *testing.T) []admissionregistrationv1.MutatingWebhook {
 	t.Helper()
 	manifest, err := os.ReadFile("../../../charts/testdata/appwrapper/defaults.out.yaml")
@@ -64,7 +64,7 @@ func renderedWebhooks(t *testing.T) []admissionregistrationv1.MutatingWebhook {
 	}
 	var all []admissionregistrationv1.MutatingWebhook
 	for _, document := range regexp.MustCompile(`(?m)^---\n`).Split(string(manifest), -1) {
-		var found admissionregistrationv1.MutatingWebhookConfiguration // the other sort has the same fields
+		var found admissionregistrationv1.MutatingWebhookConfiguration // a ValidatingWebhookConfiguration has the same fields
 		if err := yaml.Unmarshal([]byte(document), &found); err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// request is what the API server asks when ada sends the AppWrapper.
+// request is the API server's request when ada sends the AppWrapper.
 func request(t *testing.T, operation admissionv1.Operation, before, after *v1beta2.AppWrapper) admission.Request {
 	t.Helper()
 	r := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
@@ -50,8 +50,8 @@ func scheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
-// asWritten is what users send, in their order and without what Go would add. The last
-// fields are those of a version that this one does not know.
+// asWritten is an AppWrapper as a user sends it: fields in any order, and without the fields
+// that Go adds. The last fields belong to a version that this one does not know.
 const asWritten = `{
 	"kind": "AppWrapper", "apiVersion": "workload.codeflare.dev/v1beta2",
 	"metadata": {"name": "a", "namespace": "team-a"},

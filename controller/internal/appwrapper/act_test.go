@@ -21,7 +21,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// refuses takes one step with "a" that must end with this refusal.
+// refuses runs one reconcile of "a", which must return this error.
 func (w *world) refuses(refusal error) {
 	w.Helper()
 	_, err := w.reconciler.Reconcile(w.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: given.Namespace, Name: "a"}})
@@ -62,7 +62,7 @@ func TestAPodThatCannotBeDeletedDoesNotProtectTheNext(t *testing.T) {
 	}
 }
 
-// A new process may begin with an AppWrapper of long ago.
+// A new process may start with an outdated AppWrapper.
 func TestTheNextAttemptIsNotDeletedForTheLast(t *testing.T) {
 	w := runningWorld(t)
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
@@ -72,7 +72,7 @@ func TestTheNextAttemptIsNotDeletedForTheLast(t *testing.T) {
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = false })
 	w.reconcile()
 	if !w.exists(jobKind, "j") {
-		t.Error("the Job was deleted by one who knew nothing of today")
+		t.Error("a process with an outdated AppWrapper deleted the Job")
 	}
 	w.now = w.now.Add(time.Hour)
 	if err := w.api.Delete(t.Context(), job("j", "")); err != nil {
@@ -80,11 +80,11 @@ func TestTheNextAttemptIsNotDeletedForTheLast(t *testing.T) {
 	}
 	w.reconcile()
 	if !w.exists(podKind, "j-1") {
-		t.Error("its pod was deleted by one who knew nothing of today")
+		t.Error("a process with an outdated AppWrapper deleted the pod")
 	}
 }
 
-// With kubectl delete --cascade=orphan, what lived on would run without quota.
+// With kubectl delete --cascade=orphan, the remaining pods would run without quota.
 func TestADeletionThatIsToSpareTheComponentsRemovesThem(t *testing.T) {
 	for name, orphan := range map[string]func(*world){
 		"while the garbage collector is at work": func(w *world) {
@@ -105,20 +105,20 @@ func TestADeletionThatIsToSpareTheComponentsRemovesThem(t *testing.T) {
 				t.Errorf("the Job is still there, and the next look is after %s", result.RequeueAfter)
 			}
 			if !hasFinalizer(w.get()) {
-				t.Error("the AppWrapper is let go though its pod is still there")
+				t.Error("the finalizer was removed, but the pod still exists")
 			}
 			if err := w.api.Delete(t.Context(), pod("j-1", "")); err != nil {
 				t.Fatal(err)
 			}
 			w.reconcile()
 			if w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") && hasFinalizer(w.get()) {
-				t.Error("the AppWrapper is not let go")
+				t.Error("the AppWrapper still exists")
 			}
 		})
 	}
 }
 
-// Nothing but a look can tell that it is gone.
+// It has no owner, so its removal does not wake the controller.
 func TestAnOrphanIsAskedForUntilItIsGone(t *testing.T) {
 	w := runningWorld(t)
 	w.changeJob("j", func(job *unstructured.Unstructured) {
@@ -133,7 +133,7 @@ func TestAnOrphanIsAskedForUntilItIsGone(t *testing.T) {
 	}
 }
 
-// What somebody else has made in the meantime is no orphan of ours.
+// It is no orphan of ours if another controller has created or adopted it in the meantime.
 func TestWhatBelongsToAnotherIsSpared(t *testing.T) {
 	for sentence, change := range map[string]func(*unstructured.Unstructured){
 		"it has another owner": func(job *unstructured.Unstructured) {
@@ -157,7 +157,7 @@ func TestWhatBelongsToAnotherIsSpared(t *testing.T) {
 	}
 }
 
-// A cache that nobody tells any more: the kind is gone, say, and its watch with it.
+// The watch behind the cache has ended, for example because the CRD was deleted.
 func TestARemovalDoesNotWaitForACacheThatIsDeaf(t *testing.T) {
 	for name, going := range map[string]*metav1.Time{
 		"it has not heard of the deletion": nil,
@@ -181,13 +181,13 @@ func TestARemovalDoesNotWaitForACacheThatIsDeaf(t *testing.T) {
 			w.now = w.now.Add(lifecycle.StandardDefaults().ForcefulDeletionGrace)
 			w.settle()
 			if w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") {
-				t.Error("the AppWrapper is not let go")
+				t.Error("the AppWrapper still exists")
 			}
 		})
 	}
 }
 
-// remembering is a cache of which no Job is ever removed.
+// remembering is a cache from which no Job is ever removed.
 func remembering(api client.WithWatch, last *unstructured.Unstructured) client.Reader {
 	return interceptor.NewClient(api, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {

@@ -17,10 +17,10 @@ import (
 	"github.com/mlbatch/mlbatch/test/golden"
 )
 
-// chartsVerbosity is that of the chart's default values.
+// chartsVerbosity is the chart's default verbosity.
 const chartsVerbosity = 2
 
-// logged takes one step with "a" and returns the lines that it writes.
+// logged runs one reconcile of "a" and returns the log lines.
 func (w *world) logged(verbosity int) (lines []string, result reconcile.Result) {
 	w.Helper()
 	sink := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{Verbosity: verbosity})
@@ -32,7 +32,7 @@ func (w *world) logged(verbosity int) (lines []string, result reconcile.Result) 
 	return lines, result
 }
 
-// tells reconciles as long as that makes a difference, and expects a line of each step.
+// tells reconciles until nothing changes, and expects one log line per reconcile.
 func (w *world) tells(story *strings.Builder, event string) {
 	w.Helper()
 	story.WriteString("# " + event + "\n")

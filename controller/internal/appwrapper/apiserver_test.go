@@ -26,19 +26,18 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// apiServer is one namespace of an API server: what a thousand lives can afford, where
-// the fake client takes milliseconds for a request. It has a clock of its own, and it
-// has what the fake client lacks: UIDs, preconditions on them, and kubelets that take
-// their time to stop a pod.
+// apiServer is one namespace of an API server. A thousand lives need it because the fake client
+// takes milliseconds for a request. It has its own clock, and features that the fake client
+// lacks: UIDs, preconditions on them, and kubelets that take a while to stop a pod.
 type apiServer struct {
-	client.Client // nil: nobody asks for more than is here
+	client.Client // nil: only the methods here are used
 	now           func() time.Time
-	objects       []client.Object // what is stored is replaced and never changed
+	objects       []client.Object // stored objects are replaced, never modified
 	versions      int
 	uids          int
-	// refuse may refuse the creation of an object.
+	// refuse may return an error for the creation of an object.
 	refuse func(client.Object) error
-	// heard is told of every change; there is nothing before a creation or after a removal.
+	// heard is called for every change; before is nil for a creation, after for a removal.
 	heard func(before, after client.Object)
 }
 
@@ -102,7 +101,7 @@ func copyInto(stored, into client.Object) {
 	}
 }
 
-// List knows pods only.
+// List supports only pods.
 func (s *apiServer) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
 	var wanted client.ListOptions
 	wanted.ApplyOptions(options)
@@ -136,7 +135,7 @@ func (s *apiServer) Create(_ context.Context, object client.Object, _ ...client.
 	return nil
 }
 
-// store puts an object in the place of another.
+// store replaces before with after.
 func (s *apiServer) store(before, after client.Object) {
 	s.versions++
 	after.SetResourceVersion(fmt.Sprint(s.versions))
@@ -149,14 +148,14 @@ func (s *apiServer) store(before, after client.Object) {
 	s.heard(before, stored)
 }
 
-// change is an update by somebody else than the controller.
+// change updates an object on behalf of another client.
 func (s *apiServer) change(before client.Object, change func(client.Object)) {
 	after := before.DeepCopyObject().(client.Object)
 	change(after)
 	s.replace(before, after)
 }
 
-// replace lets an object go when it is to be deleted and nothing holds it any more.
+// replace stores an object, or removes it if it is being deleted and has no finalizers.
 func (s *apiServer) replace(before, after client.Object) {
 	if !after.GetDeletionTimestamp().IsZero() && len(after.GetFinalizers()) == 0 && kindOf(after) != podKind {
 		s.remove(before)
@@ -179,7 +178,7 @@ func (s *apiServer) Delete(_ context.Context, object client.Object, options ...c
 		return notFound(kindOf(object), object.GetName())
 	}
 	if p := how.Preconditions; p != nil && p.UID != nil && *p.UID != stored.GetUID() {
-		return apierrors.NewConflict(schema.GroupResource{Resource: kindOf(object).Kind}, object.GetName(), fmt.Errorf("the UID is another"))
+		return apierrors.NewConflict(schema.GroupResource{Resource: kindOf(object).Kind}, object.GetName(), fmt.Errorf("the UID differs"))
 	}
 	forced := how.GracePeriodSeconds != nil && *how.GracePeriodSeconds == 0
 	switch {
@@ -192,14 +191,14 @@ func (s *apiServer) Delete(_ context.Context, object client.Object, options ...c
 	return nil
 }
 
-// Patch knows the metadata of AppWrappers only.
+// Patch supports only the metadata of AppWrappers.
 func (s *apiServer) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	return s.merge(object.(*metav1.PartialObjectMetadata), patch, func(after *v1beta2.AppWrapper, status v1beta2.AppWrapperStatus) {
 		after.Status = status
 	})
 }
 
-// patchStatus knows AppWrappers only.
+// patchStatus supports only AppWrappers.
 func (s *apiServer) patchStatus(object client.Object, patch client.Patch) error {
 	return s.merge(object.(*metav1.PartialObjectMetadata), patch, func(*v1beta2.AppWrapper, v1beta2.AppWrapperStatus) {})
 }
@@ -249,7 +248,7 @@ func (s *apiServer) IsObjectNamespaced(runtime.Object) (bool, error) {
 	return true, nil
 }
 
-// theOne is the AppWrapper of a life, nil when it is gone.
+// theOne returns the AppWrapper of a life, or nil if it is gone.
 func (s *apiServer) theOne() *v1beta2.AppWrapper {
 	aw, _ := s.find(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), given.AppWrapper("a").Build().Name).(*v1beta2.AppWrapper)
 	return aw

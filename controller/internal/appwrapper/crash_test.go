@@ -19,10 +19,11 @@ var (
 	firstSeed   = flag.Uint64("crash.first-seed", 1, "the seed of the first of these lives; the others follow")
 )
 
-// TestCrash lives every story calmly, then once for each call that the controller makes
-// in it and each manner in which that call can go wrong, once for each cache that hears
-// of nothing before everybody else rests, and then with several troubles at random. The promises that life checks hold throughout, and after every step the
-// story comes to where it came in the calm life.
+// TestCrash runs every story without trouble first. Then it repeats the story once for each
+// call of the controller and each way in which that call can fail, once with each cache stale
+// until everything else has settled, and then with several random troubles. The promises that
+// life checks must always hold. After every step, the story must reach the same place as
+// without trouble.
 func TestCrash(t *testing.T) {
 	var calls, lives atomic.Int64
 	all := stories.All()
@@ -56,8 +57,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// troublesOf are those that the call can have. Without -crash.every-answer, its number
-// chooses the error.
+// troublesOf returns the troubles that the call can have. Without -crash.every-answer, the
+// number of the call selects the error.
 func troublesOf(c call, n int) []trouble {
 	var all []trouble
 	for _, m := range c.manners {
@@ -74,12 +75,12 @@ func troublesOf(c call, n int) []trouble {
 	return all
 }
 
-// reliable is a wire but for these troubles.
+// reliable is a wire with only these troubles.
 func reliable(troubles map[int]trouble) *wire {
 	return &wire{troubles: troubles, lags: never}
 }
 
-// unreliableWire has two to four troubles, and caches that lag behind every third time.
+// unreliableWire has two to four troubles, and in every third case stale caches.
 func unreliableWire(seed uint64, calls int) *wire {
 	random := rand.New(rand.NewPCG(seed, 0))
 	w := &wire{troubles: map[int]trouble{}, lags: func(string) bool { return random.IntN(3) == 0 }}
@@ -89,7 +90,7 @@ func unreliableWire(seed uint64, calls int) *wire {
 	return w
 }
 
-// replay is the command that runs one test again.
+// replay returns the command that runs one test again.
 func replay(test string) string {
 	parts := strings.Split(test, "/")
 	for i, part := range parts {

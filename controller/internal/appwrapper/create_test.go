@@ -50,7 +50,7 @@ func TestWhatARefusalMeans(t *testing.T) {
 	}
 }
 
-// expectRefusal steps until a create has been refused.
+// expectRefusal reconciles until a create is refused.
 func expectRefusal(t *testing.T, w *world, reason, message string) {
 	t.Helper()
 	for range 5 {
@@ -180,7 +180,7 @@ func TestARefusalThatCouldNotBeSavedIsNotCounted(t *testing.T) {
 	}
 	for _, s := range scrape(t, w.reconciler.metrics) {
 		if s.name == "appwrapper_creation_failures_total" {
-			t.Errorf("a refusal is counted that nobody can see: %s", s)
+			t.Errorf("a refusal is counted that is not in the status: %s", s)
 		}
 	}
 }

@@ -34,20 +34,20 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// cluster is an API server in memory whose Jobs have pods, and the whole controller as
-// main starts it, with its caches, queue and workers.
+// cluster is an API server in memory with Jobs that have pods, and the whole controller as main
+// starts it, with caches, queue and workers.
 type cluster struct {
 	testing.TB
 	api  *fakeapiserver.Server
 	pods int // of each Job
-	// moved, if any, is told of every AppWrapper that enters a phase, or is gone.
+	// moved, if not nil, is called when an AppWrapper enters a phase or is gone.
 	moved func(name string, phase v1beta2.AppWrapperPhase, gone bool)
 	stop  func()
-	// last is there for as long as the caches of the last controller are.
+	// last is alive as long as the caches of the last controller are.
 	last weak.Pointer[ownMapper]
 }
 
-// ownMapper is that of one controller.
+// ownMapper is the mapper of one controller.
 type ownMapper struct{ meta.RESTMapper }
 
 func newCluster(t testing.TB, pods int) *cluster {
@@ -62,7 +62,7 @@ func newCluster(t testing.TB, pods int) *cluster {
 	return c
 }
 
-// play is the Job controller, the kubelet and the garbage collector.
+// play plays the Job controller, the kubelet and the garbage collector.
 func (c *cluster) play(change fakeapiserver.Change) {
 	switch {
 	case change.Resource == "jobs" && change.Before == nil:
@@ -97,11 +97,11 @@ func phaseOf(aw *fakeapiserver.Object) v1beta2.AppWrapperPhase {
 		return ""
 	}
 	var status struct{ Phase v1beta2.AppWrapperPhase }
-	_ = json.Unmarshal(aw.Fields["status"], &status) // there may be none
+	_ = json.Unmarshal(aw.Fields["status"], &status) // the status may be missing
 	return status.Phase
 }
 
-// start starts the controller, or another one after the first has stopped.
+// start starts the controller, or a new one after the last has stopped.
 func (c *cluster) start() {
 	c.Helper()
 	caches, err := CacheOptions(config.Default().AppWrapper)
@@ -109,7 +109,7 @@ func (c *cluster) start() {
 		c.Fatal(err)
 	}
 	reconciles := ctrlmetrics.Registry
-	ctrlmetrics.Registry = prometheus.NewRegistry() // ours can be registered once
+	ctrlmetrics.Registry = prometheus.NewRegistry() // our metrics can be registered only once
 	defer func() { ctrlmetrics.Registry = reconciles }()
 	mapper := &ownMapper{c.api.Mapper()}
 	c.last = weak.Make(mapper)
@@ -144,11 +144,11 @@ func (c *cluster) await(what string, condition func() bool) {
 		func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
 		requests := c.api.Requests()
-		c.Fatalf("never saw %s; the last requests were\n%s", what, strings.Join(requests[max(0, len(requests)-20):], "\n"))
+		c.Fatalf("timed out waiting for %s; the last requests were\n%s", what, strings.Join(requests[max(0, len(requests)-20):], "\n"))
 	}
 }
 
-// submit makes AppWrappers as kubectl apply and a mutating webhook leave them.
+// submit creates AppWrappers as kubectl apply and a mutating webhook leave them.
 func (c *cluster) submit(from, to int) {
 	for i := from; i < to; i++ {
 		c.put(appWrapperText, "NAME", fmt.Sprintf("train-%05d", i))
@@ -165,7 +165,7 @@ func (c *cluster) count(phase v1beta2.AppWrapperPhase) int {
 	return n
 }
 
-// Objects as they are in a cluster, as JSON.
+// JSON of objects, as in a real cluster.
 var (
 	appWrapperText = sync.OnceValues(func() (string, error) { return jsonOf("testdata/live/appwrapper.yaml") })
 	podText        = sync.OnceValues(func() (string, error) { return jsonOf("testdata/live/pod.yaml") })

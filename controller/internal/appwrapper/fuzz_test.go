@@ -17,8 +17,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// FuzzWhatIsAdmitted: an AppWrapper that admission lets in can be deployed, as far as
-// that depends on us, and admission stays content with it.
+// FuzzWhatIsAdmitted checks that an admitted AppWrapper can be deployed, as far as our code is
+// concerned, and remains valid for admission.
 func FuzzWhatIsAdmitted(f *testing.F) {
 	custom := map[string]any{"apiVersion": "example.com/v1", "kind": "Custom", "metadata": map[string]any{"generateName": "c-"},
 		"spec": map[string]any{"pods": []any{map[string]any{"spec": map[string]any{}}}}}
@@ -61,7 +61,8 @@ func FuzzWhatIsAdmitted(f *testing.F) {
 	})
 }
 
-// storable: the API server has no objection itself. A new object has no status.
+// storable reports whether the API server itself accepts the object. A new object has no
+// status.
 func storable(aw *v1beta2.AppWrapper) bool {
 	aw.Status = v1beta2.AppWrapperStatus{}
 	aw.UID = "uid"
@@ -82,7 +83,7 @@ func wantDeployable(t *testing.T, aw *v1beta2.AppWrapper) {
 		aw.Spec.Components[i].PodSetInfos = nil // Kueue's
 	}
 	if phase := lifecycle.Decide(s, time.Unix(0, 0)).Status.Phase; phase != v1beta2.AppWrapperSuspended {
-		t.Errorf("once it is seen, it is %q", phase)
+		t.Errorf("after the first reconcile, the phase is %q", phase)
 	}
 	for i := range aw.Spec.Components {
 		object, err := assemble(aw, i, podtemplate.Edit{SchedulerName: "gang"})

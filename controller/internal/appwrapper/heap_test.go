@@ -12,8 +12,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// kept is what the controller keeps of what there is: how much more is alive, once
-// garbage is collected, after it has begun to look after it.
+// kept returns the memory that the controller holds for the existing objects: how much the live
+// heap grows when it starts.
 func (c *cluster) kept(appWrappers int) float64 {
 	c.Helper()
 	c.stop()
@@ -30,7 +30,7 @@ func (c *cluster) kept(appWrappers int) float64 {
 	return float64(after) - float64(before)
 }
 
-// alive is what is left when garbage is collected, and what is just being done is done.
+// alive returns the size of the live heap once it is stable.
 func alive(t testing.TB) uint64 {
 	t.Helper()
 	const noise = 2 << 10
@@ -38,7 +38,7 @@ func alive(t testing.TB) uint64 {
 	for range 1000 {
 		var m runtime.MemStats
 		runtime.GC()
-		runtime.GC() // what was pooled
+		runtime.GC() // also collects pooled objects
 		runtime.ReadMemStats(&m)
 		if max(m.HeapAlloc, before)-min(m.HeapAlloc, before) < noise {
 			return m.HeapAlloc
@@ -46,11 +46,11 @@ func alive(t testing.TB) uint64 {
 		before = m.HeapAlloc
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatal("the heap does not come to rest")
+	t.Fatal("the size of the heap does not become stable")
 	return 0
 }
 
-// reconciles is how many there were in this process.
+// reconciles returns the number of reconciles in this process.
 func reconciles(t testing.TB) int {
 	t.Helper()
 	families, err := ctrlmetrics.Registry.Gather()
@@ -68,8 +68,8 @@ func reconciles(t testing.TB) int {
 	return int(total)
 }
 
-// heap is what the controller keeps of one more running AppWrapper with its Job, and of
-// one more pod.
+// heap returns how much memory the controller holds per running AppWrapper with its Job, and
+// per pod.
 func heap(t testing.TB, more int) (perAppWrapper, perPod float64) {
 	t.Helper()
 	const few, pods = 20, 5
@@ -95,8 +95,8 @@ func heap(t testing.TB, more int) (perAppWrapper, perPod float64) {
 	return (less-least)/float64(more) - perPod, perPod
 }
 
-// BenchmarkHeap prints and asserts nothing: what else the process does at the time is
-// measured, too. docs/performance.md has what is wanted.
+// BenchmarkHeap asserts nothing, because it also measures what else the process does.
+// docs/performance.md has the goals.
 func BenchmarkHeap(b *testing.B) {
 	for b.Loop() {
 		perAppWrapper, perPod := heap(b, 1000)

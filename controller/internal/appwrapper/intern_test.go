@@ -16,7 +16,7 @@ func TestAWordIsKeptOnceHoweverOftenGarbageIsCollected(t *testing.T) {
 	runtime.GC()
 	runtime.GC()
 	if unsafe.StringData(in.intern(strings.Clone("PodsReady"))) != first {
-		t.Error("it is there twice")
+		t.Error("the string is stored twice")
 	}
 }
 

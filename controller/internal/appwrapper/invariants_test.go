@@ -15,7 +15,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// hear is called with every change in the world.
+// hear is called for every change in the world.
 func (l *life) hear(before, after client.Object) {
 	if l.process != nil {
 		l.process.pending = append(l.process.pending, change{before, after})
@@ -60,8 +60,8 @@ func (l *life) checkMove(before, after *v1beta2.AppWrapper) {
 	}
 }
 
-// account is Kueue's view: what it gave is held until the AppWrapper says that it is
-// not, or has finished, or does not exist.
+// account plays Kueue's bookkeeping: quota stays reserved until the AppWrapper says otherwise,
+// has finished, or does not exist.
 func (l *life) account() {
 	if !l.quota || l.holdsQuota(l.api.theOne()) {
 		return
@@ -85,7 +85,7 @@ func (l *life) holdsQuota(aw *v1beta2.AppWrapper) bool {
 	return claims(aw) || !aw.Spec.Suspend
 }
 
-// finished is what Kueue makes of the phase.
+// finished reports whether Kueue regards the AppWrapper as finished.
 func finished(aw *v1beta2.AppWrapper) bool {
 	deployed := meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.ResourcesDeployed))
 	return aw.Status.Phase == v1beta2.AppWrapperSucceeded || aw.Status.Phase == v1beta2.AppWrapperFailed && !deployed

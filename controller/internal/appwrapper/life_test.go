@@ -18,8 +18,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/stories"
 )
 
-// life is a story that the real reconciler lives before an API server in memory, while
-// everybody else is played.
+// life runs a story with the real reconciler and an API server in memory. It plays everything
+// else.
 type life struct {
 	*testing.T
 	story stories.Story
@@ -27,23 +27,23 @@ type life struct {
 	api   *apiServer
 	wire  *wire
 
-	process  *process  // nil when none runs
-	startsAt time.Time // when the next begins
+	process  *process  // nil while none runs
+	startsAt time.Time // when the next one starts
 
-	quota   bool // as Kueue sees it
+	quota   bool // according to Kueue
 	permits map[int]bool
-	silent  map[string]bool // pods whose kubelet does not answer
-	made    int             // pods made so far
+	silent  map[string]bool // pods whose kubelet does not respond
+	made    int             // pods created so far
 	creates map[string]int  // components created so far
 	told    announcements
-	over    manner   // why the story has ended before its end, if it has
-	places  []place  // where the story has come to, step by step
-	moments []moment // when, by the clock and by what was written down
-	calm    *life    // the same without trouble, nil in that itself
+	over    manner   // why the story ended early, if it did
+	places  []place  // the place after each step
+	moments []moment // the time of each step, by the clock and in the status
+	calm    *life    // the same story without trouble; nil in that life itself
 }
 
-// live lives a story. Where a calm life tells what places it has to come to, it waits for
-// them.
+// live runs a story. With a calm life, it waits after each step until the story reaches the
+// same place.
 func live(t *testing.T, story stories.Story, w *wire, calm *life) *life {
 	t.Helper()
 	born := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -73,7 +73,7 @@ func live(t *testing.T, story stories.Story, w *wire, calm *life) *life {
 	return l
 }
 
-// tell lets the story happen, and what is to happen when it is over before its end.
+// tell runs the story. If the story is over early, it checks that it ends as it must.
 func (l *life) tell() {
 	l.Helper()
 	defer func() {
@@ -90,8 +90,8 @@ func (l *life) tell() {
 
 type storyIsOver struct{}
 
-// outrun is somebody who is faster than the controller. Who only touches the AppWrapper
-// writes what concerns nobody.
+// outrun plays another client that is faster than the controller. By default it only changes
+// labels, which nobody reads.
 func (l *life) outrun(how manner) {
 	switch how {
 	case evicted:
@@ -107,11 +107,11 @@ func (l *life) outrun(how manner) {
 	}
 }
 
-// restingPlaces are the phases in which somebody who was evicted may stay.
+// restingPlaces are the phases in which an evicted AppWrapper may stay.
 var restingPlaces = []v1beta2.AppWrapperPhase{v1beta2.AppWrapperSuspended, v1beta2.AppWrapperSucceeded, v1beta2.AppWrapperFailed}
 
-// endAsItMust: an hour after an eviction or a deletion nothing is left, whatever was
-// going on, but what has succeeded may be kept.
+// endAsItMust checks that an hour after an eviction or a deletion nothing is left, except that
+// a succeeded AppWrapper may be kept.
 func (l *life) endAsItMust() {
 	l.Helper()
 	for i, c := range l.story.Components {
@@ -133,19 +133,19 @@ func (l *life) endAsItMust() {
 	}
 }
 
-// The clock, and what it wakes.
+// Times and limits of a life.
 const (
-	// delay is how long one trouble may delay a story: longer than the longest pause
-	// between two attempts to create something, and shorter than any grace.
+	// delay is how long one trouble may delay a story: longer than the longest pause between
+	// two attempts to create something, and shorter than any grace period.
 	delay = 20 * time.Second
-	// downtime is how long nobody controls after a process has died.
+	// downtime is how long no controller runs after a process has died.
 	downtime = 2 * time.Second
-	// manySteps are more than a step of a story ever needs.
+	// manySteps is more than any step of a story needs.
 	manySteps = 200
 )
 
-// react lets everybody react to each other until all rest. Caches lag behind, if they do,
-// for as long as something else happens.
+// react lets everyone react until nothing changes. Stale caches, if any, catch up only when
+// nothing else happens.
 func (l *life) react() {
 	l.Helper()
 	for range manySteps {
@@ -158,7 +158,7 @@ func (l *life) react() {
 	l.broken("all come to rest")
 }
 
-// control is the controller's turn.
+// control gives the controller its turn.
 func (l *life) control() (moved bool) {
 	if l.process == nil {
 		if l.now.Before(l.startsAt) {
@@ -177,7 +177,7 @@ func (l *life) control() (moved bool) {
 	return true
 }
 
-// next is when the controller wakes by itself.
+// next returns when the controller will wake by itself.
 func (l *life) next() (at time.Time, ever bool) {
 	if l.process == nil {
 		return l.startsAt, true
@@ -185,8 +185,8 @@ func (l *life) next() (at time.Time, ever bool) {
 	return l.process.queue.at, !l.process.queue.at.IsZero()
 }
 
-// Settle writes down where the story has come to or, where that is known from a calm
-// life, waits until it has come there. A calm life waits for what is only polled for.
+// Settle records the place that the story has reached. With a calm life, it waits until the
+// story reaches the same place. Without one, it waits for what is only polled.
 func (l *life) Settle() {
 	l.Helper()
 	l.react()
@@ -220,7 +220,7 @@ func (l *life) passTo(at time.Time) {
 	l.react()
 }
 
-// Pass lets time go by; the controller looks again whenever it asked to.
+// Pass lets time pass. The controller reconciles whenever it has asked to.
 func (l *life) Pass(d time.Duration) {
 	l.Helper()
 	until := l.now.Add(d)
@@ -230,7 +230,7 @@ func (l *life) Pass(d time.Duration) {
 	l.passTo(until)
 }
 
-// broken ends the life and says how to live it again.
+// broken fails the test and prints how to repeat it.
 func (l *life) broken(promise string) {
 	l.Helper()
 	l.Fatalf("broken: %s\nafter the calls:\n%s\nto live it again: %s", promise, l.wire, replay(l.Name()))

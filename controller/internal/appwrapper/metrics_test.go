@@ -24,7 +24,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/stories"
 )
 
-// sample is one series of a scrape; of a histogram it is how often and how long.
+// sample is one series of a scrape; a histogram has its count and its sum.
 type sample struct {
 	name, labels string
 	value        float64
@@ -34,7 +34,7 @@ func (s sample) String() string {
 	return fmt.Sprintf("%s{%s} %v", s.name, s.labels, s.value)
 }
 
-// scrape is what a scrape finds, but for the zeros.
+// scrape returns the series that are not zero.
 func scrape(t *testing.T, m *metrics) []sample {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -68,7 +68,7 @@ func told(name string) stories.Story {
 	return all[slices.IndexFunc(all, func(s stories.Story) bool { return s.Name == name })]
 }
 
-// Whole lives, as a scrape at their end shows them.
+// The metrics at the end of whole lives.
 func TestMetricsOfLives(t *testing.T) {
 	const folder = "testdata/metrics"
 	var files []string
@@ -88,7 +88,7 @@ func TestMetricsOfLives(t *testing.T) {
 	golden.Only(t, filepath.Join(folder, "*"), files)
 }
 
-// The rows of the table of moves in docs/lifecycle.md.
+// A row of the table of moves in docs/lifecycle.md.
 var documentedMove = regexp.MustCompile(`(?m)^\| (.+?) \| ([A-Z][a-z]+) \| (.+) \|$`)
 
 func document(t *testing.T, name string) string {
@@ -129,7 +129,7 @@ func TestTheDocumentationHasCausesAndEvents(t *testing.T) {
 	}
 }
 
-// A new leader counts from zero, and measures from the times in the status.
+// A new leader's counters start from zero. It measures durations from the times in the status.
 func TestANewLeaderMeasuresWhatBeganUnderAnother(t *testing.T) {
 	w := runningWorld(t)
 	var err error
@@ -151,7 +151,7 @@ func TestANewLeaderMeasuresWhatBeganUnderAnother(t *testing.T) {
 	}
 }
 
-// A sum that falls looks as if the process had begun anew.
+// Prometheus takes a decreasing sum for a restart of the process.
 func TestNoSumFallsWhenAClockIsSetBack(t *testing.T) {
 	w := runningWorld(t)
 	w.now = w.now.Add(-time.Hour)
@@ -168,7 +168,7 @@ func TestNoSumFallsWhenAClockIsSetBack(t *testing.T) {
 func TestWhatIsMeasuredFromWhenQuotaWasGiven(t *testing.T) {
 	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Build())
 	w.settle()
-	w.now = w.now.Add(time.Hour) // the wait for quota is none of it
+	w.now = w.now.Add(time.Hour) // the wait for quota does not count
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = false })
 	refused := 0
 	w.refuse = func(client.Object) error {
@@ -224,7 +224,7 @@ func expectSample(t *testing.T, w *world, want string) {
 	}
 }
 
-// Prometheus sees no increase in a series that is there from its first increment only.
+// Prometheus detects no increase in a series that first appears with its first increment.
 func TestWhatAlertsAskForIsThereBeforeItHappens(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	if _, err := newMetrics(registry); err != nil {
@@ -250,7 +250,7 @@ func TestWhatAlertsAskForIsThereBeforeItHappens(t *testing.T) {
 
 var described = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: "([^"]+)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}`)
 
-// TestTheDocumentationHasTheMetrics holds the table to what is registered.
+// TestTheDocumentationHasTheMetrics compares the table with the registered metrics.
 func TestTheDocumentationHasTheMetrics(t *testing.T) {
 	m, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {

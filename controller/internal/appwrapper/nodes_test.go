@@ -17,14 +17,14 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// gpuNode is one on which Autopilot has found that.
+// gpuNode is a node that Autopilot has labelled with this health.
 func gpuNode(name, health string) *corev1.Node {
 	node := &corev1.Node{}
 	node.Name, node.Labels = name, map[string]string{"autopilot.ibm.com/gpuhealth": health, "zone": "a"}
 	return node
 }
 
-// gpuPod asks for GPUs in an ordinary container, and is on a node if that is not empty.
+// gpuPod requests GPUs in an ordinary container. It is bound to a node unless that is empty.
 func gpuPod(name, node string, phase corev1.PodPhase) *corev1.Pod {
 	p := pod(name, phase)
 	p.Spec.NodeName = node
@@ -123,7 +123,7 @@ func TestNodesWakeWhoeverMayHaveToLeaveThem(t *testing.T) {
 
 func TestANodeWakesOnlyTheAppWrappersWithPodsOnIt(t *testing.T) {
 	w := newWorld(t)
-	others := pod("d-0", corev1.PodRunning) // nothing that could become unhealthy
+	others := pod("d-0", corev1.PodRunning) // requests nothing that can become unhealthy
 	others.Labels[v1beta2.AppWrapperLabel] = "d"
 	others.Spec.NodeName = "n"
 	for name, node := range map[string]string{"a": "n", "b": "elsewhere", "c": ""} {
@@ -178,7 +178,7 @@ func TestWhatSlimPodsUseIsKeptOnceForAll(t *testing.T) {
 	}
 }
 
-// The whole controller has an informer for nodes, and an index of the pods on them.
+// The whole controller has an informer for nodes, and an index of pods by node.
 func TestOnlyWhoeverIsOnANodeLeavesIt(t *testing.T) {
 	c := newCluster(t, 1)
 	c.submit(0, 2)
@@ -192,7 +192,8 @@ func TestOnlyWhoeverIsOnANodeLeavesIt(t *testing.T) {
 	c.mark("gpu-17", "OK")
 	looked := reconciles(c)
 	c.start()
-	// The second look at each is when the watch of Jobs has caught up; there is no third.
+	// The second reconcile of each happens when the watch of Jobs has synced; there is no
+	// third.
 	c.await("two looks at each", func() bool { return reconciles(c)-looked >= 4 })
 	c.mark("gpu-17", "EVICT")
 	c.await("one leaves", func() bool { return c.count(v1beta2.AppWrapperResetting) == 1 })

@@ -32,7 +32,7 @@ func TestANamesakeInTheCacheDoesNotHideOurOwn(t *testing.T) {
 	w.expectPhase(v1beta2.AppWrapperRunning)
 }
 
-// outdated is a cache in which every component is the old one.
+// outdated is a cache with an old version of every component.
 func outdated(w *world, old *unstructured.Unstructured) client.Client {
 	return interceptor.NewClient(w.api, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
@@ -45,7 +45,7 @@ func outdated(w *world, old *unstructured.Unstructured) client.Client {
 	})
 }
 
-// The component of the attempt before had the same name and the same owner.
+// The component of the previous attempt had the same name and owner.
 func TestAComponentThatOnlyTheCacheStillHasIsCreated(t *testing.T) {
 	for sentence, refusal := range map[string]error{
 		"at the first attempt":      nil,
@@ -74,7 +74,7 @@ func TestAComponentThatOnlyTheCacheStillHasIsCreated(t *testing.T) {
 	}
 }
 
-// A cache that has not heard of this attempt has the component of the one before.
+// A stale cache still has the component of the previous attempt.
 func TestHowTheAttemptBeforeEndedIsNotBelievedOfThisOne(t *testing.T) {
 	ended := func(condition string) *unstructured.Unstructured {
 		old := job("j", "a")
@@ -98,7 +98,7 @@ func TestHowTheAttemptBeforeEndedIsNotBelievedOfThisOne(t *testing.T) {
 	}
 }
 
-// Quota is given back with success, so a pod that only the API server knows counts.
+// Success releases the quota, so a pod that is only in the API server counts.
 func TestQuotaIsNotGivenBackWhileTheCacheMissesAPod(t *testing.T) {
 	w := runningWorld(t)
 	w.setPodPhase("j-1", corev1.PodSucceeded)
@@ -112,7 +112,7 @@ func TestQuotaIsNotGivenBackWhileTheCacheMissesAPod(t *testing.T) {
 	w.expectPhase(v1beta2.AppWrapperSucceeded)
 }
 
-// withoutPod is a cache that has not heard of a pod.
+// withoutPod is a cache that does not have a pod yet.
 func withoutPod(w *world, name string) client.Client {
 	return interceptor.NewClient(w.api, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
@@ -124,7 +124,7 @@ func withoutPod(w *world, name string) client.Client {
 	})
 }
 
-// What the cache has is confirmed once, and only while it is open whether it was created.
+// A component in the cache is confirmed once, and only until its creation is recorded.
 func TestAComponentInTheCacheIsConfirmedOnce(t *testing.T) {
 	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
 	w.settle()
@@ -140,7 +140,7 @@ func TestAComponentInTheCacheIsConfirmedOnce(t *testing.T) {
 	}
 }
 
-// Admission refuses all of these, where it is asked.
+// Admission, if enabled, refuses all of these.
 func TestWhatMakesNoSenseIsSaidAtTheFirstLook(t *testing.T) {
 	nameless := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{}}
 	for name, tc := range map[string]struct {
@@ -163,9 +163,8 @@ func TestWhatMakesNoSenseIsSaidAtTheFirstLook(t *testing.T) {
 	}
 }
 
-// Without webhooks nobody refuses such a name, and the API server lists no pods by a
-// label that none can have.
-// Without webhooks the controller is the first to see what makes no sense.
+// Without webhooks, the controller is the first to see an invalid AppWrapper. The API server
+// does not list pods by an invalid label value.
 func TestWhatAdmissionWouldRefuseFailsWhereItIsNotAsked(t *testing.T) {
 	misspelt := given.AppWrapper("a").With(given.Job("j", 1)).Build()
 	misspelt.Annotations = map[string]string{v1beta2.RetryLimitAnnotation: "many"}
@@ -264,7 +263,7 @@ func TestWhosePodItIs(t *testing.T) {
 	}
 }
 
-// The cache of Jobs may know of the end before that of pods does.
+// The cache of Jobs may see the end before the cache of pods does.
 func TestExitCodesAreReadLiveWhenTheyDecide(t *testing.T) {
 	w := runningWorld(t)
 	w.change(func(aw *v1beta2.AppWrapper) {
@@ -287,8 +286,8 @@ func TestExitCodesAreReadLiveWhenTheyDecide(t *testing.T) {
 	w.expectPhase(v1beta2.AppWrapperFailed)
 }
 
-// What the cache lists is shared with it, and what is decoded into a list that is not empty
-// goes where the old items are.
+// A list from the cache shares objects with it, and decoding into a list that is not empty
+// overwrites its items.
 func TestALiveListIsNotReadIntoWhatTheCacheOwns(t *testing.T) {
 	w := runningWorld(t)
 	w.change(func(aw *v1beta2.AppWrapper) {
@@ -311,8 +310,8 @@ func TestALiveListIsNotReadIntoWhatTheCacheOwns(t *testing.T) {
 	}
 }
 
-// Pod sets are written down once. That we would not find them today, in what another
-// controller has deployed, is no reason to believe that it does not exist.
+// Pod sets are recorded once. A component that another controller has deployed exists even if
+// we would not find its pod sets today.
 func TestWhatIsDeployedIsFoundWhateverItsPodSets(t *testing.T) {
 	w := runningWorld(t)
 	w.change(func(aw *v1beta2.AppWrapper) {
@@ -351,8 +350,8 @@ func TestNobodyPollsForPodsThatOutliveTheirComponents(t *testing.T) {
 	}
 }
 
-// Other AppWrapper controllers write a component's name when they come to it. One that
-// stops before leaves components of which the status says nothing.
+// Other AppWrapper controllers record a component's name when they create it. If one stops
+// halfway, the status lacks some components.
 func TestAnAppWrapperIsTakenOverWhileItsComponentsAreCreated(t *testing.T) {
 	aw := given.AppWrapper("a").With(given.ConfigMap("c"), given.ConfigMap("d")).
 		WithFinalizer().Unsuspended().InPhase(v1beta2.AppWrapperResuming).Build()

@@ -19,8 +19,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// others lets everybody else in the cluster do one thing each: the garbage collector,
-// kubelets, and the owners of pods.
+// others lets everyone else in the cluster do one thing: the garbage collector, kubelets, and
+// the owners of pods.
 func (l *life) others() (moved bool) {
 	for _, does := range []func() bool{l.orphanDependents, l.collectGarbage, l.stopPods, l.makePods} {
 		moved = does() || moved
@@ -28,7 +28,7 @@ func (l *life) others() (moved bool) {
 	return moved
 }
 
-// orphanDependents is what the garbage collector does for --cascade=orphan.
+// orphanDependents does what the garbage collector does for --cascade=orphan.
 func (l *life) orphanDependents() bool {
 	aw := l.api.theOne()
 	if aw == nil || aw.DeletionTimestamp.IsZero() || !slices.Contains(aw.Finalizers, metav1.FinalizerOrphanDependents) {
@@ -45,7 +45,7 @@ func (l *life) orphanDependents() bool {
 	return true
 }
 
-// collectGarbage deletes what belongs to somebody who is gone.
+// collectGarbage deletes objects whose owner is gone.
 func (l *life) collectGarbage() (moved bool) {
 	for _, object := range slices.Clone(l.api.objects) {
 		owner := metav1.GetControllerOf(object)
@@ -67,7 +67,7 @@ func (l *life) delete(object client.Object) {
 	}
 }
 
-// stopPods is the work of the kubelets that are there.
+// stopPods plays the kubelets that respond.
 func (l *life) stopPods() (moved bool) {
 	for _, pod := range l.api.pods() {
 		if !pod.DeletionTimestamp.IsZero() && !l.silent[pod.Name] {
@@ -78,7 +78,7 @@ func (l *life) stopPods() (moved bool) {
 	return moved
 }
 
-// makePods is the work of the owners of pods: as many as are asked for.
+// makePods plays the owners of pods: each creates as many as requested.
 func (l *life) makePods() (moved bool) {
 	for i, c := range l.story.Components {
 		component := l.component(i)
@@ -109,8 +109,7 @@ func (l *life) podsThatCount(component int, butFailed bool) int32 {
 	return count
 }
 
-// makePod makes a pod as the template asks for it, so that it has the labels that the
-// controller has put there.
+// makePod creates a pod from the template, with the labels that the controller has added.
 func (l *life) makePod(i int, component *unstructured.Unstructured) {
 	path := l.api.theOne().Status.ComponentStatus[i].PodSets[0].Path
 	template, err := podtemplate.Find(component.Object, path)

@@ -17,10 +17,10 @@ import (
 	"github.com/mlbatch/mlbatch/test/golden"
 )
 
-// gallery has an AppWrapper of each phase, as the reconciler leaves it.
+// gallery has an AppWrapper in each phase, as the reconciler leaves it.
 type gallery map[v1beta2.AppWrapperPhase]*v1beta2.AppWrapper
 
-// settle is that of the world, with a look at each step.
+// settle lets the world settle, and records the AppWrapper after each reconcile.
 func (g gallery) settle(w *world) {
 	w.Helper()
 	for range 20 {
@@ -35,7 +35,7 @@ func (g gallery) settle(w *world) {
 	w.Fatal("does not settle")
 }
 
-// failing has a Job that has failed, with no retry left or with some.
+// failing has a failed Job, with or without a retry left.
 func (g gallery) failing(t *testing.T, annotations map[string]string) *world {
 	t.Helper()
 	aw := given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build()
@@ -49,8 +49,8 @@ func (g gallery) failing(t *testing.T, annotations map[string]string) *world {
 	return w
 }
 
-// The test of the configuration of kube-state-metrics reads these, in
-// tools/artifacts/components/kube-state-metrics.
+// The test of the kube-state-metrics configuration in
+// tools/artifacts/components/kube-state-metrics reads these.
 func TestAppWrappersOfEachPhase(t *testing.T) {
 	g := gallery{}
 	g.failing(t, map[string]string{v1beta2.RetryLimitAnnotation: "0"})
@@ -79,7 +79,7 @@ func TestAppWrappersOfEachPhase(t *testing.T) {
 		}
 		aw := g[v1beta2.AppWrapperPhase(phase)]
 		if aw == nil {
-			t.Fatalf("none is %q", phase)
+			t.Fatalf("no AppWrapper is %q", phase)
 		}
 		aw.TypeMeta = metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: v1beta2.AppWrapperKind}
 		aw.ObjectMeta = metav1.ObjectMeta{Namespace: aw.Namespace, Name: cmp.Or(strings.ToLower(phase), "new")}

@@ -14,7 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
 
-// moment is when a life comes to a place.
+// moment is when a life reaches a place.
 type moment struct {
 	now   time.Time
 	notes map[string]time.Time // the times in the status
@@ -41,8 +41,8 @@ func (l *life) moment() moment {
 	return m
 }
 
-// checkTimes: what was written down is as old as in the calm life, but for what troubles
-// may delay and the story is late. A note has no fractions of a second.
+// checkTimes compares the recorded times with the calm life. They may differ by the possible
+// delay of the troubles and by how late the story is. Recorded times are whole seconds.
 func (l *life) checkTimes(step int) {
 	l.Helper()
 	calm, now := l.calm.moments[step], l.moments[step]
@@ -55,7 +55,7 @@ func (l *life) checkTimes(step int) {
 	}
 }
 
-// place is where a life is after a step, without the times.
+// place is the state of a life after a step, without times.
 type place struct {
 	Gone, Suspend, Quota bool
 	Finalizers           []string
@@ -63,7 +63,7 @@ type place struct {
 	Status               v1beta2.AppWrapperStatus
 	Components, Pods     []string
 	Creates              map[string]int
-	// Waits: the controller will look again though nothing happens.
+	// Waits means that the controller will wake without any event.
 	Waits bool
 }
 
@@ -92,7 +92,7 @@ func (l *life) place() place {
 	return p
 }
 
-// timeless leaves the times out and the words of the API server's latest refusal.
+// timeless removes the times and the text of the latest refusal.
 func timeless(status v1beta2.AppWrapperStatus) v1beta2.AppWrapperStatus {
 	status = *status.DeepCopy()
 	status.PhaseTransitionTime = nil

@@ -31,25 +31,26 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// process is the controller from when it is started until it ends: the real reconciler
-// with its watches, and around it what controller-runtime gives it.
+// process is the controller from its start to its end: the real reconciler with its watches,
+// and a replacement for controller-runtime.
 type process struct {
 	reconciler *Reconciler
 	queue      *queue
 	informers  informers
-	// seen is what the caches have, pending what they have yet to hear of.
+	// seen is the content of the caches; pending is what they have not received yet.
 	seen    *apiServer
 	pending []change
-	// assured: the API server has said in this look that the AppWrapper is not suspended.
+	// assured means that a live read in this reconcile has shown that the AppWrapper is not
+	// suspended.
 	assured bool
 }
 
-// change is what has happened to an object.
+// change is a change of an object.
 type change struct {
 	before, after client.Object // nil before a creation, and after a removal
 }
 
-// object is the one that has changed, as it was seen last.
+// object returns the changed object in its last version.
 func (c change) object() client.Object {
 	if c.after == nil {
 		return c.before
@@ -88,18 +89,18 @@ func startProcess(api *apiServer, wire *wire, told announcements, migrationLimit
 	return p
 }
 
-// announcements count what users were told, by reason.
+// announcements counts events by reason.
 type announcements map[string]int
 
 func (a announcements) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...any) {
 	a[reason]++
 }
 
-// theRules are those of a controller that nobody has configured.
+// theRules are the rules of the default configuration.
 var theRules = rulesOf(config.Default().AppWrapper.Autopilot)
 
-// catchUp lets the caches hear of what has happened, and what is relevant wakes the controller. There are four
-// caches, of which each may lag behind for itself.
+// catchUp updates the caches with pending changes. Relevant changes wake the controller. There
+// are four caches, which can be stale independently.
 func (p *process) catchUp(lags func(cached string) bool) (moved bool) {
 	for _, what := range caches {
 		if lags(what) {
@@ -121,13 +122,13 @@ func (p *process) catchUp(lags func(cached string) bool) (moved bool) {
 	return moved
 }
 
-// The caches, by what they hold.
+// The caches, by content.
 var (
 	caches   = []string{"appwrappers", "pods", "nodes", "components"}
 	isCached = map[string]func(client.Object) bool{"appwrappers": isAppWrapper, "pods": isPod, "nodes": isNode, "components": isComponent}
 )
 
-// never: no cache lags behind.
+// never is for caches that are not stale.
 func never(string) bool { return false }
 
 func isAppWrapper(object client.Object) bool {
@@ -147,7 +148,7 @@ func isComponent(object client.Object) bool {
 	return !isAppWrapper(object) && !isPod(object) && !isNode(object)
 }
 
-// apply repeats a change that another has made.
+// apply repeats a change of another API server.
 func (s *apiServer) apply(c change) {
 	if c.before != nil {
 		i := slices.Index(s.objects, c.before)
@@ -158,7 +159,7 @@ func (s *apiServer) apply(c change) {
 	}
 }
 
-// hear is what informers do: the predicates of Setup decide what is relevant.
+// hear plays the informers. The predicates of Setup decide which changes are relevant.
 func (p *process) hear(c change) {
 	switch {
 	case isAppWrapper(c.object()):
@@ -190,7 +191,7 @@ func isRelevant(changed predicate.Predicate, c change) bool {
 	return changed.Update(event.UpdateEvent{ObjectOld: slim(c.before), ObjectNew: slim(c.after)})
 }
 
-// slim is what a cache keeps of a pod or a node.
+// slim returns what a cache keeps of a pod or a node.
 func slim(object client.Object) client.Object {
 	transform := boundPods(newInterner(), theRules)
 	if isNode(object) {
@@ -203,7 +204,7 @@ func slim(object client.Object) client.Object {
 	return kept.(client.Object)
 }
 
-// reconcile takes what is due. It tells whether the process has died of it.
+// reconcile processes the request. It reports whether the process has died.
 func (p *process) reconcile() (died bool) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -225,7 +226,7 @@ func (p *process) reconcile() (died bool) {
 	return false
 }
 
-// queue holds one request: due, or due at some time, or not at all.
+// queue holds at most one request, which is due now or at some time.
 type queue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	now     func() time.Time
@@ -252,7 +253,7 @@ func (q *queue) Forget(request reconcile.Request) {
 	q.limiter.Forget(request)
 }
 
-// ready: something is due now, or at once.
+// ready reports whether the request is due now, or so soon that it counts as now.
 func (q *queue) ready() bool {
 	return q.due || !q.at.IsZero() && !q.at.After(q.now().Add(atOnce))
 }
@@ -291,13 +292,13 @@ func (c slimCache) List(ctx context.Context, list client.ObjectList, options ...
 	return nil
 }
 
-// informers are those of components, which begin when they are first asked for.
+// informers are those of components. They start when they are first requested.
 type informers struct {
-	cache.Informers // nil: nobody asks for more than is here
+	cache.Informers // nil: only the methods here are used
 	byKind          map[schema.GroupVersionKind]*controllertest.FakeInformer
 }
 
-// GetInformer makes informers a part of a cache.
+// GetInformer implements a part of cache.Informers.
 func (i informers) GetInformer(_ context.Context, object client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
 	kind := kindOf(object)
 	if i.byKind[kind] == nil {
@@ -319,9 +320,9 @@ func (i informers) hear(c change) {
 	}
 }
 
-// begin tells the informers that have begun what there is.
+// begin gives the existing objects to informers that have just started.
 func (i informers) begin(objects []client.Object) (moved bool) {
-	for kind, informer := range i.byKind { // in any order: all of them do no more than wake
+	for kind, informer := range i.byKind { // in any order: they only wake the controller
 		if informer.HasSynced() {
 			continue
 		}

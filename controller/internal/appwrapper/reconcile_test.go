@@ -42,7 +42,7 @@ func TestAHealthyRunningAppWrapperCausesNoRequest(t *testing.T) {
 	for range 10 {
 		w.now = w.now.Add(time.Hour)
 		if result := w.reconcile(); result != (reconcile.Result{}) {
-			t.Errorf("wants to be woken: %v", result)
+			t.Errorf("it requeues: %v", result)
 		}
 	}
 	if len(w.writes)+len(w.liveReads) > 0 {
@@ -50,7 +50,7 @@ func TestAHealthyRunningAppWrapperCausesNoRequest(t *testing.T) {
 	}
 }
 
-// A list without an index would look at every pod there is.
+// Without an index, the cache would go through all pods.
 func TestPodsAreFoundByAnIndex(t *testing.T) {
 	w := runningWorld(t)
 	w.reconciler.cached = interceptor.NewClient(w.api, interceptor.Funcs{
@@ -65,7 +65,7 @@ func TestPodsAreFoundByAnIndex(t *testing.T) {
 	w.reconcile()
 }
 
-// readsOfALife are those that no cache can answer, in the order of docs/architecture.md.
+// readsOfALife are the reads that no cache can answer, in the order of docs/architecture.md.
 var readsOfALife = []string{
 	"get j", "get a", // before it is created
 	"get j",         // all components exist
@@ -98,7 +98,7 @@ func TestALifeCostsSixWritesAndOneCreateAndItsEndThree(t *testing.T) {
 	}
 }
 
-// The API server would ignore the rest, and it is large.
+// The API server would ignore the rest, which is large.
 func TestASaveSendsTheStatusAlone(t *testing.T) {
 	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
 	var sent []string
@@ -122,7 +122,8 @@ func TestASaveSendsTheStatusAlone(t *testing.T) {
 	}
 }
 
-// The API server would send templates back with each answer, and nobody reads them.
+// The API server would return the templates in every answer, and the controller does not need
+// them.
 func TestNoAnswerToAWriteBringsTheAppWrapperBack(t *testing.T) {
 	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
 	saves, others := 0, 0
@@ -202,7 +203,7 @@ func TestNothingIsDeployedOnQuotaThatHasBeenTakenBack(t *testing.T) {
 	}
 }
 
-// While nobody has written the status, Kueue knows only of the pod sets that it finds itself.
+// Before anyone has written the status, Kueue knows only the pod sets that it finds by itself.
 func TestNothingIsDeployedOnAShareOfItsQuota(t *testing.T) {
 	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1), given.Job("k", 1)).Unsuspended().Build())
 	admit := func(components int) func(*v1beta2.AppWrapper) {
@@ -223,7 +224,7 @@ func TestNothingIsDeployedOnAShareOfItsQuota(t *testing.T) {
 	w.expectPhase(v1beta2.AppWrapperRunning)
 }
 
-// frozen is a cache that has stopped hearing of an AppWrapper.
+// frozen is a cache that no longer receives changes of an AppWrapper.
 type frozen struct {
 	client.Reader
 	aw *v1beta2.AppWrapper
@@ -249,7 +250,8 @@ func TestAComponentThatOnlyTheCacheMissesIsNotMissing(t *testing.T) {
 	w.expectPhase(v1beta2.AppWrapperFailed)
 }
 
-// A cache that went back in time has the component of the attempt before, which is going.
+// A cache that went back in time has the component of the previous attempt, which is being
+// deleted.
 func TestAComponentThatOnlyTheCacheSeesGoingIsNotMissing(t *testing.T) {
 	w := runningWorld(t)
 	going := job("j", "a")
@@ -356,7 +358,7 @@ func TestAKindThatNobodyWatchesIsWaitedForOnlyWhileItIsRemoved(t *testing.T) {
 	}
 }
 
-// The caches hold what has our label.
+// The caches only contain objects with our label.
 func TestAComponentThatLostItsLabelIsAskedFor(t *testing.T) {
 	w := runningWorld(t)
 	w.changeJob("j", func(job *unstructured.Unstructured) { job.SetLabels(nil) })
@@ -379,7 +381,7 @@ func TestNobodyPollsForWhatTheCacheHasYetToHearOf(t *testing.T) {
 	}
 }
 
-// without is a cache that has not heard of a component.
+// without is a cache that does not have a component yet.
 func without(api client.WithWatch, name string) client.Client {
 	return interceptor.NewClient(api, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
@@ -410,7 +412,7 @@ func TestUsersAreToldOnceAndAfterTheSave(t *testing.T) {
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Labels = map[string]string{"changed": "meanwhile"} })
 	w.reconcile()
 	if len(recorder) > 0 {
-		t.Fatalf("told of what was not saved: %s", <-recorder)
+		t.Fatalf("the status was not saved, but an event was sent: %s", <-recorder)
 	}
 	w.reconciler.cached = w.api
 	w.settle()

@@ -43,7 +43,7 @@ func TestPodsWakeTheirAppWrapperWhenTheirPhaseChangesOrTheyGo(t *testing.T) {
 func TestOnlyOurAppWrappersAreHeeded(t *testing.T) {
 	mine, theirs := given.AppWrapper("a").Build(), given.AppWrapper("a").ManagedBy("example.com/other").Build()
 	if !ours().Generic(event.GenericEvent{Object: mine}) || ours().Generic(event.GenericEvent{Object: theirs}) {
-		t.Error("heeds the wrong ones")
+		t.Error("the predicate selects the wrong AppWrappers")
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// What the caches drop must not be missed by what reads them.
+// The caches drop only what the lifecycle does not read.
 func TestASlimPodSaysTheSameToTheLifecycle(t *testing.T) {
 	full := pod("p", corev1.PodFailed)
 	now := metav1.Now()
@@ -57,7 +57,7 @@ func TestASlimComponentHasTheSameVerdictAndOwner(t *testing.T) {
 	kind := kinds.For(jobKind)
 	owner, owned := ownerOf(slim)
 	if stateOf(kind, slim) != stateOf(kind, full) || !owned || owner.Name != "a" || slim.GetUID() != full.GetUID() {
-		t.Errorf("lost what is read: %v", slim)
+		t.Errorf("fields that the controller reads are missing: %v", slim)
 	}
 	if _, kept := slim.Object["spec"]; kept {
 		t.Error("the spec is kept")
@@ -67,7 +67,7 @@ func TestASlimComponentHasTheSameVerdictAndOwner(t *testing.T) {
 	}
 }
 
-// A verdict that reads more of a status than caches keep would be another one.
+// A verdict must not read more of a status than the caches keep.
 func TestASlimComponentOfEveryKindHasTheSameVerdict(t *testing.T) {
 	files, err := filepath.Glob("../kinds/testdata/*.in.yaml")
 	if err != nil {
@@ -104,7 +104,7 @@ func TestASlimComponentOfEveryKindHasTheSameVerdict(t *testing.T) {
 	}
 }
 
-// Pods are kept as such, and so are those that are components.
+// Pods are kept as pods, even if they are components.
 func TestASlimPodHasTheSameVerdict(t *testing.T) {
 	text, err := os.ReadFile("../kinds/testdata/pod.in.yaml")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// BenchmarkLifecycles tells how many AppWrappers a second the whole controller takes from
-// creation until they are gone, where the API server costs next to nothing.
+// BenchmarkLifecycles measures how many AppWrappers per second the whole controller takes from
+// creation to removal, with an API server that costs almost nothing.
 func BenchmarkLifecycles(b *testing.B) {
 	c := newCluster(b, 1)
 	var gone atomic.Int64
@@ -37,7 +37,7 @@ func BenchmarkLifecycles(b *testing.B) {
 	b.ReportMetric((processorTime(b)-began).Seconds()*1000/float64(b.N), "cpu-ms/lifecycle")
 }
 
-// processorTime is that of the whole process, the API server in memory included.
+// processorTime returns the CPU time of the whole process, including the API server in memory.
 func processorTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

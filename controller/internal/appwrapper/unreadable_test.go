@@ -20,8 +20,8 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// unreadable has a Job "j" and a ConfigMap "c" deployed, nobody watches, and from now on
-// the controller may not get what is called so.
+// unreadable has a Job "j" and a ConfigMap "c", both deployed. Nothing is watched, and the
+// controller is no longer allowed to get the object with this name.
 func unreadable(t *testing.T, name string) *world {
 	t.Helper()
 	companion := given.Component(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c"}})
@@ -40,7 +40,7 @@ func unreadable(t *testing.T, name string) *world {
 	return w
 }
 
-// persist reconciles a few times, whatever comes of it.
+// persist reconciles a few times and returns the last error.
 func (w *world) persist() (last error) {
 	for range 5 {
 		_, last = w.reconciler.Reconcile(w.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: given.Namespace, Name: "a"}})

@@ -19,36 +19,36 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// manner is how a call goes wrong.
+// manner is how a call fails.
 type manner string
 
 const (
-	// fails: an error comes, and nothing has happened.
+	// fails: the call returns an error, and nothing has happened.
 	fails manner = "fails"
-	// lost: it has happened, and an error comes instead of the answer.
+	// lost: the call has succeeded, but returns an error.
 	lost manner = "lost"
-	// outrun: just before the call somebody else changes the AppWrapper.
+	// outrun: another client changes the AppWrapper just before the call.
 	outrun manner = "outrun"
-	// dies: the process ends before the call, and so after the one before it.
+	// dies: the process dies before the call, which is the same as after the previous one.
 	dies manner = "dies"
-	// evicted and deleted: just before the call Kueue takes the quota back, or the user
-	// deletes the AppWrapper. That is the end of the story.
+	// evicted and deleted: just before the call, Kueue takes the quota back, or the user
+	// deletes the AppWrapper. This ends the story.
 	evicted manner = "evicted"
 	deleted manner = "deleted"
 )
 
-// What can go wrong with a call. That a process dies before it reads, or somebody
-// changes something, is the same as at its next write.
+// What can go wrong with a call. If the process dies or another client changes something before
+// a read, the effect is the same as before the next write.
 var (
 	reading   = []manner{fails}
 	ascertain = []manner{fails, outrun, evicted, deleted}
 	writing   = []manner{fails, lost, outrun, dies, evicted, deleted}
 )
 
-// passing are those after which a story goes on.
+// passing are the manners after which a story continues.
 var passing = []manner{fails, lost, outrun, dies}
 
-// trouble is a call that goes wrong, and the answer that comes then.
+// trouble is how a call fails, and with which error.
 type trouble struct {
 	manner manner
 	answer answer
@@ -61,7 +61,7 @@ func (t trouble) String() string {
 	return string(t.manner) + "_" + t.answer.name
 }
 
-// answer is an error that an API server, or a network, gives now and then.
+// answer is an error that an API server or a network returns occasionally.
 type answer struct {
 	name string
 	err  error
@@ -74,22 +74,22 @@ var answers = []answer{
 	{"refused", fmt.Errorf("dial tcp 10.0.0.1:443: connect: %w", syscall.ECONNREFUSED)},
 }
 
-// call is something that the controller wants of the API server.
+// call is a request to the API server.
 type call struct {
 	name    string
 	manners []manner
 }
 
-// death is the end of a process in the midst of its work.
+// death is the panic that ends a process in the middle of its work.
 type death struct{}
 
-// wire counts the calls of a life, over all its processes, and cuts some of them.
+// wire counts the calls of a life, across all of its processes, and makes some of them fail.
 type wire struct {
 	calls    []call
-	troubles map[int]trouble // by the number of the call, the first being 1
-	// outrun lets others be faster than the controller.
+	troubles map[int]trouble // by the number of the call, starting with 1
+	// outrun lets other clients be faster than the controller.
 	outrun func(manner)
-	// lags is asked whether a cache that could hear the news does not.
+	// lags reports whether a cache stays stale for now.
 	lags func(cached string) bool
 }
 
@@ -109,12 +109,12 @@ func (w *wire) carry(name string, manners []manner, happen func() error) error {
 		panic(death{})
 	}
 	if err := happen(); err != nil {
-		return err // this answer came
+		return err // a real error comes first
 	}
 	return t.answer.err
 }
 
-// String lists the calls, and how some went wrong.
+// String lists the calls, and which of them failed.
 func (w *wire) String() string {
 	var text strings.Builder
 	for i, c := range w.calls {
@@ -123,7 +123,7 @@ func (w *wire) String() string {
 	return text.String()
 }
 
-// unreliable is a client on the wire.
+// unreliable is a client that uses the wire.
 type unreliable struct {
 	*apiServer
 	wire    *wire
@@ -164,7 +164,7 @@ func (u unreliable) Status() client.SubResourceWriter {
 }
 
 type unreliableStatus struct {
-	client.SubResourceWriter // nil: nobody asks for more than is here
+	client.SubResourceWriter // nil: only the methods here are used
 	unreliable               unreliable
 }
 
@@ -185,9 +185,9 @@ func (u unreliable) RESTMapper() meta.RESTMapper {
 	return unreliableMapper{wire: u.wire}
 }
 
-// unreliableMapper knows every kind that it is asked for.
+// unreliableMapper knows every requested kind.
 type unreliableMapper struct {
-	meta.RESTMapper // nil: nobody asks for more than is here
+	meta.RESTMapper // nil: only the methods here are used
 	wire            *wire
 }
 

@@ -18,14 +18,14 @@ import (
 // A life is a world in which stories happen.
 var _ stories.World = (*life)(nil)
 
-// Note is for transcripts, of which there is none here.
+// Note is for transcripts, which this world does not write.
 func (l *life) Note(string, string) {}
 
 func (l *life) suspend(value bool) {
 	l.api.change(l.api.theOne(), func(o client.Object) { o.(*v1beta2.AppWrapper).Spec.Suspend = value })
 }
 
-// Admit is Kueue giving quota, which it does not do for what has finished.
+// Admit plays Kueue's admission, which does not happen if the AppWrapper has finished.
 func (l *life) Admit() {
 	if aw := l.api.theOne(); aw != nil && aw.Spec.Suspend && !finished(aw) {
 		l.suspend(false)
@@ -134,8 +134,8 @@ func (l *life) MarkNodeHealthy(component int) {
 	l.label(component, map[string]string{"autopilot.ibm.com/gpuhealth": "OK"})
 }
 
-// label gives the node of a component's first pod these labels. Nodes without any are in
-// no need of being there.
+// label sets the labels of the node of a component's first pod, and creates the node if
+// necessary.
 func (l *life) label(component int, labels map[string]string) {
 	pods := l.podsOf(component)
 	if len(pods) == 0 {

@@ -24,7 +24,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// watchWorld is a set of watches over informers that tests feed.
+// watchWorld returns watches with informers that tests control.
 func watchWorld(t *testing.T) (*watches, *informertest.FakeInformers, *meta.DefaultRESTMapper) {
 	t.Helper()
 	informers := &informertest.FakeInformers{Scheme: runtime.NewScheme()}
@@ -53,11 +53,11 @@ func expectCoverage(t *testing.T, w *watches, gvk schema.GroupVersionKind, want 
 
 func TestAKindIsWatchedFromWhenItIsFirstWrapped(t *testing.T) {
 	w, informers, mapper := watchWorld(t)
-	expectCoverage(t, w, jobKind, uncovered) // its definition is not installed yet
+	expectCoverage(t, w, jobKind, uncovered) // its CRD is not installed yet
 	mapper.Add(jobKind, meta.RESTScopeNamespace)
 	informers.InformersByGVK = map[schema.GroupVersionKind]toolscache.SharedIndexInformer{jobKind: controllertest.NewFakeInformer()}
 	expectCoverage(t, w, jobKind, beginning)
-	expectCoverage(t, w, jobKind, beginning) // its informer has not caught up
+	expectCoverage(t, w, jobKind, beginning) // its informer has not synced
 	informers.InformersByGVK[jobKind].(*controllertest.FakeInformer).Synced()
 	expectCoverage(t, w, jobKind, covered)
 }
@@ -87,7 +87,8 @@ func TestNoInformerIsStartedInVain(t *testing.T) {
 	}
 }
 
-// metadataInformers go by the kind that an object names; the fake goes by its Go type.
+// metadataInformers selects informers by the kind that an object names; the fake uses the Go
+// type.
 type metadataInformers struct{ *informertest.FakeInformers }
 
 func (m metadataInformers) GetInformer(_ context.Context, object client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
@@ -110,10 +111,10 @@ func TestKindsThatSayNothingOfTheirEndAreWatchedToo(t *testing.T) {
 	wake := wakeOwner(kinds.For(customKind), w.queue)
 	component := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: given.Namespace, OwnerReferences: job("j", "a").GetOwnerReferences()}}
 	if wake.OnAdd(component, false); w.queue.Len() != 0 {
-		t.Error("that it exists is no news")
+		t.Error("a creation wakes the owner")
 	}
 	if wake.OnDelete(component); w.queue.Len() != 1 {
-		t.Error("that it is gone wakes nobody")
+		t.Error("a removal does not wake the owner")
 	}
 }
 
@@ -125,7 +126,7 @@ func TestAReviewThatTakesLongKeepsNobodyElseWaiting(t *testing.T) {
 	w.allowed = func(context.Context, string, schema.GroupVersionResource) (bool, error) {
 		if !nested {
 			nested = true
-			expectCoverage(t, w, jobKind, beginning) // as another worker would, meanwhile
+			expectCoverage(t, w, jobKind, beginning) // another worker, in the meantime
 		}
 		return true, nil
 	}

@@ -35,21 +35,20 @@ var (
 	customKind    = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Custom"}
 )
 
-// world is an API server in memory with a reconciler before it. What the
-// reconciler asks of the API server is counted.
+// world is a reconciler with an API server in memory. It records the reconciler's requests.
 type world struct {
 	*testing.T
 	api        client.WithWatch
 	reconciler *Reconciler
 	now        time.Time
 
-	// writes and liveReads are what would have been requests.
+	// writes and liveReads are what would be requests in a real cluster.
 	writes, liveReads []string
-	// refuse may refuse the creation of an object.
+	// refuse may return an error for the creation of an object.
 	refuse func(client.Object) error
-	// refuseDelete may refuse the deletion of an object.
+	// refuseDelete may return an error for the deletion of an object.
 	refuseDelete func(client.Object) error
-	// permitted is the answer to reviews of the controller's own rights.
+	// permitted is the answer to reviews of the controller's own permissions.
 	permitted bool
 }
 
@@ -147,7 +146,7 @@ func (w *world) countingReads() client.Reader {
 	})
 }
 
-// reconcile takes one step with "a" and returns when it wants the next.
+// reconcile runs one reconcile of "a" and returns the result.
 func (w *world) reconcile() reconcile.Result {
 	w.Helper()
 	result, err := w.reconciler.Reconcile(w.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: given.Namespace, Name: "a"}})
@@ -157,7 +156,7 @@ func (w *world) reconcile() reconcile.Result {
 	return result
 }
 
-// settle reconciles as long as that makes a difference.
+// settle reconciles until nothing changes.
 func (w *world) settle() {
 	w.Helper()
 	for range 20 {
@@ -194,7 +193,7 @@ func (w *world) expectPhase(want v1beta2.AppWrapperPhase) {
 	}
 }
 
-// exists tells whether the API server has the object.
+// exists reports whether the API server has the object.
 func (w *world) exists(kind schema.GroupVersionKind, name string) bool {
 	w.Helper()
 	object := &unstructured.Unstructured{}
@@ -206,7 +205,7 @@ func (w *world) exists(kind schema.GroupVersionKind, name string) bool {
 	return !apierrors.IsNotFound(err)
 }
 
-// add puts an object into the world behind the reconciler's back.
+// add creates an object without the reconciler.
 func (w *world) add(object client.Object) {
 	w.Helper()
 	if err := w.api.Create(w.Context(), object); err != nil {
@@ -260,8 +259,7 @@ func pod(name string, phase corev1.PodPhase) *corev1.Pod {
 	return p
 }
 
-// job is an object of kind Job as the API server has it, controlled by the owner if
-// that is not empty.
+// job is a Job as the API server has it, controlled by the owner unless that is empty.
 func job(name, owner string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(jobKind)

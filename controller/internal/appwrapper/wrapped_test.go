@@ -47,8 +47,8 @@ func componentOf(c stories.Component) *given.ComponentBuilder {
 	return given.Component(object)
 }
 
-// refuse is what the API server says to creates. It lets the operator of a kind put its
-// finalizer on what is created.
+// refuse is the API server's answer to creates. It also plays an operator that adds a finalizer
+// to its objects.
 func (l *life) refuse(object client.Object) error {
 	for i, c := range l.story.Components {
 		if kindOf(object) != kindNamed(c.Kind) || object.GetName() != c.Name {

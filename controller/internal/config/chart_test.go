@@ -19,8 +19,8 @@ const rendered = "../../../charts/testdata/*/*.out.yaml"
 
 var documents = regexp.MustCompile(`(?m)^---.*\n`)
 
-// What the charts render is what the controller reads, so a key that only one of
-// the two knows is found here and not by a controller that does not start.
+// The controller reads what the charts render. This test finds a key that only one of them
+// knows, before a controller fails to start.
 func TestWhatTheChartsRenderIsAccepted(t *testing.T) {
 	files, err := filepath.Glob(rendered)
 	if err != nil {
@@ -41,8 +41,8 @@ func TestWhatTheChartsRenderIsAccepted(t *testing.T) {
 	}
 }
 
-// A job that the generator renders, offline, keeps away from the nodes that the
-// controller would keep it away from. The umbrella says nothing else.
+// A job that the generator renders offline must avoid the same nodes as the controller. The
+// umbrella chart has the same list.
 func TestOneListOfUnhealthyNodes(t *testing.T) {
 	text, err := os.ReadFile("../../../tools/pytorchjob-generator/chart/values.yaml")
 	if err != nil {
@@ -62,8 +62,7 @@ func TestOneListOfUnhealthyNodes(t *testing.T) {
 	}
 }
 
-// As a part of the platform the chart says itself what the controller's default is, for
-// other accelerators.
+// Within the platform, the chart repeats the controller's default for other accelerators.
 func TestOtherAcceleratorsAreAsUnhealthyAsTheDefaultOnes(t *testing.T) {
 	const file = "../../../charts/testdata/appwrapper/other-accelerators.out.yaml"
 	texts := configurations(t, file)
@@ -79,11 +78,11 @@ func TestOtherAcceleratorsAreAsUnhealthyAsTheDefaultOnes(t *testing.T) {
 		t.Errorf("(-default +chart)\n%s", diff)
 	}
 	if got.AppWrapper.Autopilot.MigrationLimit != 3 {
-		t.Error("what the values say of Autopilot besides is lost")
+		t.Error("the other values for Autopilot are lost")
 	}
 }
 
-// umbrellas is the configuration that the umbrella's values give the controller.
+// umbrellas returns the controller's configuration in the values of the umbrella chart.
 func umbrellas(t *testing.T) Config {
 	t.Helper()
 	text, err := os.ReadFile("../../../charts/mlbatch/values.yaml")
@@ -112,7 +111,7 @@ func umbrellas(t *testing.T) Config {
 	return umbrella
 }
 
-// avoided are the labels of nodes on which nothing with GPUs may be placed.
+// avoided returns the labels of nodes on which no pod with GPUs may run.
 func avoided(c Config) map[string][]string {
 	values := map[string][]string{}
 	for _, taint := range c.AppWrapper.Autopilot.ResourceTaints["nvidia.com/gpu"] {

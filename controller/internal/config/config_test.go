@@ -71,11 +71,11 @@ func TestParseReadsOverTheDefaults(t *testing.T) {
 
 func TestAuthorsAreAskedWhatTheyMayCreateByDefault(t *testing.T) {
 	if !Default().AppWrapper.UserRBACAdmissionCheck {
-		t.Error("by default, nobody asks whether an author may create what is wrapped")
+		t.Error("by default, users' permissions to create components are not checked")
 	}
 }
 
-// What the API server can take it says itself. The aims of docs/performance.md are these.
+// The API server limits requests by itself. docs/performance.md has the goals.
 func TestTheLimitOfRequestsIsNotWhatKeepsAnybodyWaiting(t *testing.T) {
 	const ofALifecycle, ofAStart = 12, 7 // requests
 	limit := Default().ClientConnection
@@ -83,7 +83,7 @@ func TestTheLimitOfRequestsIsNotWhatKeepsAnybodyWaiting(t *testing.T) {
 		t.Errorf("it allows %.0f lifecycles a second", got)
 	}
 	if got := (300*ofAStart - float64(limit.Burst)) / float64(limit.QPS); got > 2 {
-		t.Errorf("of 300 that start at once, it keeps the last one waiting for %.0f s", got)
+		t.Errorf("if 300 start at once, the last one waits for %.0f s", got)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := Parse([]byte(tc.file))
 			if err == nil {
-				t.Fatal("was accepted")
+				t.Fatal("the file was accepted")
 			}
 			if !strings.Contains(err.Error(), tc.field) {
 				t.Errorf("the message does not name %s: %v", tc.field, err)

@@ -36,5 +36,5 @@ func TestTheDocumentationShowsTheDefaults(t *testing.T) {
 	}
 }
 
-// ofOthers are keys of Kubernetes' own types.
+// ofOthers matches keys of Kubernetes' own types.
 var ofOthers = regexp.MustCompile(`resourceTaints\.|managedJobsNamespaceSelector\.`)

@@ -19,7 +19,7 @@ func TestTheDefaultsAreTheLifecycles(t *testing.T) {
 	}
 }
 
-// The key of each setting is a key of the file, and its value reaches the lifecycle.
+// Each setting has the same key in the file, and its value reaches the lifecycle.
 func TestTheFileAndTheTableHaveTheSameSettings(t *testing.T) {
 	c := Default().AppWrapper
 	want := lifecycle.StandardDefaults()
@@ -51,7 +51,7 @@ func TestTheFileAndTheTableHaveTheSameSettings(t *testing.T) {
 	}
 }
 
-// setting is the field that the file calls so.
+// setting returns the field with this key in the file.
 func setting(f *FaultTolerance, key string) reflect.Value {
 	all := reflect.ValueOf(f).Elem()
 	for i := range all.NumField() {

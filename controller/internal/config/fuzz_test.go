@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FuzzParse: a file that is accepted can be written again, and is then read as the same
-// configuration with the same notes.
+// FuzzParse checks that a valid file can be written and read again, with the same result and
+// the same notes.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"{}", "null", "appwrapper:\n  faultTolerance:\n    retryLimit: 7\n    resetPause: 1h30m\n",
@@ -24,7 +24,7 @@ func FuzzParse(f *testing.F) {
 		c, notes, err := Parse(data)
 		if err != nil {
 			if err.Error() == "" {
-				t.Error("it is refused without a word")
+				t.Error("the error is empty")
 			}
 			return
 		}

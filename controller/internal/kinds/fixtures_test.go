@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// upstream has the Go type of each kind, as those who wrote the kind publish it.
+// upstream has the Go type of each kind, as published by its project.
 var upstream = map[schema.GroupVersionKind]func() any{
 	pod.GVK:             func() any { return &corev1.Pod{} },
 	deployment.GVK:      func() any { return &appsv1.Deployment{} },
@@ -37,7 +37,8 @@ var upstream = map[schema.GroupVersionKind]func() any{
 	paddleJob.GVK:       func() any { return &kubeflow.PaddleJob{} },
 	jaxJob.GVK:          func() any { return &kubeflow.JAXJob{} },
 	mpiJob.GVK:          func() any { return &kubeflow.MPIJob{} },
-	// The MPI operator is none of our modules. Of its type only what v1 has too is used.
+	// The MPI operator is not one of our modules. The controller uses only fields that v1 has,
+	// too.
 	mpiJobV2.GVK:   func() any { return &kubeflow.MPIJob{} },
 	rayCluster.GVK: func() any { return &ray.RayCluster{} },
 	rayJob.GVK:     func() any { return &ray.RayJob{} },
@@ -47,16 +48,15 @@ var upstream = map[schema.GroupVersionKind]func() any{
 	{Version: "v1", Kind: "ConfigMap"}:             func() any { return &corev1.ConfigMap{} },
 	{Version: "v1", Kind: "PersistentVolumeClaim"}: func() any { return &corev1.PersistentVolumeClaim{} },
 	{Version: "v1", Kind: "ServiceAccount"}:        func() any { return &corev1.ServiceAccount{} },
-	// The group that a PodGroup had before is no Go module's any more.
+	// No Go module has the former API group of PodGroup any more.
 	{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Kind: "PodGroup"}:    func() any { return &podgroup.PodGroup{} },
 	{Group: "scheduling.sigs.k8s.io", Version: "v1alpha1", Kind: "PodGroup"}: func() any { return &podgroup.PodGroup{} },
 }
 
-// malformed holds objects that no API server with the right schema stores.
+// malformed has objects that violate the schema of their kind.
 const malformed = "malformed.in.yaml"
 
-// A field that is misspelled in a fixture would be misspelled in the code, too, and no other
-// test would notice.
+// A field that is misspelled in a fixture and in the code would pass every other test.
 func TestFixturesAreRealObjects(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.in.yaml")
 	if err != nil {
@@ -74,7 +74,7 @@ func TestFixturesAreRealObjects(t *testing.T) {
 			t.Run(filepath.Base(file)+"/"+sentence, func(t *testing.T) {
 				err := decodeStrictly(t, object, decode())
 				if isReal := filepath.Base(file) != malformed; isReal != (err == nil) {
-					t.Errorf("is said to be real: %t, but: %v", isReal, err)
+					t.Errorf("listed as valid: %t, but: %v", isReal, err)
 				}
 			})
 		}
@@ -103,7 +103,7 @@ func fixtures(t *testing.T, file string) map[string]*unstructured.Unstructured {
 	return objects
 }
 
-// decodeStrictly accepts only fields that exist, spelled exactly, each once.
+// decodeStrictly fails on unknown fields, fields in another case and duplicates.
 func decodeStrictly(t *testing.T, object *unstructured.Unstructured, into any) error {
 	t.Helper()
 	encoded, err := object.MarshalJSON()

@@ -15,7 +15,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/golden"
 )
 
-// reading is what a kind finds in one resource of the golden pairs.
+// reading is what a kind finds in one resource of the golden files.
 type reading struct {
 	PodSets []v1beta2.AppWrapperPodSet `json:"podSets,omitempty"`
 	Declare bool                       `json:"declare,omitempty"`

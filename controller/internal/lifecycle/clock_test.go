@@ -10,8 +10,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// If a clock is put back or forward, or another machine has another clock, a timer takes at
-// most its own length longer.
+// If a clock is set back or forward, or differs between machines, a timer takes at most twice
+// its length.
 func TestAClockThatJumpsLosesNoTimer(t *testing.T) {
 	const jump = 10 * time.Hour
 	starting := func() lifecycle.Snapshot {
@@ -26,7 +26,7 @@ func TestAClockThatJumpsLosesNoTimer(t *testing.T) {
 	back := deployedAt.Add(-jump)
 	d := decide(s, back)
 	if d.Requeue <= 0 || d.Requeue > warmup {
-		t.Errorf("put back, it looks again in %s, and not within %s", d.Requeue, warmup)
+		t.Errorf("after the clock was set back, it requeues in %s, want at most %s", d.Requeue, warmup)
 	}
 	for _, c := range d.Status.Conditions {
 		if c.LastTransitionTime.After(back) {
@@ -35,16 +35,16 @@ func TestAClockThatJumpsLosesNoTimer(t *testing.T) {
 	}
 	s.Status = d.Status
 	if d = decide(s, back.Add(warmup)); d.Status.Phase != v1beta2.AppWrapperResetting {
-		t.Errorf("the time to start is over, and it is %s", d.Status.Phase)
+		t.Errorf("the warmup grace period is over, but the phase is %s", d.Status.Phase)
 	}
 
 	s = starting()
 	if d = decide(s, deployedAt.Add(jump)); d.Status.Phase != v1beta2.AppWrapperResetting || d.Requeue < 0 {
-		t.Errorf("put forward, it is %s and looks again in %s", d.Status.Phase, d.Requeue)
+		t.Errorf("after the clock was set forward, it is %s and requeues in %s", d.Status.Phase, d.Requeue)
 	}
 
 	s = starting()
 	if d = decide(s, deployedAt.Add(-time.Second)); d.Requeue != warmup+time.Second {
-		t.Errorf("a second apart, it looks again in %s", d.Requeue)
+		t.Errorf("with clocks a second apart, it requeues in %s", d.Requeue)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// maxRounds is how often the cluster and the controller may react to each other.
+// maxRounds limits how often the cluster and the controller react to each other.
 const maxRounds = 200
 
 // settle lets the cluster and the controller react to each other until both rest.
@@ -37,7 +37,7 @@ func (w *world) settle() {
 	w.witness(settles, moment{})
 }
 
-// makePods plays the owners of pods: as many as the resource asks for.
+// makePods plays the owners of pods: each creates as many as its resource requests.
 func (w *world) makePods() bool {
 	made := false
 	for i, r := range w.resources {
@@ -92,7 +92,7 @@ func (w *world) garbageCollect() bool {
 	return moved
 }
 
-// pass lets time go by; the controller looks again whenever its requeue is due.
+// pass lets time pass; the controller looks again whenever its requeue is due.
 func (w *world) pass(d time.Duration) {
 	until := w.now.Add(d)
 	for !w.wake.IsZero() && !w.wake.After(until) {

@@ -42,7 +42,7 @@ func TestTheDocumentationShowsTheDefaults(t *testing.T) {
 	}
 }
 
-// documented is the default that the table of annotations shows.
+// documented returns the default in the table of annotations.
 func documented(page, annotation string) string {
 	row := regexp.MustCompile("(?m)^\\| `" + strings.TrimPrefix(annotation, v1beta2.AnnotationPrefix) + "` \\| ([^|]*) \\|").FindStringSubmatch(page)
 	if row == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/golden"
 )
 
-// box is where a phase is drawn, and how.
+// box is the position and style of a phase.
 type box struct {
 	x, y, width, height int
 	class               string
@@ -30,8 +30,8 @@ var boxes = map[v1beta2.AppWrapperPhase]box{
 	v1beta2.AppWrapperTerminating: {500, 510, 260, 66, "going", "it is removed for good"},
 }
 
-// arrow is how a way is drawn: along a path, with its causes in lines of at most so
-// many characters that begin, end or have their middle at a point.
+// arrow is how a way is drawn: its path, and the causes in lines of a maximum width that start,
+// end or are centered at a point.
 type arrow struct {
 	path   string
 	x, y   int
@@ -124,7 +124,7 @@ func TestThePictureShowsTheMoves(t *testing.T) {
 		picture += drawWay(w, drawn[ends])
 	}
 	for ends := range undrawn {
-		t.Errorf("%s → %s is drawn and is none of the ways", name(ends.from), ends.to)
+		t.Errorf("%s → %s is drawn but not in ways", name(ends.from), ends.to)
 	}
 	golden.Compare(t, filepath.Join("..", "..", "..", "docs", "images", "lifecycle.svg"), []byte(picture+"</svg>\n"))
 }
@@ -148,8 +148,8 @@ func drawWay(w way, a arrow) string {
 	return s.String()
 }
 
-// label is the causes in lines. It does not repeat the causes that lead elsewhere while a
-// retry is left.
+// label breaks the causes into lines. It combines the causes that apply only without another
+// retry.
 func label(causes []string, wide int) []string {
 	var named []string
 	again := false

@@ -125,7 +125,7 @@ func TestRunningMigrates(t *testing.T) {
 	})
 }
 
-// movedIn: the present attempt began with a migration.
+// movedIn marks the current attempt as started by a migration.
 func movedIn(s *lifecycle.Snapshot) {
 	condition(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonAutopilotNoExecute, 0)(s)
 }
@@ -168,7 +168,7 @@ func TestRunningIsLateAfterAMigration(t *testing.T) {
 	})
 }
 
-// The reason of PodsReady marks an attempt that begins with a migration, and no other.
+// The reason of PodsReady marks the attempts that begin with a migration, and only those.
 func TestAnAttemptKnowsThatItBeganWithAMigration(t *testing.T) {
 	for reason, want := range map[string]string{
 		v1beta2.ReasonAutopilotNoExecute:    v1beta2.ReasonAutopilotNoExecute,

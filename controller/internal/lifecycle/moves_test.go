@@ -89,7 +89,7 @@ var seen = struct {
 	steps map[step]bool
 }{steps: map[step]bool{}}
 
-// isListed tells whether a move is one of the ways, and remembers that it was seen.
+// isListed reports whether a move is one of the ways, and records that it was seen.
 func isListed(from v1beta2.AppWrapperPhase, d lifecycle.Decision) bool {
 	s := step{from, d.Status.Phase, d.Because}
 	if s.to == v1beta2.AppWrapperTerminating {

@@ -52,13 +52,13 @@ func (w *world) remember(was v1beta2.AppWrapperStatus) {
 	}
 }
 
-// turned: a save has changed a condition to this status.
+// turned reports whether a save has changed a condition to this status.
 func (w *world) turned(was v1beta2.AppWrapperStatus, kind v1beta2.AppWrapperCondition, to metav1.ConditionStatus) bool {
 	return meta.IsStatusConditionPresentAndEqual(w.status.Conditions, string(kind), to) &&
 		!meta.IsStatusConditionPresentAndEqual(was.Conditions, string(kind), to)
 }
 
-// watch is called whenever something may have happened in the world.
+// watch is called whenever something may have changed in the world.
 func (w *world) watch() {
 	p := &w.past
 	if w.occupied() {
@@ -78,7 +78,7 @@ func (w *world) watch() {
 	}
 }
 
-// occupied: a component or a pod is there.
+// occupied reports whether a component or a pod exists.
 func (w *world) occupied() bool {
 	for _, r := range w.resources {
 		if r.exists {

@@ -104,8 +104,8 @@ func TestParsePolicy(t *testing.T) {
 	}
 }
 
-// FuzzParsePolicy: whatever the annotations, a policy stays within its bounds, and written as
-// annotations it parses to the same policy.
+// FuzzParsePolicy checks that any annotations give a policy within its bounds, and that the
+// policy, written as annotations, parses to the same policy.
 func FuzzParsePolicy(f *testing.F) {
 	for _, d := range []string{"1m", "7d", "-1h", "1.5h", "soon", "9223372036854775807ns", "106751d"} {
 		f.Add(d, d, "3", "1,2, 137")
@@ -126,7 +126,7 @@ func FuzzParsePolicy(f *testing.F) {
 		policy, problems := lifecycle.ParsePolicy(annotations, defaults)
 		for _, p := range problems {
 			if annotations[p.Annotation] != p.Value {
-				t.Errorf("the problem is with %q = %q, which nobody wrote", p.Annotation, p.Value)
+				t.Errorf("the problem is %q = %q, which is not an annotation", p.Annotation, p.Value)
 			}
 		}
 		for _, d := range []time.Duration{policy.AdmissionGrace, policy.WarmupGrace, policy.FailureGrace,
@@ -140,12 +140,12 @@ func FuzzParsePolicy(f *testing.F) {
 		}
 		again, problems := lifecycle.ParsePolicy(written(policy), defaults)
 		if diff := cmp.Diff(policy, again); diff != "" || len(problems) > 0 {
-			t.Errorf("written down and read again it is another, %v (-first +again):\n%s", problems, diff)
+			t.Errorf("it differs after writing and parsing it, %v (-first +again):\n%s", problems, diff)
 		}
 	})
 }
 
-// written is the policy as annotations.
+// written returns the policy as annotations.
 func written(p lifecycle.Policy) map[string]string {
 	annotations := map[string]string{
 		v1beta2.AdmissionGracePeriodDurationAnnotation: p.AdmissionGrace.String(),

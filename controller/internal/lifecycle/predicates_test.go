@@ -17,7 +17,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// When a promise is put to the test.
+// Conditions under which a promise is checked.
 
 func always(moment) bool { return true }
 
@@ -27,7 +27,7 @@ func stays(m moment) bool { return !moves(m) }
 
 func staysAndWrites(m moment) bool { return stays(m) && m.writes }
 
-// nowAndThen is for checks that take long.
+// nowAndThen is for slow checks.
 func nowAndThen(m moment) bool { return m.looks%8 == 0 }
 
 func acts(m moment) bool { return m.decision.Effect != lifecycle.Nothing }
@@ -56,7 +56,7 @@ func retries(m moment) bool {
 	return m.was.Phase == v1beta2.AppWrapperResetting && m.status.Phase == v1beta2.AppWrapperResuming
 }
 
-// blames: the attempt ended for one of these reasons.
+// blames reports whether the attempt ended for one of these reasons.
 func blames(reasons ...string) func(moment) bool {
 	return func(m moment) bool {
 		unhealthy := meta.FindStatusCondition(m.status.Conditions, string(v1beta2.Unhealthy))
@@ -65,14 +65,15 @@ func blames(reasons ...string) func(moment) bool {
 	}
 }
 
-// beginsRemoval: the removal of the components begins without a move from that phase.
+// beginsRemoval reports whether the removal of components begins without leaving this phase.
 func beginsRemoval(phase v1beta2.AppWrapperPhase) func(moment) bool {
 	return func(m moment) bool {
 		return m.was.Phase == phase && !movesOn(m) && m.turned(m.was, v1beta2.DeletingResources, metav1.ConditionTrue)
 	}
 }
 
-// isHealthy: it runs, its status says so, and nothing else is asked of it.
+// isHealthy reports whether the AppWrapper runs, its status says so, and nothing else is
+// required of it.
 func isHealthy(m moment) bool {
 	o := m.seen
 	if o.Status.Phase != v1beta2.AppWrapperRunning || o.Deleting || o.Suspend ||
@@ -97,19 +98,19 @@ func isHealthy(m moment) bool {
 	return len(o.Pods) >= expected && !slices.ContainsFunc(o.Pods, func(p lifecycle.Pod) bool { return !busy(p) })
 }
 
-// What has to be true then.
+// What must be true under the condition.
 
 func (m moment) waited(since time.Time, d time.Duration) bool {
 	return !m.now.Before(since.Add(d))
 }
 
-// removal are the effects of a phase in which components are removed.
+// removal has the effects of a phase that removes components.
 var removal = []lifecycle.Effect{lifecycle.Delete, lifecycle.ForceDelete}
 
 var effects = map[v1beta2.AppWrapperPhase][]lifecycle.Effect{
 	v1beta2.AppWrapperSuspended:   {lifecycle.AddFinalizer},
 	v1beta2.AppWrapperResuming:    {lifecycle.Create},
-	v1beta2.AppWrapperRunning:     removal, // of what its pods outlive
+	v1beta2.AppWrapperRunning:     removal, // if its pods outlive a component
 	v1beta2.AppWrapperResetting:   removal,
 	v1beta2.AppWrapperSuspending:  removal,
 	v1beta2.AppWrapperSucceeded:   removal,
@@ -133,8 +134,8 @@ func countsMigrations(m moment) bool {
 	return m.status.Migrations-m.was.Migrations == countOf(blames(v1beta2.ReasonAutopilotNoExecute)(m))
 }
 
-// hadToMigrate: a pod was on an unhealthy node in this attempt, or the attempt began with a
-// migration and its pods are too late to be ready for the first time.
+// hadToMigrate reports whether a pod was on an unhealthy node in this attempt, or the attempt
+// began with a migration and its pods are late to become ready for the first time.
 func hadToMigrate(m moment) bool {
 	return m.past.mustMigrate || m.past.migrated && !m.past.ready && m.waited(m.past.attempt, m.policy.AdmissionGrace)
 }
@@ -146,7 +147,8 @@ func countOf(happened bool) int32 {
 	return 0
 }
 
-// mayMigrate: it rests in Running, nothing is about to end that, and a migration is left.
+// mayMigrate reports whether the AppWrapper rests in Running, nothing is about to end that, and
+// a migration is left.
 func mayMigrate(m moment) bool {
 	hopeless := func(p *pod) bool { return slices.Contains(p.ExitCodes, 13) }
 	return m.status.Phase == v1beta2.AppWrapperRunning && !m.deleting && (m.shell == nil || !m.now.Before(m.shell.away)) &&
@@ -154,7 +156,7 @@ func mayMigrate(m moment) bool {
 		!meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.DeletingResources))
 }
 
-// hasMigrated: no unfinished component has a pod on an unhealthy node.
+// hasMigrated reports whether no unfinished component has a pod on an unhealthy node.
 func hasMigrated(m moment) bool {
 	for _, p := range m.pods {
 		done := m.past.reported[p.Component] && !m.resources[p.Component].unlabelled
@@ -187,14 +189,14 @@ func graceIsOver(m moment) bool {
 	return m.waited(m.past.lost, m.policy.FailureGrace)
 }
 
-// makesPods: the owner replaces a pod of this one.
+// makesPods reports whether the owner replaces a deleted pod of this resource.
 func (r *resource) makesPods() bool { return r.exists && !r.terminating && r.replicas > 0 }
 
 func isPure(m moment) bool {
 	return reflect.DeepEqual(m.before, m.seen.Snapshot) && reflect.DeepEqual(lifecycle.Decide(m.before, m.now), m.decision)
 }
 
-// isStable: after at most three looks there is a move, or nothing more to write.
+// isStable reports whether after at most three looks there is a move, or nothing more to write.
 func isStable(m moment) bool {
 	s, d := m.seen.Snapshot, m.decision
 	for range 3 {
@@ -258,7 +260,7 @@ func isContent(m moment) bool {
 	return !m.writes && d.Effect == lifecycle.Nothing && d.Requeue == 0 && d.Event == nil
 }
 
-// isIdle: there is nothing to do but a removal that was tried and is refused.
+// isIdle reports whether nothing is left to do, except a removal that was tried and refused.
 func isIdle(m moment) bool {
 	d := m.decision
 	return same(d.Status, m.seen.Status) && (d.Effect == lifecycle.Nothing || slices.Contains(removal, d.Effect))

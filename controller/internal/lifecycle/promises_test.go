@@ -70,8 +70,8 @@ var promises = []promise{
 	{"what waits for a time is woken then", idles, waits, func(m moment) bool { return !m.wake.IsZero() && !m.wake.After(m.now.Add(m.decision.Requeue)) }},
 }
 
-// A promise is a sentence and its check: the occasion on which it is checked, when, and what
-// must be true then.
+// A promise is a sentence and its check: on which occasion it is checked, under which
+// condition, and what must be true then.
 type promise struct {
 	sentence string
 	on       occasion
@@ -94,7 +94,7 @@ const (
 	farewells                 // a user deleted the AppWrapper, some time ago
 )
 
-// moment is an occasion in a world. Which other fields it has depends on the occasion.
+// moment is an occasion in a world. The other fields depend on the occasion.
 type moment struct {
 	*world
 	seen     observation              // decides: what it saw
@@ -142,7 +142,7 @@ func (w *world) witness(on occasion, m moment) {
 	}
 }
 
-// describe says what was going on.
+// describe says what was happening.
 func (m moment) describe(on occasion) string {
 	switch on {
 	case decides, idles:

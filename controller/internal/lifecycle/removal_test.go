@@ -18,7 +18,7 @@ func removing(at time.Duration) change {
 	return condition(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, at)
 }
 
-// removed: nothing exists, and the status says so.
+// removed sets that nothing exists, and that the status says so.
 func removed(at time.Duration) change {
 	return func(s *lifecycle.Snapshot) {
 		absent(s)
@@ -28,7 +28,8 @@ func removed(at time.Duration) change {
 	}
 }
 
-// The message names what prevents the removal once force has not helped, and only once.
+// The message names what prevents the removal once force has not helped. It is written only
+// once.
 func TestRemovalNamesItsBlockers(t *testing.T) {
 	const ofJob = `Job "train" is kept by its finalizers example.com/a, example.com/b`
 	leaving := func(finalizers ...string) change {

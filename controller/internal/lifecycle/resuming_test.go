@@ -145,8 +145,8 @@ func TestSuccessIsRememberedWhileOthersAreCreated(t *testing.T) {
 	}
 }
 
-// The answer to a create may get lost, or another attempt may succeed, while other components
-// are still refused.
+// The answer to a create may get lost while other components are still refused, or another
+// attempt may succeed.
 func TestAnExistingComponentIsNotRefused(t *testing.T) {
 	s := deployed(v1beta2.AppWrapperResuming)
 	and("second", absent)(&s)

@@ -213,10 +213,10 @@ func verdict(v kinds.Verdict) change {
 	return func(s *lifecycle.Snapshot) { s.Components[0].Verdict = v }
 }
 
-// unknownKind makes the Job one of a kind that reports nothing.
+// unknownKind turns the Job into a kind whose end cannot be read.
 func unknownKind(s *lifecycle.Snapshot) { s.Components[0].ReportsEnd = false }
 
-// noPods makes the Job a resource without pod sets.
+// noPods turns the Job into a resource without pod sets.
 func noPods(s *lifecycle.Snapshot) { s.Status.ComponentStatus[0].PodSets = nil }
 
 func twoPodSets(s *lifecycle.Snapshot) {

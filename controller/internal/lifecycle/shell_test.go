@@ -27,7 +27,7 @@ type shell struct {
 
 	woken bool
 	away  time.Time // until when no process runs
-	// lags tells whether a cache that could catch up does not.
+	// lags reports whether a cache stays stale although it could catch up.
 	lags func() bool
 	// downtime is how long the process is down after a crash.
 	downtime func() time.Duration
@@ -64,7 +64,7 @@ func (s *shell) settle() {
 	s.w.witness(settles, moment{})
 }
 
-// due: a process runs and has been woken.
+// due reports whether a process runs and has been woken.
 func (s *shell) due() bool {
 	if s.w.now.Before(s.away) {
 		return false
@@ -86,14 +86,14 @@ func (s *shell) look() {
 // pollInterval is how often the controller looks if nothing would wake it.
 const pollInterval = time.Second
 
-// polls: a resource is being removed whose end wakes nobody.
+// polls reports whether a resource is being removed whose end does not wake the controller.
 func (s *shell) polls() bool {
 	removing := meta.IsStatusConditionTrue(s.w.status.Conditions, string(v1beta2.DeletingResources))
 	return removing && !s.w.gone && slices.ContainsFunc(s.w.resources, func(r *resource) bool { return r.exists && !r.reportsEnd })
 }
 
-// goes removes a resource. A known gap, documented in docs/lifecycle.md: the removal of a
-// resource that is not watched goes unnoticed unless the controller polls for it.
+// goes removes a resource. A known gap, documented in docs/lifecycle.md: the controller does
+// not notice the removal of a resource that is not watched unless it polls.
 func (w *world) goes(r *resource) {
 	r.exists, r.terminating = false, false
 	if w.shell != nil && !r.reportsEnd {
@@ -101,7 +101,7 @@ func (w *world) goes(r *resource) {
 	}
 }
 
-// restart begins anew, at once or later, with an AppWrapper that may be an old one.
+// restart starts a new process, now or later, which may see an old AppWrapper first.
 func (s *shell) restart() {
 	now := s.w.observe()
 	s.components, s.pods = now, now
@@ -133,7 +133,7 @@ func (s *shell) observation() observation {
 	return o
 }
 
-// mayExist tells whether the observer reads a component live.
+// mayExist reports whether the observer reads a component live.
 func (s *shell) mayExist(i int) bool {
 	if i >= len(s.aw.Status.ComponentStatus) {
 		return false
@@ -142,7 +142,7 @@ func (s *shell) mayExist(i int) bool {
 	return c != nil && (c.Status != metav1.ConditionFalse || c.Reason == v1beta2.ReasonComponentCreationErrored)
 }
 
-// catchUp updates caches, and their changes wake the controller.
+// catchUp updates caches. Their changes wake the controller.
 func (s *shell) catchUp(all bool) bool {
 	now, moved := s.w.observe(), false
 	if s.aw.resourceVersion != now.resourceVersion && (all || !s.lags()) {
@@ -194,7 +194,8 @@ func podChanges(before, now observation) (differs, wakes bool) {
 	return differs || len(known) > 0, wakes || len(known) > 0
 }
 
-// checkRest: what rests has nothing left to do and will be woken in time.
+// checkRest checks that after settling nothing is left to do and the controller will be woken
+// in time.
 func (s *shell) checkRest() {
 	w := s.w
 	looksSoon := !w.wake.IsZero() && !w.wake.After(w.now.Add(pollInterval))

@@ -21,7 +21,7 @@ import (
 type transcript struct {
 	world *world
 	text  strings.Builder
-	at    string // the time that was written last
+	at    string // the last time written
 }
 
 func TestStories(t *testing.T) {
@@ -42,7 +42,7 @@ func transcribe(t *testing.T, story stories.Story) string {
 	defaults.MigrationLimit = story.MigrationLimit
 	policy, problems := lifecycle.ParsePolicy(story.Annotations, defaults)
 	if len(problems) > 0 {
-		t.Fatalf("cannot tell a story with these annotations: %v", problems)
+		t.Fatalf("a story has invalid annotations: %v", problems)
 	}
 	s := &transcript{world: newWorld(policy, resourcesOf(story.Components)...)}
 	s.world.notes = s.note

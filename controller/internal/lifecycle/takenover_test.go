@@ -13,8 +13,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// leftBy is an AppWrapper of one Job, with two pods, as AppWrapper 1.2 writes it: without
-// our additions, and with the reasons that it uses. Conditions are of deployedAt.
+// leftBy is an AppWrapper of one Job with two pods as AppWrapper 1.2 writes it: without our
+// additions, and with its own reasons. Its conditions changed at deployedAt.
 func leftBy(phase v1beta2.AppWrapperPhase, component, reason string, conditions ...string) func() lifecycle.Snapshot {
 	return func() lifecycle.Snapshot {
 		s := deployed(phase)
@@ -41,8 +41,8 @@ func unchanged(phase v1beta2.AppWrapperPhase, requeue time.Duration) outcome {
 	return outcome{Phase: phase, Requeue: requeue}
 }
 
-// The controller takes over what AppWrapper 1.2 has left: it deletes or creates nothing that
-// the phase does not call for.
+// When the controller takes over an AppWrapper of version 1.2, it creates or deletes only what
+// the phase requires.
 func TestAppWrappersOfVersion12AreTakenOver(t *testing.T) {
 	const (
 		yes, no             = "True", "False"

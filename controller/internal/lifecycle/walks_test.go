@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// everythingRan: no test was left out.
+// everythingRan reports whether no test was skipped or filtered.
 func everythingRan() bool {
 	for _, filter := range []string{"test.run", "test.skip", "test.list", "test.bench", "test.fuzz"} {
 		if flag.Lookup(filter).Value.String() != "" {
@@ -103,7 +103,7 @@ func TestPromisesOfTheShell(t *testing.T) {
 // long is more than all timers of a policy together, and the longest downtime.
 const long = 20 * time.Minute
 
-// bringToAnEnd has Kueue take the quota back, and then deletes what there is.
+// bringToAnEnd lets Kueue take the quota back, and then deletes everything.
 func bringToAnEnd(w *world) {
 	for _, r := range w.resources {
 		r.stubborn = false
@@ -117,7 +117,7 @@ func bringToAnEnd(w *world) {
 	w.witness(farewells, moment{})
 }
 
-// phases are all but the first.
+// phases are all phases but the first.
 var phases = []v1beta2.AppWrapperPhase{
 	v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting,
 	v1beta2.AppWrapperSuspending, v1beta2.AppWrapperSucceeded, v1beta2.AppWrapperFailed, v1beta2.AppWrapperTerminating,
@@ -155,13 +155,13 @@ func (s *tally) expect(t *testing.T, except occasion) {
 	t.Logf("%d walks came to %v", s.walks, s.visited)
 	for _, phase := range phases {
 		if s.visited[phase] < s.walks/250 {
-			t.Errorf("only %d of %d walks came to %s", s.visited[phase], s.walks, phase)
+			t.Errorf("only %d of %d walks reached %s", s.visited[phase], s.walks, phase)
 		}
 	}
 	for i, p := range promises {
 		t.Logf("%2d. %8d times: %s", i+1, s.tested[p.sentence], p.sentence)
 		if s.tested[p.sentence] < s.walks/250 && p.on != except {
-			t.Errorf("%d walks put it to the test only %d times: %s", s.walks, s.tested[p.sentence], p.sentence)
+			t.Errorf("%d walks checked a promise only %d times: %s", s.walks, s.tested[p.sentence], p.sentence)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func makeResource(kind, name string) *resource {
 	return service(name)
 }
 
-// often is true now and then.
+// often returns true from time to time.
 func often(t *rapid.T, what string) func() bool {
 	pattern := rapid.SliceOfN(rapid.IntRange(0, 2), 1, 20).Draw(t, what)
 	next := 0
@@ -219,8 +219,8 @@ func often(t *rapid.T, what string) func() bool {
 	}
 }
 
-// eventsIn are the things that may happen, each in all worlds. The empty key is
-// checked after each of them.
+// eventsIn has the events that may happen, each in all worlds. rapid runs the empty key after
+// each of them, as a check.
 func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 	anyone := rapid.IntRange(0, len(worlds[0].resources)-1)
 	simple := func(happens func(*world)) func(*rapid.T) {
@@ -272,7 +272,7 @@ func areInTheSamePlace(worlds []*world) {
 	}
 }
 
-// seldom spares most walks an early end.
+// seldom makes an event rare, so that most walks do not end early.
 func seldom(happens func()) func(*rapid.T) {
 	return func(t *rapid.T) {
 		if rapid.IntRange(0, 5).Draw(t, "die") == 0 {
@@ -288,14 +288,14 @@ func inAll(worlds []*world, happens func(*world)) {
 	}
 }
 
-// ends makes a component report its end, if it is of a kind that does.
+// ends lets a component report its end, if its kind does.
 func (w *world) ends(i int, verdict kinds.Verdict) {
 	if r := w.resources[i]; r.exists && r.reportsEnd && !r.terminating && r.verdict == kinds.Unknown {
 		r.verdict = verdict
 	}
 }
 
-// succeeds makes everything that is deployed succeed.
+// succeeds lets everything that is deployed succeed.
 func (w *world) succeeds() {
 	w.allStart()
 	for i, r := range w.resources {
@@ -329,7 +329,7 @@ func refuses(refusal *lifecycle.Refusal) func(*world, int) {
 	return func(w *world, i int) { w.resources[i].refusal = refusal }
 }
 
-// place is where two worlds must be equal.
+// place is the state in which two worlds must be equal.
 type place struct {
 	Suspend, HasFinalizer, Gone, Quota bool
 	Status                             v1beta2.AppWrapperStatus

@@ -15,9 +15,9 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// world is a cluster in memory with one AppWrapper and a clock of its own. It plays everything
-// but the controller: the API server with its resourceVersions, the owners of the pods, the
-// kubelet, and Kueue's view of the quota.
+// world is a cluster in memory with one AppWrapper and its own clock. It plays everything but
+// the controller: the API server with its resourceVersions, the owners of the pods, the
+// kubelet, and Kueue's bookkeeping.
 type world struct {
 	now, born time.Time
 
@@ -29,31 +29,33 @@ type world struct {
 
 	resources []*resource
 	pods      []*pod
-	made      int // pods made so far, for their names
+	made      int // pods created so far, for their names
 	looks     int // of the controller
 
-	// quota is held for the AppWrapper, as Kueue sees it.
+	// quota is true while Kueue reserves quota for the AppWrapper.
 	quota bool
 	// wake is when the controller asked to look again; zero is never.
 	wake time.Time
 
-	// notes receives what happens, for the transcript of a story.
+	// notes receives events for the transcript of a story.
 	notes func(who, what string)
-	// broken receives promises that were broken, tested how often they were tested.
+	// broken receives broken promises. tested counts how often each was tested.
 	broken func(promise string)
 	tested map[string]int
 	past   past
-	// crash tells, after every save and every effect, whether the controller crashes.
+	// crash is called after every save and every effect, and reports whether the controller
+	// crashes.
 	crash func() bool
-	// stale tells, before every look, whether a look at old comes first.
+	// stale is called before every look, and reports whether a look at an old observation comes
+	// first.
 	stale func() bool
 	old   observation
 
-	// visited has the phases that it went through. refused and removed tell whether the API
-	// server refused, or a user removed, a component.
+	// visited has the phases that the AppWrapper went through. refused and removed report
+	// whether the API server refused, or a user removed, a component.
 	visited          map[v1beta2.AppWrapperPhase]bool
 	refused, removed bool
-	// shell, if any, stands between this world and the decisions.
+	// shell, if not nil, stands between this world and the decisions.
 	shell *shell
 }
 
@@ -63,26 +65,26 @@ type resource struct {
 	name       string
 	replicas   int32
 	reportsEnd bool
-	// unlabelled: its pods do not say which component they belong to.
+	// unlabelled means that its pods do not say which component they belong to.
 	unlabelled bool
-	// replaces: the owner makes a new pod for one that has failed.
+	// replaces means that the owner replaces failed pods.
 	replaces bool
 
 	exists, terminating bool
-	// uid tells one incarnation from the next.
+	// uid distinguishes incarnations.
 	uid int
-	// stubborn: a finalizer keeps it when it is deleted.
+	// stubborn means that a finalizer keeps the resource when it is deleted.
 	stubborn bool
 	verdict  kinds.Verdict
-	// refusal is what the API server will say to a create.
+	// refusal is the API server's answer to a create.
 	refusal *lifecycle.Refusal
 }
 
 type pod struct {
 	lifecycle.Pod
-	// node is that of this pod alone, from the beginning.
+	// node is the node of only this pod. It never changes.
 	node string
-	// stuck: the pod's kubelet is gone, so the pod never stops.
+	// stuck means that the pod's kubelet is gone, so that the pod never stops.
 	stuck bool
 }
 
@@ -94,7 +96,7 @@ func pyTorchJob(name string, replicas int32) *resource {
 	return &resource{kind: "PyTorchJob", name: name, replicas: replicas, reportsEnd: true}
 }
 
-// custom is a resource of a kind that the controller does not know, with declared pods.
+// custom is a resource of an unknown kind with declared pods.
 func custom(name string, replicas int32) *resource {
 	return &resource{kind: "Custom", name: name, replicas: replicas}
 }
@@ -122,8 +124,8 @@ func standardPolicy() lifecycle.Policy {
 	return policy
 }
 
-// observation is what an observer saw, with what the API server needs to tell whether
-// it is still so.
+// observation is what an observer saw, and what the API server needs to detect that it is
+// outdated.
 type observation struct {
 	lifecycle.Snapshot
 	resourceVersion int
@@ -131,7 +133,7 @@ type observation struct {
 	pods            []*pod
 }
 
-// observe is what an observer sees now.
+// observe returns what an observer sees now.
 func (w *world) observe() observation {
 	o := observation{resourceVersion: w.resourceVersion, pods: slices.Clone(w.pods)}
 	o.Suspend, o.Deleting, o.HasFinalizer = w.suspend, w.deleting, w.hasFinalizer
@@ -150,7 +152,7 @@ func (w *world) observe() observation {
 	return o
 }
 
-// clone shares nothing with the snapshot that a decision could change.
+// clone returns a snapshot that shares nothing with s that a decision could change.
 func clone(s lifecycle.Snapshot) lifecycle.Snapshot {
 	s.Status = *s.Status.DeepCopy()
 	s.Components, s.Pods = slices.Clone(s.Components), slices.Clone(s.Pods)
@@ -171,7 +173,7 @@ func (r *resource) observe() lifecycle.Component {
 	return c
 }
 
-// look is one reconcile of what was observed, now or earlier. It tells whether to look again.
+// look is one reconcile of a current or earlier observation. It reports whether to look again.
 func (w *world) look(o observation) (again bool) {
 	w.wake = time.Time{}
 	if w.gone {
@@ -215,8 +217,8 @@ func (w *world) save(status v1beta2.AppWrapperStatus) {
 	}
 }
 
-// accountForQuota is Kueue's view: what it gave is held until the AppWrapper says that
-// it is not, or has finished, or does not exist.
+// accountForQuota plays Kueue's bookkeeping: quota stays reserved until the AppWrapper says
+// otherwise, has finished, or does not exist.
 func (w *world) accountForQuota() {
 	reserved := meta.IsStatusConditionTrue(w.status.Conditions, string(v1beta2.QuotaReserved))
 	if !w.quota || !w.gone && !w.finished() && (reserved || !w.suspend) {
@@ -227,7 +229,7 @@ func (w *world) accountForQuota() {
 	w.witness(frees, moment{})
 }
 
-// finished is what Kueue makes of the phase.
+// finished reports whether Kueue regards the AppWrapper as finished.
 func (w *world) finished() bool {
 	deployed := meta.IsStatusConditionTrue(w.status.Conditions, string(v1beta2.ResourcesDeployed))
 	return w.status.Phase == v1beta2.AppWrapperSucceeded || w.status.Phase == v1beta2.AppWrapperFailed && !deployed
@@ -237,7 +239,7 @@ func usesQuota(p *pod) bool {
 	return p.Phase == corev1.PodPending || p.Phase == corev1.PodRunning
 }
 
-// act carries out the effect of a decision and tells whether it changed anything.
+// act carries out the effect of a decision and reports whether it changed anything.
 func (w *world) act(d lifecycle.Decision, o observation) bool {
 	switch d.Effect {
 	case lifecycle.AddFinalizer:

@@ -16,15 +16,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// prometheus is who may read metrics, and the token "known" is theirs.
+// prometheus is the user who may read metrics, with the token "known".
 var prometheus = authenticationv1.UserInfo{
 	Username: "system:serviceaccount:monitoring:prometheus", UID: "7", Groups: []string{"system:authenticated"},
 	Extra: map[string]authenticationv1.ExtraValue{"node": {"a"}},
 }
 
-// apiServer answers reviews; it can also be out of order.
+// apiServer answers reviews, or fails.
 type apiServer struct {
-	broken string // the resource that cannot be asked for
+	broken string // the resource whose requests fail
 	asked  int
 	token  authenticationv1.TokenReview
 	access authorizationv1.SubjectAccessReview
@@ -53,7 +53,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// guarded are metrics behind the filter, which asks that API server.
+// guarded returns metrics behind the filter, which uses that API server.
 func guarded(t *testing.T, api *apiServer) http.Handler {
 	t.Helper()
 	server := httptest.NewServer(api)
@@ -70,7 +70,7 @@ func guarded(t *testing.T, api *apiServer) http.Handler {
 	return handler
 }
 
-// ask asks for the metrics and returns how that is answered.
+// ask requests the metrics and returns the response.
 func ask(metrics http.Handler, authorization string) (code int, body string) {
 	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	request.Header.Set("Authorization", authorization)
@@ -132,6 +132,6 @@ func TestAFloodOfStrangersKeepsNobodyWhoIsKnownFromTheMetrics(t *testing.T) {
 		t.Errorf("%d of %d strangers were refused, and the API server was asked %d times", refused, flood, got)
 	}
 	if code, body := ask(metrics, "Bearer known"); code != http.StatusOK {
-		t.Errorf("who had the metrics before is answered with %d %q", code, body)
+		t.Errorf("a client that had access before gets %d %q", code, body)
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// elected gives client-go's elector Leases of an API server in memory that, unlike
-// client-go's own, refuses what was made from an old one.
+// elected gives client-go's elector the Leases of an API server in memory that, unlike
+// client-go's fake, refuses an update of an old version.
 type elected struct {
 	coordination.LeaseInterface
 	api client.Client
@@ -43,7 +43,7 @@ func (e elected) Update(ctx context.Context, lease *coordinationv1.Lease, _ meta
 	return written, e.api.Update(ctx, written)
 }
 
-// lead begins to hold the Lease, and fails the test if it is lost before its end.
+// lead starts to hold the Lease, and fails the test if it is lost early.
 func (e elected) lead(t *testing.T) {
 	t.Helper()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -68,7 +68,7 @@ func (e elected) lead(t *testing.T) {
 	t.Cleanup(func() { end(); <-ended })
 }
 
-// renewed is the Lease after it has been renewed a few times more.
+// renewed returns the Lease after a few more renewals.
 func (e elected) renewed(t *testing.T) *coordinationv1.Lease {
 	t.Helper()
 	var lease *coordinationv1.Lease

@@ -19,8 +19,8 @@ import (
 
 const id = "f134c674.codeflare.dev"
 
-// Two clocks are in play: that of the holder, who writes when the Lease was renewed, and
-// ours. The second look is 20 seconds after the first, and a Lease lasts 15.
+// The holder's clock sets the renew time, and may differ from ours. The second look is 20
+// seconds after the first, and a Lease lasts 15 seconds.
 func TestWhoHoldsALease(t *testing.T) {
 	start := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	lease := func(namespace, holder string, renewed time.Duration) coordinationv1.Lease {
@@ -70,7 +70,7 @@ func TestWhoHoldsALease(t *testing.T) {
 	}
 }
 
-// What somebody does in the middle of what another does is drawn, too.
+// The test also draws what one controller does while another is in the middle of a look.
 func TestOfOursInManyNamespacesOneWorks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &rivals{t: t, now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), all: map[string]*rival{}}
@@ -92,7 +92,7 @@ func TestOfOursInManyNamespacesOneWorks(t *testing.T) {
 			}
 		}
 		if got := w.atWork(); len(got) != 1 {
-			t.Errorf("of three that run, %q are at work", got)
+			t.Errorf("three run, and %q do the work", got)
 		}
 	})
 }
@@ -103,7 +103,7 @@ type rivals struct {
 	now  time.Time
 	all  map[string]*rival
 	runs int
-	// busy is how many looks have been begun and not ended; calm is that nobody interrupts.
+	// busy is how many looks are in progress. calm means that nothing interrupts them.
 	busy int
 	calm bool
 }
@@ -122,7 +122,8 @@ type process struct {
 
 var errEnded = errors.New("the process has ended")
 
-// step has one start, look or end. Time passes, and who runs renews its Lease.
+// step starts, stops or runs one controller. Time passes, and running controllers renew their
+// Leases.
 func (w *rivals) step() {
 	namespace := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(w.t, "who")
 	r := w.all[namespace]
@@ -157,7 +158,7 @@ func (w *rivals) start(namespace string) {
 	r.process = p
 }
 
-// look begins the work where nobody else is seen.
+// look starts the controller's work if it sees no other controller.
 func (w *rivals) look(namespace string, p *process) {
 	if p.works || p.looks {
 		return
@@ -175,7 +176,7 @@ func (w *rivals) look(namespace string, p *process) {
 	}
 	p.works = true
 	if got := w.atWork(); len(got) > 1 {
-		w.t.Fatalf("%q are at work", got)
+		w.t.Fatalf("%q do the work", got)
 	}
 }
 
@@ -223,7 +224,7 @@ func (w *rivals) annotate(r *rival, p *process, holder *string) error {
 	return nil
 }
 
-// Otherwise all of them might take their claims back at the same time, again and again.
+// Otherwise all controllers might give up their claims at the same time, again and again.
 func TestTheFirstByNameKeepsItsClaim(t *testing.T) {
 	for own, gives := range map[string]bool{"a": false, "c": true} {
 		t.Run(own, func(t *testing.T) {
@@ -246,7 +247,7 @@ func TestTheFirstByNameKeepsItsClaim(t *testing.T) {
 			}
 			who, err := signs{l, &webhooks{list: noConfigurations, now: time.Now}}.other(t.Context())
 			if err != nil || who == "" || waiting != gives {
-				t.Errorf("other %q, %v; it gives way: %t", who, err, waiting)
+				t.Errorf("other %q, %v; it gives up its claim: %t", who, err, waiting)
 			}
 		})
 	}
@@ -255,6 +256,6 @@ func TestTheFirstByNameKeepsItsClaim(t *testing.T) {
 func TestWithoutItsLeaseNobodyBegins(t *testing.T) {
 	l := &leases{own: "own", elects: true}
 	if _, err := l.giveWay(t.Context(), view{}, false); err == nil {
-		t.Error("it would begin though others do not see it")
+		t.Error("it would start although others cannot see it")
 	}
 }

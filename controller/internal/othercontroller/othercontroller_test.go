@@ -29,7 +29,7 @@ func TestWorkBeginsWhenNobodyElseIsAtWork(t *testing.T) {
 		log:   funcr.New(func(_, args string) { log.WriteString(args + "\n") }, funcr.Options{}),
 		other: func(context.Context) (string, error) {
 			if begun > 0 {
-				t.Error("it has begun too early")
+				t.Error("it has started too early")
 			}
 			asked++
 			return answers[asked-1]()
@@ -39,7 +39,7 @@ func TestWorkBeginsWhenNobodyElseIsAtWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	if asked != len(answers) || begun != 1 {
-		t.Errorf("it asked %d times and began %d times", asked, begun)
+		t.Errorf("it looked %d times and started %d times", asked, begun)
 	}
 	if got := log.String(); strings.Count(got, "the old one") != 1 || strings.Count(got, "the API server is away") != 1 {
 		t.Errorf("the log is\n%s", got)

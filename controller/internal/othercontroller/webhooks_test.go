@@ -19,7 +19,7 @@ type configurations = []admissionregistrationv1.MutatingWebhookConfiguration
 
 func noConfigurations(context.Context) (configurations, error) { return nil, nil }
 
-// hook is called at the path that controller-runtime derives from a kind.
+// hook calls the path that controller-runtime derives from a kind.
 func hook(namespace, service, group, resource string) admissionregistrationv1.MutatingWebhook {
 	path := "/mutate-" + strings.ReplaceAll(group, ".", "-") + "-v1beta2-" + strings.TrimSuffix(resource, "s")
 	return admissionregistrationv1.MutatingWebhook{
@@ -50,8 +50,8 @@ func TestWhoAnswersForAppWrappers(t *testing.T) {
 	second := configuration("second", hook("mlbatch-2", "appwrapper-webhook-service", workload, "appwrappers"))
 	for name, tc := range map[string]struct {
 		all     configurations
-		pods    string // namespace/service that has one
-		waiting string // namespace of one of ours that waits
+		pods    string // namespace/service that has a pod
+		waiting string // namespace of one of our controllers that waits
 		want    string
 	}{
 		"only we, and Kueue": {all: configurations{kueue, ours}, pods: "kueue-system/kueue-webhook own/appwrapper-webhook-service"},
@@ -115,7 +115,7 @@ func TestWhoIsJustAwayMayComeBack(t *testing.T) {
 	}
 }
 
-// One that elects no leader and restarts must not find us in its way.
+// A controller that elects no leader must be able to restart without finding our claim.
 func TestWhoWaitsForAPodClaimsNothing(t *testing.T) {
 	ours := coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "own"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("us")}}
 	pod := "p"

@@ -26,7 +26,7 @@ func avoidance() Avoidance {
 	}}
 }
 
-// asking is a pod spec that asks for something in a container, with that affinity for nodes.
+// asking is a pod spec whose container requests resources, with this node affinity.
 func asking(containers, kind string, resources object, nodeAffinity object) object {
 	spec := object{containers: []any{object{"name": "main", "resources": object{kind: resources}}}}
 	if nodeAffinity != nil {
@@ -118,7 +118,7 @@ func TestPodsKeepAwayFromUnhealthyNodes(t *testing.T) {
 	}
 }
 
-// normal is a pod spec after decoding and encoding.
+// normal decodes and encodes a pod spec.
 func normal(t *testing.T, template object) *corev1.PodSpec {
 	t.Helper()
 	spec := &corev1.PodSpec{}

@@ -21,7 +21,8 @@ var someObjects = []string{
 	`{"": {"a": [[], [0]]}, "a]": 1, "metadata": {"labels": {"a": "b"}}}`,
 }
 
-// FuzzFind: what an object contains is found at its path, and every other path is refused.
+// FuzzFind checks that Find returns everything in an object at its path, and refuses every
+// other path.
 func FuzzFind(f *testing.F) {
 	for _, text := range someObjects {
 		f.Add(text, "template.spec.groups[0].template")
@@ -45,7 +46,7 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// walk collects what is in a value by its path, as far as a path can say it.
+// walk collects the values in a value by path, as far as a path can express them.
 func walk(all map[string]any, path string, value any) {
 	all[path] = value
 	switch v := value.(type) {
@@ -62,7 +63,8 @@ func walk(all map[string]any, path string, value any) {
 	}
 }
 
-// FuzzApply: an edit removes nothing, and a second one adds nothing but tolerations.
+// FuzzApply checks that an edit removes nothing, and that repeating it adds nothing but
+// tolerations.
 func FuzzApply(f *testing.F) {
 	for _, text := range someObjects {
 		f.Add(text, `{"labels": {"a": "b"}, "nodeSelector": {"c": "d"}, "schedulingGates": [{"name": "g"}]}`, "a", "b", "gang")
@@ -90,7 +92,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// wantKept: everything that was there is still there, except an empty schedulerName.
+// wantKept fails unless everything is still there, except an empty schedulerName.
 func wantKept(t *testing.T, path string, before, after any) {
 	t.Helper()
 	switch b := before.(type) {

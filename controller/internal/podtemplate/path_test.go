@@ -26,7 +26,7 @@ func TestFind(t *testing.T) {
 	}}
 	cases := map[string]struct {
 		path string
-		want string // part of the error; empty where the pod template is found
+		want string // part of the error; empty if the pod template is found
 	}{
 		"fields lead to a template":                    {path: "template.spec.template"},
 		"an index leads into a list":                   {path: "template.spec.groups[0].template"},

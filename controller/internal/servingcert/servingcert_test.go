@@ -72,7 +72,7 @@ func contents(t *testing.T, directory string) map[string]string {
 	return files
 }
 
-// server is a webhook server that answers, or says why not.
+// server is a webhook server whose readiness check returns an error, or nil.
 type server struct {
 	webhook.Server
 	problem error
@@ -115,7 +115,7 @@ func TestNothingIsAddedWhereCertManagerKeepsTheCertificate(t *testing.T) {
 	select {
 	case <-ready:
 	default:
-		t.Error("the webhooks would wait for a certificate that nobody makes")
+		t.Error("the webhooks would wait for a certificate that is never created")
 	}
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package needs answers: can this story be told on that cluster? On our own local
-// cluster all stories can. One of somebody else's may lack what a story needs,
-// which is then reported and not passed over.
+// Package needs decides whether a story can run on a cluster. Our own local cluster supports
+// all stories. An existing cluster may lack something that a story needs; the report lists such
+// stories.
 package needs
 
 import (
@@ -13,33 +13,33 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// Cluster is what is known of a cluster when stories begin.
+// Cluster is what is known about a cluster when the stories begin.
 type Cluster struct {
-	// Own is true for the local cluster that the run has made.
+	// Own is true if the run has created the cluster.
 	Own bool
-	// Kinds are the kinds of the platform's optional parts that are there.
+	// Kinds are the installed kinds of the platform's optional parts.
 	Kinds map[string]bool
-	// Simulated are the names of its simulated nodes with 8 GPUs.
+	// Simulated are the names of the simulated nodes with 8 GPUs.
 	Simulated []string
-	// Workload is the image of test/workload, Training that of samples/pytorch-digits,
-	// and Ray that of tools/artifacts/components/ray.
+	// Workload is the image of test/workload, Training that of samples/pytorch-digits, and Ray
+	// that of tools/artifacts/components/ray.
 	Workload, Training, Ray Image
 }
 
-// Image is one that pods of stories run.
+// Image is an image that stories use.
 type Image struct {
 	Name string
 	// There is true if nodes have it or can pull it.
 	There bool
 }
 
-// Need is what a story needs and a cluster may lack.
+// Need is something that a story needs and a cluster may lack.
 type Need struct {
 	what string
 	met  func(Cluster) bool
 }
 
-// All that stories need so far. A story that runs a kind needs its operator.
+// All needs of the stories. A story that runs a kind needs its operator.
 var (
 	Pods = Need{
 		"pods that run the image of test/workload (" + WorkloadVariable + ")",
@@ -79,21 +79,23 @@ func kind(name, part string) Need {
 	return Need{part, func(c Cluster) bool { return c.Kinds[name] }}
 }
 
-// Report knows what became of stories.
+// Report has the results of stories.
 type Report struct {
-	// told are names, and impossible names with why: one story may judge twice.
+	// told has the names of stories that ran, impossible the names of others with the reason. A
+	// story may be judged twice.
 	told, impossible []string
 }
 
-// Verdict is whether a story is told.
+// Verdict says whether a story runs.
 type Verdict struct {
-	// Why is empty if the story is told; else it says what is missing.
+	// Why says what is missing; it is empty if the story runs.
 	Why string
-	// Wrong is true if the story had to be told: it is a failure that it is not.
+	// Wrong is true if the cluster should be able to run the story, so that not running is a
+	// failure.
 	Wrong bool
 }
 
-// Judge decides on a story and takes it down.
+// Judge decides on a story and records the decision.
 func (r *Report) Judge(c Cluster, story string, wanted ...Need) Verdict {
 	if len(wanted) == 0 {
 		return Verdict{Why: "a story has to say what it needs of a cluster", Wrong: true}
@@ -120,7 +122,7 @@ func add(list []string, item string) []string {
 	return append(list, item)
 }
 
-// String is the report as it is printed at the end of a run.
+// String returns the report that is printed at the end of a run.
 func (r *Report) String() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s told", count(len(r.told), "story was", "stories were"))
@@ -141,6 +143,5 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Empty is true if stories were asked for and none could be told: such a run has
-// shown nothing.
+// Empty is true if stories were requested and none could run. Such a run has tested nothing.
 func (r *Report) Empty() bool { return len(r.told) == 0 && len(r.impossible) > 0 }

@@ -46,7 +46,7 @@ func TestAStoryIsToldWhereItsNeedsAreMet(t *testing.T) {
 func TestTheReportCountsStories(t *testing.T) {
 	lacks := Cluster{Workload: Image{There: true}}
 	for name, c := range map[string]struct {
-		judge []string // names of stories; those with a capital need what is not there
+		judge []string // names of stories; those with a capital letter need something that is missing
 		want  string
 		empty bool
 	}{

@@ -17,22 +17,22 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-// Variables that say where a cluster finds the images of stories. Without them it
-// has to have those of a local cluster on a node.
+// Variables with the images of stories. Without them, a node must have the local cluster's
+// images.
 const (
 	WorkloadVariable = "E2E_WORKLOAD_IMAGE"
 	TrainingVariable = "E2E_TRAINING_IMAGE"
 	RayVariable      = "E2E_RAY_IMAGE"
 )
 
-// SimulatedLabel marks nodes that KWOK only pretends to run, and their flavor in
-// testdata/teams.yaml. They carry the taint nvidia.com/gpu, too.
+// SimulatedLabel marks nodes that KWOK simulates, and their flavor in testdata/teams.yaml. They
+// also have the taint nvidia.com/gpu.
 const SimulatedLabel = "localcluster.mlbatch.dev/simulated"
 
 // TrainingImage is the training image of local clusters.
 const TrainingImage = "images.local/mlbatch/pytorch-digits:1"
 
-// optional are the kinds of parts that an installation may leave out.
+// optional are the kinds of parts that an installation may omit.
 var optional = []schema.GroupVersionKind{
 	{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"},
 	{Group: "kubeflow.org", Version: "v1", Kind: "MPIJob"},
@@ -43,7 +43,7 @@ var optional = []schema.GroupVersionKind{
 	{Group: "e2e.mlbatch.dev", Version: "v1", Kind: "Rehearsal"},
 }
 
-// Observe looks at a cluster. Variable reads the environment.
+// Observe examines a cluster. Variable reads the environment.
 func Observe(ctx context.Context, api client.Client, own bool, variable func(string) string) (Cluster, error) {
 	nodes := &corev1.NodeList{}
 	if err := api.List(ctx, nodes); err != nil {
@@ -70,8 +70,8 @@ func Observe(ctx context.Context, api client.Client, own bool, variable func(str
 	return c, nil
 }
 
-// image is the one that was asked for, which the cluster is trusted to pull, or
-// the local one if a node says that it has it.
+// image returns the requested image, which the cluster is assumed to be able to pull, or the
+// local one if a node has it.
 func image(nodes []corev1.Node, asked, local string) Image {
 	onNode := func(n corev1.Node) bool {
 		return slices.ContainsFunc(n.Status.Images, func(i corev1.ContainerImage) bool { return slices.Contains(i.Names, local) })

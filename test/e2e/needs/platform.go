@@ -17,15 +17,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// core are objects of the parts that no story can do without. The API server
-// asks their webhooks about each, and stores none.
+// core has objects of the parts that every story needs. The API server calls their webhooks
+// about each, in a dry run.
 var core = []string{
 	`{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: probe, namespace: default}, spec: {components: []}}`,
 	`{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: probe}}`,
 }
 
-// Platform says in a sentence why no story can be told on a cluster: the user may
-// not do everything, or the platform is not there or does not answer.
+// Platform returns an error that says why no story can run on a cluster: the user is not an
+// administrator, or the platform is missing or does not answer.
 func Platform(ctx context.Context, api client.Client) error {
 	if err := administrator(ctx, api); err != nil {
 		return err
@@ -56,14 +56,14 @@ func Platform(ctx context.Context, api client.Client) error {
 	return nil
 }
 
-// silent is true for an error that is no answer to a probe: any refusal is one.
+// silent reports whether an error is no answer to a probe. Any refusal is an answer.
 func silent(err error) bool {
 	var refusal apierrors.APIStatus
 	return err != nil && (!errors.As(err, &refusal) || refusal.Status().Code >= 500)
 }
 
-// administrator refuses a user who may not do everything: stories act as members
-// of teams, change queues, and read what operators do.
+// administrator returns an error unless the user may do everything: stories impersonate members
+// of teams, change queues, and read the logs of operators.
 func administrator(ctx context.Context, api client.Client) error {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"},

@@ -25,7 +25,7 @@ func TestAClusterWithoutThePlatformIsRefusedInASentence(t *testing.T) {
 	dead := apierrors.NewInternalError(errors.New("failed calling webhook"))
 	for name, c := range map[string]struct {
 		api     error            // of every request
-		user    bool             // who may not do everything
+		user    bool             // not an administrator
 		answers map[string]error // to the creation of a kind
 		objects []client.Object
 		want    string
