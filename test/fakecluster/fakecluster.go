@@ -93,6 +93,14 @@ func KueueDeployment(namespace string) *unstructured.Unstructured {
 	}}
 }
 
+// ClusterQueue is one that its release leaves behind.
+func ClusterQueue() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue",
+		"metadata": map[string]any{"name": "blue", "annotations": map[string]any{"helm.sh/resource-policy": "keep"}},
+	}}
+}
+
 // Revision is Helm's record of the release mlbatch.
 func Revision(number int, status release.Status, values map[string]any) *release.Release {
 	return &release.Release{
