@@ -57,6 +57,8 @@ var arrows = map[string][]string{
 		"controller/internal/servingcert", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/othercontroller",
 		"controller/internal/metricsaccess",
 	},
+	// How commands begin and end.
+	"tools/commandline": {"setup"},
 	// The mlbatch command, which builds for every operating system.
 	"tools/mlbatch/parts":               {"setup"},
 	"tools/mlbatch/queuefit":            nil,
@@ -71,8 +73,8 @@ var arrows = map[string][]string{
 	},
 	"tools/mlbatch/submit": {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
 	"tools/mlbatch": {
-		"controller/api/v1beta2", "setup", "tools/mlbatch/install", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease",
-		"tools/mlbatch/install/uninstall", "tools/mlbatch/submit",
+		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/install", "tools/mlbatch/install/access",
+		"tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/submit",
 	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},
@@ -117,7 +119,7 @@ var arrows = map[string][]string{
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/parts",
 	},
 	"tools/localcluster/demo": {"controller/api/v1beta2", "tools/localcluster", "tools/localcluster/platform"},
-	"tools/localcluster/cmd":  {"setup", "tools/localcluster", "tools/localcluster/plan", "tools/localcluster/platform"},
+	"tools/localcluster/cmd":  {"tools/commandline", "tools/localcluster", "tools/localcluster/plan", "tools/localcluster/platform"},
 }
 
 // tried has imports that only tests may have: the installer is tested with the packaged charts.

@@ -5,6 +5,7 @@
 package fakecluster
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -20,18 +21,44 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 )
 
 // API serves Deployments, CRDs, and ClusterQueues of an old version.
 func API(typed *fake.Clientset, objects ...client.Object) access.API {
+	return Serving(typed, nil, objects...)
+}
+
+// Serving also serves more kinds, whose objects are in no namespace.
+func Serving(typed *fake.Clientset, more []schema.GroupVersionKind, objects ...client.Object) access.API {
 	old := schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "ClusterQueue"}
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{old.GroupVersion()})
-	mapper.Add(old, meta.RESTScopeRoot)
+	kinds := append([]schema.GroupVersionKind{old}, more...)
+	var versions []schema.GroupVersion
+	for _, kind := range kinds {
+		versions = append(versions, kind.GroupVersion())
+	}
+	mapper := meta.NewDefaultRESTMapper(versions)
+	for _, kind := range kinds {
+		mapper.Add(kind, meta.RESTScopeRoot)
+	}
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, meta.RESTScopeRoot)
-	return access.API{Interface: typed, Client: fakeclient.NewClientBuilder().WithRESTMapper(mapper).WithObjects(objects...).Build()}
+	objectClient := fakeclient.NewClientBuilder().WithRESTMapper(mapper).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{Get: getServed}).Build()
+	return access.API{Interface: typed, Client: objectClient}
+}
+
+// getServed does not find the kinds that are not served, as a real client.
+func getServed(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	kind, err := c.GroupVersionKindFor(o)
+	if err != nil {
+		return err
+	}
+	if _, err := c.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+		return err
+	}
+	return c.Get(ctx, key, o, options...)
 }
 
 // User is a client for a user whose access reviews are answered by may.
@@ -91,6 +118,14 @@ func Conversion(t *testing.T, api client.Client, crd *unstructured.Unstructured)
 func KueueDeployment(namespace string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "kueue-controller-manager", "namespace": namespace},
+	}}
+}
+
+// ClusterQueue is one that its release leaves behind.
+func ClusterQueue() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue",
+		"metadata": map[string]any{"name": "blue", "annotations": map[string]any{"helm.sh/resource-policy": "keep"}},
 	}}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wording checks that an error tells its reader what it must.
+// Package wording checks that an error tells its reader what it must, and no more.
 package wording
 
 import (
@@ -18,5 +18,14 @@ func Wanted(t *testing.T, err error, words ...string) {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("the error %q lacks %q", err, word)
 		}
+	}
+}
+
+// OneSentence fails the test unless a command printed nothing, and its error is one line that has all these words.
+func OneSentence(t *testing.T, printed string, err error, words ...string) {
+	t.Helper()
+	Wanted(t, err, words...)
+	if strings.Contains(err.Error(), "\n") || printed != "" {
+		t.Errorf("the command says more than a sentence: %q and %q", err, printed)
 	}
 }

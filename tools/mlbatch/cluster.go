@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mlbatch/mlbatch/tools/commandline"
 )
 
 // clusterCommand passes all arguments to the localcluster program, which runs on Linux only.
@@ -53,7 +55,7 @@ func startLocalcluster(ctx context.Context, cmd *cobra.Command, program string, 
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	err := child.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
-		return exitStatus(exit.ExitCode()) // localcluster has printed the error
+		return commandline.ExitStatus(exit.ExitCode()) // localcluster has printed the error
 	}
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mlbatch/mlbatch/tools/commandline"
 )
 
 // localclusterIn makes a program of that name in a new folder.
@@ -52,7 +54,7 @@ func TestArgumentsOutputAndExitStatusPassThrough(t *testing.T) {
 	if out != "out: up --mode=simulated --help\n" || progress != "progress\n" {
 		t.Errorf("got %q and %q", out, progress)
 	}
-	if status := exitStatus(0); !errors.As(err, &status) || status != 3 {
+	if status := commandline.ExitStatus(0); !errors.As(err, &status) || status != 3 {
 		t.Errorf("got %v, want exit status 3", err)
 	}
 }

@@ -4,19 +4,25 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/test/wording"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
 // command runs a command line of a user with an empty home.
 func command(t *testing.T, args ...string) (out, progress string, err error) {
 	t.Helper()
 	var o, p bytes.Buffer
-	err = run(t.Context(), args, &o, &p)
+	err = program().Run(t.Context(), args, &o, &p)
 	return o.String(), p.String(), err
 }
 
@@ -48,12 +54,7 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			home(t)
 			out, progress, err := command(t, strings.Fields(line)...)
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Fatalf("got %v, want %s", err, want)
-			}
-			if strings.Contains(err.Error(), "\n") || out+progress != "" {
-				t.Errorf("it says more than a sentence: %q, %q, %q", err, out, progress)
-			}
+			wording.OneSentence(t, out+progress, err, want)
 		})
 	}
 }
@@ -69,18 +70,17 @@ func TestWithoutAKubeconfigTheSentenceSaysWhereOneWasLookedFor(t *testing.T) {
 	}
 }
 
-func TestHelpAndVersion(t *testing.T) {
-	versions, err := setup.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line, want := range map[string]string{
-		"--version": "mlbatch version " + versions.Version + "\n",
-		"":          "mlbatch [command]",
-	} {
-		out, _, err := command(t, strings.Fields(line)...)
-		if err != nil || !strings.Contains(out, want) {
-			t.Errorf("mlbatch %s says %q, %v", line, out, err)
+// They say what is left, and how to resume.
+func TestErrorsOfInterruptedSubcommandsAreKept(t *testing.T) {
+	for _, kept := range []error{install.ErrInterrupted, submit.ErrInterrupted} {
+		p := program()
+		p.Root = func(string) *cobra.Command {
+			return &cobra.Command{RunE: func(*cobra.Command, []string) error { return fmt.Errorf("%w in step 2", kept) }}
+		}
+		ctx, interrupt := context.WithCancel(t.Context())
+		interrupt()
+		if err := p.Run(ctx, nil, io.Discard, io.Discard); err == nil || err.Error() != kept.Error()+" in step 2" {
+			t.Errorf("%q becomes %v", kept, err)
 		}
 	}
 }

@@ -13,17 +13,12 @@ import (
 )
 
 // rootCommand returns the localcluster command with all its subcommands.
-func rootCommand() *cobra.Command {
+func rootCommand(string) *cobra.Command {
 	var config localcluster.Config
 	group := &cobra.Command{
-		Use:   "localcluster",
 		Short: "Run a real Kubernetes on this machine, without Docker",
 		Long: "Run a real Kubernetes on this machine, without Docker. Its components are built from their pinned\n" +
 			"Go modules and run in private namespaces. It needs Linux, Go, a checkout of MLBatch, and root for containers.",
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		// Suggestions would make an error longer than one line.
-		DisableSuggestions: true,
 		// Without these two, a misspelt subcommand would print help and succeed.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/test/wording"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
@@ -19,7 +19,7 @@ import (
 func command(t *testing.T, args ...string) (out, progress string, err error) {
 	t.Helper()
 	var o, p bytes.Buffer
-	err = run(t.Context(), args, &o, &p)
+	err = program().Run(t.Context(), args, &o, &p)
 	return o.String(), p.String(), err
 }
 
@@ -56,12 +56,7 @@ func TestErrorsAreOneSentence(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			home(t)
 			out, progress, err := command(t, strings.Fields(line)...)
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Fatalf("got %v, want %s", err, want)
-			}
-			if strings.Contains(err.Error(), "\n") || out+progress != "" {
-				t.Errorf("it says more than a sentence: %q, %q, %q", err, out, progress)
-			}
+			wording.OneSentence(t, out+progress, err, want)
 		})
 	}
 }
@@ -103,14 +98,12 @@ func TestOnlyGivenFlagsAreAskedOfARunningCluster(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedCommandSaysOnlyThat(t *testing.T) {
+func TestAnInterruptEndsTheWaitForACluster(t *testing.T) {
 	running(t) // but never ready
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := run(ctx, []string{"up", "--name=unit-y", "--simulated-nodes=3"}, io.Discard, io.Discard)
-	if err == nil || err.Error() != "interrupted; run the command again" {
-		t.Errorf("got %v", err)
-	}
+	err := program().Run(ctx, []string{"up", "--name=unit-y", "--simulated-nodes=3"}, io.Discard, io.Discard)
+	wording.Wanted(t, err, "interrupted; run the command again")
 }
 
 // running records this process as the keeper of the cluster unit-y.
@@ -153,18 +146,9 @@ func TestLeaksAreListedAndAnError(t *testing.T) {
 	}
 }
 
-func TestHelpAndVersion(t *testing.T) {
-	versions, err := setup.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line, want := range map[string]string{
-		"--version": "localcluster version " + versions.Version + "\n",
-		"":          "localcluster [command]",
-	} {
-		out, _, err := command(t, strings.Fields(line)...)
-		if err != nil || !strings.Contains(out, want) {
-			t.Errorf("localcluster %s says %q, %v", line, out, err)
-		}
+func TestWithoutASubcommandTheHelpIsPrinted(t *testing.T) {
+	out, progress, err := command(t)
+	if err != nil || !strings.Contains(out, "localcluster [command]") || progress != "" {
+		t.Errorf("got %q, %q, %v", out, progress, err)
 	}
 }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package commandline answers: how does a command of MLBatch begin, and how does it end?
+//
+//   - Results go to standard output, progress and errors to standard error.
+//   - An error is one sentence, which begins with the name of the program. The exit status is 1.
+//   - The first interrupt cancels the context: the command stops, and says how to resume. The second one
+//     kills the program.
+//
+// The package knows no subcommand.
+package commandline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mlbatch/mlbatch/setup"
+)
+
+// Program is a command that users run, such as mlbatch.
+type Program struct {
+	Name string
+	// Root builds the root command for this version of MLBatch. Its name, version and settings for errors
+	// follow from the program.
+	Root func(version string) *cobra.Command
+	// Interrupted are errors that say what an interrupt left undone. Any other error of an interrupted
+	// command is only a consequence, and is not shown.
+	Interrupted []error
+}
+
+// ExitStatus is the error of a subcommand whose own child process has failed and printed why. The program
+// ends with this status, and prints nothing.
+type ExitStatus int
+
+func (s ExitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// Main runs the command line of this process, and ends the process.
+func (p Program) Main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt kills the program
+	err := p.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if status := ExitStatus(0); errors.As(err, &status) {
+		os.Exit(int(status))
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", p.Name, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Run runs one command line. It writes results to out, and progress to progress. It does not print its error.
+func (p Program) Run(ctx context.Context, args []string, out, progress io.Writer) error {
+	versions, err := setup.Load()
+	if err != nil {
+		return err
+	}
+	root := p.Root(versions.Version)
+	root.Use, root.Version = p.Name, versions.Version
+	root.SilenceErrors, root.SilenceUsage, root.DisableSuggestions = true, true, true // an error is one sentence
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(progress)
+	cmd, err := root.ExecuteContextC(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case strings.HasPrefix(err.Error(), "unknown "): // cobra: command or flag
+		return fmt.Errorf("%w: see '%s --help'", err, cmd.CommandPath())
+	case ctx.Err() != nil && !p.explains(err):
+		return errors.New("interrupted; run the command again")
+	}
+	return err
+}
+
+// explains reports whether an error of an interrupted command says enough.
+func (p Program) explains(err error) bool {
+	status := ExitStatus(0)
+	return errors.As(err, &status) || slices.ContainsFunc(p.Interrupted, func(target error) bool { return errors.Is(err, target) })
+}
