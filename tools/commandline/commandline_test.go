@@ -44,8 +44,8 @@ func run(ctx context.Context, p Program, args ...string) (out, progress string, 
 func TestErrorsAreOneSentence(t *testing.T) {
 	for line, want := range map[string]string{
 		"sumbit":        `unknown command "sumbit" for "program": see 'program --help'`,
-		"--nmae=x":      "unknown flag: --nmae: see 'program --help'",
-		"submit --nmae": "unknown flag: --nmae: see 'program submit --help'",
+		"--titel=x":      "unknown flag: --titel: see 'program --help'",
+		"submit --titel": "unknown flag: --titel: see 'program submit --help'",
 		"submit -x":     "unknown shorthand flag: 'x' in -x: see 'program submit --help'",
 		"submit now":    "cannot submit now",
 	} {
@@ -104,7 +104,7 @@ func TestAnInterruptedCommandSaysOnlyThat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			p := program(func(cmd *cobra.Command, _ []string) error {
-				if cmd.Context().Err() != ctx.Err() {
+				if !errors.Is(cmd.Context().Err(), ctx.Err()) {
 					t.Error("the subcommand does not hear of the interrupt")
 				}
 				return c.err
