@@ -8,6 +8,7 @@ package admissionrules
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,9 +91,17 @@ func validateObject(template *unstructured.Unstructured, namespace string, path 
 	if template.GroupVersionKind() == v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind) {
 		problems = append(problems, field.Forbidden(path, "an AppWrapper cannot wrap another one"))
 	}
+	gv := template.GroupVersionKind().GroupVersion()
+	if known := kinds.Versions(template.GroupVersionKind().GroupKind()); len(known) > 0 && !slices.Contains(known, gv.String()) {
+		problems = append(problems, field.NotSupported(path.Child("apiVersion"), gv.String(), known))
+	}
 	if own := template.GetNamespace(); own != "" && own != namespace {
 		problems = append(problems, field.Forbidden(path.Child("metadata", "namespace"),
 			fmt.Sprintf("must be empty or the AppWrapper's own namespace %q", namespace)))
+	}
+	if finalizers := template.GetFinalizers(); len(finalizers) > 0 {
+		problems = append(problems, field.Forbidden(path.Child("metadata", "finalizers"),
+			"must be empty: the AppWrapper would keep its quota until somebody removes them"))
 	}
 	if metav1.GetControllerOf(template) != nil {
 		problems = append(problems, field.Forbidden(path.Child("metadata", "ownerReferences"),
@@ -124,9 +133,13 @@ func (n objectNames) add(template *unstructured.Unstructured, path *field.Path) 
 // validatePodSets also returns the pod sets of the component, as far as they are known.
 func validatePodSets(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured, path *field.Path) ([]v1beta2.AppWrapperPodSet, field.ErrorList) {
 	problems := validateDeclared(declared, template, path.Child("podSets"))
-	inferred, err := kinds.For(template.GroupVersionKind()).InferPodSets(template)
+	kind := kinds.For(template.GroupVersionKind())
+	inferred, err := kind.InferPodSets(template)
 	if err == nil {
 		err = checkPodSets(inferred, template)
+	}
+	if err == nil {
+		err = kind.Uncounted(template)
 	}
 	if err != nil {
 		return declared, append(problems, field.Invalid(path.Child("template"), template.GetKind(), err.Error()))

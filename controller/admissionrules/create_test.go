@@ -49,6 +49,7 @@ func TestCreateAcceptsWhatCanBeDeployed(t *testing.T) {
 		"a PyTorchJob with a generated name":  {component(pyTorchJob)},
 		"a Service beside a Job":              {component(service), component(job)},
 		"two objects with generated names":    {component(pyTorchJob), component(pyTorchJob)},
+		"an elastic PyTorchJob":               {component(strings.Replace(pyTorchJob, "spec: {", "spec: {elasticPolicy: {maxReplicas: 9}, ", 1))},
 		"declared pod sets that agree":        {declared("[{path: template.spec.template, replicas: 2}]", job)},
 		"a declared kind that nobody knows":   {declared("[{path: 'template.spec.pods[0].template'}]", custom)},
 		"a pod set of no pods":                {declared("[{path: 'template.spec.pods[0].template', replicas: 0}]", custom)},
@@ -73,6 +74,10 @@ func TestCreateRefusesWhatCannotBeDeployed(t *testing.T) {
 		"an AppWrapper in an AppWrapper": {
 			[]string{component(job), component(`{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: x}}`)},
 			"spec.components[1].template", field.ErrorTypeForbidden},
+		"a version of a kind whose pods nobody would count": {
+			[]string{declared("[{path: template.spec.headGroupSpec.template}]", `{apiVersion: ray.io/v1alpha1, kind: RayCluster, metadata: {name: r}, spec: `+
+				`{headGroupSpec: {template: `+podTemplate+`}, workerGroupSpecs: [{replicas: 100, template: `+podTemplate+`}]}}`)},
+			"spec.components[0].template.apiVersion", field.ErrorTypeNotSupported},
 		"another namespace": {
 			[]string{component(strings.Replace(job, "name: j", "name: j, namespace: red", 1))},
 			"spec.components[0].template.metadata.namespace", field.ErrorTypeForbidden},
@@ -84,6 +89,12 @@ func TestCreateRefusesWhatCannotBeDeployed(t *testing.T) {
 		"an object that belongs to another": {
 			[]string{component(strings.Replace(job, "name: j", "name: j, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: u, controller: true}]", 1))},
 			"spec.components[0].template.metadata.ownerReferences", field.ErrorTypeForbidden},
+		"an object with a finalizer, which would keep the quota": {
+			[]string{component(job), component(strings.Replace(service, "name: s", "name: s, finalizers: [example.com/mine]", 1))},
+			"spec.components[1].template.metadata.finalizers", field.ErrorTypeForbidden},
+		"a PyTorchJob that an autoscaler would enlarge": {
+			[]string{component(strings.Replace(pyTorchJob, "spec: {", "spec: {elasticPolicy: {maxReplicas: 9, metrics: [{type: Resource}]}, ", 1))},
+			"spec.components[0].template", field.ErrorTypeInvalid},
 		"pods that carry the label of another AppWrapper": {
 			[]string{component(strings.Replace(job, "template: {", "template: {metadata: {labels: {"+v1beta2.AppWrapperLabel+": b}}, ", 1))},
 			"spec.components[0].template", field.ErrorTypeInvalid},

@@ -110,6 +110,12 @@ func (v *validator) taken(ctx context.Context, before, after *v1beta2.AppWrapper
 	return nil
 }
 
+// arrivesStarted reports whether a new AppWrapper would run without waiting for quota. Kueue
+// suspends what it manages, but not what claims to belong to other work that it manages.
+func (v *validator) arrivesStarted(ctx context.Context, aw *v1beta2.AppWrapper) bool {
+	return !aw.Spec.Suspend && v.managed.waits(ctx, aw)
+}
+
 func unsuspends(before, after *v1beta2.AppWrapper) bool {
 	return before.Spec.Suspend && !after.Spec.Suspend
 }

@@ -256,6 +256,39 @@ func TestOnlyKueueStartsWhatIsQueued(t *testing.T) {
 	}
 }
 
+// Its owner may be spoofed: that keeps Kueue from suspending it.
+func TestNewWorkIsNotStartedByItsAuthor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		user      string
+		suspended bool
+		grants    string
+		manages   string // label of the namespaces that Kueue manages
+		asked     int
+		refused   bool
+	}{
+		"it waits":                        {user: "ada", suspended: true, manages: "team"},
+		"an author may not start it":      {user: "ada", manages: "team", asked: 1, refused: true},
+		"whoever has the verb may":        {user: "ada", manages: "team", grants: "unsuspend appwrappers", asked: 1},
+		"Kueue may":                       {user: kueueUser, manages: "team"},
+		"elsewhere it is its author's":    {user: "ada", manages: "others"},
+		"as where Kueue manages no place": {user: "ada"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			aw := given.AppWrapper("a").With(given.Job("j", 1)).Build()
+			aw.Spec.Suspend = tc.suspended
+			asked := &grants{allowed: tc.grants}
+			v := &validator{podSetLimit: 8, kueue: sets.New(kueueUser), review: asked.review, managed: managing(t, tc.manages), own: &ownRights{}}
+			r := request(t, admissionv1.Create, nil, aw)
+			r.UserInfo.Username = tc.user
+			_, err := v.ValidateCreate(admission.NewContextWithRequest(t.Context(), r), aw)
+			refused := err != nil && strings.Contains(err.Error(), "spec.suspend: Forbidden: only Kueue may start queued work")
+			if refused != tc.refused || (err != nil) != refused || len(asked.asked) != tc.asked {
+				t.Errorf("asked %q, error %v", asked.asked, err)
+			}
+		})
+	}
+}
+
 // managing returns the namespaces that Kueue manages by a label. All namespaces here have the
 // label team.
 func managing(t *testing.T, label string) *managed {

@@ -120,6 +120,9 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	decoded := admissionrules.Decode(aw)
 	problems := decoded.ValidateCreate(v.podSetLimit)
 	kinds := wrappedKinds(decoded)
+	if v.arrivesStarted(ctx, aw) && !v.kueue.Has(request.UserInfo.Username) {
+		problems = append(problems, mayUnsuspend(ctx, v.review, request.UserInfo, aw, field.NewPath("spec", "suspend"))...)
+	}
 	if v.access != nil {
 		problems = append(problems, v.access.check(ctx, request.UserInfo, aw.Namespace, kinds)...)
 	}

@@ -48,6 +48,10 @@ type Kind struct {
 	// pod sets in the resource; nil for a kind in which it finds none.
 	knownToKueue func(object map[string]any) bool
 
+	// uncounted says which field of a resource would add pods that nobody counts; nil for a
+	// kind that has none.
+	uncounted func(object map[string]any) error
+
 	// verdict reads the status of a resource; nil for a kind that does not report its end, so
 	// that only its pods count.
 	verdict func(object map[string]any) Verdict
@@ -87,7 +91,19 @@ func For(gvk schema.GroupVersionKind) Kind {
 
 // Knows tells whether a kind is known, in any version.
 func Knows(kind schema.GroupKind) bool {
-	return slices.ContainsFunc(known, func(k Kind) bool { return k.GVK.GroupKind() == kind })
+	return len(Versions(kind)) > 0
+}
+
+// Versions are those in which a kind is known, such as "ray.io/v1"; none for an unknown kind.
+// In another version, which the API server may serve, nobody would count its pods.
+func Versions(kind schema.GroupKind) []string {
+	var versions []string
+	for _, k := range known {
+		if k.GVK.GroupKind() == kind {
+			versions = append(versions, k.GVK.GroupVersion().String())
+		}
+	}
+	return versions
 }
 
 // Known tells whether the kind is known. If so, the controller's own role has the
@@ -117,6 +133,15 @@ func (k Kind) InferPodSets(template *unstructured.Unstructured) ([]v1beta2.AppWr
 		return nil, nil
 	}
 	return k.podSets(template.Object)
+}
+
+// Uncounted is the error of a new resource that would get more pods than InferPodSets finds.
+// Resources that were admitted before there was this rule go on.
+func (k Kind) Uncounted(template *unstructured.Unstructured) error {
+	if k.uncounted == nil {
+		return nil
+	}
+	return k.uncounted(template.Object)
 }
 
 // Recount corrects the replicas of pod sets that a component declares as AppWrapper 1.2
@@ -149,6 +174,11 @@ func (k Kind) MustDeclare(template *unstructured.Unstructured) bool {
 
 // always: Kueue has the same rule.
 func always(map[string]any) bool { return true }
+
+func (k Kind) uncountedIf(uncounted func(map[string]any) error) Kind {
+	k.uncounted = uncounted
+	return k
+}
 
 func (k Kind) knownToKueueIf(same func(map[string]any) bool) Kind {
 	k.knownToKueue = same

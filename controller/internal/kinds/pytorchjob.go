@@ -2,8 +2,24 @@
 
 package kinds
 
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
 // +kubebuilder:rbac:groups=kubeflow.org,resources=pytorchjobs,verbs=get;list;watch;create;delete
 
 // pyTorchJob is the training operator's PyTorchJob.
 var pyTorchJob = kubeflowJob("v1", "PyTorchJob", "pytorchReplicaSpecs", "Master", "Worker").
-	knownToKueueIf(spelledAsKueueDoes("pytorchReplicaSpecs", "Master", "Worker"))
+	knownToKueueIf(spelledAsKueueDoes("pytorchReplicaSpecs", "Master", "Worker")).
+	uncountedIf(scaledByMetrics)
+
+// scaledByMetrics: with metrics, the training operator creates a HorizontalPodAutoscaler.
+func scaledByMetrics(object map[string]any) error {
+	metrics, _, err := unstructured.NestedSlice(object, "spec", "elasticPolicy", "metrics")
+	if len(metrics) == 0 && err == nil {
+		return nil
+	}
+	return errors.New("spec.elasticPolicy.metrics cannot be set, because an autoscaler would add pods that have no quota: leave it out")
+}
