@@ -36,3 +36,13 @@ argocd.argoproj.io/sync-options: Prune=false
   namespace: {{ quote .namespace }}
 {{- end }}
 {{- end }}
+
+{{/* A team's podSecurity, as YAML: its own values, and the file's for the others. */}}
+{{- define "teams.podSecurity" -}}
+{{- $own := .team.podSecurity | default dict }}
+{{- $security := dict }}
+{{- range $key, $value := .all }}
+{{- $_ := set $security $key (hasKey $own $key | ternary (get $own $key) $value) }}
+{{- end }}
+{{- toYaml $security }}
+{{- end }}

@@ -81,6 +81,13 @@ it first, because the order in which Helm renders them is not specified.
 {{- include "teams.require.names" . }}
 {{- include "teams.require.namespace" (dict "team" .name "namespace" $namespace "controllers" ($.Values.controller.serviceAccount.namespace | default ($.Values.controller.wrappedSecrets | ternary $.Release.Namespace ""))) }}
 {{- include "teams.require.limits" (dict "who" (printf "team %q: limits" .name) "limits" .limits) }}
+{{- $security := include "teams.podSecurity" (dict "team" . "all" $.Values.podSecurity) | fromYaml }}
+{{- if and (or $security.capabilities $security.hostPaths) (ne ($security.enforce | default "") "baseline") }}
+{{- fail (printf "teams: team %q: podSecurity.capabilities and podSecurity.hostPaths are exceptions from the level baseline: set podSecurity.enforce to baseline, or remove them" .name) }}
+{{- end }}
+{{- if and .podSecurity (eq .createNamespace false) }}
+{{- fail (printf "teams: team %q: podSecurity has no effect if createNamespace is false: label the namespace yourself" .name) }}
+{{- end }}
 {{- $cohort := hasKey . "cohort" | ternary .cohort $.Values.cohort | default "" }}
 {{- if and $.Values.cohorts (not (has $cohort $cohorts)) }}
 {{- fail (printf "teams: the cohort %q of team %q is not listed in cohorts" $cohort .name) }}
