@@ -96,7 +96,7 @@ func anyKey(chart string, p path) bool {
 	if len(p) == 0 {
 		return false
 	}
-	if chart == "mlbatch" && !slices.Contains([]any{"priorities", "roles", "networkPolicy"}, p[0]) {
+	if chart == "mlbatch" && !slices.Contains([]any{"priorities", "roles", "policies", "networkPolicy"}, p[0]) {
 		return len(p) > 1 // belongs to a part, whose own chart checks it
 	}
 	names := []any{

@@ -21,7 +21,7 @@ import (
 
 // everyVerb has the verbs to check for each resource; wrap is our own.
 var everyVerb = []string{
-	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "wrap", "bind", "escalate", "impersonate",
+	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "wrap", "bind", "escalate", "impersonate", "control", "unsuspend",
 }
 
 const (

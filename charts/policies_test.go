@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"sigs.k8s.io/yaml"
+)
+
+// oldest is the oldest Kubernetes that the charts support: its API server must know all functions
+// that the policies use.
+var oldest = version.MajorMinor(1, 30)
+
+// policies are the compiled policies of the platform, by name.
+func policies(t *testing.T) map[string]validating.Validator {
+	t.Helper()
+	rendered, err := render(t, "mlbatch", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := map[string]validating.Validator{}
+	for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
+		if parse(t, document).Kind != "ValidatingAdmissionPolicy" {
+			continue
+		}
+		var policy admissionregistration.ValidatingAdmissionPolicy
+		if err := yaml.UnmarshalStrict([]byte(document), &policy); err != nil {
+			t.Fatal(err)
+		}
+		compiled[policy.Name] = compile(t, policy)
+	}
+	return compiled
+}
+
+// compile compiles a policy as an API server does that stores it.
+func compile(t *testing.T, policy admissionregistration.ValidatingAdmissionPolicy) validating.Validator {
+	t.Helper()
+	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(oldest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authorized, plain := cel.OptionalVariableDeclarations{HasAuthorizer: true}, cel.OptionalVariableDeclarations{}
+	for _, v := range policy.Spec.Variables {
+		variable := &validating.Variable{Name: v.Name, Expression: v.Expression}
+		if result := compiler.CompileAndStoreVariable(variable, authorized, environment.NewExpressions); result.Error != nil {
+			t.Errorf("%s: variable %s: %v", policy.Name, v.Name, result.Error)
+		}
+	}
+	var conditions, validations, messages []cel.ExpressionAccessor
+	for _, c := range policy.Spec.MatchConditions {
+		conditions = append(conditions, &matchconditions.MatchCondition{Name: c.Name, Expression: c.Expression})
+	}
+	for _, v := range policy.Spec.Validations {
+		validations = append(validations, &validating.ValidationCondition{Expression: v.Expression, Message: v.Message, Reason: v.Reason})
+		var message cel.ExpressionAccessor
+		if v.MessageExpression != "" {
+			message = &validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}
+		}
+		messages = append(messages, message)
+	}
+	matcher := matchconditions.NewMatcher(compiler.CompileCondition(conditions, authorized, environment.NewExpressions),
+		policy.Spec.FailurePolicy, "policy", "validate", policy.Name)
+	return validating.NewValidator(compiler.CompileCondition(validations, authorized, environment.NewExpressions), matcher,
+		compiler.CompileCondition(nil, authorized, environment.NewExpressions),
+		compiler.CompileCondition(messages, plain, environment.NewExpressions), policy.Spec.FailurePolicy, nil)
+}
+
+// request is what a policy judges.
+type request struct {
+	operation   admission.Operation
+	subresource string
+	object, old string            // YAML; the kind is that of either
+	annotations map[string]string // of the namespace
+}
+
+// judge returns the refusals of a policy, in the order of its validations.
+func judge(t *testing.T, policy validating.Validator, r request, may bool) (refusals []string) {
+	t.Helper()
+	object, old := unstructuredOf(t, r.object), unstructuredOf(t, r.old)
+	known := object
+	if known == nil {
+		known = old
+	}
+	gvk := known.GroupVersionKind()
+	gvr := gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s")
+	member := &user.DefaultInfo{Name: "mallory"}
+	attributes := &admission.VersionedAttributes{VersionedKind: gvk}
+	var newObject, oldObject runtime.Object
+	if object != nil {
+		newObject, attributes.VersionedObject = object, admission.NewLazyObject(object)
+	}
+	if old != nil {
+		oldObject, attributes.VersionedOldObject = old, admission.NewLazyObject(old)
+	}
+	attributes.Attributes = admission.NewAttributesRecord(newObject, oldObject, gvk, "blue", known.GetName(), gvr, r.subresource, r.operation, nil, false, member)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "blue", Annotations: r.annotations}}
+	result := policy.Validate(t.Context(), gvr, attributes, nil, namespace, celconfig.RuntimeCELCostBudget, rights(may))
+	for _, d := range result.Decisions {
+		if d.Evaluation == validating.EvalError {
+			t.Errorf("cannot evaluate: %s", d.Message)
+		} else if d.Action == validating.ActionDeny {
+			refusals = append(refusals, d.Message)
+		}
+	}
+	return refusals
+}
+
+func unstructuredOf(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return o
+}
+
+// rights answers whether the user has the verb control on appwrappers. Nobody has another one.
+type rights bool
+
+func (may rights) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	asked := schema.GroupResource{Group: a.GetAPIGroup(), Resource: a.GetResource()}
+	if bool(may) && a.GetVerb() == "control" && asked.String() == "appwrappers.workload.codeflare.dev" && a.GetNamespace() == "blue" {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+const (
+	freeJob   = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a]}, spec: {n: 1}}`
+	ownedJob  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
+	otherJob  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: other, controller: true}]}, spec: {n: 1}}`
+	grownJob  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 2}}`
+	looseJob  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
+	labelled  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, labels: {a: b}, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
+	dependent = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, ownerReferences: [{kind: AppWrapper, name: train}]}, data: {a: b}}`
+	scale     = `{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: j}, spec: {replicas: 9}}`
+	wrapper   = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [workload.codeflare.dev/finalizer, mine]}, spec: {components: [1]}}`
+	bare      = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train}, spec: {components: [1]}}`
+	dying     = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: [1]}}`
+	emptied   = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: []}}`
+	unguarded = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [mine]}, spec: {components: [1]}}`
+	foreign   = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: [1]}}`
+)
+
+// What members are refused and controllers may do.
+func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
+	compiled := policies(t)
+	for name, c := range map[string]struct {
+		policy string
+		request
+		want string
+	}{
+		"an object of an owner":        {"ownership", request{operation: admission.Create, object: ownedJob}, "only controllers may create objects that another object controls"},
+		"an object that gets an owner": {"ownership", request{operation: admission.Update, object: ownedJob, old: freeJob}, "only controllers may change which object controls"},
+		"an object that leaves it":     {"ownership", request{operation: admission.Update, object: freeJob, old: ownedJob}, "only controllers may change which object controls"},
+		"an object that changes it":    {"ownership", request{operation: admission.Update, object: otherJob, old: ownedJob}, "only controllers may change which object controls"},
+		"an owned object that grows": {"ownership", request{operation: admission.Update, object: grownJob, old: ownedJob},
+			"it belongs to AppWrapper train, which got quota for its spec as it is: delete AppWrapper train and submit"},
+		"an owned object without its finalizer":             {"ownership", request{operation: admission.Update, object: looseJob, old: ownedJob}, "it belongs to AppWrapper train: only controllers may change its finalizers"},
+		"a new scale":                                       {"ownership", request{operation: admission.Update, object: scale, old: scale, subresource: "scale"}, "only controllers may scale work"},
+		"an AppWrapper without its finalizer":               {"lifecycle", request{operation: admission.Update, object: unguarded, old: wrapper}, "only controllers may remove the finalizer"},
+		"an AppWrapper without any finalizers":              {"lifecycle", request{operation: admission.Update, object: bare, old: wrapper}, "only controllers may remove the finalizer"},
+		"an AppWrapper that is emptied while it is deleted": {"lifecycle", request{operation: admission.Update, object: emptied, old: dying}, "is being deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := judge(t, compiled["mlbatch-"+c.policy], c.request, false)
+			if len(got) != 1 || !strings.Contains(got[0], c.want) {
+				t.Errorf("want one refusal with %q, got %q", c.want, got)
+			}
+			if got := judge(t, compiled["mlbatch-"+c.policy], c.request, true); len(got) > 0 {
+				t.Errorf("a controller is refused: %q", got)
+			}
+		})
+	}
+}
+
+// What members do every day.
+func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
+	compiled := policies(t)
+	for name, r := range map[string]request{
+		"work of one's own":                    {operation: admission.Create, object: freeJob},
+		"a change of it":                       {operation: admission.Update, object: strings.Replace(freeJob, "n: 1", "n: 2", 1), old: freeJob},
+		"a label on what an AppWrapper made":   {operation: admission.Update, object: labelled, old: ownedJob},
+		"an object that dies with another one": {operation: admission.Create, object: dependent},
+		"an AppWrapper":                        {operation: admission.Create, object: bare},
+		"a finalizer of one's own removed":     {operation: admission.Update, object: foreign, old: wrapper},
+		"a pod":                                {operation: admission.Create, object: podWith("")},
+		"a pod on nodes of its flavor":         {operation: admission.Create, object: podWith("nodeSelector: {a: b}, tolerations: [{key: nvidia.com/gpu, operator: Exists}]")},
+		"a PyTorchJob":                         {operation: admission.Create, object: pyTorchJobWith("")},
+		"an elastic PyTorchJob":                {operation: admission.Create, object: elastic("maxReplicas: 3")},
+		"one of before the policies":           {operation: admission.Update, object: elastic("metrics: [{type: Pods}]"), old: elastic("metrics: [{type: Resource}]")},
+		"a RayCluster":                         {operation: admission.Create, object: rayClusterWith("headGroupSpec: {template: {spec: {}}}")},
+		"a RayJob on a cluster that is there":  {operation: admission.Create, object: `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {clusterSelector: {a: b}}}`},
+		"a Service":                            {operation: admission.Create, object: serviceWith("type: ClusterIP")},
+		"a headless Service":                   {operation: admission.Create, object: serviceWith("clusterIP: None")},
+		"a Secret":                             {operation: admission.Create, object: `{apiVersion: v1, kind: Secret, metadata: {name: s}, type: Opaque}`},
+		"a Service of before the policies":     {operation: admission.Update, object: serviceWith("type: NodePort, externalIPs: [1.1.1.1], a: b"), old: serviceWith("type: NodePort, externalIPs: [1.1.1.1]")},
+		"a RayCluster of before the policies":  {operation: admission.Update, object: rayClusterWith("a: b, headGroupSpec: {enableIngress: true, serviceType: NodePort}"), old: rayClusterWith("headGroupSpec: {enableIngress: true, serviceType: NodePort}")},
+		"a Secret of no type":                  {operation: admission.Create, object: `{apiVersion: v1, kind: Secret, metadata: {name: s}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for policy, p := range compiled {
+				if matches(policy, r) {
+					if got := judge(t, p, r, false); len(got) > 0 {
+						t.Errorf("%s refuses it: %q", policy, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What nobody may do in a team's namespace, not even a controller.
+func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
+	compiled := policies(t)
+	const toNode, toAll, toMasters = "nodeName: n", "tolerations: [{key: a}, {operator: Exists}]", "tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists}]"
+	const noNode, noAll, noMasters = "may not name their node", "may not tolerate every taint", "may not run on control planes"
+	for name, c := range map[string]struct{ policy, object, want string }{
+		"a pod on a node":                        {"placement", podWith(toNode), noNode},
+		"a pod that tolerates everything":        {"placement", podWith(toAll), noAll},
+		"a pod on control planes":                {"placement", podWith(toMasters), noMasters},
+		"a PyTorchJob on a node":                 {"placement", pyTorchJobWith(toNode), noNode},
+		"a PyTorchJob that tolerates everything": {"placement", pyTorchJobWith(toAll), noAll},
+		"a PyTorchJob on control planes":         {"placement", pyTorchJobWith(toMasters), noMasters},
+		"a Ray head on a node":                   {"placement", rayClusterWith("headGroupSpec: {template: {spec: {" + toNode + "}}}"), noNode},
+		"a Ray worker that tolerates everything": {"placement", rayClusterWith("workerGroupSpecs: [{template: {spec: {}}}, {template: {spec: {" + toAll + "}}}]"), noAll},
+		"a RayJob's worker on control planes":    {"placement", rayJobWith("workerGroupSpecs: [{template: {spec: {" + toMasters + "}}}]"), noMasters},
+		"a RayJob's submitter on a node":         {"placement", `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {submitterPodTemplate: {spec: {nodeName: n}}}}`, noNode},
+		"a PyTorchJob that scales itself":        {"growth", elastic("metrics: [{type: Resource}]"), "elasticPolicy.metrics"},
+		"a Service of type LoadBalancer":         {"exposure", serviceWith("type: LoadBalancer"), "type LoadBalancer or NodePort"},
+		"a Service of type NodePort":             {"exposure", serviceWith("type: NodePort"), "type LoadBalancer or NodePort"},
+		"a Service with externalIPs":             {"exposure", serviceWith("externalIPs: [1.1.1.1]"), "externalIPs"},
+		"a token that never expires":             {"exposure", `{apiVersion: v1, kind: Secret, metadata: {name: s}, type: kubernetes.io/service-account-token}`, "never expires"},
+		"a RayCluster with an Ingress":           {"exposure", rayClusterWith("headGroupSpec: {enableIngress: true}"), "enableIngress"},
+		"a RayJob with an Ingress":               {"exposure", rayJobWith("headGroupSpec: {enableIngress: true}"), "enableIngress"},
+		"a RayService with an Ingress":           {"exposure", `{apiVersion: ray.io/v1, kind: RayService, metadata: {name: r}, spec: {rayClusterConfig: {headGroupSpec: {enableIngress: true}}}}`, "enableIngress"},
+		"a RayCluster with a port on each node":  {"exposure", rayClusterWith("headGroupSpec: {serviceType: NodePort}"), "serviceType"},
+		"a RayCluster with a load balancer":      {"exposure", rayClusterWith("headGroupSpec: {serviceType: LoadBalancer}"), "serviceType"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, controller := range []bool{false, true} {
+				got := judge(t, compiled["mlbatch-"+c.policy], request{operation: admission.Create, object: c.object}, controller)
+				if len(got) != 1 || !strings.Contains(got[0], c.want) {
+					t.Errorf("want one refusal with %q, got %q", c.want, got)
+				}
+			}
+		})
+	}
+}
+
+// A change is judged as well as a creation.
+func TestPoliciesJudgeWhatAnObjectBecomes(t *testing.T) {
+	exposure := policies(t)["mlbatch-exposure"]
+	for name, c := range map[string]struct{ object, old, want string }{
+		"a Service that gets another type":   {serviceWith("type: NodePort"), serviceWith("type: ClusterIP"), "type LoadBalancer or NodePort"},
+		"a Service that gets one more":       {serviceWith("type: LoadBalancer"), serviceWith("type: NodePort"), "type LoadBalancer or NodePort"},
+		"a Service that gets an externalIP":  {serviceWith("externalIPs: [a, b]"), serviceWith("externalIPs: [a]"), "externalIPs"},
+		"a RayCluster that gets an Ingress":  {rayClusterWith("headGroupSpec: {enableIngress: true}"), rayClusterWith("headGroupSpec: {}"), "enableIngress"},
+		"a RayJob that gets a load balancer": {rayJobWith("headGroupSpec: {serviceType: LoadBalancer}"), rayJobWith("headGroupSpec: {}"), "serviceType"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := judge(t, exposure, request{operation: admission.Update, object: c.object, old: c.old}, true)
+			if len(got) != 1 || !strings.Contains(got[0], c.want) {
+				t.Errorf("want one refusal with %q, got %q", c.want, got)
+			}
+		})
+	}
+}
+
+// A team with exceptions is held to the rest of the level baseline.
+func TestTheLevelBaselineHasExceptionsForATeam(t *testing.T) {
+	policy := policies(t)["mlbatch-pod-security"]
+	given := map[string]string{"mlbatch-allowed-capabilities": "IPC_LOCK", "mlbatch-allowed-host-paths": "/mnt/a,/mnt/b"}
+	none := map[string]string{"mlbatch-allowed-capabilities": "", "mlbatch-allowed-host-paths": ""}
+	container := func(fields string) string { return "containers: [{name: a}, {name: b, " + fields + "}]" }
+	in := func(fields string) string { return container("securityContext: {" + fields + "}") }
+	mount := func(path string) string {
+		return container("") + ", volumes: [{name: e, emptyDir: {}}, {name: v, hostPath: {path: " + path + "}}]"
+	}
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		pod, want   string
+	}{
+		"an ordinary pod":                {none, in("capabilities: {add: [CHOWN], drop: [ALL]}, seccompProfile: {type: RuntimeDefault}, procMount: Default"), ""},
+		"a namespace without exceptions": {nil, container("ports: [{containerPort: 80}], livenessProbe: {httpGet: {port: 80}}"), ""},
+		"the capability":                 {given, in("capabilities: {add: [IPC_LOCK]}"), ""},
+		"a safe sysctl":                  {given, container("") + ", securityContext: {sysctls: [{name: net.ipv4.tcp_syncookies, value: a}]}", ""},
+		"a folder":                       {given, mount("/mnt/b"), ""},
+		"a folder in it":                 {given, mount("/mnt/a/c"), ""},
+		"an init container's type":       {given, container("") + ", initContainers: [{name: i, securityContext: {seLinuxOptions: {type: container_init_t}}}]", ""},
+		"another team's capability":      {none, in("capabilities: {add: [IPC_LOCK]}"), "may add no capabilities but AUDIT_WRITE"},
+		"another capability":             {given, in("capabilities: {add: [SYS_ADMIN]}"), "IPC_LOCK"},
+		"all capabilities":               {given, in("capabilities: {add: [ALL]}"), "may add no capabilities"},
+		"an empty capability":            {none, in("capabilities: {add: ['CHOWN,SYS_ADMIN']}"), "may add no capabilities"},
+		"another team's folder":          {none, mount("/mnt/a"), "may mount no files of the node"},
+		"another folder":                 {given, mount("/mnt/ab"), "but /mnt/a, /mnt/b"},
+		"the node":                       {given, mount("/"), "may mount no files of the node"},
+		"a way out of a folder":          {given, mount("/mnt/a/../../etc"), "may mount no files of the node"},
+		"the network of the node":        {given, container("") + ", hostNetwork: true", "hostNetwork"},
+		"its processes":                  {given, container("") + ", hostPID: true", "hostPID"},
+		"its shared memory":              {given, container("") + ", hostIPC: true", "hostIPC"},
+		"a privileged container":         {given, in("privileged: true"), "privileged"},
+		"a privileged init container":    {given, container("") + ", initContainers: [{name: i, securityContext: {privileged: true}}]", "privileged"},
+		"a privileged debugger":          {given, container("") + ", ephemeralContainers: [{name: i, securityContext: {privileged: true}}]", "privileged"},
+		"a process of a Windows node":    {given, container("") + ", securityContext: {windowsOptions: {hostProcess: true}}", "privileged"},
+		"a port of the node":             {given, container("ports: [{containerPort: 80, hostPort: 80}]"), "hostPort"},
+		"no seccomp":                     {given, container("") + ", securityContext: {seccompProfile: {type: Unconfined}}", "Unconfined"},
+		"no AppArmor":                    {given, in("appArmorProfile: {type: Unconfined}"), "Unconfined"},
+		"all of /proc":                   {given, in("procMount: Unmasked"), "procMount"},
+		"a SELinux type":                 {given, in("seLinuxOptions: {type: spc_t}"), "SELinux"},
+		"a SELinux user":                 {given, container("") + ", securityContext: {seLinuxOptions: {user: system_u}}", "SELinux"},
+		"an unsafe sysctl":               {given, container("") + ", securityContext: {sysctls: [{name: kernel.msgmax, value: a}]}", "sysctls"},
+		"a probe of another host":        {given, container("readinessProbe: {tcpSocket: {host: 169.254.169.254, port: 80}}"), "name a host"},
+		"a hook that calls another host": {given, container("lifecycle: {preStop: {httpGet: {host: 169.254.169.254, port: 80}}}"), "name a host"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := judge(t, policy, request{operation: admission.Create, object: podWith(c.pod), annotations: c.annotations}, true)
+			if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
+				t.Errorf("want %q, got %q", c.want, got)
+			}
+		})
+	}
+	unconfined := strings.Replace(podWith(container("")), "name: p", "name: p, annotations: {container.apparmor.security.beta.kubernetes.io/a: unconfined}", 1)
+	if got := judge(t, policy, request{operation: admission.Create, object: unconfined, annotations: given}, true); len(got) != 1 {
+		t.Errorf("the annotation of AppArmor gets %q", got)
+	}
+}
+
+func podWith(spec string) string {
+	return `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {` + spec + `}}`
+}
+
+func serviceWith(spec string) string {
+	return `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {` + spec + `}}`
+}
+
+func pyTorchJobWith(spec string) string {
+	return `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {pytorchReplicaSpecs: {Master: {template: {spec: {}}}, Worker: {template: {spec: {` + spec + `}}}}}}`
+}
+
+func elastic(policy string) string {
+	return `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {elasticPolicy: {` + policy + `}}}`
+}
+
+func rayClusterWith(spec string) string {
+	return `{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: r}, spec: {` + spec + `}}`
+}
+
+func rayJobWith(spec string) string {
+	return `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {rayClusterSpec: {` + spec + `}}}`
+}
+
+// matches reports whether a policy is asked about a request at all.
+func matches(policy string, r request) bool {
+	has := func(kinds ...string) bool {
+		for _, k := range kinds {
+			if strings.Contains(r.object+r.old, "kind: "+k+",") {
+				return true
+			}
+		}
+		return false
+	}
+	switch policy {
+	case "mlbatch-lifecycle":
+		return has("AppWrapper") && r.operation == admission.Update
+	case "mlbatch-pod-security":
+		return false // for labelled namespaces only, see below
+	case "mlbatch-growth":
+		return has("PyTorchJob")
+	case "mlbatch-placement":
+		return has("Pod", "PyTorchJob", "RayCluster", "RayJob") && r.operation == admission.Create
+	case "mlbatch-exposure":
+		return has("Service", "Secret", "RayCluster", "RayJob", "RayService")
+	}
+	return true
+}

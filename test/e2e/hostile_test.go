@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
+)
+
+// attack is a way past the platform's limits, with no rights but a member's.
+type attack struct {
+	name string
+	// answer is part of what the API server says when it refuses the attack.
+	answer string
+	// prepare makes what is attacked, with quota.
+	prepare func(*story, context.Context)
+	// try returns what is said if it is refused.
+	try func(*story, context.Context) error
+	// won returns "" once the attack has succeeded, and otherwise what is missing.
+	won func(*story, context.Context) (string, error)
+}
+
+// attacks are refused by the defences of the charts, and succeed without them.
+var attacks = []attack{
+	{
+		name:   "a PyTorchJob that names an AppWrapper as its owner",
+		answer: "only controllers may create objects that another object controls",
+		try:    func(s *story, ctx context.Context) error { return s.spoof(ctx, "pytorchjob") },
+		won: func(s *story, ctx context.Context) (string, error) {
+			return s.podsOf(ctx, "training.kubeflow.org/job-name=pytorchjob", 2)
+		},
+	},
+	{
+		name:   "a RayCluster that names an AppWrapper as its owner",
+		answer: "only controllers may create objects that another object controls",
+		try:    func(s *story, ctx context.Context) error { return s.spoof(ctx, "raycluster") },
+		won: func(s *story, ctx context.Context) (string, error) {
+			return s.podsOf(ctx, "ray.io/cluster=raycluster", 3)
+		},
+	},
+	{
+		name:   "a PyTorchJob of an AppWrapper that gets more workers",
+		answer: "it belongs to AppWrapper grown, which got quota for its spec as it is",
+		prepare: func(s *story, ctx context.Context) {
+			s.admit(ctx, wrapped("grown", s.victim("pytorchjob", "grown"), nil), 2)
+		},
+		try: func(s *story, ctx context.Context) error {
+			return s.patch(ctx, "kubeflow.org/v1", "PyTorchJob", "grown", `{"spec":{"pytorchReplicaSpecs":{"Worker":{"replicas":3}}}}`)
+		},
+		won: func(s *story, ctx context.Context) (string, error) {
+			return s.podsOf(ctx, "training.kubeflow.org/job-name=grown", 4)
+		},
+	},
+	{
+		name:   "a RayCluster of an AppWrapper that gets more workers",
+		answer: "it belongs to AppWrapper swollen, which got quota for its spec as it is",
+		prepare: func(s *story, ctx context.Context) {
+			s.admit(ctx, wrapped("swollen", s.victim("raycluster", "swollen"), nil), 3)
+		},
+		try: func(s *story, ctx context.Context) error {
+			return s.patch(ctx, "ray.io/v1", "RayCluster", "swollen", `[
+				{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":2},
+				{"op":"replace","path":"/spec/workerGroupSpecs/0/maxReplicas","value":2}
+			]`)
+		},
+		won: func(s *story, ctx context.Context) (string, error) { return s.podsOf(ctx, "ray.io/cluster=swollen", 4) },
+	},
+	{
+		name:   "a Job that is left behind by its AppWrapper",
+		answer: "only controllers may remove the finalizer of an AppWrapper",
+		prepare: func(s *story, ctx context.Context) {
+			s.admit(ctx, wrapped("left", job("left", "50m", "linger", "0s"), nil), 1)
+		},
+		try: func(s *story, ctx context.Context) error {
+			if err := s.patch(ctx, "workload.codeflare.dev/v1beta2", "AppWrapper", "left", `{"metadata":{"finalizers":null}}`); err != nil {
+				return err
+			}
+			return s.orphan(ctx, "left")
+		},
+		won: func(s *story, ctx context.Context) (string, error) { return s.outlived(ctx, "left") },
+	},
+	{
+		name:   "a container with all rights on its node",
+		answer: "violates PodSecurity",
+		try: func(s *story, ctx context.Context) error {
+			return s.runsPod(ctx, "root", func(p *corev1.PodSpec) {
+				p.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
+			})
+		},
+		won: func(s *story, ctx context.Context) (string, error) {
+			return s.podsOf(ctx, workload.AppWrapperLabel+"=root", 1)
+		},
+	},
+	{
+		name:   "a pod that is more important than the system",
+		answer: "exceeded quota: mlbatch-priorities",
+		try: func(s *story, ctx context.Context) error {
+			return s.runsPod(ctx, "critical", func(p *corev1.PodSpec) { p.PriorityClassName = "system-node-critical" })
+		},
+		won: func(s *story, ctx context.Context) (string, error) {
+			return s.podsOf(ctx, workload.AppWrapperLabel+"=critical", 1)
+		},
+	},
+	{
+		name:   "a pod on a node that its flavor does not have",
+		answer: "may not name their node",
+		try: func(s *story, ctx context.Context) error {
+			return s.runsPod(ctx, "elsewhere", func(p *corev1.PodSpec) { p.NodeName = here.Simulated[0] })
+		},
+		won: func(s *story, ctx context.Context) (string, error) {
+			return s.podsOf(ctx, workload.AppWrapperLabel+"=elsewhere", 1)
+		},
+	},
+	{
+		name:   "a port on every node",
+		answer: "cannot have the type LoadBalancer or NodePort",
+		try: func(s *story, ctx context.Context) error {
+			open := &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Name: "open", Namespace: s.namespace},
+				Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80}}},
+			}
+			err := s.user.Create(ctx, open)
+			if err == nil {
+				s.created = append(s.created, open)
+			}
+			return err
+		},
+		won: func(s *story, ctx context.Context) (string, error) {
+			return "", s.admin.Get(ctx, "open", s.namespace, &corev1.Service{})
+		},
+	},
+}
+
+// Everything here was done on a running platform before it had policies.
+func TestAHostileMemberRunsNothingWithoutQuota(t *testing.T) {
+	testenv.Test(t, features.New("hostile").Assess("every attack is refused", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "e2e-hostile", "mallory", needs.Pods, needs.RayPods, needs.Machine)
+		for _, name := range []string{"grown", "swollen", "left", "elsewhere"} {
+			quota.Expect(types.NamespacedName{Namespace: s.namespace, Name: name})
+		}
+		s.admit(ctx, wrapped("door", job("door", "50m", "linger", "0s"), nil), 1)
+		for _, a := range attacks {
+			t.Run(a.name, func(t *testing.T) {
+				within := s.in(t)
+				defer func() { s.created = within.created }()
+				within.withstands(ctx, a)
+			})
+		}
+		return ctx
+	}).Feature())
+}
+
+// withstands tries one attack with the policies and, to see that it is one, without them.
+func (s *story) withstands(ctx context.Context, a attack) {
+	s.t.Helper()
+	if a.prepare != nil {
+		a.prepare(s, ctx)
+	}
+	s.until(ctx, "nothing of the last attack is there", func(ctx context.Context) (string, error) {
+		if w := s.world(ctx); strings.Contains(w, "deleted: true") {
+			return w, nil
+		}
+		return "", nil
+	})
+	before := s.world(ctx)
+	if err := a.try(s, ctx); err == nil || !strings.Contains(err.Error(), a.answer) {
+		s.t.Errorf("the API server answers: %v", err)
+	}
+	if after := s.world(ctx); after != before {
+		s.t.Errorf("a refused attack changed the world from\n%s\nto\n%s", before, after)
+	}
+	restore := s.withoutDefences(ctx)
+	defer restore()
+	s.until(ctx, "without defences nobody refuses it", func(ctx context.Context) (string, error) {
+		if err := a.try(s, ctx); err != nil {
+			return err.Error(), nil
+		}
+		return "", nil
+	})
+	s.until(ctx, "without defences it succeeds", func(ctx context.Context) (string, error) { return a.won(s, ctx) })
+}
+
+// admit runs an AppWrapper until all its pods exist.
+func (s *story) admit(ctx context.Context, aw *workload.AppWrapper, pods int) {
+	s.t.Helper()
+	s.runs(ctx, aw)
+	s.until(ctx, fmt.Sprintf("%s has %d pods", aw.Name, pods), func(ctx context.Context) (string, error) {
+		return s.podsOf(ctx, workload.AppWrapperLabel+"="+aw.Name, pods)
+	})
+}
+
+// victim is an object whose pods run until they are deleted.
+func (s *story) victim(kind, name string) map[string]any {
+	s.t.Helper()
+	object := map[string]any{}
+	s.read(filepath.Join("hostile", kind+".yaml"), map[string]string{"NAME": name, "IMAGE": here.Workload.Name, "RAY": here.Ray.Name}, &object)
+	return object
+}
+
+// runsPod submits a wrapped pod. If that fails, it returns the reason, and the AppWrapper is gone.
+func (s *story) runsPod(ctx context.Context, name string, change func(*corev1.PodSpec)) error {
+	pod := corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
+	pod.Spec = job(name, "50m", "linger", "0s").Spec.Template.Spec
+	change(&pod.Spec)
+	aw := wrapped(name, pod, map[string]string{workload.RetryLimitAnnotation: "0", workload.AdmissionGracePeriodDurationAnnotation: "1s"})
+	s.create(ctx, aw)
+	s.until(ctx, name+" runs or fails", func(ctx context.Context) (string, error) {
+		err := s.admin.Get(ctx, name, s.namespace, aw)
+		if aw.Status.Phase == workload.AppWrapperFailed || aw.Status.Phase == workload.AppWrapperRunning {
+			return "", err
+		}
+		return fmt.Sprintf("it is %s", aw.Status.Phase), err
+	})
+	if aw.Status.Phase == workload.AppWrapperRunning {
+		return nil
+	}
+	reasons := fmt.Errorf("%+v", aw.Status.Conditions)
+	s.remove(ctx, aw)
+	s.until(ctx, name+" is gone", func(ctx context.Context) (string, error) { return s.stillThere(ctx, aw) })
+	return reasons
+}
+
+// spoof creates an object that claims to belong to the AppWrapper door.
+func (s *story) spoof(ctx context.Context, kind string) error {
+	door := &workload.AppWrapper{}
+	if err := s.user.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: "door"}, door); err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: s.victim(kind, kind)}
+	object.SetNamespace(s.namespace)
+	object.SetOwnerReferences([]metav1.OwnerReference{controlledBy(door)})
+	err := s.user.Create(ctx, object)
+	if err == nil {
+		s.created = append(s.created, object)
+	}
+	return err
+}
+
+// controlledBy does not block the owner's deletion: the API server asks for a right to do that.
+func controlledBy(aw *workload.AppWrapper) metav1.OwnerReference {
+	owner := metav1.NewControllerRef(aw, workload.GroupVersion.WithKind(workload.AppWrapperKind))
+	owner.BlockOwnerDeletion = nil
+	return *owner
+}
+
+func (s *story) patch(ctx context.Context, version, resource, name, patch string) error {
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion(version)
+	object.SetKind(resource)
+	object.SetNamespace(s.namespace)
+	object.SetName(name)
+	kind := types.MergePatchType
+	if strings.HasPrefix(patch, "[") {
+		kind = types.JSONPatchType
+	}
+	return s.user.Patch(ctx, object, client.RawPatch(kind, []byte(patch)))
+}
+
+// orphan deletes an AppWrapper, but nothing that it owns.
+func (s *story) orphan(ctx context.Context, name string) error {
+	aw := &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.namespace}}
+	return s.user.Delete(ctx, aw, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+}
+
+// podsOf returns "" if at least so many pods with a label exist.
+func (s *story) podsOf(ctx context.Context, label string, want int) (string, error) {
+	list := &corev1.PodList{}
+	err := s.admin.List(ctx, list, resources.WithLabelSelector(label))
+	if len(list.Items) >= want {
+		return "", err
+	}
+	return fmt.Sprintf("%d of %d pods exist", len(list.Items), want), err
+}
+
+// outlived returns "" once a Job and its pod run on without their AppWrapper, and then removes
+// them.
+func (s *story) outlived(ctx context.Context, name string) (string, error) {
+	if missing, err := s.stillThere(ctx, &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Name: name}}); missing != "" || err != nil {
+		return missing, err
+	}
+	left := &batchv1.Job{}
+	if err := s.admin.Get(ctx, name, s.namespace, left); err != nil {
+		return "", broken(err.Error())
+	}
+	if left.Status.Active != 1 {
+		return fmt.Sprintf("%d pods are active", left.Status.Active), nil
+	}
+	// Nobody looks after these any more.
+	remains := &kueue.WorkloadList{}
+	if err := s.admin.List(ctx, remains); err != nil {
+		return "", err
+	}
+	for i, w := range remains.Items {
+		if strings.HasPrefix(w.Name, "appwrapper-"+name) {
+			s.created = append(s.created, &remains.Items[i])
+		}
+	}
+	return "", s.admin.GetControllerRuntimeClient().Delete(ctx, left, client.PropagationPolicy(metav1.DeletePropagationForeground))
+}
+
+// world is what an attack could change: objects, their specs and their keepers.
+func (s *story) world(ctx context.Context) string {
+	s.t.Helper()
+	var lines []string
+	for _, list := range kinds() {
+		if err := s.admin.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
+			s.t.Fatal(err)
+		}
+		err := meta.EachListItem(list, func(item runtime.Object) error {
+			o, err := meta.Accessor(item)
+			if err == nil {
+				lines = append(lines, fmt.Sprintf("%T %s of generation %d, kept by %q, deleted: %t",
+					item, o.GetName(), o.GetGeneration(), o.GetFinalizers(), o.GetDeletionTimestamp() != nil))
+			}
+			return err
+		})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// withoutDefences takes the policies of the cluster and of the namespace out of force. The API
+// server notices a moment later.
+func (s *story) withoutDefences(ctx context.Context) (restore func()) {
+	s.t.Helper()
+	bindings := &admissionv1.ValidatingAdmissionPolicyBindingList{}
+	if err := s.admin.GetControllerRuntimeClient().List(ctx, bindings, client.MatchingLabels{"app.kubernetes.io/part-of": "mlbatch"}); err != nil || len(bindings.Items) == 0 {
+		s.t.Fatalf("there are %d policies (%v)", len(bindings.Items), err)
+	}
+	priorities := &corev1.ResourceQuota{}
+	if err := s.admin.Get(ctx, "mlbatch-priorities", s.namespace, priorities); err != nil {
+		s.t.Fatal(err)
+	}
+	defences := []client.Object{priorities}
+	for i := range bindings.Items {
+		defences = append(defences, &bindings.Items[i])
+	}
+	for _, d := range defences {
+		if err := s.admin.GetControllerRuntimeClient().Delete(ctx, d); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.podSecurity(ctx, "privileged")
+	return func() {
+		ctx := context.Background()
+		for _, d := range defences {
+			d.SetResourceVersion("")
+			if err := s.admin.GetControllerRuntimeClient().Create(ctx, d); err != nil {
+				s.t.Error(err)
+			}
+		}
+		s.podSecurity(ctx, "baseline")
+		s.untilDefended(ctx)
+	}
+}
+
+// podSecurity sets the level of the story's namespace.
+func (s *story) podSecurity(ctx context.Context, level string) {
+	s.t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	patch := fmt.Sprintf(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":%q}}}`, level)
+	if err := s.admin.GetControllerRuntimeClient().Patch(ctx, namespace, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// untilDefended asks, without doing anything, until each defence refuses something.
+func (s *story) untilDefended(ctx context.Context) {
+	s.t.Helper()
+	door := &workload.AppWrapper{}
+	if err := s.admin.Get(ctx, "door", s.namespace, door); err != nil {
+		s.t.Fatal(err)
+	}
+	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "owned", Namespace: s.namespace,
+		OwnerReferences: []metav1.OwnerReference{controlledBy(door)},
+	}}
+	open := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "open", Namespace: s.namespace}}
+	open.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80}}}
+	pod := func(change func(*corev1.PodSpec)) client.Object {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: s.namespace}}
+		p.Spec = job("probe", "50m", "linger", "0s").Spec.Template.Spec
+		change(&p.Spec)
+		return p
+	}
+	admin := s.admin.GetControllerRuntimeClient()
+	probes := map[string]func() error{
+		"mlbatch-ownership": func() error { return s.user.Create(ctx, owned.DeepCopy(), client.DryRunAll) },
+		"mlbatch-exposure":  func() error { return s.user.Create(ctx, open.DeepCopy(), client.DryRunAll) },
+		"mlbatch-placement": func() error {
+			return admin.Create(ctx, pod(func(p *corev1.PodSpec) { p.NodeName = "n" }), client.DryRunAll)
+		},
+		"mlbatch-priorities": func() error {
+			return admin.Create(ctx, pod(func(p *corev1.PodSpec) { p.PriorityClassName = "system-node-critical" }), client.DryRunAll)
+		},
+		"PodSecurity": func() error {
+			return admin.Create(ctx, pod(func(p *corev1.PodSpec) { p.HostNetwork = true }), client.DryRunAll)
+		},
+		"mlbatch-lifecycle": func() error {
+			return s.user.Patch(ctx, door.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)), client.DryRunAll)
+		},
+	}
+	s.until(ctx, "all defences are in force", func(context.Context) (string, error) {
+		for name, probe := range probes {
+			if refusal := probe(); refusal == nil || !strings.Contains(refusal.Error(), name) {
+				return fmt.Sprintf("%s: the API server answers: %v", name, refusal), nil
+			}
+		}
+		return "", nil
+	})
+}
