@@ -43,11 +43,11 @@ func run(ctx context.Context, p Program, args ...string) (out, progress string, 
 
 func TestErrorsAreOneSentence(t *testing.T) {
 	for line, want := range map[string]string{
-		"sumbit":        `unknown command "sumbit" for "program": see 'program --help'`,
+		"sumbit":         `unknown command "sumbit" for "program": see 'program --help'`,
 		"--titel=x":      "unknown flag: --titel: see 'program --help'",
 		"submit --titel": "unknown flag: --titel: see 'program submit --help'",
-		"submit -x":     "unknown shorthand flag: 'x' in -x: see 'program submit --help'",
-		"submit now":    "cannot submit now",
+		"submit -x":      "unknown shorthand flag: 'x' in -x: see 'program submit --help'",
+		"submit now":     "cannot submit now",
 	} {
 		t.Run(line, func(t *testing.T) {
 			p := program(func(_ *cobra.Command, args []string) error { return fmt.Errorf("cannot submit %s", args[0]) })
