@@ -4,6 +4,7 @@ package charts_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,11 +33,20 @@ var oldest = version.MajorMinor(1, 30)
 // policies are the compiled policies of the platform, by name.
 func policies(t *testing.T) map[string]validating.Validator {
 	t.Helper()
-	rendered, err := render(t, "mlbatch", nil)
+	compiled := map[string]validating.Validator{}
+	for name, policy := range policiesWith(t, nil) {
+		compiled[name] = compile(t, policy)
+	}
+	return compiled
+}
+
+func policiesWith(t *testing.T, values map[string]any) map[string]admissionregistration.ValidatingAdmissionPolicy {
+	t.Helper()
+	rendered, err := render(t, "mlbatch", values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled := map[string]validating.Validator{}
+	found := map[string]admissionregistration.ValidatingAdmissionPolicy{}
 	for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
 		if parse(t, document).Kind != "ValidatingAdmissionPolicy" {
 			continue
@@ -45,9 +55,9 @@ func policies(t *testing.T) map[string]validating.Validator {
 		if err := yaml.UnmarshalStrict([]byte(document), &policy); err != nil {
 			t.Fatal(err)
 		}
-		compiled[policy.Name] = compile(t, policy)
+		found[policy.Name] = policy
 	}
-	return compiled
+	return found
 }
 
 // compile compiles a policy as an API server does that stores it.
@@ -153,7 +163,7 @@ const (
 	grownJob  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 2}}`
 	looseJob  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
 	labelled  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, labels: {a: b}, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
-	dependent = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, ownerReferences: [{kind: AppWrapper, name: train}]}, data: {a: b}}`
+	dependent = `{apiVersion: batch/v1, kind: Job, metadata: {name: c, ownerReferences: [{kind: AppWrapper, name: train}]}, spec: {a: b}}`
 	scale     = `{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: j}, spec: {replicas: 9}}`
 	wrapper   = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [workload.codeflare.dev/finalizer, mine]}, spec: {components: [1]}}`
 	bare      = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train}, spec: {components: [1]}}`
@@ -162,6 +172,23 @@ const (
 	unguarded = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [mine]}, spec: {components: [1]}}`
 	foreign   = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: [1]}}`
 )
+
+// Whatever makes pods could name a spoofed owner.
+func TestTheOwnersOfExtraKindsAreJudged(t *testing.T) {
+	ownership := policiesWith(t, map[string]any{"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{
+		"extraKinds": []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Rocket", "resource": "rockets"}},
+	}}}})["mlbatch-ownership"]
+	for _, wanted := range []schema.GroupResource{
+		{Group: "example.com", Resource: "rockets"}, {Group: "example.com", Resource: "rockets/scale"},
+		{Resource: "pods"}, {Group: "batch", Resource: "*"}, {Group: "ray.io", Resource: "*/scale"}, {Group: "kueue.x-k8s.io", Resource: "workloads"},
+	} {
+		if !slices.ContainsFunc(ownership.Spec.MatchConstraints.ResourceRules, func(r admissionregistration.NamedRuleWithOperations) bool {
+			return slices.Contains(r.APIGroups, wanted.Group) && slices.Contains(r.Resources, wanted.Resource)
+		}) {
+			t.Errorf("nobody judges the owners of %s", wanted)
+		}
+	}
+}
 
 // What members are refused and controllers may do.
 func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {

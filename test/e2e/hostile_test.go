@@ -395,10 +395,9 @@ func (s *story) untilDefended(ctx context.Context) {
 	if err := s.admin.Get(ctx, "door", s.namespace, door); err != nil {
 		s.t.Fatal(err)
 	}
-	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: "owned", Namespace: s.namespace,
-		OwnerReferences: []metav1.OwnerReference{controlledBy(door)},
-	}}
+	owned := &unstructured.Unstructured{Object: s.victim("pytorchjob", "probe")}
+	owned.SetNamespace(s.namespace)
+	owned.SetOwnerReferences([]metav1.OwnerReference{controlledBy(door)})
 	open := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "open", Namespace: s.namespace}}
 	open.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80}}}
 	pod := func(change func(*corev1.PodSpec)) client.Object {
