@@ -27,11 +27,11 @@ type tally struct {
 	expected map[types.NamespacedName][]Finding
 }
 
-// sighting is a finding and the revisions at which it was found.
+// sighting is a finding and how often it was found.
 type sighting struct {
 	Finding
-	first, last string
-	moments     int
+	first   string // the revisions of two watches come in any order
+	moments int
 }
 
 // load is the use of a resource in all queues at one moment, and the quota held then.
@@ -74,7 +74,6 @@ func (t *tally) see(f Finding, m Moment) {
 			fmt.Fprint(t.out, m.scene(f.AppWrapper))
 		}
 	}
-	t.found[i].last = m.Revision
 	t.found[i].moments++
 }
 
@@ -103,7 +102,7 @@ func (t *tally) close() error {
 	}
 	by := map[Excuse][]string{}
 	for _, s := range t.found {
-		by[s.Excuse] = append(by[s.Excuse], fmt.Sprintf("%s (at %d moments, from revision %s to %s)", s.Excess, s.moments, s.first, s.last))
+		by[s.Excuse] = append(by[s.Excuse], fmt.Sprintf("%s (at %d moments, first seen at revision %s)", s.Excess, s.moments, s.first))
 	}
 	fmt.Fprintf(t.out, "-- quota: %d moments, %d pods of %d AppWrappers; at most %s; violations: %d, excused: %d (%s), %d (%s); planted: %d\n",
 		t.moments, len(t.pods), len(t.appWrappers), strings.Join(peaks, ", "),

@@ -64,15 +64,21 @@ func (h *history) happen(changes ...change) {
 // end waits until the watch has checked all revisions or has failed, and ends it.
 func (h *history) end(t *testing.T, w *Watch) error {
 	t.Helper()
+	w.waitUntil(t, func() bool { return w.tally.moments == len(h.moments) || w.blind != nil })
+	return w.End(t.Context())
+}
+
+// waitUntil waits for a state of the watch.
+func (w *Watch) waitUntil(t *testing.T, reached func() bool) {
+	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return w.tally.moments == len(h.moments) || w.blind != nil, nil
+		return reached(), nil
 	})
 	if err != nil {
-		t.Fatalf("not every revision was checked: %v", err)
+		t.Fatalf("not every revision was looked at: %v", err)
 	}
-	return w.End(t.Context())
 }
 
 // answer makes the next requests fail.
@@ -178,8 +184,8 @@ func TestAnExcessThatLastsIsOneViolation(t *testing.T) {
 	h := newHistory()
 	w, _ := start(t, h)
 	excess := Moment{Pods: allRight.Pods, Workloads: []kueue.Workload{admitted("1")}}
-	h.happen(pods(excess), pods(excess), quota(excess), pods(nothing))
-	if err := h.end(t, w); err == nil || !strings.Contains(err.Error(), "(at 3 moments, from revision 2 to 4), and 0 more") {
+	h.happen(pods(excess), pods(excess), pods(excess), pods(nothing))
+	if err := h.end(t, w); err == nil || !strings.Contains(err.Error(), "(at 3 moments, first seen at revision 2), and 0 more") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -260,6 +266,7 @@ func TestWhoMissedSomethingSaysSo(t *testing.T) {
 			h := newHistory()
 			w, _ := start(t, h)
 			misfortune(h)
+			w.waitUntil(t, func() bool { return w.blind != nil })
 			if err := h.end(t, w); err == nil || !strings.Contains(err.Error(), "quota was not watched all the time") {
 				t.Errorf("got %v", err)
 			}
