@@ -161,6 +161,7 @@ func TestAHostileMemberRunsNothingWithoutQuota(t *testing.T) {
 			quota.Expect(types.NamespacedName{Namespace: s.namespace, Name: name})
 		}
 		s.admit(ctx, wrapped("door", job("door", "50m", "linger", "0s"), nil), 1)
+		s.untilTypesFit(ctx)
 		for _, a := range attacks {
 			t.Run(a.name, func(t *testing.T) {
 				within := s.in(t)
@@ -200,6 +201,25 @@ func (s *story) withstands(ctx context.Context, a attack) {
 		return "", nil
 	})
 	s.until(ctx, "without defences it succeeds", func(ctx context.Context) (string, error) { return a.won(s, ctx) })
+}
+
+// untilTypesFit waits until the API server has checked the policies against the schemas of what
+// they judge. An expression that does not fit some kind would refuse all objects of that kind.
+func (s *story) untilTypesFit(ctx context.Context) {
+	s.t.Helper()
+	s.until(ctx, "the policies fit the schemas", func(ctx context.Context) (string, error) {
+		policies := &admissionv1.ValidatingAdmissionPolicyList{}
+		err := s.admin.GetControllerRuntimeClient().List(ctx, policies, client.MatchingLabels{"app.kubernetes.io/part-of": "mlbatch"})
+		for _, p := range policies.Items {
+			if p.Status.TypeChecking == nil || p.Status.ObservedGeneration != p.Generation {
+				return p.Name + " was not checked", err
+			}
+			for _, w := range p.Status.TypeChecking.ExpressionWarnings {
+				s.t.Errorf("%s, %s: %s", p.Name, w.FieldRef, w.Warning)
+			}
+		}
+		return "", err
+	})
 }
 
 // admit runs an AppWrapper until all its pods exist.
