@@ -98,6 +98,7 @@ type request struct {
 	operation   admission.Operation
 	subresource string
 	object, old string            // YAML; the kind is that of either
+	options     string            // of a deletion; YAML
 	annotations map[string]string // of the namespace
 }
 
@@ -113,14 +114,17 @@ func judge(t *testing.T, policy validating.Validator, r request, may bool) (refu
 	gvr := gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s")
 	member := &user.DefaultInfo{Name: "mallory"}
 	attributes := &admission.VersionedAttributes{VersionedKind: gvk}
-	var newObject, oldObject runtime.Object
+	var newObject, oldObject, options runtime.Object
+	if r.options != "" {
+		options = unstructuredOf(t, "{apiVersion: v1, kind: DeleteOptions, "+r.options+"}")
+	}
 	if object != nil {
 		newObject, attributes.VersionedObject = object, admission.NewLazyObject(object)
 	}
 	if old != nil {
 		oldObject, attributes.VersionedOldObject = old, admission.NewLazyObject(old)
 	}
-	attributes.Attributes = admission.NewAttributesRecord(newObject, oldObject, gvk, "blue", known.GetName(), gvr, r.subresource, r.operation, nil, false, member)
+	attributes.Attributes = admission.NewAttributesRecord(newObject, oldObject, gvk, "blue", known.GetName(), gvr, r.subresource, r.operation, options, false, member)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "blue", Annotations: r.annotations}}
 	result := policy.Validate(t.Context(), gvr, attributes, nil, namespace, celconfig.RuntimeCELCostBudget, rights(may))
 	for _, d := range result.Decisions {
@@ -163,7 +167,10 @@ const (
 	grownJob  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 2}}`
 	looseJob  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
 	labelled  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, labels: {a: b}, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
+	prebuilt  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, labels: {kueue.x-k8s.io/prebuilt-workload-name: w}}, spec: {n: 1}}`
 	dependent = `{apiVersion: batch/v1, kind: Job, metadata: {name: c, ownerReferences: [{kind: AppWrapper, name: train}]}, spec: {a: b}}`
+	ownedPod  = `{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: Job, name: train, controller: true}]}, spec: {n: 1}}`
+	grownPod  = `{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: Job, name: train, controller: true}]}, spec: {n: 2}}`
 	scale     = `{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: j}, spec: {replicas: 9}}`
 	wrapper   = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [workload.codeflare.dev/finalizer, mine]}, spec: {components: [1]}}`
 	bare      = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train}, spec: {components: [1]}}`
@@ -204,10 +211,20 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 		"an object that changes it":    {"ownership", request{operation: admission.Update, object: otherJob, old: ownedJob}, "only controllers may change which object controls"},
 		"an owned object that grows": {"ownership", request{operation: admission.Update, object: grownJob, old: ownedJob},
 			"it belongs to AppWrapper train, which got quota for its spec as it is: delete AppWrapper train and submit"},
-		"an owned object without its finalizer":             {"ownership", request{operation: admission.Update, object: looseJob, old: ownedJob}, "it belongs to AppWrapper train: only controllers may change its finalizers"},
-		"a new scale":                                       {"ownership", request{operation: admission.Update, object: scale, old: scale, subresource: "scale"}, "only controllers may scale work"},
-		"an AppWrapper without its finalizer":               {"lifecycle", request{operation: admission.Update, object: unguarded, old: wrapper}, "only controllers may remove the finalizer"},
-		"an AppWrapper without any finalizers":              {"lifecycle", request{operation: admission.Update, object: bare, old: wrapper}, "only controllers may remove the finalizer"},
+		"an owned object without its finalizer": {"ownership", request{operation: admission.Update, object: looseJob, old: ownedJob}, "it belongs to AppWrapper train: only controllers may change its finalizers"},
+		"a new scale":                           {"ownership", request{operation: admission.Update, object: scale, old: scale, subresource: "scale"}, "only controllers may scale work"},
+		"an AppWrapper without its finalizer":   {"lifecycle", request{operation: admission.Update, object: unguarded, old: wrapper}, "only controllers may remove the finalizer"},
+		"an AppWrapper without any finalizers":  {"lifecycle", request{operation: admission.Update, object: bare, old: wrapper}, "only controllers may remove the finalizer"},
+		"a pod of an owner that gets more":      {"ownership", request{operation: admission.Update, subresource: "resize", object: grownPod, old: ownedPod}, "it belongs to Job train"},
+		"work that is deleted without its pods": {"lifecycle", request{operation: admission.Delete, old: freeJob, options: "propagationPolicy: Orphan"},
+			"cannot be deleted without its pods"},
+		"the same, by an old client": {"lifecycle", request{operation: admission.Delete, old: freeJob, options: "orphanDependents: true"},
+			"cannot be deleted without its pods"},
+		"the same, prepared":            {"lifecycle", request{operation: admission.Update, object: strings.Replace(freeJob, "[a]", "[a, orphan]", 1), old: freeJob}, "the finalizer orphan"},
+		"the same, prepared from birth": {"lifecycle", request{operation: admission.Create, object: strings.Replace(freeJob, "[a]", "[orphan]", 1)}, "the finalizer orphan"},
+		"the quota of other work":       {"lifecycle", request{operation: admission.Create, object: strings.Replace(freeJob, "finalizers", "labels: {kueue.x-k8s.io/prebuilt-workload-name: w}, finalizers", 1)}, "prebuilt-workload-name"},
+		"the quota of other work, by an annotation": {"lifecycle", request{operation: admission.Update, object: strings.Replace(bare, "name: train", "name: train, annotations: {kueue.x-k8s.io/prebuilt-workload-name: w}", 1), old: bare},
+			"prebuilt-workload-name"},
 		"an AppWrapper that is emptied while it is deleted": {"lifecycle", request{operation: admission.Update, object: emptied, old: dying}, "is being deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,9 +253,12 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"a pod on nodes of its flavor":         {operation: admission.Create, object: podWith("nodeSelector: {a: b}, tolerations: [{key: nvidia.com/gpu, operator: Exists}]")},
 		"a PyTorchJob":                         {operation: admission.Create, object: pyTorchJobWith("")},
 		"an elastic PyTorchJob":                {operation: admission.Create, object: elastic("maxReplicas: 3")},
-		"one of before the policies":           {operation: admission.Update, object: elastic("metrics: [{type: Pods}]"), old: elastic("metrics: [{type: Resource}]")},
+		"one of before the policies":           {operation: admission.Update, object: elastic("metrics: [{type: Pods}]"), old: elastic("metrics: [{type: Pods}]")},
 		"a RayCluster":                         {operation: admission.Create, object: rayClusterWith("headGroupSpec: {template: {spec: {}}}")},
-		"a RayJob on a cluster that is there":  {operation: admission.Create, object: `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {clusterSelector: {a: b}}}`},
+		"a RayJob on a cluster that is there":  {operation: admission.Create, object: `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {clusterSelector: {a: b}, submissionMode: HTTPMode}}`},
+		"a RayCluster with room to grow":       {operation: admission.Create, object: rayClusterWith("workerGroupSpecs: [{replicas: 2, minReplicas: 2, maxReplicas: 9}, {minReplicas: 1}]")},
+		"work deleted":                         {operation: admission.Delete, old: freeJob, options: "gracePeriodSeconds: 1"},
+		"work that MultiKueue gave its quota":  {operation: admission.Update, object: prebuilt, old: prebuilt},
 		"a Service":                            {operation: admission.Create, object: serviceWith("type: ClusterIP")},
 		"a headless Service":                   {operation: admission.Create, object: serviceWith("clusterIP: None")},
 		"a Secret":                             {operation: admission.Create, object: `{apiVersion: v1, kind: Secret, metadata: {name: s}, type: Opaque}`},
@@ -274,6 +294,11 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 		"a Ray worker that tolerates everything": {"placement", rayClusterWith("workerGroupSpecs: [{template: {spec: {}}}, {template: {spec: {" + toAll + "}}}]"), noAll},
 		"a RayJob's worker on control planes":    {"placement", rayJobWith("workerGroupSpecs: [{template: {spec: {" + toMasters + "}}}]"), noMasters},
 		"a RayJob's submitter on a node":         {"placement", `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {submitterPodTemplate: {spec: {nodeName: n}}}}`, noNode},
+		"a PyTorchJob that scales by default":    {"growth", elastic("metrics: []"), "elasticPolicy.metrics"},
+		"a RayCluster with an autoscaler":        {"growth", rayClusterWith("enableInTreeAutoscaling: true"), "enableInTreeAutoscaling"},
+		"a RayCluster that starts larger":        {"growth", rayClusterWith("workerGroupSpecs: [{replicas: 1}, {replicas: 0, minReplicas: 50}]"), "more minReplicas than replicas"},
+		"a RayJob that starts larger":            {"growth", rayJobWith("workerGroupSpecs: [{replicas: 0, minReplicas: 50}]"), "more minReplicas than replicas"},
+		"a RayJob with a submitter alone":        {"growth", `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {clusterSelector: {a: b}}}`, "clusterSelector"},
 		"a PyTorchJob that scales itself":        {"growth", elastic("metrics: [{type: Resource}]"), "elasticPolicy.metrics"},
 		"a Service of type LoadBalancer":         {"exposure", serviceWith("type: LoadBalancer"), "type LoadBalancer or NodePort"},
 		"a Service of type NodePort":             {"exposure", serviceWith("type: NodePort"), "type LoadBalancer or NodePort"},
@@ -293,6 +318,14 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The AppWrapper's webhook counts minReplicas, and Kueue looks at the owner alone.
+func TestWhatAnotherObjectControlsIsNotJudgedForGrowth(t *testing.T) {
+	child := strings.Replace(rayClusterWith("workerGroupSpecs: [{replicas: 0, minReplicas: 2}]"), "name: r", "name: r, ownerReferences: [{kind: AppWrapper, name: a, controller: true}]", 1)
+	if got := judge(t, policies(t)["mlbatch-growth"], request{operation: admission.Create, object: child}, true); len(got) > 0 {
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -334,7 +367,7 @@ func TestTheLevelBaselineHasExceptionsForATeam(t *testing.T) {
 		"the capability":                 {given, in("capabilities: {add: [IPC_LOCK]}"), ""},
 		"a safe sysctl":                  {given, container("") + ", securityContext: {sysctls: [{name: net.ipv4.tcp_syncookies, value: a}]}", ""},
 		"a folder":                       {given, mount("/mnt/b"), ""},
-		"a folder in it":                 {given, mount("/mnt/a/c"), ""},
+		"a folder in it, perhaps a link": {given, mount("/mnt/a/c"), "use subPath"},
 		"an init container's type":       {given, container("") + ", initContainers: [{name: i, securityContext: {seLinuxOptions: {type: container_init_t}}}]", ""},
 		"another team's capability":      {none, in("capabilities: {add: [IPC_LOCK]}"), "may add no capabilities but AUDIT_WRITE"},
 		"another capability":             {given, in("capabilities: {add: [SYS_ADMIN]}"), "IPC_LOCK"},
@@ -410,15 +443,15 @@ func matches(policy string, r request) bool {
 	}
 	switch policy {
 	case "mlbatch-lifecycle":
-		return has("AppWrapper") && r.operation == admission.Update
+		return has("AppWrapper", "PyTorchJob", "RayCluster", "RayJob")
 	case "mlbatch-pod-security":
 		return false // for labelled namespaces only, see below
 	case "mlbatch-growth":
-		return has("PyTorchJob")
+		return has("PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
 	case "mlbatch-placement":
 		return has("Pod", "PyTorchJob", "RayCluster", "RayJob") && r.operation == admission.Create
 	case "mlbatch-exposure":
-		return has("Service", "Secret", "RayCluster", "RayJob", "RayService")
+		return has("Service", "Secret", "RayCluster", "RayJob", "RayService") && r.operation != admission.Delete
 	}
-	return true
+	return r.operation != admission.Delete
 }

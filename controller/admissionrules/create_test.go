@@ -93,7 +93,7 @@ func TestCreateRefusesWhatCannotBeDeployed(t *testing.T) {
 			[]string{component(job), component(strings.Replace(service, "name: s", "name: s, finalizers: [example.com/mine]", 1))},
 			"spec.components[1].template.metadata.finalizers", field.ErrorTypeForbidden},
 		"a PyTorchJob that an autoscaler would enlarge": {
-			[]string{component(strings.Replace(pyTorchJob, "spec: {", "spec: {elasticPolicy: {maxReplicas: 9, metrics: [{type: Resource}]}, ", 1))},
+			[]string{component(strings.Replace(pyTorchJob, "spec: {", "spec: {elasticPolicy: {maxReplicas: 9, metrics: []}, ", 1))},
 			"spec.components[0].template", field.ErrorTypeInvalid},
 		"pods that carry the label of another AppWrapper": {
 			[]string{component(strings.Replace(job, "template: {", "template: {metadata: {labels: {"+v1beta2.AppWrapperLabel+": b}}, ", 1))},

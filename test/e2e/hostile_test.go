@@ -6,6 +6,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -100,6 +102,15 @@ var attacks = []attack{
 			return s.orphan(ctx, "left")
 		},
 		won: func(s *story, ctx context.Context) (string, error) { return s.outlived(ctx, "left") },
+	},
+	{
+		name:    "a PyTorchJob that is deleted without its pods",
+		answer:  "cannot be deleted without its pods",
+		prepare: (*story).admitBare,
+		try: func(s *story, ctx context.Context) error {
+			return s.user.Delete(ctx, s.bare(), client.PropagationPolicy(metav1.DeletePropagationOrphan))
+		},
+		won: (*story).bareOutlived,
 	},
 	{
 		name:   "a container with all rights on its node",
@@ -327,17 +338,66 @@ func (s *story) outlived(ctx context.Context, name string) (string, error) {
 	if left.Status.Active != 1 {
 		return fmt.Sprintf("%d pods are active", left.Status.Active), nil
 	}
-	// Nobody looks after these any more.
-	remains := &kueue.WorkloadList{}
-	if err := s.admin.List(ctx, remains); err != nil {
+	if err := s.forget(ctx, "appwrapper-"+name); err != nil {
 		return "", err
 	}
+	return "", s.admin.GetControllerRuntimeClient().Delete(ctx, left, client.PropagationPolicy(metav1.DeletePropagationForeground))
+}
+
+// bare is a PyTorchJob that no AppWrapper wraps, and that Kueue queues itself.
+func (s *story) bare() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: s.victim("pytorchjob", "bare")}
+	object.SetNamespace(s.namespace)
+	object.SetLabels(map[string]string{"kueue.x-k8s.io/queue-name": "default-queue"})
+	return object
+}
+
+const podsOfBare = "training.kubeflow.org/job-name=bare"
+
+func (s *story) admitBare(ctx context.Context) {
+	s.t.Helper()
+	s.create(ctx, s.bare())
+	s.until(ctx, "the PyTorchJob has its pods", func(ctx context.Context) (string, error) { return s.podsOf(ctx, podsOfBare, 2) })
+}
+
+// bareOutlived returns "" once the pods of the PyTorchJob run on without it, and then removes
+// what nobody looks after any more.
+func (s *story) bareOutlived(ctx context.Context) (string, error) {
+	if err := s.admin.GetControllerRuntimeClient().Get(ctx, client.ObjectKeyFromObject(s.bare()), s.bare()); !apierrors.IsNotFound(err) {
+		return "the PyTorchJob exists", err
+	}
+	if missing, err := s.podsOf(ctx, podsOfBare, 2); missing != "" || err != nil {
+		return missing, err
+	}
+	label := client.MatchingLabels{"training.kubeflow.org/job-name": "bare"}
+	admin, in := s.admin.GetControllerRuntimeClient(), client.InNamespace(s.namespace)
+	return "", errors.Join(
+		admin.DeleteAllOf(ctx, &corev1.Pod{}, in, label),
+		deleteEach(ctx, admin, &corev1.ServiceList{}, in, label),
+		s.forget(ctx, "pytorchjob-bare"),
+	)
+}
+
+// deleteEach is for kinds that cannot be deleted as a collection.
+func deleteEach(ctx context.Context, admin client.Client, list client.ObjectList, which ...client.ListOption) error {
+	if err := admin.List(ctx, list, which...); err != nil {
+		return err
+	}
+	return meta.EachListItem(list, func(item runtime.Object) error { return admin.Delete(ctx, item.(client.Object)) })
+}
+
+// forget removes the Workload that an object without a keeper has left.
+func (s *story) forget(ctx context.Context, name string) error {
+	remains := &kueue.WorkloadList{}
+	if err := s.admin.List(ctx, remains); err != nil {
+		return err
+	}
 	for i, w := range remains.Items {
-		if strings.HasPrefix(w.Name, "appwrapper-"+name) {
+		if strings.HasPrefix(w.Name, name) {
 			s.created = append(s.created, &remains.Items[i])
 		}
 	}
-	return "", s.admin.GetControllerRuntimeClient().Delete(ctx, left, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	return nil
 }
 
 // world is what an attack could change: objects, their specs and their keepers.

@@ -15,10 +15,11 @@ var pyTorchJob = kubeflowJob("v1", "PyTorchJob", "pytorchReplicaSpecs", "Master"
 	knownToKueueIf(spelledAsKueueDoes("pytorchReplicaSpecs", "Master", "Worker")).
 	uncountedIf(scaledByMetrics)
 
-// scaledByMetrics: with metrics, the training operator creates a HorizontalPodAutoscaler.
+// scaledByMetrics: with metrics, even with an empty list of them, the training operator creates a
+// HorizontalPodAutoscaler.
 func scaledByMetrics(object map[string]any) error {
-	metrics, _, err := unstructured.NestedSlice(object, "spec", "elasticPolicy", "metrics")
-	if len(metrics) == 0 && err == nil {
+	metrics, _, err := unstructured.NestedFieldNoCopy(object, "spec", "elasticPolicy", "metrics")
+	if metrics == nil && err == nil {
 		return nil
 	}
 	return errors.New("spec.elasticPolicy.metrics cannot be set, because an autoscaler would add pods that have no quota: leave it out")
