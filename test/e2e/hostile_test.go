@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	podgroup "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
@@ -373,6 +374,7 @@ func (s *story) bareOutlived(ctx context.Context) (string, error) {
 	admin, in := s.admin.GetControllerRuntimeClient(), client.InNamespace(s.namespace)
 	return "", errors.Join(
 		admin.DeleteAllOf(ctx, &corev1.Pod{}, in, label),
+		client.IgnoreNotFound(admin.Delete(ctx, &podgroup.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "bare", Namespace: s.namespace}})),
 		deleteEach(ctx, admin, &corev1.ServiceList{}, in, label),
 		s.forget(ctx, "pytorchjob-bare"),
 	)
