@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -69,8 +70,17 @@ func (s *site) submitAll() {
 	s.untilPodsRun("green", 3)
 	s.untilHeard("the RayCluster is ready", "ray.io/v1", "RayCluster", "green/ray", "status.state", "ready")
 	waiting, held := s.submit("waiting", "waiting"), s.submit("held", "held")
+	// It runs first: a Suspended one might be just about to start.
+	s.untilPhase(client.ObjectKeyFromObject(held), workload.AppWrapperRunning)
 	s.deactivate(held)
 	s.untilPhase(client.ObjectKeyFromObject(held), workload.AppWrapperSuspended)
+	s.until("the held one has given its quota back", func(ctx context.Context) error {
+		w, err := s.workloadOf(ctx, held)
+		if err == nil && meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadQuotaReserved) {
+			return errors.New("it is reserved")
+		}
+		return err
+	})
 	s.untilPhase(client.ObjectKeyFromObject(waiting), workload.AppWrapperSuspended)
 	s.until("the waiting one is known to Kueue", func(ctx context.Context) error {
 		_, err := s.workloadOf(ctx, waiting)
