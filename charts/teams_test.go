@@ -217,35 +217,62 @@ func TestKubeRayCanAlwaysReachATeamsPods(t *testing.T) {
 	}
 }
 
-func TestEgressIsOpenUnlessItIsSet(t *testing.T) {
+func TestEgressIsLimitedAsWritten(t *testing.T) {
+	open, closed := map[string]any{"deniedEgress": nil}, map[string]any{"egress": []any{}}
+	own := "own pods"
 	for name, row := range map[string]struct {
 		in, team map[string]any
 		ports    []int32
+		to       []string
 	}{
-		"by default":             {nil, nil, nil},
-		"closed for all":         {map[string]any{"egress": []any{}}, nil, []int32{53, 53, 5353, 5353, 8053, 8053, 443, 6443}},
-		"closed for all but one": {map[string]any{"egress": []any{}}, map[string]any{"networkPolicy": map[string]any{"egress": nil}}, nil},
+		"by default": {nil, nil, []int32{53, 53, 5353, 5353, 8053, 8053, 443, 6443}, []string{
+			"all pods", "0.0.0.0/0 except [169.254.169.254/32 100.100.100.200/32]", "::/0 except [fd00:ec2::254/128 fd20:ce::254/128]",
+		}},
+		"with one other address": {map[string]any{"deniedEgress": []any{"10.0.0.0/8"}, "dnsPorts": nil, "apiServerPorts": nil}, nil, nil, []string{
+			"all pods", "0.0.0.0/0 except [10.0.0.0/8]", "::/0 except []",
+		}},
+		"open":                   {open, nil, nil, nil},
+		"open for one team":      {nil, map[string]any{"networkPolicy": open}, nil, nil},
+		"closed for all":         {closed, nil, []int32{53, 53, 5353, 5353, 8053, 8053, 443, 6443}, []string{own}},
+		"closed for all but one": {map[string]any{"egress": []any{}, "deniedEgress": nil}, map[string]any{"networkPolicy": map[string]any{"egress": nil}}, nil, nil},
 		"closed, with other ports": {map[string]any{
 			"dnsPorts": []any{1053}, "apiServerPorts": nil,
 			"egress": []any{map[string]any{"ports": []any{map[string]any{"port": 9000}}}},
-		}, nil, []int32{1053, 1053, 9000}},
+		}, nil, []int32{1053, 1053, 9000}, []string{own}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			policy := policyOf(t, row.in, row.team)
-			var ports []int32
-			for _, rule := range policy.Egress {
-				for _, port := range rule.Ports {
-					ports = append(ports, port.Port.IntVal)
-				}
-			}
+			ports, to := reached(policy.Egress)
 			if diff := cmp.Diff(row.ports, ports); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
+				t.Errorf("ports (-want +got)\n%s", diff)
 			}
-			if closed := slices.Contains(policy.PolicyTypes, networkingv1.PolicyTypeEgress); closed != (row.ports != nil) {
+			if diff := cmp.Diff(row.to, to); diff != "" {
+				t.Errorf("peers (-want +got)\n%s", diff)
+			}
+			if limited := slices.Contains(policy.PolicyTypes, networkingv1.PolicyTypeEgress); limited != (row.to != nil) {
 				t.Errorf("the policy has the types %q", policy.PolicyTypes)
 			}
 		})
 	}
+}
+
+func reached(rules []networkingv1.NetworkPolicyEgressRule) (ports []int32, to []string) {
+	for _, rule := range rules {
+		for _, port := range rule.Ports {
+			ports = append(ports, port.Port.IntVal)
+		}
+		for _, peer := range rule.To {
+			switch {
+			case peer.IPBlock != nil:
+				to = append(to, fmt.Sprintf("%s except %v", peer.IPBlock.CIDR, peer.IPBlock.Except))
+			case peer.NamespaceSelector != nil:
+				to = append(to, "all pods")
+			default:
+				to = append(to, "own pods")
+			}
+		}
+	}
+	return ports, to
 }
 
 func TestExistingNamespaceGetsAPolicyOnlyOnRequest(t *testing.T) {
