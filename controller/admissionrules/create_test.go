@@ -95,6 +95,9 @@ func TestCreateRefusesWhatCannotBeDeployed(t *testing.T) {
 		"a PyTorchJob that an autoscaler would enlarge": {
 			[]string{component(strings.Replace(pyTorchJob, "spec: {", "spec: {elasticPolicy: {maxReplicas: 9, metrics: []}, ", 1))},
 			"spec.components[0].template", field.ErrorTypeInvalid},
+		"a role of no pods, of which the operator makes one": {
+			[]string{component(strings.Replace(pyTorchJob, "replicas: 3", "replicas: 0", 1))},
+			"spec.components[0].template", field.ErrorTypeInvalid},
 		"pods that carry the label of another AppWrapper": {
 			[]string{component(strings.Replace(job, "template: {", "template: {metadata: {labels: {"+v1beta2.AppWrapperLabel+": b}}, ", 1))},
 			"spec.components[0].template", field.ErrorTypeInvalid},

@@ -175,8 +175,17 @@ func (k Kind) MustDeclare(template *unstructured.Unstructured) bool {
 // always: Kueue has the same rule.
 func always(map[string]any) bool { return true }
 
+// uncountedIf adds a reason.
 func (k Kind) uncountedIf(uncounted func(map[string]any) error) Kind {
-	k.uncounted = uncounted
+	others := k.uncounted
+	k.uncounted = func(object map[string]any) error {
+		if others != nil {
+			if err := others(object); err != nil {
+				return err
+			}
+		}
+		return uncounted(object)
+	}
 	return k
 }
 

@@ -3,6 +3,7 @@
 package kinds
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,6 +58,23 @@ func TestEveryKindIsKnownOnce(t *testing.T) {
 			t.Errorf("%s is listed twice", k.GVK)
 		}
 		seen[k.GVK] = true
+	}
+}
+
+// The training operator makes one pod for a role of none, in all its kinds.
+func TestNoKubeflowJobHasARoleOfNoPods(t *testing.T) {
+	for kind, field := range map[string]string{
+		"PyTorchJob": "pytorchReplicaSpecs", "TFJob": "tfReplicaSpecs", "XGBoostJob": "xgbReplicaSpecs",
+		"PaddleJob": "paddleReplicaSpecs", "JAXJob": "jaxReplicaSpecs", "MPIJob": "mpiReplicaSpecs",
+	} {
+		for replicas, refused := range map[int64]bool{-1: true, 0: true, 1: false} {
+			role := map[string]any{"replicas": replicas, "template": map[string]any{}}
+			object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{field: map[string]any{"Worker": role}}}}
+			err := For(schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: kind}).Uncounted(object)
+			if (err != nil) != refused || refused && !strings.Contains(err.Error(), "leave out the role Worker") {
+				t.Errorf("%s with %d workers: %v", kind, replicas, err)
+			}
+		}
 	}
 }
 

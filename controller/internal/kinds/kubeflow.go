@@ -22,8 +22,20 @@ func kubeflowJob(version, kind, field string, roles ...string) Kind {
 		podSets: func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 			return rolePodSets(object, field, roles)
 		},
-		verdict: verdictFromConditions("Succeeded", "Failed"),
+		uncounted: func(object map[string]any) error { return rolesOfNoPods(object, field) },
+		verdict:   verdictFromConditions("Succeeded", "Failed"),
 	}
+}
+
+// rolesOfNoPods: the operators create one pod of a role that has no replicas.
+func rolesOfNoPods(object map[string]any, field string) error {
+	for _, role := range slices.Sorted(maps.Keys(withTemplate(object, field))) {
+		path := []string{"spec", field, role, "replicas"}
+		if count, found, err := integer(object, path...); err == nil && found && count < 1 {
+			return fmt.Errorf("%s cannot be %d, because the operator would create one pod that has no quota: leave out the role %s", strings.Join(path, "."), count, role)
+		}
+	}
+	return nil
 }
 
 // spelledAsKueueDoes tells whether all roles are spelled as Kueue expects; it finds no others.
