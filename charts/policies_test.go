@@ -252,6 +252,9 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"a pod":                                {operation: admission.Create, object: podWith("")},
 		"a pod on nodes of its flavor":         {operation: admission.Create, object: podWith("nodeSelector: {a: b}, tolerations: [{key: nvidia.com/gpu, operator: Exists}]")},
 		"a PyTorchJob":                         {operation: admission.Create, object: pyTorchJobWith("")},
+		"a PyTorchJob that removes all":        {operation: admission.Create, object: strings.Replace(pyTorchJobWith(""), "Running", "All", 1)},
+		"a PyTorchJob of a master":             {operation: admission.Create, object: `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {pytorchReplicaSpecs: {Master: {}}}}`},
+		"a RayJob with a submitter of its own": {operation: admission.Create, object: rayJobThat("ttlSecondsAfterFinished: 0, submitterPodTemplate: {spec: {containers: [{resources: {limits: {cpu: 1}, requests: {memory: 1Gi}}}]}}")},
 		"an elastic PyTorchJob":                {operation: admission.Create, object: elastic("maxReplicas: 3")},
 		"one of before the policies":           {operation: admission.Update, object: elastic("metrics: [{type: Pods}]"), old: elastic("metrics: [{type: Pods}]")},
 		"a RayCluster":                         {operation: admission.Create, object: rayClusterWith("headGroupSpec: {template: {spec: {}}}")},
@@ -300,6 +303,12 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 		"a RayJob that starts larger":            {"growth", rayJobWith("workerGroupSpecs: [{replicas: 0, minReplicas: 50}]"), "more minReplicas than replicas"},
 		"a RayJob with a submitter alone":        {"growth", `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {clusterSelector: {a: b}}}`, "clusterSelector"},
 		"a PyTorchJob that scales itself":        {"growth", elastic("metrics: [{type: Resource}]"), "elasticPolicy.metrics"},
+		"a PyTorchJob that leaves its workers":   {"growth", strings.Replace(pyTorchJobWith(""), "cleanPodPolicy: Running", "", 1), "needs spec.runPolicy.cleanPodPolicy Running or All"},
+		"the same, said":                         {"growth", strings.Replace(pyTorchJobWith(""), "Running", "None", 1), "needs spec.runPolicy.cleanPodPolicy Running or All"},
+		"a RayJob that keeps its pods":           {"growth", rayJobThat("ttlSecondsAfterFinished: 1"), "ttlSecondsAfterFinished"},
+		"a RayJob that deletes what it likes":    {"growth", rayJobThat("deletionStrategy: {onSuccess: {policy: DeleteNone}, onFailure: {policy: DeleteNone}}"), "deletionStrategy"},
+		"a submitter with devices":               {"growth", rayJobThat("submitterPodTemplate: {spec: {containers: [{resources: {limits: {cpu: 1, nvidia.com/gpu: 1}}}]}}"), "submitterPodTemplate"},
+		"an init container of one":               {"growth", rayJobThat("submitterPodTemplate: {spec: {initContainers: [{resources: {requests: {rdma/hca: 1}}}]}}"), "submitterPodTemplate"},
 		"a Service of type LoadBalancer":         {"exposure", serviceWith("type: LoadBalancer"), "type LoadBalancer or NodePort"},
 		"a Service of type NodePort":             {"exposure", serviceWith("type: NodePort"), "type LoadBalancer or NodePort"},
 		"a Service with externalIPs":             {"exposure", serviceWith("externalIPs: [1.1.1.1]"), "externalIPs"},
@@ -420,7 +429,7 @@ func serviceWith(spec string) string {
 }
 
 func pyTorchJobWith(spec string) string {
-	return `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {pytorchReplicaSpecs: {Master: {template: {spec: {}}}, Worker: {template: {spec: {` + spec + `}}}}}}`
+	return `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {runPolicy: {cleanPodPolicy: Running}, pytorchReplicaSpecs: {Master: {template: {spec: {}}}, Worker: {template: {spec: {` + spec + `}}}}}}`
 }
 
 func elastic(policy string) string {
@@ -433,6 +442,10 @@ func rayClusterWith(spec string) string {
 
 func rayJobWith(spec string) string {
 	return `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {rayClusterSpec: {` + spec + `}}}`
+}
+
+func rayJobThat(fields string) string {
+	return `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {` + fields + `}}`
 }
 
 // matches reports whether a policy is asked about a request at all.
