@@ -361,6 +361,73 @@ func TestPoliciesJudgeWhatAnObjectBecomes(t *testing.T) {
 	}
 }
 
+// Kueue compares the containers and the number of pods of started work, and nothing else.
+func TestStartedWorkKeepsItsTemplates(t *testing.T) {
+	growth := policies(t)["mlbatch-growth"]
+	const moved, started, kept = "pool: other", "only Kueue may start work", "only the containers of its pod templates can be changed"
+	group := func(fields string) string {
+		return "workerGroupSpecs: [{groupName: a}, {groupName: b, " + fields + "}]"
+	}
+	work := map[string]func(fields, where string) string{
+		"a PyTorchJob's worker": func(fields, where string) string {
+			return strings.Replace(pyTorchJobWith("nodeSelector: {"+where+"}, containers: [{image: i}]"), "runPolicy: {", "runPolicy: {"+fields+", ", 1)
+		},
+		"a Ray head": func(fields, where string) string {
+			return rayClusterWith(fields + ", headGroupSpec: {template: {spec: {nodeSelector: {" + where + "}, containers: [{image: i}]}}}")
+		},
+		"a Ray worker": func(fields, where string) string {
+			return rayClusterWith(fields + ", " + group("template: {spec: {nodeSelector: {"+where+"}, containers: [{image: i}]}}"))
+		},
+		"a RayJob's worker": func(fields, where string) string {
+			return rayJobThat(fields + ", rayClusterSpec: {" + group("template: {spec: {nodeSelector: {"+where+"}, containers: [{image: i}]}}") + "}")
+		},
+		"a RayJob's submitter": func(fields, where string) string {
+			return rayJobThat(fields + ", submitterPodTemplate: {spec: {nodeSelector: {" + where + "}, containers: [{image: i}]}}")
+		},
+		"the labels of a template": func(fields, where string) string {
+			return rayClusterWith(fields + ", headGroupSpec: {template: {metadata: {labels: {" + where + "}}, spec: {containers: [{image: i}]}}}")
+		},
+	}
+	for name, of := range work {
+		t.Run(name, func(t *testing.T) {
+			running, waiting := of("suspend: false", ""), of("suspend: true", "")
+			for _, c := range []struct{ change, object, old, want string }{
+				{"moved", of("suspend: false", moved), running, kept},
+				{"moved by what is left out", running, of("suspend: false", moved), kept},
+				{"moved while it stops", of("suspend: true", moved), running, kept},
+				{"moved before it was told to start", of("a: b", moved), of("a: b", ""), kept},
+				{"started", running, waiting, started},
+				{"moved while it waits", of("suspend: true", moved), waiting, ""},
+				{"stopped", waiting, running, ""},
+				{"another image", strings.Replace(running, "image: i", "image: j", 1), running, ""},
+				{"another field", of("suspend: false, a: b", ""), running, ""},
+			} {
+				got := judge(t, growth, request{operation: admission.Update, object: c.object, old: c.old}, false)
+				if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
+					t.Errorf("%s: want %q, got %q", c.change, c.want, got)
+				}
+				if got := judge(t, growth, request{operation: admission.Update, object: c.object, old: c.old}, true); len(got) > 0 {
+					t.Errorf("%s: Kueue is refused: %q", c.change, got)
+				}
+			}
+		})
+	}
+	for name, c := range map[string]struct {
+		object, old string
+		refused     bool
+	}{
+		"another group of another name":     {rayClusterWith("workerGroupSpecs: [{groupName: b, template: {spec: {nodeSelector: {a: b}}}}]"), rayClusterWith("workerGroupSpecs: [{groupName: a}]"), true},
+		"templates that change their group": {rayClusterWith("workerGroupSpecs: [{groupName: a}, {groupName: b, template: {spec: {x: y}}}]"), rayClusterWith("workerGroupSpecs: [{groupName: b}, {groupName: a, template: {spec: {x: y}}}]"), true},
+		"groups in another order":           {rayClusterWith("workerGroupSpecs: [{groupName: b}, {groupName: a}]"), rayClusterWith("workerGroupSpecs: [{groupName: a}, {groupName: b}]"), false},
+		"a group more, which Kueue stops":   {rayClusterWith("workerGroupSpecs: [{groupName: a}, {groupName: b}]"), rayClusterWith("workerGroupSpecs: [{groupName: a}]"), false},
+		"replicas, which Kueue stops":       {rayClusterWith("workerGroupSpecs: [{groupName: a, replicas: 3}]"), rayClusterWith("workerGroupSpecs: [{groupName: a, replicas: 1}]"), false},
+	} {
+		if got := judge(t, growth, request{operation: admission.Update, object: c.object, old: c.old}, false); len(got) > 0 != c.refused {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
+
 // A team with exceptions is held to the rest of the level baseline.
 func TestTheLevelBaselineHasExceptionsForATeam(t *testing.T) {
 	policy := policies(t)["mlbatch-pod-security"]
