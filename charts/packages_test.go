@@ -122,6 +122,10 @@ func imagesOf(t *testing.T, name string) []string {
 // GitOps tools do not support.
 var forbidden = regexp.MustCompile(`\b(lookup|rand\w+|gen(CA|SelfSignedCert|SignedCert|PrivateKey)\w*|uuidv4|now|derivePassword|htpasswd|bcrypt|getHostByName)\b`)
 
+// Fields of a PriorityClass are immutable, so Helm must know those of an older release. GitOps
+// tools get them by values.
+const looksUp = "templates/priorities.yaml"
+
 func TestTemplatesUseNoLookupsAndNoRandomValues(t *testing.T) {
 	action := regexp.MustCompile(`(?s){{.*?}}`)
 	comment := regexp.MustCompile(`(?s){{-?\s*/\*.*?\*/\s*-?}}`)
@@ -130,7 +134,7 @@ func TestTemplatesUseNoLookupsAndNoRandomValues(t *testing.T) {
 		for _, template := range c.Templates {
 			text := comment.ReplaceAllString(string(template.Data), "")
 			for _, found := range action.FindAllString(text, -1) {
-				if word := forbidden.FindString(stripped(found)); word != "" {
+				if word := forbidden.FindString(stripped(found)); word != "" && (word != "lookup" || template.Name != looksUp) {
 					t.Errorf("chart %s: %s uses %s in %s", c.Name(), template.Name, word, found)
 				}
 			}
