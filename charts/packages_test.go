@@ -72,6 +72,18 @@ func TestNotesExplainHowToConfigureExistingParts(t *testing.T) {
 	}
 }
 
+func TestNotesWarnAboutWhatKubeRayMayDo(t *testing.T) {
+	for is, values := range map[bool]map[string]any{
+		true:  nil,
+		false: {"kuberay-operator": map[string]any{"watchNamespaces": []any{"blue"}}},
+	} {
+		rendered := must(render(t, "mlbatch", values))(t)
+		if got := strings.Contains(rendered.Info.Notes, "every Secret of the cluster"); got != is {
+			t.Errorf("limited: %t, and the notes are\n%s", !is, rendered.Info.Notes)
+		}
+	}
+}
+
 func TestArtifactHubAnnotationsListTheImages(t *testing.T) {
 	for _, name := range []string{"mlbatch", "appwrapper", "teams", "pytorchjob-generator"} {
 		t.Run(name, func(t *testing.T) {

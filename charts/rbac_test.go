@@ -129,6 +129,33 @@ func TestNobodyReadsTheClustersSecretsForACertificate(t *testing.T) {
 	}
 }
 
+// By default, KubeRay works in all namespaces.
+func TestKubeRayCanBeLimitedToNamespaces(t *testing.T) {
+	rendered, err := render(t, "kuberay-operator", map[string]any{"watchNamespaces": []any{"blue", "green"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bound []string
+	for _, o := range objects(t, rendered.Manifest) {
+		switch o.Kind {
+		case "ClusterRoleBinding":
+			if o.Name == "kuberay-operator" {
+				t.Error("it has rights everywhere")
+			}
+		case "RoleBinding":
+			bound = append(bound, o.Namespace+"/"+o.Name)
+		case "Deployment":
+			if args := o.Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--watch-namespace=blue,green") {
+				t.Errorf("it has the arguments %q", args)
+			}
+		}
+	}
+	want := []string{"blue/kuberay-operator", "green/kuberay-operator", namespace + "/kuberay-operator-leader-election"}
+	if slices.Sort(bound); !slices.Equal(bound, want) {
+		t.Errorf("it has rights by %q, want %q", bound, want)
+	}
+}
+
 func TestTheControllerReadsNoSecretWithoutACertificateOfItsOwn(t *testing.T) {
 	for name, config := range map[string]map[string]any{
 		"cert-manager manages the certificate": {"certManagement": map[string]any{"certManager": true}},
