@@ -197,6 +197,32 @@ func TestTheOwnersOfExtraKindsAreJudged(t *testing.T) {
 	}
 }
 
+// An administrator can look first.
+func TestPoliciesCanWarnOnly(t *testing.T) {
+	for enforcement, want := range map[string][]admissionregistration.ValidationAction{
+		"Deny": {admissionregistration.Deny},
+		"Warn": {admissionregistration.Warn, admissionregistration.Audit},
+	} {
+		rendered := must(render(t, "mlbatch", map[string]any{"policies": map[string]any{"enforcement": enforcement}}))(t)
+		bindings := 0
+		for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
+			var binding admissionregistration.ValidatingAdmissionPolicyBinding
+			if parse(t, document).Kind != "ValidatingAdmissionPolicyBinding" {
+				continue
+			}
+			if err := yaml.UnmarshalStrict([]byte(document), &binding); err != nil {
+				t.Fatal(err)
+			}
+			if bindings++; !slices.Equal(binding.Spec.ValidationActions, want) {
+				t.Errorf("%s: %s does %v", enforcement, binding.Name, binding.Spec.ValidationActions)
+			}
+		}
+		if bindings != 6 {
+			t.Errorf("there are %d bindings", bindings)
+		}
+	}
+}
+
 // What members are refused and controllers may do.
 func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 	compiled := policies(t)

@@ -15,7 +15,7 @@ metadata:
     {{- include "mlbatch.labels" .root | nindent 4 }}
 spec:
   policyName: {{ .name }}
-  validationActions: [Deny]
+  validationActions: {{ eq .root.Values.policies.enforcement "Warn" | ternary "[Warn, Audit]" "[Deny]" }}
   matchResources:
     namespaceSelector:
       matchLabels:
