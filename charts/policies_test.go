@@ -246,9 +246,11 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 			"cannot be deleted without its pods"},
 		"the same, by an old client": {"lifecycle", request{operation: admission.Delete, old: freeJob, options: "orphanDependents: true"},
 			"cannot be deleted without its pods"},
-		"the same, prepared":            {"lifecycle", request{operation: admission.Update, object: strings.Replace(freeJob, "[a]", "[a, orphan]", 1), old: freeJob}, "the finalizer orphan"},
-		"the same, prepared from birth": {"lifecycle", request{operation: admission.Create, object: strings.Replace(freeJob, "[a]", "[orphan]", 1)}, "the finalizer orphan"},
-		"the quota of other work":       {"lifecycle", request{operation: admission.Create, object: strings.Replace(freeJob, "finalizers", "labels: {kueue.x-k8s.io/prebuilt-workload-name: w}, finalizers", 1)}, "prebuilt-workload-name"},
+		"a submitter deleted without its pod": {"lifecycle", request{operation: admission.Delete, old: `{apiVersion: batch/v1, kind: Job, metadata: {name: j}}`, options: "propagationPolicy: Orphan"}, "cannot be deleted without its pods"},
+		"a pod that ends next year":           {"lifecycle", request{operation: admission.Delete, old: podWith("terminationGracePeriodSeconds: 60"), options: "gracePeriodSeconds: 61"}, "cannot get more time to end"},
+		"the same, prepared":                  {"lifecycle", request{operation: admission.Update, object: strings.Replace(freeJob, "[a]", "[a, orphan]", 1), old: freeJob}, "the finalizer orphan"},
+		"the same, prepared from birth":       {"lifecycle", request{operation: admission.Create, object: strings.Replace(freeJob, "[a]", "[orphan]", 1)}, "the finalizer orphan"},
+		"the quota of other work":             {"lifecycle", request{operation: admission.Create, object: strings.Replace(freeJob, "finalizers", "labels: {kueue.x-k8s.io/prebuilt-workload-name: w}, finalizers", 1)}, "prebuilt-workload-name"},
 		"the quota of other work, by an annotation": {"lifecycle", request{operation: admission.Update, object: strings.Replace(bare, "name: train", "name: train, annotations: {kueue.x-k8s.io/prebuilt-workload-name: w}", 1), old: bare},
 			"prebuilt-workload-name"},
 		"an AppWrapper that is emptied while it is deleted": {"lifecycle", request{operation: admission.Update, object: emptied, old: dying}, "is being deleted"},
@@ -286,6 +288,11 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"a RayCluster":                         {operation: admission.Create, object: rayClusterWith("headGroupSpec: {template: {spec: {}}}")},
 		"a RayJob on a cluster that is there":  {operation: admission.Create, object: `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {clusterSelector: {a: b}, submissionMode: HTTPMode}}`},
 		"a RayCluster with room to grow":       {operation: admission.Create, object: rayClusterWith("workerGroupSpecs: [{replicas: 2, minReplicas: 2, maxReplicas: 9}, {minReplicas: 1}]")},
+		"a Job deleted":                        {operation: admission.Delete, old: `{apiVersion: batch/v1, kind: Job, metadata: {name: j}}`, options: "propagationPolicy: Background"},
+		"a pod deleted":                        {operation: admission.Delete, old: podWith("terminationGracePeriodSeconds: 60"), options: "propagationPolicy: Background"},
+		"a pod deleted at once":                {operation: admission.Delete, old: podWith(""), options: "gracePeriodSeconds: 0"},
+		"a pod that has a while to end":        {operation: admission.Delete, old: podWith("terminationGracePeriodSeconds: 60"), options: "gracePeriodSeconds: 60"},
+		"a PyTorchJob that has a while to end": {operation: admission.Create, object: pyTorchJobWith("terminationGracePeriodSeconds: 600")},
 		"work deleted":                         {operation: admission.Delete, old: freeJob, options: "gracePeriodSeconds: 1"},
 		"work that MultiKueue gave its quota":  {operation: admission.Update, object: prebuilt, old: prebuilt},
 		"a Service":                            {operation: admission.Create, object: serviceWith("type: ClusterIP")},
@@ -331,6 +338,10 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 		"a PyTorchJob that scales itself":        {"growth", elastic("metrics: [{type: Resource}]"), "elasticPolicy.metrics"},
 		"a PyTorchJob that leaves its workers":   {"growth", strings.Replace(pyTorchJobWith(""), "cleanPodPolicy: Running", "", 1), "needs spec.runPolicy.cleanPodPolicy Running or All"},
 		"the same, said":                         {"growth", strings.Replace(pyTorchJobWith(""), "Running", "None", 1), "needs spec.runPolicy.cleanPodPolicy Running or All"},
+		"a PyTorchJob that ends next year":       {"growth", pyTorchJobWith("terminationGracePeriodSeconds: 601"), "terminationGracePeriodSeconds"},
+		"a Ray head that ends next year":         {"growth", rayClusterWith("headGroupSpec: {template: {spec: {terminationGracePeriodSeconds: 601}}}"), "terminationGracePeriodSeconds"},
+		"a Ray worker that ends next year":       {"growth", rayJobWith("workerGroupSpecs: [{template: {spec: {terminationGracePeriodSeconds: 601}}}]"), "terminationGracePeriodSeconds"},
+		"a submitter that ends next year":        {"growth", rayJobThat("submitterPodTemplate: {spec: {terminationGracePeriodSeconds: 601}}"), "terminationGracePeriodSeconds"},
 		"a RayJob that keeps its pods":           {"growth", rayJobThat("ttlSecondsAfterFinished: 1"), "ttlSecondsAfterFinished"},
 		"a RayJob that deletes what it likes":    {"growth", rayJobThat("deletionStrategy: {onSuccess: {policy: DeleteNone}, onFailure: {policy: DeleteNone}}"), "deletionStrategy"},
 		"a submitter with devices":               {"growth", rayJobThat("submitterPodTemplate: {spec: {containers: [{resources: {limits: {cpu: 1, nvidia.com/gpu: 1}}}]}}"), "submitterPodTemplate"},
@@ -553,7 +564,7 @@ func matches(policy string, r request) bool {
 	}
 	switch policy {
 	case "mlbatch-lifecycle":
-		return has("AppWrapper", "PyTorchJob", "RayCluster", "RayJob")
+		return has("AppWrapper", "PyTorchJob", "RayCluster", "RayJob") || has("Job", "Pod") && r.operation == admission.Delete
 	case "mlbatch-pod-security":
 		return false // for labelled namespaces only, see below
 	case "mlbatch-growth":
