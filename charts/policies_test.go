@@ -24,6 +24,9 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 // oldest is the oldest Kubernetes that the charts support: its API server must know all functions
@@ -507,6 +510,7 @@ func TestTheLevelBaselineHasExceptionsForATeam(t *testing.T) {
 		"all of /proc":                   {given, in("procMount: Unmasked"), "procMount"},
 		"a SELinux type":                 {given, in("seLinuxOptions: {type: spc_t}"), "SELinux"},
 		"a SELinux user":                 {given, container("") + ", securityContext: {seLinuxOptions: {user: system_u}}", "SELinux"},
+		"a sysctl that is safe by now":   {given, container("") + ", securityContext: {sysctls: [{name: net.ipv4.tcp_rmem, value: a}]}", ""},
 		"an unsafe sysctl":               {given, container("") + ", securityContext: {sysctls: [{name: kernel.msgmax, value: a}]}", "sysctls"},
 		"a probe of another host":        {given, container("readinessProbe: {tcpSocket: {host: 169.254.169.254, port: 80}}"), "name a host"},
 		"a hook that calls another host": {given, container("lifecycle: {preStop: {httpGet: {host: 169.254.169.254, port: 80}}}"), "name a host"},
@@ -516,12 +520,29 @@ func TestTheLevelBaselineHasExceptionsForATeam(t *testing.T) {
 			if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
 				t.Errorf("want %q, got %q", c.want, got)
 			}
+			namespace := admissionrules.Namespace{
+				Labels:      map[string]string{"mlbatch-pod-security": "baseline", "pod-security.kubernetes.io/enforce": "privileged"},
+				Annotations: c.annotations, Policies: admissionrules.Policies{PodSecurity: true},
+			}
+			if says := wrapped(t, podWith(c.pod)).ValidatePods(namespace); len(says) != len(got) {
+				t.Errorf("the webhook says %v, and the policy %q", says.ToAggregate(), got)
+			}
 		})
 	}
 	unconfined := strings.Replace(podWith(container("")), "name: p", "name: p, annotations: {container.apparmor.security.beta.kubernetes.io/a: unconfined}", 1)
 	if got := judge(t, policy, request{operation: admission.Create, object: unconfined, annotations: given}, true); len(got) != 1 {
 		t.Errorf("the annotation of AppArmor gets %q", got)
 	}
+}
+
+// wrapped is an AppWrapper around an object.
+func wrapped(t *testing.T, object string) admissionrules.Decoded {
+	t.Helper()
+	aw := &v1beta2.AppWrapper{}
+	if err := yaml.Unmarshal([]byte("{spec: {components: [{template: "+object+"}]}}"), aw); err != nil {
+		t.Fatal(err)
+	}
+	return admissionrules.Decode(aw)
 }
 
 func podWith(spec string) string {

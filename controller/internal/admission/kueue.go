@@ -102,7 +102,7 @@ func mustBeKept(before, after *v1beta2.AppWrapper) field.ErrorList {
 // to another queue is allowed.
 func (v *validator) taken(ctx context.Context, before, after *v1beta2.AppWrapper) *field.Path {
 	switch {
-	case unsuspends(before, after) && (queued(before) || queued(after) || placed(before, after) || v.managed.waits(ctx, after)):
+	case unsuspends(before, after) && (queued(before) || queued(after) || placed(before, after) || v.waits(ctx, after.Namespace)):
 		return field.NewPath("spec", "suspend")
 	case queued(before) && !queued(after):
 		return field.NewPath("metadata", "labels").Key(v1beta2.QueueNameLabel)
@@ -110,10 +110,15 @@ func (v *validator) taken(ctx context.Context, before, after *v1beta2.AppWrapper
 	return nil
 }
 
+// waits tells whether Kueue decides when an AppWrapper without a queue starts.
+func (v *validator) waits(ctx context.Context, namespace string) bool {
+	return v.managed != nil && v.managed.waits(v.namespaces(ctx, namespace))
+}
+
 // arrivesStarted reports whether a new AppWrapper would run without waiting for quota. Kueue
 // suspends what it manages, but not what claims to belong to other work that it manages.
-func (v *validator) arrivesStarted(ctx context.Context, aw *v1beta2.AppWrapper) bool {
-	return !aw.Spec.Suspend && v.managed.waits(ctx, aw)
+func (v *validator) arrivesStarted(aw *v1beta2.AppWrapper, found namespace) bool {
+	return !aw.Spec.Suspend && v.managed.waits(found)
 }
 
 func unsuspends(before, after *v1beta2.AppWrapper) bool {

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -242,7 +241,7 @@ func TestOnlyKueueStartsWhatIsQueued(t *testing.T) {
 				after.Labels = tc.after
 			}
 			asked := &grants{allowed: tc.grants}
-			v := &validator{podSetLimit: 8, kueue: sets.New(kueueUser), review: asked.review, managed: managing(t, tc.manages)}
+			v := &validator{podSetLimit: 8, kueue: sets.New(kueueUser), review: asked.review, namespaces: team, managed: managing(t, tc.manages)}
 			r := request(t, admissionv1.Update, before, after)
 			r.UserInfo.Username = tc.user
 			_, err := v.ValidateUpdate(admission.NewContextWithRequest(t.Context(), r), before, after)
@@ -277,7 +276,7 @@ func TestNewWorkIsNotStartedByItsAuthor(t *testing.T) {
 			aw := given.AppWrapper("a").With(given.Job("j", 1)).Build()
 			aw.Spec.Suspend = tc.suspended
 			asked := &grants{allowed: tc.grants}
-			v := &validator{podSetLimit: 8, kueue: sets.New(kueueUser), review: asked.review, managed: managing(t, tc.manages), own: &ownRights{}}
+			v := &validator{podSetLimit: 8, kueue: sets.New(kueueUser), review: asked.review, namespaces: team, managed: managing(t, tc.manages), own: &ownRights{}}
 			r := request(t, admissionv1.Create, nil, aw)
 			r.UserInfo.Username = tc.user
 			_, err := v.ValidateCreate(admission.NewContextWithRequest(t.Context(), r), aw)
@@ -296,18 +295,19 @@ func managing(t *testing.T, label string) *managed {
 	if label == "" {
 		return nil
 	}
-	m, err := newManaged(&metav1.LabelSelector{MatchLabels: map[string]string{label: "true"}}, nil)
+	m, err := newManaged(&metav1.LabelSelector{MatchLabels: map[string]string{label: "true"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.labelsOf = func(context.Context, string) (labels.Set, error) { return labels.Set{"team": "true"}, nil }
 	return m
 }
 
+func team(context.Context, string) namespace {
+	return namespace{labels: map[string]string{"team": "true"}}
+}
+
 func TestANamespaceThatCannotBeReadIsManaged(t *testing.T) {
-	m := managing(t, "others")
-	m.labelsOf = func(context.Context, string) (labels.Set, error) { return nil, errors.New("away") }
-	if !m.waits(t.Context(), given.AppWrapper("a").Build()) {
+	if !managing(t, "others").waits(namespace{unread: errors.New("away")}) {
 		t.Error("it can be started without an access review")
 	}
 }

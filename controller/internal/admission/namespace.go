@@ -9,23 +9,61 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 
+// namespace is what a request found out about one. If it could not be read, unread says why.
+type namespace struct {
+	labels, annotations map[string]string
+	unread              error
+}
+
+// readNamespace reads a namespace.
+type readNamespace func(ctx context.Context, name string) namespace
+
+// fromCache reads from the API server's cache, which is cheap, and new enough for what is
+// checked again when pods are created.
+func fromCache(reader client.Reader) readNamespace {
+	return func(ctx context.Context, name string) namespace {
+		found := &metav1.PartialObjectMetadata{}
+		found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		cached := &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}
+		if err := reader.Get(ctx, client.ObjectKey{Name: name}, found, cached); err != nil {
+			log.FromContext(ctx).Error(err, "cannot read the namespace", "namespace", name)
+			return namespace{unread: err}
+		}
+		return namespace{labels: found.Labels, annotations: found.Annotations}
+	}
+}
+
+// checkPods refuses and warns of pods that the API server would refuse. A namespace that cannot
+// be read is no reason to refuse anything.
+func (n namespace) checkPods(decoded admissionrules.Decoded, policies config.Policies) (field.ErrorList, admission.Warnings) {
+	if n.unread != nil {
+		return nil, nil
+	}
+	in := admissionrules.Namespace{Labels: n.labels, Annotations: n.annotations, Policies: admissionrules.Policies(policies)}
+	if problems := decoded.ValidatePods(in); len(problems) > 0 {
+		return problems, nil
+	}
+	return nil, decoded.WarningsOnPods(in)
+}
+
 // managed knows which namespaces Kueue manages.
 type managed struct {
 	selector labels.Selector
-	// labelsOf are the labels of a namespace.
-	labelsOf func(ctx context.Context, namespace string) (labels.Set, error)
 }
 
-func newManaged(selector *metav1.LabelSelector, reader client.Reader) (*managed, error) {
+func newManaged(selector *metav1.LabelSelector) (*managed, error) {
 	if selector == nil {
 		return nil, nil
 	}
@@ -33,32 +71,13 @@ func newManaged(selector *metav1.LabelSelector, reader client.Reader) (*managed,
 	if err != nil {
 		return nil, fmt.Errorf("cannot understand appwrapper.kueue.managedJobsNamespaceSelector: %w", err)
 	}
-	labelsOf := func(ctx context.Context, name string) (labels.Set, error) {
-		namespace := &metav1.PartialObjectMetadata{}
-		namespace.SetGroupVersionKind(namespaceKind)
-		// The API server's cache is new enough for a warning, and cheap.
-		fromCache := &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}
-		err := reader.Get(ctx, client.ObjectKey{Name: name}, namespace, fromCache)
-		return namespace.Labels, err
-	}
-	return &managed{selector: parsed, labelsOf: labelsOf}, nil
+	return &managed{selector: parsed}, nil
 }
 
-var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
-
-// warning tells the author that the AppWrapper is not queued. A namespace that cannot be read
-// is no reason to refuse anything.
-func (m *managed) warning(ctx context.Context, aw *v1beta2.AppWrapper) admission.Warnings {
+// warning tells the author that the AppWrapper is not queued.
+func (m *managed) warning(aw *v1beta2.AppWrapper, found namespace) admission.Warnings {
 	queue := aw.Labels[v1beta2.QueueNameLabel]
-	if m == nil || queue == "" {
-		return nil
-	}
-	found, err := m.labelsOf(ctx, aw.Namespace)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "cannot check whether Kueue manages the namespace", "namespace", aw.Namespace)
-		return nil
-	}
-	if m.selector.Matches(found) {
+	if m == nil || queue == "" || found.unread != nil || m.selector.Matches(labels.Set(found.labels)) {
 		return nil
 	}
 	return admission.Warnings{fmt.Sprintf("Kueue does not manage namespace %q (%s): queue %q has no effect, and the AppWrapper does not wait for quota",
@@ -67,10 +86,6 @@ func (m *managed) warning(ctx context.Context, aw *v1beta2.AppWrapper) admission
 
 // waits tells whether Kueue decides when an AppWrapper without a queue starts. If the
 // namespace cannot be read, it does.
-func (m *managed) waits(ctx context.Context, aw *v1beta2.AppWrapper) bool {
-	if m == nil {
-		return false
-	}
-	found, err := m.labelsOf(ctx, aw.Namespace)
-	return err != nil || m.selector.Matches(found)
+func (m *managed) waits(found namespace) bool {
+	return m != nil && (found.unread != nil || m.selector.Matches(labels.Set(found.labels)))
 }

@@ -8,6 +8,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -39,11 +40,14 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 	review := func(ctx context.Context, review *authorizationv1.SubjectAccessReview) error {
 		return mgr.GetClient().Create(ctx, review)
 	}
-	managed, err := newManaged(c.Kueue.ManagedJobsNamespaceSelector, mgr.GetAPIReader())
+	managed, err := newManaged(c.Kueue.ManagedJobsNamespaceSelector)
 	if err != nil {
 		return err
 	}
-	validator := &validator{podSetLimit: c.PodSetLimit, kueue: kueue, review: review, managed: managed}
+	validator := &validator{
+		podSetLimit: c.PodSetLimit, policies: c.Policies,
+		kueue: kueue, review: review, namespaces: fromCache(mgr.GetAPIReader()), managed: managed,
+	}
 	validator.own = &ownRights{
 		resourceOf: mgr.GetRESTMapper().RESTMapping,
 		allowed: func(ctx context.Context, namespace, verb string, resource schema.GroupVersionResource) (bool, error) {
@@ -99,9 +103,12 @@ func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 
 type validator struct {
 	podSetLimit int
+	policies    config.Policies
 	// kueue are the users that start what is queued.
 	kueue  sets.Set[string]
 	review accessReview
+	// namespaces is called at most once for a request.
+	namespaces readNamespace
 	// managed is nil if managedJobsNamespaceSelector is not configured.
 	managed *managed
 	own     *ownRights
@@ -120,7 +127,10 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	decoded := admissionrules.Decode(aw)
 	problems := decoded.ValidateCreate(v.podSetLimit)
 	kinds := wrappedKinds(decoded)
-	if v.arrivesStarted(ctx, aw) && !v.kueue.Has(request.UserInfo.Username) {
+	found := v.namespaces(ctx, aw.Namespace)
+	forbidden, warnings := found.checkPods(decoded, v.policies)
+	problems = append(problems, forbidden...)
+	if v.arrivesStarted(aw, found) && !v.kueue.Has(request.UserInfo.Username) {
 		problems = append(problems, mayUnsuspend(ctx, v.review, request.UserInfo, aw, field.NewPath("spec", "suspend"))...)
 	}
 	if v.access != nil {
@@ -130,7 +140,7 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	if aw.ManagedByThisController() {
 		problems = append(problems, v.own.check(ctx, aw.Namespace, kinds)...)
 	}
-	warnings := append(v.managed.warning(ctx, aw), decoded.WarningsOnCreate()...)
+	warnings = slices.Concat(v.managed.warning(aw, found), warnings, decoded.WarningsOnCreate())
 	return warnings, invalid(aw, problems)
 }
 

@@ -115,7 +115,7 @@ func TestTheValidatingWebhook(t *testing.T) {
 			operation: admissionv1.Delete, before: bad, after: bad},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := &validator{podSetLimit: 8, own: &ownRights{resourceOf: mapper().RESTMapping}}
+			v := &validator{podSetLimit: 8, namespaces: team, own: &ownRights{resourceOf: mapper().RESTMapping}}
 			if !tc.unchecked {
 				v.access = &access{resourceOf: mapper().RESTMapping, review: (&grants{allowed: tc.grants}).review}
 			}

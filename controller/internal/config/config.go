@@ -17,7 +17,7 @@ import (
 
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
 // installations; clientConnection, concurrency, appwrapper.podSetLimit, appwrapper.kueue,
-// appwrapper.autopilot.migrationLimit and controllerManager.ignoreOtherControllers are additions.
+// appwrapper.policies, appwrapper.autopilot.migrationLimit and controllerManager.ignoreOtherControllers are additions.
 type Config struct {
 	AppWrapper        AppWrapper        `json:"appwrapper"`
 	CertManagement    CertManagement    `json:"certManagement"`
@@ -43,6 +43,8 @@ type AppWrapper struct {
 	// PodSetLimit is the most pod sets that one AppWrapper may have: 8 up to Kueue 0.18, 18 from 0.19.
 	PodSetLimit int   `json:"podSetLimit"`
 	Kueue       Kueue `json:"kueue"`
+	// Policies says which policies of the chart mlbatch the cluster has.
+	Policies Policies `json:"policies"`
 	// ExtraKinds may be wrapped with declared pod sets, beside those that we know.
 	ExtraKinds []ExtraKind `json:"extraKinds"`
 
@@ -57,6 +59,12 @@ type Kueue struct {
 	// ManagedJobsNamespaceSelector is that of Kueue's own configuration. An author who
 	// names a queue elsewhere is warned; nil warns nobody.
 	ManagedJobsNamespaceSelector *metav1.LabelSelector `json:"managedJobsNamespaceSelector"`
+}
+
+// Policies of the API server refuse pods. What one of them would refuse is refused when its
+// AppWrapper is created, before it gets quota.
+type Policies struct {
+	PodSecurity bool `json:"podSecurity"`
 }
 
 // legacyAppWrapper holds keys that earlier AppWrapper releases acted on. They are
