@@ -28,6 +28,7 @@ type podRule func(Namespace, *corev1.PodTemplateSpec) string
 var podRules = []podRule{
 	podSecurity,
 	exceptedBaseline,
+	priority,
 }
 
 // ValidatePods lists the templates whose pods the API server would refuse in the namespace.
