@@ -317,22 +317,34 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 	}
 }
 
+// Its controller adds the toleration to each.
+func TestPodsOfDaemonSetsMayRunOnCordonedNodes(t *testing.T) {
+	pod := strings.Replace(podWith("tolerations: [{key: node.kubernetes.io/unschedulable}]"), "name: p", "name: p, ownerReferences: [{kind: DaemonSet, name: d, controller: true}]", 1)
+	if got := judge(t, policies(t)["mlbatch-placement"], request{operation: admission.Create, object: pod}, true); len(got) > 0 {
+		t.Errorf("got %q", got)
+	}
+}
+
 // What nobody may do in a team's namespace, not even a controller.
 func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 	compiled := policies(t)
-	const toNode, toAll, toMasters = "nodeName: n", "tolerations: [{key: a}, {operator: Exists}]", "tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists}]"
+	const toNode, toAll, toMasters = "nodeName: node-1", "tolerations: [{key: a}, {operator: Exists}]", "tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists}]"
 	const noNode, noAll, noMasters = "may not name their node", "may not tolerate every taint", "may not run on control planes"
+	const toCordoned = "tolerations: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]"
+	ofTeam := admissionrules.Namespace{Labels: map[string]string{"mlbatch-team-namespace": "true"}, Policies: admissionrules.Policies{Placement: true}}
 	for name, c := range map[string]struct{ policy, object, want string }{
 		"a pod on a node":                        {"placement", podWith(toNode), noNode},
 		"a pod that tolerates everything":        {"placement", podWith(toAll), noAll},
 		"a pod on control planes":                {"placement", podWith(toMasters), noMasters},
+		"a pod on a cordoned node":               {"placement", podWith(toCordoned), "may not run on cordoned nodes"},
+		"a PyTorchJob on a cordoned node":        {"placement", pyTorchJobWith(toCordoned), "may not run on cordoned nodes"},
 		"a PyTorchJob on a node":                 {"placement", pyTorchJobWith(toNode), noNode},
 		"a PyTorchJob that tolerates everything": {"placement", pyTorchJobWith(toAll), noAll},
 		"a PyTorchJob on control planes":         {"placement", pyTorchJobWith(toMasters), noMasters},
 		"a Ray head on a node":                   {"placement", rayClusterWith("headGroupSpec: {template: {spec: {" + toNode + "}}}"), noNode},
 		"a Ray worker that tolerates everything": {"placement", rayClusterWith("workerGroupSpecs: [{template: {spec: {}}}, {template: {spec: {" + toAll + "}}}]"), noAll},
 		"a RayJob's worker on control planes":    {"placement", rayJobWith("workerGroupSpecs: [{template: {spec: {" + toMasters + "}}}]"), noMasters},
-		"a RayJob's submitter on a node":         {"placement", `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {submitterPodTemplate: {spec: {nodeName: n}}}}`, noNode},
+		"a RayJob's submitter on a node":         {"placement", `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {rayClusterSpec: {}, submitterPodTemplate: {spec: {nodeName: node-1}}}}`, noNode},
 		"a PyTorchJob that scales by default":    {"growth", elastic("metrics: []"), "elasticPolicy.metrics"},
 		"a RayCluster with an autoscaler":        {"growth", rayClusterWith("enableInTreeAutoscaling: true"), "enableInTreeAutoscaling"},
 		"a RayCluster that starts larger":        {"growth", rayClusterWith("workerGroupSpecs: [{replicas: 1}, {replicas: 0, minReplicas: 50}]"), "more minReplicas than replicas"},
@@ -368,6 +380,11 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 					}
 				} else if len(got) != 1 || !strings.Contains(got[0], c.want) {
 					t.Errorf("want one refusal with %q, got %q", c.want, got)
+				}
+				if c.policy == "placement" && !strings.Contains(c.object, "submitterPodTemplate") {
+					if says := wrapped(t, c.object).ValidatePods(ofTeam); len(says) != 1 || says[0].Detail != got[0] {
+						t.Errorf("the webhook says %v, and the policy %q", says, got)
+					}
 				}
 			}
 		})

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
 
 // Namespace is where pods would run. Labels and annotations say which of them the API server
@@ -19,6 +21,7 @@ type Namespace struct {
 // Policies are those of charts/mlbatch that the API server enforces for pods.
 type Policies struct {
 	PodSecurity bool
+	Placement   bool
 }
 
 // podRule returns why the API server would refuse the pods of a template, or "".
@@ -29,6 +32,7 @@ var podRules = []podRule{
 	podSecurity,
 	exceptedBaseline,
 	priority,
+	placement,
 }
 
 // ValidatePods lists the templates whose pods the API server would refuse in the namespace.
@@ -93,7 +97,7 @@ func (d Decoded) podTemplates(i int) []located {
 	if template == nil {
 		return nil
 	}
-	podSets, err := PodSets(d.AppWrapper.Spec.Components[i].DeclaredPodSets, template)
+	podSets, err := kinds.PodSets(d.AppWrapper.Spec.Components[i].DeclaredPodSets, template)
 	if err != nil {
 		return nil
 	}

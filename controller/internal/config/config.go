@@ -65,6 +65,7 @@ type Kueue struct {
 // AppWrapper is created, before it gets quota.
 type Policies struct {
 	PodSecurity bool `json:"podSecurity"`
+	Placement   bool `json:"placement"`
 }
 
 // legacyAppWrapper holds keys that earlier AppWrapper releases acted on. They are

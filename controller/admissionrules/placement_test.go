@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admissionrules
+
+import (
+	"strings"
+	"testing"
+)
+
+// charts/policies_test.go has what is refused, for the policy and for this rule.
+func TestPodsStayOnTheNodesOfTheirFlavor(t *testing.T) {
+	team := map[string]string{"mlbatch-team-namespace": "true"}
+	const toNode, toAll = "nodeName: node-1", "tolerations: [{key: a, operator: Exists}, {operator: Exists}]"
+	for name, tc := range map[string]struct {
+		spec      string
+		namespace Namespace
+		refused   bool
+	}{
+		"a node":                   {toNode, Namespace{Labels: team, Policies: Policies{Placement: true}}, true},
+		"all nodes":                {toAll, Namespace{Labels: team, Policies: Policies{Placement: true}}, true},
+		"nodes with a taint":       {"tolerations: [{key: nvidia.com/gpu, operator: Exists}]", Namespace{Labels: team, Policies: Policies{Placement: true}}, false},
+		"a namespace of no team":   {toNode, Namespace{Policies: Policies{Placement: true}}, false},
+		"a policy that is not set": {toNode, Namespace{Labels: team}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			aw := appWrapper(t, component(strings.Replace(job, "containers:", tc.spec+", containers:", 1)))
+			if problems := Decode(aw).ValidatePods(tc.namespace); (len(problems) == 1) != tc.refused || len(problems) > 1 {
+				t.Errorf("got %v", problems)
+			}
+		})
+	}
+}
