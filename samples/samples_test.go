@@ -29,7 +29,7 @@ func TestSamplesAreAdmitted(t *testing.T) {
 			if err := yaml.UnmarshalStrict(text, &aw); err != nil {
 				t.Fatal(err)
 			}
-			if problems := admissionrules.ValidateCreate(&aw, admissionrules.DefaultPodSetLimit); len(problems) > 0 {
+			if problems := admissionrules.ValidateCreate(&aw, admissionrules.DefaultLimits); len(problems) > 0 {
 				t.Errorf("admission refuses it: %v", problems.ToAggregate())
 			}
 			if warnings := admissionrules.WarningsOnCreate(&aw); len(warnings) > 0 {

@@ -40,9 +40,9 @@ func (d Decoded) WarningsOnCreate() []string {
 	warnings := unknownAnnotations(d.AppWrapper.Annotations, annotationsPath, lifecycle.Annotations())
 	for i, component := range d.AppWrapper.Spec.Components {
 		path := field.NewPath("spec", "components").Index(i)
-		for _, name := range ours(component.Annotations) {
-			warnings = append(warnings, fmt.Sprintf("%s has no effect here: annotations belong in metadata of the AppWrapper",
-				path.Child("annotations").Key(name)))
+		warnings = append(warnings, misplaced(component.Annotations, path.Child("annotations"))...)
+		if template := d.Templates[i]; template != nil {
+			warnings = append(warnings, misplaced(template.GetAnnotations(), path.Child("template", "metadata", "annotations"))...)
 		}
 		for j, podSet := range component.DeclaredPodSets {
 			at := path.Child("podSets").Index(j).Child("annotations")
@@ -50,6 +50,14 @@ func (d Decoded) WarningsOnCreate() []string {
 		}
 	}
 	return append(append(warnings, d.wrappedClaims()...), d.timesToLive()...)
+}
+
+func misplaced(annotations map[string]string, path *field.Path) []string {
+	var warnings []string
+	for _, name := range ours(annotations) {
+		warnings = append(warnings, fmt.Sprintf("%s has no effect here: annotations belong in metadata of the AppWrapper", path.Key(name)))
+	}
+	return warnings
 }
 
 // WarningsOnUpdate are about annotations that are new or changed, including those that creation

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
@@ -14,8 +16,8 @@ const prefix = v1beta2.AnnotationPrefix
 
 func TestAnnotationsWithoutEffectAreNamedOnCreate(t *testing.T) {
 	for name, tc := range map[string]struct {
-		annotations, component, podSet map[string]string
-		want                           []string
+		annotations, component, template, podSet map[string]string
+		want                                     []string
 	}{
 		"a misspelt one, with what was meant": {
 			annotations: map[string]string{prefix + "delectionOnFailureGracePeriodDuration": "1h"},
@@ -25,6 +27,11 @@ func TestAnnotationsWithoutEffectAreNamedOnCreate(t *testing.T) {
 		"one in another case": {
 			annotations: map[string]string{prefix + "retrylimit": "1"},
 			want:        []string{"metadata.annotations[" + prefix + "retrylimit] is unknown and has no effect: did you mean retryLimit?"},
+		},
+		"one on what is wrapped": {
+			template: map[string]string{prefix + "retryLimit": "1", "example.com/a": "b"},
+			want: []string{"spec.components[0].template.metadata.annotations[" + prefix + "retryLimit] has no effect here: " +
+				"annotations belong in metadata of the AppWrapper"},
 		},
 		"one on a component": {
 			component: map[string]string{prefix + "retryLimit": "1", "example.com/a": "b"},
@@ -54,6 +61,7 @@ func TestAnnotationsWithoutEffectAreNamedOnCreate(t *testing.T) {
 			aw := appWrapper(t, declared("[{path: template.spec.template, replicas: 2}]", job))
 			aw.Annotations = tc.annotations
 			aw.Spec.Components[0].Annotations = tc.component
+			aw.Spec.Components[0].Template.Raw = annotated(t, job, tc.template)
 			aw.Spec.Components[0].DeclaredPodSets[0].Annotations = tc.podSet
 			if diff := cmp.Diff(tc.want, WarningsOnCreate(aw)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
@@ -79,4 +87,19 @@ func TestChangedAnnotationsWithoutEffectAreNamedOnUpdate(t *testing.T) {
 	if diff := cmp.Diff(want, WarningsOnUpdate(before, after)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+}
+
+// annotated is a wrapped object with annotations.
+func annotated(t *testing.T, object string, annotations map[string]string) []byte {
+	t.Helper()
+	template := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(object), &template.Object); err != nil {
+		t.Fatal(err)
+	}
+	template.SetAnnotations(annotations)
+	raw, err := template.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }

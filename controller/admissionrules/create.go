@@ -19,8 +19,13 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
-// DefaultPodSetLimit is how many pod sets a Workload of any supported Kueue may have.
-const DefaultPodSetLimit = 8
+// Limits are the most that one AppWrapper may have.
+type Limits struct {
+	Components, PodSets int
+}
+
+// DefaultLimits has as many pod sets as a Workload of any supported Kueue may have.
+var DefaultLimits = Limits{Components: 64, PodSets: 8}
 
 // Template decodes the resource that a component wraps.
 func Template(component *v1beta2.AppWrapperComponent) (*unstructured.Unstructured, error) {
@@ -53,13 +58,16 @@ func Decode(aw *v1beta2.AppWrapper) Decoded {
 }
 
 // ValidateCreate lists everything that is wrong with a new AppWrapper.
-func ValidateCreate(aw *v1beta2.AppWrapper, podSetLimit int) field.ErrorList {
-	return Decode(aw).ValidateCreate(podSetLimit)
+func ValidateCreate(aw *v1beta2.AppWrapper, limits Limits) field.ErrorList {
+	return Decode(aw).ValidateCreate(limits)
 }
 
 // ValidateCreate lists everything that is wrong with a new AppWrapper.
-func (d Decoded) ValidateCreate(podSetLimit int) field.ErrorList {
+func (d Decoded) ValidateCreate(limits Limits) field.ErrorList {
 	components := field.NewPath("spec", "components")
+	if n := len(d.Templates); n > limits.Components {
+		return field.ErrorList{field.TooMany(components, n, limits.Components)}
+	}
 	var problems field.ErrorList
 	names := objectNames{}
 	podSets := 0
@@ -72,6 +80,7 @@ func (d Decoded) ValidateCreate(podSetLimit int) field.ErrorList {
 		problems = append(problems, validateObject(template, d.AppWrapper.Namespace, path.Child("template"))...)
 		problems = append(problems, names.add(template, path.Child("template", "metadata", "name"))...)
 		found, wrong := validatePodSets(d.AppWrapper.Spec.Components[i].DeclaredPodSets, template, path)
+		wrong = append(wrong, d.validateMetadata(i, path.Child("template"))...)
 		if len(wrong) == 0 {
 			wrong = validateLabels(d.AppWrapper.Name, i, template, found, path.Child("template"))
 		}
@@ -80,7 +89,7 @@ func (d Decoded) ValidateCreate(podSetLimit int) field.ErrorList {
 	}
 	// After another problem the count may be wrong, and would only cause a second one.
 	if len(problems) == 0 {
-		problems = append(problems, validateCount(podSets, podSetLimit, components)...)
+		problems = append(problems, validateCount(podSets, limits.PodSets, components)...)
 		problems = append(problems, validateName(d.AppWrapper, podSets)...)
 	}
 	return append(problems, validateAnnotations(d.AppWrapper.Annotations)...)
@@ -182,8 +191,7 @@ func validateDeclared(declared []v1beta2.AppWrapperPodSet, template *unstructure
 	return problems
 }
 
-// validateLabels refuses pod templates that have our labels with other values, or no room
-// for them. Other edits are Kueue's and not known yet.
+// validateLabels refuses pod templates that have no room for our labels. Other edits are Kueue's and not known yet.
 func validateLabels(name string, i int, template *unstructured.Unstructured, podSets []v1beta2.AppWrapperPodSet, path *field.Path) field.ErrorList {
 	edited := template.DeepCopy()
 	for _, podSet := range podSets {

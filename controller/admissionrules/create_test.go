@@ -56,7 +56,7 @@ func TestCreateAcceptsWhatCanBeDeployed(t *testing.T) {
 		"the AppWrapper's namespace, spelled": {component(strings.Replace(job, "name: j", "name: j, namespace: blue", 1))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if problems := ValidateCreate(appWrapper(t, components...), DefaultPodSetLimit); len(problems) > 0 {
+			if problems := ValidateCreate(appWrapper(t, components...), DefaultLimits); len(problems) > 0 {
 				t.Error(problems.ToAggregate())
 			}
 		})
@@ -100,7 +100,7 @@ func TestCreateRefusesWhatCannotBeDeployed(t *testing.T) {
 			"spec.components[0].template", field.ErrorTypeInvalid},
 		"pods that carry the label of another AppWrapper": {
 			[]string{component(strings.Replace(job, "template: {", "template: {metadata: {labels: {"+v1beta2.AppWrapperLabel+": b}}, ", 1))},
-			"spec.components[0].template", field.ErrorTypeInvalid},
+			"spec.components[0].template.spec.template.metadata.labels[" + v1beta2.AppWrapperLabel + "]", field.ErrorTypeForbidden},
 		"pods whose metadata is no object": {
 			[]string{component(strings.Replace(job, "template: {", "template: {metadata: none, ", 1))},
 			"spec.components[0].template", field.ErrorTypeInvalid},
@@ -130,7 +130,7 @@ func TestCreateRefusesWhatCannotBeDeployed(t *testing.T) {
 			"spec.components", field.ErrorTypeInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			problems := ValidateCreate(appWrapper(t, tc.components...), DefaultPodSetLimit)
+			problems := ValidateCreate(appWrapper(t, tc.components...), DefaultLimits)
 			if len(problems) != 1 || problems[0].Field != tc.field || problems[0].Type != tc.kind {
 				t.Errorf("want one problem of type %q at %s, got %v", tc.kind, tc.field, problems)
 			}
@@ -141,16 +141,22 @@ func TestCreateRefusesWhatCannotBeDeployed(t *testing.T) {
 func TestCreateCollectsTheProblemsOfAllComponents(t *testing.T) {
 	aw := appWrapper(t, component(`{apiVersion: v1, metadata: {name: x}}`), declared("[{path: ''}]", custom))
 	aw.Annotations = map[string]string{v1beta2.RetryLimitAnnotation: "three"}
-	if problems := ValidateCreate(aw, DefaultPodSetLimit); len(problems) != 3 {
+	if problems := ValidateCreate(aw, DefaultLimits); len(problems) != 3 {
 		t.Errorf("want three problems, got %v", problems)
 	}
 }
 
 func TestCreateCountsPodSetsUpToTheGivenLimit(t *testing.T) {
 	aw := appWrapper(t, component(pyTorchJob), component(pyTorchJob), component(pyTorchJob), component(pyTorchJob), component(job))
-	if problems := ValidateCreate(aw, 9); len(problems) > 0 {
+	if problems := ValidateCreate(aw, Limits{Components: 5, PodSets: 9}); len(problems) > 0 {
 		t.Error(problems.ToAggregate())
 	}
+}
+
+func TestCreateCountsComponentsUpToTheGivenLimit(t *testing.T) {
+	aw := appWrapper(t, component(service), component(job))
+	expectField(t, ValidateCreate(aw, Limits{Components: 2, PodSets: 1}), "")
+	expectField(t, ValidateCreate(aw, Limits{Components: 1, PodSets: 1}), "spec.components")
 }
 
 func TestCreateChecksTheName(t *testing.T) {
@@ -187,7 +193,7 @@ func TestCreateChecksTheName(t *testing.T) {
 			if tc.queued {
 				aw.Labels = map[string]string{v1beta2.QueueNameLabel: "q"}
 			}
-			expectField(t, ValidateCreate(aw, 18), tc.wrong)
+			expectField(t, ValidateCreate(aw, Limits{Components: 18, PodSets: 18}), tc.wrong)
 		})
 	}
 }
@@ -226,7 +232,7 @@ func TestCreateChecksAnnotations(t *testing.T) {
 			if tc.wrong {
 				wrong = "metadata.annotations[" + tc.annotation + "]"
 			}
-			expectField(t, ValidateCreate(aw, DefaultPodSetLimit), wrong)
+			expectField(t, ValidateCreate(aw, DefaultLimits), wrong)
 		})
 	}
 }

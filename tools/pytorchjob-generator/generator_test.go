@@ -72,7 +72,7 @@ func rendered(t failer, settings map[string]any) job {
 		t.Fatalf("%v:\n%s", err, manifest)
 	}
 	checkShape(t, object(t, []byte(manifest)))
-	if problems := admissionrules.ValidateCreate(aw, admissionrules.DefaultPodSetLimit); len(problems) > 0 {
+	if problems := admissionrules.ValidateCreate(aw, admissionrules.DefaultLimits); len(problems) > 0 {
 		t.Fatalf("admission refuses it: %v\n%s", problems.ToAggregate(), manifest)
 	}
 	if warnings := admissionrules.WarningsOnCreate(aw); len(warnings) > 0 {

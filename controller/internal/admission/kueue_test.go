@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/given"
 )
@@ -241,7 +242,7 @@ func TestOnlyKueueStartsWhatIsQueued(t *testing.T) {
 				after.Labels = tc.after
 			}
 			asked := &grants{allowed: tc.grants}
-			v := &validator{podSetLimit: 8, kueue: sets.New(kueueUser), review: asked.review, namespaces: team, managed: managing(t, tc.manages)}
+			v := &validator{limits: admissionrules.DefaultLimits, kueue: sets.New(kueueUser), review: asked.review, namespaces: team, managed: managing(t, tc.manages)}
 			r := request(t, admissionv1.Update, before, after)
 			r.UserInfo.Username = tc.user
 			_, err := v.ValidateUpdate(admission.NewContextWithRequest(t.Context(), r), before, after)
@@ -276,7 +277,7 @@ func TestNewWorkIsNotStartedByItsAuthor(t *testing.T) {
 			aw := given.AppWrapper("a").With(given.Job("j", 1)).Build()
 			aw.Spec.Suspend = tc.suspended
 			asked := &grants{allowed: tc.grants}
-			v := &validator{podSetLimit: 8, kueue: sets.New(kueueUser), review: asked.review, namespaces: team, managed: managing(t, tc.manages), own: &ownRights{}}
+			v := &validator{limits: admissionrules.DefaultLimits, kueue: sets.New(kueueUser), review: asked.review, namespaces: team, managed: managing(t, tc.manages), own: &ownRights{}}
 			r := request(t, admissionv1.Create, nil, aw)
 			r.UserInfo.Username = tc.user
 			_, err := v.ValidateCreate(admission.NewContextWithRequest(t.Context(), r), aw)

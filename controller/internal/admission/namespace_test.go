@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/given"
 )
@@ -42,7 +43,7 @@ func TestAQueueWhereKueueDoesNotLookIsAWarning(t *testing.T) {
 			read := func(context.Context, string) namespace { return namespace{labels: tc.labels, unread: tc.unread} }
 			aw := given.AppWrapper("a").With(given.Job("j", 1)).Build()
 			aw.Labels = tc.queue
-			v := &validator{podSetLimit: 8, namespaces: read, managed: managed, own: &ownRights{resourceOf: mapper().RESTMapping}}
+			v := &validator{limits: admissionrules.DefaultLimits, namespaces: read, managed: managed, own: &ownRights{resourceOf: mapper().RESTMapping}}
 			response := admission.WithValidator(scheme(t), v).Handle(t.Context(), request(t, admissionv1.Create, nil, aw))
 			if !response.Allowed {
 				t.Fatal(response.Result)
@@ -77,7 +78,7 @@ func TestWhatTheNamespaceRefusesIsRefusedOnCreate(t *testing.T) {
 			reads := 0
 			read := func(context.Context, string) namespace { reads++; return tc.found }
 			managed := managing(t, "team")
-			v := &validator{podSetLimit: 8, namespaces: read, managed: managed, kueue: sets.New("ada"), own: &ownRights{resourceOf: mapper().RESTMapping}}
+			v := &validator{limits: admissionrules.DefaultLimits, namespaces: read, managed: managed, kueue: sets.New("ada"), own: &ownRights{resourceOf: mapper().RESTMapping}}
 			response := admission.WithValidator(scheme(t), v).Handle(t.Context(), request(t, admissionv1.Create, nil, aw))
 			if response.Allowed != (tc.wantRefusal == "") || (!response.Allowed && !strings.Contains(response.Result.Message, tc.wantRefusal)) {
 				t.Errorf("allowed %t: %v", response.Allowed, response.Result)

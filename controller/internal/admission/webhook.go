@@ -45,7 +45,7 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 		return err
 	}
 	validator := &validator{
-		podSetLimit: c.PodSetLimit, policies: c.Policies,
+		limits: admissionrules.Limits{Components: c.ComponentLimit, PodSets: c.PodSetLimit}, policies: c.Policies,
 		kueue: kueue, review: review, namespaces: fromCache(mgr.GetAPIReader()), managed: managed,
 	}
 	validator.own = &ownRights{
@@ -102,8 +102,8 @@ func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 }
 
 type validator struct {
-	podSetLimit int
-	policies    config.Policies
+	limits   admissionrules.Limits
+	policies config.Policies
 	// kueue are the users that start what is queued.
 	kueue  sets.Set[string]
 	review accessReview
@@ -125,7 +125,7 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	// The API server has checked that the two agree where the object names one.
 	aw.Namespace = request.Namespace
 	decoded := admissionrules.Decode(aw)
-	problems := decoded.ValidateCreate(v.podSetLimit)
+	problems := decoded.ValidateCreate(v.limits)
 	kinds := wrappedKinds(decoded)
 	found := v.namespaces(ctx, aw.Namespace)
 	forbidden, warnings := found.checkPods(decoded, v.policies)

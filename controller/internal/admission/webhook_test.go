@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/given"
 )
@@ -115,7 +116,7 @@ func TestTheValidatingWebhook(t *testing.T) {
 			operation: admissionv1.Delete, before: bad, after: bad},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := &validator{podSetLimit: 8, namespaces: team, own: &ownRights{resourceOf: mapper().RESTMapping}}
+			v := &validator{limits: admissionrules.DefaultLimits, namespaces: team, own: &ownRights{resourceOf: mapper().RESTMapping}}
 			if !tc.unchecked {
 				v.access = &access{resourceOf: mapper().RESTMapping, review: (&grants{allowed: tc.grants}).review}
 			}
@@ -132,7 +133,7 @@ func TestTheValidatingWebhook(t *testing.T) {
 
 func TestARequestThatCannotBeReadIsNobodysPermission(t *testing.T) {
 	aw := given.AppWrapper("a").With(given.Job("j", 1)).Build()
-	if _, err := (&validator{podSetLimit: 8}).ValidateCreate(context.Background(), aw); err == nil {
+	if _, err := (&validator{limits: admissionrules.DefaultLimits}).ValidateCreate(context.Background(), aw); err == nil {
 		t.Error("accepted without a request")
 	}
 	if err := (&defaulter{}).Default(context.Background(), aw); err == nil {

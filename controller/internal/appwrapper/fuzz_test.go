@@ -51,7 +51,7 @@ func FuzzWhatIsAdmitted(f *testing.F) {
 		if diff := cmp.Diff(declared, aw); diff != "" {
 			t.Errorf("pod sets are declared once more (-once +twice):\n%s", diff)
 		}
-		if len(admissionrules.ValidateCreate(aw, admissionrules.DefaultPodSetLimit)) > 0 {
+		if len(admissionrules.ValidateCreate(aw, admissionrules.DefaultLimits)) > 0 {
 			return
 		}
 		if problems := admissionrules.ValidateUpdate(aw, aw.DeepCopy()); len(problems) > 0 {

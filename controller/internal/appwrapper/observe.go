@@ -117,9 +117,9 @@ func (r *Reconciler) observeObject(ctx context.Context, o *observation, i int, k
 
 // unadmitted applies the rules of admission in a controller whose webhooks are off. It cannot
 // check the rights of the author, who is no longer known.
-func unadmitted(podSetLimit int) func(admissionrules.Decoded) string {
+func unadmitted(limits admissionrules.Limits) func(admissionrules.Decoded) string {
 	return func(decoded admissionrules.Decoded) string {
-		problems := decoded.ValidateCreate(podSetLimit)
+		problems := decoded.ValidateCreate(limits)
 		if len(problems) == 0 {
 			return ""
 		}

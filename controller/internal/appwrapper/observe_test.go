@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
@@ -179,7 +180,7 @@ func TestWhatAdmissionWouldRefuseFailsWhereItIsNotAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.aw)
-			w.reconciler.problem = unadmitted(2)
+			w.reconciler.problem = unadmitted(admissionrules.Limits{Components: 9, PodSets: 2})
 			w.settle()
 			w.expectPhase(v1beta2.AppWrapperFailed)
 			condition := meta.FindStatusCondition(w.get().Status.Conditions, string(v1beta2.Unhealthy))
@@ -193,7 +194,7 @@ func TestWhatAdmissionWouldRefuseFailsWhereItIsNotAsked(t *testing.T) {
 func TestWhatWasSeenBeforeIsNotJudgedAgain(t *testing.T) {
 	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Build())
 	w.settle()
-	w.reconciler.problem = unadmitted(0)
+	w.reconciler.problem = unadmitted(admissionrules.Limits{Components: 9})
 	w.settle()
 	w.expectPhase(v1beta2.AppWrapperSuspended)
 }

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
@@ -54,7 +55,7 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 		now:      time.Now,
 	}
 	if !c.WebhooksEnabled {
-		r.problem = unadmitted(c.AppWrapper.PodSetLimit)
+		r.problem = unadmitted(admissionrules.Limits{Components: c.AppWrapper.ComponentLimit, PodSets: c.AppWrapper.PodSetLimit})
 	}
 	components := newWatches(mgr, c.AppWrapper.ExtraKinds)
 	r.watch = components.watch

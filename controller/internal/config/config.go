@@ -16,8 +16,8 @@ import (
 )
 
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
-// installations; clientConnection, concurrency, appwrapper.podSetLimit, appwrapper.kueue,
-// appwrapper.policies, appwrapper.autopilot.migrationLimit and controllerManager.ignoreOtherControllers are additions.
+// installations; clientConnection, concurrency, appwrapper.podSetLimit,
+// appwrapper.componentLimit, appwrapper.kueue, appwrapper.policies, appwrapper.autopilot.migrationLimit and controllerManager.ignoreOtherControllers are additions.
 type Config struct {
 	AppWrapper        AppWrapper        `json:"appwrapper"`
 	CertManagement    CertManagement    `json:"certManagement"`
@@ -41,8 +41,10 @@ type AppWrapper struct {
 	// DefaultQueueName is the queue of AppWrappers that come without a queue label; empty sets none.
 	DefaultQueueName string `json:"defaultQueueName"`
 	// PodSetLimit is the most pod sets that one AppWrapper may have: 8 up to Kueue 0.18, 18 from 0.19.
-	PodSetLimit int   `json:"podSetLimit"`
-	Kueue       Kueue `json:"kueue"`
+	PodSetLimit int `json:"podSetLimit"`
+	// ComponentLimit is the most components that one AppWrapper may have.
+	ComponentLimit int   `json:"componentLimit"`
+	Kueue          Kueue `json:"kueue"`
 	// Policies says which policies of the chart mlbatch the cluster has.
 	Policies Policies `json:"policies"`
 	// ExtraKinds may be wrapped with declared pod sets, beside those that we know.
@@ -140,6 +142,7 @@ func Default() Config {
 			UserRBACAdmissionCheck: true,
 			FaultTolerance:         defaultFaultTolerance(),
 			PodSetLimit:            8,
+			ComponentLimit:         64,
 			Kueue:                  Kueue{ServiceAccounts: []string{"kueue-controller-manager", "kueue-system/kueue-controller-manager"}},
 		},
 		CertManagement: CertManagement{

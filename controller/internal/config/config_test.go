@@ -110,6 +110,7 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 		"a negative retry limit":                     {"appwrapper: {faultTolerance: {retryLimit: -1}}", "appwrapper.faultTolerance.retryLimit"},
 		"more retries than the ceiling":              {"appwrapper: {faultTolerance: {retryLimit: 101}}", "appwrapper.faultTolerance.retryLimit"},
 		"a negative ceiling of retries":              {"appwrapper: {faultTolerance: {retryLimit: 0, retryLimitCeiling: -1}}", "appwrapper.faultTolerance.retryLimitCeiling"},
+		"a component limit of zero":                  {"appwrapper: {componentLimit: 0}", "appwrapper.componentLimit"},
 		"a pod-set limit of zero":                    {"appwrapper: {podSetLimit: 0}", "appwrapper.podSetLimit"},
 		"a queue that cannot exist":                  {"appwrapper: {defaultQueueName: My Queue}", "appwrapper.defaultQueueName"},
 		"a service account that cannot exist":        {"appwrapper: {kueue: {serviceAccounts: [ok, a/b/c]}}", "appwrapper.kueue.serviceAccounts[1]"},

@@ -18,6 +18,7 @@ func (c *Config) validate() field.ErrorList {
 	problems := c.AppWrapper.FaultTolerance.validate(aw.Child("faultTolerance"))
 	problems = append(problems, c.AppWrapper.Autopilot.validate(aw.Child("autopilot"))...)
 	problems = append(problems, atLeastOne(aw.Child("podSetLimit"), c.AppWrapper.PodSetLimit)...)
+	problems = append(problems, atLeastOne(aw.Child("componentLimit"), c.AppWrapper.ComponentLimit)...)
 	problems = append(problems, c.AppWrapper.Kueue.validate(aw.Child("kueue"))...)
 	problems = append(problems, validateExtraKinds(c.AppWrapper.ExtraKinds, aw.Child("extraKinds"))...)
 	problems = append(problems, atLeastOne(field.NewPath("concurrency"), c.Concurrency)...)
