@@ -381,7 +381,7 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 				} else if len(got) != 1 || !strings.Contains(got[0], c.want) {
 					t.Errorf("want one refusal with %q, got %q", c.want, got)
 				}
-				if c.policy == "placement" && !strings.Contains(c.object, "submitterPodTemplate") {
+				if c.policy == "placement" {
 					if says := wrapped(t, c.object).ValidatePods(ofTeam); len(says) != 1 || says[0].Detail != got[0] {
 						t.Errorf("the webhook says %v, and the policy %q", says, got)
 					}

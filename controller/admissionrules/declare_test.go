@@ -22,6 +22,8 @@ func TestWhatKueueDoesNotFindIsDeclared(t *testing.T) {
 			`workerGroupSpecs: [{replicas: 2, numOfHosts: 4, template: ` + podTemplate + `}]}}`
 		atLeast = `{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: r}, spec: {headGroupSpec: {template: ` + podTemplate + `}, ` +
 			`workerGroupSpecs: [{replicas: 2, minReplicas: 3, template: ` + podTemplate + `}]}}`
+		submitted = `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {submissionMode: K8sJobMode, submitterPodTemplate: ` + podTemplate +
+			`, rayClusterSpec: {headGroupSpec: {template: ` + podTemplate + `}}}}`
 		asBefore   = "[{path: template.spec.headGroupSpec.template}, {path: 'template.spec.workerGroupSpecs[0].template', replicas: 2}]"
 		asNever    = "[{path: template.spec.headGroupSpec.template}, {path: 'template.spec.workerGroupSpecs[0].template', replicas: 5}]"
 		lowerCase  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: p}, spec: {pytorchReplicaSpecs: {worker: {replicas: 2, template: ` + podTemplate + `}}}}`
@@ -40,6 +42,10 @@ func TestWhatKueueDoesNotFindIsDeclared(t *testing.T) {
 			set("template.spec.headGroupSpec.template", 1), set("template.spec.workerGroupSpecs[0].template", 8)}},
 		"nothing in place of a number that was never right": {declared(asNever, multiHost), []v1beta2.AppWrapperPodSet{
 			{Path: "template.spec.headGroupSpec.template"}, set("template.spec.workerGroupSpecs[0].template", 5)}},
+		"a pod that submits a job": {component(submitted), []v1beta2.AppWrapperPodSet{
+			set("template.spec.rayClusterSpec.headGroupSpec.template", 1), set("template.spec.submitterPodTemplate", 1)}},
+		"a pod that submits a job, which 1.2 had not counted": {declared("[{path: template.spec.rayClusterSpec.headGroupSpec.template}]", submitted), []v1beta2.AppWrapperPodSet{
+			set("template.spec.rayClusterSpec.headGroupSpec.template", 1), set("template.spec.submitterPodTemplate", 1)}},
 		"a role in a spelling that Kueue does not know": {component(lowerCase), []v1beta2.AppWrapperPodSet{{
 			Path: "template.spec.pytorchReplicaSpecs.worker.template", Replicas: new(int32(2)),
 			Annotations: map[string]string{v1beta2.PodSetAnnotationTASPodIndexLabel: "training.kubeflow.org/replica-index"}}}},

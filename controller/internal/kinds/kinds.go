@@ -52,6 +52,10 @@ type Kind struct {
 	// kind that has none.
 	uncounted func(object map[string]any) error
 
+	// startsLater is the path of a pod set whose pods begin once the others run, and may end
+	// before them; empty for a kind that has none. They count for quota, and nobody waits for them.
+	startsLater string
+
 	// verdict reads the status of a resource; nil for a kind that does not report its end, so
 	// that only its pods count.
 	verdict func(object map[string]any) Verdict
@@ -112,6 +116,11 @@ func (k Kind) Known() bool {
 	return k.podSets != nil
 }
 
+// Awaits tells whether a resource that works has the pods of this pod set all the time.
+func (k Kind) Awaits(podSet v1beta2.AppWrapperPodSet) bool {
+	return k.startsLater == "" || podSet.Path != k.startsLater
+}
+
 // HasVerdict tells whether resources of this kind report success or failure. If not, their
 // pods count.
 func (k Kind) HasVerdict() bool {
@@ -144,8 +153,8 @@ func (k Kind) Uncounted(template *unstructured.Unstructured) error {
 	return k.uncounted(template.Object)
 }
 
-// Recount corrects the replicas of pod sets that a component declares as AppWrapper 1.2
-// wanted them, which are too few. It returns other declarations unchanged.
+// Recount corrects pod sets that a component declares as AppWrapper 1.2 wanted them, which are
+// too few or have too few replicas. It returns other declarations unchanged.
 func (k Kind) Recount(declared []v1beta2.AppWrapperPodSet, template *unstructured.Unstructured) []v1beta2.AppWrapperPodSet {
 	if k.formerly == nil || len(declared) == 0 {
 		return declared
@@ -156,12 +165,13 @@ func (k Kind) Recount(declared []v1beta2.AppWrapperPodSet, template *unstructure
 		return declared
 	}
 	recounted := slices.Clone(declared)
-	for i := range recounted {
-		for _, p := range inferred {
-			if p.Path == recounted[i].Path {
-				recounted[i].Replicas = p.Replicas
-			}
+	for _, p := range inferred {
+		i := slices.IndexFunc(recounted, func(d v1beta2.AppWrapperPodSet) bool { return d.Path == p.Path })
+		if i < 0 {
+			recounted = append(recounted, p)
+			continue
 		}
+		recounted[i].Replicas = p.Replicas
 	}
 	return recounted
 }

@@ -5,19 +5,41 @@ package kinds
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 // +kubebuilder:rbac:groups=ray.io,resources=rayjobs,verbs=get;list;watch;create;delete
 
-// rayJob is a RayJob: the pods of its cluster. The pod that submits the job does not count,
-// as in Kueue's copy of this rule. The pods do not show the end: they keep running or are
-// removed, as the RayJob says.
+// rayJob is a RayJob: the pods of its cluster, and the pod that submits the job if it has a
+// template. KubeRay's own submitter has none that a pod set could lead to. Kueue's copy of this
+// rule finds no submitter. The pods do not show the end: they keep running or are removed, as
+// the RayJob says.
 var rayJob = Kind{
-	GVK:          schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayJob"},
-	podSets:      rayPodSets("template.spec.rayClusterSpec", rayWorkers, "spec", "rayClusterSpec"),
-	formerly:     rayPodSets("template.spec.rayClusterSpec", rayReplicas, "spec", "rayClusterSpec"),
-	knownToKueue: oneHostEach("spec", "rayClusterSpec"),
-	verdict:      rayJobVerdict,
+	GVK:      schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayJob"},
+	podSets:  rayJobPodSets,
+	formerly: rayPodSets("template.spec.rayClusterSpec", rayReplicas, "spec", "rayClusterSpec"),
+	knownToKueue: func(object map[string]any) bool {
+		return !hasSubmitter(object) && oneHostEach("spec", "rayClusterSpec")(object)
+	},
+	startsLater: "template.spec.submitterPodTemplate",
+	verdict:     rayJobVerdict,
+}
+
+func rayJobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+	podSets, err := rayPodSets("template.spec.rayClusterSpec", rayWorkers, "spec", "rayClusterSpec")(object)
+	if err != nil || !hasSubmitter(object) {
+		return podSets, err
+	}
+	one := int32(1)
+	return append(podSets, v1beta2.AppWrapperPodSet{Path: "template.spec.submitterPodTemplate", Replicas: &one}), nil
+}
+
+// hasSubmitter tells whether a template of the job's author makes the pod that submits it.
+func hasSubmitter(object map[string]any) bool {
+	template, _, err := unstructured.NestedFieldNoCopy(object, "spec", "submitterPodTemplate")
+	mode, _, _ := unstructured.NestedString(object, "spec", "submissionMode")
+	return err == nil && template != nil && mode != "HTTPMode" && mode != "InteractiveMode"
 }
 
 // rayJobVerdict takes a failure only from KubeRay: the job also reports failures of attempts

@@ -7,8 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
 
 // podCounts counts the pods of unfinished components. Those of a finished component no
@@ -23,8 +25,11 @@ func (v *view) countPods() podCounts {
 		if v.finished(i) {
 			continue
 		}
+		kind := kinds.For(schema.FromAPIVersionAndKind(s.APIVersion, s.Kind))
 		for _, p := range s.PodSets {
-			c.expected += int(p.Count())
+			if kind.Awaits(p) {
+				c.expected += int(p.Count())
+			}
 		}
 	}
 	for _, p := range v.Pods {

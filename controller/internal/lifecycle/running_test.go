@@ -3,6 +3,7 @@
 package lifecycle_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +15,13 @@ import (
 )
 
 func runningJob() lifecycle.Snapshot { return deployed(v1beta2.AppWrapperRunning) }
+
+// withSubmitter makes the Job a RayJob, with one more pod set.
+func withSubmitter(s *lifecycle.Snapshot) {
+	c := &s.Status.ComponentStatus[0]
+	c.APIVersion, c.Kind = "ray.io/v1", "RayJob"
+	c.PodSets = append(slices.Clone(c.PodSets), v1beta2.AppWrapperPodSet{Path: "template.spec.submitterPodTemplate"})
+}
 
 // rests is Running with nothing to do or to wait for.
 var rests = outcome{Phase: v1beta2.AppWrapperRunning}
@@ -365,6 +373,16 @@ func TestRunningWatchesReadiness(t *testing.T) {
 			given: []change{condition(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonInsufficientPodsReady, time.Minute), withPods(runs, pending)},
 			after: 2 * time.Minute,
 			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 3 * time.Minute},
+		},
+		"a RayJob is ready before its job is submitted": {
+			given: []change{withSubmitter, withPods(runs, runs)},
+			want: outcome{Phase: v1beta2.AppWrapperRunning,
+				Conditions: map[string]string{"PodsReady": "True SufficientPodsReady", "Unhealthy": "False FoundNoFailedPods"}},
+		},
+		"it stays so when a pod that submits it has failed": {
+			given: []change{withSubmitter, ready, withPods(runs, runs, broken)},
+			after: time.Hour,
+			want:  rests,
 		},
 		"no pods expected are ready at once": {
 			given: []change{noPods},
