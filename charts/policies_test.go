@@ -241,10 +241,16 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 		"an owned object that grows": {"ownership", request{operation: admission.Update, object: grownJob, old: ownedJob},
 			"it belongs to AppWrapper train, which got quota for its spec as it is: delete AppWrapper train and submit"},
 		"an owned object without its finalizer": {"ownership", request{operation: admission.Update, object: looseJob, old: ownedJob}, "it belongs to AppWrapper train: only controllers may change its finalizers"},
-		"a new scale":                           {"ownership", request{operation: admission.Update, object: scale, old: scale, subresource: "scale"}, "only controllers may scale work"},
-		"an AppWrapper without its finalizer":   {"lifecycle", request{operation: admission.Update, object: unguarded, old: wrapper}, "only controllers may remove the finalizer"},
-		"an AppWrapper without any finalizers":  {"lifecycle", request{operation: admission.Update, object: bare, old: wrapper}, "only controllers may remove the finalizer"},
-		"a pod of an owner that gets more":      {"ownership", request{operation: admission.Update, subresource: "resize", object: grownPod, old: ownedPod}, "it belongs to Job train"},
+		"a cluster that gets another hash": {"ownership", request{operation: admission.Update, object: ownedCluster("annotations: {ray.io/hash: b}"), old: ownedCluster("annotations: {ray.io/hash: a}")},
+			"it belongs to RayService s: only controllers may change its labels and annotations of ray.io/"},
+		"a cluster that loses its service": {"ownership", request{operation: admission.Update, object: ownedCluster("labels: {}"), old: ownedCluster("labels: {ray.io/originated-from-cr-name: s}")},
+			"it belongs to RayService s: only controllers may change its labels and annotations of ray.io/"},
+		"an object that claims another AppWrapper": {"ownership", request{operation: admission.Update, object: ownedCluster("labels: {workload.codeflare.dev/appwrapper: b}"), old: ownedCluster("labels: {}")},
+			"it belongs to RayService s: only controllers may change its labels and annotations of ray.io/"},
+		"a new scale":                          {"ownership", request{operation: admission.Update, object: scale, old: scale, subresource: "scale"}, "only controllers may scale work"},
+		"an AppWrapper without its finalizer":  {"lifecycle", request{operation: admission.Update, object: unguarded, old: wrapper}, "only controllers may remove the finalizer"},
+		"an AppWrapper without any finalizers": {"lifecycle", request{operation: admission.Update, object: bare, old: wrapper}, "only controllers may remove the finalizer"},
+		"a pod of an owner that gets more":     {"ownership", request{operation: admission.Update, subresource: "resize", object: grownPod, old: ownedPod}, "it belongs to Job train"},
 		"work that is deleted without its pods": {"lifecycle", request{operation: admission.Delete, old: freeJob, options: "propagationPolicy: Orphan"},
 			"cannot be deleted without its pods"},
 		"the same, by an old client": {"lifecycle", request{operation: admission.Delete, old: freeJob, options: "orphanDependents: true"},
@@ -277,6 +283,7 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"work of one's own":                    {operation: admission.Create, object: freeJob},
 		"a change of it":                       {operation: admission.Update, object: strings.Replace(freeJob, "n: 1", "n: 2", 1), old: freeJob},
 		"a label on what an AppWrapper made":   {operation: admission.Update, object: labelled, old: ownedJob},
+		"a label on a cluster of a service":    {operation: admission.Update, object: ownedCluster("labels: {a: b, ray.io/c: d}"), old: ownedCluster("labels: {ray.io/c: d}")},
 		"an object that dies with another one": {operation: admission.Create, object: dependent},
 		"an AppWrapper":                        {operation: admission.Create, object: bare},
 		"a finalizer of one's own removed":     {operation: admission.Update, object: foreign, old: wrapper},
@@ -588,6 +595,10 @@ func rayJobWith(spec string) string {
 
 func rayJobThat(fields string) string {
 	return `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {` + fields + `}}`
+}
+
+func ownedCluster(metadata string) string {
+	return `{apiVersion: ray.io/v1, kind: RayCluster, metadata: {name: r, ` + metadata + `, ownerReferences: [{kind: RayService, name: s, controller: true}]}, spec: {n: 1}}`
 }
 
 // matches reports whether a policy is asked about a request at all.
