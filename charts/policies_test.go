@@ -164,23 +164,24 @@ func (may rights) Authorize(_ context.Context, a authorizer.Attributes) (authori
 }
 
 const (
-	freeJob   = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a]}, spec: {n: 1}}`
-	ownedJob  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
-	otherJob  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: other, controller: true}]}, spec: {n: 1}}`
-	grownJob  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 2}}`
-	looseJob  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
-	labelled  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, labels: {a: b}, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
-	prebuilt  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, labels: {kueue.x-k8s.io/prebuilt-workload-name: w}}, spec: {n: 1}}`
-	dependent = `{apiVersion: batch/v1, kind: Job, metadata: {name: c, ownerReferences: [{kind: AppWrapper, name: train}]}, spec: {a: b}}`
-	ownedPod  = `{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: Job, name: train, controller: true}]}, spec: {n: 1}}`
-	grownPod  = `{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: Job, name: train, controller: true}]}, spec: {n: 2}}`
-	scale     = `{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: j}, spec: {replicas: 9}}`
-	wrapper   = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [workload.codeflare.dev/finalizer, mine]}, spec: {components: [1]}}`
-	bare      = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train}, spec: {components: [1]}}`
-	dying     = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: [1]}}`
-	emptied   = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: []}}`
-	unguarded = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [mine]}, spec: {components: [1]}}`
-	foreign   = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: [1]}}`
+	freeJob       = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a]}, spec: {n: 1}}`
+	ownedJob      = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
+	otherJob      = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: other, controller: true}]}, spec: {n: 1}}`
+	grownJob      = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 2}}`
+	looseJob      = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
+	labelled      = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, labels: {a: b}, finalizers: [a], ownerReferences: [{kind: AppWrapper, name: train, controller: true}]}, spec: {n: 1}}`
+	prebuilt      = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j, labels: {kueue.x-k8s.io/prebuilt-workload-name: w}}, spec: {n: 1}}`
+	dependent     = `{apiVersion: batch/v1, kind: Job, metadata: {name: c, ownerReferences: [{kind: AppWrapper, name: train}]}, spec: {a: b}}`
+	ownedPod      = `{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: Job, name: train, controller: true}]}, spec: {n: 1}}`
+	grownPod      = `{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: Job, name: train, controller: true}]}, spec: {n: 2}}`
+	ownedBatchJob = `{apiVersion: batch/v1, kind: Job, metadata: {name: s-0, ownerReferences: [{kind: JobSet, name: s, controller: true}]}, spec: {a: b}}`
+	scale         = `{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: j}, spec: {replicas: 9}}`
+	wrapper       = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [workload.codeflare.dev/finalizer, mine]}, spec: {components: [1]}}`
+	bare          = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train}, spec: {components: [1]}}`
+	dying         = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: [1]}}`
+	emptied       = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: []}}`
+	unguarded     = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [mine]}, spec: {components: [1]}}`
+	foreign       = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: [1]}}`
 )
 
 // Whatever makes pods could name a spoofed owner.
@@ -253,6 +254,8 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 		"a pod of an owner that gets more":     {"ownership", request{operation: admission.Update, subresource: "resize", object: grownPod, old: ownedPod}, "it belongs to Job train"},
 		"work that is deleted without its pods": {"lifecycle", request{operation: admission.Delete, old: freeJob, options: "propagationPolicy: Orphan"},
 			"cannot be deleted without its pods"},
+		"a Job deleted by a client that says nothing": {"lifecycle", request{operation: admission.Delete, old: ownedBatchJob, options: "gracePeriodSeconds: 0"},
+			"with the propagationPolicy Background"},
 		"the same, by an old client": {"lifecycle", request{operation: admission.Delete, old: freeJob, options: "orphanDependents: true"},
 			"cannot be deleted without its pods"},
 		"a submitter deleted without its pod": {"lifecycle", request{operation: admission.Delete, old: `{apiVersion: batch/v1, kind: Job, metadata: {name: j}}`, options: "propagationPolicy: Orphan"}, "cannot be deleted without its pods"},
@@ -304,6 +307,7 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"a pod that has a while to end":        {operation: admission.Delete, old: podWith("terminationGracePeriodSeconds: 60"), options: "gracePeriodSeconds: 60"},
 		"a PyTorchJob that has a while to end": {operation: admission.Create, object: pyTorchJobWith("terminationGracePeriodSeconds: 600")},
 		"work deleted":                         {operation: admission.Delete, old: freeJob, options: "gracePeriodSeconds: 1"},
+		"a Job of a JobSet":                    {operation: admission.Delete, old: ownedBatchJob, options: "propagationPolicy: Background"},
 		"work that MultiKueue gave its quota":  {operation: admission.Update, object: prebuilt, old: prebuilt},
 		"a Service":                            {operation: admission.Create, object: serviceWith("type: ClusterIP")},
 		"a headless Service":                   {operation: admission.Create, object: serviceWith("clusterIP: None")},

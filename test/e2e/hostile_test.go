@@ -6,6 +6,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -115,7 +116,7 @@ var attacks = []attack{
 	},
 	{
 		name:   "a container with all rights on its node",
-		answer: "violates PodSecurity",
+		answer: "the namespace enforces the Pod Security level baseline",
 		try: func(s *story, ctx context.Context) error {
 			return s.runsPod(ctx, "root", func(p *corev1.PodSpec) {
 				p.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
@@ -127,7 +128,7 @@ var attacks = []attack{
 	},
 	{
 		name:   "a pod that is more important than the system",
-		answer: "exceeded quota: mlbatch-priorities",
+		answer: "may not have the priorityClassName system-node-critical",
 		try: func(s *story, ctx context.Context) error {
 			return s.runsPod(ctx, "critical", func(p *corev1.PodSpec) { p.PriorityClassName = "system-node-critical" })
 		},
@@ -139,10 +140,10 @@ var attacks = []attack{
 		name:   "a pod on a node that its flavor does not have",
 		answer: "may not name their node",
 		try: func(s *story, ctx context.Context) error {
-			return s.runsPod(ctx, "elsewhere", func(p *corev1.PodSpec) { p.NodeName = here.Simulated[0] })
+			return s.runsOn(ctx, "elsewhere", here.Simulated[0])
 		},
 		won: func(s *story, ctx context.Context) (string, error) {
-			return s.podsOf(ctx, workload.AppWrapperLabel+"=elsewhere", 1)
+			return s.podsOf(ctx, "training.kubeflow.org/job-name=elsewhere", 1)
 		},
 	},
 	{
@@ -260,7 +261,11 @@ func (s *story) runsPod(ctx context.Context, name string, change func(*corev1.Po
 	pod.Spec = job(name, "50m", "linger", "0s").Spec.Template.Spec
 	change(&pod.Spec)
 	aw := wrapped(name, pod, map[string]string{workload.RetryLimitAnnotation: "0", workload.AdmissionGracePeriodDurationAnnotation: "1s"})
-	s.create(ctx, aw)
+	aw.Namespace = s.namespace
+	if err := s.user.Create(ctx, aw); err != nil {
+		return err
+	}
+	s.created = append(s.created, aw)
 	s.until(ctx, name+" runs or fails", func(ctx context.Context) (string, error) {
 		err := s.admin.Get(ctx, name, s.namespace, aw)
 		if aw.Status.Phase == workload.AppWrapperFailed || aw.Status.Phase == workload.AppWrapperRunning {
@@ -275,6 +280,25 @@ func (s *story) runsPod(ctx context.Context, name string, change func(*corev1.Po
 	s.remove(ctx, aw)
 	s.until(ctx, name+" is gone", func(ctx context.Context) (string, error) { return s.stillThere(ctx, aw) })
 	return reasons
+}
+
+// runsOn submits a PyTorchJob for one node. The policy of the API server judges it; wrapped, it
+// would be the webhook, which stays as it is configured.
+func (s *story) runsOn(ctx context.Context, name, node string) error {
+	object := s.victim("pytorchjob", name)
+	for _, role := range []string{"Master", "Worker"} {
+		if err := unstructured.SetNestedField(object, node, "spec", "pytorchReplicaSpecs", role, "template", "spec", "nodeName"); err != nil {
+			return err
+		}
+	}
+	job := &unstructured.Unstructured{Object: object}
+	job.SetNamespace(s.namespace)
+	job.SetLabels(map[string]string{"kueue.x-k8s.io/queue-name": "default-queue"})
+	err := s.user.Create(ctx, job)
+	if err == nil {
+		s.created = append(s.created, job)
+	}
+	return err
 }
 
 // spoof creates an object that claims to belong to the AppWrapper door.
@@ -454,7 +478,7 @@ func (s *story) withoutDefences(ctx context.Context) (restore func()) {
 			s.t.Fatal(err)
 		}
 	}
-	s.podSecurity(ctx, "privileged")
+	s.defend(ctx, "privileged", nil)
 	return func() {
 		ctx := context.Background()
 		for _, d := range defences {
@@ -463,17 +487,23 @@ func (s *story) withoutDefences(ctx context.Context) (restore func()) {
 				s.t.Error(err)
 			}
 		}
-		s.podSecurity(ctx, "baseline")
+		s.defend(ctx, "baseline", "low-priority,default-priority,high-priority")
 		s.untilDefended(ctx)
 	}
 }
 
-// podSecurity sets the level of the story's namespace.
-func (s *story) podSecurity(ctx context.Context, level string) {
+// defend sets the level of Pod Security and the priorities of the story's namespace.
+func (s *story) defend(ctx context.Context, level string, priorities any) {
 	s.t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
-	patch := fmt.Sprintf(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":%q}}}`, level)
-	if err := s.admin.GetControllerRuntimeClient().Patch(ctx, namespace, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"labels":      map[string]any{"pod-security.kubernetes.io/enforce": level},
+		"annotations": map[string]any{"mlbatch-priorities": priorities},
+	}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.admin.GetControllerRuntimeClient().Patch(ctx, namespace, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		s.t.Error(err)
 	}
 }
