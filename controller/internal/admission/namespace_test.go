@@ -62,18 +62,23 @@ func TestWhatTheNamespaceRefusesIsRefusedOnCreate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		found                  namespace
 		privileged             bool
+		managedBy              string
 		wantRefusal, wantWarns string
 	}{
-		"root on the node is refused":           {found: baseline, privileged: true, wantRefusal: exposed + "Forbidden: the namespace enforces the Pod Security level baseline"},
-		"other pods are a warning":              {found: baseline, wantWarns: exposed + "these pods do not meet the Pod Security level restricted: "},
-		"elsewhere anything goes":               {privileged: true},
-		"a namespace that nobody can read does": {found: namespace{labels: baseline.labels, unread: errors.New("away")}, privileged: true},
+		"root on the node is refused":                        {found: baseline, privileged: true, wantRefusal: exposed + "Forbidden: the namespace enforces the Pod Security level baseline"},
+		"other pods are a warning":                           {found: baseline, wantWarns: exposed + "these pods do not meet the Pod Security level restricted: "},
+		"what another controller deploys is not judged here": {found: baseline, privileged: true, managedBy: "kueue.x-k8s.io/multikueue"},
+		"elsewhere anything goes":                            {privileged: true},
+		"a namespace that nobody can read does":              {found: namespace{labels: baseline.labels, unread: errors.New("away")}, privileged: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			aw := given.AppWrapper("a").With(given.Job("j", 1)).Build()
 			if tc.privileged {
 				raw := &aw.Spec.Components[0].Template.Raw
 				*raw = bytes.Replace(*raw, []byte(`"containers":`), []byte(`"hostPID":true,"containers":`), 1)
+			}
+			if tc.managedBy != "" {
+				aw.Spec.ManagedBy = &tc.managedBy
 			}
 			reads := 0
 			read := func(context.Context, string) namespace { reads++; return tc.found }

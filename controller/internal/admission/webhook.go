@@ -128,8 +128,6 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	problems := decoded.ValidateCreate(v.limits)
 	kinds := wrappedKinds(decoded)
 	found := v.namespaces(ctx, aw.Namespace)
-	forbidden, warnings := found.checkPods(decoded, v.policies)
-	problems = append(problems, forbidden...)
 	if v.arrivesStarted(aw, found) && !v.kueue.Has(request.UserInfo.Username) {
 		problems = append(problems, mayUnsuspend(ctx, v.review, request.UserInfo, aw, field.NewPath("spec", "suspend"))...)
 	}
@@ -137,8 +135,11 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 		problems = append(problems, v.access.check(ctx, request.UserInfo, aw.Namespace, kinds)...)
 	}
 	// If another controller manages it, that one deploys it, perhaps in another cluster.
+	var warnings admission.Warnings
 	if aw.ManagedByThisController() {
 		problems = append(problems, v.own.check(ctx, aw.Namespace, kinds)...)
+		refused, warned := found.checkPods(decoded, v.policies)
+		problems, warnings = append(problems, refused...), warned
 	}
 	warnings = slices.Concat(v.managed.warning(aw, found), warnings, decoded.WarningsOnCreate())
 	return warnings, invalid(aw, problems)
