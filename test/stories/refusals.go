@@ -23,5 +23,12 @@ var refusals = []Story{
 	tell("a component that is refused for too long", front, job("train", 1).refused("the webhook is not reachable")).
 		with(v1beta2.RetryLimitAnnotation, "0").admitted().after(2 * time.Minute),
 
+	tell("a component that is refused and no controller runs for a while", front, job("train", 1).refused("the webhook is not reachable")).
+		with(v1beta2.RetryLimitAnnotation, "0").admitted().
+		after(5*time.Second).controllerStops().
+		after(time.Minute).then("API server", "is well again", permitted(1)).
+		after(time.Second).controllerStarts().
+		after(5 * time.Second).podsStart(),
+
 	tell("a component that is refused for good", front, job("train", 1).refusedForGood("spec.template is invalid")).admitted(),
 }

@@ -71,6 +71,10 @@ type World interface {
 	// Delete deletes the AppWrapper; sparing means with --cascade=orphan.
 	Delete(sparing bool)
 
+	// StopController ends the controller; StartController starts a new one.
+	StopController()
+	StartController()
+
 	// Remove removes a component from the world.
 	Remove(component int)
 	// Free removes the finalizer that holds a component.

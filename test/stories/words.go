@@ -84,6 +84,14 @@ func (s Story) deleted() Story {
 	return s.then("user", "deletes it", func(w World) { w.Delete(false) })
 }
 
+func (s Story) controllerStops() Story {
+	return s.then("admin", "stops the controller", World.StopController)
+}
+
+func (s Story) controllerStarts() Story {
+	return s.then("admin", "starts a new controller", World.StartController)
+}
+
 func (s Story) podsStart() Story {
 	return s.then("kubelet", "all pods start", World.StartPods)
 }

@@ -51,6 +51,10 @@ const (
 	// reported success in the present attempt. It outlives the component, so that a
 	// finished Job that cleans itself up is not taken for a lost one.
 	ComponentSucceeded AppWrapperCondition = "Succeeded"
+	// ComponentRefused is a component's own condition: True from when its creation was first
+	// refused in the present attempt until it is created. Time in which no attempt was made
+	// does not count. It is an addition of this controller.
+	ComponentRefused AppWrapperCondition = "CreationRefused"
 )
 
 // The reasons of an AppWrapper's conditions that are not the name of a phase.

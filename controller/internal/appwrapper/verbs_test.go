@@ -5,6 +5,7 @@ package appwrapper
 import (
 	"context"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,6 +49,15 @@ func (l *life) Delete(sparing bool) {
 		l.api.change(aw, func(o client.Object) { o.SetFinalizers(append(o.GetFinalizers(), metav1.FinalizerOrphanDependents)) })
 	}
 	l.delete(l.api.theOne())
+}
+
+// StopController leaves so much time until another one starts that the story has to do that.
+func (l *life) StopController() {
+	l.process, l.startsAt = nil, l.now.Add(1000*time.Hour)
+}
+
+func (l *life) StartController() {
+	l.startsAt = l.now
 }
 
 func (l *life) Remove(component int) {

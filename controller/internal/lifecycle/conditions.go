@@ -76,8 +76,9 @@ func (v *view) componentIs(i int, kind v1beta2.AppWrapperCondition, status metav
 	return meta.IsStatusConditionPresentAndEqual(v.status.ComponentStatus[i].Conditions, string(kind), status)
 }
 
-func (v *view) forgetSuccess(i int) {
-	meta.RemoveStatusCondition(&v.status.ComponentStatus[i].Conditions, string(v1beta2.ComponentSucceeded))
+// forget removes a condition of component i.
+func (v *view) forget(i int, kind v1beta2.AppWrapperCondition) {
+	meta.RemoveStatusCondition(&v.status.ComponentStatus[i].Conditions, string(kind))
 }
 
 // where collects the indexes of the components for which the predicate is true.

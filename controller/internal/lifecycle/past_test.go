@@ -18,10 +18,14 @@ import (
 type past struct {
 	entered  time.Time // the phase was entered
 	attempt  time.Time // the attempt began
+	refused  time.Time // a creation was last refused in this attempt; zero: none was
+	created  time.Time // all components of this attempt existed
 	noticed  time.Time // something was last found to be wrong
 	lost     time.Time // pods that were ready were last found not to be; zero: not in this attempt
 	removal  time.Time // the removal of what is deployed began
 	occupied time.Time // a component or a pod was last there
+
+	tried time.Duration // how long a creation was tried in this attempt until then, with pauses
 
 	reported map[int]bool // components that have reported success in this attempt
 	worked   bool         // a pod has succeeded, or a component has reported success, in this attempt
@@ -33,11 +37,31 @@ type past struct {
 	migrated    bool // the attempt before did
 }
 
+// longestPause is the longest that lies between two attempts to create something.
+const longestPause = 15 * time.Second
+
+// refuse is called after every refusal.
+func (p *past) refuse(now time.Time) {
+	p.tried, p.refused = p.triedUntil(now), now
+}
+
+// triedUntil is how long a creation was tried, not counting the time in which an attempt was
+// due and nobody made it.
+func (p *past) triedUntil(now time.Time) time.Duration {
+	if p.refused.IsZero() {
+		return 0
+	}
+	return p.tried + min(now.Sub(p.refused), longestPause)
+}
+
 // remember is called after every save.
 func (w *world) remember(was v1beta2.AppWrapperStatus) {
 	p := &w.past
 	if w.status.Phase != was.Phase && w.status.Phase == v1beta2.AppWrapperResuming {
 		*p = past{attempt: w.now, occupied: p.occupied, migrated: p.migrating && was.Phase == v1beta2.AppWrapperResetting}
+	}
+	if w.status.Phase != was.Phase && w.status.Phase == v1beta2.AppWrapperRunning {
+		p.created = w.now
 	}
 	p.migrating = p.migrating || w.status.Migrations > was.Migrations
 	p.ready = p.ready || w.turned(was, v1beta2.PodsReady, metav1.ConditionTrue)

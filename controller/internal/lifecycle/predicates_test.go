@@ -5,6 +5,7 @@ package lifecycle_test
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,6 +64,12 @@ func blames(reasons ...string) func(moment) bool {
 		verdict := m.status.Phase == v1beta2.AppWrapperResetting || m.status.Phase == v1beta2.AppWrapperFailed
 		return movesOn(m) && verdict && unhealthy != nil && slices.Contains(reasons, unhealthy.Reason)
 	}
+}
+
+// isRefused reports whether the attempt ended because a creation was refused.
+func isRefused(m moment) bool {
+	unhealthy := meta.FindStatusCondition(m.status.Conditions, string(v1beta2.Unhealthy))
+	return blames(v1beta2.ReasonCreateFailed)(m) && strings.Contains(unhealthy.Message, "could not be created")
 }
 
 // beginsRemoval reports whether the removal of components begins without leaving this phase.
@@ -137,7 +144,7 @@ func countsMigrations(m moment) bool {
 // hadToMigrate reports whether a pod was on an unhealthy node in this attempt, or the attempt
 // began with a migration and its pods are late to become ready for the first time.
 func hadToMigrate(m moment) bool {
-	return m.past.mustMigrate || m.past.migrated && !m.past.ready && m.waited(m.past.attempt, m.policy.AdmissionGrace)
+	return m.past.mustMigrate || m.past.migrated && !m.past.ready && m.waited(m.past.created, m.policy.AdmissionGrace)
 }
 
 func countOf(happened bool) int32 {
@@ -184,7 +191,7 @@ func graceIsOver(m moment) bool {
 	case blames(v1beta2.ReasonFoundFailedPods)(m):
 		return m.waited(m.past.noticed, m.policy.FailureGrace)
 	case m.past.lost.IsZero():
-		return m.waited(m.past.attempt, m.policy.AdmissionGrace)
+		return m.waited(m.past.created, m.policy.AdmissionGrace)
 	}
 	return m.waited(m.past.lost, m.policy.FailureGrace)
 }

@@ -21,8 +21,10 @@ type Refusal struct {
 }
 
 // Refuse returns a copy of the status that says that component i was refused; the next
-// decision reads it. Unlike elsewhere, the condition's time is that of the latest refusal even
-// if its status does not change: the pause before the next attempt counts from it.
+// decision reads it. Unlike elsewhere, the times of these conditions move even if their status
+// does not change. The pause before the next attempt counts from that of ResourcesDeployed,
+// the latest refusal. The admission grace counts from that of CreationRefused, the first
+// refusal. If an attempt came later than it was due, the delay is added to the latter.
 func Refuse(status v1beta2.AppWrapperStatus, i int, r Refusal, now time.Time) v1beta2.AppWrapperStatus {
 	status = *status.DeepCopy()
 	reason := v1beta2.ReasonComponentCreationErrored
@@ -30,7 +32,53 @@ func Refuse(status v1beta2.AppWrapperStatus, i int, r Refusal, now time.Time) v1
 		reason = v1beta2.ReasonComponentCreationRejected
 	}
 	conditions := &status.ComponentStatus[i].Conditions
-	setCondition(conditions, v1beta2.ResourcesDeployed, metav1.ConditionFalse, reason, r.Message, now)
-	meta.FindStatusCondition(*conditions, string(v1beta2.ResourcesDeployed)).LastTransitionTime = metav1.Time{Time: now}
+	first := now
+	if c := meta.FindStatusCondition(*conditions, string(v1beta2.ComponentRefused)); c != nil {
+		latest := meta.FindStatusCondition(*conditions, string(v1beta2.ResourcesDeployed)).LastTransitionTime.Time
+		first = c.LastTransitionTime.Add(max(now.Sub(latest.Add(pause(c.LastTransitionTime.Time, latest))), 0))
+	}
+	stamp(conditions, v1beta2.ResourcesDeployed, metav1.ConditionFalse, reason, r.Message, now)
+	stamp(conditions, v1beta2.ComponentRefused, metav1.ConditionTrue, reason, "", first)
 	return status
+}
+
+// stamp sets a condition and its time.
+func stamp(conditions *[]metav1.Condition, kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus, reason, message string, at time.Time) {
+	setCondition(conditions, kind, status, reason, message, at)
+	meta.FindStatusCondition(*conditions, string(kind)).LastTransitionTime = metav1.Time{Time: at}
+}
+
+// The pause between two attempts to create a component doubles within these bounds.
+const (
+	shortestPause = time.Second
+	longestPause  = 15 * time.Second
+)
+
+// pause is the time between the first refusal and the latest, so it doubles with every attempt.
+func pause(first, latest time.Time) time.Duration {
+	return min(max(latest.Sub(first), shortestPause), longestPause)
+}
+
+// firstRefusal is when a creation was first refused in this attempt, not counting delays, or
+// else when the attempt began.
+func (v *view) firstRefusal() time.Time {
+	first := v.transitionTime(v1beta2.ResourcesDeployed)
+	for i := range v.Components {
+		if c := v.componentCondition(i, v1beta2.ComponentRefused); c != nil {
+			first = later(first, c.LastTransitionTime.Time)
+		}
+	}
+	return first
+}
+
+// nextAttempt is when to try again after the latest refusal.
+func (v *view) nextAttempt() time.Time {
+	var latest time.Time
+	for _, i := range v.where(v.refusedForNow) {
+		latest = later(latest, v.componentCondition(i, v1beta2.ResourcesDeployed).LastTransitionTime.Time)
+	}
+	if latest.IsZero() {
+		return v.now
+	}
+	return latest.Add(pause(v.firstRefusal(), latest))
 }

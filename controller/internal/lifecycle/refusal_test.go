@@ -16,17 +16,24 @@ import (
 func TestRefuse(t *testing.T) {
 	status := deployed(v1beta2.AppWrapperResuming).Status
 	at := deployedAt.Add(time.Minute)
-	refusal := func(reason string) []metav1.Condition {
-		return []metav1.Condition{{Type: "ResourcesDeployed", Status: metav1.ConditionFalse, Reason: reason, Message: "no", LastTransitionTime: metav1.Time{Time: at}}}
+	refusal := func(reason string, first time.Time) []metav1.Condition {
+		return []metav1.Condition{
+			{Type: "ResourcesDeployed", Status: metav1.ConditionFalse, Reason: reason, Message: "no", LastTransitionTime: metav1.Time{Time: at}},
+			{Type: "CreationRefused", Status: metav1.ConditionTrue, Reason: reason, LastTransitionTime: metav1.Time{Time: first}},
+		}
 	}
 	cases := map[string]struct {
 		before v1beta2.AppWrapperStatus
 		final  bool
 		want   []metav1.Condition
 	}{
-		"a refusal allows another attempt":             {before: status, want: refusal("ComponentCreationErrored")},
-		"a final refusal does not":                     {before: status, final: true, want: refusal("ComponentCreationRejected")},
-		"the time of a repeated refusal is the latest": {before: lifecycle.Refuse(status, 0, lifecycle.Refusal{Message: "no"}, deployedAt), want: refusal("ComponentCreationErrored")},
+		"a refusal allows another attempt":                                    {before: status, want: refusal("ComponentCreationErrored", at)},
+		"a final refusal does not":                                            {before: status, final: true, want: refusal("ComponentCreationRejected", at)},
+		"of a repeated refusal there are two times, the latest and the first": {before: lifecycle.Refuse(status, 0, lifecycle.Refusal{Message: "no"}, at.Add(-time.Second)), want: refusal("ComponentCreationErrored", at.Add(-time.Second))},
+		"of an attempt that was late, the delay does not count": {
+			before: lifecycle.Refuse(lifecycle.Refuse(status, 0, lifecycle.Refusal{Message: "no"}, deployedAt), 0, lifecycle.Refusal{Message: "no"}, deployedAt.Add(4*time.Second)),
+			want:   refusal("ComponentCreationErrored", deployedAt.Add(3*time.Second+55*time.Second)),
+		},
 	}
 	for sentence, c := range cases {
 		t.Run(sentence, func(t *testing.T) {

@@ -4,7 +4,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,7 +19,7 @@ func (v *view) deploy(message string) Decision {
 	v.set(v1beta2.Unhealthy, metav1.ConditionFalse, reason, "")
 	for i := range v.Components {
 		v.recordIntent(i)
-		v.forgetSuccess(i)
+		v.forget(i, v1beta2.ComponentSucceeded)
 	}
 	return v.move(v1beta2.AppWrapperResuming)
 }
@@ -29,6 +28,7 @@ func (v *view) recordIntent(i int) {
 	c, status := v.Components[i], &v.status.ComponentStatus[i]
 	status.Name, status.Kind, status.APIVersion = c.Name, c.Kind, c.APIVersion
 	v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionUnknown, v1beta2.ReasonComponentCreationInitiated)
+	v.forget(i, v1beta2.ComponentRefused)
 }
 
 // intentMissing: component i is to be created and the status does not say so, because another
@@ -54,7 +54,7 @@ func resuming(v *view) Decision {
 	}
 	absent := v.where(v.absent)
 	if len(absent) == 0 && !v.someAreTerminating() {
-		return v.created()
+		return v.run()
 	}
 	if intentMissing := v.where(v.intentMissing); len(intentMissing) > 0 {
 		for _, i := range intentMissing {
@@ -70,18 +70,19 @@ func resuming(v *view) Decision {
 
 // attempt creates these components, or pauses after a refusal. After the admission grace it
 // fails only if a creation was refused or an old component still exists: what was never
-// tried has not failed.
+// tried has not failed. An attempt that was due within the grace is made however late it is,
+// because no controller may have run, or there was a queue.
 func (v *view) attempt(absent []int) Decision {
-	deadline := v.transitionTime(v1beta2.ResourcesDeployed).Add(v.Policy.AdmissionGrace)
+	deadline, next := v.firstRefusal().Add(v.Policy.AdmissionGrace), v.nextAttempt()
 	refused := v.where(v.refusedForNow)
 	late := !v.now.Before(deadline)
-	if late && len(refused) > 0 {
+	if late && len(refused) > 0 && !next.Before(deadline) {
 		return v.resetOrFail(v1beta2.ReasonCreateFailed, v.refusalMessage(refused[0])).because("creation refused for too long")
 	}
 	if late && len(absent) == 0 {
 		return v.resetOrFail(v1beta2.ReasonCreateFailed, "a component is being deleted and does not go away").because("an old component does not go away")
 	}
-	if next := v.nextAttempt(); v.now.Before(next) {
+	if v.now.Before(next) {
 		return v.stay().requeueAt(earlier(next, deadline), v.now)
 	}
 	if len(absent) == 0 {
@@ -118,24 +119,4 @@ func (v *view) refused(i int, reason string) bool {
 func (v *view) refusalMessage(i int) string {
 	s := v.status.ComponentStatus[i]
 	return fmt.Sprintf("%s %q could not be created: %s", s.Kind, s.Name, v.componentCondition(i, v1beta2.ResourcesDeployed).Message)
-}
-
-// The pause between two attempts to create a component doubles within these bounds.
-const (
-	shortestPause = time.Second
-	longestPause  = 15 * time.Second
-)
-
-// nextAttempt is when to try again after the latest refusal. The pause is the time since the
-// first attempt, so it doubles with every attempt.
-func (v *view) nextAttempt() time.Time {
-	var latest time.Time
-	for _, i := range v.where(v.refusedForNow) {
-		latest = later(latest, v.componentCondition(i, v1beta2.ResourcesDeployed).LastTransitionTime.Time)
-	}
-	if latest.IsZero() {
-		return v.now
-	}
-	tried := latest.Sub(v.transitionTime(v1beta2.ResourcesDeployed))
-	return latest.Add(min(max(tried, shortestPause), longestPause))
 }

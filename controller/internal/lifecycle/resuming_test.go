@@ -82,6 +82,21 @@ func TestResuming(t *testing.T) {
 			want: outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: "CreateFailed",
 				Conditions: map[string]string{"Unhealthy": "True CreateFailed", "DeletingResources": "True DeletionInitiated"}},
 		},
+		"the admission grace begins with the first refusal, however late that was": {
+			given: []change{refused(61 * time.Second), firstRefused(61 * time.Second)},
+			after: 61 * time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Requeue: time.Second},
+		},
+		"the pause grows with the time since then": {
+			given: []change{refused(70 * time.Second), firstRefused(61 * time.Second)},
+			after: 71 * time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Requeue: 8 * time.Second},
+		},
+		"an attempt that was due within the grace is made, however late": {
+			given: []change{refused(4 * time.Second), firstRefused(0)},
+			after: time.Hour,
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0}},
+		},
 		"a creation that was never tried has not failed, however late": {
 			after: time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0}},

@@ -48,6 +48,9 @@ const (
 )
 
 var (
+	// createdLate: the component was created long after the intent to create it was saved.
+	createdLate = componentCondition(0, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully, 70*time.Second)
+
 	ready    = condition(v1beta2.PodsReady, metav1.ConditionTrue, v1beta2.ReasonSufficientPodsReady, time.Minute)
 	finished = componentCondition(0, v1beta2.ComponentSucceeded, metav1.ConditionTrue, v1beta2.ReasonComponentSucceeded, time.Hour)
 )
@@ -197,6 +200,11 @@ func terminatingJob(s *lifecycle.Snapshot) {
 // unreadableJob was created, and the controller may not get it any more.
 func unreadableJob(s *lifecycle.Snapshot) {
 	s.Components[0].Exists, s.Components[0].Unreadable = true, true
+}
+
+// firstRefused is when the first creation of this attempt was refused.
+func firstRefused(at time.Duration) change {
+	return componentCondition(0, v1beta2.ComponentRefused, metav1.ConditionTrue, v1beta2.ReasonComponentCreationErrored, at)
 }
 
 func keptBy(finalizers ...string) change {

@@ -39,9 +39,10 @@ func running(v *view) Decision {
 	return v.stay()
 }
 
-func (v *view) created() Decision {
+func (v *view) run() Decision {
 	for i := range v.Components {
 		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully)
+		v.forget(i, v1beta2.ComponentRefused)
 	}
 	return v.move(v1beta2.AppWrapperRunning).because("all components exist")
 }
@@ -203,14 +204,26 @@ func readinessIsLate(v *view) (Decision, bool) {
 // nextLook is before the deadline if the warmup grace is shorter than the admission grace:
 // that the last pods were created, which shortens the deadline, causes no look.
 func (v *view) nextLook(deadline time.Time) time.Time {
-	warmup := v.transitionTime(v1beta2.ResourcesDeployed).Add(v.Policy.WarmupGrace)
+	warmup := v.created().Add(v.Policy.WarmupGrace)
 	if v.now.Before(warmup) {
 		return earlier(warmup, deadline)
 	}
 	return deadline
 }
 
-// readinessDeadline is when enough pods must run. From the deployment, pods have the
+// created is when all components of this attempt were first seen. That may be long after the
+// attempt began: no controller may have run, or the AppWrapper waited for its turn.
+func (v *view) created() time.Time {
+	last := v.transitionTime(v1beta2.ResourcesDeployed)
+	for i := range v.Components {
+		if v.componentIs(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue) {
+			last = later(last, v.componentCondition(i, v1beta2.ResourcesDeployed).LastTransitionTime.Time)
+		}
+	}
+	return last
+}
+
+// readinessDeadline is when enough pods must run. From the creation, pods have the
 // admission grace to be created and the warmup grace to start. Pods that were ready and are
 // lost have the failure grace, from when the loss was noticed.
 func (v *view) readinessDeadline(c podCounts) time.Time {
@@ -218,7 +231,7 @@ func (v *view) readinessDeadline(c podCounts) time.Time {
 	if c.complete() {
 		grace = v.Policy.WarmupGrace
 	}
-	deadline := v.transitionTime(v1beta2.ResourcesDeployed).Add(grace)
+	deadline := v.created().Add(grace)
 	if v.hasReason(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady) {
 		return later(deadline, v.transitionTime(v1beta2.PodsReady).Add(v.Policy.FailureGrace))
 	}

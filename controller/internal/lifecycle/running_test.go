@@ -322,6 +322,16 @@ func TestRunningWatchesReadiness(t *testing.T) {
 			after: time.Minute,
 			want:  resets("InsufficientPodsReady"),
 		},
+		"pods that are missing have it from when all components existed, however late that was": {
+			given: []change{createdLate, withPods()},
+			after: 80 * time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 50 * time.Second},
+		},
+		"pods that exist have the warmup grace from then, too": {
+			given: []change{createdLate, withPods(pending, runs)},
+			after: 5 * time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 70 * time.Second},
+		},
 		"pods that are missing may exist by the end of a shorter warmup grace": {
 			given: []change{withPods(), policy(func(p *lifecycle.Policy) { p.WarmupGrace = 5 * time.Second })},
 			after: 2 * time.Second,

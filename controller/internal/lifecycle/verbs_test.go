@@ -57,6 +57,14 @@ func (w *world) Delete(_ bool) {
 	}
 }
 
+func (w *world) StopController() {
+	w.stopped, w.wake = true, time.Time{}
+}
+
+func (w *world) StartController() {
+	w.stopped = false
+}
+
 func (w *world) Remove(component int) {
 	w.removed = w.removed || w.resources[component].exists
 	w.resources[component].exists, w.resources[component].terminating = false, false

@@ -32,6 +32,9 @@ type world struct {
 	made      int // pods created so far, for their names
 	looks     int // of the controller
 
+	// stopped means that no controller runs.
+	stopped bool
+
 	// quota is true while Kueue reserves quota for the AppWrapper.
 	quota bool
 	// wake is when the controller asked to look again; zero is never.
@@ -176,7 +179,7 @@ func (r *resource) observe() lifecycle.Component {
 // look is one reconcile of a current or earlier observation. It reports whether to look again.
 func (w *world) look(o observation) (again bool) {
 	w.wake = time.Time{}
-	if w.gone {
+	if w.gone || w.stopped {
 		return false
 	}
 	before := clone(o.Snapshot)
@@ -290,6 +293,7 @@ func (w *world) create(targets []int, o observation) bool {
 			w.notes("API server", fmt.Sprintf("refuses %s %q: %s", r.kind, r.name, r.refusal.Message))
 			w.refused = true
 			w.past.rejected = w.past.rejected || r.refusal.Final
+			w.past.refuse(w.now)
 			w.save(lifecycle.Refuse(w.status, i, *r.refusal, w.now))
 			return true
 		}
