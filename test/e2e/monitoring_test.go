@@ -52,7 +52,7 @@ func TestWhoWatchesSeesThatAJobHasFailed(t *testing.T) {
 			text, status := s.scrape(ctx, address, token)
 			for _, want := range []string{
 				`appwrapper_phase_total{namespace="e2e-failing",phase="Failed"}`,
-				`appwrapper_transitions_total{cause="component failed, and no retry is left or of use",from="Running",to="Failed"}`,
+				`appwrapper_transitions_total{cause="ComponentFailed",from="Running",to="Failed"}`,
 				`controller_runtime_max_concurrent_reconciles{controller="appwrapper"}`,
 				`leader_election_master_status{name="f134c674.codeflare.dev"} 1`,
 			} {

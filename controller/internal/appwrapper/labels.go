@@ -13,9 +13,9 @@ import (
 // other is what a label says instead of a value that is not in its set.
 const other = "Other"
 
-func among(set []string, value string) string {
+func among[Text ~string](set []Text, value Text) string {
 	if slices.Contains(set, value) {
-		return value
+		return string(value)
 	}
 	return other
 }

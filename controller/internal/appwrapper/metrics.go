@@ -29,7 +29,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		phases: counter("appwrapper_phase_total", "Number of times that an AppWrapper entered a phase.", "namespace", "phase"),
 		transitions: counter("appwrapper_transitions_total",
-			"Number of moves from one phase to another, by the causes that docs/lifecycle.md lists.", "from", "to", "cause"),
+			"Number of moves from one phase to another, by the causes in docs/lifecycle.md.", "from", "to", "cause"),
 		inPhase: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "appwrapper_phase_duration_seconds", Help: "How long AppWrappers were in a phase that they have left.", Buckets: phaseBuckets,
 		}, []string{"phase"}),

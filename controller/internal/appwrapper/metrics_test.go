@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,8 +89,8 @@ func TestMetricsOfLives(t *testing.T) {
 	golden.Only(t, filepath.Join(folder, "*"), files)
 }
 
-// A row of the table of moves in docs/lifecycle.md.
-var documentedMove = regexp.MustCompile(`(?m)^\| (.+?) \| ([A-Z][a-z]+) \| (.+) \|$`)
+// A cause or a reason in a label.
+var constant = regexp.MustCompile(`(?:cause|reason)="(?:[A-Z][a-z]+)+"`)
 
 func document(t *testing.T, name string) string {
 	t.Helper()
@@ -100,19 +101,9 @@ func document(t *testing.T, name string) string {
 	return string(text)
 }
 
-func TestTheDocumentationHasCausesAndEvents(t *testing.T) {
-	documented, events := map[string]bool{}, document(t, "monitoring.md")
-	const noRetry = "when no retry is left or of use: "
-	for _, row := range documentedMove.FindAllStringSubmatch(document(t, "lifecycle.md"), -1) {
-		certain, exhausted, _ := strings.Cut(row[3], noRetry)
-		for _, cause := range strings.Split(strings.TrimSuffix(certain, "; "), "; ") {
-			documented[cause] = true
-		}
-		for _, cause := range strings.Split(exhausted, ", ") {
-			documented[cause+", and no retry is left or of use"] = true
-		}
-	}
-	cause := regexp.MustCompile(`cause="([^"]*)"`)
+// TestTheDocumentationHasTheEvents also looks at all causes and reasons that stories count.
+func TestTheDocumentationHasTheEvents(t *testing.T) {
+	events := document(t, "monitoring.md")
 	for _, story := range stories.All() {
 		l := live(t, story, reliable(nil), nil)
 		for reason := range l.told {
@@ -121,9 +112,9 @@ func TestTheDocumentationHasCausesAndEvents(t *testing.T) {
 			}
 		}
 		for _, s := range scrape(t, l.process.reconciler.metrics) {
-			found := cause.FindStringSubmatch(s.labels)
-			if s.name == "appwrapper_transitions_total" && !documented[found[1]] {
-				t.Errorf("%s: %s", story.Name, s)
+			labelled := strings.Contains(s.labels, "cause=") || strings.Contains(s.labels, "reason=")
+			if strings.Contains(s.labels, `cause="Other"`) || labelled && !constant.MatchString(s.labels) {
+				t.Errorf("%s: %s is not one of the constants", story.Name, s)
 			}
 		}
 	}
@@ -144,7 +135,7 @@ func TestANewLeaderMeasuresWhatBeganUnderAnother(t *testing.T) {
 		{"appwrapper_phase_duration_seconds_sum", `phase="Running"`, 3600},
 		{"appwrapper_phase_total", `namespace="team-a",phase="Resetting"`, 1},
 		{"appwrapper_resets_total", `cause="FailedComponent"`, 1},
-		{"appwrapper_transitions_total", `cause="component failed",from="Running",to="Resetting"`, 1},
+		{"appwrapper_transitions_total", `cause="ComponentFailed",from="Running",to="Resetting"`, 1},
 	}
 	if got := scrape(t, w.reconciler.metrics); !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
@@ -212,7 +203,7 @@ func TestLabelsHaveAClosedSetOfValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.reconcile()
-		expectSample(t, w, `appwrapper_transitions_total{cause="deleted",from="Other",to="Terminating"} 1`)
+		expectSample(t, w, `appwrapper_transitions_total{cause="Deleted",from="Other",to="Terminating"} 1`)
 	})
 }
 
@@ -271,4 +262,43 @@ func TestTheDocumentationHasTheMetrics(t *testing.T) {
 	table.WriteString("\n")
 	golden.Between(t, filepath.Join("..", "..", "..", "docs", "monitoring.md"),
 		"<!-- metrics: written by go test ./controller/internal/appwrapper -update -->\n", "<!-- end of metrics -->\n", table.String())
+}
+
+// TestMetricsInTheDocumentationExist also reads what the charts ask Prometheus for.
+func TestMetricsInTheDocumentationExist(t *testing.T) {
+	m, err := newMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	exists := map[string]bool{}
+	for _, c := range m.all() {
+		descriptions := make(chan *prometheus.Desc, 1)
+		c.Describe(descriptions)
+		name := described.FindStringSubmatch((<-descriptions).String())[1]
+		for _, suffix := range []string{"", "_bucket", "_sum", "_count"} {
+			exists[name+suffix] = true
+		}
+	}
+	root, name := filepath.Join("..", "..", ".."), regexp.MustCompile(`\bappwrapper_[a-z_]+`)
+	found := 0
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/*/*.md", "charts/*/README.md", "charts/appwrapper/files/*", "charts/appwrapper/templates/*"} {
+		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil && !errors.Is(err, syscall.EISDIR) {
+				t.Fatal(err)
+			}
+			for _, metric := range name.FindAllString(string(text), -1) {
+				if found++; !exists[metric] {
+					t.Errorf("%s: there is no metric %s", file, metric)
+				}
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d names of metrics were found", found)
+	}
 }

@@ -72,8 +72,8 @@ func (v *view) move(to v1beta2.AppWrapperPhase) Decision {
 }
 
 // because adds the cause to the decision.
-func (d Decision) because(cause string) Decision {
-	d.Because = cause + d.Because
+func (d Decision) because(cause Cause) Decision {
+	d.Because = cause
 	return d
 }
 

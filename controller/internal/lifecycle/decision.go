@@ -20,9 +20,9 @@ type Decision struct {
 	// Targets are the indexes of the components of a Create, Delete or ForceDelete, in
 	// ascending order.
 	Targets []int
-	// Because is why the phase changes, in the words of docs/lifecycle.md, for the log and the
+	// Because is why the phase changes, for the log and the
 	// metrics. In Running it is the check that applied.
-	Because string
+	Because Cause
 	// Requeue is when to look again even if nothing changes; 0 is never.
 	Requeue time.Duration
 }

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/golden"
 )
 
@@ -148,20 +150,11 @@ func drawWay(w way, a arrow) string {
 	return s.String()
 }
 
-// label breaks the causes into lines. It combines the causes that apply only without another
-// retry.
-func label(causes []string, wide int) []string {
+// label breaks the causes into lines, as words.
+func label(causes []lifecycle.Cause, wide int) []string {
 	var named []string
-	again := false
 	for _, cause := range causes {
-		if strings.HasSuffix(cause, noRetry) {
-			again = true
-			continue
-		}
-		named = append(named, cause)
-	}
-	if again {
-		named = append(named, "no retry is left or of use")
+		named = append(named, words(cause))
 	}
 	if whole := strings.Join(named, ", "); len(whole) <= wide {
 		return []string{whole}
@@ -174,6 +167,18 @@ func label(causes []string, wide int) []string {
 		lines = append(lines, wrap(cause, wide)...)
 	}
 	return lines
+}
+
+// words is the cause as it is spoken.
+func words(cause lifecycle.Cause) string {
+	var spoken strings.Builder
+	for i, letter := range string(cause) {
+		if i > 0 && unicode.IsUpper(letter) {
+			spoken.WriteByte(' ')
+		}
+		spoken.WriteRune(unicode.ToLower(letter))
+	}
+	return strings.Replace(spoken.String(), "app wrapper", "AppWrapper", 1)
 }
 
 func wrap(text string, wide int) []string {

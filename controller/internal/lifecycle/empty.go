@@ -13,14 +13,14 @@ import (
 func empty(v *view) Decision {
 	v.status.ComponentStatus = initialComponents(v.Components)
 	if v.Problem != "" {
-		return v.fail(v1beta2.ReasonCreateFailed, v.Problem).because("the AppWrapper makes no sense")
+		return v.fail(v1beta2.ReasonCreateFailed, v.Problem).because(CauseInvalidAppWrapper)
 	}
 	for i, c := range v.Components {
 		if c.Problem != "" {
-			return v.fail(v1beta2.ReasonCreateFailed, fmt.Sprintf("component %d cannot be deployed: %s", i, c.Problem)).because("a component makes no sense")
+			return v.fail(v1beta2.ReasonCreateFailed, fmt.Sprintf("component %d cannot be deployed: %s", i, c.Problem)).because(CauseInvalidComponent)
 		}
 	}
-	return v.move(v1beta2.AppWrapperSuspended).because("accepted")
+	return v.move(v1beta2.AppWrapperSuspended).because(CauseAccepted)
 }
 
 func initialComponents(components []Component) []v1beta2.AppWrapperComponentStatus {

@@ -4,11 +4,15 @@ package lifecycle_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
@@ -18,55 +22,42 @@ import (
 // A way leads from one phase to another, for any of these causes.
 type way struct {
 	from, to v1beta2.AppWrapperPhase
-	causes   []string
+	causes   []lifecycle.Cause
 }
 
-const (
-	isSuspended = "suspended by Kueue"
-	noRetry     = ", and no retry is left or of use"
-)
-
 var (
-	refusals      = []string{"creation refused for too long", "an old component does not go away"}
-	failures      = []string{"component failed", "pods failed", "readiness is late"}
-	unhealthyNode = "a node has to be left"
+	refusals      = []lifecycle.Cause{lifecycle.CauseCreationRefused, lifecycle.CauseOldComponentRemains}
+	failures      = []lifecycle.Cause{lifecycle.CauseComponentFailed, lifecycle.CausePodsFailed, lifecycle.CauseReadinessLate}
+	unhealthyNode = lifecycle.CauseNodeUnhealthy
 )
 
 // ways lists all moves. Rows, stories and walks take no other, and together they take each.
 // docs/lifecycle.md shows them as a table and as a picture.
 var ways = []way{
-	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperSuspended, []string{"accepted"}},
-	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperFailed, []string{"the AppWrapper makes no sense", "a component makes no sense"}},
-	{v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming, []string{"quota is given"}},
-	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning, []string{"all components exist"}},
+	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperSuspended, []lifecycle.Cause{lifecycle.CauseAccepted}},
+	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperFailed, []lifecycle.Cause{lifecycle.CauseInvalidAppWrapper, lifecycle.CauseInvalidComponent}},
+	{v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming, []lifecycle.Cause{lifecycle.CauseQuotaGiven}},
+	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning, []lifecycle.Cause{lifecycle.CauseComponentsExist}},
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperResetting, refusals},
-	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperFailed, append([]string{"creation refused for good"}, each(refusals, noRetry)...)},
-	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperSuspending, []string{isSuspended}},
-	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSucceeded, []string{"all succeeded"}},
-	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting, append([]string{unhealthyNode}, failures...)},
-	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperFailed, append([]string{"component missing"}, each(failures, noRetry)...)},
-	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSuspending, []string{isSuspended}},
-	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperResuming, []string{"the retry pause is over"}},
-	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperSuspending, []string{isSuspended}},
-	{v1beta2.AppWrapperSuspending, v1beta2.AppWrapperSuspended, []string{"everything is gone"}},
-	{anyPhase, v1beta2.AppWrapperTerminating, []string{"deleted"}},
+	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperFailed, append([]lifecycle.Cause{lifecycle.CauseCreationRejected}, refusals...)},
+	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperSuspending, []lifecycle.Cause{lifecycle.CauseSuspended}},
+	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSucceeded, []lifecycle.Cause{lifecycle.CauseAllSucceeded}},
+	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting, append([]lifecycle.Cause{unhealthyNode}, failures...)},
+	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperFailed, append([]lifecycle.Cause{lifecycle.CauseComponentMissing}, failures...)},
+	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSuspending, []lifecycle.Cause{lifecycle.CauseSuspended}},
+	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperResuming, []lifecycle.Cause{lifecycle.CauseRetryPauseOver}},
+	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperSuspending, []lifecycle.Cause{lifecycle.CauseSuspended}},
+	{v1beta2.AppWrapperSuspending, v1beta2.AppWrapperSuspended, []lifecycle.Cause{lifecycle.CauseEverythingGone}},
+	{anyPhase, v1beta2.AppWrapperTerminating, []lifecycle.Cause{lifecycle.CauseDeleted}},
 }
 
 // anyPhase stands for each phase but Terminating.
 const anyPhase v1beta2.AppWrapperPhase = "any"
 
-func each(causes []string, suffix string) []string {
-	longer := make([]string, len(causes))
-	for i, cause := range causes {
-		longer[i] = cause + suffix
-	}
-	return longer
-}
-
 // step is one move of one AppWrapper.
 type step struct {
 	from, to v1beta2.AppWrapperPhase
-	because  string
+	because  lifecycle.Cause
 }
 
 func (s step) String() string {
@@ -115,7 +106,7 @@ func table() string {
 	var b strings.Builder
 	b.WriteString("\n| from | to | because |\n|---|---|---|\n")
 	for _, w := range ways {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", nameInDocs(w.from), w.to, strings.Join(summary(w.causes), "; "))
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", nameInDocs(w.from), w.to, quoted(w.causes))
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -131,18 +122,48 @@ func nameInDocs(phase v1beta2.AppWrapperPhase) string {
 	return string(phase)
 }
 
-// summary names the suffix that several causes share only once.
-func summary(causes []string) []string {
-	var short, retriable []string
+func quoted(causes []lifecycle.Cause) string {
+	var names []string
 	for _, cause := range causes {
-		if first, ok := strings.CutSuffix(cause, noRetry); ok {
-			retriable = append(retriable, first)
-			continue
+		names = append(names, "`"+string(cause)+"`")
+	}
+	return strings.Join(names, ", ")
+}
+
+var (
+	camelCase       = regexp.MustCompile(`^([A-Z][a-z]+)+$`)
+	documentedCause = regexp.MustCompile("(?m)^\\| `([A-Za-z]+)` \\| .+ \\|$")
+)
+
+func TestCausesAreWordsOfTheDocumentation(t *testing.T) {
+	var causes, ofMoves, documented []lifecycle.Cause
+	causes = lifecycle.Causes()
+	for _, s := range allSteps() {
+		ofMoves = append(ofMoves, s.because)
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "lifecycle.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n## Causes\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	for _, row := range documentedCause.FindAllStringSubmatch(table, -1) {
+		documented = append(documented, lifecycle.Cause(row[1]))
+	}
+	if diff := cmp.Diff(causes, documented); diff != "" {
+		t.Errorf("the table of causes in docs/lifecycle.md has others (-code +docs):\n%s", diff)
+	}
+	for _, cause := range causes {
+		if !camelCase.MatchString(string(cause)) {
+			t.Errorf("%q is not in CamelCase", cause)
 		}
-		short = append(short, cause)
+		if !slices.Contains(ofMoves, cause) {
+			t.Errorf("%s causes no move", cause)
+		}
 	}
-	if len(retriable) > 0 {
-		short = append(short, "when no retry is left or of use: "+strings.Join(retriable, ", "))
+	for _, cause := range ofMoves {
+		if !slices.Contains(causes, cause) {
+			t.Errorf("%s is not one of the causes", cause)
+		}
 	}
-	return short
 }

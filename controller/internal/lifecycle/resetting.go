@@ -13,7 +13,7 @@ import (
 // resetOrFail retries unless the retry limit is reached or an exit code forbids it.
 func (v *view) resetOrFail(reason, message string) Decision {
 	if v.endedTerminally() || v.status.Retries >= v.Policy.RetryLimit {
-		return v.fail(reason, message).because(", and no retry is left or of use")
+		return v.fail(reason, message)
 	}
 	v.status.Retries++
 	return v.reset(reason, message)
@@ -31,7 +31,7 @@ func (v *view) reset(reason, message string) Decision {
 // pod is gone, which is when ResourcesDeployed turns False.
 func resetting(v *view) Decision {
 	if v.Suspend {
-		return v.suspend().because(isSuspended)
+		return v.suspend().because(CauseSuspended)
 	}
 	if d, gone := v.tearDown(); !gone {
 		return d
@@ -44,7 +44,7 @@ func resetting(v *view) Decision {
 	if next := v.transitionTime(v1beta2.ResourcesDeployed).Add(v.Policy.RetryPause); v.now.Before(next) {
 		return v.stay().requeueAt(next, v.now)
 	}
-	return v.deploy(v.retryMessage()).because("the retry pause is over")
+	return v.deploy(v.retryMessage()).because(CauseRetryPauseOver)
 }
 
 // retryMessage says how many retries and migrations there were.

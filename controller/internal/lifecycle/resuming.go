@@ -50,7 +50,7 @@ func (v *view) intentMissing(i int) bool {
 func resuming(v *view) Decision {
 	v.rememberSuccess()
 	if v.Suspend {
-		return v.suspend().because(isSuspended)
+		return v.suspend().because(CauseSuspended)
 	}
 	absent := v.where(v.absent)
 	if len(absent) == 0 && !v.someAreTerminating() {
@@ -63,7 +63,7 @@ func resuming(v *view) Decision {
 		return v.stay()
 	}
 	if rejected := v.where(v.refusedForGood); len(rejected) > 0 {
-		return v.fail(v1beta2.ReasonCreateFailed, v.refusalMessage(rejected[0])).because("creation refused for good")
+		return v.fail(v1beta2.ReasonCreateFailed, v.refusalMessage(rejected[0])).because(CauseCreationRejected)
 	}
 	return v.attempt(absent)
 }
@@ -77,10 +77,10 @@ func (v *view) attempt(absent []int) Decision {
 	refused := v.where(v.refusedForNow)
 	late := !v.now.Before(deadline)
 	if late && len(refused) > 0 && !next.Before(deadline) {
-		return v.resetOrFail(v1beta2.ReasonCreateFailed, v.refusalMessage(refused[0])).because("creation refused for too long")
+		return v.resetOrFail(v1beta2.ReasonCreateFailed, v.refusalMessage(refused[0])).because(CauseCreationRefused)
 	}
 	if late && len(absent) == 0 {
-		return v.resetOrFail(v1beta2.ReasonCreateFailed, "a component is being deleted and does not go away").because("an old component does not go away")
+		return v.resetOrFail(v1beta2.ReasonCreateFailed, "a component is being deleted and does not go away").because(CauseOldComponentRemains)
 	}
 	if v.now.Before(next) {
 		return v.stay().requeueAt(earlier(next, deadline), v.now)

@@ -16,24 +16,24 @@ import (
 // checks is the specification of Running: the first that applies decides. What a component
 // says about itself comes before the state of its pods.
 var checks = []struct {
-	name  string
+	cause Cause
 	check func(*view) (d Decision, applies bool)
 }{
-	{"all succeeded", allSucceeded},                 // success counts even while the workload is being suspended
-	{isSuspended, suspendedByKueue},                 // nothing below matters once the quota is wanted back
-	{"component missing", componentMissing},         // somebody deleted a component: fail, without a retry
-	{"component failed", componentFailed},           // a component reports failure: retry
-	{"a node has to be left", podsOnUnhealthyNodes}, // a pod uses an unhealthy resource: migrate, which is no retry
-	{"pods failed", podsFailed},                     // failed pods are not replaced: retry after a grace
-	{"pods ready", podsReady},                       // all is well: wait for a change
-	{"readiness is late", readinessIsLate},          // too few pods: retry, or migrate again, after a grace
+	{CauseAllSucceeded, allSucceeded},          // success counts even while the workload is being suspended
+	{CauseSuspended, suspendedByKueue},         // nothing below matters once the quota is wanted back
+	{CauseComponentMissing, componentMissing},  // somebody deleted a component: fail, without a retry
+	{CauseComponentFailed, componentFailed},    // a component reports failure: retry
+	{CauseNodeUnhealthy, podsOnUnhealthyNodes}, // a pod uses an unhealthy resource: migrate, which is no retry
+	{CausePodsFailed, podsFailed},              // failed pods are not replaced: retry after a grace
+	{CausePodsReady, podsReady},                // all is well: wait for a change
+	{CauseReadinessLate, readinessIsLate},      // too few pods: retry, or migrate again, after a grace
 }
 
 func running(v *view) Decision {
 	v.rememberSuccess()
 	for _, c := range checks {
 		if d, applies := c.check(v); applies {
-			return d.because(c.name)
+			return d.because(c.cause)
 		}
 	}
 	return v.stay()
@@ -44,7 +44,7 @@ func (v *view) run() Decision {
 		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully)
 		v.forget(i, v1beta2.ComponentRefused)
 	}
-	return v.move(v1beta2.AppWrapperRunning).because("all components exist")
+	return v.move(v1beta2.AppWrapperRunning).because(CauseComponentsExist)
 }
 
 // rememberSuccess records which components have succeeded, because a finished resource may

@@ -23,7 +23,7 @@ func suspended(v *view) Decision {
 		return v.do(AddFinalizer, nil)
 	}
 	v.set(v1beta2.QuotaReserved, metav1.ConditionTrue, string(v1beta2.AppWrapperResuming), "spec.suspend is false")
-	return v.deploy("the components are being created").because("quota is given")
+	return v.deploy("the components are being created").because(CauseQuotaGiven)
 }
 
 // admittedAsAWhole: the AppWrapper was unsuspended for all its pod sets. Kueue writes a

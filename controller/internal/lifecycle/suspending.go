@@ -8,9 +8,6 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// isSuspended is a cause in three phases.
-const isSuspended = "suspended by Kueue"
-
 func (v *view) suspend() Decision {
 	from := v.status.Phase
 	v.beginRemoval()
@@ -27,5 +24,5 @@ func suspending(v *view) Decision {
 	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, "spec.suspend is true")
 	v.clear(v1beta2.PodsReady, reason, "")
 	v.set(v1beta2.Unhealthy, metav1.ConditionFalse, reason, "")
-	return v.move(v1beta2.AppWrapperSuspended).because("everything is gone")
+	return v.move(v1beta2.AppWrapperSuspended).because(CauseEverythingGone)
 }

@@ -14,7 +14,7 @@ func terminating(v *view) Decision {
 	}
 	if v.status.Phase != phase && (v.isTrue(v1beta2.ResourcesDeployed) || v.remains()) {
 		v.beginRemoval()
-		return v.move(phase).because("deleted")
+		return v.move(phase).because(CauseDeleted)
 	}
 	if d, gone := v.tearDown(); !gone {
 		return d

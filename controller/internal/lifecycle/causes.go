@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+// Cause is why the phase changes: a value of the metric appwrapper_transitions_total, and a
+// word of the log. docs/lifecycle.md says what each means.
+type Cause string
+
+// The causes. There are no others.
+const (
+	CauseAccepted            Cause = "Accepted"
+	CauseInvalidAppWrapper   Cause = "InvalidAppWrapper"
+	CauseInvalidComponent    Cause = "InvalidComponent"
+	CauseQuotaGiven          Cause = "QuotaGiven"
+	CauseComponentsExist     Cause = "ComponentsExist"
+	CauseCreationRejected    Cause = "CreationRejected"
+	CauseCreationRefused     Cause = "CreationRefused"
+	CauseOldComponentRemains Cause = "OldComponentRemains"
+	CauseAllSucceeded        Cause = "AllSucceeded"
+	CauseSuspended           Cause = "Suspended"
+	CauseComponentMissing    Cause = "ComponentMissing"
+	CauseComponentFailed     Cause = "ComponentFailed"
+	CauseNodeUnhealthy       Cause = "NodeUnhealthy"
+	CausePodsFailed          Cause = "PodsFailed"
+	CausePodsReady           Cause = "PodsReady"
+	CauseReadinessLate       Cause = "ReadinessLate"
+	CauseRetryPauseOver      Cause = "RetryPauseOver"
+	CauseEverythingGone      Cause = "EverythingGone"
+	CauseDeleted             Cause = "Deleted"
+)
+
+// Causes are all causes of moves, in the order of docs/lifecycle.md. CausePodsReady is none: it
+// is why an AppWrapper stays Running.
+func Causes() []Cause {
+	return []Cause{
+		CauseAccepted, CauseInvalidAppWrapper, CauseInvalidComponent, CauseQuotaGiven,
+		CauseComponentsExist, CauseCreationRejected, CauseCreationRefused, CauseOldComponentRemains,
+		CauseAllSucceeded, CauseSuspended, CauseComponentMissing, CauseComponentFailed, CauseNodeUnhealthy,
+		CausePodsFailed, CauseReadinessLate,
+		CauseRetryPauseOver, CauseEverythingGone, CauseDeleted,
+	}
+}
