@@ -10,13 +10,13 @@ import (
 
 var refusals = []Story{
 	tell("a component that is refused for a while", front, job("train", 1).refused("the webhook is not reachable")).admitted().
-		after(10*time.Second).then("API server", "is well again", permitted(1)).
+		after(10*time.Second).then("API server", "is well again", permitted).
 		after(10 * time.Second),
 
 	tell("a Job ends and cleans itself up while another is refused", job("first", 1), job("second", 1).refused("exceeded quota: pods")).runs().
 		after(5*time.Second).then("owner", "Job first is complete", completes(0)).
 		after(5*time.Second).then("owner", "Job first reaches its own time to live", removed(0)).
-		after(time.Second).then("admin", "makes room", permitted(1)).
+		after(time.Second).then("admin", "makes room", permitted).
 		after(20*time.Second).podsStart().
 		after(time.Hour).then("owner", "Job second is complete", completes(1)),
 
@@ -26,7 +26,7 @@ var refusals = []Story{
 	tell("a component that is refused and no controller runs for a while", front, job("train", 1).refused("the webhook is not reachable")).
 		with(v1beta2.RetryLimitAnnotation, "0").admitted().
 		after(5*time.Second).controllerStops().
-		after(time.Minute).then("API server", "is well again", permitted(1)).
+		after(time.Minute).then("API server", "is well again", permitted).
 		after(time.Second).controllerStarts().
 		after(5 * time.Second).podsStart(),
 

@@ -27,7 +27,7 @@ var suspensions = []Story{
 
 	tell("suspension while a component is refused", front, job("train", 1).refused("exceeded quota: pods")).admitted().
 		after(10*time.Second).evicted().
-		after(time.Minute).then("admin", "makes room", permitted(1)).runs(),
+		after(time.Minute).then("admin", "makes room", permitted).runs(),
 
 	tell("suspension while an attempt is being removed", job("train", 2)).runs().
 		after(time.Minute).nodeIsLost().then("owner", "the Job has failed", reportsFailure).

@@ -149,8 +149,9 @@ func removed(component int) func(World) {
 	return func(w World) { w.Remove(component) }
 }
 
-func permitted(component int) func(World) {
-	return func(w World) { w.Permit(component) }
+// permitted ends the refusals of the second component.
+func permitted(w World) {
+	w.Permit(1)
 }
 
 func aPodFails(w World) {

@@ -20,8 +20,12 @@ func (r *Reconciler) announce(ctx context.Context, o *observation, d lifecycle.D
 	r.metrics.changed(o.aw, o.snapshot.Status, d)
 	logDecision(ctx, o, d)
 	if d.Event != nil {
-		r.recorder.Eventf(o.aw, nil, d.Event.Type, d.Event.Reason, d.Event.Action, "%s", cut(d.Event.Message, longestNote))
+		r.tell(o, d.Event)
 	}
+}
+
+func (r *Reconciler) tell(o *observation, e *lifecycle.Event) {
+	r.recorder.Eventf(o.aw, nil, e.Type, e.Reason, e.Action, "%s", cut(e.Message, longestNote))
 }
 
 // The verbosity from which the log has a decision.

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
@@ -214,22 +214,54 @@ func exitCodes(pod *corev1.Pod) []int32 {
 	return codes
 }
 
-// pollInterval is how often to look where no event triggers a reconcile.
+// pollInterval is how long to wait at first where no event triggers a reconcile.
 const pollInterval = time.Second
+
+// The longest waits: for a watch to sync, and for what is removed.
+const (
+	longestWait    = time.Minute
+	longestRemoval = 10 * time.Second
+)
 
 // unlabelledPollInterval is how often to check on a running component that lost our label.
 const unlabelledPollInterval = 10 * time.Second
 
 // nextLook is the one place where this controller polls: until a new watch has synced,
 // while it removes an object that it does not watch, and while a component runs that lost
-// our label, whose end no event would tell.
-func (o *observation) nextLook(d lifecycle.Decision) time.Duration {
-	removing := meta.IsStatusConditionTrue(d.Status.Conditions, string(v1beta2.DeletingResources))
-	switch {
-	case o.beginning, removing && (o.unwatched || o.unlabelled):
-		return pollInterval
-	case o.unlabelled && d.Status.Phase == v1beta2.AppWrapperRunning:
+// our label, whose end no event would tell. The first two waits double: each is as long as it
+// has waited already, in this phase and in this process.
+func (o *observation) nextLook(d lifecycle.Decision, now, since time.Time) time.Duration {
+	removal := condition(d.Status, v1beta2.DeletingResources)
+	if removal.Status == metav1.ConditionTrue && (o.beginning || o.unwatched || o.unlabelled) {
+		return pollAfter(now, longestRemoval, since, removal.LastTransitionTime.Time)
+	}
+	if o.beginning {
+		return pollAfter(now, longestWait, since, ptr.Deref(d.Status.PhaseTransitionTime, metav1.Time{}).Time)
+	}
+	if o.unlabelled && d.Status.Phase == v1beta2.AppWrapperRunning {
 		return unlabelledPollInterval
 	}
 	return 0
+}
+
+// pollAfter is as long as the time since the later of two beginnings, within bounds.
+func pollAfter(now time.Time, longest time.Duration, since, began time.Time) time.Duration {
+	if began.After(since) {
+		since = began
+	}
+	return min(max(now.Sub(since), pollInterval), longest)
+}
+
+// unsynced names the kind of a component whose watch has not synced for long. It is "" on all
+// looks but one, of those that nextLook asks for.
+func (o *observation) unsynced(next time.Duration) string {
+	if !o.beginning || next < longestWait/2 || next >= longestWait {
+		return ""
+	}
+	for i := range o.components {
+		if o.components[i].coverage == beginning {
+			return o.components[i].kind.GVK.Kind
+		}
+	}
+	return ""
 }

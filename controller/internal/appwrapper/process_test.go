@@ -80,7 +80,7 @@ func startProcess(api *apiServer, wire *wire, told announcements, migrationLimit
 	defaults.MigrationLimit = migrationLimit
 	p.reconciler = &Reconciler{
 		client: c, cached: slimCache{p.seen}, live: c, watch: components.watch,
-		recorder: told, metrics: counters, rules: theRules, defaults: defaults, now: now,
+		recorder: told, metrics: counters, rules: theRules, defaults: defaults, now: now, since: now(),
 	}
 	for _, object := range api.objects {
 		p.pending = append(p.pending, change{nil, object})

@@ -55,6 +55,8 @@ type Reconciler struct {
 	// allPods is applied to every pod template.
 	allPods podtemplate.Edit
 	now     func() time.Time
+	// since is when this controller began.
+	since time.Time
 }
 
 // Reconcile takes an AppWrapper one step further. Every save and every relevant change of
@@ -76,7 +78,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, ignoreExpected(err)
 	}
-	return reconcile.Result{RequeueAfter: shortest(d.Requeue, again, o.nextLook(d))}, nil
+	next := o.nextLook(d, r.now(), r.since)
+	if kind := o.unsynced(next); kind != "" {
+		r.tell(o, lifecycle.NotWatched(kind))
+	}
+	return reconcile.Result{RequeueAfter: shortest(d.Requeue, again, next)}, nil
 }
 
 // save writes the status if it differs. It fails with a conflict if the AppWrapper has

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -391,6 +392,61 @@ func without(api client.WithWatch, name string) client.Client {
 			return c.Get(ctx, key, object, options...)
 		},
 	})
+}
+
+// poll lets time pass, and reconciles whenever the controller has asked to.
+func (w *world) poll(d time.Duration) (looks int) {
+	w.Helper()
+	for until := w.now.Add(d); w.now.Before(until); looks++ {
+		wait := w.reconcile().RequeueAfter
+		if wait == 0 {
+			w.Fatal("it does not look again")
+		}
+		w.now = w.now.Add(wait)
+	}
+	return looks
+}
+
+// The kind can be read, but a conversion webhook that is down makes every list fail.
+func TestAWatchThatNeverBeginsIsAskedForLessAndLess(t *testing.T) {
+	w := runningWorld(t)
+	told := events.NewFakeRecorder(100)
+	w.reconciler.recorder = told
+	w.reconciler.watch = func(context.Context, kinds.Kind) (coverage, error) { return beginning, nil }
+	w.liveReads = nil
+	looks := w.poll(time.Hour)
+	if looks > 70 || len(w.liveReads) > looks {
+		t.Errorf("in an hour it looked %d times, with %d requests", looks, len(w.liveReads))
+	}
+	if len(told.Events) != 1 {
+		t.Fatalf("%d events", len(told.Events))
+	}
+	if event := <-told.Events; !strings.Contains(event, "Warning ComponentNotWatched") || !strings.Contains(event, "Job") {
+		t.Error(event)
+	}
+	w.reconciler.since = w.now
+	if result := w.reconcile(); result.RequeueAfter != pollInterval {
+		t.Errorf("a new controller waits %s for its watches", result.RequeueAfter)
+	}
+}
+
+func TestARemovalThatNobodyWatchesIsAskedForLessAndLess(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.ConfigMap("c")).Unsuspended().Build())
+	w.settle()
+	held := &unstructured.Unstructured{}
+	held.SetGroupVersionKind(configMapKind)
+	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: given.Namespace, Name: "c"}, held); err != nil {
+		t.Fatal(err)
+	}
+	held.SetFinalizers([]string{"example.com/held"})
+	if err := w.api.Update(t.Context(), held); err != nil {
+		t.Fatal(err)
+	}
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
+	w.reconcile()
+	if looks := w.poll(5 * time.Minute); looks > 40 {
+		t.Errorf("in five minutes it looked %d times", looks)
+	}
 }
 
 func TestAWatchThatIsBeginningIsAwaited(t *testing.T) {

@@ -53,6 +53,7 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 		defaults: c.AppWrapper.Defaults(),
 		allPods:  forAllPods(c.AppWrapper),
 		now:      time.Now,
+		since:    time.Now(),
 	}
 	if !c.WebhooksEnabled {
 		r.problem = unadmitted(admissionrules.Limits{Components: c.AppWrapper.ComponentLimit, PodSets: c.AppWrapper.PodSetLimit})

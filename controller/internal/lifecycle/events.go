@@ -3,6 +3,8 @@
 package lifecycle
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -24,9 +26,24 @@ type Event struct {
 const (
 	actionUnhealthy  = "Unhealthy"
 	actionSuspending = "Suspending"
+	actionWatching   = "Watching"
 )
 
-const reasonExternallySuspended = "ExternallySuspended"
+const (
+	reasonExternallySuspended = "ExternallySuspended"
+	reasonNotWatched          = "ComponentNotWatched"
+)
+
+// NotWatched is no decision: the shell announces it if the watch of a kind does not begin.
+func NotWatched(kind string) *Event {
+	return &Event{
+		Type:   corev1.EventTypeWarning,
+		Reason: reasonNotWatched,
+		Action: actionWatching,
+		Message: fmt.Sprintf("the API server does not list %s objects, so their end may be noticed up to a minute late. "+
+			"The log of the controller has the error. Check the conversion webhook of the CRD", kind),
+	}
+}
 
 func unhealthyEvent(reason, message string) *Event {
 	return &Event{Type: corev1.EventTypeWarning, Reason: reason, Action: actionUnhealthy, Message: message}
