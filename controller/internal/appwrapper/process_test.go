@@ -75,11 +75,12 @@ func startProcess(api *apiServer, wire *wire, told announcements, migrationLimit
 		},
 		started: map[schema.GroupVersionKind]toolscache.ResourceEventHandlerRegistration{},
 		queue:   p.queue,
+		ended:   newLastStates(),
 	}
 	defaults := lifecycle.StandardDefaults()
 	defaults.MigrationLimit = migrationLimit
 	p.reconciler = &Reconciler{
-		client: c, cached: slimCache{p.seen}, live: c, watch: components.watch,
+		client: c, cached: slimCache{p.seen}, live: c, watch: components.watch, lastState: components.ended.get,
 		recorder: told, metrics: counters, rules: theRules, defaults: defaults, now: now, since: now(),
 	}
 	for _, object := range api.objects {

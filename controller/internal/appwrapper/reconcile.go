@@ -41,6 +41,8 @@ type Reconciler struct {
 	live client.Reader
 	// watch tells what the cache knows about a kind, and begins to watch it.
 	watch func(context.Context, kinds.Kind) (coverage, error)
+	// lastState is the state in which a component ended that is gone, nil if unknown.
+	lastState func(kinds.Kind, types.NamespacedName) client.Object
 	// recorder tells users what happened.
 	recorder events.EventRecorder
 	metrics  *metrics

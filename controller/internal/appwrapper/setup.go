@@ -59,7 +59,7 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 		r.problem = unadmitted(admissionrules.Limits{Components: c.AppWrapper.ComponentLimit, PodSets: c.AppWrapper.PodSetLimit})
 	}
 	components := newWatches(mgr, c.AppWrapper.ExtraKinds)
-	r.watch = components.watch
+	r.watch, r.lastState = components.watch, components.ended.get
 	forAppWrappers := ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.AppWrapper{}, builder.WithPredicates(ours())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(wakeAppWrapperOfPod), builder.WithPredicates(podChanged())).
@@ -97,6 +97,7 @@ func newWatches(mgr ctrl.Manager, extra []config.ExtraKind) *watches {
 		cache:  mgr.GetCache(),
 		mapper: mgr.GetRESTMapper(),
 		listed: listed,
+		ended:  newLastStates(),
 		allowed: func(ctx context.Context, verb string, resource schema.GroupVersionResource) (bool, error) {
 			return accessreview.Self(ctx, mgr.GetClient(), "", verb, resource)
 		},

@@ -32,6 +32,9 @@ type watches struct {
 	// allowed tells whether the controller holds a right on a resource in all namespaces.
 	allowed func(ctx context.Context, verb string, resource schema.GroupVersionResource) (bool, error)
 
+	// ended has what the cache has no more.
+	ended lastStates
+
 	mu      sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 	started map[schema.GroupVersionKind]toolscache.ResourceEventHandlerRegistration
@@ -119,7 +122,7 @@ func (w *watches) begin(ctx context.Context, kind kinds.Kind) error {
 	if err != nil {
 		return fmt.Errorf("cannot watch %s: %w", kind.GVK.Kind, err)
 	}
-	registration, err := informer.AddEventHandler(wakeOwner(kind, w.queue))
+	registration, err := informer.AddEventHandler(w.ended.note(kind, wakeOwner(kind, w.queue)))
 	if err != nil {
 		return fmt.Errorf("cannot watch %s: %w", kind.GVK.Kind, err)
 	}
@@ -131,10 +134,7 @@ func (w *watches) begin(ctx context.Context, kind kinds.Kind) error {
 // component appears or runs is not relevant.
 func wakeOwner(kind kinds.Kind, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) toolscache.ResourceEventHandler {
 	wake := func(object any) {
-		if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-			object = tombstone.Obj
-		}
-		if component, ok := object.(client.Object); ok {
+		if component, ok := removed(object); ok {
 			if owner, ok := ownerOf(component); ok {
 				queue.Add(reconcile.Request{NamespacedName: owner})
 			}
@@ -167,7 +167,7 @@ type componentState struct {
 
 // relevant: it differs from a component that runs.
 func (s componentState) relevant() bool {
-	return s.terminating || s.verdict == kinds.Succeeded || s.verdict == kinds.Failed
+	return s.terminating || ended(s.verdict)
 }
 
 func stateOf(kind kinds.Kind, component client.Object) componentState {

@@ -33,6 +33,7 @@ func watchWorld(t *testing.T) (*watches, *informertest.FakeInformers, *meta.Defa
 		cache:   informers,
 		mapper:  mapper,
 		allowed: func(context.Context, string, schema.GroupVersionResource) (bool, error) { return true, nil },
+		ended:   newLastStates(),
 		started: map[schema.GroupVersionKind]toolscache.ResourceEventHandlerRegistration{},
 	}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())

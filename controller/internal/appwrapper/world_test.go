@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -79,10 +80,11 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			}
 			return uncovered, nil
 		},
-		recorder: events.NewFakeRecorder(100),
-		metrics:  counters,
-		defaults: lifecycle.StandardDefaults(),
-		now:      func() time.Time { return w.now },
+		lastState: func(kinds.Kind, types.NamespacedName) client.Object { return nil },
+		recorder:  events.NewFakeRecorder(100),
+		metrics:   counters,
+		defaults:  lifecycle.StandardDefaults(),
+		now:       func() time.Time { return w.now },
 	}
 	return w
 }

@@ -144,8 +144,8 @@ func componentMissing(v *view) (Decision, bool) {
 // that has failed and cleans itself up is not missing but failed.
 func (v *view) missing(i int) bool {
 	c := v.Components[i]
-	present := c.Exists && (!c.Terminating || c.Verdict == kinds.Failed)
-	return !present && !v.finished(i) && v.componentIs(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue)
+	present := c.Exists && !c.Terminating
+	return !present && c.Verdict != kinds.Failed && !v.finished(i) && v.componentIs(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue)
 }
 
 func componentFailed(v *view) (Decision, bool) {

@@ -149,6 +149,10 @@ func TestRunningFails(t *testing.T) {
 			given: []change{absent},
 			want:  missing,
 		},
+		"one that had failed before it was gone is retried": {
+			given: []change{absent, verdict(kinds.Failed)},
+			want:  resets("FailedComponent"),
+		},
 		"a component that is being deleted is missing": {
 			given: []change{terminatingJob},
 			want:  missing,

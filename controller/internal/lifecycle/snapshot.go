@@ -81,7 +81,8 @@ type Component struct {
 	Terminating bool
 	// Finalizers are those of the resource.
 	Finalizers []string
-	// Verdict is what the resource reports about its progress.
+	// Verdict is what the resource reports about its progress, or has reported last if it is
+	// gone.
 	Verdict kinds.Verdict
 }
 
