@@ -71,6 +71,7 @@ var arrows = map[string][]string{
 		"setup", "tools/mlbatch/parts", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight",
 		"tools/mlbatch/install/wait",
 	},
+	"tools/mlbatch/audit":  {"controller/api/v1beta2"},
 	"tools/mlbatch/submit": {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
 	"tools/mlbatch": {
 		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/install", "tools/mlbatch/install/access",

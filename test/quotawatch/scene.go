@@ -10,21 +10,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
 )
 
-// scene describes what was stored about one AppWrapper at this moment, to debug a violation.
+// scene describes what was stored about one holder of quota at this moment, to debug a violation.
 // None of it can be read later.
-func (m Moment) scene(appWrapper types.NamespacedName) string {
+func scene(m audit.Moment, holder audit.Holder) string {
 	var b strings.Builder
 	for _, p := range m.Pods {
-		if appWrapperOf(p) == appWrapper {
+		if m.HolderOf(p) == holder {
 			fmt.Fprintf(&b, "   pod %s\n", podLine(p))
 		}
 	}
 	for _, w := range m.Workloads {
-		if owner, owned := ownerOf(w); owned && owner == appWrapper {
+		if audit.WorkloadHolder(w) == holder {
 			fmt.Fprintf(&b, "   Workload %s\n", workloadLine(w))
 		}
 	}
@@ -37,7 +38,7 @@ func podLine(p corev1.Pod) string {
 		owner = fmt.Sprintf("%s %s %s", c.Kind, c.Name, c.UID)
 	}
 	return fmt.Sprintf("%s: version %s, %s, on %q, pod set %q, of %s, created %s, %s",
-		p.Name, p.ResourceVersion, p.Status.Phase, p.Spec.NodeName, p.Labels[podSetLabel], owner, clock(&p.CreationTimestamp), deleted(p.DeletionTimestamp))
+		p.Name, p.ResourceVersion, p.Status.Phase, p.Spec.NodeName, p.Labels[audit.PodSetLabel], owner, clock(&p.CreationTimestamp), deleted(p.DeletionTimestamp))
 }
 
 func workloadLine(w kueue.Workload) string {

@@ -13,23 +13,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
 )
 
 // tally accumulates the findings of all moments.
 type tally struct {
-	out         io.Writer
-	moments     int
-	pods        map[types.UID]bool
-	appWrappers map[types.NamespacedName]bool
-	most        map[corev1.ResourceName]load
+	out     io.Writer
+	moments int
+	pods    map[types.UID]bool
+	holders map[audit.Holder]bool
+	most    map[corev1.ResourceName]load
 	// found has every finding once, in order of discovery.
 	found    []*sighting
-	expected map[types.NamespacedName][]Finding
+	expected map[types.NamespacedName][]audit.Excess
 }
 
 // sighting is a finding and how often it was found.
 type sighting struct {
-	Finding
+	audit.Excess
 	first   string // the revisions of two watches come in any order
 	moments int
 }
@@ -39,52 +41,52 @@ type load struct{ used, held resource.Quantity }
 
 func newTally(out io.Writer) tally {
 	return tally{
-		out: out, pods: map[types.UID]bool{}, appWrappers: map[types.NamespacedName]bool{},
-		most: map[corev1.ResourceName]load{}, expected: map[types.NamespacedName][]Finding{},
+		out: out, pods: map[types.UID]bool{}, holders: map[audit.Holder]bool{},
+		most: map[corev1.ResourceName]load{}, expected: map[types.NamespacedName][]audit.Excess{},
 	}
 }
 
-func (t *tally) add(m Moment) {
+func (t *tally) add(m audit.Moment) {
 	t.moments++
 	for _, p := range m.Pods {
-		if uses(p) {
+		if audit.UsesNode(p) {
 			t.pods[p.UID] = true
-			t.appWrappers[appWrapperOf(p)] = true
 		}
 	}
 	t.weigh(m)
-	for _, f := range m.Findings() {
-		aside, expected := t.expected[f.AppWrapper]
+	for _, e := range m.Excesses() {
+		aside, expected := t.expected[e.Holder.NamespacedName]
 		switch {
 		case expected:
-			t.expected[f.AppWrapper] = append(aside, f)
+			t.expected[e.Holder.NamespacedName] = append(aside, e)
 		default:
-			t.see(f, m)
+			t.see(e, m)
 		}
 	}
 }
 
-func (t *tally) see(f Finding, m Moment) {
-	i := slices.IndexFunc(t.found, func(s *sighting) bool { return s.Finding == f })
+func (t *tally) see(e audit.Excess, m audit.Moment) {
+	i := slices.IndexFunc(t.found, func(s *sighting) bool { return s.Excess == e })
 	if i < 0 {
 		i = len(t.found)
-		t.found = append(t.found, &sighting{Finding: f, first: m.Revision})
-		fmt.Fprintf(t.out, "-- quota, revision %s: %s%s\n", m.Revision, f.Excess, excused(f.Excuse))
-		if f.Excuse == "" {
-			fmt.Fprint(t.out, m.scene(f.AppWrapper))
+		t.found = append(t.found, &sighting{Excess: e, first: m.Revision})
+		fmt.Fprintf(t.out, "-- quota, revision %s: %s%s\n", m.Revision, e.Amounts, excused(e.Excuse))
+		if e.Excuse == "" {
+			fmt.Fprint(t.out, scene(m, e.Holder))
 		}
 	}
 	t.found[i].moments++
 }
 
-// weigh updates the maximum use.
-func (t *tally) weigh(m Moment) {
+// weigh updates the maximum use, and who has used anything.
+func (t *tally) weigh(m audit.Moment) {
 	now := map[corev1.ResourceName]load{}
-	for _, e := range m.entries() {
-		l := now[e.resource]
-		l.used.Add(e.used)
-		l.held.Add(e.held)
-		now[e.resource] = l
+	for _, u := range m.Usages() {
+		t.holders[u.Holder] = true
+		l := now[u.Resource]
+		l.used.Add(u.Used)
+		l.held.Add(u.Held)
+		now[u.Resource] = l
 	}
 	for name, l := range now {
 		if l.used.Cmp(t.most[name].used) > 0 {
@@ -100,20 +102,20 @@ func (t *tally) close() error {
 		l := t.most[name]
 		peaks = append(peaks, fmt.Sprintf("%s %s of %s", name, l.used.String(), l.held.String()))
 	}
-	by := map[Excuse][]string{}
+	by := map[audit.Excuse][]string{}
 	for _, s := range t.found {
-		by[s.Excuse] = append(by[s.Excuse], fmt.Sprintf("%s (at %d moments, first seen at revision %s)", s.Excess, s.moments, s.first))
+		by[s.Excuse] = append(by[s.Excuse], fmt.Sprintf("%s (at %d moments, first seen at revision %s)", s.Amounts, s.moments, s.first))
 	}
 	fmt.Fprintf(t.out, "-- quota: %d moments, %d pods of %d AppWrappers; at most %s; violations: %d, excused: %d (%s), %d (%s); planted: %d\n",
-		t.moments, len(t.pods), len(t.appWrappers), strings.Join(peaks, ", "),
-		len(by[""]), len(by[Replaced]), Replaced, len(by[Deactivated]), Deactivated, len(t.expected))
+		t.moments, len(t.pods), len(t.holders), strings.Join(peaks, ", "),
+		len(by[""]), len(by[audit.Replaced]), audit.Replaced, len(by[audit.Deactivated]), audit.Deactivated, len(t.expected))
 	if violations := by[""]; len(violations) > 0 {
 		return fmt.Errorf("pods used more than Kueue had admitted, see what was printed at that time: %s, and %d more", violations[0], len(violations)-1)
 	}
 	return nil
 }
 
-func excused(e Excuse) string {
+func excused(e audit.Excuse) string {
 	if e == "" {
 		return ""
 	}

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package quotawatch checks, while stories run on a cluster, that the pods of AppWrappers use
+// no more than the quota that Kueue reserves for them. It checks every revision at which a pod
+// or a Workload changed, and changes nothing.
+//
+// Pods and Workloads reach a client through two watches, and either may be ahead. So the events
+// only name revisions; pods and Workloads are then read as they were at each revision.
 package quotawatch
 
 import (
@@ -23,6 +29,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
 )
 
 // Watch watches a cluster from Start to End.
@@ -70,11 +77,11 @@ func Start(ctx context.Context, api client.WithWatch, out io.Writer) (*Watch, er
 
 // Expect excludes the findings about one AppWrapper, for a test that violates its quota on
 // purpose. The returned function returns the findings so far.
-func (w *Watch) Expect(appWrapper types.NamespacedName) func() []Finding {
+func (w *Watch) Expect(appWrapper types.NamespacedName) func() []audit.Excess {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tally.expected[appWrapper] = nil
-	return func() []Finding {
+	return func() []audit.Excess {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.tally.expected[appWrapper]
@@ -128,7 +135,7 @@ const waitLimit = time.Minute
 // look checks one revision.
 func (w *Watch) look(ctx context.Context, at string) {
 	m, err := w.recall(ctx, at)
-	if err == nil && len(m.violations()) > 0 {
+	if err == nil && len(m.Unexcused()) > 0 {
 		err = w.confirm(ctx, m)
 	}
 	if err != nil {
@@ -142,16 +149,16 @@ func (w *Watch) look(ctx context.Context, at string) {
 
 // confirm reads a moment with a violation again. A server that returns two different answers
 // for one revision must not be mistaken for a wrong controller.
-func (w *Watch) confirm(ctx context.Context, m Moment) error {
+func (w *Watch) confirm(ctx context.Context, m audit.Moment) error {
 	again, err := w.recall(ctx, m.Revision)
-	if err != nil || slices.Equal(m.Findings(), again.Findings()) {
+	if err != nil || slices.Equal(m.Excesses(), again.Excesses()) {
 		return err
 	}
-	return fmt.Errorf("the API server gave two answers for revision %s: %v, then %v", m.Revision, m.Findings(), again.Findings())
+	return fmt.Errorf("the API server gave two answers for revision %s: %v, then %v", m.Revision, m.Excesses(), again.Excesses())
 }
 
 // recall reads one revision.
-func (w *Watch) recall(ctx context.Context, at string) (m Moment, err error) {
+func (w *Watch) recall(ctx context.Context, at string) (m audit.Moment, err error) {
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
 		m, last = read(ctx, w.api, at)
@@ -171,14 +178,14 @@ var ofAppWrappers = client.HasLabels{workload.AppWrapperLabel}
 
 // read returns pods and Workloads at a revision of etcd, which counts every change of every
 // kind.
-func read(ctx context.Context, api client.Client, at string) (Moment, error) {
+func read(ctx context.Context, api client.Client, at string) (audit.Moment, error) {
 	// A new value for each list, because the client modifies it.
 	then := func() *client.ListOptions {
 		return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact}}
 	}
 	pods, workloads := &corev1.PodList{}, &kueue.WorkloadList{}
 	err := errors.Join(api.List(ctx, pods, ofAppWrappers, then()), api.List(ctx, workloads, then()))
-	return Moment{Revision: at, Pods: pods.Items, Workloads: workloads.Items}, err
+	return audit.Moment{Revision: at, Pods: pods.Items, Workloads: workloads.Items}, err
 }
 
 // revision returns the current one.

@@ -19,32 +19,35 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/test/given"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
 )
 
 // history is an API server that remembers every revision, as etcd does.
 type history struct {
 	client.WithWatch
 	mu      sync.Mutex
-	moments []Moment // the n-th is that of revision n, starting with 1
-	refuse  []error  // the answers to the next requests
-	lies    int      // how many answers omit the Workloads
+	moments []audit.Moment // the n-th is that of revision n, starting with 1
+	refuse  []error        // the answers to the next requests
+	lies    int            // how many answers omit the Workloads
 	pods    *watch.FakeWatcher
 	quota   *watch.FakeWatcher
 }
 
 // newHistory starts empty, at revision 1.
 func newHistory() *history {
-	return &history{moments: make([]Moment, 1), pods: watch.NewFakeWithChanSize(10, false), quota: watch.NewFakeWithChanSize(10, false)}
+	return &history{moments: make([]audit.Moment, 1), pods: watch.NewFakeWithChanSize(10, false), quota: watch.NewFakeWithChanSize(10, false)}
 }
 
 // change is the object that a revision changes, and the state after it.
 type change struct {
 	of client.Object
-	Moment
+	audit.Moment
 }
 
-func pods(m Moment) change  { return change{&corev1.Pod{}, m} }
-func quota(m Moment) change { return change{&kueue.Workload{}, m} }
+func pods(m audit.Moment) change  { return change{&corev1.Pod{}, m} }
+func quota(m audit.Moment) change { return change{&kueue.Workload{}, m} }
 
 // happen adds revisions. No request can see them before all are added.
 func (h *history) happen(changes ...change) {
@@ -137,16 +140,16 @@ func start(t *testing.T, h *history) (*Watch, *strings.Builder) {
 }
 
 var (
-	allRight = Moment{Pods: []corev1.Pod{pod("a"), pod("b")}, Workloads: []kueue.Workload{admitted("2")}}
-	nothing  = Moment{}
+	allRight = audit.Moment{Pods: []corev1.Pod{given.Pod("a"), given.Pod("b")}, Workloads: []kueue.Workload{given.Admitted("2")}}
+	nothing  = audit.Moment{}
 )
 
 func TestAJobThatKeepsToItsQuotaIsCounted(t *testing.T) {
 	h := newHistory()
 	w, out := start(t, h)
 	h.happen(
-		quota(Moment{Workloads: []kueue.Workload{admitted("2")}}),
-		pods(Moment{Pods: []corev1.Pod{pod("a"), pod("b", unbound)}, Workloads: []kueue.Workload{admitted("2")}}),
+		quota(audit.Moment{Workloads: []kueue.Workload{given.Admitted("2")}}),
+		pods(audit.Moment{Pods: []corev1.Pod{given.Pod("a"), given.Pod("b", given.Unbound)}, Workloads: []kueue.Workload{given.Admitted("2")}}),
 		pods(allRight), pods(nothing),
 	)
 	if err := h.end(t, w); err != nil {
@@ -163,7 +166,7 @@ func TestAJobThatKeepsToItsQuotaIsCounted(t *testing.T) {
 func TestAnExcessOfOneRevisionIsFoundWhateverHasHappenedSince(t *testing.T) {
 	h := newHistory()
 	w, out := start(t, h)
-	h.happen(quota(Moment{Pods: allRight.Pods, Workloads: []kueue.Workload{admitted("1")}}), quota(allRight), pods(nothing))
+	h.happen(quota(audit.Moment{Pods: allRight.Pods, Workloads: []kueue.Workload{given.Admitted("1")}}), quota(allRight), pods(nothing))
 	err := h.end(t, w)
 	if err == nil || !strings.Contains(err.Error(), "uses 2 nvidia.com/gpu with pods a, b, and 1 of flavor h100 are held") {
 		t.Errorf("got %v", err)
@@ -183,7 +186,7 @@ func TestAnExcessOfOneRevisionIsFoundWhateverHasHappenedSince(t *testing.T) {
 func TestAnExcessThatLastsIsOneViolation(t *testing.T) {
 	h := newHistory()
 	w, _ := start(t, h)
-	excess := Moment{Pods: allRight.Pods, Workloads: []kueue.Workload{admitted("1")}}
+	excess := audit.Moment{Pods: allRight.Pods, Workloads: []kueue.Workload{given.Admitted("1")}}
 	h.happen(pods(excess), pods(excess), pods(excess), pods(nothing))
 	if err := h.end(t, w); err == nil || !strings.Contains(err.Error(), "(at 3 moments, first seen at revision 2), and 0 more") {
 		t.Errorf("got %v", err)
@@ -209,9 +212,9 @@ func TestThatOneKindIsReadLaterThanTheOtherDoesNoHarm(t *testing.T) {
 	h := newHistory()
 	w, _ := start(t, h)
 	h.happen(
-		quota(Moment{Workloads: []kueue.Workload{admitted("1")}}),
-		pods(Moment{Pods: []corev1.Pod{pod("a")}, Workloads: []kueue.Workload{admitted("1")}}),
-		pods(Moment{Workloads: []kueue.Workload{admitted("1")}}),
+		quota(audit.Moment{Workloads: []kueue.Workload{given.Admitted("1")}}),
+		pods(audit.Moment{Pods: []corev1.Pod{given.Pod("a")}, Workloads: []kueue.Workload{given.Admitted("1")}}),
+		pods(audit.Moment{Workloads: []kueue.Workload{given.Admitted("1")}}),
 		quota(nothing),
 	)
 	if err := h.end(t, w); err != nil {
@@ -222,8 +225,8 @@ func TestThatOneKindIsReadLaterThanTheOtherDoesNoHarm(t *testing.T) {
 func TestWhatATestPlantsIsSetAside(t *testing.T) {
 	h := newHistory()
 	w, out := start(t, h)
-	planted := w.Expect(train)
-	h.happen(pods(Moment{Pods: []corev1.Pod{pod("a")}}), pods(nothing))
+	planted := w.Expect(given.Train)
+	h.happen(pods(audit.Moment{Pods: []corev1.Pod{given.Pod("a")}}), pods(nothing))
 	if err := h.end(t, w); err != nil {
 		t.Error(err)
 	}
@@ -235,7 +238,7 @@ func TestWhatATestPlantsIsSetAside(t *testing.T) {
 func TestAnExcuseIsPrintedAndCounted(t *testing.T) {
 	h := newHistory()
 	w, out := start(t, h)
-	h.happen(pods(Moment{Pods: []corev1.Pod{pod("a", ending), pod("b")}, Workloads: []kueue.Workload{admitted("1")}}), pods(nothing))
+	h.happen(pods(audit.Moment{Pods: []corev1.Pod{given.Pod("a", given.Ending), given.Pod("b")}, Workloads: []kueue.Workload{given.Admitted("1")}}), pods(nothing))
 	if err := h.end(t, w); err != nil {
 		t.Error(err)
 	}
@@ -250,7 +253,7 @@ func TestAServerThatDoesNotAnswerIsAskedAgain(t *testing.T) {
 	h := newHistory()
 	w, _ := start(t, h)
 	h.answer(errors.New("connection refused"), errors.New("connection refused"))
-	h.happen(pods(Moment{Pods: []corev1.Pod{pod("a")}}), pods(nothing))
+	h.happen(pods(audit.Moment{Pods: []corev1.Pod{given.Pod("a")}}), pods(nothing))
 	if err := h.end(t, w); err == nil || !strings.Contains(err.Error(), "no quota is held") || strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v", err)
 	}

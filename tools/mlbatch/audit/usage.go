@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+)
+
+// account is a unit of Kueue's bookkeeping.
+type account struct {
+	queue, flavor string
+	Resource      corev1.ResourceName
+}
+
+// Usage is how much of an account one holder uses, and how much Kueue reserves for it.
+type Usage struct {
+	account
+	Holder     Holder
+	Used, Held resource.Quantity
+	// replaced is the part of used that belongs to terminating pods whose controller has
+	// created others in their place.
+	replaced resource.Quantity
+	// deactivated is quota of a Workload that Kueue already counts as free.
+	deactivated resource.Quantity
+	pods        []string
+}
+
+// claim is what the Workloads of one holder entitle it to.
+type claim struct {
+	flavors     map[string]map[corev1.ResourceName]account // by pod set
+	held        map[account]resource.Quantity
+	deactivated map[account]resource.Quantity
+}
+
+// Usages returns the usage of all accounts at this moment.
+func (m Moment) Usages() []Usage {
+	claims, lineage, covered := m.claims(), m.lineage(), m.covered()
+	running := slices.DeleteFunc(slices.Clone(m.Pods), func(p corev1.Pod) bool { return !UsesNode(p) })
+	type key struct {
+		holder  Holder
+		account account
+	}
+	found := map[key]*Usage{}
+	for _, p := range running {
+		holder := lineage.holder(p)
+		c := claims[holder]
+		for account, amount := range c.charge(p, covered) {
+			k := key{holder, account}
+			if found[k] == nil {
+				found[k] = &Usage{account: account, Holder: holder, Held: c.held[account], deactivated: c.deactivated[account]}
+			}
+			found[k].add(p, amount, isReplaced(p, running))
+		}
+	}
+	list := make([]Usage, 0, len(found))
+	for _, u := range found {
+		list = append(list, *u)
+	}
+	slices.SortFunc(list, func(a, b Usage) int {
+		return cmp.Or(cmp.Compare(a.Holder.String(), b.Holder.String()),
+			cmp.Compare(a.queue, b.queue), cmp.Compare(a.flavor, b.flavor), cmp.Compare(a.Resource, b.Resource))
+	})
+	return list
+}
+
+func (u *Usage) add(p corev1.Pod, amount resource.Quantity, replaced bool) {
+	u.Used.Add(amount)
+	if replaced {
+		u.replaced.Add(amount)
+	}
+	u.pods = append(u.pods, p.Name)
+}
+
+// UsesNode reports whether a pod occupies a node. A terminating pod does until it has ended.
+func UsesNode(p corev1.Pod) bool {
+	return p.Spec.NodeName != "" && (p.Status.Phase == corev1.PodPending || p.Status.Phase == corev1.PodRunning)
+}
+
+// isReplaced reports whether a terminating pod runs next to another pod of the same controller.
+func isReplaced(p corev1.Pod, running []corev1.Pod) bool {
+	controller := metav1.GetControllerOf(&p)
+	return p.DeletionTimestamp != nil && controller != nil && slices.ContainsFunc(running, func(other corev1.Pod) bool {
+		c := metav1.GetControllerOf(&other)
+		return other.DeletionTimestamp == nil && c != nil && c.UID == controller.UID
+	})
+}
+
+// claims returns what Kueue reserves at this moment, by holder.
+func (m Moment) claims() map[Holder]claim {
+	all := map[Holder]claim{}
+	for _, w := range m.Workloads {
+		if !holdsQuota(w) {
+			continue
+		}
+		holder := WorkloadHolder(w)
+		c, known := all[holder]
+		if !known {
+			c = claim{
+				flavors:     map[string]map[corev1.ResourceName]account{},
+				held:        map[account]resource.Quantity{},
+				deactivated: map[account]resource.Quantity{},
+			}
+		}
+		amounts := c.held
+		if deactivated(w) {
+			amounts = c.deactivated // Kueue counts it as free at once: docs/decisions/0004
+		}
+		for _, assignment := range w.Status.Admission.PodSetAssignments {
+			c.take(string(w.Status.Admission.ClusterQueue), assignment, amounts)
+		}
+		all[holder] = c
+	}
+	return all
+}
+
+func (c claim) take(queue string, assignment kueue.PodSetAssignment, amounts map[account]resource.Quantity) {
+	flavors := map[corev1.ResourceName]account{}
+	for name, flavor := range assignment.Flavors {
+		flavors[name] = account{queue, string(flavor), name}
+	}
+	c.flavors[string(assignment.Name)] = flavors
+	for name, amount := range assignment.ResourceUsage {
+		total := amounts[flavors[name]]
+		total.Add(amount)
+		amounts[flavors[name]] = total
+	}
+}
+
+func deactivated(w kueue.Workload) bool { return w.Spec.Active != nil && !*w.Spec.Active }
+
+func holdsQuota(w kueue.Workload) bool {
+	return w.Status.Admission != nil &&
+		meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadQuotaReserved) &&
+		!meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished)
+}
+
+// charge returns what a pod uses, by account. A pod without a pod set that has quota, and a
+// resource that was not assigned, are charged to an account without a queue. A resource that the
+// queue does not cover costs nothing.
+func (c claim) charge(p corev1.Pod, covered coverage) map[account]resource.Quantity {
+	flavors := c.flavors[p.Labels[PodSetLabel]]
+	takes := maps.Clone(resourcehelper.PodRequests(&p, resourcehelper.PodResourcesOptions{}))
+	if takes == nil {
+		takes = corev1.ResourceList{}
+	}
+	if _, counted := flavors[corev1.ResourcePods]; counted || flavors == nil {
+		takes[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
+	}
+	charged := map[account]resource.Quantity{}
+	for name, amount := range takes {
+		on, assigned := flavors[name]
+		if amount.IsZero() || !assigned && covered.excludes(flavors, name) {
+			continue
+		}
+		if !assigned {
+			on = account{Resource: name}
+		}
+		charged[on] = amount
+	}
+	return charged
+}
+
+// coverage has the resources that each ClusterQueue has quota for.
+type coverage map[string]map[corev1.ResourceName]bool
+
+func (m Moment) covered() coverage {
+	all := coverage{}
+	for _, q := range m.Queues {
+		all[q.Name] = map[corev1.ResourceName]bool{}
+		for _, group := range q.Spec.ResourceGroups {
+			for _, name := range group.CoveredResources {
+				all[q.Name][name] = true
+			}
+		}
+	}
+	return all
+}
+
+// excludes reports whether the queue of a pod set is known, and has no quota for a resource.
+func (c coverage) excludes(flavors map[corev1.ResourceName]account, name corev1.ResourceName) bool {
+	for _, a := range flavors {
+		queue, known := c[a.queue]
+		return known && !queue[name]
+	}
+	return false
+}
