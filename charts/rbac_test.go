@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	rbac "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/audit/snapshot"
 )
 
 // clusterRoles are the ClusterRoles of the platform, by name.
@@ -413,5 +416,46 @@ func TestRolesListEveryKindOfKueueOrOmitItOnPurpose(t *testing.T) {
 				t.Errorf("%s: %s is neither listed nor omitted on purpose, or both", role, kind)
 			}
 		}
+	}
+}
+
+// What stands between a pod and the owner of its Workload are the kinds that members may wrap
+// and that make pods, and what their operators make of them.
+func TestAuditMayListWhatItReadsAndNoMore(t *testing.T) {
+	all := clusterRoles(t)
+	role := all["mlbatch-audit"]
+	for _, rule := range role.Rules {
+		if !slices.Equal(rule.Verbs, []string{"list"}) {
+			t.Errorf("it may %v %v", rule.Verbs, rule.Resources)
+		}
+	}
+	needed := slices.Clone(snapshot.Resources)
+	for resource := range resources(all["mlbatch-edit"]) {
+		group, name, _ := strings.Cut(resource, "/")
+		if makesPods := slices.Contains([]string{"apps", "batch", "jobset.x-k8s.io", "leaderworkerset.x-k8s.io", "kubeflow.org", "ray.io"}, group); makesPods {
+			needed = append(needed, schema.GroupResource{Group: group, Resource: name})
+		}
+	}
+	for _, more := range []string{"daemonsets.apps", "cronjobs.batch", "replicationcontrollers"} {
+		needed = append(needed, schema.ParseGroupResource(more))
+	}
+	for _, r := range needed {
+		if !allows(role, "list", r.Group, r.Resource) {
+			t.Errorf("it may not list %s", r)
+		}
+	}
+	for resource := range resources(role) {
+		group, name, _ := strings.Cut(resource, "/")
+		if !slices.Contains(needed, schema.GroupResource{Group: group, Resource: name}) {
+			t.Errorf("it may list %s, but does not need to", resource)
+		}
+	}
+}
+
+func TestAuditMayListExtraKinds(t *testing.T) {
+	kinds := []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Simulation", "resource": "simulations"}}
+	role := clusterRolesWith(t, map[string]any{"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{"extraKinds": kinds}}}})["mlbatch-audit"]
+	if !allows(role, "list", "example.com", "simulations") {
+		t.Errorf("it may list %v", role.Rules)
 	}
 }

@@ -71,11 +71,12 @@ var arrows = map[string][]string{
 		"setup", "tools/mlbatch/parts", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight",
 		"tools/mlbatch/install/wait",
 	},
-	"tools/mlbatch/audit":  {"controller/api/v1beta2"},
-	"tools/mlbatch/submit": {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
+	"tools/mlbatch/audit":          {"controller/api/v1beta2", "tools/mlbatch/queuefit"},
+	"tools/mlbatch/audit/snapshot": {"controller/api/v1beta2", "tools/mlbatch/audit"},
+	"tools/mlbatch/submit":         {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
 	"tools/mlbatch": {
-		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/install", "tools/mlbatch/install/access",
-		"tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/submit",
+		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/install",
+		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/submit",
 	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},

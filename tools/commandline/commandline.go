@@ -37,8 +37,8 @@ type Program struct {
 	Interrupted []error
 }
 
-// ExitStatus is the error of a subcommand whose own child process has failed and printed why. The program
-// ends with this status, and prints nothing.
+// ExitStatus is the error of a subcommand that has printed why it does not end with status 0, or whose own
+// child process has. The program ends with this status, and prints nothing.
 type ExitStatus int
 
 func (s ExitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }

@@ -26,7 +26,7 @@ func componentsCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if format != "text" && format != "json" {
-				return fmt.Errorf("unknown output format %q: use text or json", format)
+				return unknownFormat(format)
 			}
 			all, err := install.Components(cmd.Context(), w.cluster, w.platform(), w.teams())
 			if err != nil {
@@ -48,6 +48,10 @@ func componentsCommand() *cobra.Command {
 	w.bind(cmd.Flags())
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
 	return cmd
+}
+
+func unknownFormat(format string) error {
+	return fmt.Errorf("unknown output format %q: use text or json", format)
 }
 
 func printParts(out io.Writer, all []install.Component) error {

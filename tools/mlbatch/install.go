@@ -26,10 +26,14 @@ type where struct {
 }
 
 func (w *where) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&w.cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
-	flags.StringVar(&w.cluster.Context, "context", "", "context in the kubeconfig (default: the current one)")
+	bindCluster(flags, &w.cluster)
 	flags.StringVarP(&w.namespace, "namespace", "n", helmrelease.DefaultNamespace, "namespace of the operators, and of both releases")
 	flags.StringVar(&w.teamsNamespace, "teams-namespace", "", "namespace of the release of the teams (default: the same as --namespace)")
+}
+
+func bindCluster(flags *pflag.FlagSet, cluster *access.Cluster) {
+	flags.StringVar(&cluster.Kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
+	flags.StringVar(&cluster.Context, "context", "", "context in the kubeconfig (default: the current one)")
 }
 
 // platform and teams return the two releases, without their charts.

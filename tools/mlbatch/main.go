@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mlbatch installs and checks the platform, submits jobs, and runs local clusters.
-// It prints an error as one line on standard error, and exits with status 1.
+// Command mlbatch installs, checks and audits the platform, submits jobs, and runs local
+// clusters. It prints an error as one line on standard error, and exits with status 1.
 package main
 
 import (
@@ -25,6 +25,6 @@ func program() commandline.Program {
 // rootCommand returns the mlbatch command with all its subcommands.
 func rootCommand(version string) *cobra.Command {
 	root := &cobra.Command{Short: "Queueing, quota and fault recovery for batch AI/ML work on Kubernetes"}
-	root.AddCommand(installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), clusterCommand(), submitCommand(version))
+	root.AddCommand(installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), clusterCommand(), submitCommand(version), auditCommand())
 	return root
 }

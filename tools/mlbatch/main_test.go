@@ -43,12 +43,18 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"components --kubeconfig=/no/such/file":                           "cannot find the cluster: check --kubeconfig and --context",
 		"components --kubeconfig=testdata/nobody.yaml":                    "cannot reach the cluster at http://127.0.0.1:1: check --kubeconfig and --context",
 		"components --output=yaml":                                        `unknown output format "yaml": use text or json`,
-		"submit":                                                          "name the settings file of the job with --filename",
-		"submit settings.yaml":                                            `unknown command "settings.yaml" for "mlbatch submit"`,
-		"submit -f /no/such/file":                                         "cannot read the settings: open /no/such/file",
-		"submit -f /dev/null":                                             "the settings are wrong: jobName is missing: set the name of the job",
-		"submit -f /dev/null --set a":                                     `cannot read --set a: key "a" has no value`,
-		"submit -f /dev/null --set numPods=x":                             "the settings are wrong: numPods: got string, want integer",
+		"audit --output=yaml":                                             `unknown output format "yaml": use text or json`,
+		"audit --except=blue":                                             "cannot read --except blue: write NAMESPACE/KIND/NAME",
+		"audit --except=blue/Job/[":                                       "cannot read --except blue/Job/[: write NAMESPACE/KIND/NAME",
+		"audit --grace=-1s":                                               "--grace is negative: write a duration such as 2m",
+		"audit --kubeconfig=/no/such/file":                                "cannot find the cluster: check --kubeconfig and --context",
+		"audit --kubeconfig=testdata/nobody.yaml":                         "cannot read the cluster: ",
+		"submit":                              "name the settings file of the job with --filename",
+		"submit settings.yaml":                `unknown command "settings.yaml" for "mlbatch submit"`,
+		"submit -f /no/such/file":             "cannot read the settings: open /no/such/file",
+		"submit -f /dev/null":                 "the settings are wrong: jobName is missing: set the name of the job",
+		"submit -f /dev/null --set a":         `cannot read --set a: key "a" has no value`,
+		"submit -f /dev/null --set numPods=x": "the settings are wrong: numPods: got string, want integer",
 		"submit -f /dev/null --set jobName=a,containerImage=b --kubeconfig=/no/such/file": "cannot find the cluster: check --kubeconfig and --context",
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -60,7 +66,7 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 }
 
 func TestWithoutAKubeconfigTheSentenceSaysWhereOneWasLookedFor(t *testing.T) {
-	for _, line := range []string{"components", "uninstall", "submit -f /dev/null --set jobName=a,containerImage=b"} {
+	for _, line := range []string{"components", "uninstall", "audit", "submit -f /dev/null --set jobName=a,containerImage=b"} {
 		home(t)
 		t.Setenv("KUBECONFIG", "/no/such/file")
 		_, _, err := command(t, strings.Fields(line)...)

@@ -19,9 +19,10 @@ import (
 
 // submission has the flags of mlbatch submit.
 type submission struct {
-	files, assignments             []string
-	kubeconfig, context, namespace string
-	dryRun, wait, skipChecks       bool
+	files, assignments       []string
+	cluster                  access.Cluster
+	namespace                string
+	dryRun, wait, skipChecks bool
 }
 
 func submitCommand(version string) *cobra.Command {
@@ -38,8 +39,7 @@ func submitCommand(version string) *cobra.Command {
 	flags.StringArrayVarP(&s.files, "filename", "f", nil, "settings file, or - for standard input; may be repeated, later files override earlier ones")
 	flags.StringArrayVar(&s.assignments, "set", nil, "one setting, such as numPods=2; overrides files")
 	flags.StringVarP(&s.namespace, "namespace", "n", "", "namespace of the team (default: the one in the settings, or else in the context)")
-	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig file (default: as kubectl finds it)")
-	flags.StringVar(&s.context, "context", "", "context in the kubeconfig (default: the current one)")
+	bindCluster(flags, &s.cluster)
 	flags.BoolVar(&s.dryRun, "dry-run", false, "run the checks, print the AppWrapper, and submit nothing")
 	flags.BoolVar(&s.skipChecks, "skip-checks", false, "submit even if the job can never be admitted; the reason is printed as a note")
 	flags.BoolVar(&s.wait, "wait", false, "print the job's progress until it ends; fail unless it succeeds")
@@ -55,7 +55,7 @@ func (s submission) run(cmd *cobra.Command, version string) error {
 	if err != nil {
 		return err
 	}
-	c, current, err := s.connect(cmd.ErrOrStderr())
+	c, current, err := connect(s.cluster, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -88,10 +88,10 @@ func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.Wit
 }
 
 // connect returns a client and the namespace of the kubeconfig's context.
-func (s submission) connect(warnings io.Writer) (client.WithWatch, string, error) {
+func connect(cluster access.Cluster, warnings io.Writer) (client.WithWatch, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = s.kubeconfig
-	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.context})
+	rules.ExplicitPath = cluster.Kubeconfig
+	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: cluster.Context})
 	restConfig, err := config.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, "", access.NoCluster(rules)

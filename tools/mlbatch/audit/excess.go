@@ -34,9 +34,11 @@ type Excess struct {
 }
 
 // Excesses returns all excesses at this moment, in a fixed order.
-func (m Moment) Excesses() []Excess {
+func (m Moment) Excesses() []Excess { return excesses(m.Usages()) }
+
+func excesses(usages []Usage) []Excess {
 	var found []Excess
-	for _, u := range m.Usages() {
+	for _, u := range usages {
 		if u.Used.Cmp(u.Held) <= 0 {
 			continue
 		}
@@ -46,8 +48,10 @@ func (m Moment) Excesses() []Excess {
 }
 
 // Unexcused are the excesses without an excuse.
-func (m Moment) Unexcused() []Excess {
-	return slices.DeleteFunc(m.Excesses(), func(e Excess) bool { return e.Excuse != "" })
+func (m Moment) Unexcused() []Excess { return unexcused(m.Usages()) }
+
+func unexcused(usages []Usage) []Excess {
+	return slices.DeleteFunc(excesses(usages), func(e Excess) bool { return e.Excuse != "" })
 }
 
 func (u Usage) amounts() string {
@@ -55,7 +59,16 @@ func (u Usage) amounts() string {
 	if u.queue != "" {
 		of = fmt.Sprintf("%s of flavor %s are held for it in %s", u.Held.String(), u.flavor, u.queue)
 	}
-	return fmt.Sprintf("%s uses %s %s with pods %s, and %s", u.Holder, u.Used.String(), u.Resource, strings.Join(u.pods, ", "), of)
+	return fmt.Sprintf("%s uses %s %s with pods %s, and %s", u.Holder, u.Used.String(), u.Resource, few(u.pods), of)
+}
+
+// few joins names, but not hundreds of them.
+func few(names []string) string {
+	const enough = 5
+	if more := len(names) - enough; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:enough], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 func (u Usage) excuse() Excuse {

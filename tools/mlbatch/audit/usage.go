@@ -39,21 +39,32 @@ type claim struct {
 	flavors     map[string]map[corev1.ResourceName]account // by pod set
 	held        map[account]resource.Quantity
 	deactivated map[account]resource.Quantity
+	containers  map[string]map[string]bool // names in the template, by pod set
 }
 
+// books are what Kueue counts, and for whom.
+type books struct {
+	lineage
+	claimed map[Holder]claim
+	covers  coverage
+}
+
+func (m Moment) books() books { return books{m.lineage(), m.claims(), m.covered()} }
+
 // Usages returns the usage of all accounts at this moment.
-func (m Moment) Usages() []Usage {
-	claims, lineage, covered := m.claims(), m.lineage(), m.covered()
-	running := slices.DeleteFunc(slices.Clone(m.Pods), func(p corev1.Pod) bool { return !UsesNode(p) })
+func (m Moment) Usages() []Usage { return m.books().usages(m.Pods) }
+
+func (b books) usages(pods []corev1.Pod) []Usage {
+	running := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return !UsesNode(p) })
 	type key struct {
 		holder  Holder
 		account account
 	}
 	found := map[key]*Usage{}
 	for _, p := range running {
-		holder := lineage.holder(p)
-		c := claims[holder]
-		for account, amount := range c.charge(p, covered) {
+		holder := b.holder(p)
+		c := b.claimed[holder]
+		for account, amount := range c.charge(p, b.covers) {
 			k := key{holder, account}
 			if found[k] == nil {
 				found[k] = &Usage{account: account, Holder: holder, Held: c.held[account], deactivated: c.deactivated[account]}
@@ -108,6 +119,7 @@ func (m Moment) claims() map[Holder]claim {
 				flavors:     map[string]map[corev1.ResourceName]account{},
 				held:        map[account]resource.Quantity{},
 				deactivated: map[account]resource.Quantity{},
+				containers:  map[string]map[string]bool{},
 			}
 		}
 		amounts := c.held
@@ -116,6 +128,9 @@ func (m Moment) claims() map[Holder]claim {
 		}
 		for _, assignment := range w.Status.Admission.PodSetAssignments {
 			c.take(string(w.Status.Admission.ClusterQueue), assignment, amounts)
+		}
+		for _, podSet := range w.Spec.PodSets {
+			c.containers[string(podSet.Name)] = containerNames(podSet.Template.Spec)
 		}
 		all[holder] = c
 	}
@@ -148,10 +163,7 @@ func holdsQuota(w kueue.Workload) bool {
 // queue does not cover costs nothing.
 func (c claim) charge(p corev1.Pod, covered coverage) map[account]resource.Quantity {
 	flavors := c.flavors[p.Labels[PodSetLabel]]
-	takes := maps.Clone(resourcehelper.PodRequests(&p, resourcehelper.PodResourcesOptions{}))
-	if takes == nil {
-		takes = corev1.ResourceList{}
-	}
+	takes := c.requests(p)
 	if _, counted := flavors[corev1.ResourcePods]; counted || flavors == nil {
 		takes[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
 	}
@@ -167,6 +179,42 @@ func (c claim) charge(p corev1.Pod, covered coverage) map[account]resource.Quant
 		charged[on] = amount
 	}
 	return charged
+}
+
+// requests is what a pod requests. The CPU and memory of containers that webhooks add to pods,
+// such as those of a service mesh, do not count: Kueue could not know them.
+func (c claim) requests(p corev1.Pod) corev1.ResourceList {
+	if known := c.containers[p.Labels[PodSetLabel]]; known != nil {
+		p.Spec.Containers = withoutInjected(p.Spec.Containers, known)
+		p.Spec.InitContainers = withoutInjected(p.Spec.InitContainers, known)
+	}
+	requests := maps.Clone(resourcehelper.PodRequests(&p, resourcehelper.PodResourcesOptions{}))
+	if requests == nil {
+		requests = corev1.ResourceList{}
+	}
+	return requests
+}
+
+func containerNames(spec corev1.PodSpec) map[string]bool {
+	names := map[string]bool{}
+	for _, c := range slices.Concat(spec.Containers, spec.InitContainers) {
+		names[c.Name] = true
+	}
+	return names
+}
+
+func withoutInjected(containers []corev1.Container, known map[string]bool) []corev1.Container {
+	counted := slices.Clone(containers)
+	for i, c := range counted {
+		if known[c.Name] {
+			continue
+		}
+		counted[i].Resources.Requests = maps.Clone(c.Resources.Requests)
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
+			delete(counted[i].Resources.Requests, name)
+		}
+	}
+	return counted
 }
 
 // coverage has the resources that each ClusterQueue has quota for.

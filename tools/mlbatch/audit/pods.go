@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// misplaced: pods run on the nodes of their flavor, and never where only the cluster's own pods
+// belong. Nobody but the scheduler chooses a node.
+func (l look) misplaced() []Finding {
+	var found []Finding
+	for _, w := range l.Workloads {
+		for _, podSet := range w.Spec.PodSets {
+			if node := podSet.Template.Spec.NodeName; node != "" && l.audited(w.Namespace) && holdsQuota(w) {
+				found = append(found, Finding{
+					Object:   WorkloadHolder(w).String(),
+					Evidence: fmt.Sprintf("pod set %s names node %s, so no scheduler has checked whether its pods may run there", podSet.Name, node),
+				})
+			}
+		}
+	}
+	for _, p := range l.running {
+		i := slices.IndexFunc(l.Nodes, func(n corev1.Node) bool { return n.Name == p.Spec.NodeName })
+		if i < 0 {
+			continue
+		}
+		if why := l.wrongNode(p, l.Nodes[i]); why != "" {
+			found = append(found, finding(p, fmt.Sprintf("it runs on node %s, %s", p.Spec.NodeName, why)))
+		}
+	}
+	return found
+}
+
+// wrongNode says why a pod does not belong on its node.
+func (l look) wrongNode(p corev1.Pod, node corev1.Node) string {
+	for _, t := range node.Spec.Taints {
+		if strings.HasPrefix(t.Key, "node-role.kubernetes.io/") && t.Effect != corev1.TaintEffectPreferNoSchedule {
+			return "which is reserved with the taint " + t.Key
+		}
+	}
+	for _, a := range l.claimed[l.holder(p)].flavors[p.Labels[PodSetLabel]] {
+		for _, flavor := range l.Flavors {
+			if flavor.Name != a.flavor {
+				continue
+			}
+			for _, key := range slices.Sorted(maps.Keys(flavor.Spec.NodeLabels)) {
+				if want := flavor.Spec.NodeLabels[key]; node.Labels[key] != want {
+					return fmt.Sprintf("which is not of its flavor %s: its label %s is %q and not %q", flavor.Name, key, node.Labels[key], want)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// nodeAccess: no container has the rights of its node.
+func (l look) nodeAccess() []Finding {
+	var found []Finding
+	for _, p := range l.running {
+		if uses := nodeRights(p.Spec); len(uses) > 0 {
+			found = append(found, finding(p, "it has "+strings.Join(uses, ", ")))
+		}
+	}
+	return found
+}
+
+func nodeRights(spec corev1.PodSpec) []string {
+	var has []string
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		if s := c.SecurityContext; s != nil && s.Privileged != nil && *s.Privileged {
+			has = append(has, "the privileged container "+c.Name)
+		}
+	}
+	for name, shared := range map[string]bool{"hostNetwork": spec.HostNetwork, "hostPID": spec.HostPID, "hostIPC": spec.HostIPC} {
+		if shared {
+			has = append(has, name)
+		}
+	}
+	slices.Sort(has)
+	return has
+}
+
+// systemPriority: a team's pods are not more important than the cluster's own.
+func (l look) systemPriority() []Finding {
+	var found []Finding
+	for _, p := range l.running {
+		if strings.HasPrefix(p.Spec.PriorityClassName, "system-") {
+			found = append(found, finding(p, "it has the PriorityClass "+p.Spec.PriorityClassName+", so it evicts other teams' pods and parts of the cluster"))
+		}
+	}
+	return found
+}
+
+// openPorts: nothing in a team's namespace can be reached from outside the cluster.
+func (l look) openPorts() []Finding {
+	var found []Finding
+	for _, s := range l.Services {
+		var how string
+		switch {
+		case s.Spec.Type == corev1.ServiceTypeNodePort || s.Spec.Type == corev1.ServiceTypeLoadBalancer:
+			how = "it has the type " + string(s.Spec.Type)
+		case len(s.Spec.ExternalIPs) > 0:
+			how = "it has the external addresses " + few(s.Spec.ExternalIPs)
+		default:
+			continue
+		}
+		found = append(found, Finding{Object: "Service " + s.Namespace + "/" + s.Name, Evidence: how})
+	}
+	return found
+}
+
+func finding(p corev1.Pod, evidence string) Finding {
+	return Finding{Object: "Pod " + p.Namespace + "/" + p.Name, Evidence: evidence}
+}
