@@ -4,6 +4,7 @@ package audit
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -292,5 +293,23 @@ func TestSightings(t *testing.T) {
 		if diff := cmp.Diff(look.gone, gone, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("look %d, gone: %s", i, diff)
 		}
+	}
+}
+
+func TestTheDocumentationHasEveryRule(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "audit.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| rule | what is found |\n|---|---|\n")
+	var documented []string
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "| `") {
+			break
+		}
+		documented = append(documented, strings.Split(line, "`")[1])
+	}
+	if diff := cmp.Diff(Rules(), documented); diff != "" {
+		t.Error(diff)
 	}
 }
