@@ -44,7 +44,12 @@ type attack struct {
 	try func(*story, context.Context) error
 	// won returns "" once the attack has succeeded, and otherwise what is missing.
 	won func(*story, context.Context) (string, error)
+	// found is what mlbatch audit says about a successful attack.
+	found found
 }
+
+// found is a rule, the beginning of an object's kind and name, and a part of the evidence.
+type found struct{ rule, object, evidence string }
 
 // attacks are refused by the defences of the charts, and succeed without them.
 var attacks = []attack{
@@ -55,6 +60,7 @@ var attacks = []attack{
 		won: func(s *story, ctx context.Context) (string, error) {
 			return s.podsOf(ctx, "training.kubeflow.org/job-name=pytorchjob", 2)
 		},
+		found: found{"over-reservation", "AppWrapper door", "pytorchjob-master-0"},
 	},
 	{
 		name:   "a RayCluster that names an AppWrapper as its owner",
@@ -63,6 +69,7 @@ var attacks = []attack{
 		won: func(s *story, ctx context.Context) (string, error) {
 			return s.podsOf(ctx, "ray.io/cluster=raycluster", 3)
 		},
+		found: found{"over-reservation", "AppWrapper door", "raycluster-"},
 	},
 	{
 		name:   "a PyTorchJob of an AppWrapper that gets more workers",
@@ -76,6 +83,7 @@ var attacks = []attack{
 		won: func(s *story, ctx context.Context) (string, error) {
 			return s.podsOf(ctx, "training.kubeflow.org/job-name=grown", 4)
 		},
+		found: found{"over-reservation", "AppWrapper grown", "grown-worker-2"},
 	},
 	{
 		name:   "a RayCluster of an AppWrapper that gets more workers",
@@ -89,7 +97,8 @@ var attacks = []attack{
 				{"op":"replace","path":"/spec/workerGroupSpecs/0/maxReplicas","value":2}
 			]`)
 		},
-		won: func(s *story, ctx context.Context) (string, error) { return s.podsOf(ctx, "ray.io/cluster=swollen", 4) },
+		won:   func(s *story, ctx context.Context) (string, error) { return s.podsOf(ctx, "ray.io/cluster=swollen", 4) },
+		found: found{"over-reservation", "AppWrapper swollen", ""},
 	},
 	{
 		name:   "a Job that is left behind by its AppWrapper",
@@ -103,7 +112,8 @@ var attacks = []attack{
 			}
 			return s.orphan(ctx, "left")
 		},
-		won: func(s *story, ctx context.Context) (string, error) { return s.outlived(ctx, "left") },
+		won:   func(s *story, ctx context.Context) (string, error) { return s.outlived(ctx, "left") },
+		found: found{"no-quota", "Job left", ""},
 	},
 	{
 		name:    "a PyTorchJob that is deleted without its pods",
@@ -112,7 +122,8 @@ var attacks = []attack{
 		try: func(s *story, ctx context.Context) error {
 			return s.user.Delete(ctx, s.bare(), client.PropagationPolicy(metav1.DeletePropagationOrphan))
 		},
-		won: (*story).bareOutlived,
+		won:   (*story).bareOutlived,
+		found: found{"no-quota", "Pod bare-", ""},
 	},
 	{
 		name:   "a container with all rights on its node",
@@ -125,6 +136,7 @@ var attacks = []attack{
 		won: func(s *story, ctx context.Context) (string, error) {
 			return s.podsOf(ctx, workload.AppWrapperLabel+"=root", 1)
 		},
+		found: found{"node-access", "Pod root", ""},
 	},
 	{
 		name:   "a pod that is more important than the system",
@@ -135,6 +147,7 @@ var attacks = []attack{
 		won: func(s *story, ctx context.Context) (string, error) {
 			return s.podsOf(ctx, workload.AppWrapperLabel+"=critical", 1)
 		},
+		found: found{"system-priority", "Pod critical", ""},
 	},
 	{
 		name:   "a pod on a node that its flavor does not have",
@@ -145,6 +158,7 @@ var attacks = []attack{
 		won: func(s *story, ctx context.Context) (string, error) {
 			return s.podsOf(ctx, "training.kubeflow.org/job-name=elsewhere", 1)
 		},
+		found: found{"misplaced", "AppWrapper elsewhere", ""},
 	},
 	{
 		name:   "a port on every node",
@@ -163,12 +177,14 @@ var attacks = []attack{
 		won: func(s *story, ctx context.Context) (string, error) {
 			return "", s.admin.Get(ctx, "open", s.namespace, &corev1.Service{})
 		},
+		found: found{"open-port", "Service open", ""},
 	},
 }
 
 // Everything here was done on a running platform before it had policies.
 func TestAHostileMemberRunsNothingWithoutQuota(t *testing.T) {
 	testenv.Test(t, features.New("hostile").Assess("every attack is refused", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		auditing.expect(t, "e2e-hostile") // until the story is over, and its objects are gone
 		s := tell(t, cfg, "e2e-hostile", "mallory", needs.Pods, needs.RayPods, needs.Machine)
 		for _, name := range []string{"grown", "swollen", "left", "elsewhere"} {
 			quota.Expect(types.NamespacedName{Namespace: s.namespace, Name: name})
@@ -215,6 +231,9 @@ func (s *story) withstands(ctx context.Context, a attack) {
 			return err.Error(), nil
 		}
 		return "", nil
+	})
+	s.until(ctx, "mlbatch audit finds it", func(ctx context.Context) (string, error) {
+		return s.auditFinds(ctx, a.found.rule, a.found.object, a.found.evidence)
 	})
 	s.until(ctx, "without defences it succeeds", func(ctx context.Context) (string, error) { return a.won(s, ctx) })
 }

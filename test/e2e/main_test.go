@@ -84,13 +84,14 @@ func run(m *testing.M) (int, error) {
 			return ctx, connect(ctx, cfg, v.own())
 		},
 		watchQuota,
+		watchAudit,
 	)
 	code := testenv.Run(m)
 	fmt.Fprintln(os.Stderr, "e2e:", &report)
 	if report.Empty() {
 		err = errors.New("none of the stories that were asked for can be told on this cluster")
 	}
-	return code, errors.Join(err, endQuotaWatch(context.Background()), v.end(context.Background()))
+	return code, errors.Join(err, auditing.end(), endQuotaWatch(context.Background()), v.end(context.Background()))
 }
 
 // chooseVenue returns our own cluster unless the environment names another. KUBECONFIG does not

@@ -182,11 +182,23 @@ var cases = []struct {
 	{"a submitter that is larger than KubeRay's", func(m *Moment) { submitter(m, "cpu", "2") }},
 
 	{"a Workload that belongs to nothing", func(m *Moment) { m.Pods, m.Workloads[0].OwnerReferences = nil, nil }},
-	{"a Workload whose owner is gone", func(m *Moment) { m.AppWrappers = nil }},
+	{"a Workload of nothing that is being deleted", func(m *Moment) {
+		m.Pods, m.Workloads[0].OwnerReferences, m.Workloads[0].Spec.PodSets[0].Count = nil, nil, 0
+		m.Workloads[0].DeletionTimestamp = &metav1.Time{Time: noon.Add(-time.Minute)}
+	}},
+	{"a Workload that the garbage collector has not found yet", func(m *Moment) { m.AppWrappers = nil }},
+	{"a Workload that was deleted with its owner", func(m *Moment) {
+		m.AppWrappers, m.Workloads[0].DeletionTimestamp = nil, &metav1.Time{Time: noon.Add(-time.Minute)}
+	}},
+	{"a Workload that was deleted with its owner, and stays", func(m *Moment) {
+		m.AppWrappers, m.Workloads[0].DeletionTimestamp = nil, &past
+	}},
 	{"a Workload of another namespace whose owner was not read", func(m *Moment) {
 		m.Workloads[0].Namespace, m.Pods, m.AppWrappers = "red", nil, nil
+		m.Workloads[0].DeletionTimestamp = &past
 	}},
-	{"a Workload whose owner cannot be read", func(m *Moment) {
+	{"a Workload that was deleted long ago, and whose owner cannot be read", func(m *Moment) {
+		m.Workloads[0].DeletionTimestamp = &past
 		m.AppWrappers, m.Unread["AppWrapper"] = nil, "you may not list appwrappers"
 	}},
 	{"an AppWrapper without its finalizer", func(m *Moment) { m.AppWrappers[0].Finalizers = nil }},

@@ -141,17 +141,22 @@ func deploys(aw workload.AppWrapper) bool {
 }
 
 // ownerless says what is wrong with the owners of a Workload. An owner that cannot be read may
-// exist.
+// exist. If it does not, the garbage collector deletes the Workload, which may take a while.
 func (l look) ownerless(w kueue.Workload) string {
 	for _, o := range w.OwnerReferences {
 		if _, exists := l.objects[o.UID]; exists || l.Unread[o.Kind] != "" {
 			return ""
 		}
 	}
-	if len(w.OwnerReferences) == 0 {
+	overdue := w.DeletionTimestamp != nil && !l.Time.Before(w.DeletionTimestamp.Add(l.Grace))
+	switch {
+	case len(w.OwnerReferences) == 0 && (w.DeletionTimestamp == nil || overdue):
 		return "belongs to nothing"
+	case overdue:
+		return fmt.Sprintf("was deleted at %s, and its owner %s %s does not exist",
+			w.DeletionTimestamp.UTC().Format(time.RFC3339), w.OwnerReferences[0].Kind, w.OwnerReferences[0].Name)
 	}
-	return fmt.Sprintf("its owner %s %s does not exist", w.OwnerReferences[0].Kind, w.OwnerReferences[0].Name)
+	return ""
 }
 
 // idleQuota: quota is held for work that has pods, or will have some soon.

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/audit/snapshot"
+)
+
+// tolerance has the defaults of mlbatch audit.
+var tolerance = audit.Tolerance{Grace: 2 * time.Minute}
+
+// watchedAudit does what mlbatch audit --watch does, from before the first story until after the
+// last. Whatever it finds fails the run, unless a story has announced it.
+type watchedAudit struct {
+	stop  context.CancelFunc
+	ended chan struct{}
+
+	mu       sync.Mutex
+	expected map[string]bool // namespaces
+	looks    int
+	found    []error
+	last     error // why the last look failed
+}
+
+var auditing *watchedAudit
+
+func watchAudit(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
+	if !here.Own {
+		return ctx, nil // we do not judge the work of others
+	}
+	looking, stop := context.WithCancel(ctx)
+	auditing = &watchedAudit{stop: stop, ended: make(chan struct{}), expected: map[string]bool{}}
+	go auditing.follow(looking, cfg.Client().Resources().GetControllerRuntimeClient())
+	return ctx, nil
+}
+
+func (w *watchedAudit) follow(ctx context.Context, api client.Client) {
+	defer close(w.ended)
+	var s audit.Sightings
+	for ctx.Err() == nil {
+		m, err := snapshot.Read(ctx, api, time.Now(), nil)
+		if ctx.Err() != nil {
+			return
+		}
+		w.mu.Lock()
+		w.last = err
+		if err == nil {
+			w.looks++
+			appeared, _ := s.Next(m.Findings(tolerance))
+			w.add(m, appeared)
+		}
+		w.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+func (w *watchedAudit) add(m audit.Moment, appeared []audit.Finding) {
+	for _, f := range appeared {
+		_, object, _ := strings.Cut(f.Object, " ")
+		if namespace, _, _ := strings.Cut(object, "/"); w.expected[namespace] {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "-- audit, revision %s: %s: %s: %s\n", m.Revision, f.Rule, f.Object, f.Evidence)
+		if !f.Note {
+			w.found = append(w.found, fmt.Errorf("mlbatch audit: %s: %s: %s", f.Rule, f.Object, f.Evidence))
+		}
+	}
+}
+
+// expect excludes a namespace until the test ends, for a test that gets past the quota on
+// purpose.
+func (w *watchedAudit) expect(t *testing.T, namespace string) {
+	if w == nil {
+		return
+	}
+	set := func(expected bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.expected[namespace] = expected
+	}
+	set(true)
+	t.Cleanup(func() { set(false) })
+}
+
+func (w *watchedAudit) end() error {
+	if w == nil {
+		return nil
+	}
+	w.stop()
+	<-w.ended
+	fmt.Fprintf(os.Stderr, "-- audit: %d looks, %d findings\n", w.looks, len(w.found))
+	return errors.Join(append(w.found, w.last)...)
+}
+
+// auditFinds returns "" once mlbatch audit finds what an attack has done.
+func (s *story) auditFinds(ctx context.Context, rule, object, evidence string) (string, error) {
+	m, err := snapshot.Read(ctx, s.admin.GetControllerRuntimeClient(), time.Now(), []string{s.namespace})
+	found := m.Findings(tolerance)
+	for _, f := range found {
+		kind, name, _ := strings.Cut(f.Object, " ")
+		if f.Rule == rule && strings.HasPrefix(kind+" "+strings.TrimPrefix(name, s.namespace+"/"), object) && strings.Contains(f.Evidence, evidence) {
+			return "", nil
+		}
+	}
+	return fmt.Sprintf("it finds %+v", found), err
+}
+
+// The role has every right that the command needs, and no other.
+func TestAnAuditorNeedsTheRoleOnly(t *testing.T) {
+	testenv.Test(t, features.New("auditor").Assess("the role is enough", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "e2e-applied", "amy", needs.Pods)
+		s.admit(ctx, wrapped("seen", job("seen", "50m", "linger", "0s"), nil), 1)
+		auditor := as(t, cfg, "e2e-audrey")
+		_, err := snapshot.Read(ctx, auditor, time.Now(), nil)
+		if !errors.Is(err, snapshot.ErrForbidden) {
+			t.Errorf("without the role: %v", err)
+		}
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "e2e-audrey"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "mlbatch-audit"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "e2e-audrey"}},
+		}
+		admin := s.admin.GetControllerRuntimeClient()
+		if err := admin.Create(ctx, binding); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := admin.Delete(context.Background(), binding); err != nil {
+				t.Error(err)
+			}
+		})
+		s.until(ctx, "the auditor sees the pod", func(ctx context.Context) (string, error) {
+			m, err := snapshot.Read(ctx, auditor, time.Now(), []string{s.namespace})
+			if err != nil {
+				return err.Error(), nil
+			}
+			if len(m.Unread) > 0 || len(m.Owners) == 0 || len(m.Pods) == 0 {
+				return fmt.Sprintf("%d pods, %d owners, unread: %v", len(m.Pods), len(m.Owners), m.Unread), nil
+			}
+			return "", nil
+		})
+		return ctx
+	}).Feature())
+}
