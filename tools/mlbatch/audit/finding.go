@@ -59,15 +59,6 @@ var rules = []rule{
 	{"open-port", "delete the Service; enable policies.exposure", look.openPorts},
 }
 
-// Rules returns the names of all rules, in the order of the report.
-func Rules() []string {
-	var names []string
-	for _, r := range rules {
-		names = append(names, r.name)
-	}
-	return names
-}
-
 // Findings returns what breaks a rule at this moment, by rule and then by object. Some of it may
 // be over a moment later: see Sightings.
 func (m Moment) Findings(t Tolerance) []Finding {
