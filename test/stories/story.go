@@ -90,6 +90,10 @@ type World interface {
 	// of them.
 	EndPods(component int, how corev1.PodPhase, exitCodes ...int32)
 	EndPod(component int, how corev1.PodPhase, exitCodes ...int32)
+	// AddPod creates a running pod with the AppWrapper's label that no component has made.
+	// RemoveAddedPods removes all of them.
+	AddPod()
+	RemoveAddedPods()
 	// EvictPod deletes the first pod of a component; its kubelet has to stop it.
 	EvictPod(component int)
 	// LosePod removes the first pod of a component.

@@ -11,7 +11,7 @@ import (
 
 // All returns all stories.
 func All() []Story {
-	return slices.Concat(successes, failures, refusals, nodes, migrations, suspensions, deletions)
+	return slices.Concat(successes, failures, surpluses, refusals, nodes, migrations, suspensions, deletions)
 }
 
 func tell(name string, components ...Component) Story {
@@ -123,6 +123,10 @@ func (s Story) nodeRecovers() Story {
 // evictsAPod is what the node lifecycle controller does for a NoExecute taint.
 func (s Story) evictsAPod() Story {
 	return s.then("node", "evicts a pod", func(w World) { w.EvictPod(0) })
+}
+
+func (s Story) podIsAdded() Story {
+	return s.then("member", "labels a pod of their own", World.AddPod)
 }
 
 func completes(component int) func(World) {

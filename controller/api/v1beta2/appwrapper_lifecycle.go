@@ -46,6 +46,9 @@ const (
 	// OnUnhealthyNodes is True while pods use unhealthy resources of their nodes and do not
 	// leave, because the limit of migrations is reached. It is an addition of this controller.
 	OnUnhealthyNodes AppWrapperCondition = "OnUnhealthyNodes"
+	// SurplusPods is True while more pods carry the AppWrapper's label, or they use more
+	// devices, than its pod sets declare. It is an addition of this controller.
+	SurplusPods AppWrapperCondition = "SurplusPods"
 
 	// ComponentSucceeded is a component's own condition: True once the component has
 	// reported success in the present attempt. It outlives the component, so that a
@@ -79,6 +82,10 @@ const (
 	ReasonMigrationLimitReached = "MigrationLimitReached"
 	// ReasonNodesHealthy: no pod uses an unhealthy resource of its node any more.
 	ReasonNodesHealthy = "NodesHealthy"
+	// ReasonSurplusPods: pods exceed the pod sets for longer than the failure grace.
+	ReasonSurplusPods = "SurplusPods"
+	// ReasonNoSurplusPods: pods do not exceed the pod sets any more.
+	ReasonNoSurplusPods = "NoSurplusPods"
 	// ReasonDeletionInitiated: the removal of components has begun.
 	ReasonDeletionInitiated = "DeletionInitiated"
 	// ReasonDeletionComplete: neither components nor pods are left.

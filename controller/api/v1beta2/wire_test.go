@@ -43,6 +43,7 @@ func TestWordsKeepTheirSpelling(t *testing.T) {
 		"Failed": string(AppWrapperFailed), "Terminating": string(AppWrapperTerminating),
 
 		"QuotaReserved": string(QuotaReserved), "ResourcesDeployed": string(ResourcesDeployed), "PodsReady": string(PodsReady),
+		"SurplusPods": ReasonSurplusPods, "NoSurplusPods": ReasonNoSurplusPods,
 		"Unhealthy": string(Unhealthy), "DeletingResources": string(DeletingResources),
 
 		"SufficientPodsReady": ReasonSufficientPodsReady, "InsufficientPodsReady": ReasonInsufficientPodsReady,

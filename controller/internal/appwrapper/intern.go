@@ -5,6 +5,8 @@ package appwrapper
 import (
 	"strings"
 	"sync"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // mostInterned is more than there are kinds, conditions, reasons and finalizers. Interned
@@ -15,10 +17,13 @@ const mostInterned = 1000
 // gives every object a copy of its own.
 type interner struct {
 	sync.Mutex
-	strings map[string]string
+	strings      map[string]string
+	requirements map[string]*corev1.ResourceRequirements
 }
 
-func newInterner() *interner { return &interner{strings: map[string]string{}} }
+func newInterner() *interner {
+	return &interner{strings: map[string]string{}, requirements: map[string]*corev1.ResourceRequirements{}}
+}
 
 func (in *interner) intern(s string) string {
 	in.Lock()

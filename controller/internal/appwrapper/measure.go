@@ -21,6 +21,9 @@ func (m *metrics) changed(aw *v1beta2.AppWrapper, before v1beta2.AppWrapperStatu
 	if before.Phase != d.Status.Phase {
 		m.moved(aw, before, d)
 	}
+	if condition(before, v1beta2.SurplusPods).Status != metav1.ConditionTrue && condition(d.Status, v1beta2.SurplusPods).Status == metav1.ConditionTrue {
+		m.surpluses.WithLabelValues().Inc()
+	}
 	if since, first := unsuspended(d.Status); first && becameReady(before, d.Status) {
 		m.ready.Observe(seconds(since, condition(d.Status, v1beta2.PodsReady).LastTransitionTime.Time))
 	}

@@ -16,6 +16,7 @@ type metrics struct {
 	ready       prometheus.Histogram
 	resets      *prometheus.CounterVec
 	refusals    *prometheus.CounterVec
+	surpluses   *prometheus.CounterVec
 }
 
 // The waits that histograms tell apart, in seconds. The times in a status are whole
@@ -41,6 +42,8 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			"Number of times that the components were removed to be tried again, by the reason of the condition Unhealthy.", "cause"),
 		refusals: counter("appwrapper_creation_failures_total",
 			"Number of times that a component could not be created, by the API server's reason or the controller's own.", "reason"),
+		surpluses: counter("appwrapper_surplus_total",
+			"Number of times that the pods of an AppWrapper exceeded its pod sets for longer than the failure grace period."),
 	}
 	for _, c := range m.all() {
 		if err := registry.Register(c); err != nil {
@@ -60,7 +63,7 @@ func histogram(name, help string) prometheus.Histogram {
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.phases, m.transitions, m.inPhase, m.created, m.ready, m.resets, m.refusals}
+	return []prometheus.Collector{m.phases, m.transitions, m.inPhase, m.created, m.ready, m.resets, m.refusals, m.surpluses}
 }
 
 // beginAtZero shows what alerts ask for before it first happens: Prometheus sees no
@@ -72,4 +75,5 @@ func (m *metrics) beginAtZero() {
 	for _, reason := range append(refusalReasons, other) {
 		m.refusals.WithLabelValues(reason)
 	}
+	m.surpluses.WithLabelValues()
 }

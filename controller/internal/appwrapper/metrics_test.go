@@ -232,6 +232,7 @@ func TestWhatAlertsAskForIsThereBeforeItHappens(t *testing.T) {
 	for name, want := range map[string]int{
 		"appwrapper_resets_total":            len(resetCauses) + 1,
 		"appwrapper_creation_failures_total": len(refusalReasons) + 1,
+		"appwrapper_surplus_total":           1,
 	} {
 		if series[name] != want {
 			t.Errorf("%s has %d series, not %d", name, series[name], want)

@@ -6,11 +6,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -72,30 +69,24 @@ func nodeOfPod(object client.Object) []string {
 	return nil
 }
 
-// one stands for any amount of a resource.
-var one = resource.MustParse("1")
-
-// boundPods is slimPod for node monitoring: a pod also keeps its node and which resources
-// it uses that may become unhealthy. Thousands of pods share one copy of the latter.
+// boundPods is slimPod and what counts of a pod's resources: its devices, and those that may
+// become unhealthy, for which it also keeps its node. Thousands of pods share one copy.
 func boundPods(in *interner, rules nodehealth.Rules) toolscache.TransformFunc {
-	var requirements sync.Map
 	return func(object any) (any, error) {
 		pod, ok := object.(*corev1.Pod)
 		if !ok {
 			return object, nil
 		}
 		slim := in.slimPod(pod)
-		used, names := corev1.ResourceList{}, []string{}
+		used := requestedDevices(&pod.Spec)
 		for _, name := range rules.PossibleMigrationCauses() {
 			if podtemplate.AsksFor(&pod.Spec, name) {
-				used[name] = one
-				names = append(names, string(name))
+				slim.Spec.NodeName = pod.Spec.NodeName
+				used[name] = max(used[name], 1)
 			}
 		}
 		if len(used) > 0 {
-			slim.Spec.NodeName = pod.Spec.NodeName
-			shared, _ := requirements.LoadOrStore(strings.Join(names, ","), &corev1.ResourceRequirements{Limits: used})
-			slim.Spec.Resources = shared.(*corev1.ResourceRequirements)
+			slim.Spec.Resources = in.share(used)
 		}
 		return slim, nil
 	}

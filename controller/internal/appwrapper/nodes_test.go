@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -23,6 +24,9 @@ func gpuNode(name, health string) *corev1.Node {
 	node.Name, node.Labels = name, map[string]string{"autopilot.ibm.com/gpuhealth": health, "zone": "a"}
 	return node
 }
+
+// one GPU, for example.
+var one = resource.MustParse("1")
 
 // gpuPod requests GPUs in an ordinary container. It is bound to a node unless that is empty.
 func gpuPod(name, node string, phase corev1.PodPhase) *corev1.Pod {
@@ -160,7 +164,9 @@ func TestWhatSlimPodsUseIsKeptOnceForAll(t *testing.T) {
 	transform := boundPods(newInterner(), theRules)
 	var kept []*corev1.ResourceRequirements
 	for _, name := range []string{"p", "q"} {
-		slim, err := transform(gpuPod(name, "n", corev1.PodRunning))
+		p := gpuPod(name, "n", corev1.PodRunning)
+		p.Spec.Containers = append(p.Spec.Containers, p.Spec.Containers[0])
+		slim, err := transform(p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,6 +64,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if r.problem != nil && aw.Status.Phase == v1beta2.AppWrapperEmpty {
 		o.snapshot.Problem = r.problem(decoded)
 	}
+	o.snapshot.Devices = r.countedDevices(aw, decoded.Templates)
 	for i := range aw.Spec.Components {
 		if err := r.observeComponent(ctx, o, i, decoded); err != nil {
 			return nil, err
@@ -194,7 +195,13 @@ func (o *observation) componentOf(pod *corev1.Pod) int {
 }
 
 func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
+	var started time.Time
+	if pod.Status.StartTime != nil {
+		started = pod.Status.StartTime.Time
+	}
 	return lifecycle.Pod{
+		Started:     started,
+		Devices:     devicesOfPod(pod),
 		Name:        pod.Name,
 		Component:   o.componentOf(pod),
 		Phase:       pod.Status.Phase,

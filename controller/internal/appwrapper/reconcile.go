@@ -52,7 +52,9 @@ type Reconciler struct {
 	problem func(admissionrules.Decoded) string
 
 	// rules say which nodes have to be left; empty if nodes are not monitored.
-	rules    nodehealth.Rules
+	rules nodehealth.Rules
+	// devices count as surplus even for AppWrappers that ask for none.
+	devices  []string
 	defaults lifecycle.Defaults
 	// allPods is applied to every pod template.
 	allPods podtemplate.Edit

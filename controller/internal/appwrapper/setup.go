@@ -50,6 +50,7 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 		recorder: mgr.GetEventRecorder("appwrappers"),
 		metrics:  counters,
 		rules:    rulesOf(c.AppWrapper.Autopilot),
+		devices:  devicesOf(c.AppWrapper.Autopilot),
 		defaults: c.AppWrapper.Defaults(),
 		allPods:  forAllPods(c.AppWrapper),
 		now:      time.Now,
@@ -126,19 +127,19 @@ func watchNodes(mgr ctrl.Manager, forAppWrappers *builder.Builder, rules nodehea
 	return nil
 }
 
-// podChanged passes what a decision depends on in a pod: its phase, whether it is being
-// deleted, and its node if it may have to leave that. A new pod without a node is not relevant.
+// podChanged passes what a decision depends on in a pod: its phase, whether it has started or is
+// being deleted, and its node if it may have to leave that. A new pod without a node is not relevant.
 func podChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
 			pod, ok := e.Object.(*corev1.Pod)
-			return ok && (pod.Status.Phase != corev1.PodPending || !pod.DeletionTimestamp.IsZero() || pod.Spec.NodeName != "")
+			return ok && (pod.Status.Phase != corev1.PodPending || !pod.DeletionTimestamp.IsZero() || pod.Spec.NodeName != "" || pod.Status.StartTime != nil)
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*corev1.Pod)
 			after, also := e.ObjectNew.(*corev1.Pod)
 			return ok && also && (before.Status.Phase != after.Status.Phase || before.Spec.NodeName != after.Spec.NodeName ||
-				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
+				(before.Status.StartTime == nil) != (after.Status.StartTime == nil) || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return true },
 	}

@@ -18,12 +18,16 @@ func TestPodsWakeTheirAppWrapperWhenTheirPhaseChangesOrTheyGo(t *testing.T) {
 	pending, running, going := pod("p", corev1.PodPending), pod("p", corev1.PodRunning), pod("p", corev1.PodRunning)
 	now := metav1.Now()
 	going.DeletionTimestamp = &now
+	prepared := pod("p", corev1.PodPending)
+	prepared.Status.StartTime = &now
 	changed := podChanged()
 	for name, tc := range map[string]struct{ got, want bool }{
 		"one that appears is expected":       {changed.Create(event.CreateEvent{Object: pending}), false},
+		"one that appears prepared is news":  {changed.Create(event.CreateEvent{Object: prepared}), true},
 		"one that appears running is news":   {changed.Create(event.CreateEvent{Object: running}), true},
 		"one that appears going is news":     {changed.Create(event.CreateEvent{Object: going}), true},
 		"one that stays as it is is no news": {changed.Update(event.UpdateEvent{ObjectOld: running, ObjectNew: running}), false},
+		"one that a node prepares is news":   {changed.Update(event.UpdateEvent{ObjectOld: pending, ObjectNew: prepared}), true},
 		"one that starts is news":            {changed.Update(event.UpdateEvent{ObjectOld: pending, ObjectNew: running}), true},
 		"one that begins to go is news":      {changed.Update(event.UpdateEvent{ObjectOld: running, ObjectNew: going}), true},
 		"one that is gone is news":           {changed.Delete(event.DeleteEvent{Object: running}), true},

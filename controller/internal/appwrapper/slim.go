@@ -29,6 +29,7 @@ func (in *interner) slimAppWrapper(object any) (any, error) {
 		return aw, nil
 	}
 	aw.Labels = nil
+	in.keepDeclaredDevices(aw)
 	maps.DeleteFunc(aw.Annotations, func(key, _ string) bool { return !strings.HasPrefix(key, v1beta2.AnnotationPrefix) })
 	for i := range aw.Spec.Components {
 		whole := &aw.Spec.Components[i]
@@ -169,7 +170,7 @@ func (in *interner) slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim.ResourceVersion, slim.DeletionTimestamp = pod.ResourceVersion, pod.DeletionTimestamp
 	slim.OwnerReferences, slim.Finalizers = in.slimOwners(pod.OwnerReferences), pod.Finalizers
 	in.internAll(slim.Finalizers)
-	slim.Status.Phase = intern(in, pod.Status.Phase)
+	slim.Status.Phase, slim.Status.StartTime = intern(in, pod.Status.Phase), pod.Status.StartTime
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget { // few pods have it
 			slim.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,7 +26,9 @@ func TestASlimPodSaysTheSameToTheLifecycle(t *testing.T) {
 	full := pod("p", corev1.PodFailed)
 	now := metav1.Now()
 	full.DeletionTimestamp = &now
-	full.Spec.Containers = []corev1.Container{{Name: "c"}}
+	full.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{
+		"example.com/gpu": resource.MustParse("8"), "cpu": resource.MustParse("1")}}}}
+	full.Status.StartTime = &now
 	full.Annotations = map[string]string{"a": "b"}
 	full.Labels["other"] = "label"
 	full.Status.ContainerStatuses = []corev1.ContainerStatus{
@@ -33,7 +36,14 @@ func TestASlimPodSaysTheSameToTheLifecycle(t *testing.T) {
 		{Name: "failed", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Message: "long"}}},
 		{Name: "running", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
 	}
-	slim := newInterner().slimPod(full)
+	transformed, err := boundPods(newInterner(), theRules)(full.DeepCopy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slim := transformed.(*corev1.Pod)
+	if got := (&observation{}).podOf(full); got.Devices["example.com/gpu"] != 8 || got.Started.IsZero() {
+		t.Errorf("devices and start are not seen: %+v", got)
+	}
 	if diff := cmp.Diff((&observation{}).podOf(full), (&observation{}).podOf(slim)); diff != "" {
 		t.Errorf("(-full +slim)\n%s", diff)
 	}

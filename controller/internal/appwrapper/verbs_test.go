@@ -4,6 +4,7 @@ package appwrapper
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -90,7 +91,29 @@ func (l *life) Report(component int, succeeded bool) {
 func (l *life) StartPods() {
 	for _, pod := range l.api.pods() {
 		if pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp.IsZero() {
-			l.api.change(pod, func(o client.Object) { o.(*corev1.Pod).Status.Phase = corev1.PodRunning })
+			l.api.change(pod, func(o client.Object) { start(o.(*corev1.Pod), l.now) })
+		}
+	}
+}
+
+func start(pod *corev1.Pod, now time.Time) {
+	pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &metav1.Time{Time: now}
+}
+
+func (l *life) AddPod() {
+	l.made++
+	foreign := pod(fmt.Sprintf("foreign-%d", l.made), corev1.PodRunning)
+	foreign.UID, foreign.Labels = "", map[string]string{v1beta2.AppWrapperLabel: "a"}
+	start(foreign, l.now)
+	if err := l.api.Create(context.Background(), foreign); err != nil {
+		l.Fatal(err)
+	}
+}
+
+func (l *life) RemoveAddedPods() {
+	for _, pod := range l.api.pods() {
+		if _, owned := pod.Labels[v1beta2.AppWrapperComponentLabel]; !owned {
+			l.api.remove(pod)
 		}
 	}
 }

@@ -17,7 +17,8 @@ import (
 
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
 // installations; clientConnection, concurrency, appwrapper.podSetLimit,
-// appwrapper.componentLimit, appwrapper.kueue, appwrapper.policies, appwrapper.autopilot.migrationLimit and controllerManager.ignoreOtherControllers are additions.
+// appwrapper.componentLimit, appwrapper.kueue, appwrapper.policies, appwrapper.resetSurplusPods,
+// appwrapper.autopilot.migrationLimit and controllerManager.ignoreOtherControllers are additions.
 type Config struct {
 	AppWrapper        AppWrapper        `json:"appwrapper"`
 	CertManagement    CertManagement    `json:"certManagement"`
@@ -36,6 +37,8 @@ type AppWrapper struct {
 	// UserRBACAdmissionCheck asks the API server whether an author may create what they wrap.
 	UserRBACAdmissionCheck bool           `json:"userRBACAdmissionCheck"`
 	FaultTolerance         FaultTolerance `json:"faultTolerance"`
+	// ResetSurplusPods: an AppWrapper whose pods exceed its pod sets is reset, and not only reported.
+	ResetSurplusPods bool `json:"resetSurplusPods"`
 	// SchedulerName is given to pod templates that name no scheduler; empty leaves them alone.
 	SchedulerName string `json:"schedulerName"`
 	// DefaultQueueName is the queue of AppWrappers that come without a queue label; empty sets none.
@@ -141,6 +144,7 @@ func Default() Config {
 			Autopilot:              defaultAutopilot(),
 			UserRBACAdmissionCheck: true,
 			FaultTolerance:         defaultFaultTolerance(),
+			ResetSurplusPods:       true,
 			PodSetLimit:            8,
 			ComponentLimit:         64,
 			Kueue:                  Kueue{ServiceAccounts: []string{"kueue-controller-manager", "kueue-system/kueue-controller-manager"}},

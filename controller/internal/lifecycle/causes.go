@@ -21,6 +21,7 @@ const (
 	CauseComponentMissing    Cause = "ComponentMissing"
 	CauseComponentFailed     Cause = "ComponentFailed"
 	CauseNodeUnhealthy       Cause = "NodeUnhealthy"
+	CauseSurplusPods         Cause = "SurplusPods"
 	CausePodsFailed          Cause = "PodsFailed"
 	CausePodsReady           Cause = "PodsReady"
 	CauseReadinessLate       Cause = "ReadinessLate"
@@ -36,7 +37,7 @@ func Causes() []Cause {
 		CauseAccepted, CauseInvalidAppWrapper, CauseInvalidComponent, CauseQuotaGiven,
 		CauseComponentsExist, CauseCreationRejected, CauseCreationRefused, CauseOldComponentRemains,
 		CauseAllSucceeded, CauseSuspended, CauseComponentMissing, CauseComponentFailed, CauseNodeUnhealthy,
-		CausePodsFailed, CauseReadinessLate,
+		CauseSurplusPods, CausePodsFailed, CauseReadinessLate,
 		CauseRetryPauseOver, CauseEverythingGone, CauseDeleted,
 	}
 }

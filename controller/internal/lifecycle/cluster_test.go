@@ -59,7 +59,7 @@ func (w *world) makePods() bool {
 func (w *world) podsOf(i int, butFailed bool) int32 {
 	n := int32(0)
 	for _, p := range w.pods {
-		if p.Component == i && !p.Terminating && (!butFailed || p.Phase != corev1.PodFailed) {
+		if p.Component == i && !p.foreign && !p.Terminating && (!butFailed || p.Phase != corev1.PodFailed) {
 			n++
 		}
 	}
@@ -77,7 +77,7 @@ func (w *world) garbageCollect() bool {
 	}
 	kept := w.pods[:0]
 	for _, p := range w.pods {
-		if !w.resources[p.Component].exists && !p.Terminating {
+		if !w.resources[p.Component].exists && !p.Terminating && !p.foreign {
 			p.Terminating = true
 			moved = true
 		}
@@ -115,10 +115,18 @@ func later(a, b time.Time) time.Time {
 func (w *world) phase(component int, from, to corev1.PodPhase, exitCodes ...int32) {
 	for _, p := range w.pods {
 		if p.Component == component && p.Phase == from && !p.Terminating {
-			p.Phase, p.ExitCodes = to, exitCodes
+			p.become(w.now, to, exitCodes)
 		}
 	}
 	w.settle()
+}
+
+// become sets the phase. A pod that leaves Pending has started.
+func (p *pod) become(now time.Time, phase corev1.PodPhase, exitCodes []int32) {
+	if p.Started.IsZero() {
+		p.Started = now
+	}
+	p.Phase, p.ExitCodes = phase, exitCodes
 }
 
 func (w *world) starts(component int) {

@@ -78,7 +78,7 @@ func Limits() []Setting[int32] { return limits }
 
 // StandardDefaults are those of a controller that nobody has configured.
 func StandardDefaults() Defaults {
-	d := Defaults{Policy: Policy{MigrationLimit: standardMigrationLimit}}
+	d := Defaults{Policy: Policy{MigrationLimit: standardMigrationLimit, ResetSurplus: true}}
 	for _, p := range periods {
 		*p.In(&d) = p.Default
 	}

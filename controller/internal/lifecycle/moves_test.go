@@ -27,7 +27,7 @@ type way struct {
 
 var (
 	refusals      = []lifecycle.Cause{lifecycle.CauseCreationRefused, lifecycle.CauseOldComponentRemains}
-	failures      = []lifecycle.Cause{lifecycle.CauseComponentFailed, lifecycle.CausePodsFailed, lifecycle.CauseReadinessLate}
+	failures      = []lifecycle.Cause{lifecycle.CauseComponentFailed, lifecycle.CauseSurplusPods, lifecycle.CausePodsFailed, lifecycle.CauseReadinessLate}
 	unhealthyNode = lifecycle.CauseNodeUnhealthy
 )
 

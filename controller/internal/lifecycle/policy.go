@@ -21,6 +21,11 @@ type Policy struct {
 	WarmupGrace time.Duration
 	// FailureGrace is how long failed or lost pods may take to be replaced.
 	FailureGrace time.Duration
+	// SurplusGrace is how long pods may exceed the pod sets: the configured failure grace, which
+	// no annotation makes longer.
+	SurplusGrace time.Duration
+	// ResetSurplus: pods that exceed the pod sets for longer are a failure, and not only reported.
+	ResetSurplus bool
 	// RetryPause is how long to wait after one attempt is gone and before the next.
 	RetryPause time.Duration
 	// RetryLimit is how many times a failed workload is retried.
@@ -66,6 +71,7 @@ func Annotations() []string {
 // policy overrides the defaults with the annotations.
 func (r *reader) policy(d Defaults) Policy {
 	asked := d
+	asked.SurplusGrace = d.FailureGrace
 	for _, p := range periods {
 		if p.Ceiling == GraceCeilingKey {
 			*p.In(&asked) = r.grace(p.Annotation, *p.In(&d))

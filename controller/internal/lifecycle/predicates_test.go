@@ -87,6 +87,7 @@ func isHealthy(m moment) bool {
 		!meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.PodsReady)) ||
 		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.Unhealthy)) ||
 		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.OnUnhealthyNodes)) ||
+		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.SurplusPods)) ||
 		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.DeletingResources)) {
 		return false
 	}
@@ -102,7 +103,7 @@ func isHealthy(m moment) bool {
 	busy := func(p lifecycle.Pod) bool {
 		return p.Phase == corev1.PodRunning && !p.Terminating && p.MigrateFrom == ""
 	}
-	return len(o.Pods) >= expected && !slices.ContainsFunc(o.Pods, func(p lifecycle.Pod) bool { return !busy(p) })
+	return len(o.Pods) == expected && !slices.ContainsFunc(o.Pods, func(p lifecycle.Pod) bool { return !busy(p) })
 }
 
 // What must be true under the condition.
@@ -173,6 +174,27 @@ func hasMigrated(m moment) bool {
 		}
 	}
 	return true
+}
+
+// mayHaveNoSurplus reports whether the AppWrapper rests in Running, has not finished, and surplus
+// pods are to end that.
+func mayHaveNoSurplus(m moment) bool {
+	return m.status.Phase == v1beta2.AppWrapperRunning && m.policy.ResetSurplus && !m.deleting && (m.shell == nil || !m.now.Before(m.shell.away)) &&
+		!meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.DeletingResources)) && !achieved(m)
+}
+
+// surplusFor reports whether more pods than declared run, and have run for that long.
+func (m moment) surplusFor(d time.Duration) bool {
+	running := 0
+	for _, p := range m.pods {
+		if p.Phase == corev1.PodRunning && !p.Terminating && m.waited(p.Started, d) {
+			running++
+		}
+	}
+	for _, r := range m.resources {
+		running -= int(r.replicas)
+	}
+	return running > 0
 }
 
 func achieved(m moment) bool {

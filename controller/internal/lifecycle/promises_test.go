@@ -47,6 +47,8 @@ var promises = []promise{
 		return !m.past.migrated || m.past.ready || m.was.Migrations >= m.policy.MigrationLimit
 	}},
 	{"no pod stays on an unhealthy node while a migration is left", settles, mayMigrate, hasMigrated},
+	{"pods that exceed the pod sets for longer than their grace end the attempt", settles, mayHaveNoSurplus, func(m moment) bool { return !m.surplusFor(m.policy.SurplusGrace) }},
+	{"an attempt ends for surplus pods only when there were any for the grace", saves, blames(v1beta2.ReasonSurplusPods), func(m moment) bool { return m.surplusFor(m.policy.SurplusGrace) }},
 
 	// Timers.
 	{"the pause between two attempts counts from when nothing was left of the first", saves, retries, func(m moment) bool { return m.waited(m.past.occupied, m.policy.RetryPause) }},

@@ -40,6 +40,7 @@ func (v *view) tearDown() (d Decision, gone bool) {
 	}
 	v.clear(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
 	v.clear(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
+	v.clear(v1beta2.SurplusPods, v1beta2.ReasonNoSurplusPods, "")
 	v.markDeleted()
 	return Decision{}, true
 }

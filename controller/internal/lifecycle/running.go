@@ -24,6 +24,7 @@ var checks = []struct {
 	{CauseComponentMissing, componentMissing},  // somebody deleted a component: fail, without a retry
 	{CauseComponentFailed, componentFailed},    // a component reports failure: retry
 	{CauseNodeUnhealthy, podsOnUnhealthyNodes}, // a pod uses an unhealthy resource: migrate, which is no retry
+	{CauseSurplusPods, surplusPods},            // more pods than there is quota for: retry after a grace
 	{CausePodsFailed, podsFailed},              // failed pods are not replaced: retry after a grace
 	{CausePodsReady, podsReady},                // all is well: wait for a change
 	{CauseReadinessLate, readinessIsLate},      // too few pods: retry, or migrate again, after a grace
@@ -33,7 +34,7 @@ func running(v *view) Decision {
 	v.rememberSuccess()
 	for _, c := range checks {
 		if d, applies := c.check(v); applies {
-			return d.because(c.cause)
+			return v.untilSurplus(d.because(c.cause))
 		}
 	}
 	return v.stay()

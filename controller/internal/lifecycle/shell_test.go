@@ -175,7 +175,7 @@ func componentChanges(w *world, before, now observation) (differs, wakes bool) {
 	return differs, wakes
 }
 
-// podChanges: phases, deletions and unhealthy nodes wake the controller; a new pod does not.
+// podChanges: phases, starts, deletions and unhealthy nodes wake the controller; a new pod does not.
 func podChanges(before, now observation) (differs, wakes bool) {
 	known := map[*pod]lifecycle.Pod{}
 	for i, p := range before.pods {
@@ -187,7 +187,7 @@ func podChanges(before, now observation) (differs, wakes bool) {
 		if !ok {
 			old, differs = lifecycle.Pod{Phase: corev1.PodPending}, true
 		}
-		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating || old.MigrateFrom != now.Pods[i].MigrateFrom {
+		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating || old.MigrateFrom != now.Pods[i].MigrateFrom || old.Started != now.Pods[i].Started {
 			differs, wakes = true, true
 		}
 	}

@@ -22,6 +22,8 @@
 package lifecycle
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -53,6 +55,9 @@ type Snapshot struct {
 	Problem string
 	// Components has one entry for each of spec.components, in that order.
 	Components []Component
+	// Devices are how many of each device the pod sets ask for. Those with 0 count, too; devices
+	// that are not here do not, because add-ons of the cluster inject such.
+	Devices map[string]int64
 	// Pods are all pods in the namespace that carry the AppWrapper's label.
 	Pods []Pod
 }
@@ -97,6 +102,10 @@ type Pod struct {
 	Phase corev1.PodPhase
 	// Terminating: the pod has a deletionTimestamp.
 	Terminating bool
+	// Started is when the kubelet began with the pod; zero if it has not.
+	Started time.Time
+	// Devices are how many of each device the pod asks for.
+	Devices map[string]int64
 	// MigrateFrom is the node of the pod if the pod must migrate, because it uses a resource
 	// that is unhealthy there; empty if it may stay.
 	MigrateFrom string

@@ -3,12 +3,15 @@
 package lifecycle_test
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/stories"
 )
 
@@ -88,15 +91,29 @@ func (w *world) Report(component int, succeeded bool) {
 func (w *world) StartPods() {
 	for _, p := range w.pods {
 		if p.Phase == corev1.PodPending && !p.Terminating {
-			p.Phase = corev1.PodRunning
+			p.become(w.now, corev1.PodRunning, nil)
 		}
 	}
+}
+
+// AddPod happens only while the AppWrapper runs.
+func (w *world) AddPod() {
+	if w.status.Phase != v1beta2.AppWrapperRunning {
+		return
+	}
+	added := &pod{foreign: true, node: "foreign", Pod: lifecycle.Pod{Name: fmt.Sprintf("foreign-%d", w.made), Phase: corev1.PodRunning, Started: w.now}}
+	w.made++
+	w.pods = append(w.pods, added)
+}
+
+func (w *world) RemoveAddedPods() {
+	w.pods = slices.DeleteFunc(w.pods, func(p *pod) bool { return p.foreign })
 }
 
 func (w *world) EndPods(component int, how corev1.PodPhase, exitCodes ...int32) {
 	for _, p := range w.pods {
 		if p.Component == component && p.Phase == corev1.PodRunning && !p.stuck {
-			p.Phase, p.ExitCodes = how, exitCodes
+			p.become(w.now, how, exitCodes)
 		}
 	}
 }
@@ -104,7 +121,7 @@ func (w *world) EndPods(component int, how corev1.PodPhase, exitCodes ...int32) 
 func (w *world) EndPod(component int, how corev1.PodPhase, exitCodes ...int32) {
 	for _, p := range w.pods {
 		if p.Component == component && p.Phase == corev1.PodRunning && !p.stuck {
-			p.Phase, p.ExitCodes = how, exitCodes
+			p.become(w.now, how, exitCodes)
 			return
 		}
 	}
@@ -149,5 +166,5 @@ func (w *world) MarkNodeHealthy(component int) {
 
 // firstPod is the index of a component's oldest pod, -1 if it has none.
 func (w *world) firstPod(component int) int {
-	return slices.IndexFunc(w.pods, func(p *pod) bool { return p.Component == component })
+	return slices.IndexFunc(w.pods, func(p *pod) bool { return p.Component == component && !p.foreign })
 }

@@ -171,6 +171,8 @@ func drawLife(t *rapid.T) (lifecycle.Policy, func() []*resource) {
 	draw := func(what string) time.Duration { return time.Duration(minutes.Draw(t, what)) * time.Minute }
 	policy := lifecycle.Policy{
 		AdmissionGrace:        draw("admission grace"),
+		SurplusGrace:          draw("surplus grace"),
+		ResetSurplus:          rapid.IntRange(0, 3).Draw(t, "spare surplus") != 1,
 		FailureGrace:          draw("failure grace"),
 		RetryPause:            draw("retry pause"),
 		RetryLimit:            int32(rapid.IntRange(0, 2).Draw(t, "retry limit")),
@@ -245,6 +247,9 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		"a pod fails":               toOne(func(w *world, i int) { w.onePod(i, corev1.PodFailed, 1) }),
 		"a pod fails for good":      toOne(func(w *world, i int) { w.onePod(i, corev1.PodFailed, 13) }),
 		"a pod is lost":             toOne((*world).loses),
+		"somebody adds a pod":       simple((*world).AddPod),
+		"somebody adds too many":    simple(func(w *world) { w.allStart(); w.AddPod() }),
+		"the added pods go":         simple((*world).RemoveAddedPods),
 		"a component succeeds":      toOne(func(w *world, i int) { w.ends(i, kinds.Succeeded) }),
 		"all work succeeds again":   simple((*world).succeeds),
 		"all work succeeds":         simple((*world).succeeds),

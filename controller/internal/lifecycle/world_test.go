@@ -87,6 +87,8 @@ type pod struct {
 	lifecycle.Pod
 	// node is the node of only this pod. It never changes.
 	node string
+	// foreign means that somebody labelled the pod, so that no component has made it.
+	foreign bool
 	// stuck means that the pod's kubelet is gone, so that the pod never stops.
 	stuck bool
 }
@@ -147,7 +149,7 @@ func (w *world) observe() observation {
 	}
 	for _, p := range w.pods {
 		seen := p.Pod
-		if w.resources[p.Component].unlabelled {
+		if p.foreign || w.resources[p.Component].unlabelled {
 			seen.Component = lifecycle.UnknownComponent
 		}
 		o.Pods = append(o.Pods, seen)
