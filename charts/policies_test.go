@@ -221,7 +221,7 @@ func TestPoliciesCanWarnOnly(t *testing.T) {
 				t.Errorf("%s: %s does %v", enforcement, binding.Name, binding.Spec.ValidationActions)
 			}
 		}
-		if bindings != 6 {
+		if bindings != 7 {
 			t.Errorf("there are %d bindings", bindings)
 		}
 	}
@@ -265,6 +265,13 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 		"the quota of other work":             {"lifecycle", request{operation: admission.Create, object: strings.Replace(freeJob, "finalizers", "labels: {kueue.x-k8s.io/prebuilt-workload-name: w}, finalizers", 1)}, "prebuilt-workload-name"},
 		"the quota of other work, by an annotation": {"lifecycle", request{operation: admission.Update, object: strings.Replace(bare, "name: train", "name: train, annotations: {kueue.x-k8s.io/prebuilt-workload-name: w}", 1), old: bare},
 			"prebuilt-workload-name"},
+		"a pod with an AppWrapper's label":                  {"labels", request{operation: admission.Create, object: labelledPod("train")}, "of a pod"},
+		"a pod that gets it":                                {"labels", request{operation: admission.Update, object: labelledPod("train"), old: podWith("")}, "of a pod"},
+		"a pod that gets another one":                       {"labels", request{operation: admission.Update, object: labelledPod("train"), old: labelledPod("other")}, "of a pod"},
+		"a pod that hides":                                  {"labels", request{operation: admission.Update, object: podWith(""), old: labelledPod("train")}, "of a pod"},
+		"a pod that gets it with its status":                {"labels", request{operation: admission.Update, subresource: "status", object: labelledPod("train"), old: podWith("")}, "of a pod"},
+		"a template that gets it":                           {"labels", request{operation: admission.Update, object: workWith("apps/v1", "Deployment", "template: "+labelledTemplate), old: workWith("apps/v1", "Deployment", "template: {}")}, "a pod template"},
+		"a template that gets another one":                  {"labels", request{operation: admission.Update, object: workWith("apps/v1", "Deployment", "template: "+labelledTemplate), old: workWith("apps/v1", "Deployment", "template: "+strings.Replace(labelledTemplate, "train", "other", 1))}, "a pod template"},
 		"an AppWrapper that is emptied while it is deleted": {"lifecycle", request{operation: admission.Update, object: emptied, old: dying}, "is being deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -274,6 +281,58 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 			}
 			if got := judge(t, compiled["mlbatch-"+c.policy], c.request, true); len(got) > 0 {
 				t.Errorf("a controller is refused: %q", got)
+			}
+		})
+	}
+}
+
+const labelledTemplate = "{metadata: {labels: {workload.codeflare.dev/appwrapper: train}}, spec: {}}"
+
+func labelledPod(name string) string {
+	return strings.Replace(podWith(""), "name: p", "name: p, labels: {workload.codeflare.dev/appwrapper: "+name+"}", 1)
+}
+
+func workWith(version, kind, spec string) string {
+	return `{apiVersion: ` + version + `, kind: ` + kind + `, metadata: {name: w}, spec: {` + spec + `}}`
+}
+
+// In whatever kind a template is, its pods would count as the AppWrapper's.
+func TestTheLabelOfAnAppWrapperIsFoundInEveryKind(t *testing.T) {
+	labels := policies(t)["mlbatch-labels"]
+	for name, object := range map[string]string{
+		"Deployment":            workWith("apps/v1", "Deployment", "template: "+labelledTemplate),
+		"Job":                   workWith("batch/v1", "Job", "template: "+labelledTemplate),
+		"CronJob":               workWith("batch/v1", "CronJob", "jobTemplate: {spec: {template: "+labelledTemplate+"}}"),
+		"ReplicationController": workWith("v1", "ReplicationController", "template: "+labelledTemplate),
+		"JobSet":                workWith("jobset.x-k8s.io/v1alpha2", "JobSet", "replicatedJobs: [{template: {spec: {}}}, {template: {spec: {template: "+labelledTemplate+"}}}]"),
+		"LeaderWorkerSet":       workWith("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderWorkerTemplate: {workerTemplate: "+labelledTemplate+"}"),
+		"its leader":            workWith("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "leaderWorkerTemplate: {leaderTemplate: "+labelledTemplate+"}"),
+		"PyTorchJob":            workWith("kubeflow.org/v1", "PyTorchJob", "pytorchReplicaSpecs: {Master: {replicas: 1}, Worker: {template: "+labelledTemplate+"}}"),
+		"TFJob":                 workWith("kubeflow.org/v1", "TFJob", "tfReplicaSpecs: {PS: {template: "+labelledTemplate+"}}"),
+		"XGBoostJob":            workWith("kubeflow.org/v1", "XGBoostJob", "xgbReplicaSpecs: {Master: {template: "+labelledTemplate+"}}"),
+		"PaddleJob":             workWith("kubeflow.org/v1", "PaddleJob", "paddleReplicaSpecs: {Master: {template: "+labelledTemplate+"}}"),
+		"JAXJob":                workWith("kubeflow.org/v1", "JAXJob", "jaxReplicaSpecs: {Worker: {template: "+labelledTemplate+"}}"),
+		"MPIJob":                workWith("kubeflow.org/v2beta1", "MPIJob", "mpiReplicaSpecs: {Launcher: {template: "+labelledTemplate+"}}"),
+		"the head of a cluster": rayClusterWith("headGroupSpec: {template: " + labelledTemplate + "}"),
+		"its workers":           rayClusterWith("headGroupSpec: {}, workerGroupSpecs: [{groupName: a}, {template: " + labelledTemplate + "}]"),
+		"those of a RayJob":     rayJobWith("workerGroupSpecs: [{template: " + labelledTemplate + "}]"),
+		"its submitter":         workWith("ray.io/v1", "RayJob", "submitterPodTemplate: "+labelledTemplate),
+		"a RayService":          workWith("ray.io/v1", "RayService", "rayClusterConfig: {headGroupSpec: {template: "+labelledTemplate+"}}"),
+		"a kind of the site":    workWith("example.com/v1", "Rocket", "template: "+labelledTemplate),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := judge(t, labels, request{operation: admission.Create, object: object}, false); len(got) != 1 || !strings.Contains(got[0], "remove it from metadata.labels of the template") {
+				t.Errorf("got %q", got)
+			}
+			if got := judge(t, labels, request{operation: admission.Create, object: object}, true); len(got) > 0 {
+				t.Errorf("a controller is refused: %q", got)
+			}
+			other := strings.Replace(object, "workload.codeflare.dev/appwrapper", "app", 1)
+			if got := judge(t, labels, request{operation: admission.Create, object: other}, false); len(got) > 0 {
+				t.Errorf("another label is refused: %q", got)
+			}
+			if got := judge(t, labels, request{operation: admission.Update, object: object, old: object}, false); len(got) > 0 {
+				t.Errorf("what is stored cannot be changed: %q", got)
 			}
 		})
 	}
@@ -309,6 +368,8 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"work deleted":                         {operation: admission.Delete, old: freeJob, options: "gracePeriodSeconds: 1"},
 		"a Job of a JobSet":                    {operation: admission.Delete, old: ownedBatchJob, options: "propagationPolicy: Background"},
 		"work that MultiKueue gave its quota":  {operation: admission.Update, object: prebuilt, old: prebuilt},
+		"a pod of an AppWrapper, touched":      {operation: admission.Update, object: strings.Replace(labelledPod("train"), "name: p", "name: p, annotations: {a: b}", 1), old: labelledPod("train")},
+		"a worker group more":                  {operation: admission.Update, object: rayClusterWith("workerGroupSpecs: [{}, {template: " + labelledTemplate + "}]"), old: rayClusterWith("workerGroupSpecs: [{template: " + labelledTemplate + "}]")},
 		"a Service":                            {operation: admission.Create, object: serviceWith("type: ClusterIP")},
 		"a headless Service":                   {operation: admission.Create, object: serviceWith("clusterIP: None")},
 		"a Secret":                             {operation: admission.Create, object: `{apiVersion: v1, kind: Secret, metadata: {name: s}, type: Opaque}`},
@@ -624,6 +685,8 @@ func matches(policy string, r request) bool {
 		return has("PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
 	case "mlbatch-placement":
 		return has("Pod", "PyTorchJob", "RayCluster", "RayJob") && r.operation == admission.Create
+	case "mlbatch-labels":
+		return !has("AppWrapper", "Service", "Secret") && r.operation != admission.Delete
 	case "mlbatch-exposure":
 		return has("Service", "Secret", "RayCluster", "RayJob", "RayService") && r.operation != admission.Delete
 	}
