@@ -179,6 +179,21 @@ var attacks = []attack{
 		},
 		found: found{"open-port", "Service open", ""},
 	},
+	{
+		name:   "pods that count as those of an AppWrapper",
+		answer: "only controllers may write the label workload.codeflare.dev/appwrapper into a pod template",
+		prepare: func(s *story, ctx context.Context) {
+			s.admit(ctx, wrapped("counted", job("counted", "50m", "linger", "0s"), nil), 1)
+		},
+		try: func(s *story, ctx context.Context) error {
+			err := s.user.Create(ctx, s.posing())
+			if err == nil {
+				s.created = append(s.created, s.posing())
+			}
+			return err
+		},
+		won: (*story).countedIsReset,
+	},
 }
 
 // Everything here was done on a running platform before it had policies.
@@ -186,7 +201,7 @@ func TestAHostileMemberRunsNothingWithoutQuota(t *testing.T) {
 	testenv.Test(t, features.New("hostile").Assess("every attack is refused", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		auditing.expect(t, "e2e-hostile") // until the story is over, and its objects are gone
 		s := tell(t, cfg, "e2e-hostile", "mallory", needs.Pods, needs.RayPods, needs.Machine)
-		for _, name := range []string{"grown", "swollen", "left", "elsewhere"} {
+		for _, name := range []string{"grown", "swollen", "left", "elsewhere", "counted"} {
 			quota.Expect(types.NamespacedName{Namespace: s.namespace, Name: name})
 		}
 		s.admit(ctx, wrapped("door", job("door", "50m", "linger", "0s"), nil), 1)
@@ -426,6 +441,39 @@ func (s *story) bareOutlived(ctx context.Context) (string, error) {
 	)
 }
 
+// posing is a PyTorchJob with quota of its own, whose pods carry the label of another AppWrapper.
+func (s *story) posing() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: s.victim("pytorchjob", "posing")}
+	object.SetNamespace(s.namespace)
+	object.SetLabels(map[string]string{"kueue.x-k8s.io/queue-name": "default-queue"})
+	for _, role := range []string{"Master", "Worker"} {
+		labels := []string{"spec", "pytorchReplicaSpecs", role, "template", "metadata", "labels", workload.AppWrapperLabel}
+		if err := unstructured.SetNestedField(object.Object, "counted", labels...); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return object
+}
+
+// countedIsReset returns "" once the AppWrapper is reset because of pods that are not its own, and
+// its events say so. It then removes them.
+func (s *story) countedIsReset(ctx context.Context) (string, error) {
+	aw := &workload.AppWrapper{}
+	if err := s.admin.Get(ctx, "counted", s.namespace, aw); err != nil {
+		return "", err
+	}
+	unhealthy := meta.FindStatusCondition(aw.Status.Conditions, string(workload.Unhealthy))
+	if aw.Status.Retries != 1 || unhealthy == nil || unhealthy.Reason != workload.ReasonSurplusPods {
+		return fmt.Sprintf("it is %s, after %d retries, with %+v", aw.Status.Phase, aw.Status.Retries, aw.Status.Conditions), nil
+	}
+	events := &corev1.EventList{}
+	err := s.admin.List(ctx, events, resources.WithFieldSelector("reason="+workload.ReasonSurplusPods))
+	if err != nil || len(events.Items) == 0 {
+		return "there is no event", err
+	}
+	return "", s.admin.GetControllerRuntimeClient().Delete(ctx, s.posing(), client.PropagationPolicy(metav1.DeletePropagationForeground))
+}
+
 // deleteEach is for kinds that cannot be deleted as a collection.
 func deleteEach(ctx context.Context, admin client.Client, list client.ObjectList, which ...client.ListOption) error {
 	if err := admin.List(ctx, list, which...); err != nil {
@@ -558,6 +606,7 @@ func (s *story) untilDefended(ctx context.Context) {
 		"PodSecurity": func() error {
 			return admin.Create(ctx, pod(func(p *corev1.PodSpec) { p.HostNetwork = true }), client.DryRunAll)
 		},
+		"mlbatch-labels": func() error { return s.user.Create(ctx, s.posing(), client.DryRunAll) },
 		"mlbatch-lifecycle": func() error {
 			return s.user.Patch(ctx, door.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)), client.DryRunAll)
 		},
