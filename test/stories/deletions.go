@@ -9,6 +9,10 @@ import (
 )
 
 var deletions = []Story{
+	tell("deletion of what a finalizer keeps", job("train", 2), front.held()).runs().
+		after(time.Hour).deleted().
+		after(time.Hour).then("owner", "lets the Service go", func(w World) { w.Free(1) }),
+
 	tell("deletion while running", job("train", 2)).runs().
 		after(time.Hour).deleted(),
 

@@ -39,6 +39,11 @@ var suspensions = []Story{
 		after(10*time.Second).then("user", "sets spec.suspend to false", World.Admit).
 		after(10 * time.Second).nodeIsBack().podsStart(),
 
+	tell("suspension of what a finalizer keeps", job("train", 2), front.held()).runs().
+		after(time.Hour).evicted().
+		after(time.Hour).then("owner", "lets the Service go", func(w World) { w.Free(1) }).
+		after(time.Minute).runs(),
+
 	tell("suspension after success", job("train", 1)).
 		with(v1beta2.SuccessTTLAnnotation, "1h").runs().
 		after(time.Hour).then("owner", "the Job is complete", completes(0)).

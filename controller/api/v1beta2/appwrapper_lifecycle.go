@@ -35,7 +35,8 @@ const (
 	// QuotaReserved is True from the first permission to deploy until no pod can
 	// use the quota any more. Kueue gives the quota to others when it turns False.
 	QuotaReserved AppWrapperCondition = "QuotaReserved"
-	// ResourcesDeployed is True while components exist or may exist.
+	// ResourcesDeployed is True while components exist or may exist. In Failed, those that make
+	// no pods and that finalizers keep do not count.
 	ResourcesDeployed AppWrapperCondition = "ResourcesDeployed"
 	// PodsReady is True while enough pods are running or have succeeded.
 	PodsReady AppWrapperCondition = "PodsReady"

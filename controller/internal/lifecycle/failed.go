@@ -28,6 +28,10 @@ func failed(v *view) Decision {
 			return v.stay().requeueAt(until, v.now)
 		}
 	}
+	if v.releasable() { // Kueue looks at ResourcesDeployed
+		v.clear(v1beta2.ResourcesDeployed, string(v1beta2.AppWrapperFailed), onlyKept)
+		v.clear(v1beta2.QuotaReserved, string(v1beta2.AppWrapperFailed), onlyKept)
+	}
 	if d, gone := v.tearDown(); !gone {
 		return d
 	}

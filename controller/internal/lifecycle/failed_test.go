@@ -66,6 +66,11 @@ func TestFailed(t *testing.T) {
 			after: 20 * time.Minute,
 			want:  outcome{Phase: failed, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute, Conditions: initiated},
 		},
+		"quota is given back when what is left makes no pods": {
+			given: []change{noPods, removing(0), terminatingJob, keptBy("a")},
+			want: outcome{Phase: failed, Requeue: 10 * time.Minute, Conditions: map[string]string{
+				"QuotaReserved": "False Failed", "ResourcesDeployed": "False Failed"}},
+		},
 		"quota is given back when nothing is left": {
 			given: []change{absent, removing(0)},
 			want: outcome{Phase: failed, Conditions: map[string]string{

@@ -25,6 +25,25 @@ func (v *view) remains() bool {
 	return len(v.Pods) > 0 || len(v.existing()) > 0
 }
 
+// releasable: the removal has begun, and what is left cannot use quota. What makes no pods, or
+// has ended, may be kept by finalizers of others for as long as they like. An object that makes
+// pods is not trusted to make none while it is being deleted.
+func (v *view) releasable() bool {
+	if !v.isTrue(v1beta2.DeletingResources) || !v.remains() {
+		return false
+	}
+	holds := v.where(func(i int) bool {
+		c := v.Components[i]
+		kept := c.Terminating && len(c.Finalizers) > 0 && !v.makesPods(i)
+		return c.Exists && !kept
+	})
+	return len(holds) == 0 && !slices.ContainsFunc(v.Pods, func(p Pod) bool {
+		return p.alive() || !p.Terminating || len(p.Finalizers) == 0
+	})
+}
+
+const onlyKept = "what is left makes no pods, and finalizers keep it"
+
 func (v *view) existing() []int {
 	return v.where(func(i int) bool { return v.Components[i].Exists })
 }

@@ -18,6 +18,11 @@ func removing(at time.Duration) change {
 	return condition(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, at)
 }
 
+// endedAndKept adds a pod that has ended, and that a finalizer keeps.
+func endedAndKept(s *lifecycle.Snapshot) {
+	s.Pods = append(s.Pods, lifecycle.Pod{Phase: done, Terminating: true, Finalizers: []string{"a"}})
+}
+
 // removed sets that nothing exists, and that the status says so.
 func removed(at time.Duration) change {
 	return func(s *lifecycle.Snapshot) {

@@ -16,6 +16,9 @@ func (v *view) suspend() Decision {
 
 // suspending ignores spec.suspend: it completes what it began.
 func suspending(v *view) Decision {
+	if v.releasable() {
+		v.clear(v1beta2.QuotaReserved, string(v1beta2.AppWrapperSuspending), onlyKept)
+	}
 	if d, gone := v.tearDown(); !gone {
 		return d
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
@@ -33,6 +35,28 @@ func TestSuspending(t *testing.T) {
 			given: []change{unreadableJob},
 			after: time.Hour,
 			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.Delete, Targets: []int{0}},
+		},
+		"quota is given back when what is left makes no pods": {
+			given: []change{noPods, terminatingJob, keptBy("a"), endedAndKept},
+			want: outcome{Phase: v1beta2.AppWrapperSuspending, Requeue: 10 * time.Minute,
+				Conditions: map[string]string{"QuotaReserved": "False Suspending"}},
+		},
+		"quota is kept while a component may make pods": {
+			given: []change{terminatingJob, keptBy("a")},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Requeue: 10 * time.Minute},
+		},
+		"quota is kept while a pod has not ended": {
+			given: []change{absent, endedAndKept, allPods(func(p *lifecycle.Pod) { p.Phase = runs })},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Requeue: 10 * time.Minute},
+		},
+		"quota is kept while something is not being deleted": {
+			given: []change{noPods},
+			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute},
+		},
+		"quota is kept until the removal is saved": {
+			given: []change{noPods, terminatingJob, keptBy("a"), condition(v1beta2.DeletingResources, metav1.ConditionFalse, "DeletionComplete", 0)},
+			want: outcome{Phase: v1beta2.AppWrapperSuspending, Requeue: 10 * time.Minute,
+				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
 		},
 		"quota is given back when nothing is left": {
 			given: []change{absent, ready},

@@ -6,7 +6,8 @@ import "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 
 // terminating handles an AppWrapper with a deletionTimestamp, in any phase. The finalizer is
 // removed when nothing is left, even with --cascade=orphan: what kept running would use quota
-// that Kueue gives to others. Without our finalizer nothing was ever deployed.
+// that Kueue gives to others. What uses none does not keep the AppWrapper, whose quota is held until
+// then. Without our finalizer nothing was ever deployed.
 func terminating(v *view) Decision {
 	const phase = v1beta2.AppWrapperTerminating
 	if !v.HasFinalizer {
@@ -16,7 +17,7 @@ func terminating(v *view) Decision {
 		v.beginRemoval()
 		return v.move(phase).because(CauseDeleted)
 	}
-	if d, gone := v.tearDown(); !gone {
+	if d, gone := v.tearDown(); !gone && !v.releasable() {
 		return d
 	}
 	if v.LastFinalizer {

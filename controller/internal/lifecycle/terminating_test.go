@@ -36,6 +36,15 @@ func TestTerminating(t *testing.T) {
 			want: outcome{Phase: terminating, Effect: lifecycle.RemoveFinalizer, Conditions: map[string]string{
 				"QuotaReserved": "False Terminating", "ResourcesDeployed": "False Terminating", "DeletingResources": "False DeletionComplete"}},
 		},
+		"what makes no pods does not keep it": {
+			given: []change{noPods, terminatingJob, keptBy("a")},
+			want: outcome{Phase: terminating, Effect: lifecycle.RemoveFinalizer, Conditions: map[string]string{
+				"QuotaReserved": "False Terminating", "ResourcesDeployed": "False Terminating"}},
+		},
+		"what makes no pods and is going by itself does": {
+			given: []change{noPods, terminatingJob},
+			want:  outcome{Phase: terminating, Requeue: 10 * time.Minute},
+		},
 		"a status that nobody would read is not saved": {
 			given: []change{absent, func(s *lifecycle.Snapshot) { s.LastFinalizer = true }},
 			want:  outcome{Phase: terminating, Effect: lifecycle.RemoveFinalizer},
