@@ -175,13 +175,15 @@ const (
 	ownedPod      = `{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: Job, name: train, controller: true}]}, spec: {n: 1}}`
 	grownPod      = `{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: Job, name: train, controller: true}]}, spec: {n: 2}}`
 	ownedBatchJob = `{apiVersion: batch/v1, kind: Job, metadata: {name: s-0, ownerReferences: [{kind: JobSet, name: s, controller: true}]}, spec: {a: b}}`
-	scale         = `{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: j}, spec: {replicas: 9}}`
-	wrapper       = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [workload.codeflare.dev/finalizer, mine]}, spec: {components: [1]}}`
-	bare          = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train}, spec: {components: [1]}}`
-	dying         = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: [1]}}`
-	emptied       = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: []}}`
-	unguarded     = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [mine]}, spec: {components: [1]}}`
-	foreign       = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: [1]}}`
+	// Deleting these makes their owners create others.
+	ownedReplicaSet = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: d-1, ownerReferences: [{kind: Deployment, name: d, controller: true}]}, spec: {a: b}}`
+	scale           = `{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: j}, spec: {replicas: 9}}`
+	wrapper         = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [workload.codeflare.dev/finalizer, mine]}, spec: {components: [1]}}`
+	bare            = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train}, spec: {components: [1]}}`
+	dying           = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: [1]}}`
+	emptied         = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: []}}`
+	unguarded       = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [mine]}, spec: {components: [1]}}`
+	foreign         = `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: train, finalizers: [workload.codeflare.dev/finalizer]}, spec: {components: [1]}}`
 )
 
 // Whatever makes pods could name a spoofed owner.
@@ -254,12 +256,15 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 		"a pod of an owner that gets more":     {"ownership", request{operation: admission.Update, subresource: "resize", object: grownPod, old: ownedPod}, "it belongs to Job train"},
 		"work that is deleted without its pods": {"lifecycle", request{operation: admission.Delete, old: freeJob, options: "propagationPolicy: Orphan"},
 			"cannot be deleted without its pods"},
-		"a Job deleted by a client that says nothing": {"lifecycle", request{operation: admission.Delete, old: ownedBatchJob, options: "gracePeriodSeconds: 0"},
+		"a Job deleted by a client that says nothing": {"lifecycle", request{operation: admission.Delete, old: strings.Replace(ownedBatchJob, "JobSet", "AppWrapper", 1), options: "gracePeriodSeconds: 0"},
 			"with the propagationPolicy Background"},
 		"the same, by an old client": {"lifecycle", request{operation: admission.Delete, old: freeJob, options: "orphanDependents: true"},
 			"cannot be deleted without its pods"},
 		"a submitter deleted without its pod": {"lifecycle", request{operation: admission.Delete, old: `{apiVersion: batch/v1, kind: Job, metadata: {name: j}}`, options: "propagationPolicy: Orphan"}, "cannot be deleted without its pods"},
-		"a pod that ends next year":           {"lifecycle", request{operation: admission.Delete, old: podWith("terminationGracePeriodSeconds: 60"), options: "gracePeriodSeconds: 61"}, "cannot get more time to end"},
+		"a pod that ends next year":           {"lifecycle", request{operation: admission.Delete, old: podWith(""), options: "gracePeriodSeconds: 31"}, "--grace-period=30"},
+		"a pod that takes its time":           {"lifecycle", request{operation: admission.Delete, old: podWith("terminationGracePeriodSeconds: 31"), options: "propagationPolicy: Background"}, "--grace-period=30"},
+		"a Job that a JobSet creates anew":    {"lifecycle", request{operation: admission.Delete, old: ownedBatchJob, options: "propagationPolicy: Background"}, "it belongs to JobSet s"},
+		"a ReplicaSet that comes again":       {"lifecycle", request{operation: admission.Delete, old: ownedReplicaSet, options: "propagationPolicy: Background"}, "it belongs to Deployment d"},
 		"the same, prepared":                  {"lifecycle", request{operation: admission.Update, object: strings.Replace(freeJob, "[a]", "[a, orphan]", 1), old: freeJob}, "the finalizer orphan"},
 		"the same, prepared from birth":       {"lifecycle", request{operation: admission.Create, object: strings.Replace(freeJob, "[a]", "[orphan]", 1)}, "the finalizer orphan"},
 		"the quota of other work":             {"lifecycle", request{operation: admission.Create, object: strings.Replace(freeJob, "finalizers", "labels: {kueue.x-k8s.io/prebuilt-workload-name: w}, finalizers", 1)}, "prebuilt-workload-name"},
@@ -361,12 +366,12 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"a RayJob on a cluster that is there":  {operation: admission.Create, object: `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {clusterSelector: {a: b}, submissionMode: HTTPMode}}`},
 		"a RayCluster with room to grow":       {operation: admission.Create, object: rayClusterWith("workerGroupSpecs: [{replicas: 2, minReplicas: 2, maxReplicas: 9}, {minReplicas: 1}]")},
 		"a Job deleted":                        {operation: admission.Delete, old: `{apiVersion: batch/v1, kind: Job, metadata: {name: j}}`, options: "propagationPolicy: Background"},
-		"a pod deleted":                        {operation: admission.Delete, old: podWith("terminationGracePeriodSeconds: 60"), options: "propagationPolicy: Background"},
+		"a pod deleted":                        {operation: admission.Delete, old: podWith("terminationGracePeriodSeconds: 30"), options: "propagationPolicy: Background"},
 		"a pod deleted at once":                {operation: admission.Delete, old: podWith(""), options: "gracePeriodSeconds: 0"},
-		"a pod that has a while to end":        {operation: admission.Delete, old: podWith("terminationGracePeriodSeconds: 60"), options: "gracePeriodSeconds: 60"},
+		"a pod that has a while to end":        {operation: admission.Delete, old: podWith("terminationGracePeriodSeconds: 60"), options: "gracePeriodSeconds: 30"},
 		"a PyTorchJob that has a while to end": {operation: admission.Create, object: pyTorchJobWith("terminationGracePeriodSeconds: 600")},
 		"work deleted":                         {operation: admission.Delete, old: freeJob, options: "gracePeriodSeconds: 1"},
-		"a Job of a JobSet":                    {operation: admission.Delete, old: ownedBatchJob, options: "propagationPolicy: Background"},
+		"a wrapped PyTorchJob deleted":         {operation: admission.Delete, old: ownedJob, options: "propagationPolicy: Background"},
 		"work that MultiKueue gave its quota":  {operation: admission.Update, object: prebuilt, old: prebuilt},
 		"a pod of an AppWrapper, touched":      {operation: admission.Update, object: strings.Replace(labelledPod("train"), "name: p", "name: p, annotations: {a: b}", 1), old: labelledPod("train")},
 		"a worker group more":                  {operation: admission.Update, object: rayClusterWith("workerGroupSpecs: [{}, {template: " + labelledTemplate + "}]"), old: rayClusterWith("workerGroupSpecs: [{template: " + labelledTemplate + "}]")},
@@ -422,6 +427,7 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 		"a RayCluster that starts larger":        {"growth", rayClusterWith("workerGroupSpecs: [{replicas: 1}, {replicas: 0, minReplicas: 50}]"), "more minReplicas than replicas"},
 		"a RayJob that starts larger":            {"growth", rayJobWith("workerGroupSpecs: [{replicas: 0, minReplicas: 50}]"), "more minReplicas than replicas"},
 		"a RayJob with a submitter alone":        {"growth", `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {clusterSelector: {a: b}}}`, "clusterSelector"},
+		"a PyTorchJob with a role of none":       {"growth", strings.Replace(pyTorchJobWith(""), "Worker: {", "Worker: {replicas: 0, ", 1), "leave out the role"},
 		"a PyTorchJob that scales itself":        {"growth", elastic("metrics: [{type: Resource}]"), "elasticPolicy.metrics"},
 		"a PyTorchJob that leaves its workers":   {"growth", strings.Replace(pyTorchJobWith(""), "cleanPodPolicy: Running", "", 1), "needs spec.runPolicy.cleanPodPolicy Running or All"},
 		"the same, said":                         {"growth", strings.Replace(pyTorchJobWith(""), "Running", "None", 1), "needs spec.runPolicy.cleanPodPolicy Running or All"},
@@ -678,7 +684,7 @@ func matches(policy string, r request) bool {
 	}
 	switch policy {
 	case "mlbatch-lifecycle":
-		return has("AppWrapper", "PyTorchJob", "RayCluster", "RayJob") || has("Job", "Pod") && r.operation == admission.Delete
+		return has("AppWrapper", "PyTorchJob", "RayCluster", "RayJob") || has("Job", "Pod", "ReplicaSet") && r.operation == admission.Delete
 	case "mlbatch-pod-security":
 		return false // for labelled namespaces only, see below
 	case "mlbatch-growth":
