@@ -151,6 +151,10 @@ simulated-users: ## The platform on simulated clusters of other users (root; 2 m
 chaos: ## The real controller while the API server fails, others write, and kinds and namespaces go (root; 2 minutes when warm)
 	$(CLUSTER) ./test/chaos
 
+.PHONY: counted
+counted: ## Random specs of every kind, and that the real operators make no more pods than Kueue counts (root; 10 minutes when warm)
+	$(CLUSTER) ./test/counted
+
 .PHONY: helm
 helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built first (3 minutes when warm)
 	$(CLUSTER) ./test/helm
