@@ -190,12 +190,13 @@ release: ## Write all that is released into dist/, and push it if there is a REG
 	go run ./tools/artifacts/release -out dist -registry "$(REGISTRY)"
 
 .PHONY: generate
-generate: ## Regenerate the CRD, the role and the deepcopy functions from the Go types
-	$(TOOL) controller-gen object paths=./controller/api/... \
-		crd output:crd:dir=charts/appwrapper/files/crds
+generate: ## Regenerate the CRDs, the role and the deepcopy functions from the Go types
+	$(TOOL) controller-gen object paths=./controller/api/...
+	$(TOOL) controller-gen crd paths=./controller/api/v1beta2 output:crd:dir=charts/appwrapper/files/crds
+	$(TOOL) controller-gen crd paths=./controller/api/codeflare/... output:crd:dir=controller/runschema/crds
 	$(TOOL) controller-gen rbac:roleName=appwrapper-manager-role paths=./controller/... output:rbac:dir=charts/appwrapper/files
 
-GENERATED := controller/api charts/appwrapper/files
+GENERATED := controller/api controller/runschema/crds charts/appwrapper/files
 
 # Compares the files before and after generating, committed or not.
 .PHONY: verify-generate

@@ -23,7 +23,8 @@ const module = "github.com/mlbatch/mlbatch/"
 // packages of this repository that it may import.
 var arrows = map[string][]string{
 	// The API types.
-	"controller/api/v1beta2": nil,
+	"controller/api/v1beta2":            nil,
+	"controller/api/codeflare/v1alpha1": nil,
 	// The core is pure: see pure.
 	"controller/internal/kinds":       {"controller/api/v1beta2"},
 	"controller/internal/podtemplate": {"controller/api/v1beta2"},
@@ -36,6 +37,8 @@ var arrows = map[string][]string{
 		"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle",
 		"controller/internal/spelling",
 	},
+	// The schema of Runs.
+	"controller/runschema": {"controller/api/codeflare/v1alpha1"},
 	// Reviews of access, which several shells request from the API server.
 	"controller/internal/accessreview": nil,
 	// Shells talk to the API server and never import each other.
@@ -144,9 +147,10 @@ var core = []string{
 // pure has the external imports of the core. None of them does I/O, waits, logs or draws random
 // numbers. The linter forbids functions of time and meta that read the clock.
 var pure = []string{
-	"cmp", "crypto/sha256", "encoding/hex", "errors", "fmt", "maps", "math", "slices", "strconv", "strings", "time",
+	"cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math", "path", "slices", "strconv", "strings", "time", "unicode",
 	"k8s.io/api/core/v1",
 	"k8s.io/apimachinery/pkg/api/meta",
+	"k8s.io/apimachinery/pkg/api/resource",
 	"k8s.io/apimachinery/pkg/apis/meta/v1",
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
 	"k8s.io/apimachinery/pkg/runtime",

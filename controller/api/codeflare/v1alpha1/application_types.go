@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Application says what can be run, and how.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=applications,singular=application,shortName=app,scope=Namespaced
+// +kubebuilder:storageversion
+// +kubebuilder:printcolumn:name="API",type="string",JSONPath=`.spec.api`
+// +kubebuilder:printcolumn:name="Image",type="string",JSONPath=`.spec.image`
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`
+type Application struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ApplicationSpec `json:"spec"`
+}
+
+// ApplicationList is a list of Applications.
+//
+// +kubebuilder:object:root=true
+type ApplicationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Application `json:"items"`
+}
+
+// API is an archetype: what the platform makes of a command.
+type API string
+
+const (
+	// APITorch starts the command with torchrun in each of the workers.
+	APITorch API = "torch"
+	// APIShell runs the command in each of the workers.
+	APIShell API = "shell"
+)
+
+// ApplicationSpec describes a program.
+//
+// +kubebuilder:validation:XValidation:rule="!(self.api in ['torch', 'shell']) || (has(self.image) && size(self.image) > 0)",messageExpression="'a ' + self.api + ' Application needs an image'"
+// +kubebuilder:validation:XValidation:rule="!(self.api in ['torch', 'shell']) || (has(self.command) && size(self.command.trim()) > 0)",messageExpression="'a ' + self.api + ' Application needs a command'"
+// +kubebuilder:validation:XValidation:rule="!has(self.torch) || self.api == 'torch'",message="the block torch is for api torch"
+// +kubebuilder:validation:XValidation:rule="self.api != 'torch' || !has(self.command) || !self.command.trim().contains('\\n')",message="the command of a torch Application is one line, because torchrun starts it: put more into a script"
+// +kubebuilder:validation:XValidation:rule="self.api != 'torch' || !has(self.options) || !self.options.trim().contains('\\n')",message="the options of a torch Application are one line, because torchrun gets them"
+type ApplicationSpec struct {
+	// API is the archetype: torch or shell.
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self in ['torch', 'shell']",message="api must be torch or shell; ray, workqueue, workflow and sequence are not supported yet, and what was kubeflow will be a workflow"
+	API API `json:"api"`
+
+	// Image has the program. It is required.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^\\\\S*$')",message="the name of an image has no blanks"
+	Image string `json:"image,omitempty"`
+
+	// Command is a shell line. It is required. For torch it is a Python program with its
+	// arguments; a leading python or torchrun is left out.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32768
+	Command string `json:"command,omitempty"`
+
+	// Options are appended to the command after a space. Those of a Run replace them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32768
+	Options string `json:"options,omitempty"`
+
+	Variables `json:",inline"`
+
+	// Inputs are the data that the program needs.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Inputs []Input `json:"inputs,omitempty"`
+
+	// Size is the size of Runs that name none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Size string `json:"size,omitempty"`
+
+	// SupportsGPU says that the program can use GPUs. A Run gets the GPUs of its size if the
+	// Run says so, too.
+	// +optional
+	SupportsGPU bool `json:"supportsGpu,omitempty"`
+
+	// ImagePullSecret is a Secret of the Run's namespace with which the image is pulled.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ImagePullSecret string `json:"imagePullSecret,omitempty"`
+
+	// SecurityContext is for all pods.
+	// +optional
+	SecurityContext *SecurityContext `json:"securityContext,omitempty"`
+
+	// Torch has settings of api torch.
+	// +optional
+	Torch *Torch `json:"torch,omitempty"`
+}
+
+// Variables are given to the program in its environment.
+type Variables struct {
+	// Env has variables by name. Values reach the program as they are written. Of a variable
+	// that Application and Run set, the Run's value counts.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=128
+	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[A-Za-z_][-._A-Za-z0-9]*$'))",message="the name of a variable has letters, digits, _, - and dots only, and does not begin with a digit"
+	// +kubebuilder:validation:XValidation:rule="self.all(name, !name.startsWith('CODEFLARE_'))",message="names that begin with CODEFLARE_ are the platform's"
+	Env map[string]Text `json:"env,omitempty"`
+
+	// EnvFrom are ConfigMaps and Secrets of the Run's namespace whose entries become variables.
+	// The Run's come after the Application's.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(source, has(source.configMapRef) ? !has(source.secretRef) && size(source.configMapRef.name) > 0 : has(source.secretRef) && size(source.secretRef.name) > 0)",message="each of envFrom names either a ConfigMap (configMapRef) or a Secret (secretRef)"
+	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
+}
+
+// Text is the value of a variable.
+//
+// +kubebuilder:validation:MaxLength=32768
+type Text string
+
+// Input is a DataSet that the program needs.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.sizes)",message="an input has either a name or sizes"
+// +kubebuilder:validation:XValidation:rule="!has(self.defaultSize) || (has(self.sizes) && self.defaultSize in self.sizes)",message="defaultSize is one of the input's sizes"
+type Input struct {
+	// Name is that of a DataSet in the Run's namespace.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// Namespace may only repeat the Run's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+
+	// UseAs says how the program finds the data: mount (the default) is a folder.
+	// +optional
+	// +kubebuilder:validation:Enum=mount
+	UseAs string `json:"useas,omitempty"`
+
+	// Sizes has a DataSet for each size of the data. The Run's field input names one.
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=32
+	Sizes map[string]DataSetName `json:"sizes,omitempty"`
+
+	// DefaultSize is the size for Runs whose input is none of them. Without it, the smallest of
+	// xxs, xs, sm, md, lg, xl and xxl is taken.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	DefaultSize string `json:"defaultSize,omitempty"`
+
+	// MountPath is the folder, /mnt/datasets/NAME if absent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/[^:]*[^:/][^:]*$') && !self.split('/').exists(part, part in ['.', '..'])",message="mountPath begins with /, is not the root, and has no colon and no .."
+	MountPath string `json:"mountPath,omitempty"`
+}
+
+// DataSetName is the name of a DataSet.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+type DataSetName string
+
+// SecurityContext says as whom the program runs.
+type SecurityContext struct {
+	// RunAsUser is the user's ID.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	RunAsUser *int64 `json:"runAsUser,omitempty"`
+	// RunAsGroup is the ID of the user's group.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	RunAsGroup *int64 `json:"runAsGroup,omitempty"`
+	// FSGroup is the ID of the group that volumes belong to.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	FSGroup *int64 `json:"fsGroup,omitempty"`
+}
+
+// TorchBackend is the kind that makes the pods of a torch Run.
+type TorchBackend string
+
+const (
+	// PyTorchJob is run by the Kubeflow training operator.
+	PyTorchJob TorchBackend = "PyTorchJob"
+	// JobSet is run by the JobSet controller.
+	JobSet TorchBackend = "JobSet"
+)
+
+// Torch has settings of api torch.
+type Torch struct {
+	// Backend is the kind that makes the pods.
+	// +optional
+	// +kubebuilder:validation:Enum=PyTorchJob;JobSet
+	// +kubebuilder:default=PyTorchJob
+	Backend TorchBackend `json:"backend,omitempty"`
+}

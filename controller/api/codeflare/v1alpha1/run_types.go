@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Run is one execution of an Application.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=runs,singular=run,shortName=ru,scope=Namespaced
+// +kubebuilder:storageversion
+// +kubebuilder:printcolumn:name="Application",type="string",JSONPath=`.spec.application.name`
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$') && size(self.metadata.name) <= 63",message="a Run's name is lower-case letters, digits and dashes, at most 63, and begins with a letter, because pods are named after it"
+type Run struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec RunSpec `json:"spec"`
+}
+
+// RunList is a list of Runs.
+//
+// +kubebuilder:object:root=true
+type RunList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Run `json:"items"`
+}
+
+// Priority orders the work of a team.
+type Priority string
+
+// Priorities.
+const (
+	PriorityLow    Priority = "low"
+	PriorityNormal Priority = "normal"
+	PriorityHigh   Priority = "high"
+)
+
+// RunSpec says what is run, and with how much of everything.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Run cannot be changed: make another one"
+type RunSpec struct {
+	// Application is what is run.
+	Application ApplicationReference `json:"application"`
+
+	// Options replace those of the Application, also if they are empty.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32768
+	Options *string `json:"options,omitempty"`
+
+	Variables `json:",inline"`
+
+	// Size names a size of the RunSizeConfigurations; if absent, the Application's, or else sm.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Size string `json:"size,omitempty"`
+
+	// Workers replaces the size's number of workers.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Workers *int32 `json:"workers,omitempty"`
+
+	// Resources of each worker replace the size's, one by one.
+	// +optional
+	Resources Resources `json:"resources,omitempty"`
+
+	// SupportsGPU says that this Run wants the GPUs of its size.
+	// +optional
+	SupportsGPU bool `json:"supportsGpu,omitempty"`
+
+	// Priority is low, normal or high: PriorityClass low-priority, default-priority or
+	// high-priority.
+	// +optional
+	// +kubebuilder:validation:Enum=low;normal;high
+	// +kubebuilder:default=normal
+	Priority Priority `json:"priority,omitempty"`
+
+	// Input says which size of each input is used.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Input string `json:"input,omitempty"`
+
+	// QueueName is the LocalQueue. If absent, the AppWrapper controller has a default.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="queueName is the name of a LocalQueue: lower-case letters, digits and dashes"
+	QueueName string `json:"queueName,omitempty"`
+}
+
+// ApplicationReference names an Application of the Run's namespace.
+type ApplicationReference struct {
+	// Name is the Application's.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
