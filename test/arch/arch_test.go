@@ -37,6 +37,8 @@ var arrows = map[string][]string{
 		"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle",
 		"controller/internal/spelling",
 	},
+	// What is made of a Run. It is pure, too.
+	"controller/runplan": {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules"},
 	// The schema of Runs.
 	"controller/runschema": {"controller/api/codeflare/v1alpha1"},
 	// Reviews of access, which several shells request from the API server.
@@ -127,10 +129,13 @@ var arrows = map[string][]string{
 	"tools/localcluster/cmd":  {"tools/commandline", "tools/localcluster", "tools/localcluster/plan", "tools/localcluster/platform"},
 }
 
-// tried has imports that only tests may have: the installer is tested with the packaged charts.
+// tried has imports that only tests may have: the installer is tested with the packaged charts,
+// plans with objects that the schema accepts, and the generator's jobs against those of Runs.
 var tried = map[string][]string{
 	"tools/mlbatch/install/helmrelease": {"tools/artifacts/charts/packaging", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/wait":        {"tools/artifacts/charts/packaging"},
+	"controller/runplan":                {"controller/runschema"},
+	"tools/pytorchjob-generator":        {"controller/api/codeflare/v1alpha1", "controller/runplan"},
 }
 
 // inRooms reports whether a package has a row in arrows.
@@ -141,7 +146,7 @@ func inRooms(name string) bool {
 // core are the packages that decide.
 var core = []string{
 	"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/spelling",
-	"controller/internal/nodehealth",
+	"controller/internal/nodehealth", "controller/runplan",
 }
 
 // pure has the external imports of the core. None of them does I/O, waits, logs or draws random

@@ -51,7 +51,7 @@ var lanes = []lane{
 	{name: "fuzz", inputs: []string{"controller", "go.mod", "go.sum"}},
 	{name: "mutants", inputs: []string{"charts", "controller", "go.mod", "go.sum", "setup", "test", "tools"}},
 	{name: "platforms", inputs: []string{
-		"Makefile", "controller/api", "controller/admissionrules", "controller/internal", "go.mod", "go.sum", "setup", "tools/mlbatch", "tools/pytorchjob-generator",
+		"Makefile", "controller/api", "controller/admissionrules", "controller/internal", "controller/runplan", "controller/runschema", "go.mod", "go.sum", "setup", "tools/mlbatch", "tools/pytorchjob-generator",
 	}},
 	{name: "robust", root: true, inputs: with(cluster, "test/explain", "test/localcluster", "test/workload")},
 	{name: "simulated-users", root: true, inputs: with(platform, "test/simulated")},

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runplan_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/runplan"
+)
+
+// changes change one field each. The Run of fullInput is then planned in another way, or not at all.
+var changes = map[string]func(in *runplan.Input){
+	"Application.api":                        func(in *runplan.Input) { in.Application.Spec.API = v1alpha1.APIShell },
+	"Application.image":                      func(in *runplan.Input) { in.Application.Spec.Image = "b" },
+	"Application.command":                    func(in *runplan.Input) { in.Application.Spec.Command = "b" },
+	"Application.options":                    func(in *runplan.Input) { in.Application.Spec.Options = "b" },
+	"Application.env":                        func(in *runplan.Input) { in.Application.Spec.Env["B"] = "b" },
+	"Application.envFrom":                    func(in *runplan.Input) { in.Application.Spec.EnvFrom = secret("b") },
+	"Application.inputs.name":                func(in *runplan.Input) { in.Application.Spec.Inputs[0].Name = "nfs" },
+	"Application.inputs.namespace":           func(in *runplan.Input) { in.Application.Spec.Inputs[0].Namespace = "red" },
+	"Application.inputs.sizes":               func(in *runplan.Input) { in.Application.Spec.Inputs[1].Sizes["a"] = "nfs" },
+	"Application.inputs.defaultSize":         func(in *runplan.Input) { in.Application.Spec.Inputs[1].DefaultSize = "b" },
+	"Application.inputs.mountPath":           func(in *runplan.Input) { in.Application.Spec.Inputs[0].MountPath = "/b" },
+	"Application.size":                       func(in *runplan.Input) { in.Application.Spec.Size, in.Run.Spec.Size = "md", "" },
+	"Application.supportsGpu":                func(in *runplan.Input) { in.Application.Spec.SupportsGPU = false },
+	"Application.imagePullSecret":            func(in *runplan.Input) { in.Application.Spec.ImagePullSecret = "b" },
+	"Application.securityContext.runAsUser":  func(in *runplan.Input) { in.Application.Spec.SecurityContext.RunAsUser = id(9) },
+	"Application.securityContext.runAsGroup": func(in *runplan.Input) { in.Application.Spec.SecurityContext.RunAsGroup = id(9) },
+	"Application.securityContext.fsGroup":    func(in *runplan.Input) { in.Application.Spec.SecurityContext.FSGroup = id(9) },
+	"Application.torch.backend":              func(in *runplan.Input) { in.Application.Spec.Torch.Backend = v1alpha1.JobSet },
+	"DataSet.pvc.claimName":                  func(in *runplan.Input) { in.DataSets[0].Spec.PVC.ClaimName = "b" },
+	"DataSet.pvc.subPath":                    func(in *runplan.Input) { in.DataSets[0].Spec.PVC.SubPath = "b" },
+	"DataSet.nfs.server":                     func(in *runplan.Input) { in.DataSets[1].Spec.NFS.Server = "b" },
+	"DataSet.nfs.path":                       func(in *runplan.Input) { in.DataSets[1].Spec.NFS.Path = "b" },
+	"DataSet.readOnly":                       func(in *runplan.Input) { in.DataSets[0].Spec.ReadOnly = true },
+	"Run.application.name":                   func(in *runplan.Input) { in.Run.Spec.Application.Name, in.Application = "b", nil },
+	"Run.options":                            func(in *runplan.Input) { in.Run.Spec.Options = new(string) },
+	"Run.env":                                func(in *runplan.Input) { in.Run.Spec.Env["A"] = "b" },
+	"Run.envFrom":                            func(in *runplan.Input) { in.Run.Spec.EnvFrom = secret("b") },
+	"Run.size":                               func(in *runplan.Input) { in.Run.Spec.Size = "md" },
+	"Run.workers":                            func(in *runplan.Input) { in.Run.Spec.Workers = new(int32) },
+	"Run.resources":                          func(in *runplan.Input) { in.Run.Spec.Resources["cpu"] = resource.MustParse("9") },
+	"Run.supportsGpu":                        func(in *runplan.Input) { in.Run.Spec.SupportsGPU = false },
+	"Run.priority":                           func(in *runplan.Input) { in.Run.Spec.Priority = v1alpha1.PriorityHigh },
+	"Run.input":                              func(in *runplan.Input) { in.Run.Spec.Input = "a" },
+	"Run.queueName":                          func(in *runplan.Input) { in.Run.Spec.QueueName = "b" },
+	"RunSizeConfiguration.priority":          func(in *runplan.Input) { *in.Sizes[0].Spec.Priority = 9 },
+	"RunSizeConfiguration.config.workers":    size(func(s *v1alpha1.Size) { s.Workers = 9 }),
+	"RunSizeConfiguration.config.cpu":        size(func(s *v1alpha1.Size) { s.CPU = resource.MustParse("9") }),
+	"RunSizeConfiguration.config.memory":     size(func(s *v1alpha1.Size) { s.Memory = resource.MustParse("9") }),
+	"RunSizeConfiguration.config.gpu":        size(func(s *v1alpha1.Size) { s.GPU = 9 }),
+	"RunSizeConfiguration.config.resources": size(func(s *v1alpha1.Size) {
+		s.Resources = v1alpha1.Resources{"a.b/c": resource.MustParse("9")}
+	}),
+	"RunSizeConfiguration.config.nodeSelector": size(func(s *v1alpha1.Size) { s.NodeSelector = map[string]string{"a": "b"} }),
+}
+
+// constant has fields that can have one value only.
+var constant = []string{"Application.inputs.useas"}
+
+// A field on which no plan depends would be a promise that nobody keeps.
+func TestEveryFieldMatters(t *testing.T) {
+	plain := shown(t, fullInput())
+	for field, change := range changes {
+		in := fullInput()
+		change(&in)
+		if shown(t, in) == plain {
+			t.Errorf("nothing depends on %s", field)
+		}
+	}
+	var all []string
+	for kind, spec := range map[string]any{
+		"Application": v1alpha1.ApplicationSpec{}, "DataSet": v1alpha1.DataSetSpec{}, "Run": v1alpha1.RunSpec{},
+		"RunSizeConfiguration": v1alpha1.RunSizeConfigurationSpec{},
+	} {
+		all = append(all, leaves(reflect.TypeOf(spec), kind)...)
+	}
+	for _, field := range all {
+		if changes[field] == nil && !slices.Contains(constant, field) {
+			t.Errorf("%s is not tried", field)
+		}
+	}
+	if len(all) != len(changes)+len(constant) {
+		t.Errorf("there are %d fields, and %d are tried", len(all), len(changes))
+	}
+}
+
+// leaves are the paths of the fields of our own types.
+func leaves(of reflect.Type, path string) []string {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map && of.Elem().Kind() == reflect.Struct {
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct || of.PkgPath() != reflect.TypeFor[v1alpha1.Run]().PkgPath() {
+		return []string{path}
+	}
+	var all []string
+	for i := range of.NumField() {
+		field := of.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" && options == "inline" {
+			all = append(all, leaves(field.Type, path)...)
+		} else {
+			all = append(all, leaves(field.Type, path+"."+name)...)
+		}
+	}
+	return all
+}
+
+// shown is a plan or its problems, as text.
+func shown(t *testing.T, in runplan.Input) string {
+	t.Helper()
+	planned, problems := runplan.Plan(in)
+	if planned == nil {
+		return fmt.Sprint(problems)
+	}
+	text, err := json.Marshal(planned.AppWrapper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// fullInput is a Run that is planned, with something everywhere.
+func fullInput() runplan.Input {
+	in := given(func(app *v1alpha1.Application, run *v1alpha1.Run) {
+		app.Spec.Options, app.Spec.SupportsGPU, app.Spec.Torch = "a", true, &v1alpha1.Torch{}
+		app.Spec.Variables = v1alpha1.Variables{Env: map[string]v1alpha1.Text{}, EnvFrom: secret("a")}
+		app.Spec.SecurityContext = &v1alpha1.SecurityContext{RunAsUser: id(1), RunAsGroup: id(2), FSGroup: id(3)}
+		app.Spec.Inputs = []v1alpha1.Input{
+			{Name: "pvc", MountPath: "/a"},
+			{Sizes: map[string]v1alpha1.DataSetName{"a": "pvc", "b": "none", "xs": "nfs"}, DefaultSize: "a", MountPath: "/sizes"},
+			{Sizes: map[string]v1alpha1.DataSetName{"a": "pvc", "xs": "nfs"}, MountPath: "/more"},
+		}
+		run.Spec.SupportsGPU, run.Spec.Size, run.Spec.Resources = true, "own", v1alpha1.Resources{}
+		run.Spec.Variables = v1alpha1.Variables{Env: map[string]v1alpha1.Text{"A": "a"}, EnvFrom: secret("a")}
+	})
+	first, second := int32(1), int32(2)
+	own := v1alpha1.Size{Workers: 2, CPU: resource.MustParse("1"), Memory: resource.MustParse("1Gi"), GPU: 1}
+	other := own
+	other.Workers = 3
+	in.Sizes = []v1alpha1.RunSizeConfiguration{
+		{Spec: v1alpha1.RunSizeConfigurationSpec{Priority: &first, Config: map[string]v1alpha1.Size{"own": own}}},
+		{Spec: v1alpha1.RunSizeConfigurationSpec{Priority: &second, Config: map[string]v1alpha1.Size{"own": other, "md": other}}},
+	}
+	in.DataSets = []v1alpha1.DataSet{
+		{ObjectMeta: metav1.ObjectMeta{Name: "pvc"}, Spec: v1alpha1.DataSetSpec{PVC: &v1alpha1.PVCSource{ClaimName: "a"}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "nfs"}, Spec: v1alpha1.DataSetSpec{NFS: &v1alpha1.NFSSource{Server: "a", Path: "/a"}}},
+	}
+	return in
+}
+
+func size(change func(*v1alpha1.Size)) func(*runplan.Input) {
+	return func(in *runplan.Input) {
+		own := in.Sizes[0].Spec.Config["own"]
+		change(&own)
+		in.Sizes[0].Spec.Config["own"] = own
+	}
+}
+
+func secret(name string) []corev1.EnvFromSource {
+	return []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}}
+}
+
+func id(number int64) *int64 { return &number }

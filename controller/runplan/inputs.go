@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runplan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+)
+
+const (
+	// dataSetsFolder has a folder for each input without a mountPath.
+	dataSetsFolder = "/mnt/datasets"
+	// sharedMemory is where programs on one node exchange data.
+	sharedMemory = "/dev/shm"
+)
+
+// sizesOfData are the sizes of an input, from small to large.
+var sizesOfData = []string{"xxs", "xs", "sm", "md", "lg", "xl", "xxl"}
+
+// data are the volumes of a Run, and where they are mounted.
+type data struct {
+	volumes []corev1.Volume
+	mounts  []corev1.VolumeMount
+}
+
+func (d *data) add(mount corev1.VolumeMount, source corev1.VolumeSource) {
+	d.volumes = append(d.volumes, corev1.Volume{Name: mount.Name, VolumeSource: source})
+	d.mounts = append(d.mounts, mount)
+}
+
+// dataOf finds the inputs of a Run, and gives torch its shared memory.
+func dataOf(in Input) (data, []Problem) {
+	var all data
+	var problems []Problem
+	at := map[string]string{} // who is mounted where
+	if in.Application.Spec.API == v1alpha1.APITorch {
+		all.add(corev1.VolumeMount{Name: "dshm", MountPath: sharedMemory},
+			corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}})
+		at[sharedMemory] = "the shared memory of torch"
+	}
+	for i, input := range in.Application.Spec.Inputs {
+		dataSet, wrong := dataSetOf(in, input)
+		if len(wrong) > 0 {
+			problems = append(problems, wrong...)
+			continue
+		}
+		folder := path.Clean(cmp.Or(input.MountPath, path.Join(dataSetsFolder, dataSet.Name)))
+		if other, taken := at[folder]; taken {
+			problems = append(problems, impossible("input %s and %s are both mounted at %s: set another mountPath", dataSet.Name, other, folder))
+			continue
+		}
+		at[folder] = "input " + dataSet.Name
+		all.mount(fmt.Sprintf("input-%d", i), folder, dataSet.Spec)
+	}
+	return all, problems
+}
+
+func (d *data) mount(name, folder string, dataSet v1alpha1.DataSetSpec) {
+	mount := corev1.VolumeMount{Name: name, MountPath: folder, ReadOnly: dataSet.ReadOnly}
+	if claim := dataSet.PVC; claim != nil {
+		mount.SubPath = claim.SubPath
+		d.add(mount, corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+			ClaimName: claim.ClaimName, ReadOnly: dataSet.ReadOnly,
+		}})
+	}
+	if nfs := dataSet.NFS; nfs != nil {
+		d.add(mount, corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: nfs.Server, Path: nfs.Path, ReadOnly: dataSet.ReadOnly}})
+	}
+}
+
+// dataSetOf is the DataSet of an input, of the size that the Run wants.
+func dataSetOf(in Input, input v1alpha1.Input) (found v1alpha1.DataSet, problems []Problem) {
+	name := cmp.Or(input.Name, sizeOfInput(input, in.Run.Spec.Input))
+	if name == "" {
+		sizes := strings.Join(slices.Sorted(maps.Keys(input.Sizes)), ", ")
+		return found, []Problem{impossible("the sizes of an input are %s: set input of the Run to one of them", sizes)}
+	}
+	if input.Namespace != "" && input.Namespace != in.Run.Namespace {
+		return found, []Problem{impossible("input %s is in namespace %s and has to be in the Run's%s", name, input.Namespace, comma(in.Run.Namespace))}
+	}
+	for _, dataSet := range in.DataSets {
+		if dataSet.Name == name {
+			return dataSet, nil
+		}
+	}
+	return found, []Problem{problem(InputNotFound, "there is no DataSet %s%s, which the Application needs", name, inNamespace(in.Run.Namespace))}
+}
+
+func comma(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return ", " + namespace
+}
+
+// sizeOfInput is the DataSet for a size of the data, empty if none is the smallest.
+func sizeOfInput(input v1alpha1.Input, wanted string) string {
+	for _, size := range slices.Concat([]string{wanted, input.DefaultSize}, sizesOfData) {
+		if name, has := input.Sizes[size]; has {
+			return string(name)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package runplan answers what is created for a Run: an AppWrapper, or sentences that say why
+// there is none. It is pure: the same input gives the same bytes. The input has passed the schema
+// of its kinds.
+package runplan
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// Input is all that a plan depends on.
+type Input struct {
+	Run *v1alpha1.Run
+	// Application is the one that the Run names, nil if there is none.
+	Application *v1alpha1.Application
+	Sizes       []v1alpha1.RunSizeConfiguration
+	// DataSets are those of the Run's namespace.
+	DataSets []v1alpha1.DataSet
+	Settings Settings
+}
+
+// Settings are the platform's.
+type Settings struct {
+	// GPUResourceName is the resource that a size means by gpu.
+	GPUResourceName string
+	// Gang makes PodGroups for pods that no operator groups.
+	Gang bool
+}
+
+// DefaultSettings are those of a platform whose administrator changed nothing.
+func DefaultSettings() Settings {
+	return Settings{GPUResourceName: "nvidia.com/gpu", Gang: true}
+}
+
+// Planned is what is created for a Run.
+type Planned struct {
+	AppWrapper *v1beta2.AppWrapper
+	// Size is what the Run's pods get.
+	Size Size
+}
+
+// Plan returns what is created for a Run, or all problems that are in the way.
+func Plan(in Input) (*Planned, []Problem) {
+	if in.Application == nil {
+		return nil, []Problem{applicationNotFound(in.Run)}
+	}
+	components, known := archetypes[in.Application.Spec.API]
+	if !known {
+		return nil, []Problem{impossible("api must be torch or shell, and is %s", in.Application.Spec.API)}
+	}
+	size, problems := sizeOf(in)
+	data, wrong := dataOf(in)
+	problems = append(append(problems, wrong...), unfit(in, size)...)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	j := job{Input: in, name: AppWrapperName(in.Run.Name), size: size, data: data}
+	aw, err := j.appWrapper(components(j))
+	if err != nil {
+		return nil, []Problem{problem(Refused, "%v", err)}
+	}
+	for _, refusal := range admissionrules.ValidateCreate(aw, admissionrules.DefaultLimits) {
+		problems = append(problems, problem(Refused, "%v", refusal))
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return &Planned{AppWrapper: aw, Size: size}, nil
+}
+
+// archetypes make the components of a job, in the order in which they are created.
+var archetypes = map[v1alpha1.API]func(job) []component{
+	v1alpha1.APITorch: job.torch,
+	v1alpha1.APIShell: job.shell,
+}
+
+// job is a Run with what was found for it.
+type job struct {
+	Input
+	name string // of the AppWrapper, and what it wraps
+	size Size
+	data data
+}
+
+// holdOnFailure is the time in which the reason of a failure can be read from the pods.
+const holdOnFailure = "30s"
+
+func (j job) appWrapper(components []component) (*v1beta2.AppWrapper, error) {
+	aw := &v1beta2.AppWrapper{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: v1beta2.AppWrapperKind},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        j.name,
+			Namespace:   j.Run.Namespace,
+			Labels:      j.labels(),
+			Annotations: map[string]string{v1beta2.DeletionOnFailureGracePeriodAnnotation: holdOnFailure},
+		},
+	}
+	maps.Copy(aw.Annotations, withPrefix(j.Run.Annotations, v1beta2.AnnotationPrefix))
+	if queue := j.Run.Spec.QueueName; queue != "" {
+		aw.Labels[v1beta2.QueueNameLabel] = queue
+	}
+	// A Run that is only planned has no UID, and can own nothing.
+	if j.Run.UID != "" {
+		isController := true
+		aw.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.RunKind, Name: j.Run.Name, UID: j.Run.UID, Controller: &isController,
+		}}
+	}
+	for _, c := range components {
+		raw, err := json.Marshal(c) // with keys in order
+		if err != nil {
+			return nil, fmt.Errorf("cannot encode a component: %w", err)
+		}
+		aw.Spec.Components = append(aw.Spec.Components, v1beta2.AppWrapperComponent{Template: runtime.RawExtension{Raw: raw}})
+	}
+	return aw, nil
+}
+
+// labels are those of the AppWrapper and of its pods.
+func (j job) labels() map[string]string {
+	return map[string]string{
+		v1alpha1.RunLabel:         labelValue(j.Run.Name),
+		v1alpha1.ApplicationLabel: labelValue(j.Application.Name),
+		v1alpha1.ArchetypeLabel:   labelValue(string(j.Application.Spec.API)),
+	}
+}
+
+func withPrefix(annotations map[string]string, prefix string) map[string]string {
+	found := maps.Clone(annotations)
+	maps.DeleteFunc(found, func(name, _ string) bool { return !strings.HasPrefix(name, prefix) })
+	return found
+}
+
+// unfit are problems of a Run and an Application that each schema alone does not see.
+func unfit(in Input, size Size) []Problem {
+	var problems []Problem
+	app := in.Application.Spec
+	if size.Name != "" && size.Workers < 1 {
+		problems = append(problems, impossible("a %s Run needs at least one worker: set workers", app.API))
+	}
+	if app.API != v1alpha1.APITorch {
+		return problems
+	}
+	if options := in.Run.Spec.Options; options != nil && strings.Contains(strings.TrimSpace(*options), "\n") {
+		problems = append(problems, impossible("the options of a torch Run are one line, because torchrun gets them"))
+	}
+	if withoutLauncher(strings.TrimSpace(job{Input: in}.line())) == "" {
+		problems = append(problems, impossible("the command of Application %s only starts Python: add the program", in.Application.Name))
+	}
+	for _, name := range setByTorch {
+		if _, set := variables(in)[name]; set {
+			problems = append(problems, impossible("the variable %s tells the workers of a torch Run apart, and is set for each: leave it out", name))
+		}
+	}
+	return problems
+}
+
+// variables are those of the Application and the Run, whose values count.
+func variables(in Input) map[string]v1alpha1.Text {
+	all := map[string]v1alpha1.Text{}
+	maps.Copy(all, in.Application.Spec.Env)
+	maps.Copy(all, in.Run.Spec.Env)
+	return all
+}
+
+func applicationNotFound(run *v1alpha1.Run) Problem {
+	return problem(ApplicationNotFound, "there is no Application %s%s yet", run.Spec.Application.Name, inNamespace(run.Namespace))
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runplan_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/runplan"
+	"github.com/mlbatch/mlbatch/controller/runschema"
+)
+
+// In continuous integration the random objects are the same each time, as in lifecycle.
+func TestMain(m *testing.M) {
+	if os.Getenv("CI") != "" {
+		if err := flag.Set("rapid.seed", "20261122"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+// Whatever the API server stores either has problems, each a sentence, or becomes an AppWrapper
+// that is admitted and has all that was written.
+func TestAnyRunIsPlannedOrExplained(t *testing.T) {
+	schema := compiled(t)
+	planned := 0
+	rapid.Check(t, func(t *rapid.T) {
+		input := drawInput(t, schema)
+		before := copied(input)
+		got, problems := runplan.Plan(input)
+		again, _ := runplan.Plan(copied(input))
+		if diff := cmp.Diff(before, input); diff != "" {
+			t.Fatalf("the plan changed its input:\n%s", diff)
+		}
+		if (got == nil) == (len(problems) == 0) {
+			t.Fatalf("there is a plan and not, and %d problems", len(problems))
+		}
+		for _, p := range problems {
+			if p.Reason == "" || p.Message == "" || strings.Contains(p.Message, "\n") || strings.Contains(p.Message, "%!") {
+				t.Fatalf("this is no sentence: %q", p)
+			}
+		}
+		if got == nil {
+			return
+		}
+		if planned++; !cmp.Equal(got.AppWrapper, again.AppWrapper) {
+			t.Fatalf("two plans of the same input differ:\n%s", cmp.Diff(got.AppWrapper, again.AppWrapper))
+		}
+		checkPlan(t, input, got)
+	})
+	if planned == 0 {
+		t.Error("nothing was planned")
+	}
+}
+
+// checkPlan fails unless the plan has everything that its input says.
+func checkPlan(t failer, in runplan.Input, got *runplan.Planned) {
+	t.Helper()
+	app, run := in.Application.Spec, in.Run.Spec
+	aw := got.AppWrapper
+	same(t, "the queue", run.QueueName, aw.Labels["kueue.x-k8s.io/queue-name"])
+	for name, value := range in.Run.Annotations {
+		if strings.HasPrefix(name, "workload.codeflare.dev.appwrapper/") {
+			same(t, name, value, aw.Annotations[name])
+		}
+	}
+	workers := got.Size.Workers
+	if run.Workers != nil {
+		same(t, "the workers", *run.Workers, workers)
+	}
+	for name, amount := range run.Resources {
+		planned := got.Size.PerWorker[name]
+		if amount.Cmp(planned) != 0 {
+			t.Fatalf("%s is %s and not %s", name, planned.String(), amount.String())
+		}
+	}
+	for _, p := range decoded(t, aw) {
+		workers -= p.count
+		checkPod(t, in, got.Size, p.template)
+		same(t, "the image", app.Image, p.template.Spec.Containers[0].Image)
+	}
+	same(t, "the workers without a pod", 0, workers)
+	for _, component := range aw.Spec.Components {
+		if strings.Contains(string(component.Template.Raw), "ttlSecondsAfterFinished") {
+			t.Fatalf("a component removes itself: %s", component.Template.Raw)
+		}
+	}
+}
+
+func checkPod(t failer, in runplan.Input, size runplan.Size, pod corev1.PodTemplateSpec) {
+	t.Helper()
+	app, run := in.Application.Spec, in.Run.Spec
+	container := pod.Spec.Containers[0]
+	for _, label := range []string{"run", "application", "archetype", "role"} {
+		if pod.Labels["codeflare.dev/"+label] == "" {
+			t.Fatalf("the pods lack the label codeflare.dev/%s", label)
+		}
+	}
+	same(t, "Kueue's annotation", in.Run.Annotations[topology], pod.Annotations[topology])
+	same(t, "the node selector", fmt.Sprint(size.NodeSelector), fmt.Sprint(pod.Spec.NodeSelector))
+	same(t, "the priority", map[v1alpha1.Priority]string{"low": "low-priority", "normal": "default-priority", "high": "high-priority"}[run.Priority], pod.Spec.PriorityClassName)
+	for name, amount := range size.PerWorker {
+		if got := container.Resources.Limits[name]; amount.Cmp(got) != 0 || amount.IsZero() {
+			t.Fatalf("the pods get %s of %s, not %s", got.String(), name, amount.String())
+		}
+	}
+	same(t, "the number of resources", len(size.PerWorker), len(container.Resources.Requests))
+	same(t, "the number of variables from elsewhere", len(app.EnvFrom)+len(run.EnvFrom), len(container.EnvFrom))
+	own := maps.Clone(app.Env)
+	if own == nil {
+		own = map[string]v1alpha1.Text{}
+	}
+	maps.Copy(own, run.Env)
+	names := map[string]bool{}
+	for _, variable := range container.Env {
+		if names[variable.Name] {
+			t.Fatalf("%s is set twice", variable.Name)
+		}
+		names[variable.Name] = true
+		if value, is := own[variable.Name]; is {
+			same(t, variable.Name, string(value), expanded(variable.Value))
+			delete(own, variable.Name)
+		}
+	}
+	same(t, "the number of variables that are lost", 0, len(own))
+	if secret := app.ImagePullSecret; secret != "" {
+		same(t, "the secret of the image", secret, pod.Spec.ImagePullSecrets[0].Name)
+	}
+	if app.SecurityContext != nil {
+		same(t, "the user", *app.SecurityContext.RunAsUser, *pod.Spec.SecurityContext.RunAsUser)
+	}
+	mounts := len(app.Inputs)
+	if app.API == v1alpha1.APITorch {
+		mounts++ // shared memory
+	}
+	same(t, "the number of mounts", mounts, len(container.VolumeMounts))
+	same(t, "the number of volumes", mounts, len(pod.Spec.Volumes))
+	checkLine(t, in, size, container.Command)
+}
+
+// checkLine fails unless the last word of the command has what the author wrote.
+func checkLine(t failer, in runplan.Input, size runplan.Size, command []string) {
+	t.Helper()
+	options := in.Application.Spec.Options
+	if in.Run.Spec.Options != nil {
+		options = *in.Run.Spec.Options
+	}
+	got := expanded(command[len(command)-1])
+	for _, part := range []string{in.Application.Spec.Command, options} {
+		part = strings.TrimSpace(part)
+		if in.Application.Spec.API == v1alpha1.APITorch {
+			part = strings.TrimPrefix(part, "python3 -u ")
+		}
+		if !strings.Contains(got, part) {
+			t.Fatalf("the line lacks %q: %q", part, got)
+		}
+	}
+	if in.Application.Spec.API == v1alpha1.APITorch && !strings.Contains(got, fmt.Sprintf(" --nproc_per_node=%d ", max(1, size.GPUs))) {
+		t.Fatalf("torchrun does not start %d processes: %s", size.GPUs, got)
+	}
+}
+
+func same[T comparable](t failer, what string, want, got T) {
+	t.Helper()
+	if want != got {
+		t.Fatalf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// variable matches what Kubernetes expands in commands and variables.
+var variable = regexp.MustCompile(`\$(\$|\([^)]*\))`)
+
+// expanded is a text after Kubernetes has expanded its variables.
+func expanded(text string) string {
+	return variable.ReplaceAllStringFunc(text, func(found string) string {
+		if found == "$$" {
+			return "$"
+		}
+		return "a variable's value"
+	})
+}
+
+const topology = "kueue.x-k8s.io/podset-required-topology"
+
+var (
+	anyText  = rapid.StringMatching("[ -~\\n\u0080-\u00a5\u2020-\u2030]{0,20}")
+	lineText = rapid.StringMatching("[!-~][ -~\u0080-\u00a5]{0,20}")
+	varName  = rapid.SampledFrom([]string{"A", "B", "a.b", "_c-1", "PYTHONUNBUFFERED", "WORLD_SIZE", "HOME"})
+	sizeName = rapid.SampledFrom([]string{"", "xs", "md", "own", "huge", "of two\nlines"})
+	dataName = rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "none"})
+)
+
+// drawInput returns objects that the API server stores.
+func drawInput(t *rapid.T, schema runschema.Schema) runplan.Input {
+	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Name: "digits"}, Spec: drawApplication(t)}
+	run := &v1alpha1.Run{ObjectMeta: metav1.ObjectMeta{Name: rapid.StringMatching(`[a-z]([-a-z0-9]{0,61}[a-z0-9])?`).Draw(t, "name")}, Spec: drawRun(t)}
+	if rapid.Bool().Draw(t, "annotated") {
+		run.Annotations = map[string]string{topology: "rack", "workload.codeflare.dev.appwrapper/retryLimit": rapid.SampledFrom([]string{"1", "many"}).Draw(t, "retries")}
+	}
+	own := &v1alpha1.RunSizeConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Spec: v1alpha1.RunSizeConfigurationSpec{Config: map[string]v1alpha1.Size{
+		"own": {
+			Workers: rapid.Int32Range(0, 10000).Draw(t, "own workers"), CPU: drawAmount(t), Memory: drawAmount(t), GPU: rapid.Int32Range(0, 8).Draw(t, "own gpu"),
+			Resources: drawResources(t, "nvidia.com/gpu", "nvidia.com/roce_gdr", "ephemeral-storage"), NodeSelector: map[string]string{"a": "b"},
+		},
+	}}}
+	in := runplan.Input{Run: run, Application: app, Sizes: []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes(), *own}, Settings: runplan.DefaultSettings()}
+	in.Settings.Gang = rapid.Bool().Draw(t, "gang")
+	stores(t, schema, v1alpha1.ApplicationKind, app)
+	stores(t, schema, v1alpha1.RunKind, run)
+	stores(t, schema, v1alpha1.RunSizeConfigurationKind, own)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		dataSet := &v1alpha1.DataSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.DataSetSpec{PVC: &v1alpha1.PVCSource{ClaimName: name}}}
+		if name == "b" {
+			dataSet.Spec = v1alpha1.DataSetSpec{NFS: &v1alpha1.NFSSource{Server: "s", Path: "/"}, ReadOnly: true}
+		}
+		stores(t, schema, v1alpha1.DataSetKind, dataSet)
+		in.DataSets = append(in.DataSets, *dataSet)
+	}
+	return in
+}
+
+func drawApplication(t *rapid.T) v1alpha1.ApplicationSpec {
+	spec := v1alpha1.ApplicationSpec{
+		API: v1alpha1.APIShell, Image: "digits:1", Command: lineText.Draw(t, "command"), Options: anyText.Draw(t, "options"),
+		Variables: drawVariables(t), Size: sizeName.Draw(t, "size"), SupportsGPU: rapid.Bool().Draw(t, "gpu"),
+	}
+	if rapid.Bool().Draw(t, "torch") {
+		spec.API, spec.Options = v1alpha1.APITorch, lineText.Draw(t, "torch options")
+		spec.Command = rapid.SampledFrom([]string{"", "python3 -u "}).Draw(t, "launcher") + spec.Command
+		spec.Torch = &v1alpha1.Torch{Backend: rapid.SampledFrom([]v1alpha1.TorchBackend{v1alpha1.PyTorchJob, v1alpha1.JobSet}).Draw(t, "backend")}
+	}
+	if rapid.Bool().Draw(t, "user") {
+		id := int64(1)
+		spec.ImagePullSecret, spec.SecurityContext = "registry", &v1alpha1.SecurityContext{RunAsUser: &id}
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "inputs") {
+		input := v1alpha1.Input{Name: dataName.Draw(t, "data"), MountPath: rapid.SampledFrom([]string{"", "", "/data", "/dev/shm/", "/two\nlines"}).Draw(t, "folder")}
+		if rapid.Bool().Draw(t, "sizes of data") {
+			input.Sizes = map[string]v1alpha1.DataSetName{rapid.SampledFrom([]string{"xs", "lg", "own"}).Draw(t, "size of data"): v1alpha1.DataSetName(input.Name)}
+			input.Name = ""
+		}
+		spec.Inputs = append(spec.Inputs, input)
+	}
+	return spec
+}
+
+func drawRun(t *rapid.T) v1alpha1.RunSpec {
+	spec := v1alpha1.RunSpec{
+		Application: v1alpha1.ApplicationReference{Name: "digits"}, Variables: drawVariables(t), Size: sizeName.Draw(t, "size of the run"),
+		Resources: drawResources(t, "cpu", "memory", "nvidia.com/gpu", "a.b/c"), SupportsGPU: rapid.Bool().Draw(t, "wants gpu"),
+		Priority: rapid.SampledFrom([]v1alpha1.Priority{"low", "normal", "high"}).Draw(t, "priority"),
+		Input:    rapid.SampledFrom([]string{"", "lg", "own"}).Draw(t, "input"), QueueName: rapid.SampledFrom([]string{"", "q"}).Draw(t, "queue"),
+	}
+	if rapid.Bool().Draw(t, "own options") {
+		options := anyText.Draw(t, "options of the run")
+		spec.Options = &options
+	}
+	if rapid.Bool().Draw(t, "own workers") {
+		workers := rapid.Int32Range(0, 10000).Draw(t, "workers")
+		spec.Workers = &workers
+	}
+	return spec
+}
+
+func drawVariables(t *rapid.T) v1alpha1.Variables {
+	all := v1alpha1.Variables{Env: map[string]v1alpha1.Text{}}
+	for range rapid.IntRange(0, 3).Draw(t, "variables") {
+		all.Env[varName.Draw(t, "variable")] = v1alpha1.Text(anyText.Draw(t, "value"))
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "sources") {
+		all.EnvFrom = append(all.EnvFrom, corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}})
+	}
+	return all
+}
+
+func drawResources(t *rapid.T, names ...corev1.ResourceName) v1alpha1.Resources {
+	all := v1alpha1.Resources{}
+	for _, name := range rapid.SliceOfN(rapid.SampledFrom(names), 0, 2).Draw(t, "resources") {
+		all[name] = drawAmount(t)
+	}
+	return all
+}
+
+func drawAmount(t *rapid.T) resource.Quantity {
+	return resource.MustParse(rapid.SampledFrom([]string{"0", "1", "8", "500m", "1.5Gi", "16Gi", "1e3"}).Draw(t, "amount"))
+}
+
+// stores fails unless the API server stores the object, and fills in its defaults.
+func stores(t *rapid.T, schema runschema.Schema, kind string, object any) {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	created, err := schema.Create(u)
+	if err != nil {
+		t.Fatalf("the API server refuses %s: %v", kind, err)
+	}
+	convert(t, created, object)
+}
+
+// copied shares nothing with the input.
+func copied(in runplan.Input) runplan.Input {
+	in.Run, in.Application = in.Run.DeepCopy(), in.Application.DeepCopy()
+	in.Sizes, in.DataSets = slices.Clone(in.Sizes), slices.Clone(in.DataSets)
+	for i := range in.Sizes {
+		in.Sizes[i] = *in.Sizes[i].DeepCopy()
+	}
+	for i := range in.DataSets {
+		in.DataSets[i] = *in.DataSets[i].DeepCopy()
+	}
+	return in
+}
