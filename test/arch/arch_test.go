@@ -79,9 +79,12 @@ var arrows = map[string][]string{
 	"tools/mlbatch/audit":          {"controller/api/v1beta2", "tools/mlbatch/queuefit"},
 	"tools/mlbatch/audit/snapshot": {"controller/api/v1beta2", "tools/mlbatch/audit"},
 	"tools/mlbatch/submit":         {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
+	"tools/mlbatch/runs": {
+		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/runplan", "controller/runschema",
+	},
 	"tools/mlbatch": {
 		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/install",
-		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/submit",
+		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/runs", "tools/mlbatch/submit",
 	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},
@@ -135,6 +138,7 @@ var tried = map[string][]string{
 	"tools/mlbatch/install/helmrelease": {"tools/artifacts/charts/packaging", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/wait":        {"tools/artifacts/charts/packaging"},
 	"controller/runplan":                {"controller/runschema"},
+	"tools/mlbatch":                     {"controller/runplan"},
 	"tools/pytorchjob-generator":        {"controller/api/codeflare/v1alpha1", "controller/runplan"},
 }
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
+)
+
+func runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Plan Runs of Applications (codeflare.dev)",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return errors.New("say what to do: see 'mlbatch run --help'") },
+	}
+	cmd.AddCommand(planCommand())
+	return cmd
+}
+
+// printers print plans, by the name of the format.
+var printers = map[string]func(io.Writer, []runs.Plan) error{"yaml": runs.WriteYAML, "json": runs.WriteJSON}
+
+func planCommand() *cobra.Command {
+	var format, namespace string
+	cmd := &cobra.Command{
+		Use:   "plan FILE…",
+		Short: "Print the AppWrappers that Runs become, without a cluster",
+		Long: "Print the AppWrapper of each Run in the files, as 'kubectl apply' takes it. The files have the Runs and what they\n" +
+			"need: Applications, DataSets and, instead of the default sizes, RunSizeConfigurations. The file - is standard input.\n" +
+			"Nothing is asked of a cluster: the manifests are judged as an API server judges them.",
+		Args: func(_ *cobra.Command, files []string) error {
+			if len(files) == 0 {
+				return errors.New("name the files of the Runs: mlbatch run plan FILE…")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, files []string) error {
+			printAs, known := printers[format]
+			if !known {
+				return fmt.Errorf("unknown output format %q: use yaml or json", format)
+			}
+			manifests, err := runs.Read(files, cmd.InOrStdin(), namespace)
+			if err != nil {
+				return err
+			}
+			plans, notes, err := manifests.Plan()
+			if err != nil {
+				return err
+			}
+			for _, note := range notes {
+				fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
+			}
+			return printAs(cmd.OutOrStdout(), plans)
+		},
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", "yaml", "yaml or json")
+	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of objects that name none (default: none is written)")
+	return cmd
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mlbatch/mlbatch/controller/runplan"
+	"github.com/mlbatch/mlbatch/test/golden"
+)
+
+const researchers = "../../docs/codeflare.md"
+
+// The page for researchers shows what the command prints for its manifests.
+func TestThePageShowsThePlanOfItsExample(t *testing.T) {
+	page, err := os.ReadFile(researchers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	example, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("the page has no example")
+	}
+	file := filepath.Join(t.TempDir(), "digits.yaml")
+	if err := os.WriteFile(file, []byte(example), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, notes, err := command(t, "run", "plan", file)
+	if err != nil || notes != "note: the files have no RunSizeConfiguration: the default sizes are used\n" {
+		t.Fatalf("got %q, %v", notes, err)
+	}
+	golden.Between(t, researchers, "<!-- plan: written by go test ./tools/mlbatch -run TestThePage -update -->\n```yaml\n", "```\n<!-- end of plan -->", out)
+	again, _, err := command(t, "run", "plan", "-o", "json", "-n", "blue", file)
+	if err != nil || !strings.Contains(again, `"namespace": "blue"`) {
+		t.Errorf("as JSON it is %s, %v", again, err)
+	}
+}
+
+// The page shows the sizes that the command takes if files have none.
+func TestThePageShowsTheDefaultSizes(t *testing.T) {
+	sizes := runplan.DefaultSizes().Spec.Config
+	names := slices.SortedFunc(maps.Keys(sizes), func(a, b string) int {
+		memory := sizes[a].Memory
+		return memory.Cmp(sizes[b].Memory)
+	})
+	table := "| size | workers | cpu | memory | GPUs |\n|---|---|---|---|---|\n"
+	for _, name := range names {
+		s := sizes[name]
+		table += fmt.Sprintf("| `%s` | %d | %s | %s | %d |\n", name, s.Workers, &s.CPU, &s.Memory, s.GPU)
+	}
+	golden.Between(t, researchers, "<!-- sizes: written by go test ./tools/mlbatch -run TestThePage -update -->\n", "<!-- end of sizes -->", table)
+}

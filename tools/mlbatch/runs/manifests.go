@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package runs plans the Runs of manifests: it reads the objects of codeflare.dev, judges them as
+// an API server does, and prints the AppWrappers of their Runs. It needs no cluster.
+package runs
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/runschema"
+)
+
+// Manifests are the objects of some files.
+type Manifests struct {
+	Applications []v1alpha1.Application
+	DataSets     []v1alpha1.DataSet
+	Runs         []v1alpha1.Run
+	Sizes        []v1alpha1.RunSizeConfiguration
+	// Notes are about what else is in the files.
+	Notes []string
+
+	schema runschema.Schema
+	seen   map[string]bool
+}
+
+// Read reads manifests. The file "-" is stdin. Objects that name no namespace get the given one,
+// which may be empty.
+func Read(files []string, stdin io.Reader, namespace string) (Manifests, error) {
+	schema, err := runschema.New()
+	if err != nil {
+		return Manifests{}, err
+	}
+	m := Manifests{schema: schema, seen: map[string]bool{}}
+	for _, name := range files {
+		text, err := read(name, stdin)
+		if err != nil {
+			return Manifests{}, fmt.Errorf("cannot read the manifests: %w", err)
+		}
+		if err := m.addFile(text, namespace); err != nil {
+			return Manifests{}, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if len(m.Runs) == 0 {
+		return Manifests{}, fmt.Errorf("there is no Run in %s: name a file that has one", strings.Join(files, ", "))
+	}
+	return m, nil
+}
+
+func read(name string, stdin io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(name)
+}
+
+func (m *Manifests) addFile(text []byte, namespace string) error {
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for number := 1; ; number++ {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cannot read document %d: %w", number, err)
+		}
+		object, err := decode(document)
+		if err != nil {
+			return fmt.Errorf("cannot read document %d: %w", number, err)
+		}
+		if object == nil {
+			continue
+		}
+		if err := m.add(object, namespace); err != nil {
+			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+}
+
+// decode returns nil for a document without content.
+func decode(document []byte) (*unstructured.Unstructured, error) {
+	text, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return nil, errors.New(strings.Join(strings.Fields(err.Error()), " ")) // on one line
+	}
+	if string(text) == "null" {
+		return nil, nil
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(text); err != nil {
+		return nil, errors.New("it is no Kubernetes object: it needs apiVersion, kind and metadata")
+	}
+	return object, nil
+}
+
+func (m *Manifests) add(object *unstructured.Unstructured, namespace string) error {
+	if object.GroupVersionKind().Group != v1alpha1.GroupVersion.Group {
+		m.Notes = append(m.Notes, fmt.Sprintf("%s %s is not of %s and was not looked at", object.GetKind(), object.GetName(), v1alpha1.GroupVersion.Group))
+		return nil
+	}
+	if object.GetName() == "" && object.GetGenerateName() != "" {
+		return errors.New("a cluster would generate its name: set metadata.name to plan it")
+	}
+	stored, err := m.schema.Create(object)
+	if err != nil {
+		return err
+	}
+	if stored.GetKind() != v1alpha1.RunSizeConfigurationKind && stored.GetNamespace() == "" {
+		stored.SetNamespace(namespace)
+	}
+	key := strings.Join([]string{stored.GetKind(), stored.GetNamespace(), stored.GetName()}, "/")
+	if m.seen[key] {
+		return errors.New("it is there twice: remove one")
+	}
+	m.seen[key] = true
+	return m.keep(stored)
+}
+
+func (m *Manifests) keep(object *unstructured.Unstructured) error {
+	switch object.GetKind() {
+	case v1alpha1.ApplicationKind:
+		return appendTo(&m.Applications, object)
+	case v1alpha1.DataSetKind:
+		return appendTo(&m.DataSets, object)
+	case v1alpha1.RunKind:
+		return appendTo(&m.Runs, object)
+	}
+	return appendTo(&m.Sizes, object)
+}
+
+func appendTo[T any](list *[]T, object *unstructured.Unstructured) error {
+	var decoded T
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decoded); err != nil {
+		return fmt.Errorf("cannot decode it: %w", err)
+	}
+	*list = append(*list, decoded)
+	return nil
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/runplan"
+)
+
+// Plan is what is created for a Run.
+type Plan struct {
+	// Run is its name.
+	Run        string
+	Size       runplan.Size
+	AppWrapper *v1beta2.AppWrapper
+}
+
+// Plan plans all Runs, in their order. The error says why some cannot be planned. Notes are what
+// the author should know.
+func (m Manifests) Plan() (plans []Plan, notes []string, err error) {
+	notes = m.Notes
+	sizes := m.Sizes
+	if len(sizes) == 0 {
+		sizes = []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes()}
+		notes = append(notes, "the files have no RunSizeConfiguration: the default sizes are used")
+	}
+	var problems []string
+	for _, run := range m.Runs {
+		planned, wrong := runplan.Plan(m.input(run, sizes))
+		for _, p := range wrong {
+			problems = append(problems, fmt.Sprintf("Run %s: %s", run.Name, p.Message))
+		}
+		if planned == nil {
+			continue
+		}
+		for _, warning := range admissionrules.WarningsOnCreate(planned.AppWrapper) {
+			notes = append(notes, fmt.Sprintf("Run %s: %s", run.Name, warning))
+		}
+		plans = append(plans, Plan{Run: run.Name, Size: planned.Size, AppWrapper: planned.AppWrapper})
+	}
+	if len(problems) > 0 {
+		return nil, notes, errors.New(strings.Join(problems, "; "))
+	}
+	return plans, notes, nil
+}
+
+// input is what the manifests have for a Run.
+func (m Manifests) input(run v1alpha1.Run, sizes []v1alpha1.RunSizeConfiguration) runplan.Input {
+	run.UID = "" // whoever creates what is printed may not name an owner
+	in := runplan.Input{Run: &run, Sizes: sizes, Settings: runplan.DefaultSettings()}
+	for _, app := range m.Applications {
+		if app.Namespace == run.Namespace && app.Name == run.Spec.Application.Name {
+			in.Application = &app
+		}
+	}
+	for _, dataSet := range m.DataSets {
+		if dataSet.Namespace == run.Namespace {
+			in.DataSets = append(in.DataSets, dataSet)
+		}
+	}
+	return in
+}
+
+// WriteYAML prints the AppWrappers, each after a comment that says what its pods get.
+func WriteYAML(out io.Writer, plans []Plan) error {
+	for i, plan := range plans {
+		text, err := yaml.Marshal(plan.AppWrapper)
+		if err != nil {
+			return fmt.Errorf("cannot print AppWrapper %s: %w", plan.AppWrapper.Name, err)
+		}
+		if i > 0 {
+			fmt.Fprintln(out, "---")
+		}
+		fmt.Fprintf(out, "# Run %s: %s\n%s", plan.Run, plan.Size, text)
+	}
+	return nil
+}
+
+// WriteJSON prints the AppWrappers one after the other.
+func WriteJSON(out io.Writer, plans []Plan) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	for _, plan := range plans {
+		if err := encoder.Encode(plan.AppWrapper); err != nil {
+			return fmt.Errorf("cannot print AppWrapper %s: %w", plan.AppWrapper.Name, err)
+		}
+	}
+	return nil
+}
