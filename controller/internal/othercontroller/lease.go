@@ -62,6 +62,10 @@ func (v view) other() string {
 // longDead is longer than clocks differ.
 const longDead = time.Hour
 
+// longestLease is longer than any controller's Lease lasts. Kubernetes' own role edit allows writing
+// Leases, and one of a hundred years would keep this controller from its work.
+const longestLease = 5 * time.Minute
+
 // giveWay withdraws our claim if another controller comes first, or has no Lease and so cannot
 // withdraw its own. If there is no other, it claims, and looks again.
 func (l *leases) giveWay(ctx context.Context, v view, served bool) (view, error) {
@@ -130,7 +134,7 @@ func (l *leases) held(lease *coordinationv1.Lease) bool {
 		return true
 	}
 	duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 15)) * time.Second
-	return now.Sub(last.since) <= duration
+	return now.Sub(last.since) <= min(duration, longestLease)
 }
 
 // listLeases lists those of one name in all namespaces, which is all that the role allows.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -67,6 +68,25 @@ func TestWhoHoldsALease(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAForgedLeaseHoldsNobodyUpForLong(t *testing.T) {
+	now := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	forged := coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: id},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("mallory"), LeaseDurationSeconds: ptr.To[int32](math.MaxInt32),
+			RenewTime: &metav1.MicroTime{Time: now.AddDate(100, 0, 0)},
+		},
+	}
+	l := &leases{own: "own", now: func() time.Time { return now }, seen: map[types.NamespacedName]sighting{}}
+	l.list = func(context.Context) ([]coordinationv1.Lease, error) { return []coordinationv1.Lease{forged}, nil }
+	for _, other := range []string{"mallory, which holds the Lease " + id + " in namespace blue", ""} {
+		if got, err := l.look(t.Context()); err != nil || got.other() != other {
+			t.Errorf("at %v: %q, %v; want %q", now, got.other(), err, other)
+		}
+		now = now.Add(longestLease + time.Second)
 	}
 }
 
