@@ -158,7 +158,7 @@ var attacks = []attack{
 		won: func(s *story, ctx context.Context) (string, error) {
 			return s.podsOf(ctx, "training.kubeflow.org/job-name=elsewhere", 1)
 		},
-		found: found{"misplaced", "AppWrapper elsewhere", ""},
+		found: found{"misplaced", "PyTorchJob elsewhere", ""},
 	},
 	{
 		name:   "a port on every node",
