@@ -117,11 +117,8 @@ func (l *life) settled(ctx context.Context, aw *workload.AppWrapper) bool {
 	if err := admin.Get(ctx, client.ObjectKeyFromObject(aw), aw); err != nil {
 		return true
 	}
-	switch aw.Status.Phase {
-	case workload.AppWrapperRunning, workload.AppWrapperSucceeded, workload.AppWrapperFailed:
-		return true
-	}
-	return false
+	phase := aw.Status.Phase
+	return phase == workload.AppWrapperSucceeded || phase == workload.AppWrapperFailed || phase == workload.AppWrapperRunning && l.most > 0
 }
 
 // confirm fails the test if there are too many pods for some time.
