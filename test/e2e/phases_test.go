@@ -117,9 +117,9 @@ func (s *story) hasSucceeded(ctx context.Context) *workload.AppWrapper {
 // makesRoom is preempted, and its pod takes a while to stop.
 func (s *story) makesRoom(ctx context.Context) *workload.AppWrapper {
 	s.t.Helper()
-	aw := wrapped("lingers", gpuJob("lingers", "1", stays), nil)
+	aw := wrapped("lingers", gpuJob("lingers", "1"), nil)
 	s.create(ctx, aw)
-	s.onlyPod(ctx, "lingers")
+	s.change(ctx, s.onlyPod(ctx, "lingers"), hold)
 	w, err := s.workloadOf(ctx, aw)
 	if err != nil || w == nil {
 		s.t.Fatalf("the Workload is %v (%v)", w, err)

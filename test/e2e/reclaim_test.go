@@ -32,7 +32,7 @@ func TestWhatWasBorrowedIsGivenBack(t *testing.T) {
 		borrower, lender := tell(t, cfg, "e2e-borrower", "bert", needs.SimulatedNodes), tell(t, cfg, "e2e-lender", "lena", needs.SimulatedNodes)
 		t.Cleanup(borrower.letAllGo)
 		own := wrapped("own", gpuJob("own", "8"), nil)
-		extra := wrapped("extra", gpuJob("extra", "8", stays), nil)
+		extra := wrapped("extra", gpuJob("extra", "8"), nil)
 		wanted := wrapped("wanted", gpuJob("wanted", "8"), nil)
 
 		borrower.create(ctx, own)
@@ -42,6 +42,7 @@ func TestWhatWasBorrowedIsGivenBack(t *testing.T) {
 		borrower.create(ctx, extra)
 		borrower.untilPhase(ctx, extra, workload.AppWrapperRunning)
 		lent := borrower.onlyPod(ctx, "extra")
+		borrower.change(ctx, lent, hold)
 		borrower.untilReserved(ctx, gpu, "16")
 
 		lender.create(ctx, wanted)

@@ -19,21 +19,21 @@ import (
 // stop, until the story removes it.
 const stays = "e2e.mlbatch.dev/stays"
 
-// Patches that let a simulated pod succeed, and that remove its finalizer.
+// Patches that let a simulated pod succeed, and that give it a finalizer and take it away.
 const (
 	succeeds = `{"metadata": {"annotations": {"localcluster.mlbatch.dev/run-for": "0s"}}}`
+	hold     = `{"metadata": {"finalizers": ["` + stays + `"]}}`
 	letGo    = `{"metadata": {"$deleteFromPrimitiveList/finalizers": ["` + stays + `"]}}`
 )
 
 // gpuJob is a Job of one simulated pod that runs until the story ends it.
-func gpuJob(name, gpus string, finalizers ...string) *batchv1.Job {
+func gpuJob(name, gpus string) *batchv1.Job {
 	return &batchv1.Job{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32),
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Finalizers: finalizers},
 				Spec: corev1.PodSpec{
 					RestartPolicy: corev1.RestartPolicyNever,
 					Containers:    []corev1.Container{container("main", requests("1", "1Gi", gpus), "sleep", "1h")},
