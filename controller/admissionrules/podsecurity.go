@@ -130,7 +130,14 @@ func mountedHostPaths(pod *corev1.PodSpec) []string {
 	return paths
 }
 
+// oldestServer is the oldest API server that we support. What newer ones refuse in addition, they
+// refuse when the pods are created.
+var oldestServer = podsecurity.MajorMinorVersion(1, 30)
+
 func violations(checks policy.Evaluator, level podsecurity.LevelVersion, pod *corev1.PodTemplateSpec) string {
+	if level.Latest() {
+		level.Version = oldestServer
+	}
 	result := policy.AggregateCheckResults(checks.EvaluatePod(level, &pod.ObjectMeta, &pod.Spec))
 	return result.ForbiddenDetail()
 }

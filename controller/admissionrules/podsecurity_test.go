@@ -44,6 +44,8 @@ func TestPodsAreHeldToTheLevelOfTheirNamespace(t *testing.T) {
 		"a level that does not exist is the strictest": {component(job), Namespace{Labels: levels(enforce, "basline")}, host + "restricted", ""},
 		"a version before hosts of probes counted": {withContainer(`{name: c, image: i, livenessProbe: {tcpSocket: {host: a, port: 1}}}`),
 			Namespace{Labels: levels(enforce, "baseline", enforce+"-version", "v1.33")}, "", ""},
+		"the latest version, which is another one on an older API server": {withContainer(`{name: c, image: i, livenessProbe: {tcpSocket: {host: a, port: 1}}}`),
+			Namespace{Labels: levels(enforce, "baseline")}, "", ""},
 		"one after": {withContainer(`{name: c, image: i, livenessProbe: {tcpSocket: {host: a, port: 1}}}`),
 			Namespace{Labels: levels(enforce, "baseline", enforce+"-version", "v1.34")}, host + "baseline", "probe"},
 		"both roles of a PyTorchJob, in one sentence": {component(strings.ReplaceAll(pyTorchJob, "containers:", "hostPID: true, containers:")),

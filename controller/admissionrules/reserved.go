@@ -58,20 +58,32 @@ func (d Decoded) validateMetadata(i int, path *field.Path) field.ErrorList {
 	return problems
 }
 
-// eachMetadata visits every object in a field metadata.
+// eachMetadata visits every object in a field metadata, and the groups of a Ray cluster: KubeRay
+// writes their labels onto pods.
 func eachMetadata(value any, path *field.Path, visit func(map[string]any, *field.Path)) {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			at := path.Child(key)
-			if metadata, is := v[key].(map[string]any); is && key == "metadata" {
+			if metadata, is := v[key].(map[string]any); is && (key == "metadata" || key == "headGroupSpec") {
 				visit(metadata, at)
+			}
+			if groups, is := v[key].([]any); is && key == "workerGroupSpecs" {
+				eachGroup(groups, at, visit)
 			}
 			eachMetadata(v[key], at, visit)
 		}
 	case []any:
 		for i := range v {
 			eachMetadata(v[i], path.Index(i), visit)
+		}
+	}
+}
+
+func eachGroup(groups []any, path *field.Path, visit func(map[string]any, *field.Path)) {
+	for i := range groups {
+		if group, is := groups[i].(map[string]any); is {
+			visit(group, path.Index(i))
 		}
 	}
 }

@@ -73,22 +73,36 @@ func declaredDevices(aw *v1beta2.AppWrapper, templates []*unstructured.Unstructu
 	return declared
 }
 
-// keepDeclaredDevices is called before the templates are dropped, and perhaps again afterwards.
-func (in *interner) keepDeclaredDevices(aw *v1beta2.AppWrapper) {
+// undercountedAnnotation is on a cached AppWrapper that an older release counted with fewer pods
+// than it gets. Nobody else can set it: the cache drops what was stored.
+const undercountedAnnotation = v1beta2.AnnotationPrefix + "undercounted"
+
+// undercounted reads whole templates, or what slimAppWrapper has noted.
+func undercounted(decoded admissionrules.Decoded) bool {
+	return decoded.AppWrapper.Annotations[undercountedAnnotation] != "" || decoded.Undercounted()
+}
+
+// keepWhatTemplatesSay is called before the templates are dropped, and perhaps again afterwards.
+func (in *interner) keepWhatTemplatesSay(aw *v1beta2.AppWrapper) {
 	if isSlim(aw) {
 		return
 	}
 	delete(aw.Annotations, declaredDevicesAnnotation)
-	declared := declaredDevices(aw, admissionrules.Decode(aw).Templates)
-	if len(declared) == 0 {
-		return
+	delete(aw.Annotations, undercountedAnnotation)
+	decoded := admissionrules.Decode(aw)
+	kept := map[string]string{}
+	if decoded.Undercounted() {
+		kept[undercountedAnnotation] = "true"
 	}
-	if text, err := json.Marshal(declared); err == nil {
-		if aw.Annotations == nil {
-			aw.Annotations = map[string]string{}
+	if declared := declaredDevices(aw, decoded.Templates); len(declared) > 0 {
+		if text, err := json.Marshal(declared); err == nil {
+			kept[declaredDevicesAnnotation] = intern(in, string(text))
 		}
-		aw.Annotations[declaredDevicesAnnotation] = intern(in, string(text))
 	}
+	if aw.Annotations == nil && len(kept) > 0 {
+		aw.Annotations = map[string]string{}
+	}
+	maps.Copy(aw.Annotations, kept)
 }
 
 // isSlim: nothing but heads is left of the templates.

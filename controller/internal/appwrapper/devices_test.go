@@ -99,6 +99,33 @@ func TestMoreDevicesThanDeclaredAreSurplus(t *testing.T) {
 	expectSample(t, w, `appwrapper_surplus_total{} 1`)
 }
 
+// An older release counted too few pods, so that nothing is wrong with those that there are.
+func TestSurplusOfAnOlderCountIsOnlyReported(t *testing.T) {
+	aw := gpuJob()
+	aw.Status.ComponentStatus[0].PodSets[0].Replicas = new(int32(1))
+	aw.Spec.Suspend = false
+	cached := aw.DeepCopy()
+	if _, err := newInterner().slimAppWrapper(cached); err != nil || !undercounted(admissionrules.Decode(cached)) {
+		t.Errorf("the cache does not know that it was counted with fewer pods (%v)", err)
+	}
+	forged := gpuJob()
+	forged.Annotations = map[string]string{undercountedAnnotation: "true"}
+	if _, err := newInterner().slimAppWrapper(forged); err != nil || undercounted(admissionrules.Decode(forged)) {
+		t.Errorf("its author can say so (%v)", err)
+	}
+	w := newWorld(t, aw, job("j", "a"))
+	for i := range 2 {
+		p := pod(fmt.Sprintf("p%d", i), corev1.PodRunning)
+		p.Status.StartTime = &metav1.Time{Time: w.now}
+		w.add(p)
+	}
+	w.settle()
+	w.now = w.now.Add(time.Minute)
+	w.reconcile()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	expectSample(t, w, `appwrapper_surplus_total{} 1`)
+}
+
 func TestDevicesThatAPodAsksFor(t *testing.T) {
 	type devices = map[corev1.ResourceName]int64
 	requests := func(name corev1.ResourceName, n string) corev1.Container {

@@ -65,6 +65,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		o.snapshot.Problem = r.problem(decoded)
 	}
 	o.snapshot.Devices = r.countedDevices(aw, decoded.Templates)
+	o.snapshot.Policy.ResetSurplus = policy.ResetSurplus && !undercounted(decoded)
 	for i := range aw.Spec.Components {
 		if err := r.observeComponent(ctx, o, i, decoded); err != nil {
 			return nil, err

@@ -29,7 +29,7 @@ func (in *interner) slimAppWrapper(object any) (any, error) {
 		return aw, nil
 	}
 	aw.Labels = nil
-	in.keepDeclaredDevices(aw)
+	in.keepWhatTemplatesSay(aw)
 	maps.DeleteFunc(aw.Annotations, func(key, _ string) bool { return !strings.HasPrefix(key, v1beta2.AnnotationPrefix) })
 	for i := range aw.Spec.Components {
 		whole := &aw.Spec.Components[i]

@@ -78,6 +78,25 @@ func TestNoKubeflowJobHasARoleOfNoPods(t *testing.T) {
 	}
 }
 
+// KubeRay creates the cluster of the next attempt before the pods of the last one have ended.
+func TestAttemptsOfARayJobDoNotOverlap(t *testing.T) {
+	for spec, refused := range map[string]bool{
+		"{backoffLimit: 1, rayClusterSpec: {headGroupSpec: {template: {spec: {terminationGracePeriodSeconds: 31}}}}}":                         true,
+		"{backoffLimit: 1, rayClusterSpec: {headGroupSpec: {}, workerGroupSpecs: [{template: {spec: {terminationGracePeriodSeconds: 31}}}]}}": true,
+		"{backoffLimit: 1, rayClusterSpec: {headGroupSpec: {template: {spec: {terminationGracePeriodSeconds: 30}}}}}":                         false,
+		"{backoffLimit: 1, rayClusterSpec: {}}": false,
+		"{backoffLimit: 0, rayClusterSpec: {headGroupSpec: {template: {spec: {terminationGracePeriodSeconds: 31}}}}}": false,
+	} {
+		var object unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte("{apiVersion: ray.io/v1, kind: RayJob, spec: "+spec+"}"), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		if err := For(object.GroupVersionKind()).Uncounted(&object); (err != nil) != refused {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+}
+
 func TestPodSets(t *testing.T) {
 	job := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "batch/v1", "kind": "Job", "spec": map[string]any{}}}
 	declared := []v1beta2.AppWrapperPodSet{{Path: "template.spec.template", Replicas: new(int32(7))}}

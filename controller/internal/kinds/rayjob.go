@@ -3,6 +3,8 @@
 package kinds
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -23,6 +25,7 @@ var rayJob = Kind{
 		return !hasSubmitter(object) && oneHostEach("spec", "rayClusterSpec")(object)
 	},
 	startsLater: "template.spec.submitterPodTemplate",
+	uncounted:   attemptsThatOverlap,
 	verdict:     rayJobVerdict,
 }
 
@@ -40,6 +43,25 @@ func hasSubmitter(object map[string]any) bool {
 	template, _, err := unstructured.NestedFieldNoCopy(object, "spec", "submitterPodTemplate")
 	mode, _, _ := unstructured.NestedString(object, "spec", "submissionMode")
 	return err == nil && template != nil && mode != "HTTPMode" && mode != "InteractiveMode"
+}
+
+// shortGrace is how many seconds pods may take to end if others already run in their place.
+const shortGrace = 30
+
+// attemptsThatOverlap: KubeRay tries again with a new cluster before the pods of the last one have
+// ended.
+func attemptsThatOverlap(object map[string]any) error {
+	if limit, _, err := integer(object, "spec", "backoffLimit"); err != nil || limit <= 0 {
+		return nil
+	}
+	head, _, _ := unstructured.NestedMap(object, "spec", "rayClusterSpec", "headGroupSpec")
+	for _, group := range append(items(object, "spec", "rayClusterSpec", "workerGroupSpecs"), head) {
+		if grace, _, err := integer(group, "template", "spec", "terminationGracePeriodSeconds"); err != nil || grace > shortGrace {
+			return fmt.Errorf("spec.backoffLimit cannot be set if pods have more than %d terminationGracePeriodSeconds, because each attempt "+
+				"gets a cluster before the pods of the last one have ended: lower one of the two", shortGrace)
+		}
+	}
+	return nil
 }
 
 // rayJobVerdict takes a failure only from KubeRay: the job also reports failures of attempts
