@@ -79,8 +79,10 @@ var arrows = map[string][]string{
 	"tools/mlbatch/audit":          {"controller/api/v1beta2", "tools/mlbatch/queuefit"},
 	"tools/mlbatch/audit/snapshot": {"controller/api/v1beta2", "tools/mlbatch/audit"},
 	"tools/mlbatch/submit":         {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
+	"tools/mlbatch/manifests":      nil,
 	"tools/mlbatch/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/runplan", "controller/runschema",
+		"tools/mlbatch/manifests",
 	},
 	"tools/mlbatch": {
 		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/install",

@@ -5,21 +5,17 @@
 package runs
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/runschema"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/manifests"
 )
 
 // Manifests are the objects of some files.
@@ -35,7 +31,7 @@ type Manifests struct {
 	seen   map[string]bool
 }
 
-// Read reads manifests. The file "-" is stdin. Objects that name no namespace get the given one,
+// Read reads files and folders. The file "-" is stdin. Objects that name no namespace get the given one,
 // which may be empty.
 func Read(files []string, stdin io.Reader, namespace string) (Manifests, error) {
 	schema, err := runschema.New()
@@ -43,65 +39,19 @@ func Read(files []string, stdin io.Reader, namespace string) (Manifests, error) 
 		return Manifests{}, err
 	}
 	m := Manifests{schema: schema, seen: map[string]bool{}}
-	for _, name := range files {
-		text, err := read(name, stdin)
-		if err != nil {
-			return Manifests{}, fmt.Errorf("cannot read the manifests: %w", err)
-		}
-		if err := m.addFile(text, namespace); err != nil {
-			return Manifests{}, fmt.Errorf("%s: %w", name, err)
+	documents, err := manifests.Read(files, stdin, false)
+	if err != nil {
+		return Manifests{}, err
+	}
+	for _, d := range documents {
+		if err := m.add(d.Object, namespace); err != nil {
+			return Manifests{}, fmt.Errorf("%s: %s %s: %w", d.File, d.Object.GetKind(), d.Object.GetName(), err)
 		}
 	}
 	if len(m.Runs) == 0 {
 		return Manifests{}, fmt.Errorf("there is no Run in %s: name a file that has one", strings.Join(files, ", "))
 	}
 	return m, nil
-}
-
-func read(name string, stdin io.Reader) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(stdin)
-	}
-	return os.ReadFile(name)
-}
-
-func (m *Manifests) addFile(text []byte, namespace string) error {
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	for number := 1; ; number++ {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("cannot read document %d: %w", number, err)
-		}
-		object, err := decode(document)
-		if err != nil {
-			return fmt.Errorf("cannot read document %d: %w", number, err)
-		}
-		if object == nil {
-			continue
-		}
-		if err := m.add(object, namespace); err != nil {
-			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
-		}
-	}
-}
-
-// decode returns nil for a document without content.
-func decode(document []byte) (*unstructured.Unstructured, error) {
-	text, err := yaml.YAMLToJSONStrict(document)
-	if err != nil {
-		return nil, errors.New(strings.Join(strings.Fields(err.Error()), " ")) // on one line
-	}
-	if string(text) == "null" {
-		return nil, nil
-	}
-	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(text); err != nil {
-		return nil, errors.New("it is no Kubernetes object: it needs apiVersion, kind and metadata")
-	}
-	return object, nil
 }
 
 func (m *Manifests) add(object *unstructured.Unstructured, namespace string) error {
