@@ -8,9 +8,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
+
+// Known tells whether the pods of a kind are counted without a declaration. In another version
+// than the known ones, a known kind is refused.
+func Known(kind schema.GroupKind) bool {
+	return kinds.Knows(kind)
+}
+
+// FindPodTemplate returns the pod template at the path of a pod set as a part of the component's
+// template: an edit of it edits that.
+func FindPodTemplate(template *unstructured.Unstructured, path string) (map[string]any, error) {
+	return podtemplate.Find(template.Object, path)
+}
 
 // PodTemplate returns the pod template at the path of a pod set, such as
 // template.spec.template. The path begins with the template of the component.

@@ -80,13 +80,17 @@ var arrows = map[string][]string{
 	"tools/mlbatch/audit/snapshot": {"controller/api/v1beta2", "tools/mlbatch/audit"},
 	"tools/mlbatch/submit":         {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
 	"tools/mlbatch/manifests":      nil,
+	"tools/mlbatch/pack": {
+		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/manifests",
+	},
 	"tools/mlbatch/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/runplan", "controller/runschema",
 		"tools/mlbatch/manifests",
 	},
 	"tools/mlbatch": {
 		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/install",
-		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/runs", "tools/mlbatch/submit",
+		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
+		"tools/mlbatch/pack", "tools/mlbatch/runs", "tools/mlbatch/submit",
 	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},

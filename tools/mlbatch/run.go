@@ -23,6 +23,16 @@ func runCommand() *cobra.Command {
 	return cmd
 }
 
+// someFiles is an error without a file.
+func someFiles(advice string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, files []string) error {
+		if len(files) == 0 {
+			return errors.New(advice)
+		}
+		return nil
+	}
+}
+
 // printers print plans, by the name of the format.
 var printers = map[string]func(io.Writer, []runs.Plan) error{"yaml": runs.WriteYAML, "json": runs.WriteJSON}
 
@@ -34,12 +44,7 @@ func planCommand() *cobra.Command {
 		Long: "Print the AppWrapper of each Run in the files, as 'kubectl apply' takes it. The files have the Runs and what they\n" +
 			"need: Applications, DataSets and, instead of the default sizes, RunSizeConfigurations. The file - is standard input.\n" +
 			"Nothing is asked of a cluster: the manifests are judged as an API server judges them.",
-		Args: func(_ *cobra.Command, files []string) error {
-			if len(files) == 0 {
-				return errors.New("name the files of the Runs: mlbatch run plan FILE…")
-			}
-			return nil
-		},
+		Args: someFiles("name the files of the Runs: mlbatch run plan FILE…"),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			printAs, known := printers[format]
 			if !known {

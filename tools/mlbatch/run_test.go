@@ -17,21 +17,34 @@ import (
 
 const researchers = "../../docs/codeflare.md"
 
-// The page for researchers shows what the command prints for its manifests.
-func TestThePageShowsThePlanOfItsExample(t *testing.T) {
-	page, err := os.ReadFile(researchers)
+// example is a page, and a file with the first manifest in it.
+func example(t *testing.T, name string) (page, file string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(page), "```yaml\n")
-	example, _, found := strings.Cut(rest, "```")
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	manifest, _, found := strings.Cut(rest, "```")
 	if !found {
 		t.Fatal("the page has no example")
 	}
-	file := filepath.Join(t.TempDir(), "digits.yaml")
-	if err := os.WriteFile(file, []byte(example), 0o600); err != nil {
+	return string(text), fileOf(t, []byte(manifest))
+}
+
+// fileOf is a file with some manifests.
+func fileOf(t *testing.T, manifests []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "manifests.yaml")
+	if err := os.WriteFile(file, manifests, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+// The page for researchers shows what the command prints for its manifests.
+func TestThePageShowsThePlanOfItsExample(t *testing.T) {
+	_, file := example(t, researchers)
 	out, notes, err := command(t, "run", "plan", file)
 	if err != nil || notes != "note: the files have no RunSizeConfiguration: the default sizes are used\n" {
 		t.Fatalf("got %q, %v", notes, err)

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/manifests"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/pack"
+)
+
+// wrapping has the flags of mlbatch pack.
+type wrapping struct {
+	options   pack.Options
+	podSets   []string
+	recursive bool
+	format    string
+}
+
+func packCommand() *cobra.Command {
+	var w wrapping
+	cmd := &cobra.Command{
+		Use:   "pack FILE…",
+		Short: "Wrap manifests in one AppWrapper, without a cluster",
+		Long: "Print the AppWrapper that wraps all objects in the files, as 'kubectl apply' takes it. The files have YAML or JSON,\n" +
+			"in one document or more; a folder stands for its .yaml, .yml and .json files, and - for standard input. Comments\n" +
+			"are not kept. If one object cannot be wrapped, nothing is printed but the reasons.",
+		Args: someFiles("name the files to wrap, or - for standard input: mlbatch pack FILE…"),
+		RunE: func(cmd *cobra.Command, files []string) error { return w.run(cmd, files) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&w.options.Name, "name", "", "name of the AppWrapper (default: that of the first object that makes pods)")
+	flags.StringVarP(&w.options.Namespace, "namespace", "n", "", "namespace of the AppWrapper (default: that of the objects, if they name one)")
+	flags.StringVar(&w.options.Queue, "queue", "", "queue of the AppWrapper (default: none is written)")
+	flags.StringVar(&w.options.Priority, "priority", "", "PriorityClass of all pods")
+	flags.StringArrayVar(&w.podSets, "pod-set", nil, "pods of a kind that MLBatch does not know: KIND/NAME:PATH=REPLICAS, such as ReplicationController/web:spec.template=2; may be repeated")
+	flags.BoolVar(&w.options.PodGroup, "pod-group", false, "let all pods start together or none, with a PodGroup")
+	flags.BoolVarP(&w.recursive, "recursive", "R", false, "take the manifests in folders of folders, too")
+	flags.StringVarP(&w.format, "output", "o", "yaml", "yaml or json")
+	return cmd
+}
+
+// appWrapperFormats encode an AppWrapper.
+var appWrapperFormats = map[string]func(*v1beta2.AppWrapper) ([]byte, error){"yaml": pack.YAML, "json": pack.JSON}
+
+func (w wrapping) run(cmd *cobra.Command, files []string) error {
+	encode, known := appWrapperFormats[w.format]
+	if !known {
+		return fmt.Errorf("unknown output format %q: use yaml or json", w.format)
+	}
+	for _, text := range w.podSets {
+		podSet, err := pack.ParsePodSet(text)
+		if err != nil {
+			return err
+		}
+		w.options.PodSets = append(w.options.PodSets, podSet)
+	}
+	documents, err := manifests.Read(files, cmd.InOrStdin(), w.recursive)
+	if err != nil {
+		return err
+	}
+	packed := pack.Pack(documents, w.options)
+	if err := refused(cmd.ErrOrStderr(), packed.Refusals); err != nil {
+		return err
+	}
+	text, err := encode(packed.AppWrapper)
+	if err != nil {
+		return fmt.Errorf("cannot print AppWrapper %s: %w", packed.AppWrapper.Name, err)
+	}
+	for _, note := range packed.Notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
+	}
+	_, err = cmd.OutOrStdout().Write(text)
+	return err
+}
+
+// refused returns a single refusal as the error. It prints several, a line each.
+func refused(progress io.Writer, all []pack.Refusal) error {
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return errors.New(all[0].String())
+	}
+	for _, r := range all {
+		fmt.Fprintln(progress, r)
+	}
+	return fmt.Errorf("nothing is packed, for these %d reasons", len(all))
+}

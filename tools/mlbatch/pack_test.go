@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/test/golden"
+	"github.com/mlbatch/mlbatch/test/wording"
+	"github.com/mlbatch/mlbatch/tools/commandline"
+)
+
+// inFolder writes a file into a new folder, in which the test then works.
+func inFolder(t *testing.T, name, text string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The first line of each file is the command. What it says beside the AppWrapper comes first, as
+// comments.
+func TestPack(t *testing.T) {
+	golden.Pairs(t, "testdata/pack", func(t *testing.T, in []byte) []byte {
+		file := fileOf(t, in)
+		line, _, _ := strings.Cut(string(in), "\n")
+		out, notes, err := command(t, append(strings.Fields(line)[1:], file)...)
+		if err != nil {
+			notes += "mlbatch: " + err.Error() + "\n"
+		}
+		var all bytes.Buffer
+		for note := range strings.Lines(notes) {
+			all.WriteString("# " + strings.ReplaceAll(note, file, "work.yaml"))
+		}
+		all.WriteString(out)
+		return all.Bytes()
+	})
+}
+
+const (
+	podSpec = `spec: {containers: [{name: main, image: a}]}`
+	aPod    = `{apiVersion: v1, kind: Pod, metadata: {name: work}, ` + podSpec + `}`
+	aJob    = `{apiVersion: batch/v1, kind: Job, metadata: {name: work}, spec: {template: {` + podSpec + `}}}`
+	web     = `{apiVersion: v1, kind: ReplicationController, metadata: {name: web}, spec: {template: {` + podSpec + `}}}`
+	data    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: data}}`
+)
+
+// with replaces something in a manifest.
+func with(manifest, old, replacement string) string {
+	return strings.Replace(manifest, old, replacement, 1)
+}
+
+func TestWhatCannotBePackedIsOneSentence(t *testing.T) {
+	kind := func(apiVersion, kind string) string {
+		return "{apiVersion: " + apiVersion + ", kind: " + kind + ", metadata: {name: x}}"
+	}
+	for name, row := range map[string]struct{ flags, manifest, says string }{
+		"no file":             {"missing.yaml", aPod, "cannot read the manifests: open missing.yaml"},
+		"an unknown format":   {"-o xml", aPod, `unknown output format "xml": use yaml or json`},
+		"no object":           {"", "# nothing\n---\n", "there is no object in the manifests"},
+		"no pods":             {"", data, "no object makes pods: add the Job, Pod or other work that these are for"},
+		"no YAML":             {"", "a: b: c", "work.yaml: cannot read document 1: yaml: mapping values are not allowed"},
+		"no object of a kind": {"", aPod + "\n---\n{a: 1}", "work.yaml: cannot read document 2: it is no Kubernetes object: it needs apiVersion, kind and metadata"},
+		"a field twice":       {"", with(aPod, "name: work", "name: work, name: b"), `key "name" already set in map`},
+		"no name":             {"", with(aPod, "name: work", ""), "work.yaml: Pod/: metadata.name: Required value: a name or a generateName"},
+		"a pod set of nobody": {"--pod-set ReplicationController/web:spec.template=2", aPod, "--pod-set ReplicationController/web:spec.template=2: there is no ReplicationController web"},
+		"a pod set without a number": {"--pod-set ReplicationController/web:spec.template", web,
+			"cannot read --pod-set ReplicationController/web:spec.template: write KIND/NAME:PATH=REPLICAS, such as ReplicationController/web:spec.template=2"},
+		"a negative number of pods":     {"--pod-set a/b:c=-1", web, "cannot read --pod-set a/b:c=-1: write KIND/NAME:PATH=REPLICAS"},
+		"a path without a pod template": {"--pod-set ConfigMap/data:spec.template=2", data, `work.yaml: ConfigMap/data: path "template.spec.template": there is no field "spec"`},
+		"pods that are counted already": {"--pod-set Job/work:spec.template=2", aJob, `work.yaml: Job/work: podSets: Invalid value: 1: the pod set at "template.spec.template" is declared with 2 replicas but the template has 1`},
+		"pods that nobody counts":       {"", web, "work.yaml: ReplicationController/web: MLBatch does not know how many pods this kind makes: say it with --pod-set ReplicationController/web:spec.template=REPLICAS"},
+		"an object like a pod":          {"", "{apiVersion: example.com/v1, kind: Sandbox, metadata: {name: x}, " + podSpec + "}", "say it with --pod-set Sandbox/x:.=REPLICAS"},
+		"another version":               {"", with(aJob, "batch/v1", "batch/v2"), `work.yaml: Job/work: apiVersion: Unsupported value: "batch/v2": supported values: "batch/v1"`},
+		"a misspelt field of a pod":     {"", with(aJob, "image", "imgae"), `work.yaml: Job/work: path "template.spec.template" does not lead to a pod template: strict decoding error: unknown field "containers[0].imgae"`},
+		"a namespace":                   {"", kind("v1", "Namespace"), "work.yaml: Namespace/x: it belongs to the whole cluster: an administrator adds teams. Choose one with --namespace"},
+		"a ClusterRole":                 {"", kind("rbac.authorization.k8s.io/v1", "ClusterRole"), "work.yaml: ClusterRole/x: it belongs to the whole cluster, and not to a namespace: an administrator applies it"},
+		"a CRD":                         {"", kind("apiextensions.k8s.io/v1", "CustomResourceDefinition"), "work.yaml: CustomResourceDefinition/x: it belongs to the whole cluster"},
+		"an AppWrapper":                 {"", kind("workload.codeflare.dev/v1beta2", "AppWrapper"), "work.yaml: AppWrapper/x: an AppWrapper cannot wrap another one: apply it as it is"},
+		"a queue":                       {"", kind("kueue.x-k8s.io/v1beta2", "LocalQueue"), "work.yaml: LocalQueue/x: queues and quota are not part of the work: leave it out, and name the queue with --queue"},
+		"a Run":                         {"", kind("codeflare.dev/v1alpha1", "Run"), "work.yaml: Run/x: it is no resource of a cluster: mlbatch run plan makes AppWrappers of Runs"},
+		"a CronJob":                     {"", kind("batch/v1", "CronJob"), "work.yaml: CronJob/x: the number of its pods changes, and Kueue would not count them: pack the Job of one run"},
+		"an autoscaler":                 {"", kind("autoscaling/v2", "HorizontalPodAutoscaler"), "the number of its pods changes, and Kueue would not count them: leave it out, and set replicas"},
+		"what each namespace has":       {"", with(data, "name: data", "name: kube-root-ca.crt"), "work.yaml: ConfigMap/kube-root-ca.crt: each namespace has one already: leave it out"},
+		"a hook of Helm":                {"", with(aPod, "name: work", "name: work, annotations: {helm.sh/hook: test}"), "work.yaml: Pod/work: it is a Helm hook (test), and not a part of the work: render without it, with helm template --no-hooks"},
+		"the pod of a Job": {"", with(aPod, "name: work", "name: work-x7, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: work, uid: u, controller: true}]"),
+			"work.yaml: Pod/work-x7: it belongs to Job/work: pack that instead, or remove ownerReferences"},
+		"a suspended Job":    {"", with(aJob, "spec: {", "spec: {suspend: true, "), "work.yaml: Job/work: spec.suspend is true, and nobody would change that: remove it, because the AppWrapper waits for quota"},
+		"a queue of its own": {"", with(aJob, "name: work", "name: work, labels: {kueue.x-k8s.io/queue-name: fast}"), "work.yaml: Job/work: its label kueue.x-k8s.io/queue-name is fast: use --queue fast, or remove the label"},
+		"another queue":      {"--queue slow", with(aJob, "name: work", "name: work, labels: {kueue.x-k8s.io/queue-name: fast}"), "use --queue fast, or remove the label"},
+		"another namespace":  {"-n blue", with(aJob, "name: work", "name: work, namespace: red"), "work.yaml: Job/work: it is in namespace red, and the AppWrapper in blue: remove metadata.namespace, or pack it alone"},
+		"two namespaces":     {"", with(aJob, "name: work", "name: work, namespace: red") + "\n---\n" + with(data, "name: data", "name: data, namespace: blue"), "work.yaml: ConfigMap/data: it is in namespace blue, and the AppWrapper in red"},
+		"an object twice":    {"", aJob + "\n---\n" + aJob, "work.yaml: Job/work: it is there twice: work.yaml has it, too"},
+		"a finalizer":        {"", with(aJob, "name: work", "name: work, finalizers: [a/b]"), "work.yaml: Job/work: metadata.finalizers: Forbidden: must be empty: the AppWrapper would keep its quota"},
+		"a reserved label":   {"", with(aJob, "name: work", "name: work, labels: {workload.codeflare.dev/appwrapper: x}"), "leave it out: the controller says which AppWrapper an object belongs to"},
+		"another priority":   {"--priority high", with(aPod, "containers", "priorityClassName: low, containers"), "work.yaml: Pod/work: template has priorityClassName low, and --priority sets high: remove one of them"},
+		"another PodGroup":   {"--pod-group", with(aPod, "name: work", "name: work, labels: {scheduling.x-k8s.io/pod-group: g}"), "work.yaml: Pod/work: template has scheduling.x-k8s.io/pod-group g, and --pod-group sets work-gang: remove one of them"},
+		"two PodGroups":      {"--pod-group", aPod + "\n---\n" + kind("scheduling.x-k8s.io/v1alpha1", "PodGroup"), "work.yaml: PodGroup/x: a pod can be in one PodGroup only: leave out this one or --pod-group"},
+		"a gang in a gang": {"--pod-group", aPod + "\n---\n{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: train}, spec: {pytorchReplicaSpecs: {Worker: {template: {" + podSpec + "}}}}}",
+			"work.yaml: PyTorchJob/train: --pod-group would wait for ever: the training operator groups these pods by themselves: leave out --pod-group, or pack this object alone"},
+		"a gang whose workers are late": {"--pod-group", "{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: x}, spec: {startupPolicy: LeaderReady, leaderWorkerTemplate: {size: 2, workerTemplate: {" + podSpec + "}}}}",
+			"work.yaml: LeaderWorkerSet/x: --pod-group would wait for ever: its workers start after their leader is ready: set spec.startupPolicy to LeaderCreated"},
+		"a gang in order": {"--pod-group", "{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: x}, spec: {startupPolicy: {startupPolicyOrder: InOrder}, replicatedJobs: [{name: a, template: {spec: {template: {" + podSpec + "}}}}]}}",
+			"its Jobs start in order: set spec.startupPolicy.startupPolicyOrder to AnyOrder"},
+		"a gang of dependents": {"--pod-group", "{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: x}, spec: {replicatedJobs: [{name: a, dependsOn: [{name: b, status: Ready}], template: {spec: {template: {" + podSpec + "}}}}]}}",
+			"some of its Jobs wait for others: remove dependsOn"},
+		"a gang whose launcher is late": {"--pod-group", "{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, metadata: {name: x}, spec: {launcherCreationPolicy: WaitForWorkersReady, mpiReplicaSpecs: {Launcher: {template: {" + podSpec + "}}}}}",
+			"its launcher starts after its workers: set spec.launcherCreationPolicy to AtStartup"},
+		"a PodGroup of nobody":  {"--pod-group", with(aJob, "spec: {", "spec: {parallelism: 0, "), "--pod-group: there are no pods, because all replicas are 0"},
+		"a name with a dot":     {"--name a.b", aPod, "--name a.b: must not contain dots"},
+		"a name that is long":   {"--name " + strings.Repeat("a", 62), aPod, "it has 62 characters, and may have at most 61, because PodGroups and pod sets are named after it"},
+		"a queue that is none":  {"--queue a_b", aPod, "--queue a_b: a lowercase RFC 1123 label must consist of"},
+		"a folder of no use":    {".git", aPod, "folder .git has no .yaml, .yml, .json file: name the files themselves"},
+		"a kustomization":       {"", kind("kustomize.config.k8s.io/v1beta1", "Kustomization"), "it is an input of kustomize: pack what kustomize build prints"},
+		"a second AppWrapper's": {"", kind("workload.codeflare.dev/v1beta1", "AppWrapper"), "an AppWrapper cannot wrap another one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inFolder(t, "work.yaml", row.manifest)
+			if err := os.Mkdir(".git", 0o700); err != nil {
+				t.Fatal(err)
+			}
+			args := append([]string{"pack"}, strings.Fields(row.flags)...)
+			if row.flags == "" || strings.HasPrefix(row.flags, "-") {
+				args = append(args, "work.yaml")
+			}
+			out, progress, err := command(t, args...)
+			wording.OneSentence(t, out+progress, err, row.says)
+			if status := commandline.ExitStatus(0); errors.As(err, &status) {
+				t.Errorf("the exit status is %d, and not 1", status)
+			}
+		})
+	}
+}
+
+func TestPackNamesTheFlagsThatAreMissing(t *testing.T) {
+	_, _, err := command(t, "pack")
+	wording.OneSentence(t, "", err, "name the files to wrap, or - for standard input: mlbatch pack FILE…")
+}
+
+// Both formats have the same content, and pack reads the other files of a folder in its order.
+func TestPackPrintsJSON(t *testing.T) {
+	inFolder(t, "2.json", with(aJob, "name: work", "name: survey"))
+	if err := os.WriteFile("1.yml", []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inJSON, notes, err := command(t, "pack", "-o", "json", ".")
+	if err != nil || notes != "" || !strings.HasPrefix(inJSON, "{\n  \"kind\": \"AppWrapper\"") {
+		t.Fatalf("got %s, %s, %v", inJSON, notes, err)
+	}
+	inYAML, _, err := command(t, "pack", ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var one, other any
+	if err := errors.Join(yaml.Unmarshal([]byte(inJSON), &one), yaml.Unmarshal([]byte(inYAML), &other)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(one, other); diff != "" || strings.Index(inYAML, "kind: ConfigMap") > strings.Index(inYAML, "kind: Job") {
+		t.Errorf("the order or the formats differ: %s\n%s", diff, inYAML)
+	}
+}
+
+// A wrapped sample is what its parts become.
+func TestASampleIsItsObjectPacked(t *testing.T) {
+	for _, sample := range []string{"job", "pod", "gpu-job", "pytorchjob", "leaderworkerset"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "samples", sample+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want struct {
+			Metadata struct{ Annotations any }
+			Spec     struct {
+				Components []struct{ Template map[string]any }
+			}
+		}
+		if err := yaml.Unmarshal(text, &want); err != nil {
+			t.Fatal(err)
+		}
+		template, err := yaml.Marshal(want.Spec.Components[0].Template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, notes, err := command(t, "pack", "--queue", "default-queue", fileOf(t, template))
+		if err != nil || notes != "" {
+			t.Fatalf("%s: %s, %v", sample, notes, err)
+		}
+		var one, other map[string]any
+		if err := errors.Join(yaml.Unmarshal(text, &one), yaml.Unmarshal([]byte(out), &other)); err != nil {
+			t.Fatal(err)
+		}
+		delete(one["metadata"].(map[string]any), "annotations")
+		if diff := cmp.Diff(one, other); diff != "" {
+			t.Errorf("%s: %s", sample, diff)
+		}
+	}
+}
+
+const pageOfPack = "../../docs/pack.md"
+
+// The page shows what the command prints for its manifest, and has all flags.
+func TestThePageOfPack(t *testing.T) {
+	page, file := example(t, pageOfPack)
+	out, notes, err := command(t, "pack", "--queue", "default-queue", file)
+	if err != nil || notes != "" {
+		t.Fatalf("got %q, %v", notes, err)
+	}
+	golden.Between(t, pageOfPack, "<!-- output: written by go test ./tools/mlbatch -run TestThePageOfPack -update -->\n```yaml\n", "```\n<!-- end of output -->", out)
+	packCommand().Flags().VisitAll(func(flag *pflag.Flag) {
+		if !strings.Contains(page, "`--"+flag.Name+"`") {
+			t.Errorf("the page lacks --%s", flag.Name)
+		}
+	})
+}
+
+// The path of an object that is like a pod is the object itself.
+func TestAnObjectLikeAPodIsPacked(t *testing.T) {
+	inFolder(t, "work.yaml", "{apiVersion: example.com/v1, kind: Sandbox, metadata: {name: x}, "+podSpec+"}")
+	out, _, err := command(t, "pack", "--pod-set", "Sandbox/x:.=3", "work.yaml")
+	if err != nil || !strings.Contains(out, "    - podSets:\n        - path: template\n          replicas: 3\n") {
+		t.Errorf("got %s, %v", out, err)
+	}
+}
