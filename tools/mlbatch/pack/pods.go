@@ -33,7 +33,7 @@ func (p *packer) group() {
 			p.refuse(part, "a pod can be in one PodGroup only: leave out this one or --pod-group")
 		}
 		if why := late(part.Object); why != "" {
-			p.refuse(part, "--pod-group would wait for ever: %s", why)
+			p.refuse(part, "--pod-group would never start: %s", why)
 		}
 	}
 	if podSets > 0 && pods == 0 {
@@ -68,7 +68,7 @@ func (p *packer) checkGroupedByOperator() {
 	}
 	for _, part := range own {
 		if others {
-			p.refuse(part, "--pod-group would wait for ever: the training operator groups these pods by themselves: leave out --pod-group, or pack this object alone")
+			p.refuse(part, "--pod-group would never start: the training operator groups these pods by themselves: leave out --pod-group, or pack this object alone")
 			continue
 		}
 		p.notes = append(p.notes, fmt.Sprintf("%s: %s/%s: --pod-group is only for training operators without gang scheduling: "+
