@@ -33,7 +33,7 @@ const (
 	// tooLate is when a spec that has no pods is not expected to get any. KubeRay calls one head
 	// after the other, and no simulated head answers.
 	tooLate    = 6 * time.Second
-	tooLateRay = 40 * time.Second
+	tooLateRay = 20 * time.Second
 	// confirming is how long an excess must last. An operator may create a pod of an object that
 	// has just ended, and delete it at once.
 	confirming = 2 * time.Second
