@@ -124,12 +124,11 @@ func (l *life) settled(ctx context.Context, aw *workload.AppWrapper) bool {
 // confirm fails the test if there are too many pods for some time.
 func (l *life) confirm(ctx context.Context) {
 	excess := ""
-	for end := time.Now().Add(confirming); time.Now().Before(end); time.Sleep(confirming / 10) {
-		if excess = l.exceeds(ctx, ""); excess == "" {
-			return
-		}
-	}
-	if !l.Failed() {
+	err := wait.PollUntilContextTimeout(ctx, confirming/10, confirming, true, func(ctx context.Context) (bool, error) {
+		excess = l.exceeds(ctx, "")
+		return excess == "", nil
+	})
+	if err != nil && excess != "" && !l.Failed() {
 		l.Errorf("%s\n%s", l.what, excess)
 	}
 }
