@@ -154,7 +154,6 @@ func TestTheAPIServerRefuses(t *testing.T) {
 		"another version":                  {`{apiVersion: codeflare.dev/v1, kind: Run}`, "there is no version codeflare.dev/v1: use codeflare.dev/v1alpha1"},
 		"an unknown field":                 {application("api: shell, image: a, comand: b"), "spec.comand is an unknown field"},
 		"an unknown field of metadata":     {`{apiVersion: codeflare.dev/v1alpha1, kind: Run, metadata: {name: a, lables: {}}, spec: {application: {name: a}}}`, `metadata: unknown field "lables"`},
-		"a status":                         {`{apiVersion: codeflare.dev/v1alpha1, kind: Run, metadata: {name: a}, spec: {application: {name: a}}, status: {phase: Running}}`, "status is an unknown field"},
 		"no name":                          {`{apiVersion: codeflare.dev/v1alpha1, kind: Application, spec: {api: shell, image: a, command: b}}`, "metadata.name: Required value"},
 		"a Run without a name":             {`{apiVersion: codeflare.dev/v1alpha1, kind: Run, metadata: {}, spec: {application: {name: a}}}`, "metadata.name: Required value"},
 		"a name of no object":              {strings.Replace(application("api: shell, image: a, command: b"), "digits", "Digits_1", 1), "metadata.name: a lowercase RFC 1123 subdomain must consist of"},
@@ -209,7 +208,8 @@ func TestTheAPIServerRefuses(t *testing.T) {
 		"resources of no amount":           {run("a", `, resources: {cpu: many}`), "spec.resources.cpu: should match"},
 		"resources of no domain":           {run("a", `, resources: {gpu: 1}`), "spec.resources: a resource is cpu, memory, ephemeral-storage, hugepages-SIZE, or has a domain, such as nvidia.com/gpu"},
 		"a queue of no name":               {run("a", `, queueName: ""`), "spec.queueName: queueName is the name of a LocalQueue"},
-		"a deadline, which is to come":     {run("a", `, activeDeadlineSeconds: 1`), "spec.activeDeadlineSeconds is an unknown field"},
+		"a deadline before the start":      {run("a", `, activeDeadlineSeconds: 0`), "spec.activeDeadlineSeconds: should be greater than or equal to 1"},
+		"a Run deleted before its end":     {run("a", `, ttlSecondsAfterFinished: -1`), "spec.ttlSecondsAfterFinished: should be greater than or equal to 0"},
 		"no sizes":                         {sizes("config: {}"), "spec.config: should have at least 1 properties"},
 		"a size without memory":            {sizes("config: {a: {workers: 1, cpu: 1, gpu: 1}}"), "spec.config.a.memory: Required value"},
 		"a size of negative cpu":           {sizes("config: {a: {workers: 1, cpu: -1, memory: 1Gi, gpu: 1}}"), "spec.config[a]: cpu and memory must not be negative"},
@@ -242,17 +242,43 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// changes set each field of a Run that the stored one does not have.
+var changes = map[string]string{
+	"env": "{A: b}", "envFrom": "[{secretRef: {name: a}}]", "size": "md", "workers": "1", "resources": "{cpu: 1}", "supportsGpu": "true",
+	"priority": "high", "input": "md", "queueName": "a", "activeDeadlineSeconds": "1", "ttlSecondsAfterFinished": "1", "cancel": "true",
+}
+
+// mayChange are the fields that say when a Run ends.
+var mayChange = map[string]bool{"cancel": true, "ttlSecondsAfterFinished": true}
+
 func TestARunCannotBeChanged(t *testing.T) {
 	schema := compiled(t)
 	old := object(t, run("a", ", options: b"))
 	if err := schema.Update(object(t, strings.Replace(run("a", ", options: b"), "name: a", "name: a, labels: {c: d}", 1)), old); err != nil {
 		t.Errorf("labels cannot be changed: %v", err)
 	}
-	for _, change := range []string{", options: c", "", ", options: b, workers: 1"} {
-		if err := schema.Update(object(t, run("a", change)), old); err == nil || err.Error() != "spec: a Run cannot be changed: make another one" {
+	refused := func(change, want string) {
+		t.Helper()
+		if err := schema.Update(object(t, run("a", change)), old); err == nil || err.Error() != "spec: "+want {
 			t.Errorf("after %q got %v", change, err)
 		}
 	}
+	const fixed = "a Run cannot be changed but for cancel and ttlSecondsAfterFinished: make another one"
+	refused("", fixed)
+	for field, value := range changes {
+		if may := schema.Update(object(t, run("a", ", options: b, "+field+": "+value)), old) == nil; may != mayChange[field] {
+			t.Errorf("%s can be set later: %t", field, may)
+		}
+	}
+	refused(", options: c", fixed)
+	for field := range crds(t)[v1alpha1.RunKind].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties {
+		if changes[field] == "" && field != "application" && field != "options" {
+			t.Errorf("it is not tried whether %s can be changed", field)
+		}
+	}
+	old = object(t, run("a", ", cancel: true"))
+	refused("", "a Run that was cancelled stays so: make another one")
+	refused(", cancel: false", "a Run that was cancelled stays so: make another one")
 	if err := schema.Update(object(t, application("api: shell, image: a, command: c")), object(t, application("api: shell, image: a, command: b"))); err != nil {
 		t.Errorf("an Application cannot be changed: %v", err)
 	}

@@ -11,14 +11,23 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=runs,singular=run,shortName=ru,scope=Namespaced
 // +kubebuilder:storageversion
+// +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Application",type="string",JSONPath=`.spec.application.name`
+// +kubebuilder:printcolumn:name="Status",type="string",JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Size",type="string",JSONPath=`.status.resolved.size`
+// +kubebuilder:printcolumn:name="Workers",type="integer",JSONPath=`.status.resolved.workers`
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Retries",type="integer",JSONPath=`.status.retries`,priority=1
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=`.status.message`,priority=1
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$') && size(self.metadata.name) <= 63",message="a Run's name is lower-case letters, digits and dashes, at most 63, and begins with a letter, because pods are named after it"
 type Run struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec RunSpec `json:"spec"`
+
+	// +optional
+	Status RunStatus `json:"status,omitempty"`
 }
 
 // RunList is a list of Runs.
@@ -42,7 +51,8 @@ const (
 
 // RunSpec says what is run, and with how much of everything.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Run cannot be changed: make another one"
+// +kubebuilder:validation:XValidation:rule="self.application == oldSelf.application && has(self.options) == has(oldSelf.options) && (!has(self.options) || self.options == oldSelf.options) && has(self.env) == has(oldSelf.env) && (!has(self.env) || self.env == oldSelf.env) && has(self.envFrom) == has(oldSelf.envFrom) && (!has(self.envFrom) || self.envFrom == oldSelf.envFrom) && has(self.size) == has(oldSelf.size) && (!has(self.size) || self.size == oldSelf.size) && has(self.workers) == has(oldSelf.workers) && (!has(self.workers) || self.workers == oldSelf.workers) && has(self.resources) == has(oldSelf.resources) && (!has(self.resources) || self.resources == oldSelf.resources) && has(self.supportsGpu) == has(oldSelf.supportsGpu) && (!has(self.supportsGpu) || self.supportsGpu == oldSelf.supportsGpu) && has(self.priority) == has(oldSelf.priority) && (!has(self.priority) || self.priority == oldSelf.priority) && has(self.input) == has(oldSelf.input) && (!has(self.input) || self.input == oldSelf.input) && has(self.queueName) == has(oldSelf.queueName) && (!has(self.queueName) || self.queueName == oldSelf.queueName) && has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds) && (!has(self.activeDeadlineSeconds) || self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds)",message="a Run cannot be changed but for cancel and ttlSecondsAfterFinished: make another one"
+// +kubebuilder:validation:XValidation:rule="!oldSelf.?cancel.orValue(false) || self.?cancel.orValue(false)",message="a Run that was cancelled stays so: make another one"
 type RunSpec struct {
 	// Application is what is run.
 	Application ApplicationReference `json:"application"`
@@ -90,6 +100,21 @@ type RunSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="queueName is the name of a LocalQueue: lower-case letters, digits and dashes"
 	QueueName string `json:"queueName,omitempty"`
+
+	// ActiveDeadlineSeconds after its startTime, preemptions included, the Run fails.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+
+	// TTLSecondsAfterFinished after its completionTime, the Run is deleted. If absent, it stays.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+
+	// Cancel ends the Run and keeps its record.
+	// +optional
+	Cancel bool `json:"cancel,omitempty"`
 }
 
 // ApplicationReference names an Application of the Run's namespace.
