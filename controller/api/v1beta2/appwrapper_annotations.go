@@ -16,6 +16,10 @@ const (
 	// controller, and pods without it are understood.
 	AppWrapperComponentLabel = "workload.codeflare.dev/component"
 
+	// AttemptAnnotation is on every component; its value is when the attempt began that created it.
+	// It is an addition of this controller.
+	AttemptAnnotation = "workload.codeflare.dev/attempt"
+
 	// UserLabel holds the name of the user who created the AppWrapper.
 	UserLabel = "workload.codeflare.dev/user"
 

@@ -4,6 +4,7 @@ package appwrapper
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,6 +33,7 @@ func assemble(aw *v1beta2.AppWrapper, i int, all podtemplate.Edit) (*unstructure
 	object.SetName(name)
 	object.SetGenerateName("")
 	addLabel(object, v1beta2.AppWrapperLabel, aw.Name)
+	annotate(object, v1beta2.AttemptAnnotation, attempt(aw))
 	if err := editPodTemplates(object, aw, i, all); err != nil {
 		return nil, err
 	}
@@ -48,6 +50,15 @@ func addLabel(object *unstructured.Unstructured, key, value string) {
 		labels[key] = value
 		object.SetLabels(labels)
 	}
+}
+
+func annotate(object *unstructured.Unstructured, key, value string) {
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	object.SetAnnotations(annotations)
 }
 
 func editPodTemplates(object *unstructured.Unstructured, aw *v1beta2.AppWrapper, i int, all podtemplate.Edit) error {
@@ -78,4 +89,10 @@ func own(object *unstructured.Unstructured, aw *v1beta2.AppWrapper) error {
 	reference := metav1.NewControllerRef(aw, v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind))
 	object.SetOwnerReferences(append(object.GetOwnerReferences(), *reference))
 	return nil
+}
+
+// attempt names the present attempt by when it began, in the words of the status: only one clock
+// has a part in it.
+func attempt(aw *v1beta2.AppWrapper) string {
+	return condition(aw.Status, v1beta2.ResourcesDeployed).LastTransitionTime.UTC().Format(time.RFC3339)
 }

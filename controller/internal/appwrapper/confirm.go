@@ -134,21 +134,12 @@ func (r *Reconciler) readComponent(ctx context.Context, o *observation, i int) e
 	return nil
 }
 
-// clockSkew is how far our clock and the API server's may be apart.
-const clockSkew = time.Minute
-
-// seeLast adds the verdict of a component that was deployed and is gone. One that was created
-// before this attempt is of another one.
+// seeLast adds the verdict of a component that is gone, if this attempt created it: one of the
+// attempt before had the same name and owner.
 func (o *observation) seeLast(i int, last client.Object) {
-	deployed := deployedCondition(o.aw, i)
-	if last == nil || !belongsTo(last, o.aw) || deployed == nil || deployed.Status != metav1.ConditionTrue {
-		return
+	if last != nil && belongsTo(last, o.aw) && last.GetAnnotations()[v1beta2.AttemptAnnotation] == attempt(o.aw) {
+		o.snapshot.Components[i].Verdict = verdict(o.components[i].kind, last)
 	}
-	attempt := condition(o.aw.Status, v1beta2.ResourcesDeployed).LastTransitionTime
-	if last.GetCreationTimestamp().Add(clockSkew).Before(attempt.Time) {
-		return
-	}
-	o.snapshot.Components[i].Verdict = verdict(o.components[i].kind, last)
 }
 
 // canDoWithout: a component that the controller may not read must not block the removal of

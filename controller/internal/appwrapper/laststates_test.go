@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,53 +21,76 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// endedJob is a Job of "a" with this condition, created at that time.
-func endedJob(condition string, created time.Time) *unstructured.Unstructured {
+// endedJob is a Job of "a" as its watch tells of it, with this condition, of that attempt.
+func endedJob(t *testing.T, condition, attempt string) *unstructured.Unstructured {
+	t.Helper()
 	object := job("j", "a")
-	object.SetCreationTimestamp(metav1.NewTime(created))
+	object.SetAnnotations(map[string]string{v1beta2.AttemptAnnotation: attempt})
 	if condition != "" {
 		object.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": condition, "status": "True"}}}
 	}
-	return object
+	return watched(t, object)
+}
+
+// watched is what caches keep of a component.
+func watched(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	kept, err := newInterner().slimComponent(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept.(*unstructured.Unstructured)
+}
+
+// listen gives the reconciler a memory of how components ended, and returns what feeds it.
+func (w *world) listen() toolscache.ResourceEventHandler {
+	w.Helper()
+	watches, _, _ := watchWorld(w.T)
+	w.reconciler.lastState = watches.ended.get
+	return watches.ended.note(kinds.For(jobKind), wakeOwner(kinds.For(jobKind), watches.queue))
 }
 
 // A Job with ttlSecondsAfterFinished: 0 may be gone before the first look at its end. Its watch
 // has told how it ended.
 func TestAComponentThatIsGoneHasEndedAsItsWatchTold(t *testing.T) {
+	present := attempt(runningWorld(t).get())
+	const before = "2026-01-02T03:04:04Z" // a second
+	complete := func() *unstructured.Unstructured { return endedJob(t, "Complete", present) }
 	for sentence, tc := range map[string]struct {
-		happens func(h toolscache.ResourceEventHandler, now time.Time)
+		happens func(h toolscache.ResourceEventHandler)
 		phase   v1beta2.AppWrapperPhase
 		reason  string // of Unhealthy
 	}{
 		"one that was complete has succeeded": {
-			func(h toolscache.ResourceEventHandler, now time.Time) { h.OnDelete(endedJob("Complete", now)) },
+			func(h toolscache.ResourceEventHandler) { h.OnDelete(complete()) },
 			v1beta2.AppWrapperSucceeded, v1beta2.ReasonFoundNoFailedPods},
 		"one whose removal the watch missed, too": {
-			func(h toolscache.ResourceEventHandler, now time.Time) {
-				h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: endedJob("Complete", now)})
+			func(h toolscache.ResourceEventHandler) {
+				h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: complete()})
 			},
 			v1beta2.AppWrapperSucceeded, v1beta2.ReasonFoundNoFailedPods},
 		"one that had failed is retried": {
-			func(h toolscache.ResourceEventHandler, now time.Time) { h.OnDelete(endedJob("Failed", now)) },
+			func(h toolscache.ResourceEventHandler) { h.OnDelete(endedJob(t, "Failed", present)) },
 			v1beta2.AppWrapperResetting, v1beta2.ReasonFailedComponent},
 		"one that was running is missing": {
-			func(h toolscache.ResourceEventHandler, now time.Time) { h.OnDelete(endedJob("", now)) },
+			func(h toolscache.ResourceEventHandler) { h.OnDelete(endedJob(t, "", present)) },
 			v1beta2.AppWrapperFailed, v1beta2.ReasonMissingComponent},
 		"one of an attempt before tells nothing": {
-			func(h toolscache.ResourceEventHandler, now time.Time) {
-				h.OnDelete(endedJob("Complete", now.Add(-time.Hour)))
-			},
+			func(h toolscache.ResourceEventHandler) { h.OnDelete(endedJob(t, "Complete", before)) },
+			v1beta2.AppWrapperFailed, v1beta2.ReasonMissingComponent},
+		"one that does not name its attempt tells nothing": {
+			func(h toolscache.ResourceEventHandler) { h.OnDelete(endedJob(t, "Complete", "")) },
 			v1beta2.AppWrapperFailed, v1beta2.ReasonMissingComponent},
 		"one that another has followed tells nothing": {
-			func(h toolscache.ResourceEventHandler, now time.Time) {
-				h.OnDelete(endedJob("Complete", now))
-				h.OnAdd(endedJob("", now), false)
-				h.OnDelete(endedJob("", now))
+			func(h toolscache.ResourceEventHandler) {
+				h.OnDelete(complete())
+				h.OnAdd(endedJob(t, "", present), false)
+				h.OnDelete(endedJob(t, "", present))
 			},
 			v1beta2.AppWrapperFailed, v1beta2.ReasonMissingComponent},
 		"one of another AppWrapper tells nothing": {
-			func(h toolscache.ResourceEventHandler, now time.Time) {
-				of := endedJob("Complete", now)
+			func(h toolscache.ResourceEventHandler) {
+				of := complete()
 				of.SetOwnerReferences(job("j", "another").GetOwnerReferences())
 				h.OnDelete(of)
 			},
@@ -74,9 +98,7 @@ func TestAComponentThatIsGoneHasEndedAsItsWatchTold(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w := runningWorld(t)
-			watches, _, _ := watchWorld(t)
-			w.reconciler.lastState = watches.ended.get
-			tc.happens(watches.ended.note(kinds.For(jobKind), wakeOwner(kinds.For(jobKind), watches.queue)), w.now)
+			tc.happens(w.listen())
 			w.vanish()
 			w.reconcile()
 			w.expectPhase(tc.phase)
@@ -86,6 +108,99 @@ func TestAComponentThatIsGoneHasEndedAsItsWatchTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// resumingWorld has an AppWrapper of the Jobs "j", which exists, and "k", which is refused.
+func resumingWorld(t *testing.T, retryPause string) *world {
+	t.Helper()
+	aw := given.AppWrapper("a").With(given.Job("j", 1), given.Job("k", 1)).Unsuspended().Build()
+	aw.Annotations = map[string]string{v1beta2.RetryPausePeriodDurationAnnotation: retryPause}
+	w := newWorld(t, aw)
+	w.refuse = func(object client.Object) error {
+		if object.GetName() == "k" {
+			return apierrors.NewTooManyRequests("not now", 1)
+		}
+		return nil
+	}
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperResuming)
+	return w
+}
+
+// goes lets the Job end in that way, or run on, and be removed at once. The watch hears it.
+func (w *world) goes(name, condition string, hears toolscache.ResourceEventHandler) {
+	w.Helper()
+	if condition != "" {
+		w.setJobCondition(name, condition)
+	}
+	ended := job(name, "")
+	if err := w.api.Get(w.Context(), client.ObjectKeyFromObject(ended), ended); err != nil {
+		w.Fatal(err)
+	}
+	if err := w.api.Delete(w.Context(), ended); err != nil {
+		w.Fatal(err)
+	}
+	hears.OnDelete(watched(w.T, ended))
+}
+
+// permit lets "k" be created, and everything settle.
+func (w *world) permit() {
+	w.Helper()
+	w.refuse, w.now = nil, w.now.Add(10*time.Second)
+	w.settle()
+}
+
+func (w *world) expectCreations(name string, want int) {
+	w.Helper()
+	got := 0
+	for _, write := range w.writes {
+		if write == "create "+name {
+			got++
+		}
+	}
+	if got != want {
+		w.Errorf("%s was created %d times, want %d", name, got, want)
+	}
+}
+
+func TestAComponentThatEndedWhileOthersAreCreatedIsNotRunAgain(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		condition string
+		restarts  bool
+		creations int
+		phase     v1beta2.AppWrapperPhase
+	}{
+		"one that was complete has succeeded":               {"Complete", false, 1, v1beta2.AppWrapperRunning},
+		"one that had failed is retried with the others":    {"Failed", false, 1, v1beta2.AppWrapperResetting},
+		"one that somebody removed is created again":        {"", false, 2, v1beta2.AppWrapperRunning},
+		"one whose end a new controller has not heard, too": {"Complete", true, 2, v1beta2.AppWrapperRunning},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := resumingWorld(t, "1m")
+			w.goes("j", tc.condition, w.listen())
+			if tc.restarts {
+				w.listen()
+			}
+			w.permit()
+			w.expectCreations("j", tc.creations)
+			w.expectPhase(tc.phase)
+		})
+	}
+}
+
+// The attempts may follow each other within seconds.
+func TestAComponentThatEndedInTheAttemptBeforeIsRunAgain(t *testing.T) {
+	w := resumingWorld(t, "0s")
+	hears := w.listen()
+	w.goes("j", "Complete", hears)
+	w.permit()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	w.goes("k", "Failed", hears)
+	w.now = w.now.Add(time.Second)
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	w.expectCreations("j", 2)
+	w.expectCreations("k", 3) // one was refused
 }
 
 // vanish removes the Job "j" and its pod.
@@ -104,7 +219,7 @@ func TestWatchesNoteHowComponentsEnded(t *testing.T) {
 	informer := controllertest.NewFakeInformer()
 	informers.InformersByGVK = map[schema.GroupVersionKind]toolscache.SharedIndexInformer{jobKind: informer}
 	expectCoverage(t, w, jobKind, beginning)
-	gone := endedJob("Complete", time.Now())
+	gone := endedJob(t, "Complete", "")
 	informer.Delete(gone)
 	if got := w.ended.get(kinds.For(jobKind), client.ObjectKeyFromObject(gone)); got != client.Object(gone) {
 		t.Errorf("got %v", got)

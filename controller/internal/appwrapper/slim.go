@@ -128,6 +128,9 @@ func (in *interner) keepMetadata(whole, slim metav1.Object) {
 	slim.SetDeletionTimestamp(whole.GetDeletionTimestamp())
 	slim.SetFinalizers(whole.GetFinalizers())
 	slim.SetOwnerReferences(in.slimOwners(whole.GetOwnerReferences()))
+	if attempt, ok := whole.GetAnnotations()[v1beta2.AttemptAnnotation]; ok {
+		slim.SetAnnotations(map[string]string{v1beta2.AttemptAnnotation: attempt})
+	}
 	if metav1.GetControllerOfNoCopy(whole) == nil { // whose it was the label tells
 		slim.SetLabels(ourLabels(whole))
 	}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
 
 // deploy enters Resuming. The same write records the intent to create each component under
@@ -91,9 +92,11 @@ func (v *view) attempt(absent []int) Decision {
 	return v.do(Create, absent).requeueAt(deadline, v.now)
 }
 
-// absent: component i is still to be created.
+// absent: component i is still to be created. One that has failed and is gone is not created
+// again: Running deals with its failure.
 func (v *view) absent(i int) bool {
-	return !v.Components[i].Exists && !v.finished(i)
+	c := v.Components[i]
+	return !c.Exists && c.Verdict != kinds.Failed && !v.finished(i)
 }
 
 func (v *view) someAreTerminating() bool {

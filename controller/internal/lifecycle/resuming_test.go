@@ -115,6 +115,14 @@ func TestResuming(t *testing.T) {
 			after: time.Minute,
 			want:  outcome{Phase: v1beta2.AppWrapperFailed, Retries: 3, Event: "CreateFailed", Conditions: createFailed},
 		},
+		"a component that has failed is not created again when it is gone": {
+			given: []change{and("second"), verdict(kinds.Failed)},
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{1}, Requeue: time.Minute},
+		},
+		"its failure is for Running to deal with": {
+			given: []change{verdict(kinds.Failed)},
+			want:  outcome{Phase: v1beta2.AppWrapperRunning},
+		},
 		"a component that has succeeded is not created again when it is gone": {
 			given: []change{and("second", refused(0)), finished},
 			after: 10 * time.Second,
