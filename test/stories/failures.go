@@ -51,6 +51,15 @@ var failures = []Story{
 	tell("a component that somebody removes", job("train", 1), job("watch", 1)).runs().
 		after(time.Minute).then("user", "deletes Job watch", removed(1)),
 
+	tell("a retry that waits for what a finalizer keeps", job("train", 1), front.held()).runs().
+		after(time.Minute).then("owner", "the Job has failed", fails(1)).
+		after(5*time.Minute).then("owner", "lets the Service go", func(w World) { w.Free(1) }).
+		after(90 * time.Second).podsStart(),
+
+	tell("a retry that a finalizer prevents", job("train", 1), front.held()).runs().
+		after(time.Minute).then("owner", "the Job has failed", fails(1)).
+		after(20 * time.Minute),
+
 	tell("what has failed is kept to be looked at", job("train", 1), front).
 		with(v1beta2.TerminalExitCodesAnnotation, "13").
 		with(v1beta2.DeletionOnFailureGracePeriodAnnotation, "1h").runs().

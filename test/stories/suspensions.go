@@ -44,6 +44,11 @@ var suspensions = []Story{
 		after(time.Hour).then("owner", "lets the Service go", func(w World) { w.Free(1) }).
 		after(time.Minute).runs(),
 
+	tell("suspension of what a finalizer keeps, and quota again", job("train", 2), front.held()).runs().
+		after(time.Hour).evicted().
+		after(time.Minute).admitted().
+		after(20 * time.Minute),
+
 	tell("suspension after success", job("train", 1)).
 		with(v1beta2.SuccessTTLAnnotation, "1h").runs().
 		after(time.Hour).then("owner", "the Job is complete", completes(0)).

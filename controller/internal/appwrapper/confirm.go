@@ -83,10 +83,12 @@ func (o *observation) creating(deployed *metav1.Condition) bool {
 }
 
 // podsInDoubt: the pods have to be read from the API server before d is carried out. If
-// nothing is deployed and the cache has no pod, there is none; nor is there any if the
-// AppWrapper's name cannot be a label, and the API server would refuse the selector.
+// nothing is deployed or being removed and the cache has no pod, there is none; nor is there any
+// if the AppWrapper's name cannot be a label, and the API server would refuse the selector.
 func (o *observation) podsInDoubt(d lifecycle.Decision) bool {
-	possible := len(o.pods) > 0 || meta.IsStatusConditionTrue(o.snapshot.Status.Conditions, string(v1beta2.ResourcesDeployed))
+	conditions := o.snapshot.Status.Conditions
+	possible := len(o.pods) > 0 || meta.IsStatusConditionTrue(conditions, string(v1beta2.ResourcesDeployed)) ||
+		meta.IsStatusConditionTrue(conditions, string(v1beta2.DeletingResources))
 	return !o.podsConfirmed && possible && canBeLabel(o.aw.Name) && o.irreversible(d)
 }
 
@@ -102,7 +104,7 @@ func (o *observation) irreversible(d lifecycle.Decision) bool {
 			return true
 		}
 	}
-	for _, promise := range []v1beta2.AppWrapperCondition{v1beta2.QuotaReserved, v1beta2.ResourcesDeployed} {
+	for _, promise := range []v1beta2.AppWrapperCondition{v1beta2.QuotaReserved, v1beta2.ResourcesDeployed, v1beta2.DeletingResources} {
 		before, after := o.snapshot.Status.Conditions, d.Status.Conditions
 		if meta.IsStatusConditionTrue(before, string(promise)) && !meta.IsStatusConditionTrue(after, string(promise)) {
 			return true

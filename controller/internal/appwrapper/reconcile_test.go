@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -283,6 +284,51 @@ func TestQuotaIsNotGivenBackWhileOnlyTheCacheMissesThePods(t *testing.T) {
 	w.expectPhase(v1beta2.AppWrapperSuspended)
 }
 
+// What finalizers keep is the last to go.
+func TestNoAttemptBeginsWhileOnlyTheCacheMissesAPodOfTheLast(t *testing.T) {
+	aw := given.AppWrapper("a").With(given.Job("j", 1), given.ConfigMap("c")).Unsuspended().Build()
+	aw.Annotations = map[string]string{v1beta2.RetryPausePeriodDurationAnnotation: "0s"}
+	w := newWorld(t, aw)
+	w.settle()
+	ended := pod("j-1", corev1.PodFailed)
+	ended.Finalizers = []string{"example.com/held"}
+	w.add(ended)
+	w.hold("c", "example.com/held")
+	w.setJobCondition("j", "Failed")
+	if err := w.api.Delete(t.Context(), ended); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperResetting)
+	w.reconciler.cached = interceptor.NewClient(w.api, interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
+	})
+	w.hold("c")
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperResetting)
+	w.reconciler.cached = w.api
+	ended.Finalizers = nil
+	if err := w.api.Patch(t.Context(), ended, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+}
+
+// hold gives the ConfigMap these finalizers and no others.
+func (w *world) hold(name string, finalizers ...string) {
+	w.Helper()
+	held := &unstructured.Unstructured{}
+	held.SetGroupVersionKind(configMapKind)
+	if err := w.api.Get(w.Context(), client.ObjectKey{Namespace: given.Namespace, Name: name}, held); err != nil {
+		w.Fatal(err)
+	}
+	held.SetFinalizers(finalizers)
+	if err := w.api.Update(w.Context(), held); err != nil {
+		w.Fatal(err)
+	}
+}
+
 func TestErrorsOfReadingAreReturnedAndNotTakenForAbsence(t *testing.T) {
 	away := errors.New("the API server is away")
 	for name, read := range map[string]func(*Reconciler, client.WithWatch){
@@ -433,15 +479,7 @@ func TestAWatchThatNeverBeginsIsAskedForLessAndLess(t *testing.T) {
 func TestARemovalThatNobodyWatchesIsAskedForLessAndLess(t *testing.T) {
 	w := newWorld(t, given.AppWrapper("a").With(given.ConfigMap("c")).Unsuspended().Build())
 	w.settle()
-	held := &unstructured.Unstructured{}
-	held.SetGroupVersionKind(configMapKind)
-	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: given.Namespace, Name: "c"}, held); err != nil {
-		t.Fatal(err)
-	}
-	held.SetFinalizers([]string{"example.com/held"})
-	if err := w.api.Update(t.Context(), held); err != nil {
-		t.Fatal(err)
-	}
+	w.hold("c", "example.com/held")
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
 	w.reconcile()
 	if looks := w.poll(5 * time.Minute); looks > 40 {

@@ -57,6 +57,8 @@ var drawn = map[route]arrow{
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSuspending}:   {"M865 178 V414 Q865 420 859 420 H221 Q215 420 215 414 V382", 540, 412, "middle", 30},
 	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperResuming}:   {"M520 312 V182", 512, 237, "end", 10},
 	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperSuspending}: {"M500 360 H294", 397, 376, "middle", 30},
+	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperFailed}:     {"M760 365 H976", 873, 381, "start", 14},
+	{v1beta2.AppWrapperSuspending, v1beta2.AppWrapperFailed}:    {"M175 378 V432 Q175 438 181 438 H1044 Q1050 438 1050 432 V382", 950, 430, "middle", 30},
 	{v1beta2.AppWrapperSuspending, v1beta2.AppWrapperSuspended}: {"M190 312 V182", 198, 244, "start", 12},
 	{anyPhase, v1beta2.AppWrapperTerminating}:                   {"M630 452 V506", 640, 486, "start", 30},
 }

@@ -47,6 +47,8 @@ var ways = []way{
 	{v1beta2.AppWrapperRunning, v1beta2.AppWrapperSuspending, []lifecycle.Cause{lifecycle.CauseSuspended}},
 	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperResuming, []lifecycle.Cause{lifecycle.CauseRetryPauseOver}},
 	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperSuspending, []lifecycle.Cause{lifecycle.CauseSuspended}},
+	{v1beta2.AppWrapperResetting, v1beta2.AppWrapperFailed, []lifecycle.Cause{lifecycle.CauseOldComponentRemains}},
+	{v1beta2.AppWrapperSuspending, v1beta2.AppWrapperFailed, []lifecycle.Cause{lifecycle.CauseOldComponentRemains}},
 	{v1beta2.AppWrapperSuspending, v1beta2.AppWrapperSuspended, []lifecycle.Cause{lifecycle.CauseEverythingGone}},
 	{anyPhase, v1beta2.AppWrapperTerminating, []lifecycle.Cause{lifecycle.CauseDeleted}},
 }

@@ -24,6 +24,7 @@ type past struct {
 	lost     time.Time // pods that were ready were last found not to be; zero: not in this attempt
 	removal  time.Time // the removal of what is deployed began
 	occupied time.Time // a component or a pod was last there
+	useful   time.Time // more was last there than what makes no pods and is kept; or no controller ran
 
 	tried time.Duration // how long a creation was tried in this attempt until then, with pauses
 
@@ -58,7 +59,7 @@ func (p *past) triedUntil(now time.Time) time.Duration {
 func (w *world) remember(was v1beta2.AppWrapperStatus) {
 	p := &w.past
 	if w.status.Phase != was.Phase && w.status.Phase == v1beta2.AppWrapperResuming {
-		*p = past{attempt: w.now, occupied: p.occupied, migrated: p.migrating && was.Phase == v1beta2.AppWrapperResetting}
+		*p = past{attempt: w.now, occupied: p.occupied, useful: w.now, migrated: p.migrating && was.Phase == v1beta2.AppWrapperResetting}
 	}
 	if w.status.Phase != was.Phase && w.status.Phase == v1beta2.AppWrapperRunning {
 		p.created = w.now
@@ -88,6 +89,12 @@ func (w *world) watch() {
 	if w.occupied() {
 		p.occupied = w.now
 	}
+	if !w.onlyKept() {
+		p.useful = w.now
+	}
+	if w.shell != nil && !w.now.After(w.shell.away) {
+		p.useful = w.shell.away
+	}
 	for _, pod := range w.pods {
 		p.worked = p.worked || pod.Phase == corev1.PodSucceeded
 	}
@@ -100,6 +107,16 @@ func (w *world) watch() {
 		}
 		p.reported[i], p.worked = true, true
 	}
+}
+
+// onlyKept reports whether what is left makes no pods, is being deleted, and does not go away.
+func (w *world) onlyKept() bool {
+	for _, r := range w.resources {
+		if r.exists && (!r.terminating || !r.stubborn || r.replicas > 0) {
+			return false
+		}
+	}
+	return len(w.pods) == 0 && w.occupied()
 }
 
 // occupied reports whether a component or a pod exists.

@@ -66,6 +66,18 @@ func blames(reasons ...string) func(moment) bool {
 	}
 }
 
+// holdsForNothing reports whether a controller runs, and there is quota for nothing that could
+// use it.
+func holdsForNothing(m moment) bool {
+	removes := m.status.Phase == v1beta2.AppWrapperResetting || m.status.Phase == v1beta2.AppWrapperSuspending
+	return m.quota && removes && !m.deleting && m.onlyKept() && (m.shell == nil || !m.now.Before(m.shell.away))
+}
+
+// patience is how long to wait for what does not go away.
+func (m moment) patience() time.Duration {
+	return max(m.policy.ForcefulDeletionGrace, m.policy.AdmissionGrace)
+}
+
 // isRefused reports whether the attempt ended because a creation was refused.
 func isRefused(m moment) bool {
 	unhealthy := meta.FindStatusCondition(m.status.Conditions, string(v1beta2.Unhealthy))

@@ -24,6 +24,7 @@ var promises = []promise{
 	{"nothing is created without quota", creates, always, func(m moment) bool { return m.quota }},
 	{"nothing is created that a deletion could leave behind", creates, always, func(m moment) bool { return m.hasFinalizer }},
 	{"quota is given back only when no pod is Pending or Running", frees, always, func(m moment) bool { return !slices.ContainsFunc(m.pods, usesQuota) }},
+	{"quota is not held for long when only what makes no pods is left", settles, holdsForNothing, func(m moment) bool { return !m.waited(m.past.useful, m.patience()+pollInterval) }},
 	{"quota that Kueue wants back is given back", recalls, notDeleted, func(m moment) bool { return !m.quota }},
 	{"an attempt begins when nothing is left of the one before", saves, entering(v1beta2.AppWrapperResuming), func(m moment) bool { return !m.occupied() }},
 
@@ -36,7 +37,7 @@ var promises = []promise{
 
 	// Verdicts.
 	{"it succeeds only when all that can report success has done so, and something was done", saves, entering(v1beta2.AppWrapperSucceeded), achieved},
-	{"a creation fails only when something was refused or does not go away", saves, blames(v1beta2.ReasonCreateFailed), func(m moment) bool { return m.refused || m.removed }},
+	{"a creation fails only when something was refused or does not go away", saves, blames(v1beta2.ReasonCreateFailed), func(m moment) bool { return m.refused || m.removed || m.onlyKept() }},
 	{"a component is missing only when somebody removed it", saves, blames(v1beta2.ReasonMissingComponent), func(m moment) bool { return m.removed }},
 	{"retries stay within the limit", saves, always, func(m moment) bool { return m.status.Retries <= m.policy.RetryLimit }},
 	{"a retry is counted once, with the move to Resetting", saves, always, countsRetries},

@@ -44,6 +44,24 @@ func (v *view) releasable() bool {
 
 const onlyKept = "what is left makes no pods, and finalizers keep it"
 
+// orGiveUp fails instead of d if what is left is releasable, and was for long: nothing can be
+// created in its place, and meanwhile nothing uses the quota. The time counts from when the
+// condition turned False, because finalizers of Kubernetes go only after the last pod.
+func (v *view) orGiveUp(d Decision, released v1beta2.AppWrapperCondition) Decision {
+	if !v.releasable() {
+		return d
+	}
+	since := later(v.transitionTime(released), v.transitionTime(v1beta2.DeletingResources))
+	deadline := since.Add(max(v.Policy.ForcefulDeletionGrace, v.Policy.AdmissionGrace))
+	if !v.now.Before(deadline) {
+		return v.fail(v1beta2.ReasonCreateFailed, "the components cannot be created again: "+v.deletionBlockers()).because(CauseOldComponentRemains)
+	}
+	if d.Requeue == 0 {
+		d = d.requeueAt(deadline, v.now)
+	}
+	return d
+}
+
 func (v *view) existing() []int {
 	return v.where(func(i int) bool { return v.Components[i].Exists })
 }

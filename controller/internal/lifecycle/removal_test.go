@@ -23,6 +23,17 @@ func endedAndKept(s *lifecycle.Snapshot) {
 	s.Pods = append(s.Pods, lifecycle.Pod{Phase: done, Terminating: true, Finalizers: []string{"a"}})
 }
 
+// kept makes the Job something that makes no pods, and that a finalizer keeps. Since then only that
+// is left.
+func kept(since time.Duration) change {
+	return func(s *lifecycle.Snapshot) {
+		noPods(s)
+		terminatingJob(s)
+		keptBy("a")(s)
+		condition(v1beta2.ResourcesDeployed, metav1.ConditionFalse, "Resetting", since)(s)
+	}
+}
+
 // removed sets that nothing exists, and that the status says so.
 func removed(at time.Duration) change {
 	return func(s *lifecycle.Snapshot) {

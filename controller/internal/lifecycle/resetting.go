@@ -27,21 +27,26 @@ func (v *view) reset(reason, message string) Decision {
 	return v.move(v1beta2.AppWrapperResetting).announcing(unhealthyEvent(reason, message))
 }
 
-// resetting removes everything, pauses, and deploys again. The pause begins when the last
-// pod is gone, which is when ResourcesDeployed turns False.
+// resetting removes everything, pauses, and deploys again. The pause begins when everything is
+// gone, which is when ResourcesDeployed turns False, or DeletingResources if finalizers kept
+// something.
 func resetting(v *view) Decision {
 	if v.Suspend {
 		return v.suspend().because(CauseSuspended)
 	}
-	if d, gone := v.tearDown(); !gone {
-		return d
-	}
 	const reason = string(v1beta2.AppWrapperResetting)
+	if v.releasable() {
+		v.clear(v1beta2.ResourcesDeployed, reason, onlyKept)
+	}
+	if d, gone := v.tearDown(); !gone {
+		return v.orGiveUp(d, v1beta2.ResourcesDeployed)
+	}
 	if v.isTrue(v1beta2.ResourcesDeployed) {
 		v.clear(v1beta2.ResourcesDeployed, reason, "the components were removed to be created again")
 		return v.stay().requeueAt(v.now.Add(v.Policy.RetryPause), v.now)
 	}
-	if next := v.transitionTime(v1beta2.ResourcesDeployed).Add(v.Policy.RetryPause); v.now.Before(next) {
+	gone := later(v.transitionTime(v1beta2.ResourcesDeployed), v.transitionTime(v1beta2.DeletingResources))
+	if next := gone.Add(v.Policy.RetryPause); v.now.Before(next) {
 		return v.stay().requeueAt(next, v.now)
 	}
 	return v.deploy(v.retryMessage()).because(CauseRetryPauseOver)

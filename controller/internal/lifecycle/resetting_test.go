@@ -80,6 +80,42 @@ func TestResetting(t *testing.T) {
 			want: outcome{Phase: v1beta2.AppWrapperResuming,
 				Conditions: map[string]string{"ResourcesDeployed": "True Resuming", "Unhealthy": "False Resuming"}},
 		},
+		"what makes no pods and is kept is waited for, from when the last pod was gone": {
+			given: []change{noPods, terminatingJob, keptBy("a"), endedAndKept},
+			after: 15 * time.Minute,
+			want: outcome{Phase: resetting, Effect: lifecycle.ForceDelete, Targets: []int{0}, Requeue: 10 * time.Minute,
+				Conditions: map[string]string{"ResourcesDeployed": "False Resetting"}},
+		},
+		"it is waited for as long as pods are": {
+			given: []change{kept(2 * time.Minute)},
+			after: 12*time.Minute - time.Second,
+			want:  outcome{Phase: resetting, Effect: lifecycle.ForceDelete, Targets: []int{0}, Requeue: time.Second},
+		},
+		"until force is due, that is the next look": {
+			given: []change{kept(2 * time.Minute)},
+			after: 5 * time.Minute,
+			want:  outcome{Phase: resetting, Requeue: 5 * time.Minute},
+		},
+		"after that nothing can be created in its place": {
+			given: []change{kept(2 * time.Minute), retried(1)},
+			after: 12 * time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperFailed, Retries: 1, Event: "CreateFailed", Conditions: map[string]string{"Unhealthy": "True CreateFailed"}},
+		},
+		"who has no patience waits for it as long as for a creation": {
+			given: []change{kept(2 * time.Minute), policy(func(p *lifecycle.Policy) { p.ForcefulDeletionGrace = 0 })},
+			after: 3*time.Minute - time.Second,
+			want:  outcome{Phase: resetting, Effect: lifecycle.ForceDelete, Targets: []int{0}, Requeue: time.Second},
+		},
+		"what may make pods is waited for, however long": {
+			given: []change{terminatingJob, keptBy("a"), condition(v1beta2.ResourcesDeployed, metav1.ConditionFalse, "Resetting", 2*time.Minute)},
+			after: time.Hour,
+			want:  outcome{Phase: resetting, Effect: lifecycle.ForceDelete, Targets: []int{0}},
+		},
+		"the pause begins when what was kept is gone": {
+			given: []change{kept(2 * time.Minute), absent},
+			after: 3 * time.Minute,
+			want:  outcome{Phase: resetting, Requeue: 90 * time.Second, Conditions: map[string]string{"DeletingResources": "False DeletionComplete"}},
+		},
 		"suspension takes precedence": {
 			given: []change{suspend},
 			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Event: "ExternallySuspended"},

@@ -14,12 +14,17 @@ func (v *view) suspend() Decision {
 	return v.move(v1beta2.AppWrapperSuspending).announcing(suspendingEvent(from))
 }
 
-// suspending ignores spec.suspend: it completes what it began.
+// suspending completes what it began, even if spec.suspend is false again. But then there is quota
+// again, which is not held for what finalizers keep.
 func suspending(v *view) Decision {
 	if v.releasable() {
 		v.clear(v1beta2.QuotaReserved, string(v1beta2.AppWrapperSuspending), onlyKept)
 	}
-	if d, gone := v.tearDown(); !gone {
+	d, gone := v.tearDown()
+	if !gone && !v.Suspend {
+		d = v.orGiveUp(d, v1beta2.QuotaReserved)
+	}
+	if !gone {
 		return d
 	}
 	const reason = string(v1beta2.AppWrapperSuspended)

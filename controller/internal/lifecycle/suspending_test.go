@@ -19,12 +19,14 @@ func TestSuspending(t *testing.T) {
 		suspend(&s)
 		return s
 	}
+	admitted := func(s *lifecycle.Snapshot) { s.Suspend = false }
+	quotaBack := condition(v1beta2.QuotaReserved, metav1.ConditionFalse, "Suspending", 2*time.Minute)
 	checkRows(t, base, map[string]row{
 		"what exists is deleted": {
 			want: outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute},
 		},
 		"components are deleted even if it was admitted again": {
-			given: []change{func(s *lifecycle.Snapshot) { s.Suspend = false }},
+			given: []change{admitted},
 			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute},
 		},
 		"quota is kept while a pod is left": {
@@ -57,6 +59,26 @@ func TestSuspending(t *testing.T) {
 			given: []change{noPods, terminatingJob, keptBy("a"), condition(v1beta2.DeletingResources, metav1.ConditionFalse, "DeletionComplete", 0)},
 			want: outcome{Phase: v1beta2.AppWrapperSuspending, Requeue: 10 * time.Minute,
 				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
+		},
+		"what is kept has no quota, and is waited for": {
+			given: []change{noPods, terminatingJob, keptBy("a"), quotaBack},
+			after: time.Hour,
+			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.ForceDelete, Targets: []int{0}},
+		},
+		"if it was admitted again, it is waited for as long as pods are": {
+			given: []change{noPods, terminatingJob, keptBy("a"), quotaBack, admitted},
+			after: 11 * time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.ForceDelete, Targets: []int{0}, Requeue: time.Minute},
+		},
+		"after that nothing can be created in its place": {
+			given: []change{noPods, terminatingJob, keptBy("a"), quotaBack, admitted},
+			after: 12 * time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperFailed, Event: "CreateFailed", Conditions: map[string]string{"Unhealthy": "True CreateFailed"}},
+		},
+		"what may make pods is waited for even if it was admitted again": {
+			given: []change{terminatingJob, keptBy("a"), quotaBack, admitted},
+			after: time.Hour,
+			want:  outcome{Phase: v1beta2.AppWrapperSuspending, Effect: lifecycle.ForceDelete, Targets: []int{0}},
 		},
 		"quota is given back when nothing is left": {
 			given: []change{absent, ready},
