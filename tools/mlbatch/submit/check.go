@@ -29,14 +29,15 @@ const priorityClassLabel = "kueue.x-k8s.io/priority-class"
 // ErrNeverAdmitted is returned for a job that its queue can never admit as it is configured now.
 var ErrNeverAdmitted = errors.New("the job can never be admitted")
 
-// check returns an error if a job can never run. Checks that need permissions that the user
-// lacks are skipped, with a note for each.
-func check(ctx context.Context, c client.Client, aw *v1beta2.AppWrapper) (notes []string, err error) {
+// Check returns an error if an AppWrapper can never run. Checks that need permissions that the
+// user lacks are skipped, with a note for each. The advice says, by kind, what its author can do
+// if the cluster does not serve a kind.
+func Check(ctx context.Context, c client.Client, aw *v1beta2.AppWrapper, advice map[string]string) (notes []string, err error) {
 	podSets, err := podSetsOf(aw)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkKinds(c.RESTMapper(), aw); err != nil {
+	if err := checkKinds(c.RESTMapper(), aw, advice); err != nil {
 		return nil, err
 	}
 	for _, checkCluster := range []func() error{
@@ -53,7 +54,7 @@ func check(ctx context.Context, c client.Client, aw *v1beta2.AppWrapper) (notes 
 	return notes, nil
 }
 
-// missingKindAdvice says what to do if the cluster does not serve a kind.
+// missingKindAdvice is for jobs of the generator.
 var missingKindAdvice = map[string]string{
 	"JobSet":     "ask an administrator to enable jobset, or set backend to pytorchjob",
 	"PyTorchJob": "ask an administrator to enable training-operator, or set backend to jobset",
@@ -61,7 +62,7 @@ var missingKindAdvice = map[string]string{
 }
 
 // checkKinds returns an error unless the cluster serves the kinds of all wrapped resources.
-func checkKinds(mapper meta.RESTMapper, aw *v1beta2.AppWrapper) error {
+func checkKinds(mapper meta.RESTMapper, aw *v1beta2.AppWrapper, advice map[string]string) error {
 	for _, component := range aw.Spec.Components {
 		var object metav1.PartialObjectMetadata
 		if err := json.Unmarshal(component.Template.Raw, &object); err != nil {
@@ -70,7 +71,7 @@ func checkKinds(mapper meta.RESTMapper, aw *v1beta2.AppWrapper) error {
 		gvk := object.GroupVersionKind()
 		_, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		if meta.IsNoMatchError(err) {
-			return fmt.Errorf("the cluster does not serve %s: %s", gvk.Kind, missingKindAdvice[gvk.Kind])
+			return fmt.Errorf("the cluster does not serve %s: %s", gvk.Kind, advice[gvk.Kind])
 		}
 		if err != nil {
 			return fmt.Errorf("cannot ask the cluster whether it serves %s: %w", gvk.Kind, err)

@@ -188,12 +188,18 @@ func (f *follower) quotaReason(ctx context.Context) (string, error) {
 	if f.workloadsForbidden {
 		return "the reason is unknown without the right to watch Workloads", nil
 	}
+	return QuotaReason(ctx, f.client, f.job.Namespace, f.uid)
+}
+
+// QuotaReason is the QuotaReserved message that Kueue wrote to the Workload of the AppWrapper with
+// this UID. It is empty if there is none yet.
+func QuotaReason(ctx context.Context, c client.Reader, namespace, uid string) (string, error) {
 	var all kueue.WorkloadList
-	if err := f.client.List(ctx, &all, client.InNamespace(f.job.Namespace)); err != nil {
+	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
 		return "", err
 	}
 	for _, w := range all.Items {
-		if len(w.OwnerReferences) == 0 || string(w.OwnerReferences[0].UID) != f.uid {
+		if len(w.OwnerReferences) == 0 || string(w.OwnerReferences[0].UID) != uid {
 			continue
 		}
 		if c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved); c != nil {

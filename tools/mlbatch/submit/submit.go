@@ -70,7 +70,7 @@ func Scheme() (*runtime.Scheme, error) {
 // queue. It writes a line to notes for each check that it skipped, because the user may
 // not read what it needs.
 func (j Job) Check(ctx context.Context, c client.Client, notes io.Writer) error {
-	all, err := check(ctx, c, j.appWrapper)
+	all, err := Check(ctx, c, j.appWrapper, missingKindAdvice)
 	for _, note := range all {
 		fmt.Fprintln(notes, note)
 	}
