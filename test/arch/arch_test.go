@@ -85,7 +85,7 @@ var arrows = map[string][]string{
 	},
 	"tools/mlbatch/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/runplan", "controller/runschema",
-		"tools/mlbatch/manifests",
+		"tools/mlbatch/manifests", "tools/mlbatch/submit",
 	},
 	"tools/mlbatch": {
 		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/install",
@@ -144,7 +144,7 @@ var tried = map[string][]string{
 	"tools/mlbatch/install/helmrelease": {"tools/artifacts/charts/packaging", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/wait":        {"tools/artifacts/charts/packaging"},
 	"controller/runplan":                {"controller/runschema"},
-	"tools/mlbatch":                     {"controller/runplan"},
+	"tools/mlbatch":                     {"controller/api/codeflare/v1alpha1", "controller/runplan"},
 	"tools/pytorchjob-generator":        {"controller/api/codeflare/v1alpha1", "controller/runplan"},
 }
 

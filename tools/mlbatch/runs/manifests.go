@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runs plans the Runs of manifests: it reads the objects of codeflare.dev, judges them as
-// an API server does, and prints the AppWrappers of their Runs. It needs no cluster.
+// Package runs is what users do with Runs. It reads the objects of codeflare.dev in manifests, judges
+// them as an API server does, and plans their Runs, all without a cluster. On a cluster it submits
+// them, shows how far they are, and cancels and retries them.
 package runs
 
 import (
@@ -27,8 +28,11 @@ type Manifests struct {
 	// Notes are about what else is in the files.
 	Notes []string
 
-	schema runschema.Schema
-	seen   map[string]bool
+	// objects are all of them, as their author wrote them.
+	objects   []*unstructured.Unstructured
+	documents []manifests.Document
+	schema    runschema.Schema
+	seen      map[string]bool
 }
 
 // Read reads files and folders. The file "-" is stdin. Objects that name no namespace get the given one,
@@ -38,20 +42,40 @@ func Read(files []string, stdin io.Reader, namespace string) (Manifests, error) 
 	if err != nil {
 		return Manifests{}, err
 	}
-	m := Manifests{schema: schema, seen: map[string]bool{}}
 	documents, err := manifests.Read(files, stdin, false)
 	if err != nil {
 		return Manifests{}, err
 	}
-	for _, d := range documents {
-		if err := m.add(d.Object, namespace); err != nil {
-			return Manifests{}, fmt.Errorf("%s: %s %s: %w", d.File, d.Object.GetKind(), d.Object.GetName(), err)
-		}
+	m, err := Manifests{schema: schema, documents: documents}.In(namespace)
+	if err != nil {
+		return Manifests{}, err
 	}
 	if len(m.Runs) == 0 {
 		return Manifests{}, fmt.Errorf("there is no Run in %s: name a file that has one", strings.Join(files, ", "))
 	}
 	return m, nil
+}
+
+// In returns the same manifests, with the given namespace where they name none.
+func (m Manifests) In(namespace string) (Manifests, error) {
+	in := Manifests{schema: m.schema, documents: m.documents, seen: map[string]bool{}}
+	for _, d := range m.documents {
+		if err := in.add(d.Object, namespace); err != nil {
+			return Manifests{}, fmt.Errorf("%s: %s %s: %w", d.File, d.Object.GetKind(), d.Object.GetName(), err)
+		}
+	}
+	return in, nil
+}
+
+// Only returns an error if an object is of another namespace than the given one.
+func (m Manifests) Only(namespace string) error {
+	var problems []error
+	for _, o := range m.objects {
+		if own := o.GetNamespace(); own != "" && own != namespace {
+			problems = append(problems, fmt.Errorf("%s %s has namespace %s, but --namespace is %s: remove one of them", o.GetKind(), o.GetName(), own, namespace))
+		}
+	}
+	return joined(problems)
 }
 
 func (m *Manifests) add(object *unstructured.Unstructured, namespace string) error {
@@ -74,6 +98,9 @@ func (m *Manifests) add(object *unstructured.Unstructured, namespace string) err
 		return errors.New("it is there twice: remove one")
 	}
 	m.seen[key] = true
+	written := object.DeepCopy()
+	written.SetNamespace(stored.GetNamespace())
+	m.objects = append(m.objects, written)
 	return m.keep(stored)
 }
 

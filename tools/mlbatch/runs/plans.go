@@ -28,15 +28,19 @@ type Plan struct {
 // Plan plans all Runs, in their order. The error says why some cannot be planned. Notes are what
 // the author should know.
 func (m Manifests) Plan() (plans []Plan, notes []string, err error) {
-	notes = m.Notes
-	sizes := m.Sizes
-	if len(sizes) == 0 {
-		sizes = []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes()}
-		notes = append(notes, "the files have no RunSizeConfiguration: the default sizes are used")
+	if len(m.Sizes) == 0 {
+		m.Sizes = []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes()}
+		m.Notes = append(m.Notes, "the files have no RunSizeConfiguration: the default sizes are used")
 	}
+	return m.plan()
+}
+
+// plan plans with the sizes that are there.
+func (m Manifests) plan() (plans []Plan, notes []string, err error) {
+	notes = m.Notes
 	var problems []string
 	for _, run := range m.Runs {
-		planned, wrong := runplan.Plan(m.input(run, sizes))
+		planned, wrong := runplan.Plan(m.input(run))
 		for _, p := range wrong {
 			problems = append(problems, fmt.Sprintf("Run %s: %s", run.Name, p.Message))
 		}
@@ -55,9 +59,9 @@ func (m Manifests) Plan() (plans []Plan, notes []string, err error) {
 }
 
 // input is what the manifests have for a Run.
-func (m Manifests) input(run v1alpha1.Run, sizes []v1alpha1.RunSizeConfiguration) runplan.Input {
+func (m Manifests) input(run v1alpha1.Run) runplan.Input {
 	run.UID = "" // whoever creates what is printed may not name an owner
-	in := runplan.Input{Run: &run, Sizes: sizes, Settings: runplan.DefaultSettings()}
+	in := runplan.Input{Run: &run, Sizes: m.Sizes, Settings: runplan.DefaultSettings()}
 	for _, app := range m.Applications {
 		if app.Namespace == run.Namespace && app.Name == run.Spec.Application.Name {
 			in.Application = &app

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
+)
+
+// Unfit says why Runs cannot be planned, or can never run.
+type Unfit struct{ error }
+
+// Check plans all Runs. What the files lack is looked up on the cluster. It returns an Unfit if one of
+// the Runs would not run. There is no plan if the user may not read what it needs.
+func (m Manifests) Check(ctx context.Context, c client.Client) (plans []Plan, notes []string, err error) {
+	complete, err := m.completed(ctx, c)
+	if apierrors.IsForbidden(err) {
+		return nil, append(m.Notes, fmt.Sprintf("skipped the checks: %v (an administrator can bind the role mlbatch-view-queues)", err)), nil
+	}
+	if err != nil {
+		return nil, m.Notes, err
+	}
+	plans, notes, err = complete.plan()
+	problems := []error{err}
+	for _, plan := range plans {
+		found, err := plan.check(ctx, c)
+		for _, note := range found {
+			notes = append(notes, fmt.Sprintf("Run %s: %s", plan.Run, note))
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s %s: %w", v1alpha1.RunKind, plan.Run, oneLine{err}))
+		}
+	}
+	if err := joined(problems); err != nil {
+		return plans, notes, Unfit{err}
+	}
+	return plans, notes, nil
+}
+
+// missingKindAdvice says what the author of an Application can do if the cluster does not serve a kind.
+var missingKindAdvice = map[string]string{
+	"JobSet":     "ask an administrator to enable jobset, or set torch.backend to PyTorchJob",
+	"PyTorchJob": "ask an administrator to enable training-operator, or set torch.backend to JobSet",
+	"PodGroup":   "ask an administrator to enable coscheduler, or set torch.backend to PyTorchJob",
+}
+
+// defaultQueue is where AppWrappers without a queue go, unless an administrator changes it.
+const defaultQueue = "default-queue"
+
+func (p Plan) check(ctx context.Context, c client.Client) (notes []string, err error) {
+	aw := p.AppWrapper.DeepCopy()
+	if aw.Labels[v1beta2.QueueNameLabel] == "" {
+		// Which queue the cluster would choose cannot be read.
+		if c.Get(ctx, client.ObjectKey{Namespace: aw.Namespace, Name: defaultQueue}, &kueue.LocalQueue{}) == nil {
+			aw.Labels[v1beta2.QueueNameLabel] = defaultQueue
+		}
+	}
+	notes, err = submit.Check(ctx, c, aw, missingKindAdvice)
+	if err != nil {
+		return notes, err
+	}
+	missing, err := missing(ctx, c, aw)
+	return append(notes, missing...), err
+}
+
+// completed returns the manifests with the Applications, DataSets and sizes of the cluster. If an
+// object is in both, the one in the files counts.
+func (m Manifests) completed(ctx context.Context, c client.Reader) (Manifests, error) {
+	var sizes v1alpha1.RunSizeConfigurationList
+	if err := c.List(ctx, &sizes); err != nil {
+		return m, failed(err, "cannot list the RunSizeConfigurations")
+	}
+	for _, size := range sizes.Items {
+		if !slices.ContainsFunc(m.Sizes, func(own v1alpha1.RunSizeConfiguration) bool { return own.Name == size.Name }) {
+			m.Sizes = append(m.Sizes, size)
+		}
+	}
+	looked := map[string]bool{}
+	for _, run := range m.Runs {
+		if err := m.addApplication(ctx, c, run); err != nil {
+			return m, err
+		}
+		if looked[run.Namespace] {
+			continue
+		}
+		looked[run.Namespace] = true
+		if err := m.addDataSets(ctx, c, run.Namespace); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+func (m *Manifests) addApplication(ctx context.Context, c client.Reader, run v1alpha1.Run) error {
+	if m.input(run).Application != nil {
+		return nil
+	}
+	var app v1alpha1.Application
+	err := c.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: run.Spec.Application.Name}, &app)
+	if apierrors.IsNotFound(err) && !notServed(err) {
+		return nil // the plan says so
+	}
+	if err != nil {
+		return failed(err, "cannot read Application %s", run.Spec.Application.Name)
+	}
+	m.Applications = append(m.Applications, app)
+	return nil
+}
+
+func (m *Manifests) addDataSets(ctx context.Context, c client.Reader, namespace string) error {
+	var all v1alpha1.DataSetList
+	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+		return failed(err, "cannot list the DataSets of namespace %s", namespace)
+	}
+	for _, dataSet := range all.Items {
+		isSame := func(own v1alpha1.DataSet) bool { return own.Namespace == namespace && own.Name == dataSet.Name }
+		if !slices.ContainsFunc(m.DataSets, isSame) {
+			m.DataSets = append(m.DataSets, dataSet)
+		}
+	}
+	return nil
+}
+
+// joined makes one line of all errors.
+func joined(all []error) error {
+	var line error
+	for _, err := range all {
+		switch {
+		case err == nil:
+		case line == nil:
+			line = err
+		default:
+			line = fmt.Errorf("%w; %w", line, err)
+		}
+	}
+	return line
+}

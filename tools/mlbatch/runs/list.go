@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+)
+
+// List returns the Runs of a namespace, or of all if it is empty.
+func List(ctx context.Context, c client.Reader, namespace string) (*v1alpha1.RunList, error) {
+	list := &v1alpha1.RunList{}
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, failed(err, "cannot list the Runs%s", ofNamespace(namespace))
+	}
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("RunList"))
+	for i := range list.Items {
+		strip(&list.Items[i])
+	}
+	return list, nil
+}
+
+func ofNamespace(namespace string) string {
+	if namespace == "" {
+		return " of all namespaces"
+	}
+	return " of namespace " + namespace
+}
+
+// strip makes a Run what its author knows of it.
+func strip(run *v1alpha1.Run) {
+	run.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.RunKind))
+	run.ManagedFields = nil
+}
+
+// WriteList prints Runs as a table with the columns of kubectl.
+func WriteList(out io.Writer, list *v1alpha1.RunList, withNamespace bool, now time.Time) error {
+	table := [][]string{{"NAMESPACE", "NAME", "APPLICATION", "STATUS", "SIZE", "WORKERS", "AGE"}}
+	for _, run := range list.Items {
+		size, workers := "", ""
+		if r := run.Status.Resolved; r != nil {
+			size, workers = r.Size, strconv.Itoa(int(r.Workers))
+		}
+		table = append(table, []string{run.Namespace, run.Name, run.Spec.Application.Name, string(run.Status.Phase), size, workers, age(run, now)})
+	}
+	if !withNamespace {
+		for i := range table {
+			table[i] = table[i][1:]
+		}
+	}
+	return writeTable(out, "", table)
+}
+
+func age(run v1alpha1.Run, now time.Time) string {
+	return duration.HumanDuration(now.Sub(run.CreationTimestamp.Time))
+}
+
+// writeTable prints rows whose cells are one line each.
+func writeTable(out io.Writer, indent string, rows [][]string) error {
+	columns := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i := range row {
+			row[i] = cmp.Or(printable(row[i]), "-")
+		}
+		fmt.Fprintln(columns, indent+strings.Join(row, "\t"))
+	}
+	return columns.Flush()
+}
+
+// WriteObject prints an object as JSON.
+func WriteObject(out io.Writer, object any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(object)
+}

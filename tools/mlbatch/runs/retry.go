@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+)
+
+const (
+	// retryOf names the Run that was the first with this spec.
+	retryOf = "codeflare.dev/retry-of"
+	// longestName is the most characters of a Run's name.
+	longestName = 63
+	// lastApplied is what kubectl keeps of a manifest, which is not the new Run's.
+	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+)
+
+// Retry creates another Run with the spec of this one. Its name is NAME-2, or has the next number that
+// is free.
+func Retry(ctx context.Context, c client.Client, key client.ObjectKey, out io.Writer) error {
+	old, err := get(ctx, c, key)
+	if err != nil {
+		return err
+	}
+	var all metav1.PartialObjectMetadataList
+	all.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("RunList"))
+	if err := c.List(ctx, &all, client.InNamespace(key.Namespace)); err != nil {
+		return failed(err, "cannot list the Runs of namespace %s", key.Namespace)
+	}
+	taken := map[string]bool{}
+	for _, run := range all.Items {
+		taken[run.Name] = true
+	}
+	run := again(old, taken)
+	err = c.Create(ctx, run, fieldManager)
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("another Run %s was created at this moment: run the command again", run.Name)
+	}
+	if err != nil {
+		return failed(err, "cannot create Run %s", run.Name)
+	}
+	fmt.Fprintf(out, "Run %s was submitted in namespace %s\n", run.Name, run.Namespace)
+	if !old.Status.Phase.Terminal() {
+		fmt.Fprintf(out, "Run %s has not ended: end it with 'mlbatch run cancel %s'\n", old.Name, old.Name)
+	}
+	return nil
+}
+
+// again is a new Run with the spec of an old one, and a name that is not taken.
+func again(old *v1alpha1.Run, taken map[string]bool) *v1alpha1.Run {
+	base := cmp.Or(old.Annotations[retryOf], old.Name)
+	run := &v1alpha1.Run{Spec: *old.Spec.DeepCopy()}
+	run.Namespace, run.Labels = old.Namespace, old.Labels
+	run.Name = nextName(base, old.Name, taken)
+	run.Annotations = map[string]string{retryOf: base}
+	for name, value := range old.Annotations {
+		// Those of the group are written at admission.
+		if name != lastApplied && !strings.HasPrefix(name, v1alpha1.GroupVersion.Group+"/") {
+			run.Annotations[name] = value
+		}
+	}
+	run.Spec.Cancel = false
+	return run
+}
+
+// nextName is base with the first free number above that of the old name.
+func nextName(base, old string, taken map[string]bool) string {
+	number := 2
+	if own, err := strconv.Atoi(strings.TrimPrefix(old, base+"-")); err == nil && own > 1 {
+		number = own + 1
+	}
+	for ; ; number++ {
+		suffix := "-" + strconv.Itoa(number)
+		room := min(len(base), longestName-len(suffix))
+		if name := strings.TrimRight(base[:room], "-") + suffix; !taken[name] {
+			return name
+		}
+	}
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/runplan"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
+)
+
+// Report is how far a Run is.
+type Report struct {
+	Run *v1alpha1.Run `json:"run"`
+	// AppWrapper is the phase of its AppWrapper, or gone if it was deleted.
+	AppWrapper string `json:"appWrapper,omitempty"`
+	// Waits says in Kueue's words why the Run has no quota.
+	Waits string `json:"waits,omitempty"`
+	Pods  []Pod  `json:"pods"`
+	// Unknown is what could not be read, and why.
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// Status reads a Run, and what belongs to it. If only the Run can be read, the report says so.
+func Status(ctx context.Context, c client.Reader, key client.ObjectKey) (Report, error) {
+	run, err := get(ctx, c, key)
+	if err != nil {
+		return Report{}, err
+	}
+	strip(run)
+	r := Report{Run: run, Pods: []Pod{}}
+	if made := run.Status.AppWrapper; made != nil {
+		r.lookUp(ctx, c, *made)
+	}
+	pods, err := podsOf(ctx, c, run)
+	if err != nil {
+		r.Unknown = append(r.Unknown, err.Error())
+	}
+	r.Pods = append(r.Pods, pods...)
+	return r, nil
+}
+
+func (r *Report) lookUp(ctx context.Context, c client.Reader, made v1alpha1.AppWrapperReference) {
+	aw := &v1beta2.AppWrapper{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: r.Run.Namespace, Name: made.Name}, aw)
+	if apierrors.IsNotFound(err) || err == nil && aw.UID != made.UID {
+		r.AppWrapper = "gone"
+		return
+	}
+	if err != nil {
+		r.AppWrapper = "unknown"
+		r.Unknown = append(r.Unknown, failed(err, "cannot read AppWrapper %s", made.Name).Error())
+		return
+	}
+	r.AppWrapper = cmp.Or(string(aw.Status.Phase), "new")
+	if meta.IsStatusConditionTrue(r.Run.Status.Conditions, v1alpha1.QuotaReserved) || r.Run.Status.Phase.Terminal() {
+		return
+	}
+	waits, err := submit.QuotaReason(ctx, c, aw.Namespace, string(aw.UID))
+	if err != nil {
+		r.Unknown = append(r.Unknown, failed(err, "cannot list the Workloads, which say why a Run waits").Error())
+	}
+	r.Waits = printable(waits)
+}
+
+// WriteStatus prints a report for people.
+func WriteStatus(out io.Writer, r Report) error {
+	status := r.Run.Status
+	fmt.Fprintf(out, "Run %s in namespace %s is %s\n", r.Run.Name, r.Run.Namespace, r.phase())
+	if status.Message != "" {
+		fmt.Fprintf(out, "  %s\n", printable(status.Message))
+	}
+	for _, condition := range telling(status) {
+		fmt.Fprintf(out, "  %s\n", condition)
+	}
+	if err := writeTable(out, "", r.facts()); err != nil {
+		return err
+	}
+	if err := r.writePods(out); err != nil {
+		return err
+	}
+	r.writeFailure(out)
+	for _, unknown := range r.Unknown {
+		fmt.Fprintln(out, "unknown:", unknown)
+	}
+	return nil
+}
+
+// phase is what a controller has said, if there is one.
+func (r Report) phase() string {
+	if phase := r.Run.Status.Phase; phase != "" {
+		return string(phase)
+	}
+	return "new: no controller of Runs has looked at it; if it stays so, ask an administrator whether codeflare is enabled"
+}
+
+// telling are the conditions that say why a Run is not running or did not succeed.
+func telling(status v1alpha1.RunStatus) (all []string) {
+	for _, condition := range status.Conditions {
+		bad := metav1.ConditionFalse
+		if condition.Type == v1alpha1.Failed {
+			bad = metav1.ConditionTrue
+		}
+		over := status.Phase.Terminal() && condition.Type != v1alpha1.Failed
+		if condition.Status != bad || condition.Type == v1alpha1.Complete || over {
+			continue
+		}
+		text := fmt.Sprintf("%s is %s (%s)", condition.Type, condition.Status, condition.Reason)
+		if condition.Message != "" && condition.Message != status.Message {
+			text += ": " + condition.Message
+		}
+		all = append(all, printable(text))
+	}
+	return all
+}
+
+// facts are rows of a name and a value.
+func (r Report) facts() [][]string {
+	status := r.Run.Status
+	rows := [][]string{{"Application", r.Run.Spec.Application.Name}}
+	if resolved := status.Resolved; resolved != nil {
+		rows = append(rows, []string{"Size", resolved.Size + ": " + perWorker(*resolved)}, []string{"Queue", cmp.Or(resolved.Queue, "the default one")})
+	}
+	if made := status.AppWrapper; made != nil {
+		rows = append(rows, []string{"AppWrapper", fmt.Sprintf("%s (%s)", made.Name, r.AppWrapper)})
+	}
+	if r.Waits != "" {
+		rows = append(rows, []string{"Waits", r.Waits})
+	}
+	if status.Retries > 0 {
+		rows = append(rows, []string{"Retries", strconv.Itoa(int(status.Retries))})
+	}
+	return rows
+}
+
+func perWorker(resolved v1alpha1.Resolved) string {
+	return runplan.Size{Workers: resolved.Workers, PerWorker: resolved.PerWorker}.String()
+}
+
+func (r Report) writePods(out io.Writer) error {
+	if len(r.Pods) == 0 {
+		return nil
+	}
+	rows := [][]string{{"WORKER", "ROLE", "POD", "NODE", "STATE"}}
+	for _, pod := range r.Pods {
+		rows = append(rows, []string{pod.number(), pod.Role, pod.Name, pod.Node, pod.State})
+	}
+	fmt.Fprintln(out)
+	return writeTable(out, "", rows)
+}
+
+func (p Pod) number() string {
+	if p.Worker < 0 {
+		return ""
+	}
+	return strconv.Itoa(p.Worker)
+}
+
+func (r Report) writeFailure(out io.Writer) {
+	failure := r.Run.Status.LastFailure
+	if failure == nil {
+		return
+	}
+	fmt.Fprintf(out, "\nThe last failure was attempt %d: %s\n", failure.Attempt, failureText(*failure))
+	for line := range strings.Lines(strings.TrimSpace(withoutControls(failure.Message))) {
+		fmt.Fprintf(out, "  %s\n", strings.TrimRight(line, " \n"))
+	}
+}
+
+// failureText says which container failed, and how.
+func failureText(failure v1alpha1.LastFailure) string {
+	who := "pod " + failure.Pod
+	if failure.Container != "" {
+		who = fmt.Sprintf("container %s of %s", failure.Container, who)
+	}
+	var how []string
+	if failure.Reason != "" {
+		how = append(how, failure.Reason)
+	}
+	if failure.ExitCode != nil {
+		how = append(how, fmt.Sprintf("exit code %d", *failure.ExitCode))
+	}
+	return printable(who + ": " + cmp.Or(strings.Join(how, ", "), "no reason is known"))
+}
