@@ -9,6 +9,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/tools/commandline"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
@@ -18,7 +19,7 @@ func program() commandline.Program {
 	return commandline.Program{
 		Name:        "mlbatch",
 		Root:        rootCommand,
-		Interrupted: []error{install.ErrInterrupted, submit.ErrInterrupted},
+		Interrupted: []error{install.ErrInterrupted, submit.ErrInterrupted, runs.ErrInterrupted},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/test/wording"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
@@ -49,18 +50,34 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"audit --grace=-1s":                                               "--grace is negative: write a duration such as 2m",
 		"audit --kubeconfig=/no/such/file":                                "cannot find the cluster: check --kubeconfig and --context",
 		"audit --kubeconfig=testdata/nobody.yaml":                         "cannot read the cluster: ",
-		"submit":                              "name the settings file of the job with --filename",
-		"run":                                 "say what to do: see 'mlbatch run --help'",
-		"run plna":                            `unknown command "plna" for "mlbatch run": see 'mlbatch run --help'`,
-		"run plan":                            "name the files of the Runs: mlbatch run plan FILE…",
-		"run plan /no/such/file":              "cannot read the manifests: open /no/such/file",
-		"run plan -o xml /dev/null":           `unknown output format "xml": use yaml or json`,
-		"run plan /dev/null":                  "there is no Run in /dev/null: name a file that has one",
-		"submit settings.yaml":                `unknown command "settings.yaml" for "mlbatch submit"`,
-		"submit -f /no/such/file":             "cannot read the settings: open /no/such/file",
-		"submit -f /dev/null":                 "the settings are wrong: jobName is missing: set the name of the job",
-		"submit -f /dev/null --set a":         `cannot read --set a: key "a" has no value`,
-		"submit -f /dev/null --set numPods=x": "the settings are wrong: numPods: got string, want integer",
+		"submit":                      "name the settings file of the job with --filename",
+		"run":                         "say what to do: see 'mlbatch run --help'",
+		"run plna":                    `unknown command "plna" for "mlbatch run": see 'mlbatch run --help'`,
+		"run plan":                    "name the files of the Runs: mlbatch run plan FILE…",
+		"run plan /no/such/file":      "cannot read the manifests: open /no/such/file",
+		"run plan -o xml /dev/null":   `unknown output format "xml": use yaml or json`,
+		"run plan /dev/null":          "there is no Run in /dev/null: name a file that has one",
+		"run submit":                  "name the files of the Runs: mlbatch run submit FILE…",
+		"run submit /no/such/file":    "cannot read the manifests: open /no/such/file",
+		"run list now":                `unknown command "now" for "mlbatch run list": see 'mlbatch run list --help'`,
+		"run list -A -n blue":         "--namespace and --all-namespaces exclude each other: remove one of them",
+		"run list -o yaml":            `unknown output format "yaml": use text or json`,
+		"run status":                  "name one Run: mlbatch run status NAME",
+		"run status a -o wide":        `unknown output format "wide": use text or json`,
+		"run logs":                    "name one Run: mlbatch run logs NAME",
+		"run logs a b":                "name one Run: mlbatch run logs NAME",
+		"run logs a --worker=-1":      "--worker is negative: workers are counted from 0",
+		"run logs a --worker=0 --all": "--worker and --all exclude each other: remove one of them",
+		"run cancel":                  "name one Run: mlbatch run cancel NAME",
+		"run retry a b":               "name one Run: mlbatch run retry NAME",
+		"run retry a --kubeconfig=testdata/nobody.yaml": "cannot read Run a: ",
+		"run list --kubeconfig=/no/such/file":           "cannot find the cluster: check --kubeconfig and --context",
+		"run submit --wiat a":                           "unknown flag: --wiat: see 'mlbatch run submit --help'",
+		"submit settings.yaml":                          `unknown command "settings.yaml" for "mlbatch submit"`,
+		"submit -f /no/such/file":                       "cannot read the settings: open /no/such/file",
+		"submit -f /dev/null":                           "the settings are wrong: jobName is missing: set the name of the job",
+		"submit -f /dev/null --set a":                   `cannot read --set a: key "a" has no value`,
+		"submit -f /dev/null --set numPods=x":           "the settings are wrong: numPods: got string, want integer",
 		"submit -f /dev/null --set jobName=a,containerImage=b --kubeconfig=/no/such/file": "cannot find the cluster: check --kubeconfig and --context",
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -72,7 +89,7 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 }
 
 func TestWithoutAKubeconfigTheSentenceSaysWhereOneWasLookedFor(t *testing.T) {
-	for _, line := range []string{"components", "uninstall", "audit", "submit -f /dev/null --set jobName=a,containerImage=b"} {
+	for _, line := range []string{"components", "uninstall", "audit", "submit -f /dev/null --set jobName=a,containerImage=b", "run list", "run logs a", "run cancel a"} {
 		home(t)
 		t.Setenv("KUBECONFIG", "/no/such/file")
 		_, _, err := command(t, strings.Fields(line)...)
@@ -84,7 +101,7 @@ func TestWithoutAKubeconfigTheSentenceSaysWhereOneWasLookedFor(t *testing.T) {
 
 // They say what is left, and how to resume.
 func TestErrorsOfInterruptedSubcommandsAreKept(t *testing.T) {
-	for _, kept := range []error{install.ErrInterrupted, submit.ErrInterrupted} {
+	for _, kept := range []error{install.ErrInterrupted, submit.ErrInterrupted, runs.ErrInterrupted} {
 		p := program()
 		p.Root = func(string) *cobra.Command {
 			return &cobra.Command{RunE: func(*cobra.Command, []string) error { return fmt.Errorf("%w in step 2", kept) }}

@@ -15,11 +15,11 @@ import (
 func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Plan Runs of Applications (codeflare.dev)",
+		Short: "Submit, watch and end Runs of Applications (codeflare.dev)",
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return errors.New("say what to do: see 'mlbatch run --help'") },
 	}
-	cmd.AddCommand(planCommand())
+	cmd.AddCommand(planCommand(), submitRunsCommand(), listRunsCommand(), statusCommand(), logsCommand(), cancelCommand(), retryCommand())
 	return cmd
 }
 
@@ -35,6 +35,12 @@ func someFiles(advice string) cobra.PositionalArgs {
 
 // printers print plans, by the name of the format.
 var printers = map[string]func(io.Writer, []runs.Plan) error{"yaml": runs.WriteYAML, "json": runs.WriteJSON}
+
+func printNotes(progress io.Writer, notes []string) {
+	for _, note := range notes {
+		fmt.Fprintln(progress, "note:", note)
+	}
+}
 
 func planCommand() *cobra.Command {
 	var format, namespace string
@@ -58,9 +64,7 @@ func planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, note := range notes {
-				fmt.Fprintln(cmd.ErrOrStderr(), "note:", note)
-			}
+			printNotes(cmd.ErrOrStderr(), notes)
 			return printAs(cmd.OutOrStdout(), plans)
 		},
 	}

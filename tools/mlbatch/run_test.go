@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/test/golden"
 )
@@ -69,4 +71,24 @@ func TestThePageShowsTheDefaultSizes(t *testing.T) {
 		table += fmt.Sprintf("| `%s` | %d | %s | %s | %d |\n", name, s.Workers, &s.CPU, &s.Memory, s.GPU)
 	}
 	golden.Between(t, researchers, "<!-- sizes: written by go test ./tools/mlbatch -run TestThePage -update -->\n", "<!-- end of sizes -->", table)
+}
+
+// A command or a flag that the page does not name is unknown to researchers.
+func TestThePageNamesAllCommandsOfRuns(t *testing.T) {
+	page, err := os.ReadFile(researchers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range runCommand().Commands() {
+		_, rest, found := strings.Cut(string(page), "\n| `mlbatch run "+cmd.Use+"` |")
+		row, _, _ := strings.Cut(rest, "\n")
+		if !found {
+			t.Errorf("the page has no row for mlbatch run %s", cmd.Use)
+		}
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			if flag.Name != "kubeconfig" && flag.Name != "context" && !strings.Contains(row, "--"+flag.Name) {
+				t.Errorf("the row of mlbatch run %s lacks --%s", cmd.Use, flag.Name)
+			}
+		})
+	}
 }

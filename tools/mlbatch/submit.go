@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
@@ -89,6 +90,23 @@ func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.Wit
 
 // connect returns a client and the namespace of the kubeconfig's context.
 func connect(cluster access.Cluster, warnings io.Writer) (client.WithWatch, string, error) {
+	config, namespace, err := configOf(cluster, warnings)
+	if err != nil {
+		return nil, "", err
+	}
+	scheme, err := runs.Scheme()
+	if err != nil {
+		return nil, "", err
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot connect to the cluster: %w", err)
+	}
+	return c, namespace, nil
+}
+
+// configOf returns how to connect to the cluster, and the namespace of the kubeconfig's context.
+func configOf(cluster access.Cluster, warnings io.Writer) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = cluster.Kubeconfig
 	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: cluster.Context})
@@ -104,13 +122,5 @@ func connect(cluster access.Cluster, warnings io.Writer) (client.WithWatch, stri
 		return nil, "", fmt.Errorf("cannot read the namespace of the context: %w", err)
 	}
 	restConfig.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{})
-	scheme, err := submit.Scheme()
-	if err != nil {
-		return nil, "", err
-	}
-	c, err := client.NewWithWatch(restConfig, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, "", fmt.Errorf("cannot connect to the cluster: %w", err)
-	}
-	return c, namespace, nil
+	return restConfig, namespace, nil
 }

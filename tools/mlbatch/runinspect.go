@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
+)
+
+// runNamespace has the flags of all commands that look for Runs on a cluster.
+type runNamespace struct {
+	cluster access.Cluster
+	name    string
+}
+
+func (n *runNamespace) bind(flags *pflag.FlagSet, usage string) {
+	flags.StringVarP(&n.name, "namespace", "n", "", usage)
+	bindCluster(flags, &n.cluster)
+}
+
+const ofTheContext = "namespace of the Run (default: the one in the context)"
+
+// connect returns a client and the namespace.
+func (n runNamespace) connect(cmd *cobra.Command) (client.WithWatch, string, error) {
+	c, current, err := connect(n.cluster, cmd.ErrOrStderr())
+	return c, cmp.Or(n.name, current), err
+}
+
+// oneRun is an error unless there is one name.
+func oneRun(cmd *cobra.Command, names []string) error {
+	if len(names) != 1 || names[0] == "" {
+		return fmt.Errorf("name one Run: %s NAME", cmd.CommandPath())
+	}
+	return nil
+}
+
+func listRunsCommand() *cobra.Command {
+	var where runNamespace
+	var everywhere bool
+	var format string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List Runs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "text" && format != "json" {
+				return unknownFormat(format)
+			}
+			if everywhere && where.name != "" {
+				return errors.New("--namespace and --all-namespaces exclude each other: remove one of them")
+			}
+			c, namespace, err := where.connect(cmd)
+			if err != nil {
+				return err
+			}
+			if everywhere {
+				namespace = ""
+			}
+			return listRuns(cmd, c, namespace, format)
+		},
+	}
+	flags := cmd.Flags()
+	where.bind(flags, "namespace of the Runs (default: the one in the context)")
+	flags.BoolVarP(&everywhere, "all-namespaces", "A", false, "list the Runs of all namespaces")
+	flags.StringVarP(&format, "output", "o", "text", "text or json")
+	return cmd
+}
+
+func listRuns(cmd *cobra.Command, c client.Reader, namespace, format string) error {
+	list, err := runs.List(cmd.Context(), c, namespace)
+	switch {
+	case err != nil:
+		return err
+	case format == "json":
+		return runs.WriteObject(cmd.OutOrStdout(), list)
+	case len(list.Items) == 0:
+		fmt.Fprintln(cmd.ErrOrStderr(), "there are no Runs in", cmp.Or(namespace, "any namespace"))
+		return nil
+	}
+	return runs.WriteList(cmd.OutOrStdout(), list, namespace == "", time.Now())
+}
+
+func statusCommand() *cobra.Command {
+	var where runNamespace
+	var format string
+	cmd := &cobra.Command{
+		Use:   "status NAME",
+		Short: "Say how far a Run is, and why it waits or failed",
+		Args:  oneRun,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if format != "text" && format != "json" {
+				return unknownFormat(format)
+			}
+			c, namespace, err := where.connect(cmd)
+			if err != nil {
+				return err
+			}
+			return printStatus(cmd, c, client.ObjectKey{Namespace: namespace, Name: names[0]}, format)
+		},
+	}
+	where.bind(cmd.Flags(), ofTheContext)
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	return cmd
+}
+
+func printStatus(cmd *cobra.Command, c client.Reader, key client.ObjectKey, format string) error {
+	report, err := runs.Status(cmd.Context(), c, key)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return runs.WriteObject(cmd.OutOrStdout(), report)
+	}
+	return runs.WriteStatus(cmd.OutOrStdout(), report)
+}
+
+func logsCommand() *cobra.Command {
+	var where runNamespace
+	var wanted runs.Selection
+	cmd := &cobra.Command{
+		Use:   "logs NAME",
+		Short: "Print the log of a Run's first worker, or of others",
+		Long: "Print the log of worker 0, which is the master of a torch Run, or of the worker that --worker names. Logs are there\n" +
+			"as long as the pods are: some time after the Run has ended.",
+		Args: oneRun,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if cmd.Flags().Changed("worker") && wanted.All {
+				return errors.New("--worker and --all exclude each other: remove one of them")
+			}
+			if wanted.Worker < 0 {
+				return errors.New("--worker is negative: workers are counted from 0")
+			}
+			c, namespace, err := where.connect(cmd)
+			if err != nil {
+				return err
+			}
+			open, err := where.openLog(cmd)
+			if err != nil {
+				return err
+			}
+			return runs.Logs(cmd.Context(), c, open, client.ObjectKey{Namespace: namespace, Name: names[0]}, wanted, cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	where.bind(flags, ofTheContext)
+	flags.IntVar(&wanted.Worker, "worker", 0, "number of the worker, from 0")
+	flags.BoolVar(&wanted.All, "all", false, "print the logs of all workers; each line begins with the worker's number")
+	flags.BoolVarP(&wanted.Follow, "follow", "f", false, "print what comes until the workers end")
+	return cmd
+}
+
+func (n runNamespace) openLog(cmd *cobra.Command) (runs.OpenLog, error) {
+	config, _, err := configOf(n.cluster, cmd.ErrOrStderr())
+	if err != nil {
+		return nil, err
+	}
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to the cluster: %w", err)
+	}
+	return func(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+		return typed.CoreV1().Pods(namespace).GetLogs(pod, options).Stream(ctx)
+	}, nil
+}
