@@ -88,7 +88,7 @@ func TestWhatCannotBePackedIsOneSentence(t *testing.T) {
 		"a CRD":                         {"", kind("apiextensions.k8s.io/v1", "CustomResourceDefinition"), "work.yaml: CustomResourceDefinition/x: it belongs to the whole cluster"},
 		"an AppWrapper":                 {"", kind("workload.codeflare.dev/v1beta2", "AppWrapper"), "work.yaml: AppWrapper/x: an AppWrapper cannot wrap another one: apply it as it is"},
 		"a queue":                       {"", kind("kueue.x-k8s.io/v1beta2", "LocalQueue"), "work.yaml: LocalQueue/x: queues and quota are not part of the work: leave it out, and name the queue with --queue"},
-		"a Run":                         {"", kind("codeflare.dev/v1alpha1", "Run"), "work.yaml: Run/x: it is no resource of a cluster: mlbatch run plan makes AppWrappers of Runs"},
+		"a Run":                         {"", kind("codeflare.dev/v1alpha1", "Run"), "work.yaml: Run/x: a Run has an AppWrapper of its own: use mlbatch run submit"},
 		"a CronJob":                     {"", kind("batch/v1", "CronJob"), "work.yaml: CronJob/x: the number of its pods changes, and Kueue would not count them: pack the Job of one run"},
 		"an autoscaler":                 {"", kind("autoscaling/v2", "HorizontalPodAutoscaler"), "the number of its pods changes, and Kueue would not count them: leave it out, and set replicas"},
 		"what each namespace has":       {"", with(data, "name: data", "name: kube-root-ca.crt"), "work.yaml: ConfigMap/kube-root-ca.crt: each namespace has one already: leave it out"},

@@ -32,7 +32,7 @@ var rules = []func(*packer, *part) string{
 // groups are those of which nothing can be wrapped.
 var groups = map[string]string{
 	"kueue.x-k8s.io":               "queues and quota are not part of the work: leave it out, and name the queue with --queue",
-	v1alpha1.GroupVersion.Group:    "it is no resource of a cluster: mlbatch run plan makes AppWrappers of Runs",
+	v1alpha1.GroupVersion.Group:    "a Run has an AppWrapper of its own: use mlbatch run submit",
 	v1beta2.GroupVersion.Group:     "an AppWrapper cannot wrap another one: apply it as it is",
 	"kustomize.config.k8s.io":      "it is an input of kustomize: pack what kustomize build prints",
 	"admissionregistration.k8s.io": clusterScoped,
