@@ -14,5 +14,16 @@ const (
 	RoleLabel = "codeflare.dev/role"
 )
 
+// Annotations of a Run that only the webhook of Runs writes, when the Run is created.
+const (
+	// AuthorAnnotation holds the name of the user who made the Run.
+	AuthorAnnotation = "codeflare.dev/author"
+	// AuthorUIDAnnotation holds the UID of that user.
+	AuthorUIDAnnotation = "codeflare.dev/author-uid"
+	// AuthorMayAnnotation lists what that user may create or wrap in the Run's namespace, separated
+	// by commas: pytorchjobs.kubeflow.org,jobs.batch,configmaps.
+	AuthorMayAnnotation = "codeflare.dev/author-may"
+)
+
 // ReservedVariables is the prefix of the variables that the platform gives to programs.
 const ReservedVariables = "CODEFLARE_"
