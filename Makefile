@@ -124,7 +124,7 @@ test-long: ## 10,000 random lives of each sort, the crash test with every answer
 	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
 	@$(MAKE) --no-print-directory mutation
 
-MUTATED := $(addprefix ./controller/internal/,nodehealth spelling podtemplate kinds lifecycle) ./controller/runplan
+MUTATED := $(addprefix ./controller/internal/,nodehealth spelling podtemplate kinds lifecycle runlife) ./controller/runplan
 
 # Walks go the same way for every mutant, and are not made short.
 .PHONY: mutation

@@ -48,6 +48,8 @@ type Planned struct {
 	AppWrapper *v1beta2.AppWrapper
 	// Size is what the Run's pods get.
 	Size Size
+	// Resolved is what the status of the Run says of it.
+	Resolved v1alpha1.Resolved
 }
 
 // Plan returns what is created for a Run, or all problems that are in the way.
@@ -76,7 +78,7 @@ func Plan(in Input) (*Planned, []Problem) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	return &Planned{AppWrapper: aw, Size: size}, nil
+	return &Planned{AppWrapper: aw, Size: size, Resolved: j.resolved()}, nil
 }
 
 // archetypes make the components of a job, in the order in which they are created.
@@ -91,6 +93,17 @@ type job struct {
 	name string // of the AppWrapper, and what it wraps
 	size Size
 	data data
+}
+
+func (j job) resolved() v1alpha1.Resolved {
+	return v1alpha1.Resolved{
+		ApplicationGeneration: j.Application.Generation,
+		Size:                  j.size.Name,
+		Workers:               j.size.Workers,
+		PerWorker:             j.size.PerWorker,
+		Queue:                 j.Run.Spec.QueueName,
+		PriorityClass:         priorityClasses[j.Run.Spec.Priority],
+	}
 }
 
 // holdOnFailure is the time in which the reason of a failure can be read from the pods.

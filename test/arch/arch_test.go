@@ -38,7 +38,8 @@ var arrows = map[string][]string{
 		"controller/internal/spelling",
 	},
 	// What is made of a Run. It is pure, too.
-	"controller/runplan": {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules"},
+	"controller/runplan":          {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules"},
+	"controller/internal/runlife": {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/runplan"},
 	// The schema of Runs.
 	"controller/runschema": {"controller/api/codeflare/v1alpha1"},
 	// Reviews of access, which several shells request from the API server.
@@ -156,13 +157,13 @@ func inRooms(name string) bool {
 // core are the packages that decide.
 var core = []string{
 	"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/spelling",
-	"controller/internal/nodehealth", "controller/runplan",
+	"controller/internal/nodehealth", "controller/runplan", "controller/internal/runlife",
 }
 
 // pure has the external imports of the core. None of them does I/O, waits, logs or draws random
 // numbers. The linter forbids functions of time and meta that read the clock.
 var pure = []string{
-	"cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math", "path", "slices", "strconv", "strings", "time", "unicode",
+	"cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math", "path", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"k8s.io/api/core/v1",
 	"k8s.io/apimachinery/pkg/api/meta",
 	"k8s.io/apimachinery/pkg/api/resource",

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runlife
+
+import (
+	"time"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+)
+
+// Decision is what happens next, in the order of its fields.
+type Decision struct {
+	// NeedsPods: the decision has to be made again, with the pods in the snapshot. Nothing else of
+	// it counts.
+	NeedsPods bool
+	// Status is to be saved if it differs from the stored one. If saving fails, nothing else
+	// happens.
+	Status v1alpha1.RunStatus
+	// Event is to be announced once Status is saved; nil if nothing happened.
+	Event *Event
+	// Effect is to be carried out once Status is saved.
+	Effect Effect
+	// Requeue is when to look again even if nothing changes; 0 is never.
+	Requeue time.Duration
+}
+
+// Effect is the one thing that a decision does besides writing the status.
+type Effect string
+
+// The effects. There are no others.
+const (
+	// Nothing is to be done.
+	Nothing Effect = ""
+
+	// Create creates the planned AppWrapper. Before, the actor reads the Run live, and does nothing
+	// unless it still has the resourceVersion that was observed or saved: a stale cache may not
+	// know of an AppWrapper that is recorded and gone.
+	Create Effect = "Create"
+
+	// Try asks the API server whether it would take the planned AppWrapper, and creates nothing.
+	Try Effect = "Try"
+
+	// Delete deletes the Run's AppWrapper, with the UID that was observed.
+	Delete Effect = "Delete"
+
+	// DeleteRun deletes the Run, with the resourceVersion that was observed.
+	DeleteRun Effect = "DeleteRun"
+)
+
+// stay keeps the phase and has no effect.
+func (v *view) stay() Decision {
+	return Decision{Status: v.status}
+}
+
+// do keeps the phase and has an effect.
+func (v *view) do(effect Effect) Decision {
+	return Decision{Status: v.status, Effect: effect}
+}
+
+// enter sets the phase, which may be the present one, and what it means.
+func (v *view) enter(phase v1alpha1.RunPhase, message string) Decision {
+	v.status.Phase, v.status.Message = phase, message
+	return v.stay()
+}
+
+// requeueAt adds the time of the next look to the decision, unless it is past.
+func (d Decision) requeueAt(when, now time.Time) Decision {
+	if wait := when.Sub(now); wait > 0 {
+		d.Requeue = wait
+	}
+	return d
+}
+
+func (d Decision) announcing(e *Event) Decision {
+	d.Event = e
+	return d
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runlife
+
+import corev1 "k8s.io/api/core/v1"
+
+// Event tells the author of a Run what happened to it.
+type Event struct {
+	// Type is Normal or Warning.
+	Type string
+	// Reason is what happened, in one word.
+	Reason string
+	// Action is what the controller did.
+	Action string
+	// Message is for humans.
+	Message string
+}
+
+// The reasons of events. Planned, Succeeded and Cancelled are those of conditions, too.
+const (
+	reasonStarted = "Started"
+	reasonFailed  = "Failed"
+)
+
+// The actions of events.
+const (
+	actionPlan   = "Plan"
+	actionFollow = "Follow"
+	actionEnd    = "End"
+)
+
+func normal(reason, action, message string) *Event {
+	return &Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Message: message}
+}
+
+func failedEvent(reason, message string) *Event {
+	return &Event{Type: corev1.EventTypeWarning, Reason: reasonFailed, Action: actionEnd, Message: reason + ": " + message}
+}
