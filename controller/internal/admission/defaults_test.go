@@ -3,7 +3,6 @@
 package admission
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,22 +35,6 @@ func TestDefaultsOfANewAppWrapper(t *testing.T) {
 			}
 			if aw.Spec.Suspend {
 				t.Error("only Kueue may set suspend")
-			}
-		})
-	}
-}
-
-func TestLabelValueOfAUserName(t *testing.T) {
-	for name, tc := range map[string]struct{ text, want string }{
-		"a plain name is kept":              {"ada-l_1.x", "ada-l_1.x"},
-		"a service account loses its colon": {"system:serviceaccount:blue:ci", "system_serviceaccount_blue_ci"},
-		"edges are trimmed":                 {"-ada@", "ada"},
-		"a long name is cut":                {strings.Repeat("a", 80), strings.Repeat("a", 63)},
-		"nothing may be left":               {"@@@", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := labelValue(tc.text); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

@@ -117,3 +117,9 @@ func resourceOf(kind schema.GroupVersionKind) string {
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
 	return resource.GroupResource().String()
 }
+
+// NotEnabledIn says that the controller of Runs may not create AppWrappers in a namespace.
+func NotEnabledIn(namespace string) string {
+	return fmt.Sprintf("Runs are not enabled in namespace %s: an administrator sets controller.runs of the chart teams, "+
+		"or binds the ClusterRole mlbatch-runs there", namespace)
+}

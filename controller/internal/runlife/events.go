@@ -2,7 +2,11 @@
 
 package runlife
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // Event tells the author of a Run what happened to it.
 type Event struct {
@@ -33,6 +37,13 @@ func normal(reason, action, message string) *Event {
 	return &Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Message: message}
 }
 
+// longestNote is the most that events.k8s.io takes.
+const longestNote = 1024
+
 func failedEvent(reason, message string) *Event {
-	return &Event{Type: corev1.EventTypeWarning, Reason: reasonFailed, Action: actionEnd, Message: reason + ": " + message}
+	note := reason + ": " + message
+	if len(note) > longestNote {
+		note = strings.ToValidUTF8(note[:longestNote], "")
+	}
+	return &Event{Type: corev1.EventTypeWarning, Reason: reasonFailed, Action: actionEnd, Message: note}
 }

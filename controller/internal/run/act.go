@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
+	"github.com/mlbatch/mlbatch/controller/internal/runlife"
+)
+
+// fieldManager is who made the fields of an AppWrapper.
+const fieldManager = "mlbatch-runs"
+
+// act carries out the effect of a decision whose status has been saved. It reports whether the
+// observation has an answer of the API server that it lacked.
+func (r *Reconciler) act(ctx context.Context, o *observation, effect runlife.Effect) (answered bool, err error) {
+	switch effect {
+	case runlife.Create:
+		if current, err := r.current(ctx, o.Run); err != nil || !current {
+			return false, err
+		}
+		return r.create(ctx, o)
+	case runlife.Try:
+		return r.create(ctx, o, client.DryRunAll)
+	case runlife.Delete:
+		return false, r.remove(ctx, o.AppWrapper, client.Preconditions{UID: ptr.To(o.AppWrapper.UID)})
+	case runlife.DeleteRun:
+		return false, r.remove(ctx, o.Run, client.Preconditions{UID: ptr.To(o.Run.UID), ResourceVersion: ptr.To(o.Run.ResourceVersion)})
+	}
+	return false, nil
+}
+
+// current tells whether the Run is still the one that was decided upon. A stale cache may not know
+// of an AppWrapper that is recorded and gone.
+func (r *Reconciler) current(ctx context.Context, run *v1alpha1.Run) (bool, error) {
+	now := &v1alpha1.Run{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(run), now); err != nil {
+		return false, fmt.Errorf("cannot read the Run again: %w", err)
+	}
+	return now.UID == run.UID && now.ResourceVersion == run.ResourceVersion, nil
+}
+
+// create creates the planned AppWrapper, or tries to. It never changes one that exists: an
+// earlier Run may have had the name.
+func (r *Reconciler) create(ctx context.Context, o *observation, options ...client.CreateOption) (answered bool, err error) {
+	aw := o.Plan.Planned.AppWrapper.DeepCopy()
+	aw.Labels[v1beta2.UserLabel] = admissionrules.UserLabelValue(o.Run.Annotations[v1alpha1.AuthorAnnotation])
+	aw.Labels[v1beta2.UserIDLabel] = admissionrules.UserLabelValue(o.Run.Annotations[v1alpha1.AuthorUIDAnnotation])
+	err = r.client.Create(ctx, aw, append(options, client.FieldOwner(fieldManager))...)
+	switch {
+	case err == nil && len(options) == 0:
+		r.answers.forget(client.ObjectKeyFromObject(o.Run))
+		return false, nil
+	case err == nil:
+		o.Answer = &runlife.Answer{At: r.now()}
+	case apierrors.IsAlreadyExists(err):
+		err = r.meet(ctx, o, aw)
+	case isRefusal(err):
+		o.Answer, err = r.refusal(ctx, o.Run, err)
+	}
+	if err != nil {
+		return false, err
+	}
+	r.answers.remember(o.Run, o.Answer)
+	return true, nil
+}
+
+// meet reads the AppWrapper that is there already. The Run's own was created before, and the
+// cache does not have it yet.
+func (r *Reconciler) meet(ctx context.Context, o *observation, aw *v1beta2.AppWrapper) error {
+	there, err := appWrapper(ctx, r.live, client.ObjectKeyFromObject(aw))
+	if err != nil {
+		return err
+	}
+	if there != nil && runlife.Owns(o.Run, there) {
+		o.AppWrapper = there
+		return nil
+	}
+	o.Answer = &runlife.Answer{Reason: runlife.NameTaken, Message: runlife.NameTakenBy(aw.Name), At: r.now()}
+	return nil
+}
+
+// isRefusal: the API server or an admission controller says no, and would say so again.
+func isRefusal(err error) bool {
+	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // the client does not wrap it
+	if !ok {
+		return false
+	}
+	passing := []int32{http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && !slices.Contains(passing, code)
+}
+
+// refusal has the API server's words, or better ones if the right to create is missing.
+func (r *Reconciler) refusal(ctx context.Context, run *v1alpha1.Run, said error) (*runlife.Answer, error) {
+	a := &runlife.Answer{Reason: runlife.Refused, Message: said.Error(), At: r.now()}
+	if !apierrors.IsForbidden(said) {
+		return a, nil
+	}
+	enabled, err := accessreview.Self(ctx, r.client, run.Namespace, "create", v1beta2.GroupVersion.WithResource("appwrappers"))
+	if err != nil {
+		return nil, err
+	}
+	if !enabled {
+		a.Reason, a.Message = runlife.NamespaceNotEnabled, runlife.NotEnabledIn(run.Namespace)
+	}
+	return a, nil
+}
+
+// remove deletes an object. If it is gone, or another one has its name, or it has changed since,
+// there is nothing to delete now.
+func (r *Reconciler) remove(ctx context.Context, object client.Object, still client.Preconditions) error {
+	err := r.client.Delete(ctx, object, still, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("cannot delete %s: %w", object.GetName(), err)
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// CacheOptions limit the caches to the AppWrappers of Runs, and to what is read.
+func CacheOptions() (cache.Options, error) {
+	ofRuns, err := labels.NewRequirement(v1alpha1.RunLabel, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.Run{}:       {Transform: slimRun},
+			&v1beta2.AppWrapper{}: {Label: labels.NewSelector().Add(*ofRuns), Transform: slimAppWrapper},
+		},
+	}, nil
+}
+
+// slimRun drops the copy of the Run that kubectl apply keeps in it.
+func slimRun(object any) (any, error) {
+	run, ok := object.(*v1alpha1.Run)
+	if !ok {
+		return nil, fmt.Errorf("a %T is in the cache of Runs", object)
+	}
+	run.ManagedFields = nil
+	delete(run.Annotations, corev1.LastAppliedConfigAnnotation)
+	return run, nil
+}
+
+// slimAppWrapper keeps what runlife reads.
+func slimAppWrapper(object any) (any, error) {
+	aw, ok := object.(*v1beta2.AppWrapper)
+	if !ok {
+		return nil, fmt.Errorf("a %T is in the cache of AppWrappers", object)
+	}
+	aw.ManagedFields, aw.Annotations, aw.Finalizers = nil, nil, nil
+	aw.Spec = v1beta2.AppWrapperSpec{}
+	aw.Status.ComponentStatus = nil
+	return aw, nil
+}

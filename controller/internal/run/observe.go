@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/runlife"
+	"github.com/mlbatch/mlbatch/controller/runplan"
+)
+
+// pollPeriod is how often an AppWrapper is looked at whose label somebody removed.
+const pollPeriod = 5 * time.Minute
+
+// observation is a Run, and what was read about it.
+type observation struct {
+	runlife.Snapshot
+	// unwatched: the AppWrapper exists, and the cache does not have it.
+	unwatched bool
+}
+
+// observe returns nil if there is no such Run, or nothing to do for it.
+func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*observation, error) {
+	run := &v1alpha1.Run{}
+	if err := r.cached.Get(ctx, key, run); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.answers.forget(key)
+		}
+		return nil, err
+	}
+	if !run.DeletionTimestamp.IsZero() {
+		return nil, nil
+	}
+	o := &observation{Snapshot: runlife.Snapshot{Run: run, Answer: r.answers.of(run)}}
+	if err := r.observeAppWrapper(ctx, o); err != nil {
+		return nil, err
+	}
+	if !runlife.NeedsPlan(o.Snapshot) {
+		return o, nil
+	}
+	var err error
+	o.Plan, err = r.plan(ctx, run)
+	return o, err
+}
+
+// observeAppWrapper reads from the API server before a recorded AppWrapper counts as gone.
+func (r *Reconciler) observeAppWrapper(ctx context.Context, o *observation) error {
+	key := types.NamespacedName{Namespace: o.Run.Namespace, Name: runlife.AppWrapperName(o.Run)}
+	var err error
+	if o.AppWrapper, err = appWrapper(ctx, r.cached, key); err != nil {
+		return err
+	}
+	recorded := o.Run.Status.AppWrapper
+	if recorded == nil || o.Run.Status.Phase.Terminal() || o.AppWrapper != nil && o.AppWrapper.UID == recorded.UID {
+		return nil
+	}
+	o.AppWrapper, err = appWrapper(ctx, r.live, key)
+	o.unwatched = o.AppWrapper != nil
+	return err
+}
+
+// appWrapper returns nil if there is none.
+func appWrapper(ctx context.Context, from client.Reader, key types.NamespacedName) (*v1beta2.AppWrapper, error) {
+	aw := &v1beta2.AppWrapper{}
+	err := from.Get(ctx, key, aw)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read AppWrapper %s: %w", key.Name, err)
+	}
+	return aw, nil
+}
+
+// plan reads what the Run names, and plans it.
+func (r *Reconciler) plan(ctx context.Context, run *v1alpha1.Run) (plan runlife.Plan, err error) {
+	in := runplan.Input{Run: run, Settings: r.settings}
+	application := &v1alpha1.Application{}
+	err = r.cached.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: run.Spec.Application.Name}, application)
+	switch {
+	case err == nil:
+		in.Application = application
+	case !apierrors.IsNotFound(err):
+		return plan, fmt.Errorf("cannot read Application %s: %w", run.Spec.Application.Name, err)
+	}
+	var sizes v1alpha1.RunSizeConfigurationList
+	if err := r.cached.List(ctx, &sizes); err != nil {
+		return plan, fmt.Errorf("cannot list RunSizeConfigurations: %w", err)
+	}
+	var dataSets v1alpha1.DataSetList
+	if err := r.cached.List(ctx, &dataSets, client.InNamespace(run.Namespace)); err != nil {
+		return plan, fmt.Errorf("cannot list DataSets: %w", err)
+	}
+	in.Sizes, in.DataSets = sizes.Items, dataSets.Items
+	plan.Planned, plan.Problems = runplan.Plan(in)
+	return plan, nil
+}
+
+// failedPods are those of a Run. There may be thousands of pods, and only these say why. Where the
+// right to list pods was taken away, nothing does.
+func (r *Reconciler) failedPods(ctx context.Context, run *v1alpha1.Run) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	err := r.live.List(ctx, &pods, client.InNamespace(run.Namespace), client.MatchingLabels{v1alpha1.RunLabel: run.Name},
+		client.MatchingFields{"status.phase": string(corev1.PodFailed)})
+	if apierrors.IsForbidden(err) {
+		log.FromContext(ctx).Info("cannot list the pods, so lastFailure stays as it was", "because", err.Error())
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the pods: %w", err)
+	}
+	return pods.Items, nil
+}

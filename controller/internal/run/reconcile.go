@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package run reconciles Runs: it observes one, asks runlife what to do next, saves the answer and
+// then acts on it. All decisions are in runlife; this package reads from the API server and
+// writes to it.
+package run
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/internal/runlife"
+	"github.com/mlbatch/mlbatch/controller/runplan"
+)
+
+// In all namespaces. Where Runs are enabled, a RoleBinding adds what act.go and pods need.
+//
+// +kubebuilder:rbac:groups=codeflare.dev,resources=applications;datasets;runs;runsizeconfigurations,verbs=get;list;watch
+// +kubebuilder:rbac:groups=codeflare.dev,resources=runs/status,verbs=update;patch
+// +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconciler reconciles Runs.
+type Reconciler struct {
+	// client is for writing.
+	client client.Client
+	// cached is where to read.
+	cached client.Reader
+	// live reads from the API server.
+	live client.Reader
+	// recorder tells users what happened.
+	recorder events.EventRecorder
+	metrics  *metrics
+	settings runplan.Settings
+	now      func() time.Time
+
+	// answers are what the API server said to the AppWrappers of Runs.
+	answers answers
+}
+
+// Reconcile takes a Run one step further. Every save and every relevant change of the cluster
+// triggers the next step.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	o, err := r.observe(ctx, request.NamespacedName)
+	if err != nil || o == nil {
+		return reconcile.Result{}, ignoreExpected(err)
+	}
+	d, err := r.step(ctx, o)
+	if err != nil {
+		return reconcile.Result{}, ignoreExpected(err)
+	}
+	wait := d.Requeue
+	if o.unwatched && (wait == 0 || wait > pollPeriod) {
+		wait = pollPeriod
+	}
+	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
+// step decides, saves, announces and acts. If the API server answers what the decision depends
+// on, it does so again.
+func (r *Reconciler) step(ctx context.Context, o *observation) (runlife.Decision, error) {
+	d, err := r.decide(ctx, o)
+	if err != nil {
+		return d, err
+	}
+	if err := r.save(ctx, o.Run, d.Status); err != nil {
+		return d, err
+	}
+	r.announce(ctx, o.Snapshot, d)
+	o.Run.Status = d.Status
+	answered, err := r.act(ctx, o, d.Effect)
+	if err != nil || !answered {
+		return d, err
+	}
+	return r.step(ctx, o)
+}
+
+// decide reads pods only if the decision depends on them.
+func (r *Reconciler) decide(ctx context.Context, o *observation) (runlife.Decision, error) {
+	d := runlife.Decide(o.Snapshot, r.now())
+	if !d.NeedsPods {
+		return d, nil
+	}
+	pods, err := r.failedPods(ctx, o.Run)
+	if err != nil {
+		return d, err
+	}
+	o.Pods = &pods
+	return runlife.Decide(o.Snapshot, r.now()), nil
+}
+
+// save writes the status if it differs. It fails with a conflict if the Run has changed since it
+// was observed.
+func (r *Reconciler) save(ctx context.Context, run *v1alpha1.Run, status v1alpha1.RunStatus) error {
+	if equality.Semantic.DeepEqual(run.Status, status) {
+		return nil
+	}
+	before := v1alpha1.Run{Status: run.Status}
+	before.ResourceVersion = run.ResourceVersion
+	after := v1alpha1.Run{Status: status}
+	change, err := client.MergeFromWithOptions(&before, client.MergeFromWithOptimisticLock{}).Data(&after)
+	if err != nil {
+		return fmt.Errorf("cannot write the status: %w", err)
+	}
+	saved := metadataOf(run)
+	if err := r.client.Status().Patch(ctx, saved, client.RawPatch(types.MergePatchType, change)); err != nil {
+		return fmt.Errorf("cannot save the status: %w", err)
+	}
+	run.ResourceVersion = saved.ResourceVersion
+	return nil
+}
+
+// metadataOf is the object that writes are made with, so that the API server answers with
+// metadata only.
+func metadataOf(run *v1alpha1.Run) *metav1.PartialObjectMetadata {
+	metadata := &metav1.PartialObjectMetadata{ObjectMeta: *run.ObjectMeta.DeepCopy()}
+	metadata.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.RunKind))
+	return metadata
+}
+
+// ignoreExpected drops NotFound and Conflict: the Run is gone, or it has changed and the change
+// triggers another reconcile.
+func ignoreExpected(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// answers remembers the API server's last answer about a Run. A new process asks again.
+type answers struct {
+	mu     sync.Mutex
+	byName map[types.NamespacedName]answer
+}
+
+type answer struct {
+	run types.UID
+	*runlife.Answer
+}
+
+func (a *answers) of(run *v1alpha1.Run) *runlife.Answer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if known := a.byName[client.ObjectKeyFromObject(run)]; known.run == run.UID {
+		return known.Answer
+	}
+	return nil
+}
+
+func (a *answers) remember(run *v1alpha1.Run, what *runlife.Answer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byName == nil {
+		a.byName = map[types.NamespacedName]answer{}
+	}
+	a.byName[client.ObjectKeyFromObject(run)] = answer{run.UID, what}
+}
+
+func (a *answers) forget(run types.NamespacedName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.byName, run)
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/runplan"
+)
+
+// concurrency is how many Runs are worked on at the same time.
+const concurrency = 16
+
+// Setup adds the controller of Runs to mgr, whose caches must be made with CacheOptions.
+func Setup(mgr ctrl.Manager, settings runplan.Settings) error {
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Run{}, waiting, waitsFor); err != nil {
+		return fmt.Errorf("cannot index Runs: %w", err)
+	}
+	counters, err := newMetrics(ctrlmetrics.Registry)
+	if err != nil {
+		return fmt.Errorf("cannot register metrics: %w", err)
+	}
+	r := &Reconciler{
+		client:   mgr.GetClient(),
+		cached:   mgr.GetCache(),
+		live:     mgr.GetAPIReader(),
+		recorder: mgr.GetEventRecorder("runs"),
+		metrics:  counters,
+		settings: settings,
+		now:      time.Now,
+	}
+	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+	wake := handler.EnqueueRequestsFromMapFunc(wakeWaiting(mgr.GetCache()))
+	err = ctrl.NewControllerManagedBy(mgr).
+		For(&v1alpha1.Run{}).
+		Watches(&v1beta2.AppWrapper{}, handler.EnqueueRequestsFromMapFunc(wakeRunOf)).
+		Watches(&v1alpha1.Application{}, wake, specChanged).
+		Watches(&v1alpha1.DataSet{}, wake, specChanged).
+		Watches(&v1alpha1.RunSizeConfiguration{}, wake, specChanged).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrency,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](20*time.Millisecond, time.Minute),
+		}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("cannot make the controller of Runs: %w", err)
+	}
+	return nil
+}
+
+// waiting indexes the Runs that have no AppWrapper yet, by the name of their Application and by
+// anything.
+const (
+	waiting  = "waiting"
+	anything = "*" // no Application has this name
+)
+
+func waitsFor(object client.Object) []string {
+	run, ok := object.(*v1alpha1.Run)
+	if !ok || run.Status.Phase.Terminal() || run.Status.AppWrapper != nil {
+		return nil
+	}
+	return []string{anything, run.Spec.Application.Name}
+}
+
+// wakeWaiting wakes the Runs that may wait for an Application, a DataSet or a size.
+func wakeWaiting(cached client.Reader) handler.MapFunc {
+	return func(ctx context.Context, object client.Object) []reconcile.Request {
+		wanted := anything
+		if _, is := object.(*v1alpha1.Application); is {
+			wanted = object.GetName()
+		}
+		var runs v1alpha1.RunList
+		err := cached.List(ctx, &runs, client.InNamespace(object.GetNamespace()), client.MatchingFields{waiting: wanted}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "cannot list the Runs that wait") // only a cache that is not indexed does that
+		}
+		var requests []reconcile.Request
+		for i := range runs.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&runs.Items[i])})
+		}
+		return requests
+	}
+}
+
+// wakeRunOf wakes the Run of an AppWrapper.
+func wakeRunOf(_ context.Context, aw client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: aw.GetNamespace(), Name: aw.GetLabels()[v1alpha1.RunLabel]}}}
+}
