@@ -5,12 +5,12 @@ package appwrapper
 import (
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/mlbatch/mlbatch/test/stories"
+	"github.com/mlbatch/mlbatch/test/troubles"
 )
 
 var (
@@ -34,60 +34,27 @@ func TestCrash(t *testing.T) {
 	for _, story := range all {
 		t.Run(story.Name, func(t *testing.T) {
 			t.Parallel()
-			calm := live(t, story, reliable(nil), nil)
-			calls.Add(int64(len(calm.wire.calls)))
+			calm := live(t, story, troubles.Reliable(nil), nil)
+			calls.Add(int64(len(calm.wire.Calls)))
 			lives.Add(1)
-			relive := func(name string, w *wire) {
+			relive := func(name string, w *troubles.Wire) {
 				lives.Add(1)
 				t.Run(name, func(t *testing.T) { live(t, story, w, calm) })
 			}
-			for n, c := range calm.wire.calls {
-				for _, tr := range troublesOf(c, n) {
-					relive(fmt.Sprintf("call_%d_%s", n+1, tr), reliable(map[int]trouble{n + 1: tr}))
+			for n, c := range calm.wire.Calls {
+				for _, tr := range troubles.Of(c, n, *everyAnswer) {
+					relive(fmt.Sprintf("call_%d_%s", n+1, tr), troubles.Reliable(map[int]troubles.Trouble{n + 1: tr}))
 				}
 			}
 			for _, late := range caches {
-				relive("late_"+late, &wire{lags: func(cached string) bool { return cached == late }})
+				relive("late_"+late, &troubles.Wire{Lags: func(cached string) bool { return cached == late }})
 			}
 			for i := range *seeds {
 				seed := *firstSeed + uint64(i)
-				relive(fmt.Sprintf("seed_%d", seed), unreliableWire(seed, len(calm.wire.calls)))
+				relive(fmt.Sprintf("seed_%d", seed), troubles.AtRandom(seed, len(calm.wire.Calls)))
 			}
 		})
 	}
-}
-
-// troublesOf returns the troubles that the call can have. Without -crash.every-answer, the
-// number of the call selects the error.
-func troublesOf(c call, n int) []trouble {
-	var all []trouble
-	for _, m := range c.manners {
-		possible := answers
-		if m != fails && m != lost {
-			possible = []answer{{}}
-		} else if !*everyAnswer {
-			possible = answers[n%len(answers) : n%len(answers)+1]
-		}
-		for _, a := range possible {
-			all = append(all, trouble{m, a})
-		}
-	}
-	return all
-}
-
-// reliable is a wire with only these troubles.
-func reliable(troubles map[int]trouble) *wire {
-	return &wire{troubles: troubles, lags: never}
-}
-
-// unreliableWire has two to four troubles, and in every third case stale caches.
-func unreliableWire(seed uint64, calls int) *wire {
-	random := rand.New(rand.NewPCG(seed, 0))
-	w := &wire{troubles: map[int]trouble{}, lags: func(string) bool { return random.IntN(3) == 0 }}
-	for range 2 + random.IntN(3) {
-		w.troubles[1+random.IntN(calls)] = trouble{passing[random.IntN(len(passing))], answers[random.IntN(len(answers))]}
-	}
-	return w
 }
 
 // replay returns the command that runs one test again.

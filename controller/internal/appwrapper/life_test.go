@@ -16,6 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/given"
 	"github.com/mlbatch/mlbatch/test/stories"
+	"github.com/mlbatch/mlbatch/test/troubles"
 )
 
 // life runs a story with the real reconciler and an API server in memory. It plays everything
@@ -25,7 +26,7 @@ type life struct {
 	story stories.Story
 	now   time.Time
 	api   *apiServer
-	wire  *wire
+	wire  *troubles.Wire
 
 	process  *process  // nil while none runs
 	startsAt time.Time // when the next one starts
@@ -36,15 +37,15 @@ type life struct {
 	made    int             // pods created so far
 	creates map[string]int  // components created so far
 	told    announcements
-	over    manner   // why the story ended early, if it did
-	places  []place  // the place after each step
-	moments []moment // the time of each step, by the clock and in the status
-	calm    *life    // the same story without trouble; nil in that life itself
+	over    troubles.Manner // why the story ended early, if it did
+	places  []place         // the place after each step
+	moments []moment        // the time of each step, by the clock and in the status
+	calm    *life           // the same story without trouble; nil in that life itself
 }
 
 // live runs a story. With a calm life, it waits after each step until the story reaches the
 // same place.
-func live(t *testing.T, story stories.Story, w *wire, calm *life) *life {
+func live(t *testing.T, story stories.Story, w *troubles.Wire, calm *life) *life {
 	t.Helper()
 	born := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	l := &life{
@@ -52,7 +53,7 @@ func live(t *testing.T, story stories.Story, w *wire, calm *life) *life {
 		wire:    w,
 		permits: map[int]bool{}, silent: map[string]bool{}, creates: map[string]int{}, told: announcements{},
 	}
-	l.wire.outrun = l.outrun
+	l.wire.Outrun = l.outrun
 	clock := func() time.Time { return l.now }
 	l.api = &apiServer{now: clock, refuse: l.refuse, heard: l.hear}
 	builder := given.AppWrapper("a")
@@ -92,7 +93,7 @@ type storyIsOver struct{}
 
 // outrun plays another client that is faster than the controller. By default it only changes
 // labels, which nobody reads.
-func (l *life) outrun(how manner) {
+func (l *life) outrun(how troubles.Manner) {
 	switch how {
 	case evicted:
 		l.over = how
@@ -151,7 +152,7 @@ func (l *life) react() {
 	for range manySteps {
 		moved := l.others()
 		moved = l.control() || moved
-		if !moved && (l.process == nil || !l.process.catchUp(never)) {
+		if !moved && (l.process == nil || !l.process.catchUp(troubles.Never)) {
 			return
 		}
 	}
@@ -166,7 +167,7 @@ func (l *life) control() (moved bool) {
 		}
 		l.process, moved = startProcess(l.api, l.wire, l.told, l.story.MigrationLimit, func() time.Time { return l.now }), true
 	}
-	moved = l.process.catchUp(l.wire.lags) || moved
+	moved = l.process.catchUp(l.wire.Lags) || moved
 	moved = l.process.informers.begin(l.process.seen.objects) || moved
 	if !l.process.queue.ready() {
 		return moved
@@ -195,7 +196,7 @@ func (l *life) Settle() {
 			l.passTo(at)
 		}
 	}
-	step, limit := len(l.places), l.now.Add(delay*time.Duration(max(1, len(l.wire.troubles))))
+	step, limit := len(l.places), l.now.Add(delay*time.Duration(max(1, len(l.wire.Troubles))))
 	for l.calm != nil && l.over == "" && !reflect.DeepEqual(l.place(), l.calm.places[step]) {
 		at, ever := l.next()
 		if !ever || at.After(limit) {

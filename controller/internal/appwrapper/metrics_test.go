@@ -23,6 +23,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/given"
 	"github.com/mlbatch/mlbatch/test/golden"
 	"github.com/mlbatch/mlbatch/test/stories"
+	"github.com/mlbatch/mlbatch/test/troubles"
 )
 
 // sample is one series of a scrape; a histogram has its count and its sum.
@@ -80,7 +81,7 @@ func TestMetricsOfLives(t *testing.T) {
 		files = append(files, file)
 		t.Run(name, func(t *testing.T) {
 			var lines strings.Builder
-			for _, s := range scrape(t, live(t, told(name), reliable(nil), nil).process.reconciler.metrics) {
+			for _, s := range scrape(t, live(t, told(name), troubles.Reliable(nil), nil).process.reconciler.metrics) {
 				fmt.Fprintln(&lines, s)
 			}
 			golden.Compare(t, file, []byte(lines.String()))
@@ -105,7 +106,7 @@ func document(t *testing.T, name string) string {
 func TestTheDocumentationHasTheEvents(t *testing.T) {
 	events := document(t, "monitoring.md")
 	for _, story := range stories.All() {
-		l := live(t, story, reliable(nil), nil)
+		l := live(t, story, troubles.Reliable(nil), nil)
 		for reason := range l.told {
 			if !strings.Contains(events, " | `"+reason+"` | ") {
 				t.Errorf("docs/monitoring.md has no event %s", reason)

@@ -46,7 +46,7 @@ func (l *life) moment() moment {
 func (l *life) checkTimes(step int) {
 	l.Helper()
 	calm, now := l.calm.moments[step], l.moments[step]
-	late := now.now.Sub(calm.now).Abs() + delay*time.Duration(len(l.wire.troubles)) + time.Second
+	late := now.now.Sub(calm.now).Abs() + delay*time.Duration(len(l.wire.Troubles)) + time.Second
 	for what, at := range now.notes {
 		if at.Sub(calm.notes[what]).Abs() > late {
 			l.broken(fmt.Sprintf("trouble moves no time; after step %d that of %s is %s, calmly %s, and the story is at %s, calmly %s",

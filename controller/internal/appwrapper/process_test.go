@@ -29,6 +29,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/given"
+	"github.com/mlbatch/mlbatch/test/troubles"
 )
 
 // process is the controller from its start to its end: the real reconciler with its watches,
@@ -60,7 +61,7 @@ func (c change) object() client.Object {
 
 var theRequest = reconcile.Request{NamespacedName: client.ObjectKey{Namespace: given.Namespace, Name: "a"}}
 
-func startProcess(api *apiServer, wire *wire, told announcements, migrationLimit int32, now func() time.Time) *process {
+func startProcess(api *apiServer, wire *troubles.Wire, told announcements, migrationLimit int32, now func() time.Time) *process {
 	counters, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
 		panic(err)
@@ -86,7 +87,7 @@ func startProcess(api *apiServer, wire *wire, told announcements, migrationLimit
 	for _, object := range api.objects {
 		p.pending = append(p.pending, change{nil, object})
 	}
-	p.catchUp(never)
+	p.catchUp(troubles.Never)
 	return p
 }
 
@@ -128,9 +129,6 @@ var (
 	caches   = []string{"appwrappers", "pods", "nodes", "components"}
 	isCached = map[string]func(client.Object) bool{"appwrappers": isAppWrapper, "pods": isPod, "nodes": isNode, "components": isComponent}
 )
-
-// never is for caches that are not stale.
-func never(string) bool { return false }
 
 func isAppWrapper(object client.Object) bool {
 	_, is := object.(*v1beta2.AppWrapper)
@@ -209,7 +207,7 @@ func slim(object client.Object) client.Object {
 func (p *process) reconcile() (died bool) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			if _, died = reason.(death); !died {
+			if _, died = reason.(troubles.Death); !died {
 				panic(reason)
 			}
 		}
