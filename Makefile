@@ -52,14 +52,14 @@ test-full: ## All lanes; those that pass are recorded in docs/evidence/lanes.log
 # What has goroutines is tested with the race detector, the rest without it. The crash test
 # has a goroutine for each story: its calm lives say as much about races as all, and the
 # others run without it.
-RACED := $(addprefix ./controller/internal/,admission appwrapper othercontroller metricsaccess servingcert) ./test/quotawatch ./test/workload \
+RACED := $(addprefix ./controller/internal/,admission appwrapper othercontroller metricsaccess run servingcert) ./test/quotawatch ./test/workload \
 	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/filelock artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode)
 
 # The other modules read files outside them, of which Go's cache does not notice changes.
 .PHONY: unit
 unit: ## Tests that need no cluster, each once (4 minutes when warm)
 	go test $$(go list ./... | grep -v -x -F $(RACED:./%=-e github.com/mlbatch/mlbatch/%))
-	go test -run '^TestCrash$$' ./controller/internal/appwrapper
+	go test -run '^TestCrash$$' ./controller/internal/appwrapper ./controller/internal/run
 	go -C tools/artifacts/components/kueue test -count=1 ./...
 	go -C tools/artifacts/components/ray test ./...
 	go -C tools/artifacts/components/kube-state-metrics test -count=1 ./...

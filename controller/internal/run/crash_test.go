@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/troubles"
+)
+
+var (
+	everyAnswer = flag.Bool("crash.every-answer", false, "let every call fail with every error, not with one of them")
+	seeds       = flag.Int("crash.seeds", 5, "how many lives of each story have several troubles at random")
+)
+
+// stories are lives of Runs, step by step. After each step all settle.
+var stories = map[string][]func(*life){
+	"success":           join(queues, starts, []func(*life){appWrapperIs(v1beta2.AppWrapperSucceeded)}),
+	"wait":              join([]func(*life){passing(time.Minute)}, queues),
+	"failure":           join(queues, starts, []func(*life){podFails, appWrapperIs(v1beta2.AppWrapperFailed, unhealthy)}),
+	"cancel":            join(queues, starts, []func(*life){cancels}),
+	"cancel early":      {cancels, applies},
+	"deadline":          join([]func(*life){limited}, queues, starts, []func(*life){passing(time.Hour)}),
+	"time to live":      join([]func(*life){lives}, queues, starts, []func(*life){appWrapperIs(v1beta2.AppWrapperSucceeded), passing(time.Hour)}),
+	"somebody's delete": join(queues, starts, []func(*life){removes, passing(time.Hour)}),
+	"refusal":           {refuses(apierrors.NewInvalid(v1beta2.GroupVersion.WithKind("AppWrapper").GroupKind(), "x", nil)), applies, passing(6 * time.Minute), refuses(nil), passing(6 * time.Minute), appWrapperIs(v1beta2.AppWrapperSuspended)},
+	"no right":          {refuses(apierrors.NewForbidden(v1beta2.GroupVersion.WithResource("appwrappers").GroupResource(), "x", nil)), applies, passing(6 * time.Minute), refuses(nil), passing(6 * time.Minute)},
+	"name taken":        {taken, applies, passing(6 * time.Minute), removes, passing(6 * time.Minute)},
+	"no label":          join(queues, starts, []func(*life){loseLabel, passing(time.Hour), appWrapperIs(v1beta2.AppWrapperSucceeded), passing(6 * time.Minute)}),
+}
+
+var (
+	queues = []func(*life){applies, appWrapperIs(v1beta2.AppWrapperSuspended)}
+	starts = []func(*life){
+		appWrapperIs(v1beta2.AppWrapperResuming),
+		appWrapperIs(v1beta2.AppWrapperRunning, condition(v1beta2.PodsReady, metav1.ConditionTrue, "SufficientPodsReady")),
+	}
+	unhealthy = condition(v1beta2.Unhealthy, metav1.ConditionTrue, "FoundFailedPods")
+)
+
+func join(parts ...[]func(*life)) []func(*life) {
+	var all []func(*life)
+	for _, part := range parts {
+		all = append(all, part...)
+	}
+	return all
+}
+
+func applies(l *life) { l.must(l.api.Create(context.Background(), givenApplication())) }
+
+func cancels(l *life) { l.edit(func(run *v1alpha1.Run) { run.Spec.Cancel = true }) }
+
+func limited(l *life) {
+	l.edit(func(run *v1alpha1.Run) { run.Spec.ActiveDeadlineSeconds = ptr.To(int64(600)) })
+}
+
+func lives(l *life) {
+	l.edit(func(run *v1alpha1.Run) { run.Spec.TTLSecondsAfterFinished = ptr.To(int32(600)) })
+}
+
+func passing(d time.Duration) func(*life) { return func(l *life) { l.pass(d) } }
+
+func removes(l *life) {
+	if aw := l.appWrapper(); aw != nil {
+		l.must(l.api.Delete(context.Background(), aw))
+	}
+}
+
+func loseLabel(l *life) {
+	aw := l.appWrapper()
+	aw.Labels = nil
+	l.must(l.api.Update(context.Background(), aw))
+}
+
+func taken(l *life) {
+	aw := &v1beta2.AppWrapper{}
+	aw.Name, aw.Namespace, aw.UID = theRun.Name, theRun.Namespace, "uid-of-another"
+	l.must(l.api.Create(context.Background(), aw))
+}
+
+func refuses(err error) func(*life) {
+	return func(l *life) { l.refusal, l.enabled = err, !apierrors.IsForbidden(err) }
+}
+
+func podFails(l *life) {
+	pod := &corev1.Pod{}
+	pod.Name, pod.Namespace, pod.Labels = "digits-1-0", theRun.Namespace, map[string]string{v1alpha1.RunLabel: theRun.Name}
+	pod.Status.Phase = corev1.PodFailed
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "ValueError"},
+	}}}
+	l.must(l.api.Create(context.Background(), pod))
+	appWrapperIs(v1beta2.AppWrapperRunning, unhealthy)(l)
+}
+
+// where is where each story ends.
+var where = map[string]v1alpha1.RunPhase{
+	"success": v1alpha1.RunSucceeded, "wait": v1alpha1.RunQueued, "failure": v1alpha1.RunFailed, "cancel": v1alpha1.RunCancelled,
+	"cancel early": v1alpha1.RunCancelled, "deadline": v1alpha1.RunFailed, "time to live": "", "somebody's delete": v1alpha1.RunFailed,
+	"refusal": v1alpha1.RunQueued, "no right": v1alpha1.RunQueued, "name taken": v1alpha1.RunQueued, "no label": v1alpha1.RunSucceeded,
+}
+
+// TestCrash tells every story without trouble first, and then once for each call of the controller
+// and each way in which that call can fail, once with each cache stale, and with several random
+// troubles. After every step, the story must reach the same place as without trouble.
+func TestCrash(t *testing.T) {
+	var calls, told atomic.Int64
+	t.Cleanup(func() { t.Logf("crash test: %d stories, %d calls, %d lives", len(stories), calls.Load(), told.Load()) })
+	for title, story := range stories {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			calm := newLife(t, troubles.Reliable(nil), nil)
+			calm.tell(story)
+			if p := calm.place(); p.Status.Phase != where[title] {
+				t.Fatalf("it ends %s, want %s; after the calls:\n%s", p.Status.Phase, where[title], calm.wire)
+			}
+			calls.Add(int64(len(calm.wire.Calls)))
+			relive := func(name string, w *troubles.Wire) {
+				told.Add(1)
+				t.Run(name, func(t *testing.T) { newLife(t, w, calm).tell(story) })
+			}
+			for n, c := range calm.wire.Calls {
+				for _, tr := range troubles.Of(c, n, *everyAnswer) {
+					relive(fmt.Sprintf("call_%d_%s", n+1, tr), troubles.Reliable(map[int]troubles.Trouble{n + 1: tr}))
+				}
+			}
+			for _, late := range cached {
+				relive("late_"+late.kind, &troubles.Wire{Lags: func(kind string) bool { return kind == late.kind }})
+			}
+			for seed := range *seeds {
+				relive(fmt.Sprintf("seed_%d", seed+1), troubles.AtRandom(uint64(seed+1), len(calm.wire.Calls)))
+			}
+		})
+	}
+}
+
+// The calls of a life are what a Run costs. A Run whose Application is there before it saves one
+// status less.
+func TestTheCallsOfALife(t *testing.T) {
+	const begins = "patch status, patch status, get Run, create, patch status, "
+	for title, want := range map[string]string{
+		"success":      begins + "patch status, patch status, patch status",
+		"failure":      begins + "patch status, patch status, list, patch status, list, patch status",
+		"time to live": "patch status, " + begins + "patch status, patch status, patch status, delete", // observedGeneration
+		"cancel":       begins + "patch status, patch status, patch status, delete",
+		"no right":     "patch status, patch status, get Run, create, review, patch status, try, review, try, patch status, get Run, create, patch status",
+	} {
+		t.Run(title, func(t *testing.T) {
+			l := newLife(t, troubles.Reliable(nil), nil)
+			l.tell(stories[title])
+			var names []string
+			for _, c := range l.wire.Calls {
+				names = append(names, c.Name)
+			}
+			if got := strings.Join(names, ", "); got != want {
+				t.Errorf("the calls are\n%s, want\n%s", got, want)
+			}
+		})
+	}
+}

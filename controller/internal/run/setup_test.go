@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/runplan"
+	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+)
+
+// cluster is an API server in memory and the whole controller, with caches, queue and workers.
+type cluster struct {
+	*testing.T
+	api *fakeapiserver.Server
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	runs := func(kind string) schema.GroupVersionKind { return v1alpha1.GroupVersion.WithKind(kind) }
+	c := &cluster{T: t, api: fakeapiserver.Start(
+		runs(v1alpha1.RunKind), runs(v1alpha1.ApplicationKind), runs(v1alpha1.DataSetKind), runs(v1alpha1.RunSizeConfigurationKind),
+		v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), corev1.SchemeGroupVersion.WithKind("Pod"))}
+	t.Cleanup(c.api.Stop)
+	c.start()
+	return c
+}
+
+func (c *cluster) start() {
+	c.Helper()
+	caches, err := CacheOptions()
+	if err != nil {
+		c.Fatal(err)
+	}
+	registry := ctrlmetrics.Registry
+	ctrlmetrics.Registry = prometheus.NewRegistry() // our metrics can be registered only once
+	defer func() { ctrlmetrics.Registry = registry }()
+	mgr, err := ctrl.NewManager(c.api.Config(), ctrl.Options{
+		Scheme: scheme(c), Cache: caches, Logger: logr.Discard(),
+		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return c.api.Mapper(), nil },
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+		Controller:             ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		c.Fatal(err)
+	}
+	if err := Setup(mgr, runplan.DefaultSettings()); err != nil {
+		c.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	c.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			c.Error(err)
+		}
+	})
+}
+
+func (c *cluster) put(kind string, object client.Object) {
+	c.Helper()
+	object.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	text, err := json.Marshal(object)
+	if err == nil {
+		err = c.api.Put(text)
+	}
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *cluster) status() (status v1alpha1.RunStatus) {
+	_ = json.Unmarshal(c.api.Get("runs", theRun).Fields["status"], &status) // it may be missing
+	return status
+}
+
+// await waits until the Run has a message.
+func (c *cluster) await(message string) {
+	c.Helper()
+	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) { return strings.Contains(c.status().Message, message), nil })
+	if err != nil {
+		c.Fatalf("timed out waiting for %q: %+v; the requests were\n%s", message, c.status(), strings.Join(c.api.Requests(), "\n"))
+	}
+}
+
+// A Run may be the first of all objects.
+func TestARunIsWokenByWhatItWaitsFor(t *testing.T) {
+	c := newCluster(t)
+	c.put(v1alpha1.RunKind, givenRun())
+	c.await("there is no Application digits in namespace blue yet")
+	app := givenApplication()
+	app.Spec.Inputs = []v1alpha1.Input{{Name: "pictures"}}
+	c.put(v1alpha1.ApplicationKind, app)
+	c.await("there is no size xs, nor any other")
+	sizes := runplan.DefaultSizes()
+	c.put(v1alpha1.RunSizeConfigurationKind, &sizes)
+	c.await("there is no DataSet pictures in namespace blue")
+	data := &v1alpha1.DataSet{}
+	data.Name, data.Namespace = "pictures", theRun.Namespace
+	data.Spec.PVC = &v1alpha1.PVCSource{ClaimName: "pictures"}
+	c.put(v1alpha1.DataSetKind, data)
+	c.await("it waits for quota")
+	aw := c.api.Get("appwrappers", theRun)
+	for label, want := range map[string]string{
+		v1beta2.UserLabel: "alice_example.com", v1beta2.UserIDLabel: "uid-of-alice", v1alpha1.RunLabel: theRun.Name,
+	} {
+		if got := aw.Labels[label]; got != want {
+			t.Errorf("the label %s of the AppWrapper is %q, want %q", label, got, want)
+		}
+	}
+	if got := aw.OwnerReferences; len(got) != 1 || got[0].UID != "uid-of-run" || got[0].Controller == nil || got[0].BlockOwnerDeletion != nil {
+		t.Errorf("the owners of the AppWrapper are %v", got)
+	}
+	if resolved := c.status().Resolved; resolved == nil || resolved.Size != "xs" || resolved.Workers != 1 || resolved.PriorityClass != "default-priority" {
+		t.Errorf("it got %+v", resolved)
+	}
+}
+
+func TestARunFollowsItsAppWrapperAndIsQuiet(t *testing.T) {
+	c := newCluster(t)
+	sizes := runplan.DefaultSizes()
+	c.put(v1alpha1.RunSizeConfigurationKind, &sizes)
+	c.put(v1alpha1.ApplicationKind, givenApplication())
+	c.put(v1alpha1.RunKind, givenRun())
+	c.await("it waits for quota")
+	c.patch(`{"status":{"phase":"Resuming"}}`)
+	c.await("its pods start")
+	c.patch(`{"status":{"phase":"Running","conditions":[{"type":"PodsReady","status":"True","reason":"X","lastTransitionTime":"2030-01-01T12:00:00Z"}]}}`)
+	c.await("all pods are ready")
+	c.settled()
+	// What changes for others is no reason to ask.
+	c.put(v1alpha1.ApplicationKind, givenApplication())
+	c.patch(`{"status":{"resettingCount":0}}`)
+	time.Sleep(300 * time.Millisecond)
+	if requests := c.api.Requests(); len(requests) > 0 {
+		t.Errorf("a quiet Run causes requests:\n%s", strings.Join(requests, "\n"))
+	}
+	c.patch(`{"status":{"phase":"Succeeded"}}`)
+	c.await("it has succeeded")
+}
+
+func (c *cluster) patch(patch string) {
+	c.Helper()
+	if err := c.api.Patch("appwrappers", theRun, patch); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// settled waits until there was no request for a while.
+func (c *cluster) settled() {
+	for quiet := 0; quiet < 10; quiet++ {
+		time.Sleep(20 * time.Millisecond)
+		if len(c.api.Requests()) > 0 {
+			quiet = 0
+		}
+	}
+}
