@@ -44,9 +44,9 @@ func fieldKeys(t reflect.Type, path string) []string {
 	return all
 }
 
-// nearest is the key that somebody most likely meant who wrote another one.
-func nearest(key string) string {
-	return slices.MinFunc(keys(reflect.TypeFor[Config](), ""), func(a, b string) int {
+// nearest is the known key that somebody most likely meant who wrote another one.
+func nearest(key string, known []string) string {
+	return slices.MinFunc(known, func(a, b string) int {
 		return cmp.Or(
 			cmp.Compare(spelling.Distance(last(a), last(key)), spelling.Distance(last(b), last(key))),
 			cmp.Compare(spelling.Distance(a, key), spelling.Distance(b, key)),

@@ -17,13 +17,16 @@ import (
 // Load reads, checks and returns the file at path. The notes are sentences
 // about accepted keys that no longer do anything, for the log.
 func Load(path string) (Config, []string, error) {
+	return load(path, Parse)
+}
+
+func load[File any](path string, parse func([]byte) (File, []string, error)) (c File, notes []string, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return Config{}, nil, fmt.Errorf("cannot read the configuration: %w", err)
+		return c, nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
-	c, notes, err := Parse(data)
-	if err != nil {
-		return Config{}, nil, fmt.Errorf("configuration file %s: %w", path, err)
+	if c, notes, err = parse(data); err != nil {
+		return c, nil, fmt.Errorf("configuration file %s: %w", path, err)
 	}
 	return c, notes, nil
 }
@@ -31,22 +34,27 @@ func Load(path string) (Config, []string, error) {
 // Parse is Load for the content of a file.
 func Parse(data []byte) (Config, []string, error) {
 	c := Default()
-	asJSON, err := yaml.YAMLToJSONStrict(data)
-	if err != nil {
-		return Config{}, nil, fmt.Errorf("not a YAML document: %w", err)
-	}
-	strict, err := kjson.UnmarshalStrict(asJSON, &c)
-	if err != nil {
-		return Config{}, nil, wrongType(err)
-	}
-	if len(strict) > 0 {
-		return Config{}, nil, explained(strict)
+	if err := decode(data, &c); err != nil {
+		return Config{}, nil, err
 	}
 	c.refill()
 	if problems := c.validate(); len(problems) > 0 {
 		return Config{}, nil, problems.ToAggregate()
 	}
 	return c, c.notes(), nil
+}
+
+// decode reads a file over the defaults.
+func decode[File any](data []byte, over *File) error {
+	asJSON, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return fmt.Errorf("not a YAML document: %w", err)
+	}
+	strict, err := kjson.UnmarshalStrict(asJSON, over)
+	if err != nil {
+		return wrongType(err)
+	}
+	return explained(strict, keys(reflect.TypeFor[File](), ""))
 }
 
 // refill gives lists and maps back what a null has taken from them. To everything else
@@ -63,10 +71,10 @@ func (c *Config) refill() {
 var unknownKey = regexp.MustCompile(`^unknown field "(.*)"$`)
 
 // explained adds to each unknown key the one that was probably meant.
-func explained(strict []error) error {
+func explained(strict []error, known []string) error {
 	for i, err := range strict {
 		if key := unknownKey.FindStringSubmatch(err.Error()); key != nil {
-			strict[i] = fmt.Errorf("unknown key %s: did you mean %s?", key[1], nearest(key[1]))
+			strict[i] = fmt.Errorf("unknown key %s: did you mean %s?", key[1], nearest(key[1], known))
 		}
 	}
 	return errors.Join(strict...)
@@ -105,21 +113,30 @@ func yamlName(t reflect.Type) string {
 	}
 }
 
+// legacy is a key that does nothing, and why.
+type legacy struct {
+	key, why string
+	value    json.RawMessage
+}
+
 func (c *Config) notes() []string {
-	const ignored = " is accepted for the sake of existing files and has no effect: "
-	legacy := []struct {
-		key, why string
-		value    json.RawMessage
-	}{
+	return withoutEffect(append([]legacy{
 		{"appwrapper.enableKueueIntegrations", "Kueue itself decides which kinds it queues", c.AppWrapper.EnableKueueIntegrations},
 		{"appwrapper.slackQueueName", "slack quota is not kept by this controller yet", c.AppWrapper.SlackQueueName},
 		{"appwrapper.kueueJobReconciller", "Kueue ships its own AppWrapper integration", c.AppWrapper.KueueJobReconciller},
-		{"controllerManager.metrics.secureServing", "metrics are always served over TLS", c.ControllerManager.Metrics.SecureServing},
-	}
+	}, c.ControllerManager.legacy()...))
+}
+
+func (m *ControllerManager) legacy() []legacy {
+	return []legacy{{"controllerManager.metrics.secureServing", "metrics are always served over TLS", m.Metrics.SecureServing}}
+}
+
+// withoutEffect says which keys of the file do nothing.
+func withoutEffect(all []legacy) []string {
 	var notes []string
-	for _, l := range legacy {
+	for _, l := range all {
 		if len(l.value) > 0 {
-			notes = append(notes, l.key+ignored+l.why)
+			notes = append(notes, l.key+" is accepted for the sake of existing files and has no effect: "+l.why)
 		}
 	}
 	return notes

@@ -22,10 +22,7 @@ func (c *Config) validate() field.ErrorList {
 	problems = append(problems, c.AppWrapper.Kueue.validate(aw.Child("kueue"))...)
 	problems = append(problems, validateExtraKinds(c.AppWrapper.ExtraKinds, aw.Child("extraKinds"))...)
 	problems = append(problems, atLeastOne(field.NewPath("concurrency"), c.Concurrency)...)
-	problems = append(problems, atLeastOne(field.NewPath("clientConnection", "burst"), c.ClientConnection.Burst)...)
-	if c.ClientConnection.QPS <= 0 {
-		problems = append(problems, field.Invalid(field.NewPath("clientConnection", "qps"), c.ClientConnection.QPS, "must be greater than 0"))
-	}
+	problems = append(problems, c.ClientConnection.validate(field.NewPath("clientConnection"))...)
 	if queue := c.AppWrapper.DefaultQueueName; queue != "" {
 		// It becomes the value of a label.
 		for _, why := range append(validation.IsDNS1123Subdomain(queue), validation.IsValidLabelValue(queue)...) {
@@ -35,6 +32,14 @@ func (c *Config) validate() field.ErrorList {
 	problems = append(problems, c.ControllerManager.validate(field.NewPath("controllerManager"))...)
 	if c.WebhooksEnabled {
 		problems = append(problems, c.CertManagement.validate(field.NewPath("certManagement"))...)
+	}
+	return problems
+}
+
+func (c *ClientConnection) validate(path *field.Path) field.ErrorList {
+	problems := atLeastOne(path.Child("burst"), c.Burst)
+	if c.QPS <= 0 {
+		problems = append(problems, field.Invalid(path.Child("qps"), c.QPS, "must be greater than 0"))
 	}
 	return problems
 }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Runs is the whole file of the controller of Runs.
+type Runs struct {
+	// GPUResourceName is the resource that a size means by gpu.
+	GPUResourceName string `json:"gpuResourceName"`
+	// Gang makes PodGroups for pods that no operator groups. It needs the Coscheduler.
+	Gang bool `json:"gang"`
+	// WebhooksEnabled switches admission off for development. Then nobody knows who made a Run,
+	// and none is accepted.
+	WebhooksEnabled   bool              `json:"webhooksEnabled"`
+	CertManagement    CertManagement    `json:"certManagement"`
+	ControllerManager ControllerManager `json:"controllerManager"`
+	ClientConnection  ClientConnection  `json:"clientConnection"`
+}
+
+// DefaultRuns is the configuration of an empty file of the controller of Runs.
+func DefaultRuns() Runs {
+	usual := Default()
+	return Runs{
+		GPUResourceName: "nvidia.com/gpu",
+		Gang:            true,
+		WebhooksEnabled: true,
+		CertManagement: CertManagement{
+			CertificateDir:              usual.CertManagement.CertificateDir,
+			CertificateName:             "codeflare-ca",
+			CertificateOrg:              "codeflare",
+			MutatingWebhookConfigName:   "codeflare-mutating-webhook-configuration",
+			ValidatingWebhookConfigName: "codeflare-validating-webhook-configuration",
+			WebhookServiceName:          "codeflare-webhook-service",
+			WebhookSecretName:           "codeflare-webhook-server-cert",
+		},
+		ControllerManager: usual.ControllerManager,
+		ClientConnection:  usual.ClientConnection,
+	}
+}
+
+// LoadRuns is Load for the file of the controller of Runs.
+func LoadRuns(path string) (Runs, []string, error) {
+	return load(path, ParseRuns)
+}
+
+// ParseRuns is LoadRuns for the content of a file.
+func ParseRuns(data []byte) (Runs, []string, error) {
+	c := DefaultRuns()
+	if err := decode(data, &c); err != nil {
+		return Runs{}, nil, err
+	}
+	if problems := c.validate(); len(problems) > 0 {
+		return Runs{}, nil, problems.ToAggregate()
+	}
+	return c, withoutEffect(c.ControllerManager.legacy()), nil
+}
+
+func (c *Runs) validate() field.ErrorList {
+	problems := append(c.ControllerManager.validate(field.NewPath("controllerManager")), c.ClientConnection.validate(field.NewPath("clientConnection"))...)
+	at := field.NewPath("gpuResourceName")
+	for _, why := range validation.IsQualifiedName(c.GPUResourceName) {
+		problems = append(problems, field.Invalid(at, c.GPUResourceName, why))
+	}
+	if !strings.Contains(c.GPUResourceName, "/") {
+		problems = append(problems, field.Invalid(at, c.GPUResourceName, "must have a domain, such as nvidia.com/gpu"))
+	}
+	if c.WebhooksEnabled {
+		problems = append(problems, c.CertManagement.validate(field.NewPath("certManagement"))...)
+	}
+	return problems
+}
