@@ -189,14 +189,20 @@ images: ## Write the image archives of our controller (amd64, arm64) into dist/
 release: ## Write all that is released into dist/, and push it if there is a REGISTRY=ghcr.io/mlbatch
 	go run ./tools/artifacts/release -out dist -registry "$(REGISTRY)"
 
+# The packages of the controller of Runs, which has a role of its own.
+OF_RUNS := /controller/\(internal/run\|runs$$\)
+
 .PHONY: generate
-generate: ## Regenerate the CRDs, the role and the deepcopy functions from the Go types
+generate: ## Regenerate the CRDs, the roles and the deepcopy functions from the Go types
 	$(TOOL) controller-gen object paths=./controller/api/...
 	$(TOOL) controller-gen crd paths=./controller/api/v1beta2 output:crd:dir=charts/appwrapper/files/crds
 	$(TOOL) controller-gen crd paths=./controller/api/codeflare/... output:crd:dir=controller/runschema/crds
-	$(TOOL) controller-gen rbac:roleName=appwrapper-manager-role paths=./controller/... output:rbac:dir=charts/appwrapper/files
+	$(TOOL) controller-gen rbac:roleName=appwrapper-manager-role output:rbac:dir=charts/appwrapper/files \
+		paths="$$(go list ./controller/... | grep -v '$(OF_RUNS)' | paste -s -d ';')"
+	$(TOOL) controller-gen rbac:roleName=codeflare-manager-role output:rbac:dir=charts/codeflare/files \
+		paths="$$(go list ./controller/... | grep '$(OF_RUNS)\|/accessreview$$' | paste -s -d ';')"
 
-GENERATED := controller/api controller/runschema/crds charts/appwrapper/files
+GENERATED := controller/api controller/runschema/crds charts/appwrapper/files charts/codeflare/files
 
 # Compares the files before and after generating, committed or not.
 .PHONY: verify-generate

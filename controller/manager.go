@@ -3,21 +3,17 @@
 package main
 
 import (
-	"crypto/tls"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/appwrapper"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
-	"github.com/mlbatch/mlbatch/controller/internal/metricsaccess"
+	"github.com/mlbatch/mlbatch/controller/internal/serving"
 )
 
 // leaderElectionID is the name of the Lease. Every AppWrapper controller uses it, so that
@@ -26,46 +22,25 @@ import (
 const leaderElectionID = "f134c674.codeflare.dev"
 
 func newManager(c config.Config, namespace string) (ctrl.Manager, error) {
-	rest, err := ctrl.GetConfig()
+	client, err := serving.Client(c.ClientConnection)
 	if err != nil {
 		return nil, err
 	}
-	rest.QPS, rest.Burst = c.ClientConnection.QPS, c.ClientConnection.Burst
 	options, err := managerOptions(c, namespace)
 	if err != nil {
 		return nil, err
 	}
-	return ctrl.NewManager(rest, options)
+	return ctrl.NewManager(client, options)
 }
 
 func managerOptions(c config.Config, namespace string) (ctrl.Options, error) {
-	scheme, err := newScheme()
-	if err != nil {
-		return ctrl.Options{}, err
+	options := serving.Options(c.ControllerManager, c.CertManagement, namespace, leaderElectionID)
+	var err error
+	if options.Scheme, err = newScheme(); err != nil {
+		return options, err
 	}
-	caches, err := appwrapper.CacheOptions(c.AppWrapper)
-	if err != nil {
-		return ctrl.Options{}, err
-	}
-	return ctrl.Options{
-		Scheme:                        scheme,
-		Cache:                         caches,
-		LeaderElection:                c.ControllerManager.LeaderElection,
-		LeaderElectionID:              leaderElectionID,
-		LeaderElectionNamespace:       namespace,
-		LeaderElectionReleaseOnCancel: true,
-		HealthProbeBindAddress:        c.ControllerManager.Health.BindAddress,
-		Metrics: metricsserver.Options{
-			BindAddress:    c.ControllerManager.Metrics.BindAddress,
-			SecureServing:  true,
-			FilterProvider: metricsaccess.Filter,
-			TLSOpts:        tlsOptions(c.ControllerManager),
-		},
-		WebhookServer: webhook.NewServer(webhook.Options{
-			CertDir: c.CertManagement.CertificateDir,
-			TLSOpts: tlsOptions(c.ControllerManager),
-		}),
-	}, nil
+	options.Cache, err = appwrapper.CacheOptions(c.AppWrapper)
+	return options, err
 }
 
 func newScheme() (*runtime.Scheme, error) {
@@ -78,13 +53,4 @@ func newScheme() (*runtime.Scheme, error) {
 		}
 	}
 	return scheme, nil
-}
-
-// tlsOptions disable HTTP/2 unless it is enabled: rapid resets let a client without any
-// rights keep a server busy.
-func tlsOptions(c config.ControllerManager) []func(*tls.Config) {
-	if c.EnableHTTP2 {
-		return nil
-	}
-	return []func(*tls.Config){func(t *tls.Config) { t.NextProtos = []string{"http/1.1"} }}
 }

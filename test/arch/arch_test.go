@@ -61,11 +61,16 @@ var arrows = map[string][]string{
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/internal/accessreview",
 		"controller/internal/runlife", "controller/runplan",
 	},
+	// What the main packages have in common.
+	"controller/internal/serving": {"controller/internal/config", "controller/internal/metricsaccess", "controller/internal/servingcert"},
 	// main assembles the parts.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/servingcert", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/othercontroller",
-		"controller/internal/metricsaccess",
+		"controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/othercontroller",
+	},
+	"controller/runs": {
+		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/config",
+		"controller/internal/run", "controller/internal/serving", "controller/internal/servingcert", "controller/runplan",
 	},
 	// How commands begin and end.
 	"tools/commandline": {"setup"},

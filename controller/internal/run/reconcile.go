@@ -27,7 +27,7 @@ import (
 // In all namespaces. Where Runs are enabled, a RoleBinding adds what act.go and pods need.
 //
 // +kubebuilder:rbac:groups=codeflare.dev,resources=applications;datasets;runs;runsizeconfigurations,verbs=get;list;watch
-// +kubebuilder:rbac:groups=codeflare.dev,resources=runs/status,verbs=update;patch
+// +kubebuilder:rbac:groups=codeflare.dev,resources=runs/status,verbs=patch
 // +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The controller of Runs: it makes an AppWrapper for each Run, and says how far that is. It is a
+// program of its own, beside the AppWrapper controller, because it needs none of that one's rights
+// on pods and Jobs.
+package main
+
+import (
+	"fmt"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/config"
+	runs "github.com/mlbatch/mlbatch/controller/internal/run"
+	"github.com/mlbatch/mlbatch/controller/internal/serving"
+	"github.com/mlbatch/mlbatch/controller/internal/servingcert"
+	"github.com/mlbatch/mlbatch/controller/runplan"
+)
+
+// version is set by the build: -ldflags "-X main.version=…".
+var version = "unreleased"
+
+// leaderElectionID is the name of the Lease.
+const leaderElectionID = "codeflare-runs"
+
+func main() {
+	serving.Main(version, run)
+}
+
+func run(file string, log logr.Logger) error {
+	c, notes, err := config.LoadRuns(file)
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		log.Info(note)
+	}
+	namespace, err := config.OwnNamespace()
+	if err != nil {
+		return err
+	}
+	if c.CertManagement.Namespace == "" {
+		c.CertManagement.Namespace = namespace
+	}
+	client, err := serving.Client(c.ClientConnection)
+	if err != nil {
+		return err
+	}
+	options, err := managerOptions(c, namespace)
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(client, options)
+	if err != nil {
+		return fmt.Errorf("cannot make the manager: %w", err)
+	}
+	if err := setup(mgr, c); err != nil {
+		return err
+	}
+	log.Info("starting", "version", version, "namespace", namespace)
+	return mgr.Start(ctrl.SetupSignalHandler())
+}
+
+// setup starts the controller after the webhooks: they write down who made a Run.
+func setup(mgr ctrl.Manager, c config.Runs) error {
+	served, err := serving.Probes(mgr, c.WebhooksEnabled, c.CertManagement, func() error { return webhooks(mgr) })
+	if err != nil {
+		return err
+	}
+	settings := runplan.Settings{GPUResourceName: c.GPUResourceName, Gang: c.Gang}
+	return mgr.Add(servingcert.After(served, func() error { return runs.Setup(mgr, settings) }))
+}
+
+// webhooks adds the admission of Runs.
+func webhooks(ctrl.Manager) error { return nil }
+
+func managerOptions(c config.Runs, namespace string) (ctrl.Options, error) {
+	options := serving.Options(c.ControllerManager, c.CertManagement, namespace, leaderElectionID)
+	var err error
+	if options.Scheme, err = newScheme(); err != nil {
+		return options, err
+	}
+	options.Cache, err = runs.CacheOptions()
+	return options, err
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, authorizationv1.AddToScheme, admissionregistrationv1.AddToScheme, v1beta2.AddToScheme, v1alpha1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+}
