@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller builds the container image of our controller: a static binary for each
-// architecture, the account it runs as, and nothing else.
+// Package controller builds the container image of our controllers: their static binaries for each
+// architecture, the account they run as, and nothing else.
 package controller
 
 import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 
 	"github.com/mlbatch/mlbatch/setup"
@@ -21,6 +22,9 @@ var Published = []string{"amd64", "arm64"}
 // entrypoint is the path of the program, which the chart's Deployment runs. Earlier AppWrapper
 // controllers have the same path.
 const entrypoint = "/manager"
+
+// ofRuns is the path of the controller of Runs.
+const ofRuns = "/runs"
 
 // Build compiles the controller of a checkout for some architectures and writes
 // their image to controller-<version>.oci.tar in the folder out.
@@ -37,11 +41,12 @@ func BuildAs(ctx context.Context, v setup.Versions, checkout, out string, archs 
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return "", fmt.Errorf("cannot create the folder for images: %w", err)
 	}
-	return build(ctx, program{checkout: checkout, pkg: "./controller"}, v, filepath.Join(out, "controller-"+v.Version+".oci.tar"), archs)
+	programs := []program{{checkout, "./controller", entrypoint}, {checkout, "./controller/runs", ofRuns}}
+	return build(ctx, programs, v, filepath.Join(out, "controller-"+v.Version+".oci.tar"), archs)
 }
 
 // build compiles the binaries into a temporary folder, and writes the archive.
-func build(ctx context.Context, p program, v setup.Versions, path string, archs []string) (string, error) {
+func build(ctx context.Context, programs []program, v setup.Versions, file string, archs []string) (string, error) {
 	dir, err := os.MkdirTemp("", "mlbatch-image-")
 	if err != nil {
 		return "", fmt.Errorf("cannot build the controller image: %w", err)
@@ -58,17 +63,20 @@ func build(ctx context.Context, p program, v setup.Versions, path string, archs 
 		},
 	}
 	for _, arch := range archs {
-		binary := filepath.Join(dir, "controller-"+arch)
-		if err := p.compile(ctx, arch, v.Version, binary); err != nil {
-			return "", err
+		files := make([]archive.File, len(programs))
+		for n, p := range programs {
+			files[n] = archive.File{Path: p.path, Mode: 0o755, Source: filepath.Join(dir, path.Base(p.path)+"-"+arch)}
+			if err := p.compile(ctx, arch, v.Version, files[n].Source); err != nil {
+				return "", err
+			}
 		}
-		i.Platforms = append(i.Platforms, archive.Program(arch, binary, entrypoint))
+		i.Platforms = append(i.Platforms, archive.Platform{OS: "linux", Arch: arch, Layers: []*archive.Layer{archive.Nonroot(), archive.Files(files...)}})
 	}
-	return path, archive.Write(path, i)
+	return file, archive.Write(file, i)
 }
 
-// A program is a main package of a checkout.
-type program struct{ checkout, pkg string }
+// A program is a main package of a checkout, and where the image has it.
+type program struct{ checkout, pkg, path string }
 
 func (p program) compile(ctx context.Context, arch, version, binary string) error {
 	c := compiler.Program{

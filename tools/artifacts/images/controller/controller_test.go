@@ -3,14 +3,20 @@
 package controller
 
 import (
+	"archive/tar"
+	"errors"
+	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/mlbatch/mlbatch/setup"
@@ -27,18 +33,20 @@ func stamped(t *testing.T, source string) program {
 			t.Fatal(err)
 		}
 	}
-	return program{checkout: checkout, pkg: "."}
+	return program{checkout, ".", entrypoint}
 }
 
 func TestTheImageSaysWhereItComesFromAndRunsUnprivileged(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.oci.tar")
+	file := filepath.Join(t.TempDir(), "x.oci.tar")
 	p := stamped(t, "package main\n\nvar version string\n\nfunc main() { println(version) }\n")
+	also := p
+	also.path = ofRuns
 
-	if _, err := build(t.Context(), p, versions, path, []string{runtime.GOARCH}); err != nil {
+	if _, err := build(t.Context(), []program{p, also}, versions, file, []string{runtime.GOARCH}); err != nil {
 		t.Fatal(err)
 	}
 
-	img, err := tarball.ImageFromPath(path, nil)
+	img, err := tarball.ImageFromPath(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +67,29 @@ func TestTheImageSaysWhereItComesFromAndRunsUnprivileged(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got.Config); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
+	}
+	if got := programsOf(t, img); !slices.Equal(got, []string{"/manager", "/runs"}) {
+		t.Errorf("it has the programs %q", got)
+	}
+}
+
+// programsOf are the paths of the programs in an image.
+func programsOf(t *testing.T, img v1.Image) []string {
+	t.Helper()
+	var programs []string
+	files := tar.NewReader(mutate.Extract(img))
+	for {
+		file, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			slices.Sort(programs)
+			return programs
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file.Typeflag == tar.TypeReg && file.Mode&0o111 != 0 {
+			programs = append(programs, path.Join("/", file.Name))
+		}
 	}
 }
 
@@ -85,12 +116,12 @@ func TestTheBinaryIsReproducibleAndKnowsItsVersion(t *testing.T) {
 }
 
 func TestASourceThatDoesNotCompileLeavesNoArchive(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.oci.tar")
-	_, err := build(t.Context(), stamped(t, "package main\n\nfunc main() { nonsense }\n"), versions, path, []string{runtime.GOARCH})
+	file := filepath.Join(t.TempDir(), "x.oci.tar")
+	_, err := build(t.Context(), []program{stamped(t, "package main\n\nfunc main() { nonsense }\n")}, versions, file, []string{runtime.GOARCH})
 	if err == nil || !strings.Contains(err.Error(), "undefined: nonsense") {
 		t.Errorf("error = %v, want the compiler's", err)
 	}
-	if _, err := os.Stat(path); !os.IsNotExist(err) {
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("there is an archive: %v", err)
 	}
 }
