@@ -19,9 +19,9 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// everyVerb has the verbs to check for each resource; wrap is our own.
+// everyVerb has the verbs to check for each resource; wrap and the last three are our own.
 var everyVerb = []string{
-	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "wrap", "bind", "escalate", "impersonate", "control", "unsuspend",
+	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "wrap", "bind", "escalate", "impersonate", "control", "unsuspend", "attribute",
 }
 
 const (

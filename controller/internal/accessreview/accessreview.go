@@ -28,6 +28,41 @@ func Self(ctx context.Context, c client.Writer, namespace, verb string, resource
 	return review.Status.Allowed, nil
 }
 
+// wrapVerbs: the AppWrapper controller creates what is wrapped with rights of its own, so an
+// author must hold one of these on the wrapped resource. wrap is a verb of MLBatch: it lets an
+// administrator allow, say, PyTorchJobs only when they are queued.
+var wrapVerbs = []string{"create", "wrap"}
+
+// Review asks the API server about a user and fills in the review's status.
+type Review func(context.Context, *authorizationv1.SubjectAccessReview) error
+
+// With asks through a client.
+func With(c client.Writer) Review {
+	return func(ctx context.Context, review *authorizationv1.SubjectAccessReview) error {
+		return c.Create(ctx, review)
+	}
+}
+
+// Allows tells whether a user holds a right in a namespace.
+func (r Review) Allows(ctx context.Context, user authenticationv1.UserInfo, namespace, verb string, resource schema.GroupVersionResource) (bool, error) {
+	review := Of(user)
+	review.Spec.ResourceAttributes = On(namespace, verb, resource)
+	if err := r(ctx, review); err != nil {
+		return false, fmt.Errorf("cannot check whether %s may %s %s: %w", user.Username, verb, resource.GroupResource(), err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// MayWrap tells whether a user may put a resource into an AppWrapper.
+func (r Review) MayWrap(ctx context.Context, user authenticationv1.UserInfo, namespace string, resource schema.GroupVersionResource) (bool, error) {
+	for _, verb := range wrapVerbs {
+		if allowed, err := r.Allows(ctx, user, namespace, verb, resource); allowed || err != nil {
+			return allowed, err
+		}
+	}
+	return false, nil
+}
+
 // Of is a question about a user, with everything that a role or a webhook may go by. It
 // still lacks what the right is to.
 func Of(user authenticationv1.UserInfo) *authorizationv1.SubjectAccessReview {

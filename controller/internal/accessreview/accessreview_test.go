@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,5 +51,55 @@ func TestAReviewThatFailsIsNoPermission(t *testing.T) {
 	allowed, err := Self(t.Context(), &apiServer{allowed: true, err: away}, "", "list", jobs)
 	if allowed || !errors.Is(err, away) || !strings.Contains(err.Error(), "list jobs.batch") {
 		t.Errorf("got %t and %v", allowed, err)
+	}
+}
+
+func TestAReviewCarriesTheWholeIdentity(t *testing.T) {
+	user := authenticationv1.UserInfo{
+		Username: "ada", UID: "u-1", Groups: []string{"team"},
+		Extra: map[string]authenticationv1.ExtraValue{"scopes": {"a", "b"}},
+	}
+	want := authorizationv1.SubjectAccessReviewSpec{
+		User: "ada", UID: "u-1", Groups: []string{"team"},
+		Extra: map[string]authorizationv1.ExtraValue{"scopes": {"a", "b"}},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: "blue", Verb: "create", Group: "batch", Version: "v1", Resource: "jobs",
+		},
+	}
+	var asked authorizationv1.SubjectAccessReviewSpec
+	review := Review(func(_ context.Context, r *authorizationv1.SubjectAccessReview) error {
+		asked, r.Status.Allowed = r.Spec, true
+		return nil
+	})
+	if allowed, err := review.Allows(t.Context(), user, "blue", "create", jobs); !allowed || err != nil {
+		t.Errorf("got %t and %v", allowed, err)
+	}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestOneOfTwoVerbsLetsAUserWrap(t *testing.T) {
+	away := errors.New("the API server is away")
+	for name, tc := range map[string]struct {
+		allowed string
+		fails   error
+		want    bool
+	}{
+		"create":                    {allowed: "create", want: true},
+		"wrap":                      {allowed: "wrap", want: true},
+		"neither":                   {allowed: "get"},
+		"an answer that never came": {allowed: "create", fails: away},
+	} {
+		t.Run(name, func(t *testing.T) {
+			review := Review(func(_ context.Context, r *authorizationv1.SubjectAccessReview) error {
+				r.Status.Allowed = r.Spec.ResourceAttributes.Verb == tc.allowed
+				return tc.fails
+			})
+			got, err := review.MayWrap(t.Context(), authenticationv1.UserInfo{Username: "ada"}, "blue", jobs)
+			if got != tc.want || !errors.Is(err, tc.fails) {
+				t.Errorf("got %t and %v", got, err)
+			}
+		})
 	}
 }

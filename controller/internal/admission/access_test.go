@@ -129,21 +129,3 @@ func TestAccessRefusesEveryPlaceOfAForbiddenKind(t *testing.T) {
 		t.Errorf("want a problem for each of two components, got %v", problems)
 	}
 }
-
-func TestReviewCarriesTheWholeIdentity(t *testing.T) {
-	user := authenticationv1.UserInfo{
-		Username: "ada", UID: "u-1", Groups: []string{"team"},
-		Extra: map[string]authenticationv1.ExtraValue{"scopes": {"a", "b"}},
-	}
-	want := authorizationv1.SubjectAccessReviewSpec{
-		User: "ada", UID: "u-1", Groups: []string{"team"},
-		Extra: map[string]authorizationv1.ExtraValue{"scopes": {"a", "b"}},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: "blue", Verb: "create", Group: "batch", Version: "v1", Resource: "jobs",
-		},
-	}
-	got := newReview(user, "blue", "create", schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"})
-	if diff := cmp.Diff(want, got.Spec); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-}

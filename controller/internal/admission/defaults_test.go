@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/given"
 )
 
 func TestDefaultsOfANewAppWrapper(t *testing.T) {
@@ -29,12 +32,58 @@ func TestDefaultsOfANewAppWrapper(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			aw := &v1beta2.AppWrapper{}
 			aw.Labels = tc.labels
-			setDefaults(aw, tc.defaultQueue, authenticationv1.UserInfo{Username: "ada", UID: "u-1"})
+			setDefaults(aw, tc.defaultQueue, authenticationv1.UserInfo{Username: "ada", UID: "u-1"}, false)
 			if diff := cmp.Diff(tc.want, aw.Labels); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if aw.Spec.Suspend {
 				t.Error("only Kueue may set suspend")
+			}
+		})
+	}
+}
+
+func TestOnlyWhoHasAttributeCreatesForAnother(t *testing.T) {
+	const user, id = v1beta2.UserLabel, v1beta2.UserIDLabel
+	ada := map[string]string{user: "ada", id: "u-1"}
+	for name, tc := range map[string]struct {
+		sent, want map[string]string
+		grants     grants
+		asked      []string
+		fails      bool
+	}{
+		"the labels of whoever has the verb are kept": {
+			sent: map[string]string{user: "eve", id: "u-2"}, grants: grants{allowed: "attribute appwrappers"},
+			want: map[string]string{user: "eve", id: "u-2"}, asked: []string{"attribute appwrappers"}},
+		"an author without a UID does not get the sender's": {
+			sent: map[string]string{user: "eve"}, grants: grants{allowed: "attribute appwrappers"},
+			want: map[string]string{user: "eve"}, asked: []string{"attribute appwrappers"}},
+		"a name may come to nothing": {
+			sent: map[string]string{user: ""}, grants: grants{allowed: "attribute appwrappers"},
+			want: map[string]string{user: ""}, asked: []string{"attribute appwrappers"}},
+		"a UID without a name is nobody": {
+			sent: map[string]string{id: "u-2"}, grants: grants{allowed: "attribute appwrappers"}, want: ada},
+		"who sends none is asked nothing": {
+			grants: grants{allowed: "attribute appwrappers"}, want: ada},
+		"others cannot create it, even with every other right": {
+			sent: map[string]string{user: "eve", id: "u-2"}, grants: grants{allowed: "create appwrappers, control appwrappers"},
+			want: ada, asked: []string{"attribute appwrappers"}},
+		"a review that fails is an error": {
+			sent: map[string]string{user: "eve"}, grants: grants{fails: true}, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			aw := given.AppWrapper("a").Build()
+			aw.Labels = tc.sent
+			ctx := admission.NewContextWithRequest(t.Context(), request(t, admissionv1.Create, nil, aw))
+			err := (&defaulter{review: tc.grants.review}).Default(ctx, aw)
+			if (err != nil) != tc.fails {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, aw.Labels); diff != "" && !tc.fails {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.asked, tc.grants.asked); diff != "" {
+				t.Errorf("asked (-want +got)\n%s", diff)
 			}
 		})
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
 
@@ -145,8 +146,9 @@ func placed(before, after *v1beta2.AppWrapper) bool {
 
 // mayUnsuspend checks for unsuspend, a verb of MLBatch that lets users start work without
 // quota. Nobody has it unless an administrator grants it. The path is the field that changes.
-func mayUnsuspend(ctx context.Context, review accessReview, user authenticationv1.UserInfo, aw *v1beta2.AppWrapper, path *field.Path) field.ErrorList {
-	question := newReview(user, aw.Namespace, "unsuspend", v1beta2.GroupVersion.WithResource("appwrappers"))
+func mayUnsuspend(ctx context.Context, review accessreview.Review, user authenticationv1.UserInfo, aw *v1beta2.AppWrapper, path *field.Path) field.ErrorList {
+	question := accessreview.Of(user)
+	question.Spec.ResourceAttributes = accessreview.On(aw.Namespace, "unsuspend", appWrappers)
 	question.Spec.ResourceAttributes.Name = aw.Name
 	if err := review(ctx, question); err != nil {
 		return field.ErrorList{field.InternalError(path, fmt.Errorf("cannot check whether %s may unsuspend it: %w", user.Username, err))}

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +25,9 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 )
 
+// appWrappers is the resource on which MLBatch has verbs of its own.
+var appWrappers = v1beta2.GroupVersion.WithResource("appwrappers")
+
 // updatePath is where the mutating webhook is called for updates. Another AppWrapper
 // controller, which may still answer while this one replaces it, treats an update at the path
 // for creation as a creation, and changes what must not change. It does not know this path,
@@ -37,9 +39,7 @@ const updatePath = "/update-workload-codeflare-dev-v1beta2-appwrapper"
 // controller runs in the namespace own.
 func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 	kueue := users(c.Kueue.ServiceAccounts, own)
-	review := func(ctx context.Context, review *authorizationv1.SubjectAccessReview) error {
-		return mgr.GetClient().Create(ctx, review)
-	}
+	review := accessreview.With(mgr.GetClient())
 	managed, err := newManaged(c.Kueue.ManagedJobsNamespaceSelector)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ type defaulter struct {
 	queue string
 	// kueue are the users that write podSetInfos.
 	kueue  sets.Set[string]
-	review accessReview
+	review accessreview.Review
 	decode func(runtime.RawExtension, runtime.Object) error
 }
 
@@ -82,7 +82,11 @@ func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 	}
 	isKueue := d.kueue.Has(request.UserInfo.Username)
 	if request.Operation == admissionv1.Create {
-		setDefaults(aw, d.queue, request.UserInfo)
+		attributed, err := d.attributed(ctx, request, aw)
+		if err != nil {
+			return apierrors.NewInternalError(err)
+		}
+		setDefaults(aw, d.queue, request.UserInfo, attributed)
 		admissionrules.DeclarePodSets(aw)
 		if !isKueue {
 			removePodSetInfos(aw)
@@ -106,7 +110,7 @@ type validator struct {
 	policies config.Policies
 	// kueue are the users that start what is queued.
 	kueue  sets.Set[string]
-	review accessReview
+	review accessreview.Review
 	// namespaces is called at most once for a request.
 	namespaces readNamespace
 	// managed is nil if managedJobsNamespaceSelector is not configured.
