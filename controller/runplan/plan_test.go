@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +30,21 @@ import (
 	"github.com/mlbatch/mlbatch/controller/runschema"
 	"github.com/mlbatch/mlbatch/test/golden"
 )
+
+// The webhook of Runs asks about these, and the controller of Runs may wrap no others.
+func isWrapped(t *testing.T, aw *v1beta2.AppWrapper) {
+	t.Helper()
+	for _, c := range aw.Spec.Components {
+		var component metav1.TypeMeta
+		if err := json.UnmarshalCaseSensitivePreserveInts(c.Template.Raw, &component); err != nil {
+			t.Fatal(err)
+		}
+		resource, _ := meta.UnsafeGuessKindToResource(component.GroupVersionKind())
+		if !slices.Contains(runplan.Wrapped, resource) {
+			t.Errorf("runplan.Wrapped lacks %s", resource)
+		}
+	}
+}
 
 // Each pair has manifests, and what is created for each of their Runs.
 func TestPlans(t *testing.T) {
@@ -51,6 +68,7 @@ func TestPlans(t *testing.T) {
 			}
 			fmt.Fprintf(&out, "# %s: %s\n%s", input.Run.Name, planned.Size, text)
 			decoded(t, planned.AppWrapper)
+			isWrapped(t, planned.AppWrapper)
 		}
 		return out.Bytes()
 	})

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package runadmission holds the webhooks of Runs: they record who created a Run and what that
+// user may wrap, because the controller of Runs creates AppWrappers in the author's name. What a
+// Run may say is in its CRD.
+package runadmission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
+	"github.com/mlbatch/mlbatch/controller/runplan"
+)
+
+// The paths are those that controller-runtime would derive from the kind.
+const (
+	mutatingPath   = "/mutate-codeflare-dev-v1alpha1-run"
+	validatingPath = "/validate-codeflare-dev-v1alpha1-run"
+)
+
+// written are the annotations that only these webhooks write.
+var written = []string{v1alpha1.AuthorAnnotation, v1alpha1.AuthorUIDAnnotation, v1alpha1.AuthorMayAnnotation}
+
+// Setup serves both webhooks. They read metadata only: what is wrong with a Run, its CRD says, and
+// what is written in another way than Go writes it stays so. A Run cannot be changed, and applying
+// its manifest again must not look like a change.
+func Setup(mgr ctrl.Manager) error {
+	server := mgr.GetWebhookServer()
+	server.Register(mutatingPath, &admission.Webhook{Handler: recorder{review: accessreview.With(mgr.GetClient())}})
+	server.Register(validatingPath, &admission.Webhook{Handler: keeper{}})
+	return nil
+}
+
+// recorder writes down who creates a Run.
+type recorder struct {
+	review accessreview.Review
+}
+
+// Handle overwrites whatever was sent. If a review fails, the Run is not created: without a record
+// of rights it would never run.
+func (r recorder) Handle(ctx context.Context, request admission.Request) admission.Response {
+	if request.Operation != admissionv1.Create {
+		return admission.Allowed("")
+	}
+	sent, err := annotationsOf(request.Object)
+	if err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	may, err := r.may(ctx, request.UserInfo, request.Namespace)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
+	}
+	if sent == nil {
+		sent = map[string]string{}
+	}
+	sent[v1alpha1.AuthorAnnotation] = request.UserInfo.Username
+	sent[v1alpha1.AuthorUIDAnnotation] = request.UserInfo.UID
+	sent[v1alpha1.AuthorMayAnnotation] = strings.Join(may, ",")
+	return admission.Patched("", jsonpatch.NewOperation("add", "/metadata/annotations", sent))
+}
+
+// may lists what a user may have in an AppWrapper of their own.
+func (r recorder) may(ctx context.Context, user authenticationv1.UserInfo, namespace string) ([]string, error) {
+	var all []string
+	appWrappers := v1beta2.GroupVersion.WithResource("appwrappers")
+	allowed, err := r.review.Allows(ctx, user, namespace, "create", appWrappers)
+	if err != nil {
+		return nil, err
+	}
+	if allowed {
+		all = append(all, appWrappers.GroupResource().String())
+	}
+	for _, resource := range runplan.Wrapped {
+		allowed, err := r.review.MayWrap(ctx, user, namespace, resource)
+		if err != nil {
+			return nil, err
+		}
+		if allowed {
+			all = append(all, resource.GroupResource().String())
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// keeper refuses Runs whose record is not what the recorder wrote.
+type keeper struct{}
+
+// Handle judges creations and updates.
+func (keeper) Handle(_ context.Context, request admission.Request) admission.Response {
+	after, err := annotationsOf(request.Object)
+	if err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	switch request.Operation {
+	case admissionv1.Create:
+		return recorded(after, request.UserInfo)
+	case admissionv1.Update:
+		before, err := annotationsOf(request.OldObject)
+		if err != nil {
+			return admission.Errored(http.StatusBadRequest, err)
+		}
+		return kept(before, after)
+	}
+	return admission.Allowed("")
+}
+
+// recorded makes sure that the recorder was called, and that no other webhook has changed the
+// author since.
+func recorded(annotations map[string]string, user authenticationv1.UserInfo) admission.Response {
+	_, judged := annotations[v1alpha1.AuthorMayAnnotation]
+	if judged && annotations[v1alpha1.AuthorAnnotation] == user.Username && annotations[v1alpha1.AuthorUIDAnnotation] == user.UID {
+		return admission.Allowed("")
+	}
+	return admission.Denied(fmt.Sprintf("the annotation %s must be the user who creates the Run, %q, but the mutating webhook of Runs was not "+
+		"called, or another one changed what it wrote: ask an administrator", v1alpha1.AuthorAnnotation, user.Username))
+}
+
+func kept(before, after map[string]string) admission.Response {
+	for _, name := range written {
+		was, had := before[name]
+		if is, has := after[name]; is != was || has != had {
+			return admission.Denied(fmt.Sprintf("the annotation %s says who created the Run and what they may do: leave it as it is", name))
+		}
+	}
+	return admission.Allowed("")
+}
+
+func annotationsOf(object runtime.RawExtension) (map[string]string, error) {
+	var run metav1.PartialObjectMetadata
+	if err := json.Unmarshal(object.Raw, &run); err != nil {
+		return nil, fmt.Errorf("cannot read the metadata of the Run: %w", err)
+	}
+	return run.Annotations, nil
+}
