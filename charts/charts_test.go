@@ -34,6 +34,7 @@ var ours = map[string]string{
 	"coscheduler":          "testdata/coscheduler",
 	"training-operator":    "testdata/training-operator",
 	"kuberay-operator":     "testdata/kuberay-operator",
+	"codeflare":            "testdata/codeflare",
 	"teams":                "testdata/teams",
 	"pytorchjob-generator": "../tools/pytorchjob-generator/testdata",
 }
@@ -41,7 +42,7 @@ var ours = map[string]string{
 // thinCharts are the charts that exist only inside the umbrella chart.
 var thinCharts = func() (names []string) {
 	for _, p := range parts.All {
-		if p.Chart.Folder != "" && !p.Own {
+		if p.Chart.Folder != "" && p.Name != "appwrapper" {
 			names = append(names, p.Name)
 		}
 	}
@@ -113,6 +114,10 @@ func alone(part string, values map[string]any) map[string]any {
 		all[other] = off
 	}
 	all[part] = values
+	if part == "codeflare" { // off by default, and of no use without what makes its AppWrappers and gangs run
+		all["appwrapper"], all["coscheduler"] = map[string]any{"enabled": true}, map[string]any{"enabled": true}
+		all[part] = with(values, path{"enabled"}, true)
+	}
 	return all
 }
 
@@ -139,6 +144,7 @@ func must[T any](value T, err error) func(*testing.T) T {
 // them without their content.
 var facts = map[string]bool{
 	"ClusterRole/appwrapper-manager-role":                                     true,
+	"ClusterRole/codeflare-manager-role":                                      true,
 	"ClusterRole/kuberay-operator":                                            true,
 	"ClusterRole/training-operator":                                           true,
 	"ValidatingWebhookConfiguration/validator.training-operator.kubeflow.org": true,

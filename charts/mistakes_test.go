@@ -22,6 +22,7 @@ func TestMistakes(t *testing.T) {
 	for name, file := range map[string]string{
 		"mlbatch":              "testdata/mistakes/mlbatch.yaml",
 		"appwrapper":           "testdata/mistakes/appwrapper.yaml",
+		"codeflare":            "testdata/mistakes/codeflare.yaml",
 		"teams":                "testdata/mistakes/teams.yaml",
 		"pytorchjob-generator": "../tools/pytorchjob-generator/testdata/mistakes.yaml",
 	} {

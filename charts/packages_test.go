@@ -106,6 +106,7 @@ func TestArtifactHubAnnotationsListTheImages(t *testing.T) {
 			}
 			slices.Sort(want)
 			slices.Sort(got)
+			got = slices.Compact(got) // our controllers are in one image
 			if !slices.Equal(got, want) {
 				t.Errorf("the chart runs %q, and its annotation lists %q", got, want)
 			}

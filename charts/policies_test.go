@@ -253,6 +253,13 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 			"it belongs to RayService s: only controllers may change its labels and annotations of ray.io/"},
 		"an object that claims another AppWrapper": {"ownership", request{operation: admission.Update, object: ownedCluster("labels: {workload.codeflare.dev/appwrapper: b}"), old: ownedCluster("labels: {}")},
 			"it belongs to RayService s: only controllers may change its labels and annotations of ray.io/"},
+		"an AppWrapper of a Run":          {"ownership", request{operation: admission.Create, object: ofRun("digits", "n: 1")}, "only controllers may create objects that another object controls"},
+		"an AppWrapper that gets a Run":   {"ownership", request{operation: admission.Update, object: ofRun("digits", "n: 1"), old: ofNoRun("n: 1")}, "only controllers may change which object controls"},
+		"an AppWrapper of another Run":    {"ownership", request{operation: admission.Update, object: ofRun("other", "n: 1"), old: ofRun("digits", "n: 1")}, "only controllers may change which object controls"},
+		"an AppWrapper that leaves a Run": {"ownership", request{operation: admission.Update, object: ofNoRun("n: 1"), old: ofRun("digits", "n: 1")}, "only controllers may change which object controls"},
+		"a Run's AppWrapper that starts":  {"ownership", request{operation: admission.Update, object: ofRun("digits", "suspend: false"), old: ofRun("digits", "suspend: true")}, "it belongs to Run digits"},
+		"a Run's AppWrapper that hides": {"ownership", request{operation: admission.Update, object: strings.Replace(ofRun("digits", "n: 1"), "/run: a", "/run: b", 1), old: ofRun("digits", "n: 1")},
+			"it belongs to Run digits: only controllers may change its labels and annotations of ray.io/"},
 		"a new scale":                          {"ownership", request{operation: admission.Update, object: scale, old: scale, subresource: "scale"}, "only controllers may scale work"},
 		"an AppWrapper without its finalizer":  {"lifecycle", request{operation: admission.Update, object: unguarded, old: wrapper}, "only controllers may remove the finalizer"},
 		"an AppWrapper without any finalizers": {"lifecycle", request{operation: admission.Update, object: bare, old: wrapper}, "only controllers may remove the finalizer"},
@@ -298,6 +305,16 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ofRun is an AppWrapper as the controller of Runs creates it.
+func ofRun(name, spec string) string {
+	return `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: a, labels: {codeflare.dev/run: a},
+		ownerReferences: [{apiVersion: codeflare.dev/v1alpha1, kind: Run, name: ` + name + `, controller: true}]}, spec: {` + spec + `}}`
+}
+
+func ofNoRun(spec string) string {
+	return `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: a, labels: {codeflare.dev/run: a}}, spec: {` + spec + `}}`
 }
 
 const labelledTemplate = "{metadata: {labels: {workload.codeflare.dev/appwrapper: train}}, spec: {}}"
@@ -362,6 +379,8 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"a label on a cluster of a service":    {operation: admission.Update, object: ownedCluster("labels: {a: b, ray.io/c: d}"), old: ownedCluster("labels: {ray.io/c: d}")},
 		"an object that dies with another one": {operation: admission.Create, object: dependent},
 		"an AppWrapper":                        {operation: admission.Create, object: bare},
+		"a queue for a Run's AppWrapper":       {operation: admission.Update, object: strings.Replace(ofRun("digits", "n: 1"), "labels: {", "labels: {kueue.x-k8s.io/queue-name: q, ", 1), old: ofRun("digits", "n: 1")},
+		"a Run's AppWrapper deleted":           {operation: admission.Delete, old: ofRun("digits", "n: 1"), options: "propagationPolicy: Background"},
 		"a finalizer of one's own removed":     {operation: admission.Update, object: foreign, old: wrapper},
 		"a pod":                                {operation: admission.Create, object: podWith("")},
 		"a pod on nodes of its flavor":         {operation: admission.Create, object: podWith("nodeSelector: {a: b}, tolerations: [{key: nvidia.com/gpu, operator: Exists}]")},

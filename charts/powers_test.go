@@ -34,9 +34,7 @@ var powers = []struct {
 
 // The page says what each operator could do, with the defaults and every part enabled.
 func TestThePageSaysWhatATakenOperatorCouldDo(t *testing.T) {
-	byAccount := rulesByAccount(t, map[string]any{
-		"jobset": map[string]any{"enabled": true}, "leaderworkerset": map[string]any{"enabled": true},
-	})
+	byAccount := rulesByAccount(t, optionalParts())
 	var table strings.Builder
 	table.WriteString("| service account |")
 	for _, p := range powers {

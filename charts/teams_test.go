@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 )
 
@@ -43,6 +45,8 @@ func onboarded(t *testing.T, release string, in map[string]any) map[string]any {
 			"Cohort":             func() any { return &kueue.Cohort{} },
 			"ClusterQueue":       func() any { return &kueue.ClusterQueue{} },
 			"LocalQueue":         func() any { return &kueue.LocalQueue{} },
+
+			"RunSizeConfiguration": func() any { return &v1alpha1.RunSizeConfiguration{} },
 		}[o.Kind]()
 		decode(t, document, into)
 		all[o.Kind+"/"+o.Namespace+"/"+o.Name] = into
@@ -85,6 +89,64 @@ func TestOnlyItsTeamsNamespaceUsesAClusterQueue(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What 'mlbatch run plan --offline' assumes is what a cluster has.
+func TestTheSizesOfRunsAreTheDefaultOnes(t *testing.T) {
+	on := map[string]any{"controller": map[string]any{"runs": map[string]any{"enabled": true}}}
+	got := onboarded(t, "teams", on)["RunSizeConfiguration//default"].(*v1alpha1.RunSizeConfiguration)
+	if diff := cmp.Diff(runplan.DefaultSizes().Spec, got.Spec); diff != "" {
+		t.Errorf("(-default +chart)\n%s", diff)
+	}
+	on["sizes"] = nil
+	for name, in := range map[string]map[string]any{"without sizes": on, "without Runs": {}} {
+		if _, made := onboarded(t, "teams", in)["RunSizeConfiguration//default"]; made {
+			t.Errorf("%s there are sizes", name)
+		}
+	}
+}
+
+// The controller of Runs wraps what Plans have, in the namespaces of teams alone.
+func TestTheControllerOfRunsHasWhatItNeedsWhereTeamsAre(t *testing.T) {
+	roles := clusterRolesWith(t, map[string]any{"codeflare": map[string]any{"enabled": true}})
+	here, everywhere, members := roles["mlbatch-runs"], roles["codeflare-manager-role"], roles["mlbatch-edit"]
+	for _, resource := range runplan.Wrapped {
+		if !allows(here, "wrap", resource.Group, resource.Resource) || allows(here, "create", resource.Group, resource.Resource) {
+			t.Errorf("it must be able to wrap, and not to create, %s", resource.Resource)
+		}
+		if !allows(members, "create", resource.Group, resource.Resource) && !allows(members, "wrap", resource.Group, resource.Resource) {
+			t.Errorf("members could have no Run with %s", resource.Resource)
+		}
+	}
+	const group = "workload.codeflare.dev"
+	for _, verb := range []string{"attribute", "control", "create", "delete", "patch"} {
+		if !allows(here, verb, group, "appwrappers") || allows(everywhere, verb, group, "appwrappers") {
+			t.Errorf("it must be able to %s AppWrappers where teams are, and nowhere else", verb)
+		}
+	}
+	for _, verb := range []string{"attribute", "control", "unsuspend"} {
+		if allows(members, verb, group, "appwrappers") {
+			t.Errorf("members may %s AppWrappers", verb)
+		}
+	}
+	for _, resource := range []string{"runs/status", "runsizeconfigurations"} {
+		for _, verb := range []string{"create", "update", "patch", "delete"} {
+			if allows(members, verb, "codeflare.dev", resource) {
+				t.Errorf("members may %s %s", verb, resource)
+			}
+		}
+	}
+	bound := onboarded(t, "teams", exampleTeams(t)["runs.in.yaml"])["RoleBinding/crimson/mlbatch-runs"].(*rbacv1.RoleBinding)
+	if bound.RoleRef.Name != here.Name || len(bound.Subjects) != 1 || bound.Subjects[0].Name != "codeflare-controller-manager" || bound.Subjects[0].Namespace != "elsewhere" {
+		t.Errorf("bound is %+v", bound)
+	}
+}
+
+// A CRD that outlives its platform must not let members record an author that nobody checks.
+func TestMembersMakeRunsOnlyWhereTheirAuthorIsRecorded(t *testing.T) {
+	if allows(clusterRoles(t)["mlbatch-edit"], "create", "codeflare.dev", "runs") {
+		t.Error("members may create Runs although no webhook records their author")
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 
 // ownCharts are the charts whose values are defined in this repository. The generator has
 // its own tests.
-var ownCharts = []string{"mlbatch", "appwrapper", "teams", "coscheduler", "training-operator", "kuberay-operator"}
+var ownCharts = []string{"mlbatch", "appwrapper", "teams", "coscheduler", "training-operator", "kuberay-operator", "codeflare"}
 
 // packaged returns the files of one chart, even if it exists only inside the umbrella.
 func packaged(t *testing.T, name string) packaging.Chart {
@@ -102,7 +102,7 @@ func anyKey(chart string, p path) bool {
 	names := []any{
 		"nodeSelector", "nodeLabels", "labels", "podAnnotations", "matchLabels", "requests", "limits", "capacity", "quota",
 		"default", "defaultRequest", "max", "min", "resourceTaints", "labelSelector", "env", "capabilities",
-		"seccompProfile", "topologySpreadConstraints", "global",
+		"seccompProfile", "topologySpreadConstraints", "global", "sizes",
 	}
 	for i, step := range p {
 		switch {
@@ -220,9 +220,9 @@ func isPart(chart string, p path) bool {
 	return chart == "mlbatch" && len(p) > 2 && p[0] != "kueue"
 }
 
-// explained reports whether Kubernetes defines and documents the key.
+// explained reports whether Kubernetes, or the API of Runs, defines and documents the key.
 func explained(p path) bool {
-	for _, key := range []any{"resources", "image", "securityContext"} {
+	for _, key := range []any{"resources", "image", "securityContext", "sizes"} {
 		if i := slices.Index(p, key); i >= 0 && i < len(p)-1 {
 			return true
 		}

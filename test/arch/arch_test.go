@@ -117,7 +117,7 @@ var arrows = map[string][]string{
 	"tools/artifacts/debian":            {"tools/artifacts/subprocess"},
 	"tools/artifacts/components":        {"setup", "tools/mlbatch/parts", "tools/artifacts/compiler", "tools/artifacts/filecache"},
 	"tools/artifacts/images/archive":    {"tools/artifacts/atomicfile"},
-	"tools/artifacts/images/controller": {"setup", "tools/artifacts/compiler", "tools/artifacts/images/archive"},
+	"tools/artifacts/images/controller": {"setup", "tools/artifacts/compiler", "tools/artifacts/images/archive", "tools/mlbatch/parts"},
 	"tools/artifacts/images/workload":   {"tools/artifacts/compiler", "tools/artifacts/images/archive"},
 	"tools/artifacts/images/ray":        {"tools/artifacts/components", "tools/artifacts/images/archive"},
 	"tools/artifacts/images/torch": {

@@ -268,7 +268,7 @@ func wantAllReady(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, c := range all {
-		off := c.Name == "jobset" || c.Name == "leaderworkerset"
+		off := c.Name == "jobset" || c.Name == "leaderworkerset" || c.Name == "codeflare"
 		if off != (c.State == "off") || c.Ready == off || !off && c.Found != c.Wanted {
 			t.Errorf("%+v", c)
 		}

@@ -79,7 +79,7 @@ it first, because the order in which Helm renders them is not specified.
 {{- $names = append $names .name }}
 {{- $namespaces = append $namespaces $namespace }}
 {{- include "teams.require.names" . }}
-{{- include "teams.require.namespace" (dict "team" .name "namespace" $namespace "controllers" ($.Values.controller.serviceAccount.namespace | default ($.Values.controller.wrappedSecrets | ternary $.Release.Namespace ""))) }}
+{{- include "teams.require.namespace" (dict "team" .name "namespace" $namespace "runs" ($.Values.controller.runs.enabled | ternary ($.Values.controller.runs.serviceAccount.namespace | default $.Release.Namespace) "") "controllers" ($.Values.controller.serviceAccount.namespace | default ($.Values.controller.wrappedSecrets | ternary $.Release.Namespace ""))) }}
 {{- include "teams.require.limits" (dict "who" (printf "team %q: limits" .name) "limits" .limits) }}
 {{- $security := include "teams.podSecurity" (dict "team" . "all" $.Values.podSecurity) | fromYaml }}
 {{- if and (or $security.capabilities $security.hostPaths) (ne ($security.enforce | default "") "baseline") }}
@@ -123,10 +123,13 @@ it first, because the order in which Helm renders them is not specified.
 {{- end }}
 {{- end }}
 
-{{/* (dict "team" … "namespace" … "controllers" the controller's namespace, if known) */}}
+{{/* (dict "team" … "namespace" … "controllers" and "runs" the controllers' namespaces, if known) */}}
 {{- define "teams.require.namespace" -}}
 {{- if regexMatch "^(kube-.*|openshift(-.*)?|default|kueue-system|mlbatch-system)$" .namespace }}
 {{- fail (printf "teams: team %q cannot have namespace %q, which belongs to the system: choose another" .team .namespace) }}
+{{- end }}
+{{- if eq .namespace .runs }}
+{{- fail (printf "teams: team %q cannot have namespace %q, where the controller of Runs runs: choose another, or set controller.runs.serviceAccount.namespace to the controller's namespace" .team .namespace) }}
 {{- end }}
 {{- if eq .namespace .controllers }}
 {{- fail (printf "teams: team %q cannot have namespace %q, where the AppWrapper controller runs: choose another, or set controller.serviceAccount.namespace to the controller's namespace" .team .namespace) }}

@@ -73,7 +73,7 @@ func (r *release) writeCharts(ctx context.Context) (err error) {
 		return err
 	}
 	ours := []string{r.versions.ControllerImage()}
-	pulls := map[string][]string{"appwrapper": ours, "mlbatch": parts.References(r.versions)}
+	pulls := map[string][]string{"appwrapper": ours, "mlbatch": parts.References(r.versions, parts.All...)}
 	for _, chart := range r.bundle.Charts {
 		err = errors.Join(err, r.add(sbom.File{Name: chart.FileName(), Images: pulls[chart.Name]}))
 	}

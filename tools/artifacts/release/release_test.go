@@ -28,15 +28,16 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/archive"
 )
 
-// programs returns a checkout with programs that compile quickly, to replace the controller and
+// programs returns a checkout with programs that compile quickly, to replace the controllers and
 // the mlbatch command.
 func programs(t *testing.T) string {
 	t.Helper()
 	checkout := t.TempDir()
 	for path, text := range map[string]string{
-		"go.mod":                "module example.com/programs\n\ngo 1.26\n",
-		"controller/main.go":    "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
-		"tools/mlbatch/main.go": "package main\n\nfunc main() {}\n",
+		"go.mod":                  "module example.com/programs\n\ngo 1.26\n",
+		"controller/main.go":      "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
+		"controller/runs/main.go": "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
+		"tools/mlbatch/main.go":   "package main\n\nfunc main() {}\n",
 	} {
 		path = filepath.Join(checkout, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -153,6 +153,8 @@ type Image struct {
 	// File is the program on the host, Path its path in the image.
 	File string `json:"file"`
 	Path string `json:"path"`
+	// More are the image's other programs on the host, by their paths in the image.
+	More map[string]string `json:"more,omitempty"`
 }
 
 // Write stores v as JSON in dir/name, atomically.

@@ -22,10 +22,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// controllerProgram is the file name of our controller, beside the archive of its image.
-const controllerProgram = "controller"
-
-// programs builds the operators from their pinned modules, and our controller from
+// programs builds the operators from their pinned modules, and our controllers from
 // the checkout. It returns each by the image that the charts pull.
 func (s Site) programs(ctx context.Context) (map[string]plan.Image, error) {
 	versions, err := setup.Load()
@@ -39,28 +36,42 @@ func (s Site) programs(ctx context.Context) (map[string]plan.Image, error) {
 	if err := os.MkdirAll(s.dir(), 0o755); err != nil {
 		return nil, fmt.Errorf("cannot create the folder %s: %w", s.dir(), err)
 	}
-	fmt.Fprintln(s.Progress, "building the controller of this checkout")
-	controller, err := s.cache().Own(ctx, s.Progress, controllerProgram, s.dir())
-	if err != nil {
-		return nil, err
+	fmt.Fprintln(s.Progress, "building the controllers of this checkout")
+	for _, p := range own() {
+		for _, i := range p.Images {
+			if bins[i.Program()], err = s.cache().Own(ctx, s.Progress, i.Package, s.dir()); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return s.byImage(versions, controller, bins), nil
+	return s.byImage(versions, bins), nil
 }
 
-// byImage maps the image of each wanted part to its program.
-func (s Site) byImage(versions setup.Versions, controller string, bins components.Binaries) map[string]plan.Image {
+// own are the parts that are built from the checkout.
+func own() []parts.Part {
+	return slices.DeleteFunc(slices.Clone(parts.All), func(p parts.Part) bool { return !p.Own })
+}
+
+// byImage maps the image of each wanted part to its programs. Our image has all of ours, as when it
+// is released.
+func (s Site) byImage(versions setup.Versions, bins components.Binaries) map[string]plan.Image {
 	all := map[string]plan.Image{}
 	for _, p := range parts.All {
-		if p.Optional && !s.EveryPart {
+		if p.Optional && !p.Own && !s.EveryPart {
 			continue
 		}
 		for _, i := range p.Images {
-			switch {
-			case p.Own:
-				all[p.Reference(i, versions)] = plan.Image{File: controller, Path: i.Path}
-			case i.Package != "":
-				all[p.Reference(i, versions)] = plan.Image{File: bins[i.Program()], Path: i.Path}
+			if i.Package == "" {
+				continue
 			}
+			reference, file := p.Reference(i, versions), bins[i.Program()]
+			image, another := all[reference]
+			if !another {
+				image = plan.Image{File: file, Path: i.Path, More: map[string]string{}}
+			} else {
+				image.More[i.Path] = file
+			}
+			all[reference] = image
 		}
 	}
 	return all
@@ -80,14 +91,18 @@ func (s Site) operators(versions setup.Versions) []components.Component {
 	return all
 }
 
-// writeImages writes one archive of images with one program each.
+// writeImages writes one archive of images with their programs.
 func writeImages(path string, programs map[string]plan.Image) error {
 	var images []archive.Image
 	for _, reference := range slices.Sorted(maps.Keys(programs)) {
 		program := programs[reference]
+		var more []archive.File
+		for _, path := range slices.Sorted(maps.Keys(program.More)) {
+			more = append(more, archive.File{Path: path, Mode: 0o755, Source: program.More[path]})
+		}
 		images = append(images, archive.Image{
 			Reference:  reference,
-			Platforms:  []archive.Platform{archive.Program(runtime.GOARCH, program.File, program.Path)},
+			Platforms:  []archive.Platform{archive.Program(runtime.GOARCH, program.File, program.Path, more...)},
 			Entrypoint: []string{program.Path},
 		})
 	}

@@ -95,7 +95,7 @@ func (s Site) dir() string { return filepath.Join(s.Cluster.Dir(), "platform") }
 
 // Install installs the operators and waits until they are ready. Call LoadImages first.
 func (s Site) Install(ctx context.Context) error {
-	stamp, err := stampController(s.dir())
+	stamp, err := stampControllers(s.dir())
 	if err != nil {
 		return err
 	}

@@ -7,20 +7,26 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
-// stampController writes values that annotate the controller's pods with the digest of its
-// program. All builds of a checkout have the same image tag: without the annotation, an
-// upgrade would keep the old pod.
-func stampController(dir string) (values string, err error) {
-	program, err := os.ReadFile(filepath.Join(dir, controllerProgram))
-	if err != nil {
-		return "", fmt.Errorf("cannot read the loaded controller: %w", err)
+// stampControllers writes values that annotate the pods of each controller of ours with the
+// digest of its program. All builds of a checkout have the same image tag: without the
+// annotation, an upgrade would keep the old pods.
+func stampControllers(dir string) (values string, err error) {
+	var text strings.Builder
+	for _, p := range own() {
+		for _, i := range p.Images {
+			program, err := os.ReadFile(filepath.Join(dir, i.Program()))
+			if err != nil {
+				return "", fmt.Errorf("cannot read the loaded controller: %w", err)
+			}
+			fmt.Fprintf(&text, "%s: {podAnnotations: {mlbatch.dev/program: %q}}\n", p.Name, fmt.Sprintf("%x", sha256.Sum256(program)))
+		}
 	}
 	values = filepath.Join(dir, "controller.yaml")
-	text := fmt.Sprintf("appwrapper: {podAnnotations: {mlbatch.dev/program: %q}}\n", fmt.Sprintf("%x", sha256.Sum256(program)))
-	if err := os.WriteFile(values, []byte(text), 0o644); err != nil {
-		return "", fmt.Errorf("cannot write the values of this controller: %w", err)
+	if err := os.WriteFile(values, []byte(text.String()), 0o644); err != nil {
+		return "", fmt.Errorf("cannot write the values of these controllers: %w", err)
 	}
 	return values, nil
 }

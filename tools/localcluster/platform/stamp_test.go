@@ -6,16 +6,21 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/chartutil"
 
+	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/test/wording"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-func TestAnotherControllerChangesThePods(t *testing.T) {
+func TestAnotherControllerChangesItsPodsAlone(t *testing.T) {
 	dir := t.TempDir()
-	mark := func(program string) any {
-		write(t, filepath.Join(dir, controllerProgram), program)
-		path, err := stampController(dir)
+	marks := func(appwrapper, runs string) (one, other any) {
+		write(t, filepath.Join(dir, "controller"), appwrapper)
+		write(t, filepath.Join(dir, "runs"), runs)
+		path, err := stampControllers(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,19 +28,44 @@ func TestAnotherControllerChangesThePods(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		annotations, err := values.Table("appwrapper.podAnnotations")
-		if err != nil {
-			t.Fatal(err)
+		mark := func(part string) any {
+			annotations, err := values.Table(part + ".podAnnotations")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return annotations["mlbatch.dev/program"]
 		}
-		return annotations["mlbatch.dev/program"]
+		return mark("appwrapper"), mark("codeflare")
 	}
-	one, same, other := mark("one"), mark("one"), mark("other")
-	if one != same || one == other || one == nil {
-		t.Errorf("the marks are %v, %v and %v", one, same, other)
+	a, x := marks("a", "x")
+	b, same := marks("b", "x")
+	again, y := marks("b", "y")
+	if a == b || x != same || b != again || x == y || a == nil || x == nil {
+		t.Errorf("the marks are %v %v, %v %v and %v %v", a, x, b, same, again, y)
 	}
 }
 
-func TestInstallNeedsALoadedController(t *testing.T) {
-	_, err := stampController(t.TempDir())
+func TestInstallNeedsLoadedControllers(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "controller"), "a")
+	_, err := stampControllers(dir)
 	wording.Wanted(t, err, "cannot read the loaded controller")
+}
+
+func TestOurImageHasEveryProgramOfOurs(t *testing.T) {
+	versions, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bins := components.Binaries{"controller": "/bin/c", "runs": "/bin/r", "kueue": "/bin/k"}
+	for _, every := range []bool{true, false} {
+		images := Site{EveryPart: every}.byImage(versions, bins)
+		want := plan.Image{File: "/bin/c", Path: "/manager", More: map[string]string{"/runs": "/bin/r"}}
+		if diff := cmp.Diff(want, images[versions.ControllerImage()]); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if _, has := images[versions.Platform["jobset"].Image]; has != every {
+			t.Errorf("every part %t, and JobSet's image %t", every, has)
+		}
+	}
 }

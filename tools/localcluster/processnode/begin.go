@@ -94,6 +94,9 @@ func (w *worker) order(ctx context.Context, program plan.Image) (order, error) {
 		Args:    append(expandAll(command, vars), expandAll(container.Args, vars)...),
 		Mounts:  []mount{{"/dev", "/dev"}, {program.File, program.Path}, {w.hostsFile(), "/etc/hosts"}},
 	}
+	for path, file := range program.More {
+		o.Mounts = append(o.Mounts, mount{file, path})
+	}
 	for _, m := range container.VolumeMounts {
 		o.Mounts = append(o.Mounts, mount{filepath.Join(w.volume(m.Name), m.SubPath), m.MountPath})
 	}

@@ -6,6 +6,7 @@ package parts
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mlbatch/mlbatch/setup"
@@ -20,7 +21,7 @@ type Part struct {
 	Title string
 	// Optional is set if the part is disabled by default.
 	Optional bool
-	// Own is set for our own controller, which is built from the checkout.
+	// Own is set for our own controllers, which are built from the checkout.
 	Own   bool
 	Chart Chart
 	// Deployments are suffixes of the names of its Deployments, in any installation.
@@ -34,8 +35,8 @@ type Part struct {
 // the upstream module.
 type Chart struct {
 	Folder, Upstream string
-	// CRDs are the files of the module that our chart includes: the CRDs of the kinds that
-	// the operator watches, and no others.
+	// CRDs are the files of the module, or of the checkout for our own controllers, that our
+	// chart includes: the CRDs of the kinds that the operator watches, and no others.
 	CRDs []string
 	// Copies are other files of the module, by their paths in our chart.
 	Copies map[string]string
@@ -54,7 +55,8 @@ type Image struct {
 	Title string
 	of    func(setup.Operator) string
 	// Package is the main package of its program, and Path the program's path in the image.
-	// An image without a package is not built, but pulled as it is.
+	// An image without a package is not built, but pulled as it is. Of our own controllers it is
+	// a folder of the checkout; they are programs of one image.
 	Package, Path string
 }
 
@@ -157,7 +159,18 @@ var All = []Part{
 		Name: "appwrapper", Title: "AppWrapper controller", Own: true,
 		Chart:       Chart{Folder: "charts/appwrapper"},
 		Deployments: []string{"appwrapper-controller-manager"},
-		Images:      []Image{{Token: "controller", of: main, Path: "/manager"}},
+		Images:      []Image{{Token: "controller", of: main, Package: "controller", Path: "/manager"}},
+	},
+	{
+		Name: "codeflare", Title: "controller of Runs", Optional: true, Own: true,
+		Chart: Chart{Folder: "charts/codeflare", CRDs: []string{
+			"controller/runschema/crds/codeflare.dev_applications.yaml",
+			"controller/runschema/crds/codeflare.dev_datasets.yaml",
+			"controller/runschema/crds/codeflare.dev_runs.yaml",
+			"controller/runschema/crds/codeflare.dev_runsizeconfigurations.yaml",
+		}},
+		Deployments: []string{"codeflare-controller-manager"},
+		Images:      []Image{{Token: "controller", of: main, Package: "controller/runs", Path: "/runs"}},
 	},
 }
 
@@ -231,11 +244,15 @@ func (p Part) Packages() []string {
 // Program returns the file name that go build gives to the program of an image.
 func (i Image) Program() string { return path.Base(i.Package) }
 
-// References returns the image references of all parts.
-func References(versions setup.Versions) []string {
+// References returns the image references of some parts, each once: our controllers are in one image.
+func References(versions setup.Versions, of ...Part) []string {
 	var all []string
-	for _, p := range All {
-		all = append(all, p.References(versions)...)
+	for _, p := range of {
+		for _, reference := range p.References(versions) {
+			if !slices.Contains(all, reference) {
+				all = append(all, reference)
+			}
+		}
 	}
 	return all
 }

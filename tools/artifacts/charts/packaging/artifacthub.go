@@ -24,11 +24,7 @@ func (b builder) images(chart string) []string {
 	}
 	all := slices.Clone(parts.All) // Kueue first, the rest by name
 	slices.SortFunc(all[1:], func(a, b parts.Part) int { return strings.Compare(a.Name, b.Name) })
-	var images []string
-	for _, row := range all {
-		images = append(images, row.References(b.versions)...)
-	}
-	return images
+	return parts.References(b.versions, all...)
 }
 
 // forArtifactHub adds the annotations that Artifact Hub reads and Chart.yaml does not have:

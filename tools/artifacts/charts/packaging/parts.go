@@ -45,11 +45,25 @@ func (b builder) platform() (Chart, error) {
 func (b builder) part(row parts.Part) (Chart, error) {
 	switch {
 	case row.Own:
-		return b.ours(row.Chart.Folder, b.versions.Version)
+		return b.own(row)
 	case row.Chart.Folder != "":
 		return b.thin(row)
 	}
 	return b.theirs(row)
+}
+
+// own returns the chart of a controller of ours, with CRDs of the checkout.
+func (b builder) own(row parts.Part) (Chart, error) {
+	chart, err := b.ours(row.Chart.Folder, b.versions.Version)
+	if err != nil {
+		return Chart{}, err
+	}
+	for _, file := range row.Chart.CRDs {
+		if chart.Files["files/crds/"+path.Base(file)], err = readText(filepath.Join(b.root, file)); err != nil {
+			return Chart{}, err
+		}
+	}
+	return chart, nil
 }
 
 // appwrapper returns the chart of our controller.

@@ -7,26 +7,38 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
-	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/artifacts/compiler"
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/archive"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // Published are the architectures of a release.
 var Published = []string{"amd64", "arm64"}
 
-// entrypoint is the path of the program, which the chart's Deployment runs. Earlier AppWrapper
-// controllers have the same path.
+// entrypoint is the path of the AppWrapper controller, which the chart's Deployment runs. Earlier
+// AppWrapper controllers have the same path.
 const entrypoint = "/manager"
 
-// ofRuns is the path of the controller of Runs.
-const ofRuns = "/runs"
+// ours are the folders of our controllers' main packages, by their paths in the image.
+func ours() map[string]string {
+	all := map[string]string{}
+	for _, p := range parts.All {
+		for _, i := range p.Images {
+			if p.Own {
+				all[i.Path] = "./" + i.Package
+			}
+		}
+	}
+	return all
+}
 
-// Build compiles the controller of a checkout for some architectures and writes
+// Build compiles the controllers of a checkout for some architectures and writes
 // their image to controller-<version>.oci.tar in the folder out.
 func Build(ctx context.Context, checkout, out string, archs ...string) (archivePath string, err error) {
 	v, err := setup.Load()
@@ -41,12 +53,11 @@ func BuildAs(ctx context.Context, v setup.Versions, checkout, out string, archs 
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return "", fmt.Errorf("cannot create the folder for images: %w", err)
 	}
-	programs := []program{{checkout, "./controller", entrypoint}, {checkout, "./controller/runs", ofRuns}}
-	return build(ctx, programs, v, filepath.Join(out, "controller-"+v.Version+".oci.tar"), archs)
+	return build(ctx, checkout, ours(), v, filepath.Join(out, "controller-"+v.Version+".oci.tar"), archs)
 }
 
 // build compiles the binaries into a temporary folder, and writes the archive.
-func build(ctx context.Context, programs []program, v setup.Versions, file string, archs []string) (string, error) {
+func build(ctx context.Context, checkout string, programs map[string]string, v setup.Versions, path string, archs []string) (string, error) {
 	dir, err := os.MkdirTemp("", "mlbatch-image-")
 	if err != nil {
 		return "", fmt.Errorf("cannot build the controller image: %w", err)
@@ -63,28 +74,27 @@ func build(ctx context.Context, programs []program, v setup.Versions, file strin
 		},
 	}
 	for _, arch := range archs {
-		files := make([]archive.File, len(programs))
-		for n, p := range programs {
-			files[n] = archive.File{Path: p.path, Mode: 0o755, Source: filepath.Join(dir, path.Base(p.path)+"-"+arch)}
-			if err := p.compile(ctx, arch, v.Version, files[n].Source); err != nil {
+		var files []archive.File
+		for _, inside := range slices.Sorted(maps.Keys(programs)) {
+			binary := filepath.Join(dir, filepath.Base(inside)+"-"+arch)
+			if err := compile(ctx, checkout, programs[inside], arch, v.Version, binary); err != nil {
 				return "", err
 			}
+			files = append(files, archive.File{Path: inside, Mode: 0o755, Source: binary})
 		}
 		i.Platforms = append(i.Platforms, archive.Platform{OS: "linux", Arch: arch, Layers: []*archive.Layer{archive.Nonroot(), archive.Files(files...)}})
 	}
-	return file, archive.Write(file, i)
+	return path, archive.Write(path, i)
 }
 
-// A program is a main package of a checkout, and where the image has it.
-type program struct{ checkout, pkg, path string }
-
-func (p program) compile(ctx context.Context, arch, version, binary string) error {
+// compile compiles a main package of a checkout.
+func compile(ctx context.Context, checkout, pkg, arch, version, binary string) error {
 	c := compiler.Program{
-		Dir: p.checkout, Packages: []string{p.pkg}, Ldflags: "-X main.version=" + version,
+		Dir: checkout, Packages: []string{pkg}, Ldflags: "-X main.version=" + version,
 		OS: "linux", Arch: arch,
 	}
 	if err := c.Compile(ctx, binary); err != nil {
-		return fmt.Errorf("cannot build %s for linux/%s: %w", p.pkg, arch, err)
+		return fmt.Errorf("cannot build %s for linux/%s: %w", pkg, arch, err)
 	}
 	return nil
 }

@@ -3,20 +3,14 @@
 package controller
 
 import (
-	"archive/tar"
-	"errors"
-	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/mlbatch/mlbatch/setup"
@@ -24,8 +18,8 @@ import (
 
 var versions = setup.Versions{Module: "example.com/fork", Version: "1.2.3", ImageRepository: "registry.example.com/fork"}
 
-// stamped returns a module whose program compiles quickly, to replace the controller.
-func stamped(t *testing.T, source string) program {
+// stamped returns a module whose program compiles quickly, to replace the controllers.
+func stamped(t *testing.T, source string) string {
 	t.Helper()
 	checkout := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module example.com/stamped\n\ngo 1.26\n", "main.go": source} {
@@ -33,20 +27,18 @@ func stamped(t *testing.T, source string) program {
 			t.Fatal(err)
 		}
 	}
-	return program{checkout, ".", entrypoint}
+	return checkout
 }
 
 func TestTheImageSaysWhereItComesFromAndRunsUnprivileged(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "x.oci.tar")
-	p := stamped(t, "package main\n\nvar version string\n\nfunc main() { println(version) }\n")
-	also := p
-	also.path = ofRuns
+	path := filepath.Join(t.TempDir(), "x.oci.tar")
+	checkout := stamped(t, "package main\n\nvar version string\n\nfunc main() { println(version) }\n")
 
-	if _, err := build(t.Context(), []program{p, also}, versions, file, []string{runtime.GOARCH}); err != nil {
+	if _, err := build(t.Context(), checkout, map[string]string{"/manager": ".", "/runs": "."}, versions, path, []string{runtime.GOARCH}); err != nil {
 		t.Fatal(err)
 	}
 
-	img, err := tarball.ImageFromPath(file, nil)
+	img, err := tarball.ImageFromPath(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,37 +60,21 @@ func TestTheImageSaysWhereItComesFromAndRunsUnprivileged(t *testing.T) {
 	if diff := cmp.Diff(want, got.Config); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
 	}
-	if got := programsOf(t, img); !slices.Equal(got, []string{"/manager", "/runs"}) {
-		t.Errorf("it has the programs %q", got)
-	}
 }
 
-// programsOf are the paths of the programs in an image.
-func programsOf(t *testing.T, img v1.Image) []string {
-	t.Helper()
-	var programs []string
-	files := tar.NewReader(mutate.Extract(img))
-	for {
-		file, err := files.Next()
-		if errors.Is(err, io.EOF) {
-			slices.Sort(programs)
-			return programs
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if file.Typeflag == tar.TypeReg && file.Mode&0o111 != 0 {
-			programs = append(programs, path.Join("/", file.Name))
-		}
+func TestTheImageHasBothControllers(t *testing.T) {
+	want := map[string]string{"/manager": "./controller", "/runs": "./controller/runs"}
+	if diff := cmp.Diff(want, ours()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
 func TestTheBinaryIsReproducibleAndKnowsItsVersion(t *testing.T) {
-	p := stamped(t, "package main\n\nvar version string\n\nfunc main() { println(version) }\n")
+	checkout := stamped(t, "package main\n\nvar version string\n\nfunc main() { println(version) }\n")
 	var builds []string
 	for range 2 {
 		binary := filepath.Join(t.TempDir(), "p")
-		if err := p.compile(t.Context(), runtime.GOARCH, "1.2.3", binary); err != nil {
+		if err := compile(t.Context(), checkout, ".", runtime.GOARCH, "1.2.3", binary); err != nil {
 			t.Fatal(err)
 		}
 		data, err := os.ReadFile(binary)
@@ -116,12 +92,12 @@ func TestTheBinaryIsReproducibleAndKnowsItsVersion(t *testing.T) {
 }
 
 func TestASourceThatDoesNotCompileLeavesNoArchive(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "x.oci.tar")
-	_, err := build(t.Context(), []program{stamped(t, "package main\n\nfunc main() { nonsense }\n")}, versions, file, []string{runtime.GOARCH})
+	path := filepath.Join(t.TempDir(), "x.oci.tar")
+	_, err := build(t.Context(), stamped(t, "package main\n\nfunc main() { nonsense }\n"), map[string]string{"/manager": "."}, versions, path, []string{runtime.GOARCH})
 	if err == nil || !strings.Contains(err.Error(), "undefined: nonsense") {
 		t.Errorf("error = %v, want the compiler's", err)
 	}
-	if _, err := os.Stat(file); !os.IsNotExist(err) {
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("there is an archive: %v", err)
 	}
 }

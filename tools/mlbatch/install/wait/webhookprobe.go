@@ -38,6 +38,7 @@ var templates = []template{
 	{object: `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: probe, namespace: default}, spec: {pytorchReplicaSpecs: {}}}`},
 	{object: `{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: probe, namespace: default}, spec: {}}`},
 	{object: `{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: probe, namespace: default}, spec: {}}`},
+	{object: `{apiVersion: codeflare.dev/v1alpha1, kind: Run, metadata: {name: probe, namespace: default}, spec: {application: {name: probe}}}`},
 	owned("workload.codeflare.dev/v1beta2", "AppWrapper"),
 	owned("kubeflow.org/v1", "PyTorchJob"),
 	owned("ray.io/v1", "RayCluster"),
