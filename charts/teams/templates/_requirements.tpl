@@ -128,11 +128,11 @@ it first, because the order in which Helm renders them is not specified.
 {{- if regexMatch "^(kube-.*|openshift(-.*)?|default|kueue-system|mlbatch-system)$" .namespace }}
 {{- fail (printf "teams: team %q cannot have namespace %q, which belongs to the system: choose another" .team .namespace) }}
 {{- end }}
-{{- if eq .namespace .runs }}
-{{- fail (printf "teams: team %q cannot have namespace %q, where the controller of Runs runs: choose another, or set controller.runs.serviceAccount.namespace to the controller's namespace" .team .namespace) }}
-{{- end }}
 {{- if eq .namespace .controllers }}
 {{- fail (printf "teams: team %q cannot have namespace %q, where the AppWrapper controller runs: choose another, or set controller.serviceAccount.namespace to the controller's namespace" .team .namespace) }}
+{{- end }}
+{{- if eq .namespace .runs }}
+{{- fail (printf "teams: team %q cannot have namespace %q, where the controller of Runs runs: choose another, or set controller.runs.serviceAccount.namespace to the controller's namespace" .team .namespace) }}
 {{- end }}
 {{- end }}
 
