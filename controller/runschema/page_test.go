@@ -22,20 +22,22 @@ func TestThePageNamesEveryField(t *testing.T) {
 		if !found {
 			t.Errorf("the page has no section %s", kind)
 		}
-		for _, field := range fields(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"], "") {
+		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties
+		for _, field := range append(fields(schema["spec"], ""), fields(schema["status"], "")...) {
 			// The fields of securityContext share a row.
 			named := strings.TrimPrefix(field, "securityContext.")
-			if !strings.Contains(section, "`"+named+"`") {
+			if named != "" && !strings.Contains(section, "`"+named+"`") {
 				t.Errorf("the section %s does not name %s", kind, field)
 			}
 		}
 	}
 }
 
-// fields are the paths of the fields that users set. Those of envFrom are Kubernetes' own.
+// fields are the paths of the fields that users see. Those of envFrom and of conditions are
+// Kubernetes' own.
 func fields(schema apiextensionsv1.JSONSchemaProps, path string) []string {
 	switch {
-	case path == "envFrom":
+	case path == "envFrom", path == "conditions":
 		return []string{path}
 	case schema.Items != nil:
 		return fields(*schema.Items.Schema, path+"[]")
