@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -169,5 +170,26 @@ func TestTheCallsOfALife(t *testing.T) {
 				t.Errorf("the calls are\n%s, want\n%s", got, want)
 			}
 		})
+	}
+}
+
+// The cache still has the Run as it was when its AppWrapper was promised. Since then the AppWrapper
+// was made, recorded and deleted by somebody.
+func TestAStaleCacheMakesNoSecondAppWrapper(t *testing.T) {
+	l := newLife(t, troubles.Reliable(nil), nil)
+	var promised *v1alpha1.Run
+	l.wire.Lags = func(string) bool {
+		if run := l.run(); run.Status.Phase == v1alpha1.RunPending && run.Status.AppWrapper == nil {
+			promised = run
+		}
+		return false
+	}
+	applies(l)
+	l.tell(nil)
+	removes(l)
+	l.process.caches["Run"], l.process.caches["AppWrapper"] = promised, client.Object(nil)
+	l.process.reconcile()
+	if l.made != 1 || l.appWrapper() != nil {
+		t.Errorf("%d AppWrappers were made", l.made)
 	}
 }
