@@ -18,6 +18,7 @@ import (
 // call, which Wire.Outrun does.
 type Manner string
 
+// The manners that any controller knows.
 const (
 	// Fails: the call returns an error, and nothing has happened.
 	Fails Manner = "fails"

@@ -4,6 +4,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -94,8 +95,8 @@ func (r *Reconciler) meet(ctx context.Context, o *observation, aw *v1beta2.AppWr
 
 // isRefusal: the API server or an admission controller says no, and would say so again.
 func isRefusal(err error) bool {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // the client does not wrap it
-	if !ok {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
 		return false
 	}
 	passing := []int32{http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests}
