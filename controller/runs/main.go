@@ -19,6 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	runs "github.com/mlbatch/mlbatch/controller/internal/run"
+	"github.com/mlbatch/mlbatch/controller/internal/runadmission"
 	"github.com/mlbatch/mlbatch/controller/internal/serving"
 	"github.com/mlbatch/mlbatch/controller/internal/servingcert"
 	"github.com/mlbatch/mlbatch/controller/runplan"
@@ -70,16 +71,13 @@ func run(file string, log logr.Logger) error {
 
 // setup starts the controller after the webhooks: they write down who made a Run.
 func setup(mgr ctrl.Manager, c config.Runs) error {
-	served, err := serving.Probes(mgr, c.WebhooksEnabled, c.CertManagement, func() error { return webhooks(mgr) })
+	served, err := serving.Probes(mgr, c.WebhooksEnabled, c.CertManagement, func() error { return runadmission.Setup(mgr) })
 	if err != nil {
 		return err
 	}
 	settings := runplan.Settings{GPUResourceName: c.GPUResourceName, Gang: c.Gang}
 	return mgr.Add(servingcert.After(served, func() error { return runs.Setup(mgr, settings) }))
 }
-
-// webhooks adds the admission of Runs.
-func webhooks(ctrl.Manager) error { return nil }
 
 func managerOptions(c config.Runs, namespace string) (ctrl.Options, error) {
 	options := serving.Options(c.ControllerManager, c.CertManagement, namespace, leaderElectionID)

@@ -73,7 +73,7 @@ var arrows = map[string][]string{
 	},
 	"controller/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/run", "controller/internal/serving", "controller/internal/servingcert", "controller/runplan",
+		"controller/internal/run", "controller/internal/runadmission", "controller/internal/serving", "controller/internal/servingcert", "controller/runplan",
 	},
 	// How commands begin and end.
 	"tools/commandline": {"setup"},
