@@ -147,7 +147,7 @@ var arrows = map[string][]string{
 		"tools/artifacts/images/torch", "tools/localcluster", "tools/localcluster/plan", "tools/mlbatch/install",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/parts",
 	},
-	"tools/localcluster/demo": {"controller/api/v1beta2", "tools/localcluster", "tools/localcluster/platform"},
+	"tools/localcluster/demo": {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/localcluster", "tools/localcluster/platform", "tools/mlbatch/runs"},
 	"tools/localcluster/cmd":  {"tools/commandline", "tools/localcluster", "tools/localcluster/plan", "tools/localcluster/platform"},
 }
 

@@ -25,6 +25,7 @@ import (
 
 	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
@@ -134,7 +135,7 @@ func connect(ctx context.Context, cfg *envconf.Config, own bool) error {
 	cfg.WithClient(client)
 	scheme := client.Resources().GetScheme()
 	err = errors.Join(
-		workload.AddToScheme(scheme), kueue.AddToScheme(scheme), kubeflow.AddToScheme(scheme),
+		workload.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), kueue.AddToScheme(scheme), kubeflow.AddToScheme(scheme),
 		podgroup.AddToScheme(scheme), rayv1.AddToScheme(scheme),
 		jobset.AddToScheme(scheme), lws.AddToScheme(scheme),
 	)

@@ -103,6 +103,7 @@ var clusterRights = []struct{ group, resource, verbs string }{
 	{"kueue.x-k8s.io", "admissionchecks", reads},
 	{"kueue.x-k8s.io", "workloadpriorityclasses", reads},
 	{"scheduling.k8s.io", "priorityclasses", reads},
+	{"codeflare.dev", "runsizeconfigurations", reads},
 	{"", "nodes", ""},
 	{"", "persistentvolumes", ""},
 	{"rbac.authorization.k8s.io", "clusterroles", ""},

@@ -29,6 +29,7 @@ import (
 
 	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
@@ -124,7 +125,7 @@ func (s *story) until(ctx context.Context, what string, ask question) {
 // kinds are the kinds that stories create, directly or through controllers.
 func kinds() []k8s.ObjectList {
 	return []k8s.ObjectList{
-		&workload.AppWrapperList{}, &kueue.WorkloadList{}, &batchv1.JobList{}, &kubeflow.PyTorchJobList{},
+		&v1alpha1.RunList{}, &v1alpha1.ApplicationList{}, &workload.AppWrapperList{}, &kueue.WorkloadList{}, &batchv1.JobList{}, &kubeflow.PyTorchJobList{},
 		&podgroup.PodGroupList{}, &rayv1.RayClusterList{}, &corev1.PodList{}, &corev1.ServiceList{},
 		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.ReplicaSetList{}, &corev1.ReplicationControllerList{},
 		&kubeflow.TFJobList{}, &kubeflow.XGBoostJobList{}, &kubeflow.PaddleJobList{}, &kubeflow.JAXJobList{}, &kubeflow.MPIJobList{},

@@ -57,6 +57,7 @@ var (
 	Gangs            = kind("PodGroup", "the Coscheduler")
 	RayClusters      = kind("RayCluster", "KubeRay")
 	LeaderWorkerSets = kind("LeaderWorkerSet", "the LeaderWorkerSet controller")
+	Runs             = kind("Run", "the controller of Runs")
 	RayPods          = Need{
 		"pods that run the image of tools/artifacts/components/ray (" + RayVariable + ")",
 		func(c Cluster) bool { return c.Ray.There },

@@ -40,6 +40,7 @@ var optional = []schema.GroupVersionKind{
 	{Group: "ray.io", Version: "v1", Kind: "RayCluster"},
 	{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"},
 	{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"},
+	{Group: "codeflare.dev", Version: "v1alpha1", Kind: "Run"},
 	{Group: "e2e.mlbatch.dev", Version: "v1", Kind: "Rehearsal"},
 }
 

@@ -22,13 +22,14 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	podgroup "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 func builder(t *testing.T) *fake.ClientBuilder {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, workload.AddToScheme, kueue.AddToScheme, podgroup.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, workload.AddToScheme, v1alpha1.AddToScheme, kueue.AddToScheme, podgroup.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -196,14 +197,13 @@ func TestTheDemoToleratesAShortOutage(t *testing.T) {
 		"somebody deleted the job": {apierrors.NewNotFound(schema.GroupResource{}, "digits"), time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFollower()
-			f.seen = time.Now().Add(-c.since)
+			f, seen := newFollower(), time.Now().Add(-c.since)
 			f.admin = builder(t).WithInterceptorFuncs(interceptor.Funcs{
 				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 					return c.err
 				},
 			}).Build()
-			ended, err := f.poll(t.Context())
+			ended, err := poll(t.Context(), &seen, f.look)
 			if ended || (err != nil) != c.want {
 				t.Errorf("ended %t, %v", ended, err)
 			}
@@ -247,7 +247,7 @@ func TestTheErrorOfARefusedJobNamesTheUser(t *testing.T) {
 		return errors.New("forbidden")
 	}}
 	err := access{user: builder(t).WithInterceptorFuncs(refuse).Build()}.submit(t.Context(), appWrapper(""))
-	if err == nil || err.Error() != "cannot submit the job as alice: forbidden" {
+	if err == nil || err.Error() != "cannot submit digits as alice: forbidden" {
 		t.Errorf("got %v", err)
 	}
 }

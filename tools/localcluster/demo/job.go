@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
@@ -56,7 +57,7 @@ type access struct {
 
 func newAccess(config *rest.Config) (access, error) {
 	scheme := runtime.NewScheme()
-	err := errors.Join(clientgoscheme.AddToScheme(scheme), workload.AddToScheme(scheme), kueue.AddToScheme(scheme), podgroup.AddToScheme(scheme))
+	err := errors.Join(clientgoscheme.AddToScheme(scheme), workload.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), kueue.AddToScheme(scheme), podgroup.AddToScheme(scheme))
 	if err != nil {
 		return access{}, fmt.Errorf("cannot set up the client: %w", err)
 	}
@@ -78,18 +79,18 @@ const (
 	roleTimeout    = 10 * time.Second
 )
 
-var errStillThere = errors.New("the job of an earlier demo is still being deleted; see why with 'kubectl describe appwrapper'")
+var errStillThere = errors.New("that of an earlier demo is still being deleted; see why with 'kubectl describe'")
 
-// submit creates the job as the user. It replaces the job of an earlier demo.
-func (a access) submit(ctx context.Context, job *workload.AppWrapper) error {
+// submit creates an object as the user. It replaces that of an earlier demo.
+func (a access) submit(ctx context.Context, object client.Object) error {
 	began := time.Now()
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, removalTimeout, true, func(ctx context.Context) (bool, error) {
-		last = a.user.Create(ctx, job.DeepCopy())
+		last = a.user.Create(ctx, copyOf(object))
 		switch {
 		case apierrors.IsAlreadyExists(last):
 			last = errStillThere
-			return false, client.IgnoreNotFound(a.user.Delete(ctx, job.DeepCopy()))
+			return false, client.IgnoreNotFound(a.user.Delete(ctx, copyOf(object)))
 		case apierrors.IsForbidden(last) && time.Since(began) < roleTimeout:
 			return false, nil
 		}
@@ -99,7 +100,10 @@ func (a access) submit(ctx context.Context, job *workload.AppWrapper) error {
 		err = last
 	}
 	if err != nil {
-		return fmt.Errorf("cannot submit the job as %s: %w", submitter, err)
+		return fmt.Errorf("cannot submit %s as %s: %w", object.GetName(), submitter, err)
 	}
 	return nil
 }
+
+// copyOf is what a client may change.
+func copyOf(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func (f *follower) log(ctx context.Context, pod string) (string, error) {
-	data, err := f.pods.CoreV1().Pods(f.job.Namespace).GetLogs(pod, &corev1.PodLogOptions{Timestamps: true}).DoRaw(ctx)
+func (a access) log(ctx context.Context, namespace, pod string) (string, error) {
+	data, err := a.pods.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Timestamps: true}).DoRaw(ctx)
 	if err != nil {
 		return "", fmt.Errorf("cannot read the log of pod %s: %w", pod, err)
 	}
@@ -55,6 +55,14 @@ func readTraining(log string) (*training, error) {
 		return nil, errors.New("the job's first pod did not print the end of the training:\n" + lastLines(log, 15))
 	}
 	return t, nil
+}
+
+// together is an error unless two processes have learned from each other.
+func (t *training) together() error {
+	if t.WorldSize != 2 || t.AllReduceSum != 3 || t.LastLoss >= t.FirstLoss/2 {
+		return errors.New("the job succeeded, but its two processes did not train together; see the log of its first pod")
+	}
+	return nil
 }
 
 // take adds one event.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command demo is 'make demo': it starts a local cluster, installs the platform, onboards two
-// teams, submits a training job as a member of one of them, and follows it until it
-// succeeds.
+// teams, submits a training job as a member of one of them, follows it until it succeeds, and
+// then does the same with a Run of an Application.
 package main
 
 import (
@@ -20,10 +20,15 @@ import (
 
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
-// settings is the settings file of the training job, in the checkout.
-const settings = "samples/pytorch-digits/settings.yaml"
+// settings is the settings file of the training job, and sample has an Application and its Run,
+// in the checkout.
+const (
+	settings = "samples/pytorch-digits/settings.yaml"
+	sample   = "samples/codeflare/digits.yaml"
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -68,7 +73,7 @@ func run(ctx context.Context, port int) error {
 	if err != nil {
 		return err
 	}
-	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stdout}
+	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stdout, Values: []string{"setup/profiles/runs.yaml"}}
 	report := newReport()
 	err = play(ctx, site, report)
 	// Record a failed run as well: the file of an earlier run would report success.
@@ -80,17 +85,32 @@ func run(ctx context.Context, port int) error {
 	return nil
 }
 
-// play is the demo from the settings file to the end of the training.
+// play is the demo from the settings file to the end of the second training.
 func play(ctx context.Context, site platform.Site, report *report) error {
-	// Render the settings first: a mistake in them should not cost a build.
+	// Read what will run first: a mistake in it should not cost a build.
 	job, err := renderJob(ctx, site, settings)
+	if err != nil {
+		return err
+	}
+	manifests, err := runs.Read([]string{filepath.Join(site.Checkout, sample)}, nil, team)
 	if err != nil {
 		return err
 	}
 	if err := prepare(ctx, site, report); err != nil {
 		return err
 	}
-	return follow(ctx, site, job, report)
+	config, err := site.Cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	access, err := newAccess(config)
+	if err != nil {
+		return err
+	}
+	if err := follow(ctx, access, job, report); err != nil {
+		return err
+	}
+	return execute(ctx, access, manifests, report)
 }
 
 // prepare does everything until a user can submit a job.
@@ -120,7 +140,7 @@ const lookAround = `
 Look around:
   export KUBECONFIG=%s
   alias kubectl=%s
-  kubectl get appwrappers,workloads,pods -n blue -o wide
+  kubectl get runs,appwrappers,workloads,pods -n blue -o wide
   kubectl get clusterqueues
   kubectl logs -n blue digits-master-0
   kubectl describe appwrapper -n blue digits
