@@ -126,6 +126,31 @@ var attacks = []attack{
 		found: found{"no-quota", "Pod bare-", ""},
 	},
 	{
+		name:    "a RayJob that KubeRay gives up",
+		answer:  "Kueue has started this Ray cluster or job",
+		prepare: func(s *story, ctx context.Context) { s.admitRay(ctx, abandonedJob) },
+		try: func(s *story, ctx context.Context) error {
+			return s.patch(ctx, "ray.io/v1", "RayJob", abandonedJob.name, `{"spec":{"activeDeadlineSeconds":-1}}`)
+		},
+		won:   func(s *story, ctx context.Context) (string, error) { return s.rayOutlived(ctx, abandonedJob) },
+		found: found{"no-quota", "RayJob " + abandonedJob.name, "has no quota"},
+	},
+	{
+		name:    "a RayCluster that KubeRay gives up",
+		answer:  "Kueue has started this Ray cluster or job",
+		prepare: func(s *story, ctx context.Context) { s.admitRay(ctx, abandonedCluster) },
+		// Kueue stops work whose number of pods changes. KubeRay does nothing more for invalid work.
+		try: func(s *story, ctx context.Context) error {
+			return s.patch(ctx, "ray.io/v1", "RayCluster", abandonedCluster.name, `[
+				{"op":"add","path":"/spec/headGroupSpec/rayStartParams","value":{"labels":"a=b"}},
+				{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":0},
+				{"op":"replace","path":"/spec/workerGroupSpecs/0/minReplicas","value":0}
+			]`)
+		},
+		won:   func(s *story, ctx context.Context) (string, error) { return s.rayOutlived(ctx, abandonedCluster) },
+		found: found{"no-quota", "RayCluster " + abandonedCluster.name, ""},
+	},
+	{
 		name:   "a container with all rights on its node",
 		answer: "the namespace enforces the Pod Security level baseline",
 		try: func(s *story, ctx context.Context) error {
@@ -291,6 +316,15 @@ func (s *story) victim(kind, name string) map[string]any {
 	return object
 }
 
+// unwrapped is a victim that Kueue queues itself.
+func (s *story) unwrapped(kind, name string) *unstructured.Unstructured {
+	s.t.Helper()
+	object := &unstructured.Unstructured{Object: s.victim(kind, name)}
+	object.SetNamespace(s.namespace)
+	object.SetLabels(map[string]string{"kueue.x-k8s.io/queue-name": "default-queue"})
+	return object
+}
+
 // runsPod submits a wrapped pod. If that fails, it returns the reason, and the AppWrapper is gone.
 func (s *story) runsPod(ctx context.Context, name string, change func(*corev1.PodSpec)) error {
 	pod := corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -321,15 +355,12 @@ func (s *story) runsPod(ctx context.Context, name string, change func(*corev1.Po
 // runsOn submits a PyTorchJob for one node. The policy of the API server judges it; wrapped, it
 // would be the webhook, which stays as it is configured.
 func (s *story) runsOn(ctx context.Context, name, node string) error {
-	object := s.victim("pytorchjob", name)
+	job := s.unwrapped("pytorchjob", name)
 	for _, role := range []string{"Master", "Worker"} {
-		if err := unstructured.SetNestedField(object, node, "spec", "pytorchReplicaSpecs", role, "template", "spec", "nodeName"); err != nil {
+		if err := unstructured.SetNestedField(job.Object, node, "spec", "pytorchReplicaSpecs", role, "template", "spec", "nodeName"); err != nil {
 			return err
 		}
 	}
-	job := &unstructured.Unstructured{Object: object}
-	job.SetNamespace(s.namespace)
-	job.SetLabels(map[string]string{"kueue.x-k8s.io/queue-name": "default-queue"})
 	err := s.user.Create(ctx, job)
 	if err == nil {
 		s.created = append(s.created, job)
@@ -408,13 +439,8 @@ func (s *story) outlived(ctx context.Context, name string) (string, error) {
 	return "", s.admin.GetControllerRuntimeClient().Delete(ctx, left, client.PropagationPolicy(metav1.DeletePropagationForeground))
 }
 
-// bare is a PyTorchJob that no AppWrapper wraps, and that Kueue queues itself.
-func (s *story) bare() *unstructured.Unstructured {
-	object := &unstructured.Unstructured{Object: s.victim("pytorchjob", "bare")}
-	object.SetNamespace(s.namespace)
-	object.SetLabels(map[string]string{"kueue.x-k8s.io/queue-name": "default-queue"})
-	return object
-}
+// bare is a PyTorchJob that no AppWrapper wraps.
+func (s *story) bare() *unstructured.Unstructured { return s.unwrapped("pytorchjob", "bare") }
 
 const podsOfBare = "training.kubeflow.org/job-name=bare"
 
@@ -445,9 +471,7 @@ func (s *story) bareOutlived(ctx context.Context) (string, error) {
 
 // posing is a PyTorchJob with quota of its own, whose pods carry the label of another AppWrapper.
 func (s *story) posing() *unstructured.Unstructured {
-	object := &unstructured.Unstructured{Object: s.victim("pytorchjob", "posing")}
-	object.SetNamespace(s.namespace)
-	object.SetLabels(map[string]string{"kueue.x-k8s.io/queue-name": "default-queue"})
+	object := s.unwrapped("pytorchjob", "posing")
 	for _, role := range []string{"Master", "Worker"} {
 		labels := []string{"spec", "pytorchReplicaSpecs", role, "template", "metadata", "labels", workload.AppWrapperLabel}
 		if err := unstructured.SetNestedField(object.Object, "counted", labels...); err != nil {
@@ -498,7 +522,7 @@ func (s *story) forget(ctx context.Context, name string) error {
 	return nil
 }
 
-// world is what an attack could change: objects, their specs and their keepers. Operators create
+// world is what an attack could change: objects, their specs, keepers and quota. Operators create
 // Services and PodGroups at times of their own.
 func (s *story) world(ctx context.Context) string {
 	s.t.Helper()
@@ -514,8 +538,8 @@ func (s *story) world(ctx context.Context) string {
 		err := meta.EachListItem(list, func(item runtime.Object) error {
 			o, err := meta.Accessor(item)
 			if err == nil {
-				lines = append(lines, fmt.Sprintf("%T %s of generation %d, kept by %q, deleted: %t",
-					item, o.GetName(), o.GetGeneration(), o.GetFinalizers(), o.GetDeletionTimestamp() != nil))
+				lines = append(lines, fmt.Sprintf("%T %s of generation %d, kept by %q, deleted: %t, with quota for %d pods",
+					item, o.GetName(), o.GetGeneration(), o.GetFinalizers(), o.GetDeletionTimestamp() != nil, podsWithQuota(item)))
 			}
 			return err
 		})
@@ -587,6 +611,10 @@ func (s *story) untilDefended(ctx context.Context) {
 	owned := &unstructured.Unstructured{Object: s.victim("pytorchjob", "probe")}
 	owned.SetNamespace(s.namespace)
 	owned.SetOwnerReferences([]metav1.OwnerReference{controlledBy(door)})
+	growing := s.unwrapped("raycluster", "probe")
+	if err := unstructured.SetNestedField(growing.Object, true, "spec", "enableInTreeAutoscaling"); err != nil {
+		s.t.Fatal(err)
+	}
 	open := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "open", Namespace: s.namespace}}
 	open.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80}}}
 	pod := func(change func(*corev1.PodSpec)) client.Object {
@@ -608,6 +636,7 @@ func (s *story) untilDefended(ctx context.Context) {
 		"PodSecurity": func() error {
 			return admin.Create(ctx, pod(func(p *corev1.PodSpec) { p.HostNetwork = true }), client.DryRunAll)
 		},
+		"mlbatch-growth": func() error { return s.user.Create(ctx, growing.DeepCopy(), client.DryRunAll) },
 		"mlbatch-labels": func() error { return s.user.Create(ctx, s.posing(), client.DryRunAll) },
 		"mlbatch-lifecycle": func() error {
 			return s.user.Patch(ctx, door.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)), client.DryRunAll)
