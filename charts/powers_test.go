@@ -5,6 +5,7 @@ package charts_test
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	rbac "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/test/golden"
 )
 
@@ -91,4 +93,32 @@ func rulesByAccount(t *testing.T, values map[string]any) map[string][]rbac.Polic
 		}
 	}
 	return found
+}
+
+// Whom the profile of OpenShift AI lets act as controllers, the page names with a source.
+func TestThePageNamesTheControllersOfOpenShiftAI(t *testing.T) {
+	page := string(must(os.ReadFile(filepath.Join("..", "docs", "install.md")))(t))
+	rendered := must(render(t, "mlbatch", values(t, must(setup.Profile("openshift-ai"))(t))))(t)
+	theirs := 0
+	for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
+		var binding rbac.ClusterRoleBinding
+		if o := parse(t, document); o.Kind != "ClusterRoleBinding" || o.Name != "mlbatch-control" {
+			continue
+		}
+		if err := yaml.UnmarshalStrict([]byte(document), &binding); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range binding.Subjects {
+			if s.Kind != "ServiceAccount" || s.Namespace == namespace {
+				continue
+			}
+			theirs++
+			if !strings.Contains(page, "\n| `"+s.Name+"` |") {
+				t.Errorf("docs/install.md has no line for %s in %s", s.Name, s.Namespace)
+			}
+		}
+	}
+	if theirs != 8 {
+		t.Errorf("%d service accounts act as controllers", theirs)
+	}
 }
