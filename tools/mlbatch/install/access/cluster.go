@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"helm.sh/helm/v3/pkg/action"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Cluster selects a cluster as kubectl does. Kubeconfig defaults to the one that kubectl
@@ -53,6 +55,7 @@ func (c Cluster) Connect() (API, error) {
 	if err != nil {
 		return API{}, fmt.Errorf("cannot find the cluster: check --kubeconfig and --context: %w", err)
 	}
+	log.SetLogger(logr.Discard()) // a stack is printed if nobody has chosen a logger
 	objects, err := client.New(config, client.Options{})
 	if err != nil {
 		return API{}, fmt.Errorf("cannot connect to the cluster: %w", err)
