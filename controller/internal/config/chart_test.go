@@ -41,6 +41,23 @@ func TestWhatTheChartsRenderIsAccepted(t *testing.T) {
 	}
 }
 
+// The controller of Runs reads what its chart renders.
+func TestWhatTheChartOfRunsRendersIsAccepted(t *testing.T) {
+	files, err := filepath.Glob("../../../charts/testdata/codeflare/*.out.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	for _, file := range files {
+		texts := inConfigMap(t, file, "codeflare-config")
+		if len(texts) != 1 {
+			t.Fatalf("%s has %d configurations", file, len(texts))
+		}
+		if _, notes, err := ParseRuns([]byte(texts[0])); err != nil || len(notes) > 0 {
+			t.Errorf("%s: notes %q, error %v", filepath.Base(file), notes, err)
+		}
+	}
+}
+
 // A job that the generator renders offline must avoid the same nodes as the controller. The
 // umbrella chart has the same list.
 func TestOneListOfUnhealthyNodes(t *testing.T) {
@@ -124,13 +141,18 @@ func avoided(c Config) map[string][]string {
 
 func configurations(t *testing.T, file string) []string {
 	t.Helper()
+	return inConfigMap(t, file, "appwrapper-operator-config")
+}
+
+func inConfigMap(t *testing.T, file, name string) []string {
+	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []string
 	for _, document := range documents.Split(string(data), -1) {
-		if !strings.Contains(document, "appwrapper-operator-config") || !strings.Contains(document, "kind: ConfigMap") {
+		if !strings.Contains(document, "\n  name: "+name+"\n") || !strings.Contains(document, "kind: ConfigMap") {
 			continue
 		}
 		var object corev1.ConfigMap
