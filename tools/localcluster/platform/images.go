@@ -37,14 +37,15 @@ func (s Site) programs(ctx context.Context) (map[string]plan.Image, error) {
 		return nil, fmt.Errorf("cannot create the folder %s: %w", s.dir(), err)
 	}
 	fmt.Fprintln(s.Progress, "building the controllers of this checkout")
+	ours := components.Binaries{}
 	for _, p := range own() {
 		for _, i := range p.Images {
-			if bins[i.Program()], err = s.cache().Own(ctx, s.Progress, i.Package, s.dir()); err != nil {
+			if ours[i.Program()], err = s.cache().Own(ctx, s.Progress, i.Package, s.dir()); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return s.byImage(versions, bins), nil
+	return s.byImage(versions, ours, bins), nil
 }
 
 // own are the parts that are built from the checkout.
@@ -53,12 +54,16 @@ func own() []parts.Part {
 }
 
 // byImage maps the image of each wanted part to its programs. Our image has all of ours, as when it
-// is released.
-func (s Site) byImage(versions setup.Versions, bins components.Binaries) map[string]plan.Image {
+// is released. One of ours may have the name of another's.
+func (s Site) byImage(versions setup.Versions, ours, theirs components.Binaries) map[string]plan.Image {
 	all := map[string]plan.Image{}
 	for _, p := range parts.All {
 		if p.Optional && !p.Own && !s.EveryPart {
 			continue
+		}
+		bins := theirs
+		if p.Own {
+			bins = ours
 		}
 		for _, i := range p.Images {
 			if i.Package == "" {

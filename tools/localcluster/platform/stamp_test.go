@@ -13,6 +13,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/wording"
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 func TestAnotherControllerChangesItsPodsAlone(t *testing.T) {
@@ -57,12 +58,19 @@ func TestOurImageHasEveryProgramOfOurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bins := components.Binaries{"controller": "/bin/c", "runs": "/bin/r", "kueue": "/bin/k"}
+	ours := components.Binaries{"controller": "/bin/c", "runs": "/bin/r"}
+	theirs := components.Binaries{"controller": "/bin/podgroups"}
 	for _, every := range []bool{true, false} {
-		images := Site{EveryPart: every}.byImage(versions, bins)
+		images := Site{EveryPart: every}.byImage(versions, ours, theirs)
 		want := plan.Image{File: "/bin/c", Path: "/manager", More: map[string]string{"/runs": "/bin/r"}}
 		if diff := cmp.Diff(want, images[versions.ControllerImage()]); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
+		}
+		groups, _ := parts.Named("coscheduler")
+		for _, i := range groups.Images {
+			if got := images[groups.Reference(i, versions)].File; i.Program() == "controller" && got != "/bin/podgroups" {
+				t.Errorf("the coscheduler's controller is %s", got)
+			}
 		}
 		if _, has := images[versions.Platform["jobset"].Image]; has != every {
 			t.Errorf("every part %t, and JobSet's image %t", every, has)
