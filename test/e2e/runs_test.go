@@ -65,12 +65,15 @@ func TestARunTrainsOnTwoPods(t *testing.T) {
 	}).Feature())
 }
 
+// sleeps sleeps for an hour, and ends when it is told to.
+const sleeps = `trap "exit 0" TERM; sleep 3600 & wait`
+
 // A Run that waits for quota says so, a cancelled one gives its quota to the next, and one that
 // fails keeps its last words.
 func TestARunWaitsIsCancelledAndFails(t *testing.T) {
 	testenv.Test(t, features.New("runs").Assess("quota goes to the next", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-runs", "ruth", needs.TrainingPods, needs.Runs)
-		s.create(ctx, s.program("sleeper", "sleep 3600"))
+		s.create(ctx, s.program("sleeper", sleeps))
 		s.create(ctx, s.program("failing", "echo no data; exit 7"))
 
 		first := execution("first", "sleeper", "700m")
@@ -109,7 +112,7 @@ func TestARunWaitsIsCancelledAndFails(t *testing.T) {
 func TestARunActsForItsAuthorOnly(t *testing.T) {
 	testenv.Test(t, features.New("authors").Assess("rights are the author's", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-runs", "ruth", needs.Runs)
-		s.create(ctx, s.program("sleeper", "sleep 3600"))
+		s.create(ctx, s.program("sleeper", sleeps))
 		forged := map[string]string{
 			v1alpha1.AuthorAnnotation: "admin", v1alpha1.AuthorMayAnnotation: "jobs.batch,appwrappers.workload.codeflare.dev",
 		}
