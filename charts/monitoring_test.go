@@ -17,6 +17,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "sigs.k8s.io/controller-runtime/pkg/builder" // registers the metrics of controllers and webhooks
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	kueuemetrics "sigs.k8s.io/kueue/pkg/metrics"
 	"sigs.k8s.io/yaml"
 )
 
@@ -113,7 +114,8 @@ func TestUpstreamMetricsExist(t *testing.T) {
 
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
 
-// described are the metrics that controller-runtime exports in every program.
+// described are the metrics that controller-runtime exports in every program, and those of Kueue
+// about preemption.
 func described(t *testing.T) [][]string {
 	t.Helper()
 	registry, ok := ctrlmetrics.Registry.(prometheus.Collector)
@@ -121,7 +123,12 @@ func described(t *testing.T) [][]string {
 		t.Fatal("controller-runtime's registry cannot list its metrics")
 	}
 	all := make(chan *prometheus.Desc)
-	go func() { registry.Describe(all); close(all) }()
+	go func() {
+		defer close(all)
+		for _, metrics := range []prometheus.Collector{registry, kueuemetrics.EvictedWorkloadsTotal, kueuemetrics.EvictedWorkloadsOnceTotal} {
+			metrics.Describe(all)
+		}
+	}()
 	var found [][]string
 	for d := range all {
 		found = append(found, description.FindStringSubmatch(d.String()))

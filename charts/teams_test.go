@@ -92,7 +92,18 @@ func TestOnlyItsTeamsNamespaceUsesAClusterQueue(t *testing.T) {
 	}
 }
 
-// What 'mlbatch run plan --offline' assumes is what a cluster has.
+// Administrators can choose the policy of older releases, see docs/decisions/0016.
+func TestTheOlderPreemptionPolicyCanBeChosen(t *testing.T) {
+	in := maps.Clone(exampleTeams(t)["shared-cluster.in.yaml"])
+	in["preemption"] = map[string]any{"withinClusterQueue": "LowerOrNewerEqualPriority"}
+	for id, o := range onboarded(t, "teams", in) {
+		if q, is := o.(*kueue.ClusterQueue); is && q.Spec.Preemption.WithinClusterQueue != kueue.PreemptionPolicyLowerOrNewerEqualPriority {
+			t.Errorf("%s has the policy %s", id, q.Spec.Preemption.WithinClusterQueue)
+		}
+	}
+}
+
+// What 'mlbatch run plan' assumes is what a cluster has.
 func TestTheSizesOfRunsAreTheDefaultOnes(t *testing.T) {
 	on := map[string]any{"controller": map[string]any{"runs": map[string]any{"enabled": true}}}
 	got := onboarded(t, "teams", on)["RunSizeConfiguration//default"].(*v1alpha1.RunSizeConfiguration)
@@ -120,7 +131,7 @@ func TestTheControllerOfRunsHasWhatItNeedsWhereTeamsAre(t *testing.T) {
 		}
 	}
 	const group = "workload.codeflare.dev"
-	for _, verb := range []string{"attribute", "control", "create", "delete", "patch"} {
+	for _, verb := range []string{"attribute", "control", "create", "delete"} {
 		if !allows(here, verb, group, "appwrappers") || allows(everywhere, verb, group, "appwrappers") {
 			t.Errorf("it must be able to %s AppWrappers where teams are, and nowhere else", verb)
 		}

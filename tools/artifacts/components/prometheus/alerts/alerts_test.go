@@ -88,11 +88,24 @@ var clusters = map[string]map[string]cluster{
 		"many, by two leaders":    {"appwrapper_resets_total{cause=\"FailedComponent\",pod=\"a\"} 0+1x8 stale\nappwrapper_resets_total{cause=\"FailedComponent\",pod=\"b\"} _x8 0+2x7", true},
 		"some for each of causes": {"appwrapper_resets_total{cause=\"FailedComponent\"} 0x10 6x5\nappwrapper_resets_total{cause=\"CreateFailed\"} 0x10 6x5", false},
 	},
+	"WorkPreemptedAgain": {
+		"ten jobs, each once":            {preemptions("0x5 10x10", "0x5 10x10"), false},
+		"two jobs, in turn, for ever":    {preemptions("0+1x15", "0 1 2x14"), true},
+		"one job a few times":            {preemptions("0x5 4x10", "0x5 1x10"), false},
+		"twelve, by two leaders":         {preemptions("0x5 4x10", "0x5 0x10") + "\n" + strings.ReplaceAll(preemptions("0x5 4x10", "0x5 0x10"), `"a"`, `"b"`), true},
+		"its queue is stopped, not work": {strings.ReplaceAll(preemptions("0+1x15", "0x15"), "Preempted", "ClusterQueueStopped"), false},
+	},
 	"AppWrapperStuckDeleting": {
 		"it is being removed": {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="DeletingResources"} 1x15`, true},
 		"it was removed":      {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="DeletingResources"} 0x15`, false},
 		"it is unhealthy":     {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="Unhealthy"} 1x15`, false},
 	},
+}
+
+// preemptions are all of a queue, and those of Workloads that had not been preempted before.
+func preemptions(all, first string) string {
+	const labels = `{cluster_queue="blue",reason="Preempted",pod="a"} `
+	return "kueue_evicted_workloads_total" + labels + all + "\nkueue_evicted_workloads_once_total" + labels + first
 }
 
 func rejections(webhook, kind string) string {

@@ -1,0 +1,1 @@
+// Empty: it lets scheduler.go declare functions without a body.
