@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package e2e_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
+)
+
+// Two teams have 8 GPUs each, a big job that borrows, and a small one within their own quota. The
+// small ones take back what was borrowed, and then all is calm: no job stops another again. With
+// withinClusterQueue: LowerOrNewerEqualPriority, the same jobs stop each other for ever; see
+// tools/artifacts/components/kueue/preemption.
+func TestTeamsDoNotTakeTurnsForEver(t *testing.T) {
+	testenv.Test(t, features.New("turns").Assess("preemption ends", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		red, blue := tell(t, cfg, "e2e-borrower", "bert", needs.SimulatedNodes), tell(t, cfg, "e2e-lender", "lena", needs.SimulatedNodes)
+		job := func(name string, pods int32, gpus string) *workload.AppWrapper {
+			return wrapped(name, gpuJobs(name, pods, gpus), nil)
+		}
+		kept, redBig, blueBig := job("kept", 1, "2"), job("red-big", 3, "4"), job("blue-big", 3, "4")
+		blueNew, redNew := job("blue-new", 1, "4"), job("red-new", 1, "4")
+
+		blue.create(ctx, kept)
+		blue.untilPhase(ctx, kept, workload.AppWrapperRunning)
+		red.create(ctx, redBig)
+		red.untilPhase(ctx, redBig, workload.AppWrapperRunning)
+		blue.create(ctx, blueBig)
+		blue.untilWorkload(ctx, blueBig, kueue.WorkloadQuotaReserved, "False", "Pending")
+		blue.untilLaterThan(ctx, blueBig)
+		blue.create(ctx, blueNew)
+		red.untilWorkload(ctx, redBig, kueue.WorkloadPreempted, "True", kueue.InCohortReclamationReason)
+		blue.untilPhase(ctx, blueNew, workload.AppWrapperRunning)
+		red.create(ctx, redNew)
+		red.untilPhase(ctx, redNew, workload.AppWrapperRunning)
+
+		for range 10 {
+			time.Sleep(time.Second)
+			red.mustHaveBeenPreempted(ctx, map[*workload.AppWrapper]int32{redBig: 1, redNew: 0})
+			blue.mustHaveBeenPreempted(ctx, map[*workload.AppWrapper]int32{blueBig: 0, blueNew: 0, kept: 0})
+		}
+		return ctx
+	}).Feature())
+}
+
+// mustHaveBeenPreempted compares how often each AppWrapper's Workload was preempted.
+func (s *story) mustHaveBeenPreempted(ctx context.Context, times map[*workload.AppWrapper]int32) {
+	s.t.Helper()
+	for aw, want := range times {
+		w, err := s.workloadOf(ctx, aw)
+		if err != nil || w == nil {
+			s.t.Fatalf("%s has no Workload (%v)", aw.Name, err)
+		}
+		if got := preemptions(w); got != want {
+			s.t.Fatalf("%s was preempted %d times, not %d: %v", aw.Name, got, want, w.Status.Conditions)
+		}
+	}
+}
+
+func preemptions(w *kueue.Workload) int32 {
+	if w.Status.SchedulingStats == nil {
+		return 0
+	}
+	for _, e := range w.Status.SchedulingStats.Evictions {
+		if e.Reason == kueue.WorkloadEvictedByPreemption {
+			return e.Count
+		}
+	}
+	return 0
+}
