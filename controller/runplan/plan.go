@@ -149,6 +149,10 @@ func (j job) labels() map[string]string {
 	}
 }
 
+// CopiedAnnotations are the prefixes of a Run's annotations that become those of its AppWrapper or
+// its pods.
+var CopiedAnnotations = []string{v1beta2.AnnotationPrefix, podSetAnnotations}
+
 func withPrefix(annotations map[string]string, prefix string) map[string]string {
 	found := maps.Clone(annotations)
 	maps.DeleteFunc(found, func(name, _ string) bool { return !strings.HasPrefix(name, prefix) })

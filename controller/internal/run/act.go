@@ -29,8 +29,8 @@ const fieldManager = "mlbatch-runs"
 func (r *Reconciler) act(ctx context.Context, o *observation, effect runlife.Effect) (answered bool, err error) {
 	switch effect {
 	case runlife.Create:
-		if current, err := r.current(ctx, o.Run); err != nil || !current {
-			return false, err
+		if current, err := r.current(ctx, o.Run); !current {
+			return false, client.IgnoreNotFound(err)
 		}
 		return r.create(ctx, o)
 	case runlife.Try:
@@ -74,7 +74,7 @@ func (r *Reconciler) create(ctx context.Context, o *observation, options ...clie
 	if err != nil {
 		return false, err
 	}
-	r.answers.remember(o.Run, o.Answer)
+	r.answers.remember(o)
 	return true, nil
 }
 

@@ -24,13 +24,27 @@ func CacheOptions() (cache.Options, error) {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&v1alpha1.Run{}:       {Transform: slimRun},
-			&v1beta2.AppWrapper{}: {Label: labels.NewSelector().Add(*ofRuns), Transform: slimAppWrapper},
+			&v1alpha1.Run{}:         {Transform: slimRun},
+			&v1alpha1.Application{}: {Transform: slimMetadata},
+			&v1alpha1.DataSet{}:     {Transform: slimMetadata},
+			&v1beta2.AppWrapper{}:   {Label: labels.NewSelector().Add(*ofRuns), Transform: slimAppWrapper},
 		},
 	}, nil
 }
 
-// slimRun drops the copy of the Run that kubectl apply keeps in it.
+// slimMetadata drops annotations, which no plan depends on.
+func slimMetadata(object any) (any, error) {
+	o, ok := object.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("a %T is in a cache of objects", object)
+	}
+	o.SetManagedFields(nil)
+	o.SetAnnotations(nil)
+	return o, nil
+}
+
+// slimRun drops the copy of the Run that kubectl apply keeps in it and, once no plan is made any
+// more, what only a plan reads.
 func slimRun(object any) (any, error) {
 	run, ok := object.(*v1alpha1.Run)
 	if !ok {
@@ -38,6 +52,9 @@ func slimRun(object any) (any, error) {
 	}
 	run.ManagedFields = nil
 	delete(run.Annotations, corev1.LastAppliedConfigAnnotation)
+	if run.Status.AppWrapper != nil || run.Status.Phase.Terminal() {
+		run.Spec.Variables, run.Spec.Options, run.Spec.Resources = v1alpha1.Variables{}, nil, nil
+	}
 	return run, nil
 }
 

@@ -4,6 +4,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
@@ -39,6 +40,7 @@ var stories = map[string][]func(*life){
 	"somebody's delete": join(queues, starts, []func(*life){removes, passing(time.Hour)}),
 	"refusal":           {refuses(apierrors.NewInvalid(v1beta2.GroupVersion.WithKind("AppWrapper").GroupKind(), "x", nil)), applies, passing(6 * time.Minute), refuses(nil), passing(6 * time.Minute), appWrapperIs(v1beta2.AppWrapperSuspended)},
 	"no right":          {refuses(apierrors.NewForbidden(v1beta2.GroupVersion.WithResource("appwrappers").GroupResource(), "x", nil)), applies, passing(6 * time.Minute), refuses(nil), passing(6 * time.Minute)},
+	"quota of objects":  {refuses(apierrors.NewConflict(v1beta2.GroupVersion.WithResource("appwrappers").GroupResource(), "x", errors.New("the quota has changed"))), applies, passing(time.Second), refuses(nil), passing(time.Minute), appWrapperIs(v1beta2.AppWrapperSuspended)},
 	"name taken":        {taken, applies, passing(6 * time.Minute), removes, passing(6 * time.Minute)},
 	"no label":          join(queues, starts, []func(*life){loseLabel, passing(time.Hour), appWrapperIs(v1beta2.AppWrapperSucceeded), passing(6 * time.Minute)}),
 }
@@ -98,7 +100,7 @@ func refuses(err error) func(*life) {
 
 func podFails(l *life) {
 	pod := &corev1.Pod{}
-	pod.Name, pod.Namespace, pod.Labels = "digits-1-0", theRun.Namespace, map[string]string{v1alpha1.RunLabel: theRun.Name}
+	pod.Name, pod.Namespace, pod.Labels = "digits-1-0", theRun.Namespace, map[string]string{v1alpha1.RunLabel: theRun.Name, v1beta2.AppWrapperLabel: theRun.Name}
 	pod.Status.Phase = corev1.PodFailed
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "ValueError"},
@@ -111,7 +113,7 @@ func podFails(l *life) {
 var where = map[string]v1alpha1.RunPhase{
 	"success": v1alpha1.RunSucceeded, "wait": v1alpha1.RunQueued, "failure": v1alpha1.RunFailed, "cancel": v1alpha1.RunCancelled,
 	"cancel early": v1alpha1.RunCancelled, "deadline": v1alpha1.RunFailed, "time to live": "", "somebody's delete": v1alpha1.RunFailed,
-	"refusal": v1alpha1.RunQueued, "no right": v1alpha1.RunQueued, "name taken": v1alpha1.RunQueued, "no label": v1alpha1.RunSucceeded,
+	"refusal": v1alpha1.RunQueued, "quota of objects": v1alpha1.RunQueued, "no right": v1alpha1.RunQueued, "name taken": v1alpha1.RunQueued, "no label": v1alpha1.RunSucceeded,
 }
 
 // TestCrash tells every story without trouble first, and then once for each call of the controller

@@ -29,7 +29,7 @@ type observation struct {
 	unwatched bool
 }
 
-// observe returns nil if there is no such Run, or nothing to do for it.
+// observe fails if there is no such Run.
 func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*observation, error) {
 	run := &v1alpha1.Run{}
 	if err := r.cached.Get(ctx, key, run); err != nil {
@@ -38,10 +38,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		}
 		return nil, err
 	}
-	if !run.DeletionTimestamp.IsZero() {
-		return nil, nil
-	}
-	o := &observation{Snapshot: runlife.Snapshot{Run: run, Answer: r.answers.of(run)}}
+	o := &observation{Snapshot: runlife.Snapshot{Run: run}}
 	if err := r.observeAppWrapper(ctx, o); err != nil {
 		return nil, err
 	}
@@ -50,6 +47,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	}
 	var err error
 	o.Plan, err = r.plan(ctx, run)
+	o.Answer = r.answers.to(run, o.Plan)
 	return o, err
 }
 
@@ -61,7 +59,7 @@ func (r *Reconciler) observeAppWrapper(ctx context.Context, o *observation) erro
 		return err
 	}
 	recorded := o.Run.Status.AppWrapper
-	if recorded == nil || o.Run.Status.Phase.Terminal() || o.AppWrapper != nil && o.AppWrapper.UID == recorded.UID {
+	if recorded == nil || !o.Run.DeletionTimestamp.IsZero() || o.Run.Status.Phase.Terminal() || o.AppWrapper != nil && o.AppWrapper.UID == recorded.UID {
 		return nil
 	}
 	o.AppWrapper, err = appWrapper(ctx, r.live, key)
@@ -94,11 +92,11 @@ func (r *Reconciler) plan(ctx context.Context, run *v1alpha1.Run) (plan runlife.
 		return plan, fmt.Errorf("cannot read Application %s: %w", run.Spec.Application.Name, err)
 	}
 	var sizes v1alpha1.RunSizeConfigurationList
-	if err := r.cached.List(ctx, &sizes); err != nil {
+	if err := r.cached.List(ctx, &sizes, client.UnsafeDisableDeepCopy); err != nil {
 		return plan, fmt.Errorf("cannot list RunSizeConfigurations: %w", err)
 	}
 	var dataSets v1alpha1.DataSetList
-	if err := r.cached.List(ctx, &dataSets, client.InNamespace(run.Namespace)); err != nil {
+	if err := r.cached.List(ctx, &dataSets, client.InNamespace(run.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return plan, fmt.Errorf("cannot list DataSets: %w", err)
 	}
 	in.Sizes, in.DataSets = sizes.Items, dataSets.Items
@@ -106,11 +104,16 @@ func (r *Reconciler) plan(ctx context.Context, run *v1alpha1.Run) (plan runlife.
 	return plan, nil
 }
 
-// failedPods are those of a Run. There may be thousands of pods, and only these say why. Where the
-// right to list pods was taken away, nothing does.
+// enoughPods is how many failed pods are read: there may be thousands, each as large as its author
+// likes.
+const enoughPods = 20
+
+// failedPods are some of a Run's. Only these say why it failed. Where the right to list pods was
+// taken away, nothing does. Members cannot give their pods the label of an AppWrapper.
 func (r *Reconciler) failedPods(ctx context.Context, run *v1alpha1.Run) ([]corev1.Pod, error) {
 	var pods corev1.PodList
-	err := r.live.List(ctx, &pods, client.InNamespace(run.Namespace), client.MatchingLabels{v1alpha1.RunLabel: run.Name},
+	err := r.live.List(ctx, &pods, client.InNamespace(run.Namespace), client.Limit(enoughPods),
+		client.MatchingLabels{v1beta2.AppWrapperLabel: runlife.AppWrapperName(run), v1alpha1.RunLabel: run.Name},
 		client.MatchingFields{"status.phase": string(corev1.PodFailed)})
 	if apierrors.IsForbidden(err) {
 		log.FromContext(ctx).Info("cannot list the pods, so lastFailure stays as it was", "because", err.Error())

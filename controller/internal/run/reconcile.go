@@ -7,7 +7,9 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"sync"
 	"time"
 
@@ -53,12 +55,12 @@ type Reconciler struct {
 // triggers the next step.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	o, err := r.observe(ctx, request.NamespacedName)
-	if err != nil || o == nil {
-		return reconcile.Result{}, ignoreExpected(err)
+	if err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	d, err := r.step(ctx, o)
 	if err != nil {
-		return reconcile.Result{}, ignoreExpected(err)
+		return reconcile.Result{}, err
 	}
 	wait := d.Requeue
 	if o.unwatched && (wait == 0 || wait > pollPeriod) {
@@ -74,7 +76,7 @@ func (r *Reconciler) step(ctx context.Context, o *observation) (runlife.Decision
 	if err != nil {
 		return d, err
 	}
-	if err := r.save(ctx, o.Run, d.Status); err != nil {
+	if saved, err := r.save(ctx, o.Run, d.Status); !saved {
 		return d, err
 	}
 	r.announce(ctx, o.Snapshot, d)
@@ -100,25 +102,28 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) (runlife.Decisi
 	return runlife.Decide(o.Snapshot, r.now()), nil
 }
 
-// save writes the status if it differs. It fails with a conflict if the Run has changed since it
-// was observed.
-func (r *Reconciler) save(ctx context.Context, run *v1alpha1.Run, status v1alpha1.RunStatus) error {
+// save writes the status if it differs. Nothing is saved if the Run has changed since it was
+// observed, or is gone: the change wakes the controller.
+func (r *Reconciler) save(ctx context.Context, run *v1alpha1.Run, status v1alpha1.RunStatus) (saved bool, err error) {
 	if equality.Semantic.DeepEqual(run.Status, status) {
-		return nil
+		return true, nil
 	}
 	before := v1alpha1.Run{Status: run.Status}
 	before.ResourceVersion = run.ResourceVersion
 	after := v1alpha1.Run{Status: status}
 	change, err := client.MergeFromWithOptions(&before, client.MergeFromWithOptimisticLock{}).Data(&after)
 	if err != nil {
-		return fmt.Errorf("cannot write the status: %w", err)
+		return false, fmt.Errorf("cannot write the status: %w", err)
 	}
-	saved := metadataOf(run)
-	if err := r.client.Status().Patch(ctx, saved, client.RawPatch(types.MergePatchType, change)); err != nil {
-		return fmt.Errorf("cannot save the status: %w", err)
+	stored := metadataOf(run)
+	if err := r.client.Status().Patch(ctx, stored, client.RawPatch(types.MergePatchType, change)); err != nil {
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return false, fmt.Errorf("cannot save the status: %w", err)
 	}
-	run.ResourceVersion = saved.ResourceVersion
-	return nil
+	run.ResourceVersion = stored.ResourceVersion
+	return true, nil
 }
 
 // metadataOf is the object that writes are made with, so that the API server answers with
@@ -129,15 +134,6 @@ func metadataOf(run *v1alpha1.Run) *metav1.PartialObjectMetadata {
 	return metadata
 }
 
-// ignoreExpected drops NotFound and Conflict: the Run is gone, or it has changed and the change
-// triggers another reconcile.
-func ignoreExpected(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return err
-}
-
 // answers remembers the API server's last answer about a Run. A new process asks again.
 type answers struct {
 	mu     sync.Mutex
@@ -145,26 +141,37 @@ type answers struct {
 }
 
 type answer struct {
-	run types.UID
+	run  types.UID
+	plan uint64
 	*runlife.Answer
 }
 
-func (a *answers) of(run *v1alpha1.Run) *runlife.Answer {
+// to is the answer to a plan: another Application asks another question.
+func (a *answers) to(run *v1alpha1.Run, plan runlife.Plan) *runlife.Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if known := a.byName[client.ObjectKeyFromObject(run)]; known.run == run.UID {
+	if known := a.byName[client.ObjectKeyFromObject(run)]; known.run == run.UID && known.plan == digest(plan) {
 		return known.Answer
 	}
 	return nil
 }
 
-func (a *answers) remember(run *v1alpha1.Run, what *runlife.Answer) {
+func (a *answers) remember(o *observation) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.byName == nil {
 		a.byName = map[types.NamespacedName]answer{}
 	}
-	a.byName[client.ObjectKeyFromObject(run)] = answer{run.UID, what}
+	a.byName[client.ObjectKeyFromObject(o.Run)] = answer{o.Run.UID, digest(o.Plan), o.Answer}
+}
+
+// digest tells plans apart.
+func digest(plan runlife.Plan) uint64 {
+	h := fnv.New64a()
+	if plan.Planned != nil {
+		_ = json.NewEncoder(h).Encode(plan.Planned.AppWrapper) // a hash takes everything
+	}
+	return h.Sum64()
 }
 
 func (a *answers) forget(run types.NamespacedName) {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -132,13 +133,27 @@ func recorded(annotations map[string]string, user authenticationv1.UserInfo) adm
 }
 
 func kept(before, after map[string]string) admission.Response {
-	for _, name := range written {
-		was, had := before[name]
-		if is, has := after[name]; is != was || has != had {
-			return admission.Denied(fmt.Sprintf("the annotation %s says who created the Run and what they may do: leave it as it is", name))
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if is, has := after[name]; fixed(name) && (!has || is != before[name]) {
+			return changed(name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if _, had := before[name]; fixed(name) && !had {
+			return changed(name)
 		}
 	}
 	return admission.Allowed("")
+}
+
+// fixed: an annotation says who created the Run, or becomes a part of the AppWrapper, which counts
+// as the author's.
+func fixed(name string) bool {
+	return slices.Contains(written, name) || slices.ContainsFunc(runplan.CopiedAnnotations, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+func changed(name string) admission.Response {
+	return admission.Denied(fmt.Sprintf("the annotation %s is that of the Run's author: leave it as it is, or make another Run", name))
 }
 
 func annotationsOf(object runtime.RawExtension) (map[string]string, error) {

@@ -30,7 +30,8 @@ func unplanned(v *view) (Decision, bool) {
 		return v.refuse(Forbidden, why), true
 	}
 	if v.AppWrapper != nil {
-		return v.refuse(NameTaken, NameTakenBy(v.AppWrapper.Name)), true
+		// Nothing tells when that AppWrapper goes: it may have another Run's label.
+		return v.refuse(NameTaken, NameTakenBy(v.AppWrapper.Name)).requeueAt(v.now.Add(RefusalPause), v.now), true
 	}
 	return Decision{}, false
 }

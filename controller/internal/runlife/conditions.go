@@ -50,16 +50,20 @@ const (
 	AppWrapperFailed = "AppWrapperFailed"
 )
 
-// longestMessage is the longest message that the schema of a condition allows.
-const longestMessage = 32768
+// longestMessage is how much of a message a status keeps: users may provoke long ones.
+const longestMessage = 4096
+
+func cut(message string) string {
+	if len(message) <= longestMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:longestMessage], "") + "…"
+}
 
 // set writes a condition of the Run. Its transition time moves only when its status does.
 func (v *view) set(kind string, status metav1.ConditionStatus, reason, message string) {
-	if len(message) > longestMessage {
-		message = strings.ToValidUTF8(message[:longestMessage], "")
-	}
 	meta.SetStatusCondition(&v.status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message,
+		Type: kind, Status: status, Reason: reason, Message: cut(message),
 		ObservedGeneration: v.Run.Generation, LastTransitionTime: metav1.Time{Time: v.now},
 	})
 }

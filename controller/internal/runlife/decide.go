@@ -26,7 +26,7 @@ var checks = []func(*view) (Decision, bool){
 func Decide(s Snapshot, now time.Time) Decision {
 	v := &view{Snapshot: s, now: now, status: *s.Run.Status.DeepCopy()}
 	if !s.Run.DeletionTimestamp.IsZero() {
-		return v.stay() // the garbage collector deletes the AppWrapper
+		return afterTheRun(v)
 	}
 	if s.Run.Status.Phase.Terminal() {
 		return afterTheEnd(v)

@@ -59,7 +59,7 @@ func (v *view) do(effect Effect) Decision {
 
 // enter sets the phase, which may be the present one, and what it means.
 func (v *view) enter(phase v1alpha1.RunPhase, message string) Decision {
-	v.status.Phase, v.status.Message = phase, message
+	v.status.Phase, v.status.Message = phase, cut(message)
 	return v.stay()
 }
 

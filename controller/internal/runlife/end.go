@@ -109,6 +109,16 @@ func afterTheEnd(v *view) Decision {
 	return v.do(DeleteRun)
 }
 
+// afterTheRun deletes the AppWrapper of a Run that is being deleted: the garbage collector would
+// wait for finalizers of the Run. Nothing is done if the AppWrapper is to be left behind.
+func afterTheRun(v *view) Decision {
+	orphaned := slices.Contains(v.Run.Finalizers, metav1.FinalizerOrphanDependents)
+	if aw := v.mine(); aw != nil && aw.DeletionTimestamp.IsZero() && !orphaned {
+		return v.do(Delete)
+	}
+	return v.stay()
+}
+
 // endedBefore: the Run ended although its AppWrapper had not.
 func (v *view) endedBefore() bool {
 	failed := v.stored(v1alpha1.Failed)

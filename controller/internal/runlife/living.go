@@ -84,7 +84,7 @@ func retrying(v *view) Decision {
 	}
 	v.set(v1alpha1.QuotaReserved, metav1.ConditionTrue, Admitted, "")
 	v.set(v1alpha1.PodsReady, metav1.ConditionFalse, reason, "")
-	return v.enter(v1alpha1.RunRetrying, "something failed, and it is started again: "+reason)
+	return v.enter(v1alpha1.RunRetrying, "something has failed, and it is tried again if retries are left: "+reason)
 }
 
 func preempted(v *view) Decision {

@@ -41,7 +41,7 @@ func (w *world) check(s runlife.Snapshot, d runlife.Decision) {
 		{"completionTime is there at the end, and only then", (is.CompletionTime != nil) == is.Phase.Terminal()},
 		{"retries are never taken back", is.Retries >= was.Retries},
 		{"only what the Run owns is deleted", d.Effect != runlife.Delete || runlife.Owns(s.Run, s.AppWrapper)},
-		{"the AppWrapper is deleted only after the end", d.Effect != runlife.Delete || was.Phase.Terminal()},
+		{"the AppWrapper is deleted only after the end", d.Effect != runlife.Delete || was.Phase.Terminal() || !s.Run.DeletionTimestamp.IsZero()},
 		{"the Run is deleted only if it has a time to live", d.Effect != runlife.DeleteRun || s.Run.Spec.TTLSecondsAfterFinished != nil},
 		{"the present generation was observed", was.Phase.Terminal() || is.ObservedGeneration == s.Run.Generation},
 		{"deciding again decides the same", equality.Semantic.DeepEqual(d, runlife.Decide(s, w.now))},

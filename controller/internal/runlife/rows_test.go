@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/runlife"
+	"github.com/mlbatch/mlbatch/controller/runplan"
 )
 
 // running is a Run that runs since an hour.
@@ -53,6 +55,9 @@ func TestTheTableOfPhases(t *testing.T) {
 		"deleted, in whatever phase":                    {func(w *world) { w.aw.DeletionTimestamp = &metav1.Time{Time: w.now} }, outcome{"Failed", map[string]string{"Failed": "True AppWrapperDeleted"}, ""}},
 		"another one of that name":                      {func(w *world) { w.aw.UID = "uid-of-another" }, outcome{"Failed", map[string]string{"Failed": "True AppWrapperDeleted"}, ""}},
 		"gone while the Run is deleted":                 {func(w *world) { w.aw, w.run.DeletionTimestamp = nil, &metav1.Time{Time: w.now} }, outcome{"Running", nil, ""}},
+		"there while the Run is deleted":                {deleting(""), outcome{"Running", nil, runlife.Delete}},
+		"left behind by the Run":                        {deleting(metav1.FinalizerOrphanDependents), outcome{"Running", nil, ""}},
+		"another's while the Run is deleted":            {func(w *world) { deleting("")(w); w.aw.OwnerReferences = nil }, outcome{"Running", nil, ""}},
 		"cancelled at the moment of success":            {func(w *world) { w.run.Spec.Cancel = true; in(v1beta2.AppWrapperSucceeded)(w) }, outcome{"Succeeded", map[string]string{"Complete": "True Succeeded"}, ""}},
 		"cancelled when the AppWrapper is gone":         {func(w *world) { w.run.Spec.Cancel = true; w.aw = nil }, outcome{"Cancelled", map[string]string{"Failed": "True Cancelled"}, ""}},
 		"a deadline at the moment of success":           {func(w *world) { deadline(3600)(w); in(v1beta2.AppWrapperSucceeded)(w) }, outcome{"Succeeded", nil, ""}},
@@ -82,6 +87,35 @@ func TestTheTableOfPhases(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func deleting(finalizer string) func(*world) {
+	return func(w *world) {
+		w.run.DeletionTimestamp, w.run.Finalizers = &metav1.Time{Time: w.now}, []string{"backup.example.com/x", finalizer}
+	}
+}
+
+// Messages that users provoke must fit into a status.
+func TestALongMessageIsCut(t *testing.T) {
+	w := newWorld()
+	s := w.snapshot()
+	s.Plan = runlife.Plan{Problems: []runplan.Problem{{Reason: "Impossible", Message: strings.Repeat("ü", 100_000)}}}
+	d := runlife.Decide(s, w.now)
+	c := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.Accepted)
+	if got := d.Status.Message; len(got) > 5000 || c == nil || c.Message != got || !utf8.ValidString(got) {
+		t.Errorf("a message has %d bytes", len(got))
+	}
+}
+
+// The AppWrapper that has the name may have the label of another Run, and wake that one.
+func TestATakenNameIsLookedAtAgain(t *testing.T) {
+	w := newWorld()
+	w.app = application()
+	w.aw = appWrapper("uid-of-another")
+	s := w.snapshot()
+	if d := runlife.Decide(s, w.now); d.Requeue != runlife.RefusalPause {
+		t.Errorf("the next look is in %s: %+v", d.Requeue, d.Status)
 	}
 }
 
