@@ -29,10 +29,12 @@ var arrows = map[string][]string{
 	"controller/internal/kinds":       {"controller/api/v1beta2"},
 	"controller/internal/podtemplate": {"controller/api/v1beta2"},
 	"controller/internal/spelling":    nil,
-	"controller/internal/nodehealth":  nil,
-	"controller/internal/lifecycle":   {"controller/api/v1beta2", "controller/internal/kinds"},
+	"controller/internal/nodehealth":  {"controller/internal/podtemplate"},
+	"controller/internal/lifecycle":   {"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/nodehealth"},
 	// Admission rules and the configuration file.
-	"controller/internal/config": {"controller/internal/spelling", "controller/internal/kinds", "controller/internal/lifecycle"},
+	"controller/internal/config": {
+		"controller/internal/spelling", "controller/internal/kinds", "controller/internal/lifecycle", "controller/internal/nodehealth",
+	},
 	"controller/admissionrules": {
 		"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle",
 		"controller/internal/spelling",

@@ -43,6 +43,9 @@ func (m *metrics) moved(aw *v1beta2.AppWrapper, before v1beta2.AppWrapperStatus,
 		}
 	case v1beta2.AppWrapperResetting:
 		m.resets.WithLabelValues(among(resetCauses, condition(d.Status, v1beta2.Unhealthy).Reason)).Inc()
+		for _, source := range d.Left {
+			m.migrations.WithLabelValues(string(source)).Inc()
+		}
 	}
 }
 

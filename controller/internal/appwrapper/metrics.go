@@ -2,7 +2,11 @@
 
 package appwrapper
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+)
 
 // metrics count what has happened, once it has been saved, and measure it by the times
 // in the status: what began under another leader is measured whole. Of every label the
@@ -17,6 +21,7 @@ type metrics struct {
 	resets      *prometheus.CounterVec
 	refusals    *prometheus.CounterVec
 	surpluses   *prometheus.CounterVec
+	migrations  *prometheus.CounterVec
 }
 
 // The waits that histograms tell apart, in seconds. The times in a status are whole
@@ -44,6 +49,8 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			"Number of times that a component could not be created, by the API server's reason or the controller's own.", "reason"),
 		surpluses: counter("appwrapper_surplus_total",
 			"Number of times that the pods of an AppWrapper exceeded its pod sets for longer than the failure grace period."),
+		migrations: counter("appwrapper_migrations_total",
+			"Number of times that an AppWrapper was reset to leave unhealthy nodes, once for each cause in docs/lifecycle.md.", "cause"),
 	}
 	for _, c := range m.all() {
 		if err := registry.Register(c); err != nil {
@@ -63,7 +70,7 @@ func histogram(name, help string) prometheus.Histogram {
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.phases, m.transitions, m.inPhase, m.created, m.ready, m.resets, m.refusals, m.surpluses}
+	return []prometheus.Collector{m.phases, m.transitions, m.inPhase, m.created, m.ready, m.resets, m.refusals, m.surpluses, m.migrations}
 }
 
 // beginAtZero shows what alerts ask for before it first happens: Prometheus sees no
@@ -76,4 +83,7 @@ func (m *metrics) beginAtZero() {
 		m.refusals.WithLabelValues(reason)
 	}
 	m.surpluses.WithLabelValues()
+	for _, source := range nodehealth.Sources() {
+		m.migrations.WithLabelValues(string(source))
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/test/given"
 	"github.com/mlbatch/mlbatch/test/golden"
 	"github.com/mlbatch/mlbatch/test/stories"
@@ -234,6 +235,7 @@ func TestWhatAlertsAskForIsThereBeforeItHappens(t *testing.T) {
 		"appwrapper_resets_total":            len(resetCauses) + 1,
 		"appwrapper_creation_failures_total": len(refusalReasons) + 1,
 		"appwrapper_surplus_total":           1,
+		"appwrapper_migrations_total":        len(nodehealth.Sources()),
 	} {
 		if series[name] != want {
 			t.Errorf("%s has %d series, not %d", name, series[name], want)

@@ -25,40 +25,57 @@ const podsByNode = "node"
 
 // rulesOf are the rules by which nodes have to be left. If there are none, nodes are neither
 // watched nor cached.
-func rulesOf(c config.Autopilot) nodehealth.Rules {
-	rules := nodehealth.Rules(c.ResourceTaints)
-	if !c.MonitorNodes || len(rules.PossibleMigrationCauses()) == 0 {
-		return nil
+func rulesOf(c config.AppWrapper) nodehealth.Rules {
+	rules := nodehealth.Rules{Labels: c.Autopilot.ResourceTaints, Listed: c.NodeHealth}
+	if !c.Autopilot.MonitorNodes || len(rules.Resources()) == 0 {
+		return nodehealth.Rules{}
 	}
 	return rules
 }
 
 // markMigrations marks the pods that have to leave their node.
 func (r *Reconciler) markMigrations(ctx context.Context, o *observation) error {
-	if len(r.rules) == 0 {
+	if len(r.rules.Resources()) == 0 {
 		return nil
 	}
-	unhealthy := map[string][]corev1.ResourceName{}
+	findings, inUse := map[string][]nodehealth.Finding{}, o.devicesInUse()
 	for i := range o.pods {
-		pod := &o.pods[i]
-		node := pod.Spec.NodeName
+		node := o.pods[i].Spec.NodeName
 		if node == "" {
 			continue
 		}
-		resources, known := unhealthy[node]
-		if !known {
+		if _, known := findings[node]; !known {
 			found := &corev1.Node{}
 			if err := r.cached.Get(ctx, client.ObjectKey{Name: node}, found); client.IgnoreNotFound(err) != nil {
 				return fmt.Errorf("cannot get node %s: %w", node, err)
 			}
-			resources = r.rules.MigrationCauses(found)
-			unhealthy[node] = resources
+			findings[node] = r.rules.Findings(found)
 		}
-		if slices.ContainsFunc(resources, func(name corev1.ResourceName) bool { return podtemplate.AsksFor(&pod.Spec, name) }) {
-			o.snapshot.Pods[i].MigrateFrom = node
+		pod := &o.snapshot.Pods[i]
+		for _, f := range findings[node] {
+			if f.Concerns(&o.pods[i].Spec, inUse[deviceOfNode{node, string(f.Resource)}]) {
+				pod.MigrateFrom, pod.MigrateBecause = node, append(pod.MigrateBecause, f.Cause)
+			}
 		}
 	}
 	return nil
+}
+
+type deviceOfNode struct{ node, device string }
+
+// devicesInUse are how many of each device the pods keep that run, or will.
+func (o *observation) devicesInUse() map[deviceOfNode]int64 {
+	inUse := map[deviceOfNode]int64{}
+	for i := range o.pods {
+		pod := &o.snapshot.Pods[i]
+		if pod.Terminating || pod.Phase == corev1.PodSucceeded || pod.Phase == corev1.PodFailed {
+			continue
+		}
+		for device, n := range pod.Devices {
+			inUse[deviceOfNode{o.pods[i].Spec.NodeName, device}] += n
+		}
+	}
+	return inUse
 }
 
 // nodeOfPod is the node of a pod. The cache drops it for pods that never have to leave.
@@ -79,8 +96,11 @@ func boundPods(in *interner, rules nodehealth.Rules) toolscache.TransformFunc {
 		}
 		slim := in.slimPod(pod)
 		used := requestedDevices(&pod.Spec)
-		for _, name := range rules.PossibleMigrationCauses() {
-			if podtemplate.AsksFor(&pod.Spec, name) {
+		slim.Spec.Tolerations = rules.SlimTolerations(pod.Spec.Tolerations)
+		for _, name := range rules.Resources() {
+			if name == nodehealth.AllPods {
+				slim.Spec.NodeName = pod.Spec.NodeName
+			} else if podtemplate.AsksFor(&pod.Spec, name) {
 				slim.Spec.NodeName = pod.Spec.NodeName
 				used[name] = max(used[name], 1)
 			}
@@ -102,12 +122,12 @@ func slimNode(rules nodehealth.Rules) toolscache.TransformFunc {
 	}
 }
 
-// nodeChanged passes a node that has to be left, or no longer has to. All else, such as
+// nodeChanged passes a node on which something else is wrong than before. All else, such as
 // heartbeats, is ignored; if a node is deleted, so are its pods.
 func nodeChanged(rules nodehealth.Rules) predicate.Predicate {
-	unhealthy := func(object client.Object) []corev1.ResourceName {
+	unhealthy := func(object client.Object) []nodehealth.Finding {
 		if node, ok := object.(*corev1.Node); ok {
-			return rules.MigrationCauses(node)
+			return rules.Findings(node)
 		}
 		return nil
 	}

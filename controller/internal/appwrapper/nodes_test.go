@@ -76,10 +76,10 @@ func TestNobodyLooksAtNodesUnlessThatIsWanted(t *testing.T) {
 		"no taint is about evicting": func(c *config.Autopilot) { c.ResourceTaints["nvidia.com/gpu"] = c.ResourceTaints["nvidia.com/gpu"][:2] },
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			autopilot := config.Default().AppWrapper.Autopilot
-			change(&autopilot)
-			if rules := rulesOf(autopilot); len(rules) > 0 {
-				t.Errorf("got %v", rules)
+			c := config.Default().AppWrapper
+			change(&c.Autopilot)
+			if got := rulesOf(c).Resources(); len(got) > 0 {
+				t.Errorf("got %v", got)
 			}
 		})
 	}

@@ -49,7 +49,7 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 		live:     mgr.GetAPIReader(),
 		recorder: mgr.GetEventRecorder("appwrappers"),
 		metrics:  counters,
-		rules:    rulesOf(c.AppWrapper.Autopilot),
+		rules:    rulesOf(c.AppWrapper),
 		devices:  devicesOf(c.AppWrapper.Autopilot),
 		defaults: c.AppWrapper.Defaults(),
 		allPods:  forAllPods(c.AppWrapper),
@@ -116,7 +116,7 @@ func ours() predicate.Predicate {
 
 // watchNodes makes a node that turns unhealthy trigger the AppWrappers that use it.
 func watchNodes(mgr ctrl.Manager, forAppWrappers *builder.Builder, rules nodehealth.Rules) error {
-	if len(rules) == 0 {
+	if len(rules.Resources()) == 0 {
 		return nil
 	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, podsByNode, nodeOfPod); err != nil {

@@ -106,6 +106,12 @@ func umbrellas(t *testing.T) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return inValues(t, text)
+}
+
+// inValues returns the controller's configuration in values for the umbrella chart.
+func inValues(t *testing.T, text []byte) Config {
+	t.Helper()
 	var values struct {
 		AppWrapper struct {
 			Config map[string]any `json:"config"`
@@ -115,17 +121,17 @@ func umbrellas(t *testing.T) Config {
 		t.Fatal(err)
 	}
 	if len(values.AppWrapper.Config) == 0 {
-		t.Fatal("the umbrella has no value appwrapper.config")
+		t.Fatal("there is no value appwrapper.config")
 	}
-	text, err = yaml.Marshal(values.AppWrapper.Config)
+	text, err := yaml.Marshal(values.AppWrapper.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	umbrella, _, err := Parse(text)
+	c, _, err := Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return umbrella
+	return c
 }
 
 // avoided returns the labels of nodes on which no pod with GPUs may run.

@@ -13,12 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
 
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
 // installations; clientConnection, concurrency, appwrapper.podSetLimit,
 // appwrapper.componentLimit, appwrapper.kueue, appwrapper.policies, appwrapper.resetSurplusPods,
-// appwrapper.autopilot.migrationLimit and controllerManager.ignoreOtherControllers are additions.
+// appwrapper.autopilot.migrationLimit, appwrapper.nodeHealth and controllerManager.ignoreOtherControllers are additions.
 type Config struct {
 	AppWrapper        AppWrapper        `json:"appwrapper"`
 	CertManagement    CertManagement    `json:"certManagement"`
@@ -34,6 +35,8 @@ type Config struct {
 // AppWrapper is what shapes the handling of AppWrappers.
 type AppWrapper struct {
 	Autopilot Autopilot `json:"autopilot"`
+	// NodeHealth says how else a node shows that it is unhealthy; see Autopilot for labels.
+	NodeHealth nodehealth.Listed `json:"nodeHealth"`
 	// UserRBACAdmissionCheck asks the API server whether an author may create what they wrap.
 	UserRBACAdmissionCheck bool           `json:"userRBACAdmissionCheck"`
 	FaultTolerance         FaultTolerance `json:"faultTolerance"`

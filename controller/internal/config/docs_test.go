@@ -61,5 +61,30 @@ func TestTheDocumentationShowsTheDefaultsOfTheControllerOfRuns(t *testing.T) {
 	}
 }
 
+// The examples of rules about nodes can be copied.
+func TestTheExamplesOfNodeHealthAreAccepted(t *testing.T) {
+	for page, heading := range map[string]string{"configuration.md": "### nodeHealth\n", "install.md": "### Other sources of node health\n"} {
+		text, err := os.ReadFile("../../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, section, _ := strings.Cut(string(text), heading)
+		_, rest, _ := strings.Cut(section, "```yaml\n")
+		example, _, found := strings.Cut(rest, "```")
+		if !found {
+			t.Fatalf("%s has no YAML block below %q", page, heading)
+		}
+		var c Config
+		if page == "install.md" {
+			c = inValues(t, []byte(example))
+		} else if c, _, err = Parse([]byte(example)); err != nil {
+			t.Fatal(err)
+		}
+		if c.AppWrapper.NodeHealth.None() {
+			t.Errorf("%s shows no rule", page)
+		}
+	}
+}
+
 // ofOthers matches keys of Kubernetes' own types.
 var ofOthers = regexp.MustCompile(`resourceTaints\.|managedJobsNamespaceSelector\.`)

@@ -17,6 +17,7 @@ func (c *Config) validate() field.ErrorList {
 	aw := field.NewPath("appwrapper")
 	problems := c.AppWrapper.FaultTolerance.validate(aw.Child("faultTolerance"))
 	problems = append(problems, c.AppWrapper.Autopilot.validate(aw.Child("autopilot"))...)
+	problems = append(problems, c.AppWrapper.validateNodeHealth(aw.Child("nodeHealth"))...)
 	problems = append(problems, atLeastOne(aw.Child("podSetLimit"), c.AppWrapper.PodSetLimit)...)
 	problems = append(problems, atLeastOne(aw.Child("componentLimit"), c.AppWrapper.ComponentLimit)...)
 	problems = append(problems, c.AppWrapper.Kueue.validate(aw.Child("kueue"))...)

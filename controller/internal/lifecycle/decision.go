@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
 
 // Decision is what happens next, in the order of its fields.
@@ -23,6 +24,9 @@ type Decision struct {
 	// Because is why the phase changes, for the log and the
 	// metrics. In Running it is the check that applied.
 	Because Cause
+	// Left is where the nodes that pods leave show that they are unhealthy, each source once.
+	// It is empty unless this is a migration.
+	Left []nodehealth.Source
 	// Requeue is when to look again even if nothing changes; 0 is never.
 	Requeue time.Duration
 }

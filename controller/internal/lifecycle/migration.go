@@ -4,12 +4,14 @@ package lifecycle
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
 
 // podsOnUnhealthyNodes: pods use unhealthy resources of their nodes. The workload is reset,
@@ -25,9 +27,11 @@ func podsOnUnhealthyNodes(v *view) (Decision, bool) {
 	if v.retryIsPointless() {
 		return Decision{}, false
 	}
-	message := "pods must migrate from nodes with unhealthy resources: " + strings.Join(nodes, ", ")
+	message := "pods must migrate from nodes with unhealthy resources: " + described(nodes)
 	if v.status.Migrations < v.Policy.MigrationLimit {
-		return v.migrate(message), true
+		d := v.migrate(message)
+		d.Left = sources(nodes)
+		return d, true
 	}
 	known := v.isTrue(v1beta2.OnUnhealthyNodes)
 	message = fmt.Sprintf("%s; they stay because migrationLimit, which is %d, is reached", message, v.Policy.MigrationLimit)
@@ -55,18 +59,44 @@ func (v *view) lateAfterMigration() bool {
 	return v.hasReason(v1beta2.PodsReady, v1beta2.ReasonAutopilotNoExecute) && v.status.Migrations < v.Policy.MigrationLimit
 }
 
-// nodesToMigrateFrom are the nodes from which pods of unfinished components must migrate,
-// sorted, without duplicates.
-func (v *view) nodesToMigrateFrom() []string {
-	var nodes []string
+// nodesToMigrateFrom are the nodes from which pods of unfinished components must migrate, with
+// what is wrong with them.
+func (v *view) nodesToMigrateFrom() map[string][]nodehealth.Cause {
+	nodes := map[string][]nodehealth.Cause{}
 	for _, p := range v.Pods {
 		finished := p.Component != UnknownComponent && v.finished(p.Component)
 		if p.MigrateFrom != "" && p.alive() && !p.Terminating && !finished {
-			nodes = append(nodes, p.MigrateFrom)
+			nodes[p.MigrateFrom] = append(nodes[p.MigrateFrom], p.MigrateBecause...)
 		}
 	}
-	slices.Sort(nodes)
-	return slices.Compact(nodes)
+	return nodes
+}
+
+// described names each node, and each cause once, in order.
+func described(nodes map[string][]nodehealth.Cause) string {
+	var all []string
+	for _, node := range slices.Sorted(maps.Keys(nodes)) {
+		causes := make([]string, len(nodes[node]))
+		for i, cause := range nodes[node] {
+			causes[i] = cause.String()
+		}
+		slices.Sort(causes)
+		if causes = slices.Compact(causes); len(causes) > 0 {
+			node += " (" + strings.Join(causes, ", ") + ")"
+		}
+		all = append(all, node)
+	}
+	return strings.Join(all, ", ")
+}
+
+func sources(nodes map[string][]nodehealth.Cause) []nodehealth.Source {
+	found := map[nodehealth.Source]bool{}
+	for _, causes := range nodes {
+		for _, cause := range causes {
+			found[cause.Source] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
 // retryIsPointless: pods failed, were not replaced, and would fail on any node.

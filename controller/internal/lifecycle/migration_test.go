@@ -3,6 +3,7 @@
 package lifecycle_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
 
 // onUnhealthyNodes puts these pods, and no others, on unhealthy nodes.
@@ -192,5 +194,32 @@ func TestUnhealthyNodesAreNamedOnceAndInOrder(t *testing.T) {
 	s.Pods[1].MigrateFrom = "node-c"
 	if got := lifecycle.Decide(s, deployedAt).Event.Message; !strings.HasSuffix(got, ": node-a, node-c") {
 		t.Errorf("it says %q", got)
+	}
+}
+
+// Event and condition name what is wrong with each node, once and in order; the metric gets the
+// sources.
+func TestWhatIsWrongWithNodesIsNamed(t *testing.T) {
+	s := runningJob()
+	ready(&s)
+	withPods(runs, runs, runs)(&s)
+	onUnhealthyNodes(0, 1, 2)(&s)
+	label, condition := nodehealth.Cause{Source: nodehealth.NodeLabel, Sign: "health=EVICT"}, nodehealth.Cause{Source: nodehealth.NodeCondition, Sign: "GpuUnhealthy=True"}
+	s.Pods[0].MigrateBecause, s.Pods[1].MigrateBecause = []nodehealth.Cause{label, condition}, []nodehealth.Cause{label}
+	s.Pods[1].MigrateFrom = s.Pods[0].MigrateFrom
+	const want = ": node-a (NodeCondition GpuUnhealthy=True, NodeLabel health=EVICT), node-c"
+	d := lifecycle.Decide(s, deployedAt)
+	unhealthy := meta.FindStatusCondition(d.Status.Conditions, string(v1beta2.Unhealthy))
+	if !strings.HasSuffix(d.Event.Message, want) || unhealthy.Message != d.Event.Message {
+		t.Errorf("the event says %q, the condition %q", d.Event.Message, unhealthy.Message)
+	}
+	if !slices.Equal(d.Left, []nodehealth.Source{nodehealth.NodeCondition, nodehealth.NodeLabel}) {
+		t.Errorf("the sources are %v", d.Left)
+	}
+	migrated(10)(&s)
+	d = lifecycle.Decide(s, deployedAt)
+	stays := meta.FindStatusCondition(d.Status.Conditions, string(v1beta2.OnUnhealthyNodes))
+	if stays == nil || !strings.Contains(stays.Message, want+";") || len(d.Left) > 0 {
+		t.Errorf("at the limit it leaves because of %v, and the condition is %v", d.Left, stays)
 	}
 }

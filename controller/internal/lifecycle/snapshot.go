@@ -28,6 +28,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
 
 // Snapshot is everything that the next decision depends on, besides the time.
@@ -109,6 +110,8 @@ type Pod struct {
 	// MigrateFrom is the node of the pod if the pod must migrate, because it uses a resource
 	// that is unhealthy there; empty if it may stay.
 	MigrateFrom string
+	// MigrateBecause is what is wrong with that node.
+	MigrateBecause []nodehealth.Cause
 	// Finalizers are those of the pod.
 	Finalizers []string
 	// ExitCodes are the exit codes, other than 0, of its terminated regular containers.

@@ -1,73 +1,175 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodehealth answers one question: which resources of a node are so unhealthy that
-// pods that use them must migrate? It looks at a node and may not talk to anything.
+// Package nodehealth answers one question: what is wrong with this node, and which pods must
+// leave it because of that? It looks at a node and a pod and may not talk to anything.
 package nodehealth
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
-// Rules say, by resource, how a node shows that it is unhealthy, and what follows.
-type Rules map[string][]corev1.Taint
+// AllPods stands for the resources of a rule about every pod of the node.
+const AllPods corev1.ResourceName = "*"
 
-// sources are where a node may show what a rule says. To add one, such as the taints or
-// conditions of the node, add a line here and keep in Slim what it reads.
-//
-// A taint NoExecute is none of them: Kubernetes evicts the pods that do not tolerate it, and
-// those that do are meant to stay.
-var sources = []func(*corev1.Node, corev1.Taint) bool{
-	labelled, // as Autopilot does
+// Source is where a node shows that it is unhealthy. Messages, metrics and docs name it so.
+type Source string
+
+// The sources.
+const (
+	NodeLabel      Source = "NodeLabel"
+	NodeCondition  Source = "NodeCondition"
+	NodeTaint      Source = "NodeTaint"
+	DevicesMissing Source = "DevicesMissing"
+)
+
+// Sources are all sources.
+func Sources() []Source {
+	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing}
 }
 
-func labelled(node *corev1.Node, rule corev1.Taint) bool {
-	value, ok := node.Labels[rule.Key]
-	return ok && value == rule.Value
+// Cause is what a node shows: its source, and the label, condition, taint or resource.
+type Cause struct {
+	Source Source
+	Sign   string
 }
 
-// MigrationCauses are the resources, in order, whose pods must migrate from the node.
-func (r Rules) MigrationCauses(node *corev1.Node) []corev1.ResourceName {
-	var resources []corev1.ResourceName
-	for _, resource := range slices.Sorted(maps.Keys(r)) {
-		if slices.ContainsFunc(r[resource], func(rule corev1.Taint) bool { return causesMigration(node, rule) }) {
-			resources = append(resources, corev1.ResourceName(resource))
-		}
-	}
-	return resources
+func (c Cause) String() string {
+	return string(c.Source) + " " + c.Sign
 }
 
-func causesMigration(node *corev1.Node, rule corev1.Taint) bool {
-	return rule.Effect == corev1.TaintEffectNoExecute &&
-		slices.ContainsFunc(sources, func(shows func(*corev1.Node, corev1.Taint) bool) bool { return shows(node, rule) })
+// Compare orders causes by source, then by sign.
+func (c Cause) Compare(other Cause) int {
+	return cmp.Or(cmp.Compare(c.Source, other.Source), cmp.Compare(c.Sign, other.Sign))
 }
 
-// PossibleMigrationCauses are the resources, in order, with a rule that may cause a migration.
-func (r Rules) PossibleMigrationCauses() []corev1.ResourceName {
-	var resources []corev1.ResourceName
-	for _, resource := range slices.Sorted(maps.Keys(r)) {
-		if slices.ContainsFunc(r[resource], func(rule corev1.Taint) bool { return rule.Effect == corev1.TaintEffectNoExecute }) {
-			resources = append(resources, corev1.ResourceName(resource))
-		}
-	}
-	return resources
+// Finding is one thing that is wrong with a node, for the pods that request one resource.
+type Finding struct {
+	Cause
+	// Resource is AllPods if the finding is about every pod.
+	Resource corev1.ResourceName
+	// Taint of NodeTaint: pods that tolerate it were told to stay.
+	Taint corev1.Taint
+	// Usable of DevicesMissing: as many devices are healthy.
+	Usable int64
 }
 
-// Slim is a node reduced to its identity and what the sources read.
-func (r Rules) Slim(node *corev1.Node) *corev1.Node {
-	slim := &corev1.Node{}
-	slim.Name, slim.UID, slim.ResourceVersion = node.Name, node.UID, node.ResourceVersion
-	for _, rules := range r {
-		for _, rule := range rules {
-			if value, ok := node.Labels[rule.Key]; ok {
-				if slim.Labels == nil {
-					slim.Labels = map[string]string{}
-				}
-				slim.Labels[rule.Key] = value
+// Findings are what is wrong with the node, in an order that does not depend on that of the
+// rules. A heartbeat changes none of them.
+func (r Rules) Findings(node *corev1.Node) []Finding {
+	findings := slices.Concat(r.labelled(node), r.inCondition(node), r.tainted(node), r.devicesMissing(node))
+	slices.SortFunc(findings, func(a, b Finding) int {
+		return cmp.Or(a.Compare(b.Cause), cmp.Compare(a.Resource, b.Resource))
+	})
+	return slices.Compact(findings)
+}
+
+func (r Rules) labelled(node *corev1.Node) []Finding {
+	var findings []Finding
+	for resource, labels := range r.Labels {
+		for _, l := range labels {
+			if value, ok := node.Labels[l.Key]; ok && value == l.Value && l.Effect == corev1.TaintEffectNoExecute {
+				cause := Cause{NodeLabel, l.Key + "=" + l.Value}
+				findings = append(findings, Finding{Cause: cause, Resource: corev1.ResourceName(resource)})
 			}
 		}
 	}
-	return slim
+	return findings
+}
+
+func (r Rules) inCondition(node *corev1.Node) []Finding {
+	var findings []Finding
+	for _, rule := range r.Conditions {
+		for _, c := range node.Status.Conditions {
+			if c.Type == rule.Type && c.Status == rule.Status {
+				cause := Cause{NodeCondition, string(c.Type) + "=" + string(c.Status)}
+				findings = append(findings, about(rule.Resources, Finding{Cause: cause})...)
+			}
+		}
+	}
+	return findings
+}
+
+func (r Rules) tainted(node *corev1.Node) []Finding {
+	var findings []Finding
+	for _, rule := range r.Taints {
+		for _, t := range node.Spec.Taints {
+			if rule.matches(t) {
+				t.TimeAdded = nil
+				cause := Cause{NodeTaint, t.ToString()}
+				findings = append(findings, about(rule.Resources, Finding{Cause: cause, Taint: t})...)
+			}
+		}
+	}
+	return findings
+}
+
+// devicesMissing: while a device plugin is away, as during its upgrade, the kubelet reports 0
+// devices as allocatable. That says nothing about the devices.
+func (r Rules) devicesMissing(node *corev1.Node) []Finding {
+	var findings []Finding
+	for _, rule := range r.DevicesMissing {
+		for _, name := range rule.Resources {
+			usable, all := node.Status.Allocatable[name], node.Status.Capacity[name]
+			if n := usable.Value(); n > 0 && n < all.Value() {
+				findings = append(findings, Finding{Cause: Cause{DevicesMissing, string(name)}, Resource: name, Usable: n})
+			}
+		}
+	}
+	return findings
+}
+
+// about repeats a finding for each resource.
+func about(resources []corev1.ResourceName, f Finding) []Finding {
+	findings := make([]Finding, len(resources))
+	for i, name := range resources {
+		f.Resource = name
+		findings[i] = f
+	}
+	return findings
+}
+
+// Concerns tells whether a pod of the node must leave. InUse is how many of the resource the
+// pods of its workload on that node request together. Which pod has a missing device is
+// unknown, so pods may stay while the healthy devices suffice for all of them.
+func (f Finding) Concerns(pod *corev1.PodSpec, inUse int64) bool {
+	if f.Resource != AllPods && !podtemplate.AsksFor(pod, f.Resource) {
+		return false
+	}
+	switch f.Source {
+	case NodeTaint:
+		return !slices.ContainsFunc(pod.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, f.Taint) })
+	case DevicesMissing:
+		return inUse > f.Usable
+	case NodeLabel, NodeCondition:
+	}
+	return true
+}
+
+// tolerates: for as long as the taint is there. Kubernetes gives every pod tolerations that end.
+func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
+	anyKey := t.Key == "" && t.Operator == corev1.TolerationOpExists
+	sameValue := t.Operator == corev1.TolerationOpExists || (t.Operator == "" || t.Operator == corev1.TolerationOpEqual) && t.Value == taint.Value
+	return t.TolerationSeconds == nil && (anyKey || t.Key == taint.Key) && sameValue && (t.Effect == "" || t.Effect == taint.Effect)
+}
+
+// Resources are those, in order, whose pods a rule may move; with AllPods if it may move any.
+func (r Rules) Resources() []corev1.ResourceName {
+	resources := map[corev1.ResourceName]bool{}
+	for resource, labels := range r.Labels {
+		if slices.ContainsFunc(labels, func(l corev1.Taint) bool { return l.Effect == corev1.TaintEffectNoExecute }) {
+			resources[corev1.ResourceName(resource)] = true
+		}
+	}
+	for _, reaction := range r.reactions() {
+		for _, name := range reaction.Resources {
+			resources[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(resources))
 }

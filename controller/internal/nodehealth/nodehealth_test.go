@@ -3,79 +3,235 @@
 package nodehealth
 
 import (
+	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+const (
+	gpu  corev1.ResourceName = "nvidia.com/gpu"
+	rdma corev1.ResourceName = "nvidia.com/roce_gdr"
+)
+
+var high = "high"
+
 var rules = Rules{
-	"nvidia.com/gpu": {
-		{Key: "gpuhealth", Value: "TESTING", Effect: corev1.TaintEffectNoSchedule},
-		{Key: "gpuhealth", Value: "EVICT", Effect: corev1.TaintEffectNoExecute},
+	Labels: map[string][]corev1.Taint{
+		"nvidia.com/gpu": {
+			{Key: "gpuhealth", Value: "TESTING", Effect: corev1.TaintEffectNoSchedule},
+			{Key: "gpuhealth", Value: "EVICT", Effect: corev1.TaintEffectNoExecute},
+		},
+		"nvidia.com/roce_gdr": {
+			{Key: "gpuhealth", Value: "EVICT", Effect: corev1.TaintEffectNoExecute},
+			{Key: "network", Value: "", Effect: corev1.TaintEffectNoExecute},
+		},
+		"example.com/disk": {{Key: "disk", Value: "SLOW", Effect: corev1.TaintEffectPreferNoSchedule}},
 	},
-	"nvidia.com/roce_gdr": {
-		{Key: "gpuhealth", Value: "EVICT", Effect: corev1.TaintEffectNoExecute},
-		{Key: "network", Value: "", Effect: corev1.TaintEffectNoExecute},
+	Listed: Listed{
+		Conditions: []ConditionRule{
+			{Type: "GpuUnhealthy", Status: "True", Reaction: leave(gpu, rdma)},
+			{Type: "Ready", Status: "Unknown", Reaction: leave(AllPods)},
+		},
+		Taints: []TaintRule{
+			{Key: "broken", Reaction: leave(AllPods)},
+			{Key: "heat", Value: &high, TaintEffect: corev1.TaintEffectNoSchedule, Reaction: leave(gpu)},
+		},
+		DevicesMissing: []Reaction{leave(gpu)},
 	},
-	"example.com/disk": {{Key: "disk", Value: "SLOW", Effect: corev1.TaintEffectPreferNoSchedule}},
 }
 
-func labelledNode(labels map[string]string) *corev1.Node {
+func leave(resources ...corev1.ResourceName) Reaction {
+	return Reaction{Resources: resources, Effect: corev1.TaintEffectNoExecute}
+}
+
+// a node with this change.
+func a(change func(*corev1.Node)) *corev1.Node {
 	node := &corev1.Node{}
-	node.Name, node.Labels = "n", labels
+	node.Name = "n"
+	change(node)
 	return node
 }
 
-func TestMigrationCauses(t *testing.T) {
+func labelled(labels map[string]string) *corev1.Node {
+	return a(func(node *corev1.Node) { node.Labels = labels })
+}
+
+func in(kind corev1.NodeConditionType, status corev1.ConditionStatus) *corev1.Node {
+	return a(func(node *corev1.Node) { node.Status.Conditions = []corev1.NodeCondition{{Type: kind, Status: status}} })
+}
+
+func tainted(taints ...corev1.Taint) *corev1.Node {
+	return a(func(node *corev1.Node) { node.Spec.Taints = taints })
+}
+
+func withGPUs(allocatable, capacity string) *corev1.Node {
+	return a(func(node *corev1.Node) {
+		node.Status.Allocatable = corev1.ResourceList{gpu: resource.MustParse(allocatable)}
+		node.Status.Capacity = corev1.ResourceList{gpu: resource.MustParse(capacity)}
+	})
+}
+
+func TestFindings(t *testing.T) {
+	evict, unhealthy := Cause{NodeLabel, "gpuhealth=EVICT"}, Cause{NodeCondition, "GpuUnhealthy=True"}
+	broken := corev1.Taint{Key: "broken", Value: "v", Effect: corev1.TaintEffectNoExecute}
+	heat := corev1.Taint{Key: "heat", Value: "high", Effect: corev1.TaintEffectNoSchedule}
+	added := broken
+	added.TimeAdded = &metav1.Time{Time: time.Unix(1, 0)}
 	for sentence, tc := range map[string]struct {
-		labels map[string]string
-		want   []corev1.ResourceName
+		node *corev1.Node
+		want []Finding
 	}{
-		"without a label no pod migrates":                  {nil, nil},
-		"a label without a rule has no effect":             {map[string]string{"zone": "EVICT"}, nil},
-		"a weaker effect is only for pods to be scheduled": {map[string]string{"gpuhealth": "TESTING", "disk": "SLOW"}, nil},
-		"one label may concern several resources":          {map[string]string{"gpuhealth": "EVICT"}, []corev1.ResourceName{"nvidia.com/gpu", "nvidia.com/roce_gdr"}},
-		"a label may have an empty value":                  {map[string]string{"network": ""}, []corev1.ResourceName{"nvidia.com/roce_gdr"}},
-		"another value is another label":                   {map[string]string{"network": "EVICT", "gpuhealth": "OK"}, nil},
+		"nothing is wrong with an empty node":                {labelled(nil), nil},
+		"a label without a rule has no effect":               {labelled(map[string]string{"zone": "EVICT"}), nil},
+		"a weaker effect is only for pods to be scheduled":   {labelled(map[string]string{"gpuhealth": "TESTING", "disk": "SLOW"}), nil},
+		"one label may concern several resources":            {labelled(map[string]string{"gpuhealth": "EVICT"}), []Finding{{Cause: evict, Resource: gpu}, {Cause: evict, Resource: rdma}}},
+		"a label may have an empty value":                    {labelled(map[string]string{"network": ""}), []Finding{{Cause: Cause{NodeLabel, "network="}, Resource: rdma}}},
+		"another value is another label":                     {labelled(map[string]string{"network": "EVICT", "gpuhealth": "OK"}), nil},
+		"a condition may concern several resources":          {in("GpuUnhealthy", "True"), []Finding{{Cause: unhealthy, Resource: gpu}, {Cause: unhealthy, Resource: rdma}}},
+		"a condition may concern all pods":                   {in("Ready", "Unknown"), []Finding{{Cause: Cause{NodeCondition, "Ready=Unknown"}, Resource: AllPods}}},
+		"a condition with another status is none":            {in("GpuUnhealthy", "Unknown"), nil},
+		"a condition without a rule is none":                 {in("DiskPressure", "True"), nil},
+		"a taint counts by its key alone":                    {tainted(added), []Finding{{Cause: Cause{NodeTaint, "broken=v:NoExecute"}, Resource: AllPods, Taint: broken}}},
+		"a taint counts with its value and effect":           {tainted(heat), []Finding{{Cause: Cause{NodeTaint, "heat=high:NoSchedule"}, Resource: gpu, Taint: heat}}},
+		"a taint with another value does not":                {tainted(corev1.Taint{Key: "heat", Value: "low", Effect: corev1.TaintEffectNoSchedule}), nil},
+		"a taint with another effect does not":               {tainted(corev1.Taint{Key: "heat", Value: "high", Effect: corev1.TaintEffectNoExecute}), nil},
+		"a taint named as a label is none":                   {tainted(corev1.Taint{Key: "gpuhealth", Value: "EVICT", Effect: corev1.TaintEffectNoExecute}), nil},
+		"a device that is not allocatable is missing":        {withGPUs("7", "8"), []Finding{{Cause: Cause{DevicesMissing, "nvidia.com/gpu"}, Resource: gpu, Usable: 7}}},
+		"no device is missing if all are allocatable":        {withGPUs("8", "8"), nil},
+		"no device is known while the device plugin is away": {withGPUs("0", "8"), nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			node := labelledNode(tc.labels)
-			if diff := cmp.Diff(tc.want, rules.MigrationCauses(node)); diff != "" {
+			if diff := cmp.Diff(tc.want, rules.Findings(tc.node)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.want, rules.MigrationCauses(rules.Slim(node))); diff != "" {
+			if diff := cmp.Diff(tc.want, rules.Findings(rules.Slim(tc.node))); diff != "" {
 				t.Errorf("of a slim node (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Kubernetes evicts the pods that do not tolerate the taint; the others are meant to stay.
-func TestTaintsCauseNoMigration(t *testing.T) {
-	node := labelledNode(nil)
-	node.Spec.Taints = []corev1.Taint{{Key: "gpuhealth", Value: "EVICT", Effect: corev1.TaintEffectNoExecute}}
-	if got := rules.MigrationCauses(node); got != nil {
-		t.Errorf("got %v", got)
+func TestConcerns(t *testing.T) {
+	condition := Finding{Cause: Cause{NodeCondition, "GpuUnhealthy=True"}, Resource: gpu}
+	everybody := Finding{Cause: Cause{NodeCondition, "Ready=Unknown"}, Resource: AllPods}
+	taint := Finding{Cause: Cause{NodeTaint, "k=v:NoExecute"}, Resource: AllPods, Taint: corev1.Taint{Key: "k", Value: "v", Effect: corev1.TaintEffectNoExecute}}
+	missing := Finding{Cause: Cause{DevicesMissing, "nvidia.com/gpu"}, Resource: gpu, Usable: 7}
+	with4, without := podWith(gpu, "4"), podWith("cpu", "1")
+	minute := int64(60)
+	for sentence, tc := range map[string]struct {
+		finding Finding
+		pod     corev1.PodSpec
+		inUse   int64
+		want    bool
+	}{
+		"who requests the resource has to leave":            {condition, with4, 4, true},
+		"who does not may stay":                             {condition, without, 0, false},
+		"a finding about all pods concerns everybody":       {everybody, without, 0, true},
+		"who does not tolerate the taint has to leave":      {taint, with4, 4, true},
+		"who tolerates it may stay":                         {taint, tolerant(corev1.Toleration{Key: "k", Value: "v"}), 0, false},
+		"who tolerates any value may stay":                  {taint, tolerant(corev1.Toleration{Key: "k", Operator: "Exists", Effect: "NoExecute"}), 0, false},
+		"who tolerates everything may stay":                 {taint, tolerant(corev1.Toleration{Operator: "Exists"}), 0, false},
+		"who tolerates another value has to leave":          {taint, tolerant(corev1.Toleration{Key: "k", Operator: "Equal", Value: "w"}), 0, true},
+		"who tolerates another effect has to leave":         {taint, tolerant(corev1.Toleration{Key: "k", Operator: "Exists", Effect: "NoSchedule"}), 0, true},
+		"who tolerates another key has to leave":            {taint, tolerant(corev1.Toleration{Key: "l", Operator: "Exists"}), 0, true},
+		"who tolerates it for a while has to leave":         {taint, tolerant(corev1.Toleration{Key: "k", Operator: "Exists", TolerationSeconds: &minute}), 0, true},
+		"a missing device is nobody's while others suffice": {missing, with4, 7, false},
+		"it is somebody's when they do not":                 {missing, with4, 8, true},
+		"who uses no device has none that is missing":       {missing, without, 8, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			if got := tc.finding.Concerns(&tc.pod, tc.inUse); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+			tc.pod.Tolerations = Rules{Listed: Listed{Taints: []TaintRule{{Key: "k"}}}}.SlimTolerations(tc.pod.Tolerations)
+			if got := tc.finding.Concerns(&tc.pod, tc.inUse); got != tc.want {
+				t.Errorf("from a cache: got %t", got)
+			}
+		})
 	}
 }
 
-func TestPossibleMigrationCauses(t *testing.T) {
-	if diff := cmp.Diff([]corev1.ResourceName{"nvidia.com/gpu", "nvidia.com/roce_gdr"}, rules.PossibleMigrationCauses()); diff != "" {
+func podWith(name corev1.ResourceName, n string) corev1.PodSpec {
+	limits := corev1.ResourceRequirements{Limits: corev1.ResourceList{name: resource.MustParse(n)}}
+	return corev1.PodSpec{Containers: []corev1.Container{{Resources: limits}}}
+}
+
+func tolerant(t corev1.Toleration) corev1.PodSpec {
+	return corev1.PodSpec{Tolerations: []corev1.Toleration{t}}
+}
+
+func TestACauseNamesItsSourceAndSign(t *testing.T) {
+	if got := (Cause{NodeCondition, "GpuUnhealthy=True"}).String(); got != "NodeCondition GpuUnhealthy=True" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Users look up the names that messages and metrics have.
+func TestTheDocumentationHasTheSources(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/lifecycle.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range Sources() {
+		if row := "| `" + string(source) + "` |"; !strings.Contains(string(text), row) {
+			t.Errorf("docs/lifecycle.md has no row %s", row)
+		}
+	}
+}
+
+func TestResources(t *testing.T) {
+	if diff := cmp.Diff([]corev1.ResourceName{AllPods, gpu, rdma}, rules.Resources()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	onlyLabels := Rules{Labels: rules.Labels}
+	if diff := cmp.Diff([]corev1.ResourceName{gpu, rdma}, onlyLabels.Resources()); diff != "" {
+		t.Errorf("of labels (-want +got):\n%s", diff)
+	}
+	for _, listed := range []Listed{{Conditions: rules.Conditions[:1]}, {Taints: rules.Taints[1:]}, {DevicesMissing: rules.DevicesMissing}} {
+		if len(Rules{Listed: listed}.Resources()) == 0 || listed.None() {
+			t.Errorf("%+v is no rule", listed)
+		}
 	}
 }
 
 func TestSlimKeepsOnlyWhatTheRulesRead(t *testing.T) {
-	node := labelledNode(map[string]string{"gpuhealth": "EVICT", "zone": "a"})
+	node := labelled(map[string]string{"gpuhealth": "EVICT", "zone": "a"})
 	node.Annotations = map[string]string{"long": "text"}
-	node.Spec.Taints = []corev1.Taint{{Key: "k"}}
+	node.Spec.Taints = []corev1.Taint{{Key: "k"}, {Key: "broken", TimeAdded: &metav1.Time{Time: time.Unix(1, 0)}}}
 	node.Status.Images = []corev1.ContainerImage{{SizeBytes: 1}}
-	want := labelledNode(map[string]string{"gpuhealth": "EVICT"})
+	node.Status.Conditions = []corev1.NodeCondition{{Type: "DiskPressure"},
+		{Type: "Ready", Status: "True", LastHeartbeatTime: metav1.Unix(1, 0), LastTransitionTime: metav1.Unix(1, 0), Reason: "r", Message: "m"}}
+	node.Status.Capacity = corev1.ResourceList{gpu: resource.MustParse("8"), "cpu": resource.MustParse("96")}
+	node.Status.Allocatable = node.Status.Capacity
+	want := labelled(map[string]string{"gpuhealth": "EVICT"})
+	want.Spec.Taints = []corev1.Taint{{Key: "broken"}}
+	want.Status.Conditions = []corev1.NodeCondition{{Type: "Ready", Status: "True"}}
+	want.Status.Capacity = corev1.ResourceList{gpu: resource.MustParse("8")}
+	want.Status.Allocatable = want.Status.Capacity
 	if diff := cmp.Diff(want, rules.Slim(node)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(want, rules.Slim(rules.Slim(node))); diff != "" {
 		t.Errorf("twice (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(labelled(map[string]string{"gpuhealth": "EVICT"}), Rules{Labels: rules.Labels}.Slim(node)); diff != "" {
+		t.Errorf("with labels only (-want +got):\n%s", diff)
+	}
+}
+
+func TestTolerationsAreKeptOnlyForTaintsWithARule(t *testing.T) {
+	seconds := int64(300)
+	whole := []corev1.Toleration{{Key: "broken"}, {Operator: corev1.TolerationOpExists}, {Key: "gpus"}, {Key: "broken", TolerationSeconds: &seconds}}
+	if diff := cmp.Diff(whole[:2], rules.SlimTolerations(whole)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := (Rules{Labels: rules.Labels}).SlimTolerations(whole); got != nil {
+		t.Errorf("without a rule: %v", got)
 	}
 }

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+	"github.com/mlbatch/mlbatch/test/given"
+)
+
+// listedRules are of every source but labels.
+var listedRules = nodehealth.Listed{
+	Conditions: []nodehealth.ConditionRule{{Type: "GpuUnhealthy", Status: corev1.ConditionTrue, Reaction: gpuPodsLeave}},
+	Taints: []nodehealth.TaintRule{{Key: "example.com/broken",
+		Reaction: nodehealth.Reaction{Resources: []corev1.ResourceName{nodehealth.AllPods}, Effect: corev1.TaintEffectNoExecute}}},
+	DevicesMissing: []nodehealth.Reaction{gpuPodsLeave},
+}
+
+var gpuPodsLeave = nodehealth.Reaction{Resources: []corev1.ResourceName{"nvidia.com/gpu"}, Effect: corev1.TaintEffectNoExecute}
+
+// rulesWithAllSources are those of a configuration that lists rules.
+func rulesWithAllSources() nodehealth.Rules {
+	c := config.Default().AppWrapper
+	c.NodeHealth = listedRules
+	return rulesOf(c)
+}
+
+// livingNode is a node with GPUs that are all in order, at some heartbeat.
+func livingNode(name string, heartbeat int64) *corev1.Node {
+	node := gpuNode(name, "OK")
+	node.ResourceVersion = fmt.Sprint(heartbeat)
+	node.Status.Conditions = []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Unix(heartbeat, 0)},
+		{Type: "GpuUnhealthy", Status: corev1.ConditionFalse, LastHeartbeatTime: metav1.Unix(heartbeat, 0), Message: fmt.Sprint(heartbeat)},
+	}
+	node.Status.Capacity = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), "cpu": resource.MustParse("96")}
+	node.Status.Allocatable = node.Status.Capacity.DeepCopy()
+	return node
+}
+
+// nodeTroubles are what may become of a node, by the cause that is named.
+var nodeTroubles = map[string]func(*corev1.Node){
+	"NodeLabel autopilot.ibm.com/gpuhealth=EVICT": func(n *corev1.Node) { n.Labels["autopilot.ibm.com/gpuhealth"] = "EVICT" },
+	"NodeCondition GpuUnhealthy=True":             func(n *corev1.Node) { n.Status.Conditions[1].Status = corev1.ConditionTrue },
+	"NodeTaint example.com/broken:NoSchedule": func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "example.com/broken", Effect: corev1.TaintEffectNoSchedule}}
+	},
+	"DevicesMissing nvidia.com/gpu": func(n *corev1.Node) { n.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("7") },
+}
+
+func TestAWorkloadLeavesANodeForEachCause(t *testing.T) {
+	for cause, trouble := range nodeTroubles {
+		t.Run(cause, func(t *testing.T) {
+			w, node := onOneNode(t)
+			trouble(node)
+			w.becomes(node)
+			w.reconcile()
+			status := w.get().Status
+			if status.Phase != v1beta2.AppWrapperResetting || status.Migrations != 1 {
+				t.Fatalf("got %s after %d migrations", status.Phase, status.Migrations)
+			}
+			if message := condition(status, v1beta2.Unhealthy).Message; !strings.HasSuffix(message, ": n ("+cause+")") {
+				t.Errorf("the condition says %q", message)
+			}
+			source, _, _ := strings.Cut(cause, " ")
+			expectSample(t, w, `appwrapper_migrations_total{cause="`+source+`"} 1`)
+		})
+	}
+}
+
+// onOneNode is a workload that runs with two pods of 4 GPUs on a node that has 8.
+func onOneNode(t *testing.T) (*world, *corev1.Node) {
+	t.Helper()
+	aw, node := given.AppWrapper("a").Unsuspended().WithFinalizer().With(given.Job("train", 2)).Build(), livingNode("n", 1)
+	node.ResourceVersion = ""
+	w := newWorld(t, aw, node)
+	w.reconciler.rules = rulesWithAllSources()
+	w.settle()
+	for _, name := range []string{"train-0", "train-1"} {
+		p := gpuPod(name, "n", corev1.PodRunning)
+		p.UID = types.UID(name)
+		p.Spec.Containers[0].Resources.Limits["nvidia.com/gpu"] = resource.MustParse("4")
+		w.add(p)
+	}
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	return w, node
+}
+
+// becomes saves a node with its status.
+func (w *world) becomes(node *corev1.Node) {
+	w.Helper()
+	status := node.Status
+	err := w.api.Update(w.Context(), node)
+	if err == nil {
+		node.Status = status
+		err = w.api.Status().Update(w.Context(), node)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// Nobody knows whose device is missing, so work stays unless its own pods need it.
+func TestWorkThatMayHaveHealthyDevicesStays(t *testing.T) {
+	for sentence, change := range map[string]func(w *world, node *corev1.Node){
+		"the device plugin is away": func(_ *world, n *corev1.Node) { n.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("0") },
+		"enough are left": func(_ *world, n *corev1.Node) {
+			n.Status.Capacity["nvidia.com/gpu"], n.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("9"), resource.MustParse("8")
+		},
+		"the others are on another node": func(w *world, n *corev1.Node) {
+			nodeTroubles["DevicesMissing nvidia.com/gpu"](n)
+			elsewhere := &corev1.Pod{}
+			if err := w.api.Get(w.Context(), client.ObjectKey{Namespace: given.Namespace, Name: "train-1"}, elsewhere); err != nil {
+				w.Fatal(err)
+			}
+			elsewhere.Spec.NodeName = "other"
+			if err := w.api.Update(w.Context(), elsewhere); err != nil {
+				w.Fatal(err)
+			}
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w, node := onOneNode(t)
+			change(w, node)
+			w.becomes(node)
+			w.settle()
+			w.expectPhase(v1beta2.AppWrapperRunning)
+		})
+	}
+}
+
+// What has ended or is being deleted needs no device.
+func TestDevicesInUse(t *testing.T) {
+	o := &observation{}
+	for i, change := range []func(*corev1.Pod){
+		func(*corev1.Pod) {}, func(p *corev1.Pod) { p.Spec.NodeName = "m" }, func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending },
+		func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded },
+		func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} },
+	} {
+		p := gpuPod(fmt.Sprint(i), "n", corev1.PodRunning)
+		change(p)
+		o.pods = append(o.pods, *p)
+		o.snapshot.Pods = append(o.snapshot.Pods, o.podOf(p))
+	}
+	const gpu = "nvidia.com/gpu"
+	if diff := cmp.Diff(map[deviceOfNode]int64{{"n", gpu}: 2, {"m", gpu}: 1}, o.devicesInUse(), cmp.AllowUnexported(deviceOfNode{})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// A heartbeat wakes nobody, and leaves nothing else in the cache than before.
+func TestAHeartbeatCostsNothing(t *testing.T) {
+	rules := rulesWithAllSources()
+	changed, slim := nodeChanged(rules), slimNode(rules)
+	kept := func(node *corev1.Node) *corev1.Node {
+		object, err := slim(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return object.(*corev1.Node)
+	}
+	all := maps.Clone(nodeTroubles)
+	all["healthy"] = func(*corev1.Node) {}
+	for health, trouble := range all {
+		one, next := livingNode("n", 1), livingNode("n", 2)
+		trouble(one)
+		trouble(next)
+		if changed.Update(event.UpdateEvent{ObjectOld: kept(one), ObjectNew: kept(next)}) {
+			t.Errorf("%s: it wakes", health)
+		}
+		before, after := kept(one), kept(next)
+		after.ResourceVersion = before.ResourceVersion
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("%s: (-before +after)\n%s", health, diff)
+		}
+		if turned := changed.Update(event.UpdateEvent{ObjectOld: kept(livingNode("n", 1)), ObjectNew: kept(next)}); turned != (health != "healthy") {
+			t.Errorf("that it is %s now wakes: %t", health, turned)
+		}
+	}
+}
+
+// The cache keeps the node of every pod if any pod may have to leave, and of the tolerations
+// those that let a pod stay.
+func TestASlimPodStillTellsWhatMakesItLeave(t *testing.T) {
+	whole := pod("p", corev1.PodRunning)
+	whole.Spec.NodeName = "n"
+	whole.Spec.Tolerations = []corev1.Toleration{{Key: "example.com/broken"}, {Key: "nvidia.com/gpu"}}
+	for rules, want := range map[*nodehealth.Rules]corev1.PodSpec{
+		ptr.To(rulesWithAllSources()): {NodeName: "n", Tolerations: whole.Spec.Tolerations[:1]},
+		ptr.To(theRules):              {},
+	} {
+		slim, err := boundPods(newInterner(), *rules)(whole.DeepCopy())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, slim.(*corev1.Pod).Spec); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+}

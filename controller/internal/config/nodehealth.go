@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+)
+
+// Why a rule cannot keep new pods away from a node. Affinity, as for labels, sees labels only.
+const (
+	conditionsRepelNobody = "the scheduler does not see conditions: set NoExecute, and let what sets the condition taint or label the node"
+	taintsRepelThemselves = "the scheduler itself keeps pods away from nodes with a taint: set NoExecute, or remove the rule"
+	missingDevicesAreFree = "the scheduler itself gives no pod a missing device: set NoExecute, or remove the rule"
+)
+
+func (c *AppWrapper) validateNodeHealth(path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	if !c.NodeHealth.None() && !c.Autopilot.MonitorNodes {
+		problems = append(problems, field.Forbidden(path, "appwrapper.autopilot.monitorNodes is false, so no node is watched: set it to true, or remove the rules"))
+	}
+	for i, rule := range c.NodeHealth.Conditions {
+		problems = append(problems, validateConditionRule(rule, path.Child("conditions").Index(i))...)
+	}
+	for i, rule := range c.NodeHealth.Taints {
+		problems = append(problems, validateTaintRule(rule, path.Child("taints").Index(i))...)
+	}
+	for i, rule := range c.NodeHealth.DevicesMissing {
+		problems = append(problems, validateDevicesRule(rule, path.Child("devicesMissing").Index(i))...)
+	}
+	return problems
+}
+
+func validateConditionRule(rule nodehealth.ConditionRule, at *field.Path) field.ErrorList {
+	problems := validateReaction(rule.Reaction, at, conditionsRepelNobody)
+	if rule.Type == "" {
+		problems = append(problems, field.Required(at.Child("type"), "the type of the node condition to look at"))
+	}
+	statuses := []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown}
+	if !slices.Contains(statuses, rule.Status) {
+		problems = append(problems, field.NotSupported(at.Child("status"), rule.Status, statuses))
+	}
+	return problems
+}
+
+func validateTaintRule(rule nodehealth.TaintRule, at *field.Path) field.ErrorList {
+	problems := validateReaction(rule.Reaction, at, taintsRepelThemselves)
+	if rule.Key == "" {
+		problems = append(problems, field.Required(at.Child("key"), "the key of the node taint to look at"))
+	} else {
+		problems = append(problems, invalid(at.Child("key"), rule.Key, validation.IsQualifiedName(rule.Key))...)
+	}
+	if rule.Value != nil {
+		problems = append(problems, invalid(at.Child("value"), *rule.Value, validation.IsValidLabelValue(*rule.Value))...)
+	}
+	effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+	if rule.TaintEffect != "" && !slices.Contains(effects, rule.TaintEffect) {
+		problems = append(problems, field.NotSupported(at.Child("taintEffect"), rule.TaintEffect, effects))
+	}
+	return problems
+}
+
+func validateDevicesRule(rule nodehealth.Reaction, at *field.Path) field.ErrorList {
+	problems := validateReaction(rule, at, missingDevicesAreFree)
+	for i, name := range rule.Resources {
+		if !strings.Contains(string(name), "/") {
+			problems = append(problems, field.Invalid(at.Child("resources").Index(i), name,
+				"must be a resource of a device plugin, with a domain in its name, such as nvidia.com/gpu"))
+		}
+	}
+	return problems
+}
+
+// validateReaction refuses the effects that a rule cannot have, and says why.
+func validateReaction(r nodehealth.Reaction, at *field.Path, why string) field.ErrorList {
+	var problems field.ErrorList
+	switch r.Effect {
+	case corev1.TaintEffectNoExecute:
+	case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule:
+		problems = append(problems, field.Invalid(at.Child("effect"), r.Effect, why))
+	default:
+		problems = append(problems, field.NotSupported(at.Child("effect"), r.Effect, []corev1.TaintEffect{corev1.TaintEffectNoExecute}))
+	}
+	return append(problems, validateResources(r.Resources, at.Child("resources"))...)
+}
+
+func validateResources(names []corev1.ResourceName, at *field.Path) field.ErrorList {
+	if len(names) == 0 {
+		return field.ErrorList{field.Required(at, `the resources whose pods have to leave, or ["*"] for all pods`)}
+	}
+	var problems field.ErrorList
+	for i, name := range names {
+		if name != nodehealth.AllPods {
+			problems = append(problems, invalid(at.Index(i), string(name), validation.IsQualifiedName(string(name)))...)
+		} else if len(names) > 1 {
+			problems = append(problems, field.Invalid(at.Index(i), name, "means all pods: remove the other resources"))
+		}
+	}
+	return problems
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodehealth
+
+import corev1 "k8s.io/api/core/v1"
+
+// Rules say how a node shows that it is unhealthy, and which pods must leave it then.
+type Rules struct {
+	// Labels has, by resource, the node labels that show it; only those with the effect
+	// NoExecute count here.
+	//
+	// A taint NoExecute does not count as such a label: Kubernetes evicts the pods that do not
+	// tolerate it, and those that do are meant to stay.
+	Labels map[string][]corev1.Taint
+	Listed
+}
+
+// Listed are the rules that an administrator lists besides labels.
+type Listed struct {
+	Conditions []ConditionRule `json:"conditions"`
+	Taints     []TaintRule     `json:"taints"`
+	// DevicesMissing is about nodes of which fewer devices are allocatable than there are.
+	DevicesMissing []Reaction `json:"devicesMissing"`
+}
+
+// Reaction is what follows from a rule, and for which pods.
+type Reaction struct {
+	// Resources are those that the pods request; AllPods, alone, for every pod.
+	Resources []corev1.ResourceName `json:"resources"`
+	// Effect is NoExecute: leave now.
+	Effect corev1.TaintEffect `json:"effect"`
+}
+
+// ConditionRule is about nodes with a condition of this type and status.
+type ConditionRule struct {
+	Type   corev1.NodeConditionType `json:"type"`
+	Status corev1.ConditionStatus   `json:"status"`
+	Reaction
+}
+
+// TaintRule is about nodes with a taint of this key.
+type TaintRule struct {
+	Key string `json:"key"`
+	// Value is any if nil.
+	Value *string `json:"value"`
+	// TaintEffect is that of the taint; any if empty.
+	TaintEffect corev1.TaintEffect `json:"taintEffect"`
+	Reaction
+}
+
+func (r TaintRule) matches(t corev1.Taint) bool {
+	return t.Key == r.Key && (r.Value == nil || t.Value == *r.Value) && (r.TaintEffect == "" || t.Effect == r.TaintEffect)
+}
+
+// reactions are those of all listed rules.
+func (l Listed) reactions() []Reaction {
+	var all []Reaction
+	for _, rule := range l.Conditions {
+		all = append(all, rule.Reaction)
+	}
+	for _, rule := range l.Taints {
+		all = append(all, rule.Reaction)
+	}
+	return append(all, l.DevicesMissing...)
+}
+
+// None tells whether there is no rule.
+func (l Listed) None() bool {
+	return len(l.reactions()) == 0
+}

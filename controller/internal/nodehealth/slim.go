@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodehealth
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Slim is a node reduced to its identity and what the rules read.
+func (r Rules) Slim(node *corev1.Node) *corev1.Node {
+	slim := &corev1.Node{}
+	slim.Name, slim.UID, slim.ResourceVersion = node.Name, node.UID, node.ResourceVersion
+	for _, rules := range r.Labels {
+		for _, rule := range rules {
+			if value, ok := node.Labels[rule.Key]; ok {
+				if slim.Labels == nil {
+					slim.Labels = map[string]string{}
+				}
+				slim.Labels[rule.Key] = value
+			}
+		}
+	}
+	for _, c := range node.Status.Conditions {
+		if slices.ContainsFunc(r.Conditions, func(rule ConditionRule) bool { return rule.Type == c.Type }) {
+			slim.Status.Conditions = append(slim.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})
+		}
+	}
+	for _, t := range node.Spec.Taints {
+		if r.readsTaint(t.Key) {
+			slim.Spec.Taints = append(slim.Spec.Taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+		}
+	}
+	for _, rule := range r.DevicesMissing {
+		keep(&slim.Status.Capacity, node.Status.Capacity, rule.Resources)
+		keep(&slim.Status.Allocatable, node.Status.Allocatable, rule.Resources)
+	}
+	return slim
+}
+
+func keep(slim *corev1.ResourceList, whole corev1.ResourceList, names []corev1.ResourceName) {
+	for _, name := range names {
+		if quantity, ok := whole[name]; ok {
+			if *slim == nil {
+				*slim = corev1.ResourceList{}
+			}
+			(*slim)[name] = quantity
+		}
+	}
+}
+
+func (r Rules) readsTaint(key string) bool {
+	return slices.ContainsFunc(r.Taints, func(rule TaintRule) bool { return rule.Key == key })
+}
+
+// SlimTolerations leaves the tolerations that the rules read, which few pods have.
+func (r Rules) SlimTolerations(whole []corev1.Toleration) []corev1.Toleration {
+	var slim []corev1.Toleration
+	for _, t := range whole {
+		if len(r.Taints) > 0 && t.TolerationSeconds == nil && (t.Key == "" || r.readsTaint(t.Key)) {
+			slim = append(slim, t)
+		}
+	}
+	return slim
+}
