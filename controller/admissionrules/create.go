@@ -27,11 +27,15 @@ type Limits struct {
 // DefaultLimits has as many pod sets as a Workload of any supported Kueue may have.
 var DefaultLimits = Limits{Components: 64, PodSets: 8}
 
-// Template decodes the resource that a component wraps.
+// Template decodes the resource that a component wraps. It fails if to decode the pod templates
+// in it would not end.
 func Template(component *v1beta2.AppWrapperComponent) (*unstructured.Unstructured, error) {
 	template := &unstructured.Unstructured{}
 	if err := template.UnmarshalJSON(component.Template.Raw); err != nil {
 		return nil, fmt.Errorf("cannot decode the wrapped resource: %w", err)
+	}
+	if err := checkAmounts(template.Object); err != nil {
+		return nil, err
 	}
 	return template, nil
 }
