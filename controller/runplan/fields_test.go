@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
@@ -49,18 +48,18 @@ var changes = map[string]func(in *runplan.Input){
 	"Run.envFrom":                            func(in *runplan.Input) { in.Run.Spec.EnvFrom = secret("b") },
 	"Run.size":                               func(in *runplan.Input) { in.Run.Spec.Size = "md" },
 	"Run.workers":                            func(in *runplan.Input) { in.Run.Spec.Workers = new(int32) },
-	"Run.resources":                          func(in *runplan.Input) { in.Run.Spec.Resources["cpu"] = resource.MustParse("9") },
+	"Run.resources":                          func(in *runplan.Input) { in.Run.Spec.Resources["cpu"] = v1alpha1.MustParseAmount("9") },
 	"Run.supportsGpu":                        func(in *runplan.Input) { in.Run.Spec.SupportsGPU = false },
 	"Run.priority":                           func(in *runplan.Input) { in.Run.Spec.Priority = v1alpha1.PriorityHigh },
 	"Run.input":                              func(in *runplan.Input) { in.Run.Spec.Input = "a" },
 	"Run.queueName":                          func(in *runplan.Input) { in.Run.Spec.QueueName = "b" },
 	"RunSizeConfiguration.priority":          func(in *runplan.Input) { *in.Sizes[0].Spec.Priority = 9 },
 	"RunSizeConfiguration.config.workers":    size(func(s *v1alpha1.Size) { s.Workers = 9 }),
-	"RunSizeConfiguration.config.cpu":        size(func(s *v1alpha1.Size) { s.CPU = resource.MustParse("9") }),
-	"RunSizeConfiguration.config.memory":     size(func(s *v1alpha1.Size) { s.Memory = resource.MustParse("9") }),
+	"RunSizeConfiguration.config.cpu":        size(func(s *v1alpha1.Size) { s.CPU = v1alpha1.MustParseAmount("9") }),
+	"RunSizeConfiguration.config.memory":     size(func(s *v1alpha1.Size) { s.Memory = v1alpha1.MustParseAmount("9") }),
 	"RunSizeConfiguration.config.gpu":        size(func(s *v1alpha1.Size) { s.GPU = 9 }),
 	"RunSizeConfiguration.config.resources": size(func(s *v1alpha1.Size) {
-		s.Resources = v1alpha1.Resources{"a.b/c": resource.MustParse("9")}
+		s.Resources = v1alpha1.Resources{"a.b/c": v1alpha1.MustParseAmount("9")}
 	}),
 	"RunSizeConfiguration.config.nodeSelector": size(func(s *v1alpha1.Size) { s.NodeSelector = map[string]string{"a": "b"} }),
 }
@@ -146,7 +145,7 @@ func fullInput() runplan.Input {
 		run.Spec.Variables = v1alpha1.Variables{Env: map[string]v1alpha1.Text{"A": "a"}, EnvFrom: secret("a")}
 	})
 	first, second := int32(1), int32(2)
-	own := v1alpha1.Size{Workers: 2, CPU: resource.MustParse("1"), Memory: resource.MustParse("1Gi"), GPU: 1}
+	own := v1alpha1.Size{Workers: 2, CPU: v1alpha1.MustParseAmount("1"), Memory: v1alpha1.MustParseAmount("1Gi"), GPU: 1}
 	other := own
 	other.Workers = 3
 	in.Sizes = []v1alpha1.RunSizeConfiguration{

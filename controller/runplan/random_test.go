@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -299,8 +298,8 @@ func drawResources(t *rapid.T, names ...corev1.ResourceName) v1alpha1.Resources 
 	return all
 }
 
-func drawAmount(t *rapid.T) resource.Quantity {
-	return resource.MustParse(rapid.SampledFrom([]string{"0", "1", "8", "500m", "1.5Gi", "16Gi", "1e3"}).Draw(t, "amount"))
+func drawAmount(t *rapid.T) v1alpha1.Amount {
+	return v1alpha1.MustParseAmount(rapid.SampledFrom([]string{"0", "1", "8", "500m", "1.5Gi", "16Gi", "1e3"}).Draw(t, "amount"))
 }
 
 // stores fails unless the API server stores the object, and fills in its defaults.

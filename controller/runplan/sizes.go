@@ -72,20 +72,47 @@ func sizeOf(in Input) (Size, []Problem) {
 	if _, twice := configured.Resources[gpu]; twice {
 		return size, []Problem{impossible("size %s has %s among its resources: an administrator sets gpu instead", name, gpu)}
 	}
-	all := corev1.ResourceList{corev1.ResourceCPU: configured.CPU, corev1.ResourceMemory: configured.Memory}
-	maps.Copy(all, configured.Resources)
+	all := corev1.ResourceList{corev1.ResourceCPU: configured.CPU.Quantity, corev1.ResourceMemory: configured.Memory.Quantity}
+	add(all, configured.Resources)
 	if _, own := in.Run.Spec.Resources[gpu]; !own && configured.GPU > 0 {
 		size.withheld = !in.Run.Spec.SupportsGPU || !in.Application.Spec.SupportsGPU
 		if !size.withheld {
 			all[gpu] = *resource.NewQuantity(int64(configured.GPU), resource.DecimalSI)
 		}
 	}
-	maps.Copy(all, in.Run.Spec.Resources)
+	add(all, in.Run.Spec.Resources)
 	// A queue that does not know a resource never admits a Run that requests it, even none of it.
 	maps.DeleteFunc(all, func(_ corev1.ResourceName, amount resource.Quantity) bool { return amount.IsZero() })
+	if problems := tooLarge(all); len(problems) > 0 {
+		return size, problems
+	}
 	gpus := all[gpu]
 	size.PerWorker, size.GPUs = all, gpus.Value()
 	return size, fractions(all)
+}
+
+func add(all corev1.ResourceList, more v1alpha1.Resources) {
+	for name, amount := range more {
+		all[name] = amount.Quantity
+	}
+}
+
+// mostDigits are those of the largest amount, 1e15.
+const mostDigits = 15
+
+// tooLarge are problems with amounts that were stored before the schema had bounds. The value of
+// 1e2000000000 has two billion digits.
+func tooLarge(resources corev1.ResourceList) []Problem {
+	most := resource.NewScaledQuantity(1, mostDigits)
+	var problems []Problem
+	for _, name := range resourceNames(resources) {
+		amount := resources[name]
+		// Also a comparison writes all digits out.
+		if amount.AsDec().Scale() < -mostDigits || amount.Cmp(*most) > 0 {
+			problems = append(problems, impossible("there is no such amount of %s: it may be at most 1e%d", name, mostDigits))
+		}
+	}
+	return problems
 }
 
 // fractions are problems with resources of which there are only whole ones.
@@ -140,7 +167,7 @@ func DefaultSizes() v1alpha1.RunSizeConfiguration {
 	all.Name = "default"
 	priority := int32(100)
 	size := func(workers int32, cpu, memory string, gpu int32) v1alpha1.Size {
-		return v1alpha1.Size{Workers: workers, CPU: resource.MustParse(cpu), Memory: resource.MustParse(memory), GPU: gpu}
+		return v1alpha1.Size{Workers: workers, CPU: v1alpha1.MustParseAmount(cpu), Memory: v1alpha1.MustParseAmount(memory), GPU: gpu}
 	}
 	all.Spec = v1alpha1.RunSizeConfigurationSpec{Priority: &priority, Config: map[string]v1alpha1.Size{
 		"xxs": size(1, "500m", "1.5Gi", 0),

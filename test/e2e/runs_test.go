@@ -202,7 +202,7 @@ func execution(name, application, cpu string) *v1alpha1.Run {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.RunSpec{
 			Application: v1alpha1.ApplicationReference{Name: application}, Workers: &one,
-			Resources: v1alpha1.Resources(requests(cpu, "64Mi", "")),
+			Resources: v1alpha1.Resources{corev1.ResourceCPU: v1alpha1.MustParseAmount(cpu), corev1.ResourceMemory: v1alpha1.MustParseAmount("64Mi")},
 		},
 	}
 }

@@ -63,7 +63,7 @@ func TestThePageShowsTheDefaultSizes(t *testing.T) {
 	sizes := runplan.DefaultSizes().Spec.Config
 	names := slices.SortedFunc(maps.Keys(sizes), func(a, b string) int {
 		memory := sizes[a].Memory
-		return memory.Cmp(sizes[b].Memory)
+		return memory.Cmp(sizes[b].Memory.Quantity)
 	})
 	table := "| size | workers | cpu | memory | GPUs |\n|---|---|---|---|---|\n"
 	for _, name := range names {

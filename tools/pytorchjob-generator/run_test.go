@@ -58,7 +58,7 @@ func plannedAs(t *testing.T, backend v1alpha1.TorchBackend, workers, gpus int32)
 			Variables: v1alpha1.Variables{Env: map[string]v1alpha1.Text{"A": "b"}}, Torch: &v1alpha1.Torch{Backend: backend},
 		}},
 		Sizes: []v1alpha1.RunSizeConfiguration{{Spec: v1alpha1.RunSizeConfigurationSpec{Config: map[string]v1alpha1.Size{
-			"own": {Workers: workers, CPU: resource.MustParse("2"), Memory: resource.MustParse("16Gi"), GPU: gpus},
+			"own": {Workers: workers, CPU: v1alpha1.MustParseAmount("2"), Memory: v1alpha1.MustParseAmount("16Gi"), GPU: gpus},
 		}}}},
 		Settings: runplan.DefaultSettings(),
 	})

@@ -46,8 +46,6 @@ type RunSizeConfigurationSpec struct {
 }
 
 // Size is how many workers a Run has, and what each of them gets.
-//
-// +kubebuilder:validation:XValidation:rule="[self.cpu, self.memory].all(amount, type(amount) == int ? amount >= 0 : !amount.startsWith('-'))",message="cpu and memory must not be negative"
 type Size struct {
 	// Workers is the number of workers.
 	// +kubebuilder:validation:Minimum=0
@@ -55,10 +53,10 @@ type Size struct {
 	Workers int32 `json:"workers"`
 
 	// CPU of each worker.
-	CPU resource.Quantity `json:"cpu"`
+	CPU Amount `json:"cpu"`
 
 	// Memory of each worker.
-	Memory resource.Quantity `json:"memory"`
+	Memory Amount `json:"memory"`
 
 	// GPU is the number of GPUs of each worker, for Runs and Applications with supportsGpu.
 	// +kubebuilder:validation:Minimum=0
@@ -79,6 +77,21 @@ type Size struct {
 // Resources are amounts by the name of a resource.
 //
 // +kubebuilder:validation:MaxProperties=16
-// +kubebuilder:validation:XValidation:rule="self.all(name, type(self[name]) == int ? self[name] >= 0 : !self[name].startsWith('-'))",message="an amount must not be negative"
 // +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^(cpu|memory|ephemeral-storage|hugepages-[0-9]+[KMGT]i|[a-z0-9]([-.a-z0-9]*[a-z0-9])?/[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?)$'))",message="a resource is cpu, memory, ephemeral-storage, hugepages-SIZE, or has a domain, such as nvidia.com/gpu"
-type Resources map[corev1.ResourceName]resource.Quantity
+type Resources map[corev1.ResourceName]Amount
+
+// Amount is a quantity within bounds, such as 8, 500m, 1.5Gi or 1e3. Without them nobody could
+// decode 1e1.5, and to compute with 1e2000000000 would not end.
+//
+// +kubebuilder:validation:Type=""
+// +kubebuilder:validation:XIntOrString
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000000000000000 : self.matches('^[+]?([0-9]{1,15}([.][0-9]{0,9})?|[.][0-9]{1,9})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$')",message="an amount is not negative and has at most 15 digits before the point, 9 after it and 2 in its exponent, such as 8, 500m, 1.5Gi or 1e3"
+type Amount struct {
+	resource.Quantity `json:",inline"`
+}
+
+// MustParseAmount is for amounts in code. It panics if there is no such quantity.
+func MustParseAmount(amount string) Amount {
+	return Amount{resource.MustParse(amount)}
+}
