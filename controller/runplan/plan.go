@@ -72,13 +72,31 @@ func Plan(in Input) (*Planned, []Problem) {
 	if err != nil {
 		return nil, []Problem{problem(Refused, "%v", err)}
 	}
-	for _, refusal := range admissionrules.ValidateCreate(aw, admissionrules.DefaultLimits) {
-		problems = append(problems, problem(Refused, "%v", refusal))
-	}
-	if len(problems) > 0 {
+	if problems := refused(aw); len(problems) > 0 {
 		return nil, problems
 	}
 	return &Planned{AppWrapper: aw, Size: size, Resolved: j.resolved()}, nil
+}
+
+// largest is how much an AppWrapper may have in JSON, in bytes. The API server stores no more than
+// 1.5 MiB, and there has to be room for a status.
+const largest = 1 << 20
+
+// refused are the reasons for which the AppWrapper would not be stored.
+func refused(aw *v1beta2.AppWrapper) []Problem {
+	text, err := json.Marshal(aw)
+	if err != nil {
+		return []Problem{problem(Refused, "%v", err)}
+	}
+	if len(text) > largest {
+		return []Problem{problem(Refused, "the AppWrapper would have %d KiB, and may have %d: put long variables into a ConfigMap, and name that in envFrom",
+			len(text)>>10, largest>>10)}
+	}
+	var problems []Problem
+	for _, refusal := range admissionrules.ValidateCreate(aw, admissionrules.DefaultLimits) {
+		problems = append(problems, problem(Refused, "%v", refusal))
+	}
+	return problems
 }
 
 // archetypes make the components of a job, in the order in which they are created.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -274,5 +275,22 @@ func TestAnUnknownAPIIsAProblem(t *testing.T) {
 	want := []runplan.Problem{{Reason: runplan.Impossible, Message: "api must be torch or shell, and is ray"}}
 	if diff := cmp.Diff(want, problems); diff != "" || planned != nil {
 		t.Error(diff)
+	}
+}
+
+func TestAnAppWrapperThatCannotBeStoredIsNotPlanned(t *testing.T) {
+	in := oneRun()
+	in.Run.Spec.Env = map[string]v1alpha1.Text{}
+	for i := range 31 {
+		in.Run.Spec.Env["V"+strconv.Itoa(i)] = v1alpha1.Text(strings.Repeat("a", 32<<10))
+	}
+	if got, problems := runplan.Plan(in); got == nil {
+		t.Errorf("almost a MiB is refused: %v", problems)
+	}
+	in.Run.Spec.Env["V"] = in.Run.Spec.Env["V0"]
+	got, problems := runplan.Plan(in)
+	want := runplan.Problem{Reason: runplan.Refused, Message: "the AppWrapper would have 1025 KiB, and may have 1024: put long variables into a ConfigMap, and name that in envFrom"}
+	if got != nil || len(problems) != 1 || problems[0] != want {
+		t.Errorf("got %v", problems)
 	}
 }
