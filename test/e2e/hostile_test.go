@@ -54,6 +54,17 @@ type found struct{ rule, object, evidence string }
 // attacks are refused by the defences of the charts, and succeed without them.
 var attacks = []attack{
 	{
+		name:   "an AppWrapper that names another one as its owner",
+		answer: "only controllers may create objects that another object controls",
+		try: func(s *story, ctx context.Context) error {
+			return s.belongs(ctx, wrapped("second", job("second", "50m", "linger", "0s"), nil))
+		},
+		won: func(s *story, ctx context.Context) (string, error) {
+			return s.podsOf(ctx, workload.AppWrapperLabel+"=second", 1)
+		},
+		found: found{"over-reservation", "AppWrapper door", "second-"},
+	},
+	{
 		name:   "a PyTorchJob that names an AppWrapper as its owner",
 		answer: "only controllers may create objects that another object controls",
 		try:    func(s *story, ctx context.Context) error { return s.spoof(ctx, "pytorchjob") },
@@ -226,7 +237,7 @@ func TestAHostileMemberRunsNothingWithoutQuota(t *testing.T) {
 	testenv.Test(t, features.New("hostile").Assess("every attack is refused", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		auditing.expect(t, "e2e-hostile") // until the story is over, and its objects are gone
 		s := tell(t, cfg, "e2e-hostile", "mallory", needs.Pods, needs.RayPods, needs.Machine)
-		for _, name := range []string{"grown", "swollen", "left", "elsewhere", "counted"} {
+		for _, name := range []string{"second", "grown", "swollen", "left", "elsewhere", "counted"} {
 			quota.Expect(types.NamespacedName{Namespace: s.namespace, Name: name})
 		}
 		s.admit(ctx, wrapped("door", job("door", "50m", "linger", "0s"), nil), 1)
@@ -370,11 +381,15 @@ func (s *story) runsOn(ctx context.Context, name, node string) error {
 
 // spoof creates an object that claims to belong to the AppWrapper door.
 func (s *story) spoof(ctx context.Context, kind string) error {
+	return s.belongs(ctx, &unstructured.Unstructured{Object: s.victim(kind, kind)})
+}
+
+// belongs creates an object that names an admitted AppWrapper as its controller.
+func (s *story) belongs(ctx context.Context, object client.Object) error {
 	door := &workload.AppWrapper{}
 	if err := s.user.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: "door"}, door); err != nil {
 		return err
 	}
-	object := &unstructured.Unstructured{Object: s.victim(kind, kind)}
 	object.SetNamespace(s.namespace)
 	object.SetOwnerReferences([]metav1.OwnerReference{controlledBy(door)})
 	err := s.user.Create(ctx, object)
@@ -572,8 +587,10 @@ func (s *story) withoutDefences(ctx context.Context) (restore func()) {
 		}
 	}
 	s.defend(ctx, "privileged", nil)
+	s.judge(ctx, `{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["`+s.namespace+`"]}]}`)
 	return func() {
 		ctx := context.Background()
+		s.judge(ctx, `{}`)
 		for _, d := range defences {
 			d.SetResourceVersion("")
 			if err := s.admin.GetControllerRuntimeClient().Create(ctx, d); err != nil {
@@ -582,6 +599,16 @@ func (s *story) withoutDefences(ctx context.Context) (restore func()) {
 		}
 		s.defend(ctx, "baseline", "low-priority,default-priority,high-priority")
 		s.untilDefended(ctx)
+	}
+}
+
+// judge sets the namespaces whose AppWrappers our webhook judges.
+func (s *story) judge(ctx context.Context, namespaces string) {
+	s.t.Helper()
+	webhooks := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "appwrapper-validating-webhook-configuration"}}
+	patch := `[{"op":"add","path":"/webhooks/0/namespaceSelector","value":` + namespaces + `}]`
+	if err := s.admin.GetControllerRuntimeClient().Patch(ctx, webhooks, client.RawPatch(types.JSONPatchType, []byte(patch))); err != nil {
+		s.t.Error(err)
 	}
 }
 
@@ -623,6 +650,8 @@ func (s *story) untilDefended(ctx context.Context) {
 		change(&p.Spec)
 		return p
 	}
+	twice := wrapped("probe", job("probe", "50m"), nil)
+	twice.Namespace, twice.Spec.Components = s.namespace, append(twice.Spec.Components, twice.Spec.Components[0])
 	admin := s.admin.GetControllerRuntimeClient()
 	probes := map[string]func() error{
 		"mlbatch-ownership": func() error { return s.user.Create(ctx, owned.DeepCopy(), client.DryRunAll) },
@@ -636,8 +665,9 @@ func (s *story) untilDefended(ctx context.Context) {
 		"PodSecurity": func() error {
 			return admin.Create(ctx, pod(func(p *corev1.PodSpec) { p.HostNetwork = true }), client.DryRunAll)
 		},
-		"mlbatch-growth": func() error { return s.user.Create(ctx, growing.DeepCopy(), client.DryRunAll) },
-		"mlbatch-labels": func() error { return s.user.Create(ctx, s.posing(), client.DryRunAll) },
+		"mlbatch-growth":    func() error { return s.user.Create(ctx, growing.DeepCopy(), client.DryRunAll) },
+		"vappwrapper.kb.io": func() error { return s.user.Create(ctx, twice.DeepCopy(), client.DryRunAll) },
+		"mlbatch-labels":    func() error { return s.user.Create(ctx, s.posing(), client.DryRunAll) },
 		"mlbatch-lifecycle": func() error {
 			return s.user.Patch(ctx, door.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)), client.DryRunAll)
 		},
