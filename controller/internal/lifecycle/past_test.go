@@ -24,7 +24,7 @@ type past struct {
 	lost     time.Time // pods that were ready were last found not to be; zero: not in this attempt
 	removal  time.Time // the removal of what is deployed began
 	occupied time.Time // a component or a pod was last there
-	useful   time.Time // more was last there than what makes no pods and is kept; or no controller ran
+	useful   time.Time // more was last there than what makes no pods and is kept; or quota came; or no controller ran
 
 	tried time.Duration // how long a creation was tried in this attempt until then, with pauses
 

@@ -35,6 +35,9 @@ func (w *world) Admit() {
 	if !w.suspend || w.deleting || w.gone || w.finished() {
 		return
 	}
+	if !w.quota {
+		w.past.useful = w.now
+	}
 	w.quota, w.suspend = true, false
 	w.resourceVersion++
 }
