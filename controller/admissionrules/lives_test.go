@@ -17,7 +17,7 @@ func TestAShortLifeIsAWarningOnCreate(t *testing.T) {
 		"no time at all":          {"{" + job + "spec: {ttlSecondsAfterFinished: 0}}", ofJob + "0"},
 		"less than a minute":      {"{" + job + "spec: {ttlSecondsAfterFinished: 59}}", ofJob + "59"},
 		"a minute is enough":      {"{" + job + "spec: {ttlSecondsAfterFinished: 60}}", ""},
-		"for ever is, too":        {"{" + job + "spec: {}}", ""},
+		"without end is, too":     {"{" + job + "spec: {}}", ""},
 		"what is no number":       {"{" + job + "spec: {ttlSecondsAfterFinished: soon}}", ""},
 		"a JobSet":                {"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: c}, spec: {ttlSecondsAfterFinished: 0}}", ofJob + "0"},
 		"a PyTorchJob":            {"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: c}, spec: {runPolicy: {ttlSecondsAfterFinished: 0}}}", ofPolicy + "0"},

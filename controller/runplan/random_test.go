@@ -3,7 +3,6 @@
 package runplan_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -22,19 +21,10 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/controller/runschema"
+	"github.com/mlbatch/mlbatch/test/sameseed"
 )
 
-// In continuous integration the random objects are the same each time, as in lifecycle.
-func TestMain(m *testing.M) {
-	if os.Getenv("CI") != "" {
-		if err := flag.Set("rapid.seed", "20261122"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	flag.Parse()
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(sameseed.Run(m)) }
 
 // Whatever the API server stores either has problems, each a sentence, or becomes an AppWrapper
 // that is admitted and has all that was written.

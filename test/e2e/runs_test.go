@@ -52,15 +52,7 @@ func TestARunTrainsOnTwoPods(t *testing.T) {
 			run.Status.Resolved == nil || run.Status.Resolved.Workers != 2 || run.Status.Retries != 0 {
 			t.Errorf("its status is %+v", run.Status)
 		}
-		log, err := s.api.CoreV1().Pods(s.namespace).GetLogs(run.Name+"-master-0", &corev1.PodLogOptions{}).DoRaw(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range []string{`"worldSize": 2`, `"sum": 3.0`, `"event": "done"`} {
-			if !strings.Contains(string(log), want) {
-				t.Errorf("the log lacks %s:\n%s", want, log)
-			}
-		}
+		s.hasTrainedTheDigits(ctx, run.Name)
 		return ctx
 	}).Feature())
 }

@@ -46,16 +46,22 @@ func TestAGeneratedTrainingJobSucceeds(t *testing.T) {
 				t.Errorf("pod %s was placed by %s on %s", p.Name, p.Spec.SchedulerName, p.Spec.NodeName)
 			}
 		}
-		log, err := s.api.CoreV1().Pods(s.namespace).GetLogs(aw.Name+"-master-0", &corev1.PodLogOptions{}).DoRaw(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The program itself fails unless the final loss is less than half of the first.
-		for _, want := range []string{`"worldSize": 2`, `"sum": 3.0`, `"event": "done"`} {
-			if !strings.Contains(string(log), want) {
-				t.Errorf("the log lacks %s:\n%s", want, log)
-			}
-		}
+		s.hasTrainedTheDigits(ctx, aw.Name)
 		return ctx
 	}).Feature())
+}
+
+// hasTrainedTheDigits looks into the log of the sample digits. Its program fails unless the final
+// loss is less than half of the first.
+func (s *story) hasTrainedTheDigits(ctx context.Context, job string) {
+	s.t.Helper()
+	log, err := s.api.CoreV1().Pods(s.namespace).GetLogs(job+"-master-0", &corev1.PodLogOptions{}).DoRaw(ctx)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, want := range []string{`"worldSize": 2`, `"sum": 3.0`, `"event": "done"`} {
+		if !strings.Contains(string(log), want) {
+			s.t.Errorf("the log lacks %s:\n%s", want, log)
+		}
+	}
 }

@@ -3,7 +3,6 @@
 package generator_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -14,20 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/mlbatch/mlbatch/test/sameseed"
 	generator "github.com/mlbatch/mlbatch/tools/pytorchjob-generator"
 )
 
-// In continuous integration the random settings are the same each time, as in lifecycle.
-func TestMain(m *testing.M) {
-	if os.Getenv("CI") != "" {
-		if err := flag.Set("rapid.seed", "20261121"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	flag.Parse()
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(sameseed.Run(m)) }
 
 // Any valid settings render an object that the API server accepts, with the strings that
 // the author wrote.

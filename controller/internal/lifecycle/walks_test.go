@@ -15,29 +15,19 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/test/sameseed"
 )
 
 // walks is how many random walks a test takes, unless -rapid.checks says otherwise. A walk is
 // one life of an AppWrapper. One that fails is printed with the flag that repeats it.
 const walks = "2000"
 
-// seedInCI makes the walks of continuous integration the same every time, so that a failure
-// is due to the change. Everywhere else, and in make test-long, they are new ones.
-const seedInCI = "20261121"
-
 func TestMain(m *testing.M) {
-	defaults := map[string]string{"rapid.checks": walks}
-	if os.Getenv("CI") != "" {
-		defaults["rapid.seed"] = seedInCI
+	if err := flag.Set("rapid.checks", walks); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	for name, value := range defaults {
-		if err := flag.Set(name, value); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	flag.Parse()
-	code := m.Run()
+	code := sameseed.Run(m)
 	if missing := untakenSteps(); code == 0 && everythingRan() && len(missing) > 0 {
 		fmt.Fprintf(os.Stderr, "no row, story or walk takes this way (see ways): %v\n", missing)
 		code = 1

@@ -65,10 +65,10 @@ func TestPodsKeepAwayFromUnhealthyNodes(t *testing.T) {
 		object{"weight": int64(50), "preference": term(expression(gpuHealth, "NotIn", "WARN"))},
 	}}
 	cases := map[string]struct{ template, want object }{
-		"who asks for nothing of the kind goes anywhere": {
+		"pods without resources of the kind go anywhere": {
 			asking("containers", "requests", object{"cpu": "1"}, nil), asking("containers", "requests", object{"cpu": "1"}, nil),
 		},
-		"who asks for none of it goes anywhere": {
+		"pods that request 0 of it go anywhere": {
 			asking("containers", "requests", object{"nvidia.com/gpu": "0"}, nil), asking("containers", "requests", object{"nvidia.com/gpu": "0"}, nil),
 		},
 		"a limit is a request": {gpuPod(nil), gpuPod(and(required(term(healthy)), advice))},

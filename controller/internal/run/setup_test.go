@@ -155,7 +155,7 @@ func TestARunFollowsItsAppWrapperAndIsQuiet(t *testing.T) {
 	// What changes for others is no reason to ask.
 	c.put(v1alpha1.ApplicationKind, givenApplication())
 	c.patch(`{"status":{"resettingCount":0}}`)
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // there is no sign of a request that does not come
 	if requests := c.api.Requests(); len(requests) > 0 {
 		t.Errorf("a quiet Run causes requests:\n%s", strings.Join(requests, "\n"))
 	}
@@ -170,7 +170,7 @@ func (c *cluster) patch(patch string) {
 	}
 }
 
-// settled waits until there was no request for a while.
+// settled waits until there was no request for a while: the last one has no other sign.
 func (c *cluster) settled() {
 	for quiet := 0; quiet < 10; quiet++ {
 		time.Sleep(20 * time.Millisecond)

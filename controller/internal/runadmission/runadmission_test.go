@@ -19,7 +19,7 @@ import (
 )
 
 // sent is a Run as a user sends it: values that Go would write in another way, that the CRD will
-// refuse, and of a later version, and annotations that claim to be somebody else's.
+// refuse, and of a later version, and annotations that claim to be another user's.
 const sent = `{
 	"kind": "Run", "apiVersion": "codeflare.dev/v1alpha1",
 	"metadata": {"name": "digits-1", "annotations": {"mine": "<1>", "codeflare.dev/author": "boss",
@@ -107,7 +107,7 @@ func TestAnUpdateByAnotherUserMakesNobodyTheAuthor(t *testing.T) {
 	}
 }
 
-// A Run without a record of rights would be Forbidden for ever.
+// A Run without a record of rights would stay Forbidden.
 func TestAReviewThatFailsCreatesNoRun(t *testing.T) {
 	for _, failing := range []string{"appwrappers", "podgroups"} {
 		a := recorder{review: func(_ context.Context, r *authorizationv1.SubjectAccessReview) error {

@@ -3,8 +3,6 @@
 package runlife_test
 
 import (
-	"flag"
-	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -20,6 +18,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/runlife"
+	"github.com/mlbatch/mlbatch/test/sameseed"
 )
 
 // check checks what must be true of every decision.
@@ -97,17 +96,7 @@ func walk(t *rapid.T) []string {
 	return rapid.SliceOfN(rapid.SampledFrom(names), 1, 30).Draw(t, "deeds")
 }
 
-// In continuous integration the walks are the same each time, as in lifecycle.
-func TestMain(m *testing.M) {
-	if os.Getenv("CI") != "" {
-		if err := flag.Set("rapid.seed", "20261122"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	flag.Parse()
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(sameseed.Run(m)) }
 
 func TestPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

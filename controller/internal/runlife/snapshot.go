@@ -29,8 +29,8 @@ import (
 type Snapshot struct {
 	// Run is the Run as it is stored. Decide does not change it.
 	Run *v1alpha1.Run
-	// AppWrapper is the one that has the name of the Run's, nil if there is none. It may be
-	// somebody else's. That a recorded AppWrapper is gone cannot be taken back, so it must have been
+	// AppWrapper is the one that has the name of the Run's, nil if there is none. It may
+	// belong to another owner. That a recorded AppWrapper is gone cannot be taken back, so it must have been
 	// read from the API server, not only from a cache.
 	AppWrapper *v1beta2.AppWrapper
 	// Plan is what would be created for the Run. It is needed only if NeedsPlan says so.

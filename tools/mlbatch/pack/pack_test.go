@@ -3,8 +3,6 @@
 package pack_test
 
 import (
-	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,21 +19,12 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/sameseed"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/manifests"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/pack"
 )
 
-// In continuous integration the random objects are the same each time, as in lifecycle.
-func TestMain(m *testing.M) {
-	if os.Getenv("CI") != "" {
-		if err := flag.Set("rapid.seed", "20261122"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	flag.Parse()
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(sameseed.Run(m)) }
 
 // podsOf has the number of pods that the manifests of the stories make.
 var podsOf = map[string]int{
