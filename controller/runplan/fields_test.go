@@ -37,27 +37,31 @@ var changes = map[string]func(in *runplan.Input){
 	"Application.securityContext.runAsGroup": func(in *runplan.Input) { in.Application.Spec.SecurityContext.RunAsGroup = id(9) },
 	"Application.securityContext.fsGroup":    func(in *runplan.Input) { in.Application.Spec.SecurityContext.FSGroup = id(9) },
 	"Application.torch.backend":              func(in *runplan.Input) { in.Application.Spec.Torch.Backend = v1alpha1.JobSet },
-	"DataSet.pvc.claimName":                  func(in *runplan.Input) { in.DataSets[0].Spec.PVC.ClaimName = "b" },
-	"DataSet.pvc.subPath":                    func(in *runplan.Input) { in.DataSets[0].Spec.PVC.SubPath = "b" },
-	"DataSet.nfs.server":                     func(in *runplan.Input) { in.DataSets[1].Spec.NFS.Server = "b" },
-	"DataSet.nfs.path":                       func(in *runplan.Input) { in.DataSets[1].Spec.NFS.Path = "b" },
-	"DataSet.readOnly":                       func(in *runplan.Input) { in.DataSets[0].Spec.ReadOnly = true },
-	"Run.application.name":                   func(in *runplan.Input) { in.Run.Spec.Application.Name, in.Application = "b", nil },
-	"Run.options":                            func(in *runplan.Input) { in.Run.Spec.Options = new(string) },
-	"Run.env":                                func(in *runplan.Input) { in.Run.Spec.Env["A"] = "b" },
-	"Run.envFrom":                            func(in *runplan.Input) { in.Run.Spec.EnvFrom = secret("b") },
-	"Run.size":                               func(in *runplan.Input) { in.Run.Spec.Size = "md" },
-	"Run.workers":                            func(in *runplan.Input) { in.Run.Spec.Workers = new(int32) },
-	"Run.resources":                          func(in *runplan.Input) { in.Run.Spec.Resources["cpu"] = v1alpha1.MustParseAmount("9") },
-	"Run.supportsGpu":                        func(in *runplan.Input) { in.Run.Spec.SupportsGPU = false },
-	"Run.priority":                           func(in *runplan.Input) { in.Run.Spec.Priority = v1alpha1.PriorityHigh },
-	"Run.input":                              func(in *runplan.Input) { in.Run.Spec.Input = "a" },
-	"Run.queueName":                          func(in *runplan.Input) { in.Run.Spec.QueueName = "b" },
-	"RunSizeConfiguration.priority":          func(in *runplan.Input) { *in.Sizes[0].Spec.Priority = 9 },
-	"RunSizeConfiguration.config.workers":    size(func(s *v1alpha1.Size) { s.Workers = 9 }),
-	"RunSizeConfiguration.config.cpu":        size(func(s *v1alpha1.Size) { s.CPU = v1alpha1.MustParseAmount("9") }),
-	"RunSizeConfiguration.config.memory":     size(func(s *v1alpha1.Size) { s.Memory = v1alpha1.MustParseAmount("9") }),
-	"RunSizeConfiguration.config.gpu":        size(func(s *v1alpha1.Size) { s.GPU = 9 }),
+	"Application.requirements":               func(in *runplan.Input) { in.Application.Spec.Requirements = []v1alpha1.Requirement{"b"} },
+	"Application.ray.headResources": func(in *runplan.Input) {
+		in.Application.Spec.Ray = &v1alpha1.Ray{HeadResources: v1alpha1.Resources{"cpu": v1alpha1.MustParseAmount("9")}}
+	},
+	"DataSet.pvc.claimName":               func(in *runplan.Input) { in.DataSets[0].Spec.PVC.ClaimName = "b" },
+	"DataSet.pvc.subPath":                 func(in *runplan.Input) { in.DataSets[0].Spec.PVC.SubPath = "b" },
+	"DataSet.nfs.server":                  func(in *runplan.Input) { in.DataSets[1].Spec.NFS.Server = "b" },
+	"DataSet.nfs.path":                    func(in *runplan.Input) { in.DataSets[1].Spec.NFS.Path = "b" },
+	"DataSet.readOnly":                    func(in *runplan.Input) { in.DataSets[0].Spec.ReadOnly = true },
+	"Run.application.name":                func(in *runplan.Input) { in.Run.Spec.Application.Name, in.Application = "b", nil },
+	"Run.options":                         func(in *runplan.Input) { in.Run.Spec.Options = new(string) },
+	"Run.env":                             func(in *runplan.Input) { in.Run.Spec.Env["A"] = "b" },
+	"Run.envFrom":                         func(in *runplan.Input) { in.Run.Spec.EnvFrom = secret("b") },
+	"Run.size":                            func(in *runplan.Input) { in.Run.Spec.Size = "md" },
+	"Run.workers":                         func(in *runplan.Input) { in.Run.Spec.Workers = new(int32) },
+	"Run.resources":                       func(in *runplan.Input) { in.Run.Spec.Resources["cpu"] = v1alpha1.MustParseAmount("9") },
+	"Run.supportsGpu":                     func(in *runplan.Input) { in.Run.Spec.SupportsGPU = false },
+	"Run.priority":                        func(in *runplan.Input) { in.Run.Spec.Priority = v1alpha1.PriorityHigh },
+	"Run.input":                           func(in *runplan.Input) { in.Run.Spec.Input = "a" },
+	"Run.queueName":                       func(in *runplan.Input) { in.Run.Spec.QueueName = "b" },
+	"RunSizeConfiguration.priority":       func(in *runplan.Input) { *in.Sizes[0].Spec.Priority = 9 },
+	"RunSizeConfiguration.config.workers": size(func(s *v1alpha1.Size) { s.Workers = 9 }),
+	"RunSizeConfiguration.config.cpu":     size(func(s *v1alpha1.Size) { s.CPU = v1alpha1.MustParseAmount("9") }),
+	"RunSizeConfiguration.config.memory":  size(func(s *v1alpha1.Size) { s.Memory = v1alpha1.MustParseAmount("9") }),
+	"RunSizeConfiguration.config.gpu":     size(func(s *v1alpha1.Size) { s.GPU = 9 }),
 	"RunSizeConfiguration.config.resources": size(func(s *v1alpha1.Size) {
 		s.Resources = v1alpha1.Resources{"a.b/c": v1alpha1.MustParseAmount("9")}
 	}),
@@ -68,11 +72,17 @@ var changes = map[string]func(in *runplan.Input){
 // no part of a plan.
 var noPart = []string{"Application.inputs.useas", "Run.activeDeadlineSeconds", "Run.ttlSecondsAfterFinished", "Run.cancel"}
 
+// ofRay are fields that only api ray has.
+var ofRay = []string{"Application.requirements", "Application.ray.headResources"}
+
 // A field on which no plan depends would be a promise that nobody keeps.
 func TestEveryFieldMatters(t *testing.T) {
-	plain := shown(t, fullInput())
 	for field, change := range changes {
 		in := fullInput()
+		if slices.Contains(ofRay, field) {
+			in.Application.Spec.API = v1alpha1.APIRay
+		}
+		plain := shown(t, in)
 		change(&in)
 		if shown(t, in) == plain {
 			t.Errorf("nothing depends on %s", field)

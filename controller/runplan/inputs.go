@@ -36,15 +36,18 @@ func (d *data) add(mount corev1.VolumeMount, source corev1.VolumeSource) {
 	d.mounts = append(d.mounts, mount)
 }
 
-// dataOf finds the inputs of a Run, and gives torch its shared memory.
+// dataOf finds the inputs of a Run, and gives torch and ray their shared memory.
 func dataOf(in Input) (data, []Problem) {
 	var all data
 	var problems []Problem
 	at := map[string]string{} // who is mounted where
-	if in.Application.Spec.API == v1alpha1.APITorch {
+	if api := in.Application.Spec.API; api == v1alpha1.APITorch || api == v1alpha1.APIRay {
 		all.add(corev1.VolumeMount{Name: "dshm", MountPath: sharedMemory},
 			corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}})
-		at[sharedMemory] = "the shared memory of torch"
+		at[sharedMemory] = fmt.Sprintf("the shared memory of %s", api)
+	}
+	if in.Application.Spec.API == v1alpha1.APIRay {
+		at[commandFolder] = "the command of ray"
 	}
 	for i, input := range in.Application.Spec.Inputs {
 		dataSet, wrong := dataSetOf(in, input)

@@ -59,7 +59,7 @@ func Plan(in Input) (*Planned, []Problem) {
 	}
 	components, known := archetypes[in.Application.Spec.API]
 	if !known {
-		return nil, []Problem{impossible("api must be torch or shell, and is %s", in.Application.Spec.API)}
+		return nil, []Problem{impossible("api must be torch, ray or shell, and is %s", in.Application.Spec.API)}
 	}
 	size, problems := sizeOf(in)
 	data, wrong := dataOf(in)
@@ -102,6 +102,7 @@ func refused(aw *v1beta2.AppWrapper) []Problem {
 // archetypes make the components of a job, in the order in which they are created.
 var archetypes = map[v1alpha1.API]func(job) []component{
 	v1alpha1.APITorch: job.torch,
+	v1alpha1.APIRay:   job.ray,
 	v1alpha1.APIShell: job.shell,
 }
 
@@ -181,6 +182,9 @@ func withPrefix(annotations map[string]string, prefix string) map[string]string 
 func unfit(in Input, size Size) []Problem {
 	var problems []Problem
 	app := in.Application.Spec
+	if app.API == v1alpha1.APIRay {
+		return unfitRay(in)
+	}
 	if size.Name != "" && size.Workers < 1 {
 		problems = append(problems, impossible("a %s Run needs at least one worker: set workers", app.API))
 	}

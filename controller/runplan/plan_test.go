@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
+	rayv1 "github.com/ray-project/kuberay/ray-operator/apis/ray/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -182,7 +183,7 @@ type pods struct {
 // strictly decodes an object into the type that its operator publishes.
 func strictly(t failer, kind string, raw []byte) {
 	t.Helper()
-	types := map[string]any{"PyTorchJob": &kubeflow.PyTorchJob{}, "JobSet": &jobset.JobSet{}, "Job": &batchv1.Job{}, "PodGroup": &podgroup.PodGroup{}}
+	types := map[string]any{"RayJob": &rayv1.RayJob{}, "RayCluster": &rayv1.RayCluster{}, "ConfigMap": &corev1.ConfigMap{}, "PyTorchJob": &kubeflow.PyTorchJob{}, "JobSet": &jobset.JobSet{}, "Job": &batchv1.Job{}, "PodGroup": &podgroup.PodGroup{}}
 	strict, err := json.UnmarshalStrict(raw, types[kind])
 	if err := errors.Join(append(strict, err)...); err != nil {
 		t.Fatalf("%s: %v", kind, err)
@@ -271,8 +272,8 @@ func TestNamesFit(t *testing.T) {
 
 // Kinds that a later version of the schema may accept.
 func TestAnUnknownAPIIsAProblem(t *testing.T) {
-	planned, problems := runplan.Plan(given(func(app *v1alpha1.Application, _ *v1alpha1.Run) { app.Spec.API = "ray" }))
-	want := []runplan.Problem{{Reason: runplan.Impossible, Message: "api must be torch or shell, and is ray"}}
+	planned, problems := runplan.Plan(given(func(app *v1alpha1.Application, _ *v1alpha1.Run) { app.Spec.API = "workqueue" }))
+	want := []runplan.Problem{{Reason: runplan.Impossible, Message: "api must be torch, ray or shell, and is workqueue"}}
 	if diff := cmp.Diff(want, problems); diff != "" || planned != nil {
 		t.Error(diff)
 	}

@@ -3,6 +3,7 @@
 package runplan_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -13,12 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/controller/runschema"
 	"github.com/mlbatch/mlbatch/test/sameseed"
@@ -82,9 +85,21 @@ func checkPlan(t failer, in runplan.Input, got *runplan.Planned) {
 		}
 	}
 	for _, p := range decoded(t, aw) {
+		same(t, "the image", app.Image, p.template.Spec.Containers[0].Image)
+		switch p.template.Labels["codeflare.dev/role"] {
+		case "submitter":
+			same(t, "the variables of the submitter", 0, len(p.template.Spec.Containers[0].Env)+len(p.template.Spec.Containers[0].EnvFrom))
+			continue
+		case "head":
+			same(t, "the number of heads", 1, p.count)
+			workers += p.count
+			checkResources(t, p.template.Spec.Containers[0], headOf(in, got.Size))
+		default:
+			checkResources(t, p.template.Spec.Containers[0], got.Size.PerWorker)
+		}
 		workers -= p.count
 		checkPod(t, in, got.Size, p.template)
-		same(t, "the image", app.Image, p.template.Spec.Containers[0].Image)
+		checkLine(t, in, got.Size, lineOf(t, aw, p.template))
 	}
 	same(t, "the workers without a pod", 0, workers)
 	for _, component := range aw.Spec.Components {
@@ -106,12 +121,6 @@ func checkPod(t failer, in runplan.Input, size runplan.Size, pod corev1.PodTempl
 	same(t, "Kueue's annotation", in.Run.Annotations[topology], pod.Annotations[topology])
 	same(t, "the node selector", fmt.Sprint(size.NodeSelector), fmt.Sprint(pod.Spec.NodeSelector))
 	same(t, "the priority", map[v1alpha1.Priority]string{"low": "low-priority", "normal": "default-priority", "high": "high-priority"}[run.Priority], pod.Spec.PriorityClassName)
-	for name, amount := range size.PerWorker {
-		if got := container.Resources.Limits[name]; amount.Cmp(got) != 0 || amount.IsZero() {
-			t.Fatalf("the pods get %s of %s, not %s", got.String(), name, amount.String())
-		}
-	}
-	same(t, "the number of resources", len(size.PerWorker), len(container.Resources.Requests))
 	same(t, "the number of variables from elsewhere", len(app.EnvFrom)+len(run.EnvFrom), len(container.EnvFrom))
 	own := maps.Clone(app.Env)
 	if own == nil {
@@ -137,22 +146,66 @@ func checkPod(t failer, in runplan.Input, size runplan.Size, pod corev1.PodTempl
 		same(t, "the user", *app.SecurityContext.RunAsUser, *pod.Spec.SecurityContext.RunAsUser)
 	}
 	mounts := len(app.Inputs)
-	if app.API == v1alpha1.APITorch {
+	if app.API != v1alpha1.APIShell {
 		mounts++ // shared memory
+	}
+	if app.API == v1alpha1.APIRay && strings.TrimSpace(app.Command) != "" {
+		mounts++ // the command
 	}
 	same(t, "the number of mounts", mounts, len(container.VolumeMounts))
 	same(t, "the number of volumes", mounts, len(pod.Spec.Volumes))
-	checkLine(t, in, size, container.Command)
 }
 
-// checkLine fails unless the last word of the command has what the author wrote.
-func checkLine(t failer, in runplan.Input, size runplan.Size, command []string) {
+// checkResources fails unless a container has these, and no others.
+func checkResources(t failer, container corev1.Container, want corev1.ResourceList) {
+	t.Helper()
+	for name, amount := range want {
+		if got := container.Resources.Limits[name]; amount.Cmp(got) != 0 || amount.IsZero() {
+			t.Fatalf("the pods get %s of %s, not %s", got.String(), name, amount.String())
+		}
+	}
+	same(t, "the number of resources", len(want), len(container.Resources.Requests))
+}
+
+// headOf is what the head of a Ray cluster gets: GPUs only if it has no workers, or its author says so.
+func headOf(in runplan.Input, size runplan.Size) corev1.ResourceList {
+	want := size.PerWorker.DeepCopy()
+	if size.Workers > 0 {
+		maps.DeleteFunc(want, func(name corev1.ResourceName, _ resource.Quantity) bool { return name != "cpu" && name != "memory" })
+	}
+	for name, amount := range in.Application.Spec.Ray.HeadResources {
+		if want[name] = amount.Quantity; amount.IsZero() {
+			delete(want, name)
+		}
+	}
+	return want
+}
+
+// lineOf is what runs in a pod, as the program that reads it gets it.
+func lineOf(t failer, aw *v1beta2.AppWrapper, pod corev1.PodTemplateSpec) string {
+	t.Helper()
+	if command := pod.Spec.Containers[0].Command; len(command) > 0 {
+		return expanded(command[len(command)-1])
+	}
+	for _, component := range aw.Spec.Components {
+		var files corev1.ConfigMap
+		if err := json.Unmarshal(component.Template.Raw, &files); err != nil {
+			t.Fatalf("%v", err)
+		}
+		if files.Kind == "ConfigMap" {
+			return files.Data["main"]
+		}
+	}
+	return ""
+}
+
+// checkLine fails unless a line has what the author wrote.
+func checkLine(t failer, in runplan.Input, size runplan.Size, got string) {
 	t.Helper()
 	options := in.Application.Spec.Options
 	if in.Run.Spec.Options != nil {
 		options = *in.Run.Spec.Options
 	}
-	got := expanded(command[len(command)-1])
 	for _, part := range []string{in.Application.Spec.Command, options} {
 		part = strings.TrimSpace(part)
 		if in.Application.Spec.API == v1alpha1.APITorch {
@@ -235,6 +288,12 @@ func drawApplication(t *rapid.T) v1alpha1.ApplicationSpec {
 		spec.API, spec.Options = v1alpha1.APITorch, lineText.Draw(t, "torch options")
 		spec.Command = rapid.SampledFrom([]string{"", "python3 -u "}).Draw(t, "launcher") + spec.Command
 		spec.Torch = &v1alpha1.Torch{Backend: rapid.SampledFrom([]v1alpha1.TorchBackend{v1alpha1.PyTorchJob, v1alpha1.JobSet}).Draw(t, "backend")}
+	}
+	if spec.API == v1alpha1.APIShell && rapid.Bool().Draw(t, "ray") {
+		spec.API, spec.Ray = v1alpha1.APIRay, &v1alpha1.Ray{HeadResources: drawResources(t, "cpu", "nvidia.com/gpu")}
+		if rapid.Bool().Draw(t, "interactive") {
+			spec.Command, spec.Options = "", ""
+		}
 	}
 	if rapid.Bool().Draw(t, "user") {
 		id := int64(1)

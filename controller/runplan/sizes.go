@@ -38,11 +38,14 @@ func (s Size) String() string {
 		amount := s.PerWorker[name]
 		amounts = append(amounts, fmt.Sprintf("%s %s", amount.String(), name))
 	}
-	workers := "worker"
-	if s.Workers != 1 {
-		workers = "workers"
+	workers := fmt.Sprintf("%d workers", s.Workers)
+	switch s.Workers {
+	case 0:
+		workers = "no workers, and a head"
+	case 1:
+		workers = "1 worker"
 	}
-	text := fmt.Sprintf("%d %s of %s", s.Workers, workers, cmp.Or(strings.Join(amounts, ", "), "nothing"))
+	text := fmt.Sprintf("%s of %s", workers, cmp.Or(strings.Join(amounts, ", "), "nothing"))
 	if s.withheld {
 		text += "; no GPUs, because supportsGpu is not true on both"
 	}
@@ -81,14 +84,20 @@ func sizeOf(in Input) (Size, []Problem) {
 		}
 	}
 	add(all, in.Run.Spec.Resources)
-	// A queue that does not know a resource never admits a Run that requests it, even none of it.
-	maps.DeleteFunc(all, func(_ corev1.ResourceName, amount resource.Quantity) bool { return amount.IsZero() })
+	all = withoutNone(all)
 	if problems := tooLarge(all); len(problems) > 0 {
 		return size, problems
 	}
 	gpus := all[gpu]
 	size.PerWorker, size.GPUs = all, gpus.Value()
 	return size, fractions(all)
+}
+
+// withoutNone drops what is 0: a queue that does not know a resource never admits a Run that
+// requests it, even none of it.
+func withoutNone(all corev1.ResourceList) corev1.ResourceList {
+	maps.DeleteFunc(all, func(_ corev1.ResourceName, amount resource.Quantity) bool { return amount.IsZero() })
+	return all
 }
 
 func add(all corev1.ResourceList, more v1alpha1.Resources) {

@@ -53,14 +53,7 @@ func (j job) jobSet(command []string) []component {
 	template := j.pod("node", "pytorch", command, j.rendezvous()...)
 	var components []component
 	if j.Settings.Gang && j.size.Workers > 1 {
-		gang := j.name + "-gang"
-		template.Labels["scheduling.x-k8s.io/pod-group"] = gang
-		components = append(components, component{
-			"apiVersion": "scheduling.x-k8s.io/v1alpha1",
-			"kind":       "PodGroup",
-			"metadata":   map[string]any{"name": gang},
-			"spec":       map[string]any{"minMember": j.size.Workers},
-		})
+		components = append(components, j.gang(j.size.Workers, template))
 	}
 	return append(components, component{
 		"apiVersion": "jobset.x-k8s.io/v1alpha2",
@@ -70,6 +63,20 @@ func (j job) jobSet(command []string) []component {
 			"name": "node", "replicas": 1, "template": map[string]any{"spec": j.indexed(template)},
 		}}},
 	})
+}
+
+// gang makes one group of the pods of some templates, which start together.
+func (j job) gang(pods int32, templates ...corev1.PodTemplateSpec) component {
+	name := j.name + "-gang"
+	for _, template := range templates {
+		template.Labels["scheduling.x-k8s.io/pod-group"] = name
+	}
+	return component{
+		"apiVersion": "scheduling.x-k8s.io/v1alpha1",
+		"kind":       "PodGroup",
+		"metadata":   map[string]any{"name": name},
+		"spec":       map[string]any{"minMember": pods},
+	}
 }
 
 // indexed is the spec of a Job whose pods have numbers. The AppWrapper controller does the retries.

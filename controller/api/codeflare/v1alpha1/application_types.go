@@ -37,21 +37,26 @@ type API string
 const (
 	// APITorch starts the command with torchrun in each of the workers.
 	APITorch API = "torch"
+	// APIRay submits the command to a Ray cluster or, if there is none, only makes the cluster.
+	APIRay API = "ray"
 	// APIShell runs the command in each of the workers.
 	APIShell API = "shell"
 )
 
 // ApplicationSpec describes a program.
 //
-// +kubebuilder:validation:XValidation:rule="!(self.api in ['torch', 'shell']) || (has(self.image) && size(self.image) > 0)",messageExpression="'a ' + self.api + ' Application needs an image'"
+// +kubebuilder:validation:XValidation:rule="!(self.api in ['torch', 'ray', 'shell']) || (has(self.image) && size(self.image) > 0)",messageExpression="'a ' + self.api + ' Application needs an image'"
 // +kubebuilder:validation:XValidation:rule="!(self.api in ['torch', 'shell']) || (has(self.command) && size(self.command.trim()) > 0)",messageExpression="'a ' + self.api + ' Application needs a command'"
+// +kubebuilder:validation:XValidation:rule="!has(self.ray) || self.api == 'ray'",message="the block ray is for api ray"
+// +kubebuilder:validation:XValidation:rule="self.api == 'ray' || !has(self.requirements) || size(self.requirements) == 0",message="requirements are for api ray: for others, put the packages into the image"
+// +kubebuilder:validation:XValidation:rule="self.api != 'ray' || (has(self.command) && size(self.command.trim()) > 0) || (!has(self.requirements) || size(self.requirements) == 0) && (!has(self.options) || size(self.options.trim()) == 0)",message="a ray Application without a command is an interactive cluster, which takes neither options nor requirements"
 // +kubebuilder:validation:XValidation:rule="!has(self.torch) || self.api == 'torch'",message="the block torch is for api torch"
 // +kubebuilder:validation:XValidation:rule="self.api != 'torch' || !has(self.command) || !self.command.trim().contains('\\n')",message="the command of a torch Application is one line, because torchrun starts it: put more into a script"
 // +kubebuilder:validation:XValidation:rule="self.api != 'torch' || !has(self.options) || !self.options.trim().contains('\\n')",message="the options of a torch Application are one line, because torchrun gets them"
 type ApplicationSpec struct {
-	// API is the archetype: torch or shell.
+	// API is the archetype: torch, ray or shell.
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self in ['torch', 'shell']",message="api must be torch or shell; ray, workqueue, workflow and sequence are not supported yet, and what was kubeflow will be a workflow"
+	// +kubebuilder:validation:XValidation:rule="self in ['torch', 'ray', 'shell']",message="api must be torch, ray or shell; workqueue, workflow and sequence are not supported yet, and what was kubeflow will be a workflow"
 	API API `json:"api"`
 
 	// Image has the program. It is required.
@@ -60,8 +65,9 @@ type ApplicationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^\\\\S*$')",message="the name of an image has no blanks"
 	Image string `json:"image,omitempty"`
 
-	// Command is a shell line. It is required. For torch it is a Python program with its
-	// arguments; a leading python or torchrun is left out.
+	// Command is a shell line. It is required for torch and shell; a ray Application without one
+	// is an interactive cluster. For torch it is a Python program with its arguments; a leading
+	// python or torchrun is left out.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32768
 	Command string `json:"command,omitempty"`
@@ -72,6 +78,12 @@ type ApplicationSpec struct {
 	Options string `json:"options,omitempty"`
 
 	Variables `json:",inline"`
+
+	// Requirements are pip packages that Ray installs for the command.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Requirements []Requirement `json:"requirements,omitempty"`
 
 	// Inputs are the data that the program needs.
 	// +optional
@@ -101,7 +113,17 @@ type ApplicationSpec struct {
 	// Torch has settings of api torch.
 	// +optional
 	Torch *Torch `json:"torch,omitempty"`
+
+	// Ray has settings of api ray.
+	// +optional
+	Ray *Ray `json:"ray,omitempty"`
 }
+
+// Requirement is a line of a requirements file.
+//
+// +kubebuilder:validation:MaxLength=1024
+// +kubebuilder:validation:XValidation:rule="self.matches('^\\\\PC*$') && size(self.trim()) > 0",message="a requirement is one line of a requirements file, without control characters"
+type Requirement string
 
 // Variables are given to the program in its environment.
 type Variables struct {
@@ -210,4 +232,11 @@ type Torch struct {
 	// +kubebuilder:validation:Enum=PyTorchJob;JobSet
 	// +kubebuilder:default=PyTorchJob
 	Backend TorchBackend `json:"backend,omitempty"`
+}
+
+// Ray has settings of api ray.
+type Ray struct {
+	// HeadResources replace those that the head gets by the size, one by one.
+	// +optional
+	HeadResources Resources `json:"headResources,omitempty"`
 }
