@@ -64,13 +64,14 @@ func attemptsThatOverlap(object map[string]any) error {
 	return nil
 }
 
-// rayJobVerdict takes a failure only from KubeRay: the job also reports failures of attempts
-// that KubeRay repeats. A job that was stopped has failed.
+// rayJobVerdict takes a success from Ray, whatever becomes of the submitter and the cluster after
+// it: what has succeeded must not run again. It takes a failure only from KubeRay: the job also
+// reports failures of attempts that KubeRay repeats. A job that was stopped has failed.
 func rayJobVerdict(object map[string]any) Verdict {
 	deployment, _, _ := unstructured.NestedString(object, "status", "jobDeploymentStatus")
 	job, _, _ := unstructured.NestedString(object, "status", "jobStatus")
 	switch {
-	case deployment == "Complete" && job == "SUCCEEDED":
+	case job == "SUCCEEDED":
 		return Succeeded
 	case deployment == "Complete", deployment == "Failed", deployment == "ValidationFailed":
 		return Failed
