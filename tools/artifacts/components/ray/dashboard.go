@@ -7,9 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
+
+	"mvdan.cc/sh/v3/interp"
 )
 
 // dashboard is the part of Ray's dashboard that KubeRay uses: jobs, which are shell scripts,
@@ -81,8 +84,12 @@ func (d *dashboard) run(j *job) {
 	}
 	d.logs[j.SubmissionID] = &out
 	j.Status, j.EndTime = "SUCCEEDED", time.Now().UnixMilli()
-	if err != nil {
-		j.Status, j.Message = "FAILED", "the job ended with "+err.Error()
+	var status interp.ExitStatus
+	switch {
+	case errors.As(err, &status):
+		j.Status, j.Message = "FAILED", fmt.Sprintf("Job entrypoint command failed with exit code %d, last available logs (truncated to 20,000 chars):\n%s", status, &out)
+	case err != nil:
+		j.Status, j.Message = "FAILED", err.Error()
 	}
 }
 

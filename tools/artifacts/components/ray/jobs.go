@@ -7,8 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 )
@@ -27,6 +27,17 @@ func (j job) ended() bool {
 	return j.Status == "SUCCEEDED" || j.Status == "FAILED" || j.Status == "STOPPED"
 }
 
+// String says how a job is, in Ray's words.
+func (j job) String() string {
+	switch j.Status {
+	case "SUCCEEDED":
+		return fmt.Sprintf("Job '%s' succeeded\n", j.SubmissionID)
+	case "FAILED":
+		return fmt.Sprintf("Job '%s' failed\nStatus message: %s\n", j.SubmissionID, j.Message)
+	}
+	return fmt.Sprintf("Status for job '%s': %s\n", j.SubmissionID, j.Status)
+}
+
 func submit(ctx context.Context, address, id, entrypoint string) error {
 	request, err := json.Marshal(job{SubmissionID: id, Entrypoint: entrypoint})
 	if err != nil {
@@ -40,8 +51,8 @@ func look(ctx context.Context, address, id string) (job, error) {
 	return ask[job](ctx, http.MethodGet, address+"/api/jobs/"+id, nil)
 }
 
-// follow waits until a job ends, and prints its log.
-func follow(ctx context.Context, address, id string) error {
+// follow waits until a job ends, and prints its log. As with Ray, it does not fail if the job did.
+func follow(ctx context.Context, address, id string, out io.Writer) error {
 	for {
 		j, err := look(ctx, address, id)
 		if err != nil {
@@ -56,7 +67,7 @@ func follow(ctx context.Context, address, id string) error {
 			}
 		}
 		written, err := ask[struct{ Logs string }](ctx, http.MethodGet, address+"/api/jobs/"+id+"/logs", nil)
-		fmt.Fprint(os.Stdout, written.Logs)
+		fmt.Fprint(out, written.Logs, j)
 		return err
 	}
 }

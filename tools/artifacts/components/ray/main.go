@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,7 +23,8 @@ ray start ...                 until SIGTERM
 ray job submit --address URL --submission-id ID ... -- COMMAND
 ray job status --address URL ID
 ray job logs --address URL --follow ID
-bash -c [-e] -- SCRIPT
+bash -c [-e] [--] SCRIPT
+bash FILE
 `
 
 func main() {
@@ -32,7 +34,7 @@ func main() {
 	if filepath.Base(os.Args[0]) == "bash" {
 		run = bash
 	}
-	err := run(ctx, os.Args[1:])
+	err := run(ctx, os.Args[1:], os.Stdout)
 	var status interp.ExitStatus
 	switch {
 	case errors.As(err, &status):
@@ -44,7 +46,7 @@ func main() {
 }
 
 // ray runs a ray command line.
-func ray(ctx context.Context, args []string) error {
+func ray(ctx context.Context, args []string, out io.Writer) error {
 	command := strings.Join(args[:min(2, len(args))], " ")
 	flags, rest := parse(args[min(2, len(args)):])
 	switch {
@@ -56,10 +58,13 @@ func ray(ctx context.Context, args []string) error {
 	case command == "job submit":
 		return submit(ctx, flags["--address"], flags["--submission-id"], strings.Join(rest, " "))
 	case command == "job status" && len(rest) == 1:
-		_, err := look(ctx, flags["--address"], rest[0])
+		j, err := look(ctx, flags["--address"], rest[0])
+		if err == nil {
+			fmt.Fprint(out, j)
+		}
 		return err
 	case command == "job logs" && len(rest) == 1:
-		return follow(ctx, flags["--address"], rest[0])
+		return follow(ctx, flags["--address"], rest[0], out)
 	}
 	return fmt.Errorf("unknown command %q\n\n%s", args, usage)
 }

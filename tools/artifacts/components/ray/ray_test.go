@@ -4,8 +4,11 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,6 +39,52 @@ func TestAJobEndsAsItsEntrypoint(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The submitter of a Run is a script of controller/runplan. It ends with the code of a file's line.
+func TestARunIsSubmitted(t *testing.T) {
+	for name, c := range map[string]struct {
+		line, says string
+		code       interp.ExitStatus
+	}{
+		"one that succeeds": {"echo trained", "trained\nJob 'job-1' succeeded\n", 0},
+		"one that fails":    {"echo no data\nexit 7", "no data\nJob 'job-1' failed\nStatus message: Job entrypoint command failed with exit code 7, last available logs (truncated to 20,000 chars):\nno data\n", 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(newDashboard(t.Context()))
+			defer server.Close()
+			file := filepath.Join(t.TempDir(), "main")
+			if err := os.WriteFile(file, []byte(c.line), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("RAY_DASHBOARD_ADDRESS", strings.TrimPrefix(server.URL, "http://"))
+			t.Setenv("RAY_JOB_SUBMISSION_ID", "job-1")
+			text := strings.ReplaceAll(submitterOfRuns(t), "/codeflare/command/main", file)
+			for range 2 { // also one that comes later
+				var out strings.Builder
+				err := bash(t.Context(), []string{"-c", text}, &out)
+				var code interp.ExitStatus
+				if errors.As(err, &code); code != c.code || err != nil && code == 0 || !strings.HasPrefix(out.String(), c.says) {
+					t.Errorf("it ends with %v, after\n%s", err, &out)
+				}
+			}
+		})
+	}
+}
+
+// submitterOfRuns is the script of a plan. Kubernetes makes one $ of two.
+func submitterOfRuns(t *testing.T) string {
+	t.Helper()
+	plans, err := os.ReadFile("../../../../controller/runplan/testdata/ray-job.out.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(plans), "- bash\n              - -c\n              - |\n")
+	text, _, found := strings.Cut(rest, "\n              image:")
+	if !found {
+		t.Fatal("the plans have no script")
+	}
+	return strings.ReplaceAll(text, "$$", "$")
 }
 
 func TestTheShellEndsAtTheFirstError(t *testing.T) {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,8 +14,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// bash runs a bash command line of KubeRay.
-func bash(ctx context.Context, args []string) error {
+// bash runs a bash command line of KubeRay, of the one who submits a job, or a file.
+func bash(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) == 1 && !strings.HasPrefix(args[0], "-") {
+		text, err := os.ReadFile(args[0])
+		if err != nil {
+			return err
+		}
+		return script(ctx, string(text), out)
+	}
 	if len(args) < 2 || !strings.HasPrefix(args[0], "-") || !strings.Contains(args[0], "c") {
 		return fmt.Errorf("unsupported bash arguments %q\n\n%s", args, usage)
 	}
@@ -22,7 +30,7 @@ func bash(ctx context.Context, args []string) error {
 	if strings.Contains(args[0], "e") {
 		options = append(options, "-e")
 	}
-	return script(ctx, args[len(args)-1], os.Stdout, options...)
+	return script(ctx, args[len(args)-1], out, options...)
 }
 
 // script runs a shell script.
@@ -51,16 +59,20 @@ func withoutLimits(_ context.Context, args []string) ([]string, error) {
 	return args, nil
 }
 
-// ourselves runs ray in this process, so that SIGTERM ends both.
+// ourselves runs ray and bash in this process, so that SIGTERM ends all.
 func ourselves(next interp.ExecHandlerFunc) interp.ExecHandlerFunc {
 	return func(ctx context.Context, args []string) error {
-		if args[0] != "ray" {
+		run := map[string]func(context.Context, []string, io.Writer) error{"ray": ray, "bash": bash}[args[0]]
+		if run == nil {
 			return next(ctx, args)
 		}
-		if err := ray(ctx, args[1:]); err != nil {
-			fmt.Fprintln(interp.HandlerCtx(ctx).Stderr, "ray:", err)
-			return interp.ExitStatus(1)
+		shell := interp.HandlerCtx(ctx)
+		err := run(ctx, args[1:], shell.Stdout)
+		var status interp.ExitStatus
+		if err == nil || errors.As(err, &status) {
+			return err
 		}
-		return nil
+		fmt.Fprintf(shell.Stderr, "%s: %v\n", args[0], err)
+		return interp.ExitStatus(1)
 	}
 }
