@@ -50,7 +50,9 @@ func (m Manifests) Check(ctx context.Context, c client.Client) (plans []Plan, no
 var missingKindAdvice = map[string]string{
 	"JobSet":     "ask an administrator to enable jobset, or set torch.backend to PyTorchJob",
 	"PyTorchJob": "ask an administrator to enable training-operator, or set torch.backend to JobSet",
-	"PodGroup":   "ask an administrator to enable coscheduler, or set torch.backend to PyTorchJob",
+	"PodGroup":   "ask an administrator to enable coscheduler or, for api torch, set torch.backend to PyTorchJob",
+	"RayJob":     "ask an administrator to enable kuberay-operator",
+	"RayCluster": "ask an administrator to enable kuberay-operator",
 }
 
 // defaultQueue is where AppWrappers without a queue go, unless an administrator changes it.

@@ -21,7 +21,9 @@ import (
 // OpenLog opens the log of a container, as the Kubernetes API does.
 type OpenLog func(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error)
 
-// Selection says which logs are wanted. Without All, it is that of one worker.
+// Selection says which logs are wanted. Without All, it is that of one worker. The pods of api ray
+// have no numbers: worker 0 is the one that submits the command, whose log has the command's, or
+// else the head.
 type Selection struct {
 	Worker int
 	All    bool
@@ -48,11 +50,21 @@ func Logs(ctx context.Context, c client.Reader, open OpenLog, key client.ObjectK
 		return allLogs(ctx, open, pods, s.Follow, out)
 	}
 	for _, pod := range pods {
-		if pod.Worker == s.Worker {
+		if pod.Worker == s.Worker || s.Worker == 0 && pod.Name == first(pods) {
 			return pod.copyLog(ctx, open, s.Follow, func(log io.Reader) error { _, err := io.Copy(out, log); return err })
 		}
 	}
-	return noWorker(run, s.Worker)
+	return noWorker(run, pods, s.Worker)
+}
+
+// first is the name of the pod whose log tells most of a Run of api ray, empty for others.
+func first(pods []Pod) string {
+	for _, role := range []string{"submitter", "head"} {
+		if i := slices.IndexFunc(pods, func(pod Pod) bool { return pod.Role == role }); i >= 0 {
+			return pods[i].Name
+		}
+	}
+	return ""
 }
 
 // allLogs copies one log after the other or, if they are followed, all at once.
@@ -119,7 +131,10 @@ func noPods(run *v1alpha1.Run) error {
 	return fmt.Errorf("%s %s has no pods %s: it is %s", v1alpha1.RunKind, run.Name, when, situation(run))
 }
 
-func noWorker(run *v1alpha1.Run, number int) error {
+func noWorker(run *v1alpha1.Run, pods []Pod, number int) error {
+	if first(pods) != "" {
+		return fmt.Errorf("the workers of Run %s have no numbers, as those of api ray: use --all", run.Name)
+	}
 	if resolved := run.Status.Resolved; resolved != nil && number >= int(resolved.Workers) {
 		return fmt.Errorf("%s %s has no worker %d: its workers are 0 to %d", v1alpha1.RunKind, run.Name, number, resolved.Workers-1)
 	}

@@ -62,6 +62,19 @@ func indexed(role string) []client.Object {
 	}
 }
 
+// ray are the pods of a Ray cluster and, of two attempts, those that submit the command.
+func ray(submitters ...client.Object) []client.Object {
+	for i, submitter := range submitters {
+		submitter.SetCreationTimestamp(metav1.NewTime(start.Add(time.Duration(i) * time.Minute)))
+	}
+	return append(submitters, pod("w", "worker", nil, corev1.PodRunning, corev1.ContainerState{}),
+		pod("h", "head", nil, corev1.PodRunning, corev1.ContainerState{}), accepted("a", v1alpha1.RunRunning, ""))
+}
+
+func submitter(name string) client.Object {
+	return pod(name, "submitter", nil, corev1.PodRunning, corev1.ContainerState{})
+}
+
 func TestTheLogOfAWorker(t *testing.T) {
 	for name, row := range map[string]struct {
 		objects []client.Object
@@ -74,6 +87,9 @@ func TestTheLogOfAWorker(t *testing.T) {
 		"of rank 0 of a JobSet":     {indexed("node"), runs.Selection{}, "blue/n0/main\n"},
 		"of the first of a Job":     {indexed("worker"), runs.Selection{}, "blue/n0/main\n"},
 		"of all in their order":     {indexed("worker"), runs.Selection{All: true}, "[0] blue/n0/main\n[1] blue/n1/main\n[2] blue/n2/main\n[10] blue/n10/main\n[other] blue/other/main\n"},
+		"of whoever submits":        {ray(submitter("old"), submitter("now")), runs.Selection{}, "blue/now/main\n"},
+		"of the head before that":   {ray(), runs.Selection{}, "blue/h/main\n"},
+		"of all of a Ray cluster":   {ray(submitter("s")), runs.Selection{All: true}, "[s] blue/s/main\n[h] blue/h/main\n[w] blue/w/main\n"},
 		"of one, with what follows": {torch(), runs.Selection{Follow: true}, "blue/m/main\nand more"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +147,7 @@ func TestWithoutALogASentenceSaysWhy(t *testing.T) {
 		"no pods after a failure":       {[]client.Object{failed}, runs.Selection{}, logOf, "Run a has no pods any more: it is Failed: 1 pod failed; the last failure was container main of pod p: Error, exit code 1: its last lines are in 'mlbatch run status a'"},
 		"a Run that nobody looked at":   {[]client.Object{runOf("a", "", "")}, runs.Selection{}, logOf, "Run a has no pods yet: it is new: no controller of Runs has looked at it"},
 		"no such worker":                {torch(), runs.Selection{Worker: 7}, logOf, "Run a has no worker 7: its workers are 0 to 1"},
+		"a worker of a Ray cluster":     {ray(), runs.Selection{Worker: 1}, logOf, "the workers of Run a have no numbers, as those of api ray: use --all"},
 		"a worker without a pod":        {append(torch()[:1], runOf("a", v1alpha1.RunStarting, "")), runs.Selection{}, logOf, "worker 0 of Run a has no pod: the Run is Starting"},
 		"a container that waits":        {torch(), runs.Selection{}, waits, "cannot read the log of pod m, which is Succeeded: container main is waiting to start"},
 		"a cluster that disappears":     {torch(), runs.Selection{Follow: true}, broken, "the log of pod m broke off: unexpected EOF"},
