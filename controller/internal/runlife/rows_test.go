@@ -3,6 +3,8 @@
 package runlife_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -236,4 +238,36 @@ func TestTheStartIsThatOfThePods(t *testing.T) {
 			t.Errorf("seen after %s it starts at %v, want %s", late, got, want)
 		}
 	}
+}
+
+// Every kind that a Ray Run has is asked about.
+func TestTheAuthorMayWrapAllThatRayNeeds(t *testing.T) {
+	for command, needed := range map[string][]string{
+		"python3 tune.py": {"podgroups.scheduling.x-k8s.io", "configmaps", "rayjobs.ray.io"},
+		"":                {"podgroups.scheduling.x-k8s.io", "rayclusters.ray.io"},
+	} {
+		may := append([]string{"appwrappers.workload.codeflare.dev"}, needed...)
+		if got := acceptedOfRay(command, may); got.Status != metav1.ConditionTrue {
+			t.Errorf("an author who may do all is told %q", got.Message)
+		}
+		for i, one := range needed {
+			want := fmt.Sprintf(`user "alice" may neither create nor wrap %s in namespace "blue"`, one)
+			if got := acceptedOfRay(command, slices.Delete(slices.Clone(may), i+1, i+2)); got.Reason != runlife.Forbidden || got.Message != want {
+				t.Errorf("an author who may not wrap %s is told %q", one, got.Message)
+			}
+		}
+	}
+}
+
+// acceptedOfRay is what a Run of a Ray Application says of its author's rights.
+func acceptedOfRay(command string, may []string) metav1.Condition {
+	w := newWorld()
+	w.run.Annotations[v1alpha1.AuthorMayAnnotation] = strings.Join(may, ",")
+	w.app = application()
+	w.app.Spec.API, w.app.Spec.Command = v1alpha1.APIRay, command
+	w.settle()
+	if c := meta.FindStatusCondition(w.run.Status.Conditions, v1alpha1.Accepted); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
 }
