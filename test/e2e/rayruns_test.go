@@ -157,7 +157,7 @@ func (s *story) logOfSubmitter(ctx context.Context, run *v1alpha1.Run) string {
 // killControllers kills KubeRay's operator and both of ours, and waits until others are there.
 func (s *story) killControllers(ctx context.Context) {
 	s.t.Helper()
-	ours := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name in (appwrapper, codeflare, kuberay-operator)"}
+	ours := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name in (appwrapper, codeflare, kuberay)"}
 	pods := s.api.CoreV1().Pods(platform.Namespace)
 	before, err := pods.List(ctx, ours)
 	if err != nil || len(before.Items) != 3 {

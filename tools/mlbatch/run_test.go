@@ -58,6 +58,18 @@ func TestThePageShowsThePlanOfItsExample(t *testing.T) {
 	}
 }
 
+func TestTheSamplesCanBePlanned(t *testing.T) {
+	files, err := filepath.Glob("../../samples/codeflare/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no samples: %v", err)
+	}
+	for _, file := range files {
+		if out, _, err := command(t, "run", "plan", file); err != nil || out == "" {
+			t.Errorf("%s: got %q, %v", file, out, err)
+		}
+	}
+}
+
 // The page shows the sizes that the command takes if files have none.
 func TestThePageShowsTheDefaultSizes(t *testing.T) {
 	sizes := runplan.DefaultSizes().Spec.Config

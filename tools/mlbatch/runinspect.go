@@ -133,7 +133,8 @@ func logsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs NAME",
 		Short: "Print the log of a Run's first worker, or of others",
-		Long: "Print the log of worker 0, which is the master of a torch Run, or of the worker that --worker names. Logs are there\n" +
+		Long: "Print the log of worker 0, which is the master of a torch Run, or of the worker that --worker names. Of a ray Run,\n" +
+			"print that of the submitter, which follows the program's, or else of the head. Logs are there\n" +
 			"as long as the pods are: some time after the Run has ended.",
 		Args: oneRun,
 		RunE: func(cmd *cobra.Command, names []string) error {
