@@ -134,8 +134,8 @@ func logsCommand() *cobra.Command {
 		Use:   "logs NAME",
 		Short: "Print the log of a Run's first worker, or of others",
 		Long: "Print the log of worker 0, which is the master of a torch Run, or of the worker that --worker names. Of a ray Run,\n" +
-			"print that of the submitter, which follows the program's, or else of the head. Logs are there\n" +
-			"as long as the pods are: some time after the Run has ended.",
+			"print that of the submitter, which follows the program's, or else of the head. Logs are there as long as the pods\n" +
+			"are: some time after the Run has ended.",
 		Args: oneRun,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if cmd.Flags().Changed("worker") && wanted.All {
