@@ -68,6 +68,25 @@ var changes = map[string]func(in *runplan.Input){
 	"RunSizeConfiguration.config.nodeSelector": size(func(s *v1alpha1.Size) { s.NodeSelector = map[string]string{"a": "b"} }),
 }
 
+// changesOfWorkflows are the same for workflowInput.
+var changesOfWorkflows = map[string]func(in *runplan.Input){
+	"Application.steps": func(in *runplan.Input) {
+		in.Application.Spec.Workflow, in.Application.Spec.Steps = nil, []string{"app", "app"}
+	},
+	"Application.workflow.steps.name":             step(func(s *v1alpha1.Step) { s.Name = "c" }),
+	"Application.workflow.steps.application.name": step(func(s *v1alpha1.Step) { s.Application.Name = "c" }),
+	"Application.workflow.steps.options":          step(func(s *v1alpha1.Step) { s.Options = new(string) }),
+	"Application.workflow.steps.size":             step(func(s *v1alpha1.Step) { s.Size = "md" }),
+	"Application.workflow.steps.dependsOn":        step(func(s *v1alpha1.Step) { s.DependsOn = nil }),
+	"Application.workflow.steps.when":             step(func(s *v1alpha1.Step) { s.When = v1alpha1.WhenAlways }),
+	"Application.workflow.steps.retries":          step(func(s *v1alpha1.Step) { s.Retries = new(int32) }),
+}
+
+// step changes the second of two steps.
+func step(change func(*v1alpha1.Step)) func(*runplan.Input) {
+	return func(in *runplan.Input) { change(&in.Application.Spec.Workflow.Steps[1]) }
+}
+
 // noPart are fields that can have one value only, and those about the end of a Run, which is
 // no part of a plan.
 var noPart = []string{"Application.inputs.useas", "Run.activeDeadlineSeconds", "Run.ttlSecondsAfterFinished", "Run.cancel"}
@@ -88,6 +107,14 @@ func TestEveryFieldMatters(t *testing.T) {
 			t.Errorf("nothing depends on %s", field)
 		}
 	}
+	plain := shown(t, workflowInput())
+	for field, change := range changesOfWorkflows {
+		in := workflowInput()
+		change(&in)
+		if shown(t, in) == plain {
+			t.Errorf("nothing depends on %s", field)
+		}
+	}
 	var all []string
 	for kind, spec := range map[string]any{
 		"Application": v1alpha1.ApplicationSpec{}, "DataSet": v1alpha1.DataSetSpec{}, "Run": v1alpha1.RunSpec{},
@@ -96,12 +123,12 @@ func TestEveryFieldMatters(t *testing.T) {
 		all = append(all, leaves(reflect.TypeOf(spec), kind)...)
 	}
 	for _, field := range all {
-		if changes[field] == nil && !slices.Contains(noPart, field) {
+		if changes[field] == nil && changesOfWorkflows[field] == nil && !slices.Contains(noPart, field) {
 			t.Errorf("%s is not tried", field)
 		}
 	}
-	if len(all) != len(changes)+len(noPart) {
-		t.Errorf("there are %d fields, and %d are tried", len(all), len(changes))
+	if tried := len(changes) + len(changesOfWorkflows); len(all) != tried+len(noPart) {
+		t.Errorf("there are %d fields, and %d are tried", len(all), tried)
 	}
 }
 
@@ -129,15 +156,30 @@ func leaves(of reflect.Type, path string) []string {
 // shown is a plan or its problems, as text.
 func shown(t *testing.T, in runplan.Input) string {
 	t.Helper()
-	planned, problems := runplan.Plan(in)
+	planned, problems := runplan.Plans(in)
 	if planned == nil {
 		return fmt.Sprint(problems)
 	}
-	text, err := json.Marshal(planned.AppWrapper)
+	text, err := json.Marshal(planned)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// workflowInput is a Run of two steps of fullInput's Application.
+func workflowInput() runplan.Input {
+	in := fullInput()
+	app := v1alpha1.ApplicationReference{Name: "app"}
+	in.Run.Spec.Options = nil
+	in.Applications = []v1alpha1.Application{*in.Application}
+	in.Applications[0].Name = app.Name
+	in.Application = &v1alpha1.Application{}
+	in.Application.Spec.API = v1alpha1.APIWorkflow
+	in.Application.Spec.Workflow = &v1alpha1.Workflow{Steps: []v1alpha1.Step{
+		{Name: "a", Application: app}, {Name: "b", Application: app, DependsOn: []string{"a"}},
+	}}
+	return in
 }
 
 // fullInput is a Run that is planned, with something everywhere.

@@ -18,13 +18,25 @@ const (
 	longestLabel = 63
 )
 
-// AppWrapperName is the name of a Run's AppWrapper and of what it wraps.
-func AppWrapperName(run string) string {
-	if len(run) <= longestName {
-		return run
+// AppWrapperName is the name of a Run's AppWrapper, or of that of one of its steps, and of what it
+// wraps. The step is empty unless the Run is a workflow.
+func AppWrapperName(run, step string) string {
+	name := run
+	if step != "" {
+		name += "-" + step
 	}
-	sum := sha256.Sum256([]byte(run))
-	return run[:longestName-hashLength-1] + "-" + hex.EncodeToString(sum[:])[:hashLength]
+	if len(name) <= longestName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:longestName-hashLength-1] + "-" + hex.EncodeToString(sum[:])[:hashLength]
+}
+
+func (in Input) appWrapperName() string {
+	if in.Step == nil {
+		return AppWrapperName(in.Run.Name, "")
+	}
+	return AppWrapperName(in.Run.Name, in.Step.Name)
 }
 
 // labelValue cuts a name to what a label can hold.

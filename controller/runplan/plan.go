@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,9 +23,13 @@ import (
 // Input is all that a plan depends on.
 type Input struct {
 	Run *v1alpha1.Run
+	// Step is set if the plan is that of one step. The Run is then as the step sees it: ForStep.
+	Step *v1alpha1.Step
 	// Application is the one that the Run names, nil if there is none.
 	Application *v1alpha1.Application
-	Sizes       []v1alpha1.RunSizeConfiguration
+	// Applications are those of the Run's namespace. Only a workflow reads them.
+	Applications []v1alpha1.Application
+	Sizes        []v1alpha1.RunSizeConfiguration
 	// DataSets are those of the Run's namespace.
 	DataSets []v1alpha1.DataSet
 	Settings Settings
@@ -45,6 +50,8 @@ func DefaultSettings() Settings {
 
 // Planned is what is created for a Run.
 type Planned struct {
+	// Step is whose AppWrapper it is, nil unless the Run is a workflow.
+	Step       *v1alpha1.Step
 	AppWrapper *v1beta2.AppWrapper
 	// Size is what the Run's pods get.
 	Size Size
@@ -52,14 +59,14 @@ type Planned struct {
 	Resolved v1alpha1.Resolved
 }
 
-// Plan returns what is created for a Run, or all problems that are in the way.
+// Plan returns what is created for a Run of one program, or all problems that are in the way.
 func Plan(in Input) (*Planned, []Problem) {
 	if in.Application == nil {
 		return nil, []Problem{applicationNotFound(in.Run)}
 	}
 	components, known := archetypes[in.Application.Spec.API]
 	if !known {
-		return nil, []Problem{impossible("api must be torch, ray or shell, and is %s", in.Application.Spec.API)}
+		return nil, []Problem{impossible("api must be %s, and is %s", programs(), in.Application.Spec.API)}
 	}
 	size, problems := sizeOf(in)
 	data, wrong := dataOf(in)
@@ -67,7 +74,7 @@ func Plan(in Input) (*Planned, []Problem) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	j := job{Input: in, name: AppWrapperName(in.Run.Name), size: size, data: data}
+	j := job{Input: in, name: in.appWrapperName(), size: size, data: data}
 	aw, err := j.appWrapper(components(j))
 	if err != nil {
 		return nil, []Problem{problem(Refused, "%v", err)}
@@ -75,7 +82,7 @@ func Plan(in Input) (*Planned, []Problem) {
 	if problems := refused(aw); len(problems) > 0 {
 		return nil, problems
 	}
-	return &Planned{AppWrapper: aw, Size: size, Resolved: j.resolved()}, nil
+	return &Planned{Step: in.Step, AppWrapper: aw, Size: size, Resolved: j.resolved()}, nil
 }
 
 // largest is how much an AppWrapper may have in JSON, in bytes. The API server stores no more than
@@ -139,6 +146,9 @@ func (j job) appWrapper(components []component) (*v1beta2.AppWrapper, error) {
 		},
 	}
 	maps.Copy(aw.Annotations, withPrefix(j.Run.Annotations, v1beta2.AnnotationPrefix))
+	if j.Step != nil && j.Step.Retries != nil {
+		aw.Annotations[v1beta2.RetryLimitAnnotation] = strconv.Itoa(int(*j.Step.Retries))
+	}
 	if queue := j.Run.Spec.QueueName; queue != "" {
 		aw.Labels[v1beta2.QueueNameLabel] = queue
 	}
@@ -161,11 +171,15 @@ func (j job) appWrapper(components []component) (*v1beta2.AppWrapper, error) {
 
 // labels are those of the AppWrapper and of its pods.
 func (j job) labels() map[string]string {
-	return map[string]string{
+	all := map[string]string{
 		v1alpha1.RunLabel:         labelValue(j.Run.Name),
 		v1alpha1.ApplicationLabel: labelValue(j.Application.Name),
 		v1alpha1.ArchetypeLabel:   labelValue(string(j.Application.Spec.API)),
 	}
+	if j.Step != nil {
+		all[v1alpha1.StepLabel] = j.Step.Name
+	}
+	return all
 }
 
 // CopiedAnnotations are the prefixes of a Run's annotations that become those of its AppWrapper or

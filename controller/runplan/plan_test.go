@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,23 +58,30 @@ func TestPlans(t *testing.T) {
 			if i > 0 {
 				fmt.Fprintln(&out, "---")
 			}
-			planned, problems := runplan.Plan(input)
+			all, problems := runplan.Plans(input)
 			for _, p := range problems {
 				fmt.Fprintf(&out, "# %s: %s: %s\n", input.Run.Name, p.Reason, p.Message)
 			}
-			if planned == nil {
-				continue
-			}
-			text, err := yaml.Marshal(planned.AppWrapper)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintf(&out, "# %s: %s\n%s", input.Run.Name, planned.Size, text)
-			decoded(t, planned.AppWrapper)
-			isWrapped(t, planned.AppWrapper)
+			printed(t, &out, input.Run.Name, all)
 		}
 		return out.Bytes()
 	})
+}
+
+func printed(t *testing.T, out io.Writer, run string, all []*runplan.Planned) {
+	t.Helper()
+	for i, planned := range all {
+		if i > 0 {
+			fmt.Fprintln(out, "---")
+		}
+		text, err := yaml.Marshal(planned.AppWrapper)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(out, "# %s: %s\n%s", run, planned.Size, text)
+		decoded(t, planned.AppWrapper)
+		isWrapped(t, planned.AppWrapper)
+	}
 }
 
 func compiled(t *testing.T) runschema.Schema {
@@ -96,6 +104,7 @@ func inputs(t *testing.T, schema runschema.Schema, manifests []byte) []runplan.I
 		switch object.GetKind() {
 		case v1alpha1.ApplicationKind:
 			apps[object.GetName()] = convert(t, object, &v1alpha1.Application{})
+			found.Applications = append(found.Applications, *apps[object.GetName()])
 		case v1alpha1.DataSetKind:
 			found.DataSets = append(found.DataSets, *convert(t, object, &v1alpha1.DataSet{}))
 		case v1alpha1.RunSizeConfigurationKind:
@@ -260,12 +269,12 @@ func TestNamesFit(t *testing.T) {
 		long[:45]:  long[:45],
 		long[:46]:  "",
 	} {
-		got := runplan.AppWrapperName(run)
+		got := runplan.AppWrapperName(run, "")
 		if want != "" && got != want || len(got+"-node-0-9999-abcde") > 63 {
 			t.Errorf("%s becomes %s", run, got)
 		}
 	}
-	if runplan.AppWrapperName(long+"b") == runplan.AppWrapperName(long+"c") {
+	if runplan.AppWrapperName(long+"b", "") == runplan.AppWrapperName(long+"c", "") {
 		t.Error("two Runs have one name")
 	}
 }
@@ -273,7 +282,7 @@ func TestNamesFit(t *testing.T) {
 // Kinds that a later version of the schema may accept.
 func TestAnUnknownAPIIsAProblem(t *testing.T) {
 	planned, problems := runplan.Plan(given(func(app *v1alpha1.Application, _ *v1alpha1.Run) { app.Spec.API = "workqueue" }))
-	want := []runplan.Problem{{Reason: runplan.Impossible, Message: "api must be torch, ray or shell, and is workqueue"}}
+	want := []runplan.Problem{{Reason: runplan.Impossible, Message: "api must be ray, shell or torch, and is workqueue"}}
 	if diff := cmp.Diff(want, problems); diff != "" || planned != nil {
 		t.Error(diff)
 	}

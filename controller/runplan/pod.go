@@ -64,6 +64,9 @@ func (j job) env() []corev1.EnvVar {
 		{Name: v1alpha1.ReservedVariables + "RUN", Value: j.Run.Name},
 		{Name: v1alpha1.ReservedVariables + "WORKERS", Value: strconv.Itoa(int(j.size.Workers))},
 	}
+	if j.Step != nil {
+		all = append(all, corev1.EnvVar{Name: v1alpha1.ReservedVariables + "STEP", Value: j.Step.Name})
+	}
 	own := variables(j.Input)
 	if _, set := own[unbuffered]; !set && j.backend() != v1alpha1.PyTorchJob {
 		all = append(all, corev1.EnvVar{Name: unbuffered, Value: "1"})

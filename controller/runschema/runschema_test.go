@@ -163,12 +163,27 @@ func TestTheAPIServerRefuses(t *testing.T) {
 		"a namespace of sizes":             {strings.Replace(sizes("config: {a: {workers: 1, cpu: 1, memory: 1, gpu: 1}}"), "name: a", "name: a, namespace: b", 1), "metadata.namespace: Forbidden: RunSizeConfiguration has no namespace"},
 		"no spec":                          {`{apiVersion: codeflare.dev/v1alpha1, kind: Application, metadata: {name: a}}`, "spec: Required value"},
 		"an Application of no api":         {application("image: a, command: b"), "spec.api: Required value"},
-		"an api of 2023":                   {application("api: kubeflow, image: a, command: b"), "spec.api: api must be torch, ray or shell; workqueue, workflow and sequence are not supported yet, and what was kubeflow will be a workflow"},
-		"an api to come":                   {application("api: workqueue, image: a"), "spec.api: api must be torch, ray or shell; workqueue, workflow and sequence are not supported yet, and what was kubeflow will be a workflow"},
+		"an api of 2023":                   {application("api: kubeflow, image: a, command: b"), "spec.api: api must be torch, ray, shell, workflow or sequence; workqueue is not supported yet, and what was kubeflow is a workflow now"},
+		"an api to come":                   {application("api: workqueue, image: a"), "spec.api: api must be torch, ray, shell, workflow or sequence; workqueue is not supported yet, and what was kubeflow is a workflow now"},
 		"torch of no image":                {application("api: torch, command: b"), "spec: a torch Application needs an image"},
 		"shell of no image":                {application(`api: shell, command: b, image: ""`), "spec: a shell Application needs an image"},
 		"torch of no command":              {application("api: torch, image: b"), "spec: a torch Application needs a command"},
 		"shell of a blank command":         {application(`api: shell, image: b, command: " \n"`), "spec: a shell Application needs a command"},
+		"a workflow of nothing":            {application("api: workflow"), "spec: a workflow Application needs the block workflow, which others do not have"},
+		"a workflow of no steps":           {workflow(""), "spec.workflow.steps: should have at least 1 items"},
+		"a sequence of nothing":            {application("api: sequence"), "spec: a sequence Application needs steps, which others do not have"},
+		"a sequence of no steps":           {application("api: sequence, steps: []"), "spec.steps: should have at least 1 items"},
+		"a sequence of 33 steps":           {application("api: sequence, steps: [" + strings.Repeat("a, ", 33) + "]"), "spec.steps: Too many: 33: must have at most 32 items"},
+		"a sequence with a block":          {application("api: sequence, steps: [a], workflow: {steps: [{name: a, application: {name: a}}]}"), "spec: a workflow Application needs the block workflow, which others do not have"},
+		"a step of no name":                {workflow("{application: {name: a}}"), "spec.workflow.steps[0].name: Required value"},
+		"a step of no Application":         {workflow("{name: a}"), "spec.workflow.steps[0].application: Required value"},
+		"a step with a long name":          {workflow("{name: " + strings.Repeat("a", 31) + ", application: {name: a}}"), "spec.workflow.steps[0].name: Too long: may not be more than 30 bytes"},
+		"a step with an uppercase name":    {workflow("{name: A, application: {name: a}}"), "spec.workflow.steps[0].name: the name of a step is lower-case letters, digits and dashes, because pods are named after it"},
+		"two steps of one name":            {workflow("{name: a, application: {name: a}}, {name: a, application: {name: b}}"), "spec.workflow.steps: each step has a name of its own"},
+		"a step that waits for itself":     {workflow("{name: a, application: {name: a}, dependsOn: [a]}"), "spec.workflow.steps: dependsOn names other steps of the workflow"},
+		"a step that waits for nobody":     {workflow("{name: a, application: {name: a}, dependsOn: [b]}"), "spec.workflow.steps: dependsOn names other steps of the workflow"},
+		"a step for another occasion":      {workflow("{name: a, application: {name: a}, when: Sometimes}"), `spec.workflow.steps[0].when: Unsupported value: "Sometimes"`},
+		"a step that is never given up":    {workflow("{name: a, application: {name: a}, retries: 21}"), "spec.workflow.steps[0].retries: should be less than or equal to 20"},
 		"a block of another api":           {application("api: shell, image: a, command: b, torch: {backend: JobSet}"), "spec: the block torch is for api torch"},
 		"ray of no image":                  {application("api: ray, command: b"), "spec: a ray Application needs an image"},
 		"the block of ray":                 {application("api: shell, image: a, command: b, ray: {}"), "spec: the block ray is for api ray"},
@@ -297,6 +312,10 @@ func TestARunCannotBeChanged(t *testing.T) {
 	if err := schema.Update(object(t, application("api: shell, image: a, command: c")), object(t, application("api: shell, image: a, command: b"))); err != nil {
 		t.Errorf("an Application cannot be changed: %v", err)
 	}
+}
+
+func workflow(steps string) string {
+	return application("api: workflow, workflow: {steps: [" + steps + "]}")
 }
 
 func application(spec string) string {

@@ -24,21 +24,21 @@ import (
 // fieldManager is who made the fields of an AppWrapper.
 const fieldManager = "mlbatch-runs"
 
-// act carries out the effect of a decision whose status has been saved. It reports whether the
-// observation has an answer of the API server that it lacked.
-func (r *Reconciler) act(ctx context.Context, o *observation, effect runlife.Effect) (answered bool, err error) {
+// act carries out the effect of a decision about the Run or a step, once the status of the Run has
+// been saved. It reports whether the snapshot has an answer of the API server that it lacked.
+func (r *Reconciler) act(ctx context.Context, run *v1alpha1.Run, s *runlife.Snapshot, effect runlife.Effect) (answered bool, err error) {
 	switch effect {
 	case runlife.Create:
-		if current, err := r.current(ctx, o.Run); !current {
+		if current, err := r.current(ctx, run); !current {
 			return false, client.IgnoreNotFound(err)
 		}
-		return r.create(ctx, o)
+		return r.create(ctx, s)
 	case runlife.Try:
-		return r.create(ctx, o, client.DryRunAll)
+		return r.create(ctx, s, client.DryRunAll)
 	case runlife.Delete:
-		return false, r.remove(ctx, o.AppWrapper, client.Preconditions{UID: ptr.To(o.AppWrapper.UID)})
+		return false, r.remove(ctx, s.AppWrapper, client.Preconditions{UID: ptr.To(s.AppWrapper.UID)})
 	case runlife.DeleteRun:
-		return false, r.remove(ctx, o.Run, client.Preconditions{UID: ptr.To(o.Run.UID), ResourceVersion: ptr.To(o.Run.ResourceVersion)})
+		return false, r.remove(ctx, run, client.Preconditions{UID: ptr.To(run.UID), ResourceVersion: ptr.To(run.ResourceVersion)})
 	}
 	return false, nil
 }
@@ -55,41 +55,41 @@ func (r *Reconciler) current(ctx context.Context, run *v1alpha1.Run) (bool, erro
 
 // create creates the planned AppWrapper, or tries to. It never changes one that exists: an
 // earlier Run may have had the name.
-func (r *Reconciler) create(ctx context.Context, o *observation, options ...client.CreateOption) (answered bool, err error) {
-	aw := o.Plan.Planned.AppWrapper.DeepCopy()
-	aw.Labels[v1beta2.UserLabel] = admissionrules.UserLabelValue(o.Run.Annotations[v1alpha1.AuthorAnnotation])
-	aw.Labels[v1beta2.UserIDLabel] = admissionrules.UserLabelValue(o.Run.Annotations[v1alpha1.AuthorUIDAnnotation])
+func (r *Reconciler) create(ctx context.Context, s *runlife.Snapshot, options ...client.CreateOption) (answered bool, err error) {
+	aw := s.Plan.Planned[0].AppWrapper.DeepCopy()
+	aw.Labels[v1beta2.UserLabel] = admissionrules.UserLabelValue(s.Run.Annotations[v1alpha1.AuthorAnnotation])
+	aw.Labels[v1beta2.UserIDLabel] = admissionrules.UserLabelValue(s.Run.Annotations[v1alpha1.AuthorUIDAnnotation])
 	err = r.client.Create(ctx, aw, append(options, client.FieldOwner(fieldManager))...)
 	switch {
 	case err == nil && len(options) == 0:
-		r.answers.forget(client.ObjectKeyFromObject(o.Run))
+		r.answers.taken(s)
 		return false, nil
 	case err == nil:
-		o.Answer = &runlife.Answer{At: r.now()}
+		s.Answer = &runlife.Answer{At: r.now()}
 	case apierrors.IsAlreadyExists(err):
-		err = r.meet(ctx, o, aw)
+		err = r.meet(ctx, s, aw)
 	case isRefusal(err):
-		o.Answer, err = r.refusal(ctx, o.Run, err)
+		s.Answer, err = r.refusal(ctx, s.Run, err)
 	}
 	if err != nil {
 		return false, err
 	}
-	r.answers.remember(o)
+	r.answers.remember(s)
 	return true, nil
 }
 
 // meet reads the AppWrapper that is there already. The Run's own was created before, and the
 // cache does not have it yet.
-func (r *Reconciler) meet(ctx context.Context, o *observation, aw *v1beta2.AppWrapper) error {
+func (r *Reconciler) meet(ctx context.Context, s *runlife.Snapshot, aw *v1beta2.AppWrapper) error {
 	there, err := appWrapper(ctx, r.live, client.ObjectKeyFromObject(aw))
 	if err != nil {
 		return err
 	}
-	if there != nil && runlife.Owns(o.Run, there) {
-		o.AppWrapper = there
+	if there != nil && runlife.Owns(s.Run, there) {
+		s.AppWrapper = there
 		return nil
 	}
-	o.Answer = &runlife.Answer{Reason: runlife.NameTaken, Message: runlife.NameTakenBy(aw.Name), At: r.now()}
+	s.Answer = &runlife.Answer{Reason: runlife.NameTaken, Message: runlife.NameTakenBy(aw.Name), At: r.now()}
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 func (r *Reconciler) announce(ctx context.Context, before runlife.Snapshot, d runlife.Decision) {
 	r.metrics.changed(before.Run, d.Status)
 	logDecision(ctx, before, d)
-	if e := d.Event; e != nil {
+	for _, e := range d.Events {
 		r.recorder.Eventf(before.Run, nil, e.Type, e.Reason, e.Action, "%s", e.Message)
 	}
 }

@@ -5,6 +5,7 @@ package run
 import (
 	"testing"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/runlife"
 	"github.com/mlbatch/mlbatch/controller/runplan"
@@ -15,17 +16,25 @@ func TestAnAnswerIsToOnePlanOfOneRun(t *testing.T) {
 	plan := func(label string) runlife.Plan {
 		aw := &v1beta2.AppWrapper{}
 		aw.Labels = map[string]string{"a": label}
-		return runlife.Plan{Planned: &runplan.Planned{AppWrapper: aw}}
+		return runlife.Plan{Planned: []*runplan.Planned{{AppWrapper: aw}}}
 	}
 	var a answers
-	o := &observation{Snapshot: runlife.Snapshot{Run: givenRun(), Plan: plan("one"), Answer: &runlife.Answer{Reason: runlife.Refused}}}
-	a.remember(o)
+	s := runlife.Snapshot{Run: givenRun(), Plan: plan("one"), Answer: &runlife.Answer{Reason: runlife.Refused}}
+	a.remember(&s)
 	another := givenRun()
 	another.UID = "uid-of-the-next"
-	if a.to(givenRun(), plan("one")) == nil {
+	if a.to(s) == nil {
 		t.Error("the answer is forgotten")
 	}
-	if a.to(givenRun(), plan("two")) != nil || a.to(another, plan("one")) != nil {
-		t.Error("the answer is to something else, too")
+	for _, other := range []runlife.Snapshot{
+		{Run: s.Run, Plan: plan("two")}, {Run: another, Plan: plan("one")}, {Run: s.Run, Plan: plan("one"), Step: &v1alpha1.Step{Name: "train"}},
+	} {
+		if a.to(other) != nil {
+			t.Error("the answer is to something else, too")
+		}
+	}
+	a.taken(&s)
+	if a.to(s) != nil {
+		t.Error("the answer is remembered after another one")
 	}
 }

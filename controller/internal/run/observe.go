@@ -25,7 +25,7 @@ const pollPeriod = 5 * time.Minute
 // observation is a Run, and what was read about it.
 type observation struct {
 	runlife.Snapshot
-	// unwatched: the AppWrapper exists, and the cache does not have it.
+	// unwatched: an AppWrapper exists, and the cache does not have it.
 	unwatched bool
 }
 
@@ -39,31 +39,49 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		return nil, err
 	}
 	o := &observation{Snapshot: runlife.Snapshot{Run: run}}
-	if err := r.observeAppWrapper(ctx, o); err != nil {
+	if err := r.observeWork(ctx, o, &o.Snapshot); err != nil {
 		return nil, err
 	}
-	if !runlife.NeedsPlan(o.Snapshot) {
-		return o, nil
+	for i := range run.Status.Steps {
+		step := runlife.OfStep(run, i)
+		if err := r.observeWork(ctx, o, &step); err != nil {
+			return nil, err
+		}
+		o.Steps = append(o.Steps, step)
+	}
+	return o, nil
+}
+
+// observeWork completes the snapshot of the Run or of one of its steps.
+func (r *Reconciler) observeWork(ctx context.Context, o *observation, s *runlife.Snapshot) error {
+	if s.Idle {
+		return nil
+	}
+	if err := r.observeAppWrapper(ctx, o, s); err != nil {
+		return err
+	}
+	if !runlife.NeedsPlan(*s) {
+		return nil
 	}
 	var err error
-	o.Plan, err = r.plan(ctx, run)
-	o.Answer = r.answers.to(run, o.Plan)
-	return o, err
+	s.Plan, err = r.plan(ctx, s)
+	s.Answer = r.answers.to(*s)
+	return err
 }
 
 // observeAppWrapper reads from the API server before a recorded AppWrapper counts as gone.
-func (r *Reconciler) observeAppWrapper(ctx context.Context, o *observation) error {
-	key := types.NamespacedName{Namespace: o.Run.Namespace, Name: runlife.AppWrapperName(o.Run)}
+func (r *Reconciler) observeAppWrapper(ctx context.Context, o *observation, s *runlife.Snapshot) error {
+	key := types.NamespacedName{Namespace: s.Run.Namespace, Name: s.AppWrapperName()}
 	var err error
-	if o.AppWrapper, err = appWrapper(ctx, r.cached, key); err != nil {
+	if s.AppWrapper, err = appWrapper(ctx, r.cached, key); err != nil {
 		return err
 	}
-	recorded := o.Run.Status.AppWrapper
-	if recorded == nil || !o.Run.DeletionTimestamp.IsZero() || o.Run.Status.Phase.Terminal() || o.AppWrapper != nil && o.AppWrapper.UID == recorded.UID {
+	recorded := s.Run.Status.AppWrapper
+	if recorded == nil || !s.Run.DeletionTimestamp.IsZero() || s.Run.Status.Phase.Terminal() || s.AppWrapper != nil && s.AppWrapper.UID == recorded.UID {
 		return nil
 	}
-	o.AppWrapper, err = appWrapper(ctx, r.live, key)
-	o.unwatched = o.AppWrapper != nil
+	s.AppWrapper, err = appWrapper(ctx, r.live, key)
+	o.unwatched = o.unwatched || s.AppWrapper != nil
 	return err
 }
 
@@ -80,9 +98,10 @@ func appWrapper(ctx context.Context, from client.Reader, key types.NamespacedNam
 	return aw, nil
 }
 
-// plan reads what the Run names, and plans it.
-func (r *Reconciler) plan(ctx context.Context, run *v1alpha1.Run) (plan runlife.Plan, err error) {
-	in := runplan.Input{Run: run, Settings: r.settings}
+// plan reads what the Run or the step names, and plans it.
+func (r *Reconciler) plan(ctx context.Context, s *runlife.Snapshot) (plan runlife.Plan, err error) {
+	run := s.Run
+	in := runplan.Input{Run: run, Step: s.Step, Settings: r.settings}
 	application := &v1alpha1.Application{}
 	err = r.cached.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: run.Spec.Application.Name}, application)
 	switch {
@@ -100,7 +119,14 @@ func (r *Reconciler) plan(ctx context.Context, run *v1alpha1.Run) (plan runlife.
 		return plan, fmt.Errorf("cannot list DataSets: %w", err)
 	}
 	in.Sizes, in.DataSets = sizes.Items, dataSets.Items
-	plan.Planned, plan.Problems = runplan.Plan(in)
+	if in.Application != nil && in.Application.Spec.API.IsWorkflow() {
+		var applications v1alpha1.ApplicationList
+		if err := r.cached.List(ctx, &applications, client.InNamespace(run.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return plan, fmt.Errorf("cannot list Applications: %w", err)
+		}
+		in.Applications = applications.Items
+	}
+	plan.Planned, plan.Problems = runplan.Plans(in)
 	return plan, nil
 }
 
@@ -108,12 +134,12 @@ func (r *Reconciler) plan(ctx context.Context, run *v1alpha1.Run) (plan runlife.
 // likes.
 const enoughPods = 20
 
-// failedPods are some of a Run's. Only these say why it failed. Where the right to list pods was
+// failedPods are some of a Run's or a step's. Only these say why it failed. Where the right to list pods was
 // taken away, nothing does. Members cannot give their pods the label of an AppWrapper.
-func (r *Reconciler) failedPods(ctx context.Context, run *v1alpha1.Run) ([]corev1.Pod, error) {
+func (r *Reconciler) failedPods(ctx context.Context, s *runlife.Snapshot) ([]corev1.Pod, error) {
 	var pods corev1.PodList
-	err := r.live.List(ctx, &pods, client.InNamespace(run.Namespace), client.Limit(enoughPods),
-		client.MatchingLabels{v1beta2.AppWrapperLabel: runlife.AppWrapperName(run), v1alpha1.RunLabel: run.Name},
+	err := r.live.List(ctx, &pods, client.InNamespace(s.Run.Namespace), client.Limit(enoughPods),
+		client.MatchingLabels{v1beta2.AppWrapperLabel: s.AppWrapperName(), v1alpha1.RunLabel: s.Run.Name},
 		client.MatchingFields{"status.phase": string(corev1.PodFailed)})
 	if apierrors.IsForbidden(err) {
 		log.FromContext(ctx).Info("cannot list the pods, so lastFailure stays as it was", "because", err.Error())

@@ -8,6 +8,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"sync"
@@ -81,8 +82,12 @@ func (r *Reconciler) step(ctx context.Context, o *observation) (runlife.Decision
 	}
 	r.announce(ctx, o.Snapshot, d)
 	o.Run.Status = d.Status
-	answered, err := r.act(ctx, o, d.Effect)
-	if err != nil || !answered {
+	again, err := r.act(ctx, o.Run, &o.Snapshot, d.Effect)
+	for i := range d.Steps {
+		answered, failure := r.act(ctx, o.Run, &o.Steps[i], d.Steps[i].Effect)
+		again, err = again || answered, errors.Join(err, failure)
+	}
+	if err != nil || !again {
 		return d, err
 	}
 	return r.step(ctx, o)
@@ -94,12 +99,26 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) (runlife.Decisi
 	if !d.NeedsPods {
 		return d, nil
 	}
-	pods, err := r.failedPods(ctx, o.Run)
-	if err != nil {
-		return d, err
+	if len(d.Steps) == 0 {
+		if err := r.readPods(ctx, &o.Snapshot); err != nil {
+			return d, err
+		}
 	}
-	o.Pods = &pods
+	for i := range d.Steps {
+		if !d.Steps[i].NeedsPods {
+			continue
+		}
+		if err := r.readPods(ctx, &o.Steps[i]); err != nil {
+			return d, err
+		}
+	}
 	return runlife.Decide(o.Snapshot, r.now()), nil
+}
+
+func (r *Reconciler) readPods(ctx context.Context, s *runlife.Snapshot) error {
+	pods, err := r.failedPods(ctx, s)
+	s.Pods = &pods
+	return err
 }
 
 // save writes the status if it differs. Nothing is saved if the Run has changed since it was
@@ -134,10 +153,11 @@ func metadataOf(run *v1alpha1.Run) *metav1.PartialObjectMetadata {
 	return metadata
 }
 
-// answers remembers the API server's last answer about a Run. A new process asks again.
+// answers remembers the API server's last answer about a Run and each of its steps, whose name is
+// empty for the Run itself. A new process asks again.
 type answers struct {
 	mu     sync.Mutex
-	byName map[types.NamespacedName]answer
+	byName map[types.NamespacedName]map[string]answer
 }
 
 type answer struct {
@@ -147,35 +167,47 @@ type answer struct {
 }
 
 // to is the answer to a plan: another Application asks another question.
-func (a *answers) to(run *v1alpha1.Run, plan runlife.Plan) *runlife.Answer {
+func (a *answers) to(s runlife.Snapshot) *runlife.Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if known := a.byName[client.ObjectKeyFromObject(run)]; known.run == run.UID && known.plan == digest(plan) {
+	if known := a.byName[client.ObjectKeyFromObject(s.Run)][s.StepName()]; known.run == s.Run.UID && known.plan == digest(s.Plan) {
 		return known.Answer
 	}
 	return nil
 }
 
-func (a *answers) remember(o *observation) {
+func (a *answers) remember(s *runlife.Snapshot) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.byName == nil {
-		a.byName = map[types.NamespacedName]answer{}
+		a.byName = map[types.NamespacedName]map[string]answer{}
 	}
-	a.byName[client.ObjectKeyFromObject(o.Run)] = answer{o.Run.UID, digest(o.Plan), o.Answer}
+	key := client.ObjectKeyFromObject(s.Run)
+	if a.byName[key] == nil {
+		a.byName[key] = map[string]answer{}
+	}
+	a.byName[key][s.StepName()] = answer{s.Run.UID, digest(s.Plan), s.Answer}
 }
 
 // digest tells plans apart.
 func digest(plan runlife.Plan) uint64 {
 	h := fnv.New64a()
-	if plan.Planned != nil {
-		_ = json.NewEncoder(h).Encode(plan.Planned.AppWrapper) // a hash takes everything
+	for _, planned := range plan.Planned {
+		_ = json.NewEncoder(h).Encode(planned.AppWrapper) // a hash takes everything
 	}
 	return h.Sum64()
 }
 
+// forget forgets what was said about a Run.
 func (a *answers) forget(run types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.byName, run)
+}
+
+// taken forgets what was said about an AppWrapper that exists now.
+func (a *answers) taken(s *runlife.Snapshot) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.byName[client.ObjectKeyFromObject(s.Run)], s.StepName())
 }

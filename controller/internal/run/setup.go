@@ -5,6 +5,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -63,8 +64,8 @@ func Setup(mgr ctrl.Manager, settings runplan.Settings) error {
 	return nil
 }
 
-// waiting indexes the Runs that have no AppWrapper yet, by the name of their Application and by
-// anything.
+// waiting indexes the Runs for which an AppWrapper is still to be planned, by the names of their
+// Applications and by anything.
 const (
 	waiting  = "waiting"
 	anything = "*" // no Application has this name
@@ -75,24 +76,52 @@ func waitsFor(object client.Object) []string {
 	if !ok || run.Status.Phase.Terminal() || run.Status.AppWrapper != nil {
 		return nil
 	}
-	return []string{anything, run.Spec.Application.Name}
+	if len(run.Status.Steps) == 0 {
+		return []string{anything, run.Spec.Application.Name}
+	}
+	var names []string
+	for _, step := range run.Status.Steps {
+		if step.Phase == v1alpha1.StepWaiting || step.Phase == v1alpha1.RunPending {
+			names = append(names, anything, step.Application.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// usedIn are the names of the Applications whose plan depends on one: itself, and workflows that
+// run it.
+func usedIn(ctx context.Context, cached client.Reader, app client.Object) []string {
+	names := []string{app.GetName()}
+	var all v1alpha1.ApplicationList
+	if err := cached.List(ctx, &all, client.InNamespace(app.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "cannot list the workflows of an Application")
+	}
+	for i := range all.Items {
+		if slices.Contains(runplan.ApplicationsOf(&all.Items[i]), app.GetName()) {
+			names = append(names, all.Items[i].Name)
+		}
+	}
+	return names
 }
 
 // wakeWaiting wakes the Runs that may wait for an Application, a DataSet or a size.
 func wakeWaiting(cached client.Reader) handler.MapFunc {
 	return func(ctx context.Context, object client.Object) []reconcile.Request {
-		wanted := anything
+		wanted := []string{anything}
 		if _, is := object.(*v1alpha1.Application); is {
-			wanted = object.GetName()
-		}
-		var runs v1alpha1.RunList
-		err := cached.List(ctx, &runs, client.InNamespace(object.GetNamespace()), client.MatchingFields{waiting: wanted}, client.UnsafeDisableDeepCopy)
-		if err != nil {
-			log.FromContext(ctx).Error(err, "cannot list the Runs that wait") // only a cache that is not indexed does that
+			wanted = usedIn(ctx, cached, object)
 		}
 		var requests []reconcile.Request
-		for i := range runs.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&runs.Items[i])})
+		for _, name := range wanted {
+			var runs v1alpha1.RunList
+			err := cached.List(ctx, &runs, client.InNamespace(object.GetNamespace()), client.MatchingFields{waiting: name}, client.UnsafeDisableDeepCopy)
+			if err != nil {
+				log.FromContext(ctx).Error(err, "cannot list the Runs that wait") // only a cache that is not indexed does that
+			}
+			for i := range runs.Items {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&runs.Items[i])})
+			}
 		}
 		return requests
 	}

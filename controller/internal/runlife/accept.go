@@ -29,7 +29,7 @@ func unplanned(v *view) (Decision, bool) {
 	if why := v.forbidden(); why != "" {
 		return v.refuse(Forbidden, why), true
 	}
-	if v.AppWrapper != nil {
+	if v.AppWrapper != nil && !v.planned() {
 		// Nothing tells when that AppWrapper goes: it may have another Run's label.
 		return v.refuse(NameTaken, NameTakenBy(v.AppWrapper.Name)).requeueAt(v.now.Add(RefusalPause), v.now), true
 	}
@@ -75,7 +75,7 @@ func (v *view) refuse(reason, message string) Decision {
 
 // accept promises the AppWrapper, and makes it once the promise is saved.
 func accept(v *view) Decision {
-	plan := v.Plan.Planned
+	plan := v.Plan.Planned[0]
 	v.status.Resolved = plan.Resolved.DeepCopy()
 	v.set(v1alpha1.Accepted, metav1.ConditionTrue, Planned, plan.Size.String())
 	d := v.enter(v1alpha1.RunPending, "its AppWrapper is being created")
@@ -97,9 +97,11 @@ func (v *view) forbidden() string {
 	if own := resourceOf(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind)); !slices.Contains(may, own) {
 		return fmt.Sprintf("user %q may not create %s in namespace %q", author, own, v.Run.Namespace)
 	}
-	for _, c := range v.Plan.Planned.AppWrapper.Spec.Components {
-		if wrapped := wrappedResource(c); !slices.Contains(may, wrapped) {
-			return fmt.Sprintf("user %q may neither create nor wrap %s in namespace %q", author, wrapped, v.Run.Namespace)
+	for _, planned := range v.Plan.Planned {
+		for _, c := range planned.AppWrapper.Spec.Components {
+			if wrapped := wrappedResource(c); !slices.Contains(may, wrapped) {
+				return fmt.Sprintf("user %q may neither create nor wrap %s in namespace %q", author, wrapped, v.Run.Namespace)
+			}
 		}
 	}
 	return ""

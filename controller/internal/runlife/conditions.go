@@ -44,6 +44,8 @@ const (
 	Cancelled = "Cancelled"
 	// DeadlineExceeded: activeDeadlineSeconds are over.
 	DeadlineExceeded = "DeadlineExceeded"
+	// StepFailed: a step of a workflow has failed.
+	StepFailed = "StepFailed"
 	// AppWrapperDeleted: somebody deleted the AppWrapper.
 	AppWrapperDeleted = "AppWrapperDeleted"
 	// AppWrapperFailed: the AppWrapper failed and does not say why.

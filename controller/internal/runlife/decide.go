@@ -14,11 +14,14 @@ import (
 // checks is the specification of a Run that has not ended: the first that applies decides.
 var checks = []func(*view) (Decision, bool){
 	ended,     // what the AppWrapper says at its end stays so, whatever comes at the same moment
+	finished,  // likewise if all steps have ended
 	cancelled, // the author wants no more
 	overdue,   // the deadline is over
 	removed,   // somebody deleted the AppWrapper
 	living,    // the phase of the AppWrapper tells that of the Run
+	stepping,  // the phases of the steps tell that of the Run
 	unplanned, // there is no AppWrapper yet, and there cannot be one
+	frozen,    // the Run is a workflow: from now on its steps count
 	refused,   // the API server does not take the AppWrapper
 }
 
@@ -33,6 +36,9 @@ func Decide(s Snapshot, now time.Time) Decision {
 	}
 	v.status.ObservedGeneration = s.Run.Generation
 	v.record()
+	if v.follow(); v.needsPods() {
+		return Decision{NeedsPods: true, Steps: v.ofSteps}
+	}
 	for _, check := range checks {
 		if d, applies := check(v); applies {
 			return d
@@ -46,6 +52,9 @@ type view struct {
 	Snapshot
 	now    time.Time
 	status v1alpha1.RunStatus
+	// ofSteps are the decisions about the steps of a workflow, and events what they announce.
+	ofSteps []Decision
+	events  []Event
 }
 
 // record copies what the status keeps of the AppWrapper.

@@ -3,6 +3,7 @@
 package runlife
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
@@ -16,10 +17,13 @@ type Decision struct {
 	// Status is to be saved if it differs from the stored one. If saving fails, nothing else
 	// happens.
 	Status v1alpha1.RunStatus
-	// Event is to be announced once Status is saved; nil if nothing happened.
-	Event *Event
+	// Events are to be announced once Status is saved. There are none if nothing happened.
+	Events []Event
 	// Effect is to be carried out once Status is saved.
 	Effect Effect
+	// Steps are the decisions about the steps of a workflow, in their order. Only NeedsPods and
+	// Effect of them count: the rest is in Status and Events.
+	Steps []Decision
 	// Requeue is when to look again even if nothing changes; 0 is never.
 	Requeue time.Duration
 }
@@ -49,12 +53,12 @@ const (
 
 // stay keeps the phase and has no effect.
 func (v *view) stay() Decision {
-	return Decision{Status: v.status}
+	return Decision{Status: v.status, Events: v.events}
 }
 
 // do keeps the phase and has an effect.
 func (v *view) do(effect Effect) Decision {
-	return Decision{Status: v.status, Effect: effect}
+	return Decision{Status: v.status, Effect: effect, Events: v.events}
 }
 
 // enter sets the phase, which may be the present one, and what it means.
@@ -63,15 +67,15 @@ func (v *view) enter(phase v1alpha1.RunPhase, message string) Decision {
 	return v.stay()
 }
 
-// requeueAt adds the time of the next look to the decision, unless it is past.
+// requeueAt adds the time of a next look to the decision, unless it is past or another is sooner.
 func (d Decision) requeueAt(when, now time.Time) Decision {
-	if wait := when.Sub(now); wait > 0 {
+	if wait := when.Sub(now); wait > 0 && (d.Requeue == 0 || wait < d.Requeue) {
 		d.Requeue = wait
 	}
 	return d
 }
 
-func (d Decision) announcing(e *Event) Decision {
-	d.Event = e
+func (d Decision) announcing(e Event) Decision {
+	d.Events = append(slices.Clip(d.Events), e)
 	return d
 }

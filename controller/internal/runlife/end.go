@@ -20,9 +20,7 @@ func ended(v *view) (Decision, bool) {
 	}
 	switch aw.Status.Phase {
 	case v1beta2.AppWrapperSucceeded:
-		const message = "it has succeeded"
-		v.set(v1alpha1.Complete, metav1.ConditionTrue, Succeeded, message)
-		return v.end(v1alpha1.RunSucceeded, message).announcing(normal(Succeeded, actionEnd, message)), true
+		return v.succeed(), true
 	case v1beta2.AppWrapperFailed:
 		if v.Pods == nil {
 			return Decision{NeedsPods: true}, true
@@ -80,13 +78,20 @@ func removed(v *view) (Decision, bool) {
 	return v.fail(AppWrapperDeleted, "its AppWrapper was deleted: to run it again, make another Run"), true
 }
 
+func (v *view) succeed() Decision {
+	const message = "it has succeeded"
+	v.set(v1alpha1.Complete, metav1.ConditionTrue, Succeeded, message)
+	return v.end(v1alpha1.RunSucceeded, message).announcing(normal(Succeeded, actionEnd, message))
+}
+
 func (v *view) fail(reason, message string) Decision {
 	v.set(v1alpha1.Failed, metav1.ConditionTrue, reason, message)
 	return v.end(v1alpha1.RunFailed, message).announcing(failedEvent(reason, message))
 }
 
-// end enters a final phase.
+// end enters a final phase. Steps that have not ended will not.
 func (v *view) end(phase v1alpha1.RunPhase, message string) Decision {
+	v.stop(message)
 	v.status.CompletionTime = &metav1.Time{Time: v.now}
 	v.clear(v1alpha1.PodsReady, Ended)
 	v.clear(v1alpha1.QuotaReserved, Ended)
@@ -98,6 +103,9 @@ func (v *view) end(phase v1alpha1.RunPhase, message string) Decision {
 func afterTheEnd(v *view) Decision {
 	if aw := v.mine(); aw != nil && aw.DeletionTimestamp.IsZero() && v.endedBefore() {
 		return v.do(Delete)
+	}
+	if d, left := v.leftOfSteps(); left {
+		return d
 	}
 	ttl := v.Run.Spec.TTLSecondsAfterFinished
 	if ttl == nil || v.status.CompletionTime == nil {
@@ -116,7 +124,8 @@ func afterTheRun(v *view) Decision {
 	if aw := v.mine(); aw != nil && aw.DeletionTimestamp.IsZero() && !orphaned {
 		return v.do(Delete)
 	}
-	return v.stay()
+	d, _ := v.leftOfSteps()
+	return d
 }
 
 // endedBefore: the Run ended although its AppWrapper had not.

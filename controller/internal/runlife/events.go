@@ -24,6 +24,7 @@ type Event struct {
 const (
 	reasonStarted = "Started"
 	reasonFailed  = "Failed"
+	reasonSkipped = "StepSkipped"
 )
 
 // The actions of events.
@@ -33,17 +34,26 @@ const (
 	actionEnd    = "End"
 )
 
-func normal(reason, action, message string) *Event {
-	return &Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Message: message}
+func normal(reason, action, message string) Event {
+	return Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Message: message}
 }
 
 // longestNote is the most that events.k8s.io takes.
 const longestNote = 1024
 
-func failedEvent(reason, message string) *Event {
-	note := reason + ": " + message
-	if len(note) > longestNote {
-		note = strings.ToValidUTF8(note[:longestNote], "")
+func failedEvent(reason, message string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: reasonFailed, Action: actionEnd, Message: note(reason + ": " + message)}
+}
+
+// ofStep says whose event it is.
+func (e Event) ofStep(name string) Event {
+	e.Message = note("step " + name + ": " + e.Message)
+	return e
+}
+
+func note(text string) string {
+	if len(text) <= longestNote {
+		return text
 	}
-	return &Event{Type: corev1.EventTypeWarning, Reason: reasonFailed, Action: actionEnd, Message: note}
+	return strings.ToValidUTF8(text[:longestNote], "")
 }

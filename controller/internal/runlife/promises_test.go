@@ -35,7 +35,7 @@ func (w *world) check(s runlife.Snapshot, d runlife.Decision) {
 		{"no AppWrapper without Accepted", d.Effect != runlife.Create || accepted},
 		{"what was recorded is never made again", d.Effect != runlife.Create || was.AppWrapper == nil},
 		{"a decision enters a phase or acts, never both", was.Phase == is.Phase || d.Effect == runlife.Nothing},
-		{"an event is announced only when something has happened", d.Event == nil || writes},
+		{"an event is announced only when something has happened", len(d.Events) == 0 || writes},
 		{"startTime is set once", was.StartTime == nil || was.StartTime.Equal(is.StartTime)},
 		{"completionTime is there at the end, and only then", (is.CompletionTime != nil) == is.Phase.Terminal()},
 		{"retries are never taken back", is.Retries >= was.Retries},

@@ -29,9 +29,11 @@ import (
 type Snapshot struct {
 	// Run is the Run as it is stored. Decide does not change it.
 	Run *v1alpha1.Run
+	// Step is set in the snapshot of a step. Run is then the Run as the step sees it.
+	Step *v1alpha1.Step
 	// AppWrapper is the one that has the name of the Run's, nil if there is none. It may
-	// belong to another owner. That a recorded AppWrapper is gone cannot be taken back, so it must have been
-	// read from the API server, not only from a cache.
+	// belong to another owner. That a recorded AppWrapper is gone cannot be taken back, so it must
+	// have been read from the API server, not only from a cache.
 	AppWrapper *v1beta2.AppWrapper
 	// Plan is what would be created for the Run. It is needed only if NeedsPlan says so.
 	Plan Plan
@@ -39,11 +41,16 @@ type Snapshot struct {
 	Answer *Answer
 	// Pods are those of the Run. They are needed only if a Decision says so, and are nil until then.
 	Pods *[]corev1.Pod
+	// Steps are the snapshots of the steps in the status of a workflow, begun by OfStep.
+	Steps []Snapshot
+	// Idle steps need nothing else: the steps before them have not ended, or they are skipped.
+	Idle bool
 }
 
 // Plan is what would be created for a Run, or why there is nothing.
 type Plan struct {
-	Planned  *runplan.Planned
+	// Planned has one AppWrapper, or that of each step of a workflow.
+	Planned  []*runplan.Planned
 	Problems []runplan.Problem
 }
 
@@ -60,15 +67,23 @@ type Answer struct {
 // NeedsPlan tells whether a decision about the snapshot depends on its Plan.
 func NeedsPlan(s Snapshot) bool {
 	return s.Run.DeletionTimestamp.IsZero() && !s.Run.Status.Phase.Terminal() && !s.Run.Spec.Cancel &&
-		s.Run.Status.AppWrapper == nil && s.mine() == nil
+		s.Run.Status.AppWrapper == nil && s.mine() == nil && len(s.Run.Status.Steps) == 0 && !s.Idle
 }
 
-// AppWrapperName is the name of a Run's AppWrapper.
-func AppWrapperName(run *v1alpha1.Run) string {
-	if recorded := run.Status.AppWrapper; recorded != nil {
+// AppWrapperName is the name of the AppWrapper of a Run or a step.
+func (s Snapshot) AppWrapperName() string {
+	if recorded := s.Run.Status.AppWrapper; recorded != nil {
 		return recorded.Name
 	}
-	return runplan.AppWrapperName(run.Name)
+	return runplan.AppWrapperName(s.Run.Name, s.StepName())
+}
+
+// StepName is empty in the snapshot of a Run.
+func (s Snapshot) StepName() string {
+	if s.Step == nil {
+		return ""
+	}
+	return s.Step.Name
 }
 
 // Owns tells whether an AppWrapper was made for a Run.
@@ -81,9 +96,10 @@ func Owns(run *v1alpha1.Run, aw *v1beta2.AppWrapper) bool {
 	return false
 }
 
-// mine is the AppWrapper if it is the Run's, and the one that was recorded.
+// mine is the AppWrapper if it is the Run's, and the one that was recorded. A workflow has none
+// beside those of its steps.
 func (s Snapshot) mine() *v1beta2.AppWrapper {
-	if s.AppWrapper == nil || !Owns(s.Run, s.AppWrapper) {
+	if s.AppWrapper == nil || !Owns(s.Run, s.AppWrapper) || len(s.Run.Status.Steps) > 0 {
 		return nil
 	}
 	if recorded := s.Run.Status.AppWrapper; recorded != nil && recorded.UID != s.AppWrapper.UID {

@@ -66,7 +66,7 @@ func application() *v1alpha1.Application {
 func (w *world) snapshot() runlife.Snapshot {
 	s := runlife.Snapshot{Run: w.run, AppWrapper: w.aw, Answer: w.answer}
 	if runlife.NeedsPlan(s) {
-		s.Plan.Planned, s.Plan.Problems = runplan.Plan(runplan.Input{
+		s.Plan.Planned, s.Plan.Problems = runplan.Plans(runplan.Input{
 			Run: w.run, Application: w.app, Sizes: []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes()}, Settings: runplan.DefaultSettings(),
 		})
 	}
@@ -275,8 +275,8 @@ func (w *world) noteStatus(before v1alpha1.RunStatus, d runlife.Decision) {
 	if f := d.Status.LastFailure; f != nil && !equality.Semantic.DeepEqual(before.LastFailure, f) {
 		w.notes("", fmt.Sprintf("  lastFailure of attempt %d: %s of %s, %q", f.Attempt, f.Container, f.Pod, f.Message))
 	}
-	if d.Event != nil {
-		w.notes("", fmt.Sprintf("  event %s %s  %s", d.Event.Type, d.Event.Reason, d.Event.Message))
+	for _, e := range d.Events {
+		w.notes("", fmt.Sprintf("  event %s %s  %s", e.Type, e.Reason, e.Message))
 	}
 }
 

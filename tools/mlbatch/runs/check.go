@@ -13,6 +13,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
@@ -34,10 +35,10 @@ func (m Manifests) Check(ctx context.Context, c client.Client) (plans []Plan, no
 	for _, plan := range plans {
 		found, err := plan.check(ctx, c)
 		for _, note := range found {
-			notes = append(notes, fmt.Sprintf("Run %s: %s", plan.Run, note))
+			notes = append(notes, fmt.Sprintf("Run %s: %s", plan.name(), note))
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s %s: %w", v1alpha1.RunKind, plan.Run, oneLine{err}))
+			problems = append(problems, fmt.Errorf("%s %s: %w", v1alpha1.RunKind, plan.name(), oneLine{err}))
 		}
 	}
 	if err := joined(problems); err != nil {
@@ -88,7 +89,7 @@ func (m Manifests) completed(ctx context.Context, c client.Reader) (Manifests, e
 	}
 	looked := map[string]bool{}
 	for _, run := range m.Runs {
-		if err := m.addApplication(ctx, c, run); err != nil {
+		if err := m.addApplications(ctx, c, run); err != nil {
 			return m, err
 		}
 		if looked[run.Namespace] {
@@ -102,17 +103,35 @@ func (m Manifests) completed(ctx context.Context, c client.Reader) (Manifests, e
 	return m, nil
 }
 
-func (m *Manifests) addApplication(ctx context.Context, c client.Reader, run v1alpha1.Run) error {
-	if m.input(run).Application != nil {
+// addApplications adds the Application of a Run and, if that is a workflow, those of its steps.
+func (m *Manifests) addApplications(ctx context.Context, c client.Reader, run v1alpha1.Run) error {
+	if err := m.addApplication(ctx, c, run.Namespace, run.Spec.Application.Name); err != nil {
+		return err
+	}
+	app := m.input(run).Application
+	if app == nil {
+		return nil
+	}
+	for _, name := range runplan.ApplicationsOf(app) {
+		if err := m.addApplication(ctx, c, run.Namespace, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Manifests) addApplication(ctx context.Context, c client.Reader, namespace, name string) error {
+	is := func(own v1alpha1.Application) bool { return own.Namespace == namespace && own.Name == name }
+	if slices.ContainsFunc(m.Applications, is) {
 		return nil
 	}
 	var app v1alpha1.Application
-	err := c.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: run.Spec.Application.Name}, &app)
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &app)
 	if apierrors.IsNotFound(err) && !notServed(err) {
 		return nil // the plan says so
 	}
 	if err != nil {
-		return failed(err, "cannot read Application %s", run.Spec.Application.Name)
+		return failed(err, "cannot read Application %s", name)
 	}
 	m.Applications = append(m.Applications, app)
 	return nil

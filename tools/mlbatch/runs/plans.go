@@ -20,7 +20,9 @@ import (
 // Plan is what is created for a Run.
 type Plan struct {
 	// Run is its name.
-	Run        string
+	Run string
+	// Step is the name of a workflow's step, empty for other Runs.
+	Step       string
 	Size       runplan.Size
 	AppWrapper *v1beta2.AppWrapper
 }
@@ -40,17 +42,20 @@ func (m Manifests) plan() (plans []Plan, notes []string, err error) {
 	notes = m.Notes
 	var problems []string
 	for _, run := range m.Runs {
-		planned, wrong := runplan.Plan(m.input(run))
+		all, wrong := runplan.Plans(m.input(run))
 		for _, p := range wrong {
 			problems = append(problems, fmt.Sprintf("Run %s: %s", run.Name, p.Message))
 		}
-		if planned == nil {
-			continue
+		for _, planned := range all {
+			plan := Plan{Run: run.Name, Size: planned.Size, AppWrapper: planned.AppWrapper}
+			if planned.Step != nil {
+				plan.Step = planned.Step.Name
+			}
+			for _, warning := range admissionrules.WarningsOnCreate(plan.AppWrapper) {
+				notes = append(notes, fmt.Sprintf("Run %s: %s", plan.name(), warning))
+			}
+			plans = append(plans, plan)
 		}
-		for _, warning := range admissionrules.WarningsOnCreate(planned.AppWrapper) {
-			notes = append(notes, fmt.Sprintf("Run %s: %s", run.Name, warning))
-		}
-		plans = append(plans, Plan{Run: run.Name, Size: planned.Size, AppWrapper: planned.AppWrapper})
 	}
 	if len(problems) > 0 {
 		return nil, notes, errors.New(strings.Join(problems, "; "))
@@ -63,7 +68,11 @@ func (m Manifests) input(run v1alpha1.Run) runplan.Input {
 	run.UID = "" // whoever creates what is printed may not name an owner
 	in := runplan.Input{Run: &run, Sizes: m.Sizes, Settings: runplan.DefaultSettings()}
 	for _, app := range m.Applications {
-		if app.Namespace == run.Namespace && app.Name == run.Spec.Application.Name {
+		if app.Namespace != run.Namespace {
+			continue
+		}
+		in.Applications = append(in.Applications, app)
+		if app.Name == run.Spec.Application.Name {
 			in.Application = &app
 		}
 	}
@@ -73,6 +82,14 @@ func (m Manifests) input(run v1alpha1.Run) runplan.Input {
 		}
 	}
 	return in
+}
+
+// name is that of the Run, with the step.
+func (p Plan) name() string {
+	if p.Step == "" {
+		return p.Run
+	}
+	return p.Run + ", step " + p.Step
 }
 
 // WriteYAML prints the AppWrappers, each after a comment that says what its pods get.
@@ -85,7 +102,7 @@ func WriteYAML(out io.Writer, plans []Plan) error {
 		if i > 0 {
 			fmt.Fprintln(out, "---")
 		}
-		fmt.Fprintf(out, "# Run %s: %s\n%s", plan.Run, plan.Size, text)
+		fmt.Fprintf(out, "# Run %s: %s\n%s", plan.name(), plan.Size, text)
 	}
 	return nil
 }

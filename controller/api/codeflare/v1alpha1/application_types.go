@@ -41,7 +41,14 @@ const (
 	APIRay API = "ray"
 	// APIShell runs the command in each of the workers.
 	APIShell API = "shell"
+	// APIWorkflow runs other Applications, each when those before it have ended.
+	APIWorkflow API = "workflow"
+	// APISequence is a workflow whose steps run one after the other.
+	APISequence API = "sequence"
 )
+
+// IsWorkflow is true of an API that runs other Applications.
+func (a API) IsWorkflow() bool { return a == APIWorkflow || a == APISequence }
 
 // ApplicationSpec describes a program.
 //
@@ -51,15 +58,18 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.api == 'ray' || !has(self.requirements) || size(self.requirements) == 0",message="requirements are for api ray: for others, put the packages into the image"
 // +kubebuilder:validation:XValidation:rule="self.api != 'ray' || (has(self.command) && size(self.command.trim()) > 0) || (!has(self.requirements) || size(self.requirements) == 0) && (!has(self.options) || size(self.options.trim()) == 0)",message="a ray Application without a command is an interactive cluster, which takes neither options nor requirements"
 // +kubebuilder:validation:XValidation:rule="!has(self.torch) || self.api == 'torch'",message="the block torch is for api torch"
+// +kubebuilder:validation:XValidation:rule="has(self.workflow) == (self.api == 'workflow')",message="a workflow Application needs the block workflow, which others do not have"
+// +kubebuilder:validation:XValidation:rule="has(self.steps) == (self.api == 'sequence')",message="a sequence Application needs steps, which others do not have: those of a workflow are in its block"
 // +kubebuilder:validation:XValidation:rule="self.api != 'torch' || !has(self.command) || !self.command.trim().contains('\\n')",message="the command of a torch Application is one line, because torchrun starts it: put more into a script"
 // +kubebuilder:validation:XValidation:rule="self.api != 'torch' || !has(self.options) || !self.options.trim().contains('\\n')",message="the options of a torch Application are one line, because torchrun gets them"
 type ApplicationSpec struct {
-	// API is the archetype: torch, ray or shell.
+	// API is the archetype: torch, ray, shell, workflow or sequence. The last two only run other
+	// Applications.
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self in ['torch', 'ray', 'shell']",message="api must be torch, ray or shell; workqueue, workflow and sequence are not supported yet, and what was kubeflow will be a workflow"
+	// +kubebuilder:validation:XValidation:rule="self in ['torch', 'ray', 'shell', 'workflow', 'sequence']",message="api must be torch, ray, shell, workflow or sequence; workqueue is not supported yet, and what was kubeflow is a workflow now"
 	API API `json:"api"`
 
-	// Image has the program. It is required.
+	// Image has the program. It is required for torch, ray and shell.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^\\\\S*$')",message="the name of an image has no blanks"
@@ -117,6 +127,19 @@ type ApplicationSpec struct {
 	// Ray has settings of api ray.
 	// +optional
 	Ray *Ray `json:"ray,omitempty"`
+
+	// Workflow has the steps of api workflow.
+	// +optional
+	Workflow *Workflow `json:"workflow,omitempty"`
+
+	// Steps of api sequence are Applications of the same namespace, which run one after the other.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Steps []string `json:"steps,omitempty"`
 }
 
 // Requirement is a line of a requirements file.

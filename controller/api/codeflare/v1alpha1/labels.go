@@ -10,6 +10,8 @@ const (
 	ApplicationLabel = "codeflare.dev/application"
 	// ArchetypeLabel holds the api of the Application.
 	ArchetypeLabel = "codeflare.dev/archetype"
+	// StepLabel holds the name of the step, if the Run is a workflow.
+	StepLabel = "codeflare.dev/step"
 	// RoleLabel is on pods only, and says what a pod does in its Run.
 	RoleLabel = "codeflare.dev/role"
 )

@@ -81,6 +81,13 @@ type RunStatus struct {
 	// +optional
 	AppWrapper *AppWrapperReference `json:"appWrapper,omitempty"`
 
+	// Steps are those of a workflow, as they were when the Run was accepted. Each has an AppWrapper
+	// of its own.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Steps []StepStatus `json:"steps,omitempty"`
+
 	// Retries is how often the work was started again after a failure.
 	// +optional
 	Retries int32 `json:"retries,omitempty"`
