@@ -157,6 +157,7 @@ func logsCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	where.bind(flags, ofTheContext)
+	flags.StringVar(&wanted.Step, "step", "", "step of a workflow (default: the only one that has pods)")
 	flags.IntVar(&wanted.Worker, "worker", 0, "number of the worker, from 0")
 	flags.BoolVar(&wanted.All, "all", false, "print the logs of all workers; each line begins with the worker's number")
 	flags.BoolVarP(&wanted.Follow, "follow", "f", false, "print what comes until the workers end")

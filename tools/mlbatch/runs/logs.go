@@ -25,6 +25,8 @@ type OpenLog func(ctx context.Context, namespace, pod string, options *corev1.Po
 // have no numbers: worker 0 is the one that submits the command, whose log has the command's, or
 // else the head.
 type Selection struct {
+	// Step is that of a workflow. It may be empty if only one has pods.
+	Step   string
 	Worker int
 	All    bool
 	// Follow waits for more until the containers end.
@@ -39,6 +41,9 @@ func Logs(ctx context.Context, c client.Reader, open OpenLog, key client.ObjectK
 	}
 	pods, err := podsOf(ctx, c, run)
 	if err != nil {
+		return err
+	}
+	if pods, err = ofStep(run, pods, s.Step); err != nil {
 		return err
 	}
 	if len(pods) == 0 {
@@ -65,6 +70,31 @@ func first(pods []Pod) string {
 		}
 	}
 	return ""
+}
+
+// ofStep are the pods of one step, or all if the Run is no workflow.
+func ofStep(run *v1alpha1.Run, pods []Pod, step string) ([]Pod, error) {
+	var names, running []string
+	for _, one := range run.Status.Steps {
+		names = append(names, one.Name)
+		if slices.ContainsFunc(pods, func(p Pod) bool { return p.Step == one.Name }) {
+			running = append(running, one.Name)
+		}
+	}
+	switch {
+	case step == "" && len(running) > 1:
+		return nil, fmt.Errorf("%s %s has steps: choose one of them with --step: %s", v1alpha1.RunKind, run.Name, strings.Join(running, ", "))
+	case step == "":
+		return pods, nil
+	case len(names) == 0:
+		return nil, fmt.Errorf("%s %s has no steps: leave --step out", v1alpha1.RunKind, run.Name)
+	case !slices.Contains(names, step):
+		return nil, fmt.Errorf("%s %s has no step %s: its steps are %s", v1alpha1.RunKind, run.Name, step, strings.Join(names, ", "))
+	case !slices.Contains(running, step):
+		is := run.Status.Steps[slices.Index(names, step)]
+		return nil, fmt.Errorf("step %s of %s %s has no pods: it is %s", step, v1alpha1.RunKind, run.Name, printable(strings.TrimSuffix(string(is.Phase)+": "+is.Message, ": ")))
+	}
+	return slices.DeleteFunc(pods, func(p Pod) bool { return p.Step != step }), nil
 }
 
 // allLogs copies one log after the other or, if they are followed, all at once.

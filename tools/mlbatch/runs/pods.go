@@ -18,6 +18,8 @@ import (
 // Pod is a pod of a Run.
 type Pod struct {
 	Name string `json:"name"`
+	// Step is that of a workflow, empty for other Runs.
+	Step string `json:"step,omitempty"`
 	// Worker is its number, from 0, which is the rank of a torch worker. It is -1 if the pod has none.
 	Worker int    `json:"worker"`
 	Role   string `json:"role"`
@@ -28,7 +30,7 @@ type Pod struct {
 	stored corev1.Pod
 }
 
-// podsOf are the pods of a Run in the order of their workers. Of two with the same number, the newer
+// podsOf are the pods of a Run in the order of their steps and workers. Of two with the same number, the newer
 // is the first.
 func podsOf(ctx context.Context, c client.Reader, run *v1alpha1.Run) ([]Pod, error) {
 	var list corev1.PodList
@@ -37,11 +39,14 @@ func podsOf(ctx context.Context, c client.Reader, run *v1alpha1.Run) ([]Pod, err
 	}
 	var all []Pod
 	for _, p := range list.Items {
-		all = append(all, Pod{Name: p.Name, Worker: workerOf(p), Role: p.Labels[v1alpha1.RoleLabel], Node: p.Spec.NodeName, State: stateOf(p), stored: p})
+		all = append(all, Pod{Name: p.Name, Step: p.Labels[v1alpha1.StepLabel], Worker: workerOf(p), Role: p.Labels[v1alpha1.RoleLabel], Node: p.Spec.NodeName, State: stateOf(p), stored: p})
+	}
+	turn := func(p Pod) int {
+		return slices.IndexFunc(run.Status.Steps, func(step v1alpha1.StepStatus) bool { return step.Name == p.Step })
 	}
 	slices.SortFunc(all, func(a, b Pod) int {
 		newer := b.stored.CreationTimestamp.Compare(a.stored.CreationTimestamp.Time)
-		return cmp.Or(cmp.Compare(uint(a.Worker), uint(b.Worker)), newer, cmp.Compare(a.Name, b.Name)) // those without a number are the last
+		return cmp.Or(cmp.Compare(turn(a), turn(b)), cmp.Compare(uint(a.Worker), uint(b.Worker)), newer, cmp.Compare(a.Name, b.Name)) // those without a number are the last
 	})
 	return all, nil
 }

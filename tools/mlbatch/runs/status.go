@@ -28,7 +28,9 @@ type Report struct {
 	AppWrapper string `json:"appWrapper,omitempty"`
 	// Waits says in Kueue's words why the Run has no quota.
 	Waits string `json:"waits,omitempty"`
-	Pods  []Pod  `json:"pods"`
+	// StepsWait says likewise why steps have no quota, by their names.
+	StepsWait map[string]string `json:"stepsWait,omitempty"`
+	Pods      []Pod             `json:"pods"`
 	// Unknown is what could not be read, and why.
 	Unknown []string `json:"unknown,omitempty"`
 }
@@ -44,6 +46,7 @@ func Status(ctx context.Context, c client.Reader, key client.ObjectKey) (Report,
 	if made := run.Status.AppWrapper; made != nil {
 		r.lookUp(ctx, c, *made)
 	}
+	r.lookUpSteps(ctx, c)
 	pods, err := podsOf(ctx, c, run)
 	if err != nil {
 		r.Unknown = append(r.Unknown, err.Error())
@@ -68,11 +71,29 @@ func (r *Report) lookUp(ctx context.Context, c client.Reader, made v1alpha1.AppW
 	if meta.IsStatusConditionTrue(r.Run.Status.Conditions, v1alpha1.QuotaReserved) || r.Run.Status.Phase.Terminal() {
 		return
 	}
-	waits, err := submit.QuotaReason(ctx, c, aw.Namespace, string(aw.UID))
+	r.Waits = r.why(ctx, c, made)
+}
+
+// lookUpSteps asks why the steps in a queue wait.
+func (r *Report) lookUpSteps(ctx context.Context, c client.Reader) {
+	for _, step := range r.Run.Status.Steps {
+		if step.Phase != v1alpha1.RunQueued || step.AppWrapper == nil {
+			continue
+		}
+		if r.StepsWait == nil {
+			r.StepsWait = map[string]string{}
+		}
+		r.StepsWait[step.Name] = r.why(ctx, c, *step.AppWrapper)
+	}
+}
+
+// why says in Kueue's words why an AppWrapper has no quota.
+func (r *Report) why(ctx context.Context, c client.Reader, made v1alpha1.AppWrapperReference) string {
+	waits, err := submit.QuotaReason(ctx, c, r.Run.Namespace, string(made.UID))
 	if err != nil {
 		r.Unknown = append(r.Unknown, failed(err, "cannot list the Workloads, which say why a Run waits").Error())
 	}
-	r.Waits = printable(waits)
+	return printable(waits)
 }
 
 // WriteStatus prints a report for people.
@@ -86,6 +107,9 @@ func WriteStatus(out io.Writer, r Report) error {
 		fmt.Fprintf(out, "  %s\n", condition)
 	}
 	if err := writeTable(out, "", r.facts()); err != nil {
+		return err
+	}
+	if err := r.writeSteps(out); err != nil {
 		return err
 	}
 	if err := r.writePods(out); err != nil {
@@ -149,13 +173,34 @@ func perWorker(resolved v1alpha1.Resolved) string {
 	return runplan.Size{Workers: resolved.Workers, PerWorker: resolved.PerWorker}.String()
 }
 
+func (r Report) writeSteps(out io.Writer) error {
+	if len(r.Run.Status.Steps) == 0 {
+		return nil
+	}
+	rows := [][]string{{"STEP", "APPLICATION", "STATUS", "APPWRAPPER", "MESSAGE"}}
+	for _, step := range r.Run.Status.Steps {
+		made := ""
+		if step.AppWrapper != nil {
+			made = step.AppWrapper.Name
+		}
+		rows = append(rows, []string{step.Name, step.Application.Name, string(step.Phase), made, cmp.Or(r.StepsWait[step.Name], step.Message)})
+	}
+	fmt.Fprintln(out)
+	return writeTable(out, "", rows)
+}
+
 func (r Report) writePods(out io.Writer) error {
 	if len(r.Pods) == 0 {
 		return nil
 	}
-	rows := [][]string{{"WORKER", "ROLE", "POD", "NODE", "STATE"}}
+	rows := [][]string{{"STEP", "WORKER", "ROLE", "POD", "NODE", "STATE"}}
 	for _, pod := range r.Pods {
-		rows = append(rows, []string{pod.number(), pod.Role, pod.Name, pod.Node, pod.State})
+		rows = append(rows, []string{pod.Step, pod.number(), pod.Role, pod.Name, pod.Node, pod.State})
+	}
+	if len(r.Run.Status.Steps) == 0 {
+		for i := range rows {
+			rows[i] = rows[i][1:]
+		}
 	}
 	fmt.Fprintln(out)
 	return writeTable(out, "", rows)
