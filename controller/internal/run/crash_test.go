@@ -42,7 +42,18 @@ var stories = map[string][]func(*life){
 	"no right":          {refuses(apierrors.NewForbidden(v1beta2.GroupVersion.WithResource("appwrappers").GroupResource(), "x", nil)), applies, passing(6 * time.Minute), refuses(nil), passing(6 * time.Minute)},
 	"quota of objects":  {refuses(apierrors.NewConflict(v1beta2.GroupVersion.WithResource("appwrappers").GroupResource(), "x", errors.New("the quota has changed"))), applies, passing(time.Second), refuses(nil), passing(time.Minute), appWrapperIs(v1beta2.AppWrapperSuspended)},
 	"name taken":        {taken, applies, passing(6 * time.Minute), removes, passing(6 * time.Minute)},
-	"no label":          join(queues, starts, []func(*life){loseLabel, passing(time.Hour), appWrapperIs(v1beta2.AppWrapperSucceeded), passing(6 * time.Minute)}),
+	"workflow": {
+		appliesWorkflow, stepIs("prepare", v1beta2.AppWrapperSuspended), stepIs("prepare", v1beta2.AppWrapperSucceeded),
+		stepIs("train", v1beta2.AppWrapperRunning, condition(v1beta2.PodsReady, metav1.ConditionTrue, "SufficientPodsReady")),
+		stepIs("train", v1beta2.AppWrapperFailed, unhealthy), stepIs("report", v1beta2.AppWrapperSucceeded),
+	},
+	"sequence":            {appliesSequence, stepIs("step0", v1beta2.AppWrapperSucceeded), stepIs("step1", v1beta2.AppWrapperSucceeded)},
+	"workflow, cancelled": {appliesWorkflow, stepIs("prepare", v1beta2.AppWrapperSucceeded), stepIs("train", v1beta2.AppWrapperRunning), cancels, passing(time.Hour)},
+	"workflow, refused": {
+		appliesWorkflow, refuses(apierrors.NewInvalid(v1beta2.GroupVersion.WithKind("AppWrapper").GroupKind(), "x", nil)),
+		stepIs("prepare", v1beta2.AppWrapperSucceeded), passing(6 * time.Minute), refuses(nil), passing(6 * time.Minute), stepIs("train", v1beta2.AppWrapperSucceeded),
+	},
+	"no label": join(queues, starts, []func(*life){loseLabel, passing(time.Hour), appWrapperIs(v1beta2.AppWrapperSucceeded), passing(6 * time.Minute)}),
 }
 
 var (
@@ -64,6 +75,26 @@ func join(parts ...[]func(*life)) []func(*life) {
 
 func applies(l *life) { l.must(l.api.Create(context.Background(), givenApplication())) }
 
+// appliesWorkflow applies a workflow of four steps, and the program that they run.
+func appliesWorkflow(l *life) {
+	of := v1alpha1.ApplicationReference{Name: theProgram}
+	l.appliesOf(v1alpha1.ApplicationSpec{API: v1alpha1.APIWorkflow, Workflow: &v1alpha1.Workflow{Steps: []v1alpha1.Step{
+		{Name: "prepare", Application: of}, {Name: "train", Application: of, DependsOn: []string{"prepare"}},
+		{Name: "evaluate", Application: of, DependsOn: []string{"train"}}, {Name: "report", Application: of, DependsOn: []string{"train"}, When: v1alpha1.WhenFailed},
+	}}})
+}
+
+func appliesSequence(l *life) {
+	l.appliesOf(v1alpha1.ApplicationSpec{API: v1alpha1.APISequence, Steps: []string{theProgram, theProgram}})
+}
+
+func (l *life) appliesOf(spec v1alpha1.ApplicationSpec) {
+	workflow, program := givenApplication(), givenApplication()
+	workflow.Spec, program.Name = spec, theProgram
+	l.must(l.api.Create(context.Background(), workflow))
+	l.must(l.api.Create(context.Background(), program))
+}
+
 func cancels(l *life) { l.edit(func(run *v1alpha1.Run) { run.Spec.Cancel = true }) }
 
 func limited(l *life) {
@@ -77,13 +108,13 @@ func lives(l *life) {
 func passing(d time.Duration) func(*life) { return func(l *life) { l.pass(d) } }
 
 func removes(l *life) {
-	if aw := l.appWrapper(); aw != nil {
+	if aw := l.appWrapper(theRun.Name); aw != nil {
 		l.must(l.api.Delete(context.Background(), aw))
 	}
 }
 
 func loseLabel(l *life) {
-	aw := l.appWrapper()
+	aw := l.appWrapper(theRun.Name)
 	aw.Labels = nil
 	l.must(l.api.Update(context.Background(), aw))
 }
@@ -114,6 +145,7 @@ var where = map[string]v1alpha1.RunPhase{
 	"success": v1alpha1.RunSucceeded, "wait": v1alpha1.RunQueued, "failure": v1alpha1.RunFailed, "cancel": v1alpha1.RunCancelled,
 	"cancel early": v1alpha1.RunCancelled, "deadline": v1alpha1.RunFailed, "time to live": "", "somebody's delete": v1alpha1.RunFailed,
 	"refusal": v1alpha1.RunQueued, "quota of objects": v1alpha1.RunQueued, "no right": v1alpha1.RunQueued, "name taken": v1alpha1.RunQueued, "no label": v1alpha1.RunSucceeded,
+	"workflow": v1alpha1.RunFailed, "sequence": v1alpha1.RunSucceeded, "workflow, cancelled": v1alpha1.RunCancelled, "workflow, refused": v1alpha1.RunQueued,
 }
 
 // TestCrash tells every story without trouble first, and then once for each call of the controller
@@ -140,8 +172,8 @@ func TestCrash(t *testing.T) {
 					relive(fmt.Sprintf("call_%d_%s", n+1, tr), troubles.Reliable(map[int]troubles.Trouble{n + 1: tr}))
 				}
 			}
-			for _, late := range cached {
-				relive("late_"+late.kind, &troubles.Wire{Lags: func(kind string) bool { return kind == late.kind }})
+			for _, late := range []string{"Run", "AppWrapper", "Application"} {
+				relive("late_"+late, &troubles.Wire{Lags: func(kind string) bool { return kind == late }})
 			}
 			for seed := range *seeds {
 				relive(fmt.Sprintf("seed_%d", seed+1), troubles.AtRandom(uint64(seed+1), len(calm.wire.Calls)))
@@ -189,9 +221,9 @@ func TestAStaleCacheMakesNoSecondAppWrapper(t *testing.T) {
 	applies(l)
 	l.tell(nil)
 	removes(l)
-	l.process.caches["Run"], l.process.caches["AppWrapper"] = promised, client.Object(nil)
+	l.process.caches[inCache{"Run", theRun.Name}], l.process.caches[inCache{"AppWrapper", theRun.Name}] = promised, client.Object(nil)
 	l.process.reconcile()
-	if l.made != 1 || l.appWrapper() != nil {
-		t.Errorf("%d AppWrappers were made", l.made)
+	if l.made[theRun.Name] != 1 || l.appWrapper(theRun.Name) != nil {
+		t.Errorf("%d AppWrappers were made", l.made[theRun.Name])
 	}
 }

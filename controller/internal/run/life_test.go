@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/test/troubles"
 )
 
@@ -36,7 +38,7 @@ type life struct {
 	// enabled is the answer to reviews of the controller's own right.
 	enabled bool
 
-	made   int             // AppWrappers
+	made   map[string]int  // AppWrappers by name
 	told   map[string]int  // events by reason
 	over   troubles.Manner // why the story ended early, if it did
 	places []place         // after each step
@@ -64,10 +66,13 @@ var (
 	theApplication = client.ObjectKey{Namespace: "blue", Name: "digits"}
 )
 
+// theProgram is the Application of all steps, where theApplication is a workflow.
+const theProgram = "program"
+
 func newLife(t *testing.T, w *troubles.Wire, calm *life) *life {
 	t.Helper()
 	born := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
-	l := &life{T: t, now: born, startsAt: born, wire: w, calm: calm, told: map[string]int{}, enabled: true}
+	l := &life{T: t, now: born, startsAt: born, wire: w, calm: calm, told: map[string]int{}, made: map[string]int{}, enabled: true}
 	l.api = fake.NewClientBuilder().WithScheme(scheme(t)).WithStatusSubresource(&v1alpha1.Run{}, &v1beta2.AppWrapper{}).
 		WithIndex(&corev1.Pod{}, "status.phase", func(pod client.Object) []string { return []string{string(pod.(*corev1.Pod).Status.Phase)} }).
 		WithObjects(givenRun()).Build()
@@ -138,14 +143,18 @@ func (l *life) outrun(how troubles.Manner) {
 func (l *life) endAsItMust() {
 	l.Helper()
 	l.pass(time.Hour)
-	run, aw := l.run(), l.appWrapper()
+	run, left := l.run(), l.appWrappers()
+	running := slices.ContainsFunc(left, func(aw v1beta2.AppWrapper) bool {
+		ended := aw.Status.Phase == v1beta2.AppWrapperSucceeded || aw.Status.Phase == v1beta2.AppWrapperFailed
+		return aw.Labels[v1alpha1.RunLabel] != "" && !ended // without the label, nobody sees it
+	})
 	switch {
-	case run == nil && aw == nil:
+	case run == nil && len(left) == 0:
 	case l.over == deleted:
 		l.broken("an hour after the Run was deleted nothing is left")
 	case !run.Status.Phase.Terminal():
 		l.broken(fmt.Sprintf("an hour after it was cancelled the Run has ended; it is %s", run.Status.Phase))
-	case run.Status.Phase == v1alpha1.RunCancelled && aw != nil && aw.Labels[v1alpha1.RunLabel] != "": // else nobody sees it
+	case run.Status.Phase == v1alpha1.RunCancelled && running:
 		l.broken("an hour after a Run was cancelled its AppWrapper is gone")
 	}
 }
@@ -229,8 +238,11 @@ func later(a, b time.Time) time.Time {
 }
 
 func (l *life) collectGarbage() {
-	if aw := l.appWrapper(); aw != nil && l.run() == nil {
-		l.must(l.api.Delete(context.Background(), aw))
+	if l.run() != nil {
+		return
+	}
+	for _, aw := range l.appWrappers() {
+		l.must(l.api.Delete(context.Background(), &aw))
 	}
 }
 
@@ -242,12 +254,18 @@ func (l *life) run() *v1alpha1.Run {
 	return nil
 }
 
-func (l *life) appWrapper() *v1beta2.AppWrapper {
+func (l *life) appWrapper(name string) *v1beta2.AppWrapper {
 	aw := &v1beta2.AppWrapper{}
-	if l.find(theRun, aw) {
+	if l.find(client.ObjectKey{Namespace: theRun.Namespace, Name: name}, aw) {
 		return aw
 	}
 	return nil
+}
+
+func (l *life) appWrappers() []v1beta2.AppWrapper {
+	var all v1beta2.AppWrapperList
+	l.must(l.api.List(context.Background(), &all))
+	return all.Items
 }
 
 func (l *life) find(key client.ObjectKey, into client.Object) bool {
@@ -282,12 +300,15 @@ func (l *life) edit(change func(*v1alpha1.Run)) {
 type place struct {
 	Gone, Started bool
 	Status        v1alpha1.RunStatus
-	AppWrapper    bool
+	AppWrappers   []string
 }
 
 func (l *life) place() place {
 	run := l.run()
-	p := place{Gone: run == nil, AppWrapper: l.appWrapper() != nil}
+	p := place{Gone: run == nil}
+	for _, aw := range l.appWrappers() {
+		p.AppWrappers = append(p.AppWrappers, aw.Name)
+	}
 	if run == nil {
 		return p
 	}
@@ -295,6 +316,9 @@ func (l *life) place() place {
 	p.Status.StartTime, p.Status.CompletionTime = nil, nil
 	for i := range p.Status.Conditions {
 		p.Status.Conditions[i].LastTransitionTime = metav1.Time{}
+	}
+	for i := range p.Status.Steps {
+		p.Status.Steps[i].StartTime, p.Status.Steps[i].CompletionTime = nil, nil
 	}
 	return p
 }
@@ -307,8 +331,13 @@ func (l *life) broken(promise string) {
 
 // appWrapperIs changes the phase and a condition of the AppWrapper, as its controller does.
 func appWrapperIs(phase v1beta2.AppWrapperPhase, conditions ...metav1.Condition) func(*life) {
+	return stepIs("", phase, conditions...)
+}
+
+// stepIs is the same for a step of a workflow.
+func stepIs(step string, phase v1beta2.AppWrapperPhase, conditions ...metav1.Condition) func(*life) {
 	return func(l *life) {
-		aw := l.appWrapper()
+		aw := l.appWrapper(runplan.AppWrapperName(theRun.Name, step))
 		if aw == nil {
 			return
 		}

@@ -96,17 +96,26 @@ func (p *process) reconcile() (died bool) {
 	return false
 }
 
-// caches hold what was last seen of each kind; they can be stale independently.
-type caches map[string]client.Object
+// caches hold what was last seen of each object; those of a kind can be stale independently of others.
+type caches map[inCache]client.Object
 
-var cached = []struct {
-	kind string
-	key  client.ObjectKey
-	make func() client.Object
-}{
-	{"Run", theRun, func() client.Object { return &v1alpha1.Run{} }},
-	{"AppWrapper", theRun, func() client.Object { return &v1beta2.AppWrapper{} }},
-	{"Application", theApplication, func() client.Object { return &v1alpha1.Application{} }},
+type inCache struct{ kind, name string }
+
+// cached are the objects of all stories.
+var cached = []inCache{
+	{"Run", theRun.Name},
+	{"AppWrapper", theRun.Name}, {"AppWrapper", "digits-1-prepare"}, {"AppWrapper", "digits-1-train"}, {"AppWrapper", "digits-1-evaluate"}, {"AppWrapper", "digits-1-report"}, {"AppWrapper", "digits-1-step0"}, {"AppWrapper", "digits-1-step1"},
+	{"Application", theApplication.Name}, {"Application", theProgram},
+}
+
+func (c inCache) make() client.Object {
+	switch c.kind {
+	case "Run":
+		return &v1alpha1.Run{}
+	case "AppWrapper":
+		return &v1beta2.AppWrapper{}
+	}
+	return &v1alpha1.Application{}
 }
 
 // catchUp updates the caches, and wakes the controller if something has changed.
@@ -116,11 +125,11 @@ func (p *process) catchUp(lags func(cached string) bool) (moved bool) {
 			continue
 		}
 		now := c.make()
-		if !p.life.find(c.key, now) {
+		if !p.life.find(client.ObjectKey{Namespace: theRun.Namespace, Name: c.name}, now) {
 			now = nil
 		}
-		if !reflect.DeepEqual(now, p.caches[c.kind]) {
-			p.caches[c.kind], p.due, moved = now, true, true
+		if !reflect.DeepEqual(now, p.caches[c]) {
+			p.caches[c], p.due, moved = now, true, true
 		}
 	}
 	return moved
@@ -130,19 +139,19 @@ func (p *process) catchUp(lags func(cached string) bool) (moved bool) {
 func (c caches) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	switch into := into.(type) {
 	case *v1alpha1.Run:
-		if run, ok := c["Run"].(*v1alpha1.Run); ok {
+		if run, ok := c[inCache{"Run", key.Name}].(*v1alpha1.Run); ok {
 			run.DeepCopyInto(into)
 			_, err := slimRun(into)
 			return err
 		}
 	case *v1beta2.AppWrapper:
-		if aw, ok := c["AppWrapper"].(*v1beta2.AppWrapper); ok && aw.Labels[v1alpha1.RunLabel] != "" {
+		if aw, ok := c[inCache{"AppWrapper", key.Name}].(*v1beta2.AppWrapper); ok && aw.Labels[v1alpha1.RunLabel] != "" {
 			aw.DeepCopyInto(into)
 			_, err := slimAppWrapper(into)
 			return err
 		}
 	case *v1alpha1.Application:
-		if app, ok := c["Application"].(*v1alpha1.Application); ok {
+		if app, ok := c[inCache{"Application", key.Name}].(*v1alpha1.Application); ok {
 			app.DeepCopyInto(into)
 			return nil
 		}
@@ -151,8 +160,15 @@ func (c caches) Get(_ context.Context, key client.ObjectKey, into client.Object,
 }
 
 func (c caches) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	if sizes, ok := list.(*v1alpha1.RunSizeConfigurationList); ok {
-		sizes.Items = []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes()}
+	switch list := list.(type) {
+	case *v1alpha1.RunSizeConfigurationList:
+		list.Items = []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes()}
+	case *v1alpha1.ApplicationList:
+		for _, object := range c {
+			if app, ok := object.(*v1alpha1.Application); ok {
+				list.Items = append(list.Items, *app)
+			}
+		}
 	}
 	return nil
 }
@@ -199,27 +215,27 @@ func (l *life) create(ctx context.Context, object client.Object, dryRun bool) er
 	if l.refusal != nil {
 		return l.refusal
 	}
-	if l.appWrapper() != nil {
+	if l.appWrapper(object.GetName()) != nil {
 		return apierrors.NewAlreadyExists(v1beta2.GroupVersion.WithResource("appwrappers").GroupResource(), object.GetName())
 	}
 	if dryRun {
 		return nil
 	}
-	l.made++
+	l.made[object.GetName()]++
 	if run := l.run(); run != nil && !meta.IsStatusConditionTrue(run.Status.Conditions, v1alpha1.Accepted) {
 		l.broken("no AppWrapper without Accepted")
 	}
-	if l.made > 1 {
-		l.broken("one AppWrapper is made for a Run")
+	if l.made[object.GetName()] > 1 {
+		l.broken("one AppWrapper is made for a Run or a step")
 	}
-	object.SetUID(types.UID(fmt.Sprintf("uid-%d", l.made)))
+	object.SetUID(types.UID("uid-of-" + object.GetName()))
 	return l.api.Create(ctx, object)
 }
 
 func (u unreliable) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	asked := (&client.DeleteOptions{}).ApplyOptions(options)
 	return u.life.wire.Carry("delete", writing, func() error {
-		if aw := u.life.appWrapper(); aw != nil && asked.Preconditions.UID != nil && *asked.Preconditions.UID != aw.UID && object.GetUID() != givenRun().UID {
+		if aw := u.life.appWrapper(object.GetName()); aw != nil && asked.Preconditions.UID != nil && *asked.Preconditions.UID != aw.UID && object.GetUID() != givenRun().UID {
 			return apierrors.NewConflict(v1beta2.GroupVersion.WithResource("x").GroupResource(), object.GetName(), fmt.Errorf("the UID differs"))
 		}
 		return u.WithWatch.Delete(ctx, object, options...)
