@@ -54,6 +54,9 @@ func planStep(in Input, step *v1alpha1.Step) (*Planned, []Problem) {
 	if in.Application != nil && archetypes[in.Application.Spec.API] == nil {
 		return nil, []Problem{impossible("step %s is a %s, and must be %s", step.Name, in.Application.Spec.API, programs())}
 	}
+	if in.Application != nil && isInteractive(in.Application) {
+		return nil, []Problem{impossible("step %s is an interactive cluster, which has no end: give Application %s a command", step.Name, in.Application.Name)}
+	}
 	planned, problems := Plan(in)
 	for i := range problems {
 		problems[i].Message = "step " + step.Name + ": " + problems[i].Message
@@ -61,7 +64,7 @@ func planStep(in Input, step *v1alpha1.Step) (*Planned, []Problem) {
 	return planned, problems
 }
 
-// programs are the archetypes that run a command: shell or torch.
+// programs are the archetypes that run a command.
 func programs() string {
 	var all []string
 	for api := range maps.Keys(archetypes) {
