@@ -140,6 +140,37 @@ func TestARunIsWokenByWhatItWaitsFor(t *testing.T) {
 	}
 }
 
+// Before a workflow is accepted, nothing about the Run names the Applications of its steps.
+func TestAWorkflowIsWokenByWhatItsStepsWaitFor(t *testing.T) {
+	c := newCluster(t)
+	sizes := runplan.DefaultSizes()
+	c.put(v1alpha1.RunSizeConfigurationKind, &sizes)
+	sequence, program := givenApplication(), givenApplication()
+	sequence.Spec = v1alpha1.ApplicationSpec{API: v1alpha1.APISequence, Steps: []string{theProgram, "later"}}
+	program.Name = theProgram
+	c.put(v1alpha1.ApplicationKind, sequence)
+	c.put(v1alpha1.ApplicationKind, program)
+	c.put(v1alpha1.RunKind, givenRun())
+	c.await("step step1: there is no Application later in namespace blue yet")
+	later := givenApplication()
+	later.Name = "later"
+	c.put(v1alpha1.ApplicationKind, later)
+	c.await("step step0 is Queued")
+	if aw := c.api.Get("appwrappers", client.ObjectKey{Namespace: theRun.Namespace, Name: theRun.Name + "-step0"}); aw.Labels[v1alpha1.StepLabel] != "step0" {
+		t.Errorf("the labels of the AppWrapper are %v", aw.Labels)
+	}
+	step := func(phase v1alpha1.RunPhase) v1alpha1.StepStatus {
+		s := v1alpha1.StepStatus{Phase: phase}
+		s.Application.Name = string(phase)
+		return s
+	}
+	run := givenRun()
+	run.Status.Steps = []v1alpha1.StepStatus{step(v1alpha1.StepWaiting), step(v1alpha1.RunRunning), step(v1alpha1.RunPending), step(v1alpha1.StepSkipped)}
+	if got := strings.Join(waitsFor(run), " "); got != "* Pending Waiting" {
+		t.Errorf("a workflow is woken by %s", got)
+	}
+}
+
 func TestARunFollowsItsAppWrapperAndIsQuiet(t *testing.T) {
 	c := newCluster(t)
 	sizes := runplan.DefaultSizes()
