@@ -24,7 +24,7 @@ import (
 // runs to its end.
 func TestAWorkflowReportsAFailure(t *testing.T) {
 	testenv.Test(t, features.New("workflow").Assess("each step starts when its turn comes", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		s := tell(t, cfg, "e2e-workflow", "ruth", needs.TrainingPods, needs.Runs)
+		s := tell(t, cfg, "e2e-runs", "ruth", needs.TrainingPods, needs.Runs)
 		s.create(ctx, s.program("hello", `echo "$CODEFLARE_STEP of $CODEFLARE_RUN"`))
 		s.create(ctx, s.program("failing", "echo no data; exit 7"))
 		step := func(name, application string, when v1alpha1.When, dependsOn ...string) v1alpha1.Step {
