@@ -183,8 +183,9 @@ charts: ## Package the charts and install.yaml into dist/
 	go run ./tools/artifacts/charts -out dist
 
 .PHONY: images
-images: ## Write the image archives of our controller (amd64, arm64) into dist/
+images: ## Write the image archives of our controllers and the agent (amd64, arm64) into dist/
 	go run ./tools/artifacts/images controller -out dist
+	go run ./tools/artifacts/images agent -out dist
 
 .PHONY: release
 release: ## Write all that is released into dist/, and push it if there is a REGISTRY=ghcr.io/mlbatch

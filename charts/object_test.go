@@ -75,6 +75,11 @@ func (o object) containers() []corev1.Container {
 // other pods.
 func (o object) images() []string {
 	var all []string
+	// The controller of Runs gives it to the pods that it plans.
+	if _, agent, is := strings.Cut(o.Data["config.yaml"], "agentImage: "); is {
+		image, _, _ := strings.Cut(agent, "\n")
+		all = append(all, image)
+	}
 	for _, container := range o.containers() {
 		all = append(all, container.Image)
 		for _, arg := range container.Args {

@@ -53,8 +53,8 @@ type Operator struct {
 	// ControllerImage is set only for the coscheduler, whose PodGroup controller has a
 	// separate image.
 	ControllerImage string `json:"controllerImage,omitempty"`
-	// InitImage is set only for the training operator: the init container in which
-	// workers of PyTorchJobs wait for their master.
+	// InitImage is of init containers in users' pods. It is set for the training operator, whose
+	// workers of PyTorchJobs wait in one for their master, and for our own.
 	InitImage string `json:"initImage,omitempty"`
 }
 
@@ -78,6 +78,11 @@ func (v Versions) ReleasedTo(folder string) Versions {
 // ControllerImage is the full reference of the AppWrapper controller's image.
 func (v Versions) ControllerImage() string {
 	return v.ImageRepository + "/controller:" + v.Version
+}
+
+// AgentImage is the full reference of the image of our program in the pods of Runs.
+func (v Versions) AgentImage() string {
+	return v.ImageRepository + "/agent:" + v.Version
 }
 
 // Load returns the embedded versions. It fails only if versions.yaml has an unknown entry.

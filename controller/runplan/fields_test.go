@@ -25,6 +25,8 @@ var changes = map[string]func(in *runplan.Input){
 	"Application.options":                    func(in *runplan.Input) { in.Application.Spec.Options = "b" },
 	"Application.env":                        func(in *runplan.Input) { in.Application.Spec.Env["B"] = "b" },
 	"Application.envFrom":                    func(in *runplan.Input) { in.Application.Spec.EnvFrom = secret("b") },
+	"Application.code.name":                  func(in *runplan.Input) { in.Application.Spec.Code[0].Name = "b" },
+	"Application.code.source":                func(in *runplan.Input) { in.Application.Spec.Code[0].Source = "b" },
 	"Application.inputs.name":                func(in *runplan.Input) { in.Application.Spec.Inputs[0].Name = "nfs" },
 	"Application.inputs.namespace":           func(in *runplan.Input) { in.Application.Spec.Inputs[0].Namespace = "red" },
 	"Application.inputs.sizes":               func(in *runplan.Input) { in.Application.Spec.Inputs[1].Sizes["a"] = "nfs" },
@@ -89,7 +91,7 @@ func step(change func(*v1alpha1.Step)) func(*runplan.Input) {
 
 // noPart are fields that can have one value only, and those about the end of a Run, which is
 // no part of a plan.
-var noPart = []string{"Application.inputs.useas", "Run.activeDeadlineSeconds", "Run.ttlSecondsAfterFinished", "Run.cancel"}
+var noPart = []string{"Application.inputs.useas", "Run.activeDeadlineSeconds", "Run.ttlSecondsAfterFinished", "Run.cancel", "Application.repo", "Application.repoSecret.name", "Application.repoSecret.namespace"}
 
 // ofRay are fields that only api ray has.
 var ofRay = []string{"Application.requirements", "Application.ray.headResources"}
@@ -188,6 +190,7 @@ func fullInput() runplan.Input {
 		app.Spec.Options, app.Spec.SupportsGPU, app.Spec.Torch = "a", true, &v1alpha1.Torch{}
 		app.Spec.Variables = v1alpha1.Variables{Env: map[string]v1alpha1.Text{}, EnvFrom: secret("a")}
 		app.Spec.SecurityContext = &v1alpha1.SecurityContext{RunAsUser: id(1), RunAsGroup: id(2), FSGroup: id(3)}
+		app.Spec.Code = []v1alpha1.CodeFile{{Name: "a", Source: "a"}}
 		app.Spec.Inputs = []v1alpha1.Input{
 			{Name: "pvc", MountPath: "/a"},
 			{Sizes: map[string]v1alpha1.DataSetName{"a": "pvc", "b": "none", "xs": "nfs"}, DefaultSize: "a", MountPath: "/sizes"},

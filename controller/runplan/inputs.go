@@ -49,6 +49,9 @@ func dataOf(in Input) (data, []Problem) {
 	if in.Application.Spec.API == v1alpha1.APIRay {
 		at[commandFolder] = "the command of ray"
 	}
+	if hasCode(in) {
+		at[workFolder] = "the code"
+	}
 	for i, input := range in.Application.Spec.Inputs {
 		dataSet, wrong := dataSetOf(in, input)
 		if len(wrong) > 0 {

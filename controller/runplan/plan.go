@@ -41,6 +41,8 @@ type Settings struct {
 	GPUResourceName string
 	// Gang makes PodGroups for pods that no operator groups.
 	Gang bool
+	// AgentImage is of the init containers that fetch what a program needs.
+	AgentImage string
 }
 
 // DefaultSettings are those of a platform whose administrator changed nothing.
@@ -75,7 +77,7 @@ func Plan(in Input) (*Planned, []Problem) {
 		return nil, problems
 	}
 	j := job{Input: in, name: in.appWrapperName(), size: size, data: data}
-	aw, err := j.appWrapper(components(j))
+	aw, err := j.appWrapper(append(j.codeFiles(), components(j)...))
 	if err != nil {
 		return nil, []Problem{problem(Refused, "%v", err)}
 	}

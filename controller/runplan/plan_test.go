@@ -97,6 +97,7 @@ func compiled(t *testing.T) runschema.Schema {
 func inputs(t *testing.T, schema runschema.Schema, manifests []byte) []runplan.Input {
 	t.Helper()
 	found := runplan.Input{Settings: runplan.DefaultSettings()}
+	found.Settings.AgentImage = "agent:1"
 	apps := map[string]*v1alpha1.Application{}
 	var runs []*v1alpha1.Run
 	for _, text := range strings.Split(string(manifests), "\n---\n") {

@@ -49,6 +49,7 @@ func (j job) pod(role, container string, command []string, env ...corev1.EnvVar)
 		},
 	}
 	template.Labels[v1alpha1.RoleLabel] = role
+	j.addCode(&template.Spec)
 	if secret := j.Application.Spec.ImagePullSecret; secret != "" {
 		template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: secret}}
 	}

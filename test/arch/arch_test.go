@@ -77,6 +77,9 @@ var arrows = map[string][]string{
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/config",
 		"controller/internal/run", "controller/internal/runadmission", "controller/internal/serving", "controller/internal/servingcert", "controller/runplan",
 	},
+	// The program in the pods of Runs.
+	"controller/agent":          {"controller/internal/fetch"},
+	"controller/internal/fetch": nil,
 	// How commands begin and end.
 	"tools/commandline": {"setup"},
 	// The mlbatch command, which builds for every operating system.
@@ -100,7 +103,7 @@ var arrows = map[string][]string{
 	},
 	"tools/mlbatch/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/runplan", "controller/runschema",
-		"tools/mlbatch/manifests", "tools/mlbatch/submit",
+		"setup", "tools/mlbatch/manifests", "tools/mlbatch/submit",
 	},
 	"tools/mlbatch": {
 		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/install",

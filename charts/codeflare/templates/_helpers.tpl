@@ -17,12 +17,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
-{{/* The configuration file, with the platform's resource name of GPUs. */}}
+{{/* The configuration file, with the platform's resource name of GPUs, and the agent's image. */}}
 {{- define "codeflare.config" -}}
 {{- $config := deepCopy (.Values.config | default dict) }}
 {{- if not $config.gpuResourceName }}
 {{- $_ := set $config "gpuResourceName" ((.Values.global).gpuResourceName | default "nvidia.com/gpu") }}
 {{- end }}
+{{- $agent := .Values.agent.image }}
+{{- $_ := set $config "agentImage" (printf "%s:%s" $agent.repository ($agent.tag | default .Chart.AppVersion)) }}
 {{- toYaml $config }}
 {{- end }}
 

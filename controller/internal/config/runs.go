@@ -15,6 +15,8 @@ type Runs struct {
 	GPUResourceName string `json:"gpuResourceName"`
 	// Gang makes PodGroups for pods that no operator groups. It needs the Coscheduler.
 	Gang bool `json:"gang"`
+	// AgentImage is of init containers in the pods of Runs. Code cannot be fetched without it.
+	AgentImage string `json:"agentImage"`
 	// WebhooksEnabled switches admission off for development. Then nobody knows who made a Run,
 	// and none is accepted.
 	WebhooksEnabled   bool              `json:"webhooksEnabled"`

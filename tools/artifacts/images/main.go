@@ -3,6 +3,7 @@
 // Command images writes the container images of this repository as OCI archives.
 //
 //	go run ./tools/artifacts/images controller [-out dist] [-arch amd64,arm64]
+//	go run ./tools/artifacts/images agent [-out dist] [-arch amd64,arm64]
 //	go run ./tools/artifacts/images workload [-out dist] [-arch amd64,arm64]
 //	go run ./tools/artifacts/images torch [-cache DIR]
 //
@@ -26,6 +27,7 @@ import (
 )
 
 const usage = `usage: images controller [-out DIR] [-arch LIST] [-checkout DIR]
+       images agent [-out DIR] [-arch LIST] [-checkout DIR]
        images workload [-out DIR] [-arch LIST] [-checkout DIR]
        images torch [-cache DIR]`
 
@@ -53,7 +55,9 @@ func run(ctx context.Context, args []string) (archivePath string, err error) {
 	}
 	switch args[0] {
 	case "controller":
-		return compiledImage(ctx, controller.Build, args)
+		return compiledImage(ctx, controller.Controllers.Build, args)
+	case "agent":
+		return compiledImage(ctx, controller.Agent.Build, args)
 	case "workload":
 		return compiledImage(ctx, workload.Build, args)
 	case "torch":

@@ -32,14 +32,14 @@ type release struct {
 
 	// The results so far.
 	bundle packaging.Bundle
-	image  string
+	images map[string]string // archives by the names of images
 	files  []sbom.File
 }
 
 // write writes all files of the release to its folder.
 func (r *release) write(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		r.writeCharts, r.writeImage, r.writeCommands,
+		r.writeCharts, r.writeImages, r.writeCommands,
 		r.writeBill, // lists all files written before it
 		r.writeSums,
 	} {
@@ -50,10 +50,12 @@ func (r *release) write(ctx context.Context) error {
 	return nil
 }
 
-// push pushes the image, and then the charts that need it.
+// push pushes the images, and then the charts that need them.
 func (r *release) push(ctx context.Context) error {
-	if err := pushImage(ctx, r.image, r.versions.ControllerImage(), r.progress); err != nil {
-		return err
+	for _, image := range controller.All {
+		if err := pushImage(ctx, r.images[image.Name], image.Reference(r.versions), r.progress); err != nil {
+			return err
+		}
 	}
 	folder := strings.TrimPrefix(r.versions.ChartRepository, "oci://")
 	for _, chart := range r.bundle.Charts {
@@ -80,16 +82,24 @@ func (r *release) writeCharts(ctx context.Context) (err error) {
 	return errors.Join(err, r.add(sbom.File{Name: "install.yaml", Images: ours}))
 }
 
-// writeImage writes the image of our controller, the only one that we publish.
-func (r *release) writeImage(ctx context.Context) (err error) {
-	if r.image, err = controller.BuildAs(ctx, r.versions, r.sources, r.out, controller.Published...); err != nil {
-		return err
+// writeImages writes our own images, the only ones that we publish.
+func (r *release) writeImages(ctx context.Context) error {
+	r.images = map[string]string{}
+	for _, image := range controller.All {
+		path, err := image.BuildAs(ctx, r.versions, r.sources, r.out, controller.Published...)
+		if err != nil {
+			return err
+		}
+		r.images[image.Name] = path
+		programs, err := programsOf(ctx, path, r.versions.Version)
+		if err != nil {
+			return err
+		}
+		if err := r.add(sbom.File{Name: filepath.Base(path), Programs: programs}); err != nil {
+			return err
+		}
 	}
-	programs, err := programsOf(ctx, r.image, r.versions.Version)
-	if err != nil {
-		return err
-	}
-	return r.add(sbom.File{Name: filepath.Base(r.image), Programs: programs})
+	return nil
 }
 
 // writeCommands compiles mlbatch, for Linux only: it can run a cluster.

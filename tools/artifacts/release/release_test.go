@@ -34,10 +34,11 @@ func programs(t *testing.T) string {
 	t.Helper()
 	checkout := t.TempDir()
 	for path, text := range map[string]string{
-		"go.mod":                  "module example.com/programs\n\ngo 1.26\n",
-		"controller/main.go":      "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
-		"controller/runs/main.go": "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
-		"tools/mlbatch/main.go":   "package main\n\nfunc main() {}\n",
+		"go.mod":                   "module example.com/programs\n\ngo 1.26\n",
+		"controller/main.go":       "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
+		"controller/runs/main.go":  "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
+		"controller/agent/main.go": "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
+		"tools/mlbatch/main.go":    "package main\n\nfunc main() {}\n",
 	} {
 		path = filepath.Join(checkout, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -95,7 +96,7 @@ func TestAReleaseIsReproducibleAndHasABillOfMaterials(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := []string{
-		"SHA256SUMS", "appwrapper-0.1.0.tgz", "controller-0.1.0.oci.tar", "install.yaml", "mlbatch-0.1.0.tgz", "mlbatch-linux-amd64",
+		"SHA256SUMS", "agent-0.1.0.oci.tar", "appwrapper-0.1.0.tgz", "controller-0.1.0.oci.tar", "install.yaml", "mlbatch-0.1.0.tgz", "mlbatch-linux-amd64",
 		"mlbatch-linux-arm64", "pytorchjob-generator-0.1.0.tgz", "sbom.cdx.json", "teams-0.1.0.tgz",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
@@ -128,12 +129,14 @@ func TestTheRegistryHasTheReleasedFiles(t *testing.T) {
 		t.Errorf("what is pushed again has other digests:\n%s", &said)
 	}
 
-	digest := pulledImage(t, r.versions.ControllerImage())
-	if line := "pushed " + r.versions.ControllerImage() + "@" + digest + "\n"; !strings.Contains(said.String(), line) {
-		t.Errorf("what is pulled is %s, and it was said:\n%s", digest, &said)
-	}
-	if written := files(t, r.out)[filepath.Base(r.image)]; !bytes.Contains(written, []byte(digest)) {
-		t.Error("the image that is pulled is not that of the archive")
+	for name, reference := range map[string]string{"controller": r.versions.ControllerImage(), "agent": r.versions.AgentImage()} {
+		digest := pulledImage(t, reference)
+		if line := "pushed " + reference + "@" + digest + "\n"; !strings.Contains(said.String(), line) {
+			t.Errorf("what is pulled is %s, and it was said:\n%s", digest, &said)
+		}
+		if written := files(t, r.out)[filepath.Base(r.images[name])]; !bytes.Contains(written, []byte(digest)) {
+			t.Errorf("the image %s that is pulled is not that of the archive", name)
+		}
 	}
 	for _, chart := range r.bundle.Charts {
 		pulled, manifest := pull(t, folder, chart)

@@ -17,6 +17,9 @@ func stampControllers(dir string) (values string, err error) {
 	var text strings.Builder
 	for _, p := range own() {
 		for _, i := range p.Images {
+			if i.Title != "" {
+				continue // it does not run in the pods of the controller
+			}
 			program, err := os.ReadFile(filepath.Join(dir, i.Program()))
 			if err != nil {
 				return "", fmt.Errorf("cannot read the loaded controller: %w", err)

@@ -58,12 +58,15 @@ func TestOurImageHasEveryProgramOfOurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := components.Binaries{"controller": "/bin/c", "runs": "/bin/r"}
+	ours := components.Binaries{"controller": "/bin/c", "runs": "/bin/r", "agent": "/bin/a"}
 	theirs := components.Binaries{"controller": "/bin/podgroups"}
 	for _, every := range []bool{true, false} {
 		images := Site{EveryPart: every}.byImage(versions, ours, theirs)
 		want := plan.Image{File: "/bin/c", Path: "/manager", More: map[string]string{"/runs": "/bin/r"}}
 		if diff := cmp.Diff(want, images[versions.ControllerImage()]); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if diff := cmp.Diff(plan.Image{File: "/bin/a", Path: "/agent", More: map[string]string{}}, images[versions.AgentImage()]); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		groups, _ := parts.Named("coscheduler")

@@ -55,8 +55,8 @@ type Image struct {
 	Title string
 	of    func(setup.Operator) string
 	// Package is the main package of its program, and Path the program's path in the image.
-	// An image without a package is not built, but pulled as it is. Of our own controllers it is
-	// a folder of the checkout; they are programs of one image.
+	// An image without a package is not built, but pulled as it is. Of our own parts it is a
+	// folder of the checkout. Our controllers are programs of one image.
 	Package, Path string
 }
 
@@ -170,7 +170,10 @@ var All = []Part{
 			"controller/runschema/crds/codeflare.dev_runsizeconfigurations.yaml",
 		}},
 		Deployments: []string{"codeflare-controller-manager"},
-		Images:      []Image{{Token: "controller", of: main, Package: "controller/runs", Path: "/runs"}},
+		Images: []Image{
+			{Token: "controller", of: main, Package: "controller/runs", Path: "/runs"},
+			{Token: "agent", Title: "agent in the pods of Runs", of: initial, Package: "controller/agent", Path: "/agent"},
+		},
 	},
 }
 
@@ -213,7 +216,7 @@ func (p Part) Enabled(values map[string]any) bool {
 // Operator returns the version, the module and the images of the part.
 func (p Part) Operator(versions setup.Versions) setup.Operator {
 	if p.Own {
-		return setup.Operator{Version: versions.Version, Module: versions.Module, Image: versions.ControllerImage()}
+		return setup.Operator{Version: versions.Version, Module: versions.Module, Image: versions.ControllerImage(), InitImage: versions.AgentImage()}
 	}
 	return versions.Platform[p.Name]
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/runplan"
+	"github.com/mlbatch/mlbatch/setup"
 )
 
 // Plan is what is created for a Run.
@@ -63,10 +64,19 @@ func (m Manifests) plan() (plans []Plan, notes []string, err error) {
 	return plans, notes, nil
 }
 
+// settings are those of a platform of this version whose administrator changed nothing.
+func settings() runplan.Settings {
+	s := runplan.DefaultSettings()
+	if versions, err := setup.Load(); err == nil { // it is embedded, and a test reads it
+		s.AgentImage = versions.AgentImage()
+	}
+	return s
+}
+
 // input is what the manifests have for a Run.
 func (m Manifests) input(run v1alpha1.Run) runplan.Input {
 	run.UID = "" // whoever creates what is printed may not name an owner
-	in := runplan.Input{Run: &run, Sizes: m.Sizes, Settings: runplan.DefaultSettings()}
+	in := runplan.Input{Run: &run, Sizes: m.Sizes, Settings: settings()}
 	for _, app := range m.Applications {
 		if app.Namespace != run.Namespace {
 			continue

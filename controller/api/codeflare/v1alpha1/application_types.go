@@ -62,6 +62,8 @@ func (a API) IsWorkflow() bool { return a == APIWorkflow || a == APISequence }
 // +kubebuilder:validation:XValidation:rule="has(self.steps) == (self.api == 'sequence')",message="a sequence Application needs steps, which others do not have: those of a workflow are in its block"
 // +kubebuilder:validation:XValidation:rule="self.api != 'torch' || !has(self.command) || !self.command.trim().contains('\\n')",message="the command of a torch Application is one line, because torchrun starts it: put more into a script"
 // +kubebuilder:validation:XValidation:rule="self.api != 'torch' || !has(self.options) || !self.options.trim().contains('\\n')",message="the options of a torch Application are one line, because torchrun gets them"
+// +kubebuilder:validation:XValidation:rule="!has(self.repo) || !has(self.code)",message="code comes from repo or from code, not from both"
+// +kubebuilder:validation:XValidation:rule="!has(self.repoSecret) || has(self.repo)",message="repoSecret is for repo: add it"
 type ApplicationSpec struct {
 	// API is the archetype: torch, ray, shell, workflow or sequence. The last two only run other
 	// Applications.
@@ -94,6 +96,25 @@ type ApplicationSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Requirements []Requirement `json:"requirements,omitempty"`
+
+	// Code has files of the program. They are in its working folder, /workdir.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Code []CodeFile `json:"code,omitempty"`
+
+	// Repo is a folder of a git repository, https://HOST/ORG/REPO/tree/REF/DIR. Its files are in
+	// the program's working folder, /workdir. REF is a branch, a tag or a commit.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Repo string `json:"repo,omitempty"`
+
+	// RepoSecret is a Secret of the Run's namespace with user and password (user, pat) for the
+	// repository.
+	// +optional
+	RepoSecret *SecretReference `json:"repoSecret,omitempty"`
 
 	// Inputs are the data that the program needs.
 	// +optional
@@ -171,6 +192,32 @@ type Variables struct {
 //
 // +kubebuilder:validation:MaxLength=32768
 type Text string
+
+// CodeFile is a file of the program.
+type CodeFile struct {
+	// Name is that of the file.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._A-Za-z0-9]+$') && self != '.' && !self.startsWith('..')",message="the name of a file of code has letters, digits, dots, - and _ only, and does not begin with two dots"
+	Name string `json:"name"`
+
+	// Source is its content.
+	// +kubebuilder:validation:MaxLength=65536
+	Source string `json:"source"`
+}
+
+// SecretReference names a Secret of the Run's namespace.
+type SecretReference struct {
+	// Name is the Secret's.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// Namespace may only repeat the Run's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+}
 
 // Input is a DataSet that the program needs.
 //

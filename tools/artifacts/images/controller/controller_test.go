@@ -34,7 +34,7 @@ func TestTheImageSaysWhereItComesFromAndRunsUnprivileged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.oci.tar")
 	checkout := stamped(t, "package main\n\nvar version string\n\nfunc main() { println(version) }\n")
 
-	if _, err := build(t.Context(), checkout, map[string]string{"/manager": ".", "/runs": "."}, versions, path, []string{runtime.GOARCH}); err != nil {
+	if _, err := Controllers.build(t.Context(), checkout, map[string]string{"/manager": ".", "/runs": "."}, versions, path, []string{runtime.GOARCH}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -62,10 +62,24 @@ func TestTheImageSaysWhereItComesFromAndRunsUnprivileged(t *testing.T) {
 	}
 }
 
-func TestTheImageHasBothControllers(t *testing.T) {
-	want := map[string]string{"/manager": "./controller", "/runs": "./controller/runs"}
-	if diff := cmp.Diff(want, ours()); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+func TestEachImageHasItsPrograms(t *testing.T) {
+	for _, row := range []struct {
+		image     Image
+		reference string
+		programs  map[string]string
+	}{
+		{Controllers, "registry.example.com/fork/controller:1.2.3", map[string]string{"/manager": "./controller", "/runs": "./controller/runs"}},
+		{Agent, "registry.example.com/fork/agent:1.2.3", map[string]string{"/agent": "./controller/agent"}},
+	} {
+		if diff := cmp.Diff(row.programs, row.image.programs(versions)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", row.image.Name, diff)
+		}
+		if got := row.image.Reference(versions); got != row.reference {
+			t.Errorf("got %s, want %s", got, row.reference)
+		}
+		if _, has := row.programs[row.image.entrypoint]; !has {
+			t.Errorf("%s starts %s, which it lacks", row.image.Name, row.image.entrypoint)
+		}
 	}
 }
 
@@ -93,7 +107,7 @@ func TestTheBinaryIsReproducibleAndKnowsItsVersion(t *testing.T) {
 
 func TestASourceThatDoesNotCompileLeavesNoArchive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.oci.tar")
-	_, err := build(t.Context(), stamped(t, "package main\n\nfunc main() { nonsense }\n"), map[string]string{"/manager": "."}, versions, path, []string{runtime.GOARCH})
+	_, err := Controllers.build(t.Context(), stamped(t, "package main\n\nfunc main() { nonsense }\n"), map[string]string{"/manager": "."}, versions, path, []string{runtime.GOARCH})
 	if err == nil || !strings.Contains(err.Error(), "undefined: nonsense") {
 		t.Errorf("error = %v, want the compiler's", err)
 	}
