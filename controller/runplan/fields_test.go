@@ -39,10 +39,6 @@ var changes = map[string]func(in *runplan.Input){
 	"Application.securityContext.runAsGroup": func(in *runplan.Input) { in.Application.Spec.SecurityContext.RunAsGroup = id(9) },
 	"Application.securityContext.fsGroup":    func(in *runplan.Input) { in.Application.Spec.SecurityContext.FSGroup = id(9) },
 	"Application.torch.backend":              func(in *runplan.Input) { in.Application.Spec.Torch.Backend = v1alpha1.JobSet },
-	"Application.requirements":               func(in *runplan.Input) { in.Application.Spec.Requirements = []v1alpha1.Requirement{"b"} },
-	"Application.ray.headResources": func(in *runplan.Input) {
-		in.Application.Spec.Ray = &v1alpha1.Ray{HeadResources: v1alpha1.Resources{"cpu": v1alpha1.MustParseAmount("9")}}
-	},
 	"DataSet.pvc.claimName":               func(in *runplan.Input) { in.DataSets[0].Spec.PVC.ClaimName = "b" },
 	"DataSet.pvc.subPath":                 func(in *runplan.Input) { in.DataSets[0].Spec.PVC.SubPath = "b" },
 	"DataSet.nfs.server":                  func(in *runplan.Input) { in.DataSets[1].Spec.NFS.Server = "b" },
@@ -70,6 +66,14 @@ var changes = map[string]func(in *runplan.Input){
 	"RunSizeConfiguration.config.nodeSelector": size(func(s *v1alpha1.Size) { s.NodeSelector = map[string]string{"a": "b"} }),
 }
 
+// changesOfRay are the same for rayInput.
+var changesOfRay = map[string]func(in *runplan.Input){
+	"Application.requirements": func(in *runplan.Input) { in.Application.Spec.Requirements = []v1alpha1.Requirement{"b"} },
+	"Application.ray.headResources": func(in *runplan.Input) {
+		in.Application.Spec.Ray = &v1alpha1.Ray{HeadResources: v1alpha1.Resources{"cpu": v1alpha1.MustParseAmount("9")}}
+	},
+}
+
 // changesOfWorkflows are the same for workflowInput.
 var changesOfWorkflows = map[string]func(in *runplan.Input){
 	"Application.steps": func(in *runplan.Input) {
@@ -89,48 +93,52 @@ func step(change func(*v1alpha1.Step)) func(*runplan.Input) {
 	return func(in *runplan.Input) { change(&in.Application.Spec.Workflow.Steps[1]) }
 }
 
+// changesOfRepo are of repoInput: code is in one place only.
+var changesOfRepo = map[string]func(in *runplan.Input){
+	"Application.repo":                 func(in *runplan.Input) { in.Application.Spec.Repo += "/b" },
+	"Application.repoSecret.name":      func(in *runplan.Input) { in.Application.Spec.RepoSecret.Name = "b" },
+	"Application.repoSecret.namespace": func(in *runplan.Input) { in.Application.Spec.RepoSecret.Namespace = "red" },
+}
+
 // noPart are fields that can have one value only, and those about the end of a Run, which is
 // no part of a plan.
-var noPart = []string{"Application.inputs.useas", "Run.activeDeadlineSeconds", "Run.ttlSecondsAfterFinished", "Run.cancel", "Application.repo", "Application.repoSecret.name", "Application.repoSecret.namespace"}
+var noPart = []string{"Application.inputs.useas", "Run.activeDeadlineSeconds", "Run.ttlSecondsAfterFinished", "Run.cancel"}
 
-// ofRay are fields that only api ray has.
-var ofRay = []string{"Application.requirements", "Application.ray.headResources"}
+// tried are all changes, each with the input that they are made to.
+var tried = []struct {
+	given   func() runplan.Input
+	changes map[string]func(in *runplan.Input)
+}{{fullInput, changes}, {rayInput, changesOfRay}, {workflowInput, changesOfWorkflows}, {repoInput, changesOfRepo}}
 
 // A field on which no plan depends would be a promise that nobody keeps.
 func TestEveryFieldMatters(t *testing.T) {
-	for field, change := range changes {
-		in := fullInput()
-		if slices.Contains(ofRay, field) {
-			in.Application.Spec.API = v1alpha1.APIRay
-		}
-		plain := shown(t, in)
-		change(&in)
-		if shown(t, in) == plain {
-			t.Errorf("nothing depends on %s", field)
-		}
-	}
-	plain := shown(t, workflowInput())
-	for field, change := range changesOfWorkflows {
-		in := workflowInput()
-		change(&in)
-		if shown(t, in) == plain {
-			t.Errorf("nothing depends on %s", field)
-		}
-	}
-	var all []string
+	missing := map[string]bool{}
 	for kind, spec := range map[string]any{
 		"Application": v1alpha1.ApplicationSpec{}, "DataSet": v1alpha1.DataSetSpec{}, "Run": v1alpha1.RunSpec{},
 		"RunSizeConfiguration": v1alpha1.RunSizeConfigurationSpec{},
 	} {
-		all = append(all, leaves(reflect.TypeOf(spec), kind)...)
-	}
-	for _, field := range all {
-		if changes[field] == nil && changesOfWorkflows[field] == nil && !slices.Contains(noPart, field) {
-			t.Errorf("%s is not tried", field)
+		for _, field := range leaves(reflect.TypeOf(spec), kind) {
+			missing[field] = !slices.Contains(noPart, field)
 		}
 	}
-	if tried := len(changes) + len(changesOfWorkflows); len(all) != tried+len(noPart) {
-		t.Errorf("there are %d fields, and %d are tried", len(all), tried)
+	for _, these := range tried {
+		plain := shown(t, these.given())
+		for field, change := range these.changes {
+			in := these.given()
+			change(&in)
+			if shown(t, in) == plain {
+				t.Errorf("nothing depends on %s", field)
+			}
+			if !missing[field] {
+				t.Errorf("%s is no field, or was tried before", field)
+			}
+			missing[field] = false
+		}
+	}
+	for field, is := range missing {
+		if is {
+			t.Errorf("%s is not tried", field)
+		}
 	}
 }
 
@@ -211,6 +219,21 @@ func fullInput() runplan.Input {
 		{ObjectMeta: metav1.ObjectMeta{Name: "pvc"}, Spec: v1alpha1.DataSetSpec{PVC: &v1alpha1.PVCSource{ClaimName: "a"}}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "nfs"}, Spec: v1alpha1.DataSetSpec{NFS: &v1alpha1.NFSSource{Server: "a", Path: "/a"}}},
 	}
+	return in
+}
+
+func rayInput() runplan.Input {
+	in := fullInput()
+	in.Application.Spec.API = v1alpha1.APIRay
+	return in
+}
+
+// repoInput is fullInput with its code in a repository.
+func repoInput() runplan.Input {
+	in := fullInput()
+	in.Application.Spec.Code = nil
+	in.Application.Spec.Repo = "https://git.example.com/org/repo/tree/main"
+	in.Application.Spec.RepoSecret = &v1alpha1.SecretReference{Name: "a"}
 	return in
 }
 

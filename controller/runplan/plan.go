@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,7 +73,7 @@ func Plan(in Input) (*Planned, []Problem) {
 	}
 	size, problems := sizeOf(in)
 	data, wrong := dataOf(in)
-	problems = append(append(problems, wrong...), unfit(in, size)...)
+	problems = slices.Concat(problems, wrong, repoProblems(in), unfit(in, size))
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -98,7 +99,7 @@ func refused(aw *v1beta2.AppWrapper) []Problem {
 		return []Problem{problem(Refused, "%v", err)}
 	}
 	if len(text) > largest {
-		return []Problem{problem(Refused, "the AppWrapper would have %d KiB, and may have %d: put long variables into a ConfigMap, and name that in envFrom",
+		return []Problem{problem(Refused, "the AppWrapper would have %d KiB, and may have %d: put long variables into a ConfigMap, and name that in envFrom, and long code into a repository",
 			len(text)>>10, largest>>10)}
 	}
 	var problems []Problem
@@ -131,6 +132,7 @@ func (j job) resolved() v1alpha1.Resolved {
 		PerWorker:             j.size.PerWorker,
 		Queue:                 j.Run.Spec.QueueName,
 		PriorityClass:         priorityClasses[j.Run.Spec.Priority],
+		Repo:                  j.Application.Spec.Repo,
 	}
 }
 

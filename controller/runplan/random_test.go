@@ -119,6 +119,7 @@ func checkPod(t failer, in runplan.Input, size runplan.Size, pod corev1.PodTempl
 		}
 	}
 	same(t, "Kueue's annotation", in.Run.Annotations[topology], pod.Annotations[topology])
+	checkCode(t, app, pod.Spec)
 	same(t, "the node selector", fmt.Sprint(size.NodeSelector), fmt.Sprint(pod.Spec.NodeSelector))
 	same(t, "the priority", map[v1alpha1.Priority]string{"low": "low-priority", "normal": "default-priority", "high": "high-priority"}[run.Priority], pod.Spec.PriorityClassName)
 	same(t, "the number of variables from elsewhere", len(app.EnvFrom)+len(run.EnvFrom), len(container.EnvFrom))
@@ -152,8 +153,13 @@ func checkPod(t failer, in runplan.Input, size runplan.Size, pod corev1.PodTempl
 	if app.API == v1alpha1.APIRay && strings.TrimSpace(app.Command) != "" {
 		mounts++ // the command
 	}
+	volumes := mounts
+	if pod.Spec.InitContainers != nil { // checkCode knows whether there is code
+		mounts++
+		volumes += len(pod.Spec.InitContainers[0].VolumeMounts)
+	}
 	same(t, "the number of mounts", mounts, len(container.VolumeMounts))
-	same(t, "the number of volumes", mounts, len(pod.Spec.Volumes))
+	same(t, "the number of volumes", volumes, len(pod.Spec.Volumes))
 }
 
 // checkResources fails unless a container has these, and no others.
@@ -279,6 +285,38 @@ func drawInput(t *rapid.T, schema runschema.Schema) runplan.Input {
 	return in
 }
 
+// checkCode fails unless the code gets into the pod, by a container that can do nothing else and costs
+// nothing. Nobody else sees the Secret.
+func checkCode(t failer, app v1alpha1.ApplicationSpec, pod corev1.PodSpec) {
+	t.Helper()
+	if len(app.Code) == 0 && app.Repo == "" {
+		same(t, "the number of init containers", 0, len(pod.InitContainers))
+		same(t, "the folder in which it starts", "", pod.Containers[0].WorkingDir)
+		return
+	}
+	agent, program := pod.InitContainers[0], pod.Containers[0]
+	same(t, "the folder in which it starts", "/workdir", program.WorkingDir)
+	for name, amount := range agent.Resources.Requests {
+		least := program.Resources.Requests[name]
+		if amount.Cmp(least) > 0 && amount.String() != "64Mi" {
+			t.Fatalf("the agent requests %s of %s", amount.String(), name)
+		}
+	}
+	if s := agent.SecurityContext; *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || !*s.RunAsNonRoot || len(s.Capabilities.Drop) != 1 {
+		t.Fatalf("the agent may do too much: %v", s)
+	}
+	for _, mount := range program.VolumeMounts {
+		if mount.Name == "repo-secret" || mount.Name == "code-files" {
+			t.Fatalf("the program has the volume %s", mount.Name)
+		}
+	}
+	for _, word := range agent.Command {
+		if strings.Contains(strings.ReplaceAll(word, "$$", ""), "$(") {
+			t.Fatalf("Kubernetes expands %s", word)
+		}
+	}
+}
+
 func drawApplication(t *rapid.T) v1alpha1.ApplicationSpec {
 	spec := v1alpha1.ApplicationSpec{
 		API: v1alpha1.APIShell, Image: "digits:1", Command: lineText.Draw(t, "command"), Options: anyText.Draw(t, "options"),
@@ -298,6 +336,15 @@ func drawApplication(t *rapid.T) v1alpha1.ApplicationSpec {
 	if rapid.Bool().Draw(t, "user") {
 		id := int64(1)
 		spec.ImagePullSecret, spec.SecurityContext = "registry", &v1alpha1.SecurityContext{RunAsUser: &id}
+	}
+	switch rapid.SampledFrom([]string{"none", "code", "repo", "secret"}).Draw(t, "code") {
+	case "code":
+		spec.Code = []v1alpha1.CodeFile{{Name: "a", Source: anyText.Draw(t, "source")}, {Name: "b"}}
+	case "secret":
+		spec.RepoSecret = &v1alpha1.SecretReference{Name: "git"}
+		fallthrough
+	case "repo":
+		spec.Repo = rapid.SampledFrom([]string{"https://h/a/b/tree/c/$(d)", "https://h/a/b/c/-/tree/d", "https://h/a"}).Draw(t, "repo")
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "inputs") {
 		input := v1alpha1.Input{Name: dataName.Draw(t, "data"), MountPath: rapid.SampledFrom([]string{"", "", "/data", "/dev/shm/", "/two\nlines"}).Draw(t, "folder")}

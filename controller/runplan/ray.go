@@ -91,9 +91,8 @@ func (j job) rayCluster() (spec map[string]any, before []component) {
 
 // rayPod runs Ray, whose command KubeRay adds.
 func (j job) rayPod(role, container string, resources corev1.ResourceList) corev1.PodTemplateSpec {
+	j.size.PerWorker = resources // of this pod, also of what prepares it
 	template := j.pod(role, container, nil)
-	main := &template.Spec.Containers[0]
-	main.Resources = corev1.ResourceRequirements{Requests: resources, Limits: resources}
 	if !isInteractive(j.Application) {
 		j.mountCommand(&template.Spec)
 	}

@@ -99,9 +99,9 @@ type ApplicationSpec struct {
 
 	// Code has files of the program. They are in its working folder, /workdir.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(file, self.exists_one(other, other.name == file.name))",message="each file of code has a name of its own"
 	Code []CodeFile `json:"code,omitempty"`
 
 	// Repo is a folder of a git repository, https://HOST/ORG/REPO/tree/REF/DIR. Its files are in

@@ -100,6 +100,10 @@ type RunStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
+	// Commit is that of the code in a repository, once the Run has ended.
+	// +optional
+	Commit string `json:"commit,omitempty"`
+
 	// LastFailure is the first container that failed in the last attempt that did.
 	// +optional
 	LastFailure *LastFailure `json:"lastFailure,omitempty"`
@@ -122,6 +126,10 @@ type Resolved struct {
 	// Queue is the LocalQueue that the Run names, empty for the default one.
 	// +optional
 	Queue string `json:"queue,omitempty"`
+
+	// Repo is where its code is, empty unless that is in a repository.
+	// +optional
+	Repo string `json:"repo,omitempty"`
 
 	// PriorityClass is that of its pods.
 	PriorityClass string `json:"priorityClass"`

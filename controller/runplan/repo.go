@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runplan
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Tree is a folder of a git repository, as the URL of its page names it.
+type Tree struct {
+	// Repository is the URL from which git clones.
+	Repository string
+	// Path is the name of a branch, a tag or a commit, and then the folder. Both may have slashes:
+	// only the server knows where one ends.
+	Path string
+}
+
+// TreeOf reads https://HOST/ORG/REPO/tree/REF/DIR. Where GitLab has more than two folders before
+// the tree, a dash ends them.
+func TreeOf(page string) (tree Tree, ok bool) {
+	at, err := url.Parse(page)
+	if err != nil || at.Scheme != "https" || at.Hostname() == "" || at.User != nil || strings.ContainsAny(page, "?#") {
+		return Tree{}, false
+	}
+	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(at.Path, "/"), "/"), "/")
+	end := slices.Index(parts, "tree")
+	if dash := slices.Index(parts, "-"); dash > 0 && dash+1 == end {
+		parts = slices.Delete(parts, dash, end)
+		end = dash
+	} else if end != 2 {
+		return Tree{}, false
+	}
+	if end < 2 || len(parts) < end+2 || slices.ContainsFunc(parts, noName) {
+		return Tree{}, false
+	}
+	repository := url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/" + strings.Join(parts[:end], "/")}
+	return Tree{Repository: repository.String(), Path: strings.Join(parts[end+1:], "/")}, true
+}
+
+// noName: neither a folder nor a part of a branch can have this name.
+func noName(part string) bool {
+	return part == "" || part == "." || part == ".." || strings.ContainsFunc(part, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+// repoProblems are those of an Application whose code is in a repository.
+func repoProblems(in Input) []Problem {
+	app := in.Application.Spec
+	if app.Repo == "" {
+		return nil
+	}
+	var problems []Problem
+	if _, ok := TreeOf(app.Repo); !ok {
+		problems = append(problems, impossible("repo must look like https://HOST/ORG/REPO/tree/REF/DIR, and is %s", app.Repo))
+	}
+	if s := app.RepoSecret; s != nil && s.Namespace != "" && s.Namespace != in.Run.Namespace {
+		problems = append(problems, impossible("repoSecret %s is in namespace %s and has to be in the Run's%s", s.Name, s.Namespace, comma(in.Run.Namespace)))
+	}
+	return problems
+}
