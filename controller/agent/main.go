@@ -38,6 +38,6 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	all.AddCommand(filesCommand())
+	all.AddCommand(filesCommand(), fetchCommand())
 	return all
 }
