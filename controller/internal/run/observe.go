@@ -130,19 +130,23 @@ func (r *Reconciler) plan(ctx context.Context, s *runlife.Snapshot) (plan runlif
 	return plan, nil
 }
 
-// enoughPods is how many failed pods are read: there may be thousands, each as large as its author
-// likes.
+// enoughPods is how many pods are read: there may be thousands, each as large as its author likes.
 const enoughPods = 20
 
-// failedPods are some of a Run's or a step's. Only these say why it failed. Where the right to list pods was
-// taken away, nothing does. Members cannot give their pods the label of an AppWrapper.
-func (r *Reconciler) failedPods(ctx context.Context, s *runlife.Snapshot) ([]corev1.Pod, error) {
+// endedPods are some of a Run's or a step's. Only those that failed say why it failed, and those of an
+// AppWrapper that succeeded, what their code was. Where the right to list pods was taken away, nothing
+// does. Members cannot give their pods the label of an AppWrapper.
+func (r *Reconciler) endedPods(ctx context.Context, s *runlife.Snapshot) ([]corev1.Pod, error) {
+	phase := corev1.PodFailed
+	if s.AppWrapper != nil && s.AppWrapper.Status.Phase == v1beta2.AppWrapperSucceeded {
+		phase = corev1.PodSucceeded
+	}
 	var pods corev1.PodList
 	err := r.live.List(ctx, &pods, client.InNamespace(s.Run.Namespace), client.Limit(enoughPods),
 		client.MatchingLabels{v1beta2.AppWrapperLabel: s.AppWrapperName(), v1alpha1.RunLabel: s.Run.Name},
-		client.MatchingFields{"status.phase": string(corev1.PodFailed)})
+		client.MatchingFields{"status.phase": string(phase)})
 	if apierrors.IsForbidden(err) {
-		log.FromContext(ctx).Info("cannot list the pods, so lastFailure stays as it was", "because", err.Error())
+		log.FromContext(ctx).Info("cannot list the pods, so lastFailure and commit stay as they were", "because", err.Error())
 		return nil, nil
 	}
 	if err != nil {

@@ -116,7 +116,7 @@ func (r *Reconciler) decide(ctx context.Context, o *observation) (runlife.Decisi
 }
 
 func (r *Reconciler) readPods(ctx context.Context, s *runlife.Snapshot) error {
-	pods, err := r.failedPods(ctx, s)
+	pods, err := r.endedPods(ctx, s)
 	s.Pods = &pods
 	return err
 }

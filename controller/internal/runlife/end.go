@@ -20,12 +20,16 @@ func ended(v *view) (Decision, bool) {
 	}
 	switch aw.Status.Phase {
 	case v1beta2.AppWrapperSucceeded:
+		if v.hasRepo() && v.Pods == nil {
+			return Decision{NeedsPods: true}, true
+		}
 		return v.succeed(), true
 	case v1beta2.AppWrapperFailed:
 		if v.Pods == nil {
 			return Decision{NeedsPods: true}, true
 		}
 		v.rememberFailure()
+		v.rememberCommit() // the event is about the failure
 		reason, message := AppWrapperFailed, "its AppWrapper has failed"
 		if c := v.ofAppWrapper(v1beta2.Unhealthy); isTrue(c) {
 			reason, message = c.Reason, c.Message
@@ -80,8 +84,12 @@ func removed(v *view) (Decision, bool) {
 
 func (v *view) succeed() Decision {
 	const message = "it has succeeded"
+	event := normal(Succeeded, actionEnd, message)
+	if differ := v.rememberCommit(); differ != nil {
+		event = *differ
+	}
 	v.set(v1alpha1.Complete, metav1.ConditionTrue, Succeeded, message)
-	return v.end(v1alpha1.RunSucceeded, message).announcing(normal(Succeeded, actionEnd, message))
+	return v.end(v1alpha1.RunSucceeded, message).announcing(event)
 }
 
 func (v *view) fail(reason, message string) Decision {

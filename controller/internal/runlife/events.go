@@ -25,6 +25,8 @@ const (
 	reasonStarted = "Started"
 	reasonFailed  = "Failed"
 	reasonSkipped = "StepSkipped"
+	// reasonCommitsDiffer: the pods ran different code.
+	reasonCommitsDiffer = "CommitsDiffer"
 )
 
 // The actions of events.

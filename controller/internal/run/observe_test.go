@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// Pods that succeeded say which commit they ran, and pods that failed why.
+func TestTheEndOfARunIsReadFromThePodsThatTellIt(t *testing.T) {
+	good, bad := strings.Repeat("1", 40), strings.Repeat("2", 40)
+	for phase, want := range map[v1beta2.AppWrapperPhase]string{v1beta2.AppWrapperSucceeded: good, v1beta2.AppWrapperFailed: bad} {
+		run := givenRun()
+		run.Status.Phase, run.Status.Resolved = v1alpha1.RunRunning, &v1alpha1.Resolved{Repo: "https://h/a/b/tree/c"}
+		run.Status.AppWrapper = &v1alpha1.AppWrapperReference{Name: run.Name, UID: "uid-of-aw"}
+		aw := &v1beta2.AppWrapper{}
+		aw.Name, aw.Namespace, aw.UID, aw.Status.Phase = run.Name, run.Namespace, "uid-of-aw", phase
+		controls := true
+		aw.OwnerReferences = []metav1.OwnerReference{{APIVersion: "codeflare.dev/v1alpha1", Kind: "Run", Name: run.Name, UID: run.UID, Controller: &controls}}
+		api := fake.NewClientBuilder().WithScheme(scheme(t)).WithStatusSubresource(&v1alpha1.Run{}).
+			WithIndex(&corev1.Pod{}, "status.phase", func(pod client.Object) []string { return []string{string(pod.(*corev1.Pod).Status.Phase)} }).
+			WithObjects(run, aw, endedPod("good", corev1.PodSucceeded, good), endedPod("bad", corev1.PodFailed, bad)).Build()
+		counters, err := newMetrics(prometheus.NewRegistry())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &Reconciler{client: api, cached: api, live: api, recorder: events.NewFakeRecorder(9), metrics: counters, now: time.Now}
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: theRun}); err != nil {
+			t.Fatal(err)
+		}
+		if err := api.Get(t.Context(), theRun, run); err != nil || run.Status.Commit != want {
+			t.Errorf("%s: the commit is %q, not %q: %v", phase, run.Status.Commit, want, err)
+		}
+	}
+}
+
+func endedPod(name string, phase corev1.PodPhase, commit string) *corev1.Pod {
+	pod := &corev1.Pod{}
+	pod.Name, pod.Namespace = name, theRun.Namespace
+	pod.Labels = map[string]string{v1beta2.AppWrapperLabel: theRun.Name, v1alpha1.RunLabel: theRun.Name}
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: commit}}
+	pod.Status = corev1.PodStatus{Phase: phase, InitContainerStatuses: []corev1.ContainerStatus{{Name: "code", State: ended}}}
+	return pod
+}
