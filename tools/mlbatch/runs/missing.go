@@ -73,6 +73,9 @@ func neededByPod(pod corev1.PodSpec) []needed {
 		if claim := volume.PersistentVolumeClaim; claim != nil {
 			all = append(all, needed{"PersistentVolumeClaim", claim.ClaimName})
 		}
+		if secret := volume.Secret; secret != nil {
+			all = append(all, needed{"Secret", secret.SecretName})
+		}
 	}
 	for _, secret := range pod.ImagePullSecrets {
 		all = append(all, needed{"Secret", secret.Name})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/test/wording"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
@@ -162,5 +163,26 @@ func TestAStoredRunIsPlannedWithoutAnOwner(t *testing.T) {
 	plans, _, err := planned(t, "", file(t, app, strings.Replace(run, "name: survey-1", "name: survey-1, uid: u, resourceVersion: '1'", 1)))
 	if err != nil || len(plans[0].AppWrapper.OwnerReferences) > 0 {
 		t.Errorf("got %+v, %v", plans, err)
+	}
+}
+
+// What fetches the code is of the same release as the command.
+func TestTheSamplesArePlanned(t *testing.T) {
+	files, err := filepath.Glob("../../../samples/codeflare/*.yaml")
+	if err != nil || len(files) < 2 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if plans, _, err := planned(t, "blue", file); err != nil || len(plans) != 1 {
+			t.Errorf("%s: %d plans, %v", file, len(plans), err)
+		}
+	}
+	versions, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans, _, err := planned(t, "blue", "../../../samples/codeflare/code.yaml")
+	if err != nil || !strings.Contains(string(plans[0].AppWrapper.Spec.Components[1].Template.Raw), `"image":"`+versions.AgentImage()+`"`) {
+		t.Errorf("another agent fetches the code: %v", err)
 	}
 }

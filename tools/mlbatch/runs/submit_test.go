@@ -122,7 +122,7 @@ func TestARunThatWasReadFromAClusterIsSubmitted(t *testing.T) {
 }
 
 func TestWhatIsNotThereYetIsANote(t *testing.T) {
-	full := strings.NewReplacer("command: date", "command: date, imagePullSecret: registry, envFrom: [{secretRef: {name: keys}}, {secretRef: {name: extra, optional: true}}, {configMapRef: {name: settings}}], inputs: [{name: survey}]").Replace(app)
+	full := strings.NewReplacer("command: date", "command: date, repo: 'https://h/a/b/tree/c', repoSecret: {name: git}, imagePullSecret: registry, envFrom: [{secretRef: {name: keys}}, {secretRef: {name: extra, optional: true}}, {configMapRef: {name: settings}}], inputs: [{name: survey}]").Replace(app)
 	hidden := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 		if key.Name == "keys" {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, key.Name, errors.New("no role"))
@@ -133,6 +133,7 @@ func TestWhatIsNotThereYetIsANote(t *testing.T) {
 	_, notes, err := submitted(t, c, read(t, full, dataSet, run))
 	want := []string{
 		"Run survey-1: there is no PersistentVolumeClaim answers in namespace blue: its pods need it",
+		"Run survey-1: there is no Secret git in namespace blue: its pods need it",
 		"Run survey-1: there is no Secret registry in namespace blue: its pods need it",
 		`Run survey-1: skipped a check: cannot look up Secret keys: secrets "keys" is forbidden: no role`,
 	}
