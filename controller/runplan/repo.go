@@ -17,26 +17,32 @@ type Tree struct {
 	Path string
 }
 
-// TreeOf reads https://HOST/ORG/REPO/tree/REF/DIR. Where GitLab has more than two folders before
-// the tree, a dash ends them.
+// TreeOf reads https://HOST/ORG/REPO/tree/REF/DIR.
 func TreeOf(page string) (tree Tree, ok bool) {
 	at, err := url.Parse(page)
 	if err != nil || at.Scheme != "https" || at.Hostname() == "" || at.User != nil || strings.ContainsAny(page, "?#") {
 		return Tree{}, false
 	}
 	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(at.Path, "/"), "/"), "/")
-	end := slices.Index(parts, "tree")
-	if dash := slices.Index(parts, "-"); dash > 0 && dash+1 == end {
-		parts = slices.Delete(parts, dash, end)
-		end = dash
-	} else if end != 2 {
+	folders, rest := splitTree(parts)
+	if len(folders) < 2 || len(rest) == 0 || slices.ContainsFunc(parts, noName) {
 		return Tree{}, false
 	}
-	if end < 2 || len(parts) < end+2 || slices.ContainsFunc(parts, noName) {
-		return Tree{}, false
+	repository := url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/" + strings.Join(folders, "/")}
+	return Tree{Repository: repository.String(), Path: strings.Join(rest, "/")}, true
+}
+
+// splitTree returns what is before /tree/, and what is after it. Before it are two folders or, where
+// GitLab has more, a dash.
+func splitTree(parts []string) (folders, rest []string) {
+	tree := slices.Index(parts, "tree")
+	if dash := slices.Index(parts, "-"); dash > 0 && dash+1 == tree {
+		return parts[:dash], parts[tree+1:]
 	}
-	repository := url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/" + strings.Join(parts[:end], "/")}
-	return Tree{Repository: repository.String(), Path: strings.Join(parts[end+1:], "/")}, true
+	if tree != 2 {
+		return nil, nil
+	}
+	return parts[:tree], parts[tree+1:]
 }
 
 // noName: neither a folder nor a part of a branch can have this name.
