@@ -125,6 +125,7 @@ var arrows = map[string][]string{
 	"tools/artifacts/images/controller": {"setup", "tools/artifacts/compiler", "tools/artifacts/images/archive", "tools/mlbatch/parts"},
 	"tools/artifacts/images/workload":   {"tools/artifacts/compiler", "tools/artifacts/images/archive"},
 	"tools/artifacts/images/ray":        {"tools/artifacts/components", "tools/artifacts/images/archive"},
+	"tools/artifacts/images/s3":         {"tools/artifacts/components", "tools/artifacts/images/archive"},
 	"tools/artifacts/images/torch": {
 		"samples/pytorch-digits",
 		"tools/artifacts/debian", "tools/artifacts/filecache", "tools/artifacts/images/archive", "tools/artifacts/subprocess",
