@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The agent: what MLBatch runs in the pods of Runs, beside the user's program. It brings code into
-// a folder before the program starts. It knows nothing of the cluster, and has no rights there.
+// The agent: what MLBatch runs in the pods of Runs, beside the user's program. It brings code and
+// data into folders before the program starts. It knows nothing of the cluster, and has no rights there.
 package main
 
 import (
@@ -23,9 +23,18 @@ func main() {
 	// What this program writes is for a program that runs as another user.
 	syscall.Umask(0)
 	if err := command().ExecuteContext(ctx); err != nil {
-		// The last lines of the log are what the status of the Run says.
 		fmt.Fprintln(os.Stderr, err)
+		sayLast(err)
 		os.Exit(1)
+	}
+}
+
+// sayLast tells the kubelet why the container ends, which the status of the Run says. Otherwise the
+// kubelet would take lines of progress, too.
+func sayLast(err error) {
+	if message, missing := os.OpenFile(terminationLog, os.O_WRONLY|os.O_TRUNC, 0); missing == nil {
+		fmt.Fprint(message, err)
+		message.Close()
 	}
 }
 
@@ -38,6 +47,6 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	all.AddCommand(filesCommand(), fetchCommand())
+	all.AddCommand(filesCommand(), fetchCommand(), copyCommand())
 	return all
 }

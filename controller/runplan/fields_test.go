@@ -39,27 +39,34 @@ var changes = map[string]func(in *runplan.Input){
 	"Application.securityContext.runAsGroup": func(in *runplan.Input) { in.Application.Spec.SecurityContext.RunAsGroup = id(9) },
 	"Application.securityContext.fsGroup":    func(in *runplan.Input) { in.Application.Spec.SecurityContext.FSGroup = id(9) },
 	"Application.torch.backend":              func(in *runplan.Input) { in.Application.Spec.Torch.Backend = v1alpha1.JobSet },
-	"DataSet.pvc.claimName":               func(in *runplan.Input) { in.DataSets[0].Spec.PVC.ClaimName = "b" },
-	"DataSet.pvc.subPath":                 func(in *runplan.Input) { in.DataSets[0].Spec.PVC.SubPath = "b" },
-	"DataSet.nfs.server":                  func(in *runplan.Input) { in.DataSets[1].Spec.NFS.Server = "b" },
-	"DataSet.nfs.path":                    func(in *runplan.Input) { in.DataSets[1].Spec.NFS.Path = "b" },
-	"DataSet.readOnly":                    func(in *runplan.Input) { in.DataSets[0].Spec.ReadOnly = true },
-	"Run.application.name":                func(in *runplan.Input) { in.Run.Spec.Application.Name, in.Application = "b", nil },
-	"Run.options":                         func(in *runplan.Input) { in.Run.Spec.Options = new(string) },
-	"Run.env":                             func(in *runplan.Input) { in.Run.Spec.Env["A"] = "b" },
-	"Run.envFrom":                         func(in *runplan.Input) { in.Run.Spec.EnvFrom = secret("b") },
-	"Run.size":                            func(in *runplan.Input) { in.Run.Spec.Size = "md" },
-	"Run.workers":                         func(in *runplan.Input) { in.Run.Spec.Workers = new(int32) },
-	"Run.resources":                       func(in *runplan.Input) { in.Run.Spec.Resources["cpu"] = v1alpha1.MustParseAmount("9") },
-	"Run.supportsGpu":                     func(in *runplan.Input) { in.Run.Spec.SupportsGPU = false },
-	"Run.priority":                        func(in *runplan.Input) { in.Run.Spec.Priority = v1alpha1.PriorityHigh },
-	"Run.input":                           func(in *runplan.Input) { in.Run.Spec.Input = "a" },
-	"Run.queueName":                       func(in *runplan.Input) { in.Run.Spec.QueueName = "b" },
-	"RunSizeConfiguration.priority":       func(in *runplan.Input) { *in.Sizes[0].Spec.Priority = 9 },
-	"RunSizeConfiguration.config.workers": size(func(s *v1alpha1.Size) { s.Workers = 9 }),
-	"RunSizeConfiguration.config.cpu":     size(func(s *v1alpha1.Size) { s.CPU = v1alpha1.MustParseAmount("9") }),
-	"RunSizeConfiguration.config.memory":  size(func(s *v1alpha1.Size) { s.Memory = v1alpha1.MustParseAmount("9") }),
-	"RunSizeConfiguration.config.gpu":     size(func(s *v1alpha1.Size) { s.GPU = 9 }),
+	"DataSet.pvc.claimName":                  func(in *runplan.Input) { in.DataSets[0].Spec.PVC.ClaimName = "b" },
+	"DataSet.pvc.subPath":                    func(in *runplan.Input) { in.DataSets[0].Spec.PVC.SubPath = "b" },
+	"DataSet.nfs.server":                     func(in *runplan.Input) { in.DataSets[1].Spec.NFS.Server = "b" },
+	"DataSet.nfs.path":                       func(in *runplan.Input) { in.DataSets[1].Spec.NFS.Path = "b" },
+	"Application.inputs.useas":               func(in *runplan.Input) { in.Application.Spec.Inputs[3].UseAs = v1alpha1.UseAsConfigMap },
+	"DataSet.s3.endpoint":                    func(in *runplan.Input) { in.DataSets[2].Spec.S3.Endpoint = "b" },
+	"DataSet.s3.bucket":                      func(in *runplan.Input) { in.DataSets[2].Spec.S3.Bucket = "b" },
+	"DataSet.s3.prefix":                      func(in *runplan.Input) { in.DataSets[2].Spec.S3.Prefix = "b" },
+	"DataSet.s3.region":                      func(in *runplan.Input) { in.DataSets[2].Spec.S3.Region = "b" },
+	"DataSet.s3.secretName":                  func(in *runplan.Input) { in.DataSets[2].Spec.S3.SecretName = "b" },
+	"DataSet.s3.copyLimit":                   func(in *runplan.Input) { in.DataSets[2].Spec.S3.CopyLimit = amount("9") },
+	"DataSet.readOnly":                       func(in *runplan.Input) { in.DataSets[0].Spec.ReadOnly = true },
+	"Run.application.name":                   func(in *runplan.Input) { in.Run.Spec.Application.Name, in.Application = "b", nil },
+	"Run.options":                            func(in *runplan.Input) { in.Run.Spec.Options = new(string) },
+	"Run.env":                                func(in *runplan.Input) { in.Run.Spec.Env["A"] = "b" },
+	"Run.envFrom":                            func(in *runplan.Input) { in.Run.Spec.EnvFrom = secret("b") },
+	"Run.size":                               func(in *runplan.Input) { in.Run.Spec.Size = "md" },
+	"Run.workers":                            func(in *runplan.Input) { in.Run.Spec.Workers = new(int32) },
+	"Run.resources":                          func(in *runplan.Input) { in.Run.Spec.Resources["cpu"] = v1alpha1.MustParseAmount("9") },
+	"Run.supportsGpu":                        func(in *runplan.Input) { in.Run.Spec.SupportsGPU = false },
+	"Run.priority":                           func(in *runplan.Input) { in.Run.Spec.Priority = v1alpha1.PriorityHigh },
+	"Run.input":                              func(in *runplan.Input) { in.Run.Spec.Input = "a" },
+	"Run.queueName":                          func(in *runplan.Input) { in.Run.Spec.QueueName = "b" },
+	"RunSizeConfiguration.priority":          func(in *runplan.Input) { *in.Sizes[0].Spec.Priority = 9 },
+	"RunSizeConfiguration.config.workers":    size(func(s *v1alpha1.Size) { s.Workers = 9 }),
+	"RunSizeConfiguration.config.cpu":        size(func(s *v1alpha1.Size) { s.CPU = v1alpha1.MustParseAmount("9") }),
+	"RunSizeConfiguration.config.memory":     size(func(s *v1alpha1.Size) { s.Memory = v1alpha1.MustParseAmount("9") }),
+	"RunSizeConfiguration.config.gpu":        size(func(s *v1alpha1.Size) { s.GPU = 9 }),
 	"RunSizeConfiguration.config.resources": size(func(s *v1alpha1.Size) {
 		s.Resources = v1alpha1.Resources{"a.b/c": v1alpha1.MustParseAmount("9")}
 	}),
@@ -100,9 +107,9 @@ var changesOfRepo = map[string]func(in *runplan.Input){
 	"Application.repoSecret.namespace": func(in *runplan.Input) { in.Application.Spec.RepoSecret.Namespace = "red" },
 }
 
-// noPart are fields that can have one value only, and those about the end of a Run, which is
+// noPart are fields about the end of a Run, which is
 // no part of a plan.
-var noPart = []string{"Application.inputs.useas", "Run.activeDeadlineSeconds", "Run.ttlSecondsAfterFinished", "Run.cancel"}
+var noPart = []string{"Run.activeDeadlineSeconds", "Run.ttlSecondsAfterFinished", "Run.cancel"}
 
 // tried are all changes, each with the input that they are made to.
 var tried = []struct {
@@ -203,6 +210,7 @@ func fullInput() runplan.Input {
 			{Name: "pvc", MountPath: "/a"},
 			{Sizes: map[string]v1alpha1.DataSetName{"a": "pvc", "b": "none", "xs": "nfs"}, DefaultSize: "a", MountPath: "/sizes"},
 			{Sizes: map[string]v1alpha1.DataSetName{"a": "pvc", "xs": "nfs"}, MountPath: "/more"},
+			{Name: "s3"},
 		}
 		run.Spec.SupportsGPU, run.Spec.Size, run.Spec.Resources = true, "own", v1alpha1.Resources{}
 		run.Spec.Variables = v1alpha1.Variables{Env: map[string]v1alpha1.Text{"A": "a"}, EnvFrom: secret("a")}
@@ -218,6 +226,7 @@ func fullInput() runplan.Input {
 	in.DataSets = []v1alpha1.DataSet{
 		{ObjectMeta: metav1.ObjectMeta{Name: "pvc"}, Spec: v1alpha1.DataSetSpec{PVC: &v1alpha1.PVCSource{ClaimName: "a"}}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "nfs"}, Spec: v1alpha1.DataSetSpec{NFS: &v1alpha1.NFSSource{Server: "a", Path: "/a"}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "s3"}, Spec: v1alpha1.DataSetSpec{S3: &v1alpha1.S3Source{Endpoint: "a", Bucket: "a"}}},
 	}
 	return in
 }
@@ -247,6 +256,11 @@ func size(change func(*v1alpha1.Size)) func(*runplan.Input) {
 
 func secret(name string) []corev1.EnvFromSource {
 	return []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}}
+}
+
+func amount(text string) *v1alpha1.Amount {
+	parsed := v1alpha1.MustParseAmount(text)
+	return &parsed
 }
 
 func id(number int64) *int64 { return &number }

@@ -25,10 +25,13 @@ const (
 // sizesOfData are the sizes of an input, from small to large.
 var sizesOfData = []string{"xxs", "xs", "sm", "md", "lg", "xl", "xxl"}
 
-// data are the volumes of a Run, and where they are mounted.
+// data are the volumes of a Run and where they are mounted, and variables instead.
 type data struct {
 	volumes []corev1.Volume
 	mounts  []corev1.VolumeMount
+	copies  []bucketCopy
+	env     []corev1.EnvVar
+	envFrom []corev1.EnvFromSource
 }
 
 func (d *data) add(mount corev1.VolumeMount, source corev1.VolumeSource) {
@@ -40,7 +43,7 @@ func (d *data) add(mount corev1.VolumeMount, source corev1.VolumeSource) {
 func dataOf(in Input) (data, []Problem) {
 	var all data
 	var problems []Problem
-	at := map[string]string{} // who is mounted where
+	at := map[string]string{} // which input has a folder, or the prefix of variables
 	if api := in.Application.Spec.API; api == v1alpha1.APITorch || api == v1alpha1.APIRay {
 		all.add(corev1.VolumeMount{Name: "dshm", MountPath: sharedMemory},
 			corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}})
@@ -58,19 +61,24 @@ func dataOf(in Input) (data, []Problem) {
 			problems = append(problems, wrong...)
 			continue
 		}
+		if input.UseAs == v1alpha1.UseAsConfigMap {
+			problems = append(problems, all.tell(dataSet, at)...)
+			continue
+		}
 		folder := path.Clean(cmp.Or(input.MountPath, path.Join(dataSetsFolder, dataSet.Name)))
 		if other, taken := at[folder]; taken {
 			problems = append(problems, impossible("input %s and %s are both mounted at %s: set another mountPath", dataSet.Name, other, folder))
 			continue
 		}
 		at[folder] = "input " + dataSet.Name
-		all.mount(fmt.Sprintf("input-%d", i), folder, dataSet.Spec)
+		all.mount(i, folder, dataSet.Spec)
 	}
 	return all, problems
 }
 
-func (d *data) mount(name, folder string, dataSet v1alpha1.DataSetSpec) {
-	mount := corev1.VolumeMount{Name: name, MountPath: folder, ReadOnly: dataSet.ReadOnly}
+// mount mounts the i-th input.
+func (d *data) mount(i int, folder string, dataSet v1alpha1.DataSetSpec) {
+	mount := corev1.VolumeMount{Name: fmt.Sprintf("input-%d", i), MountPath: folder, ReadOnly: dataSet.ReadOnly}
 	if claim := dataSet.PVC; claim != nil {
 		mount.SubPath = claim.SubPath
 		d.add(mount, corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
@@ -79,6 +87,12 @@ func (d *data) mount(name, folder string, dataSet v1alpha1.DataSetSpec) {
 	}
 	if nfs := dataSet.NFS; nfs != nil {
 		d.add(mount, corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: nfs.Server, Path: nfs.Path, ReadOnly: dataSet.ReadOnly}})
+	}
+	if bucket := dataSet.S3; bucket != nil {
+		mount.ReadOnly = true // what is written into a copy would be lost
+		limit := copyLimit(bucket)
+		d.add(mount, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}})
+		d.copies = append(d.copies, bucketCopy{name: fmt.Sprintf("copy-%d", i), volume: mount.Name, bucket: bucket})
 	}
 }
 

@@ -40,7 +40,7 @@ func (j job) pod(role, container string, command []string, env ...corev1.EnvVar)
 				Name:                     container,
 				Image:                    j.Application.Spec.Image,
 				Command:                  command,
-				EnvFrom:                  slices.Concat(j.Application.Spec.EnvFrom, j.Run.Spec.EnvFrom),
+				EnvFrom:                  slices.Concat(j.data.envFrom, j.Application.Spec.EnvFrom, j.Run.Spec.EnvFrom),
 				Env:                      append(env, j.env()...),
 				Resources:                corev1.ResourceRequirements{Requests: j.size.PerWorker, Limits: j.size.PerWorker},
 				VolumeMounts:             j.data.mounts,
@@ -50,6 +50,7 @@ func (j job) pod(role, container string, command []string, env ...corev1.EnvVar)
 	}
 	template.Labels[v1alpha1.RoleLabel] = role
 	j.addCode(&template.Spec)
+	j.addCopies(&template.Spec)
 	if secret := j.Application.Spec.ImagePullSecret; secret != "" {
 		template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: secret}}
 	}
@@ -59,7 +60,7 @@ func (j job) pod(role, container string, command []string, env ...corev1.EnvVar)
 	return template
 }
 
-// env are the variables of the platform and then, by name, the author's.
+// env are the variables of the platform, of the inputs and then, by name, the author's.
 func (j job) env() []corev1.EnvVar {
 	all := []corev1.EnvVar{
 		{Name: v1alpha1.ReservedVariables + "RUN", Value: j.Run.Name},
@@ -72,6 +73,7 @@ func (j job) env() []corev1.EnvVar {
 	if _, set := own[unbuffered]; !set && j.backend() != v1alpha1.PyTorchJob {
 		all = append(all, corev1.EnvVar{Name: unbuffered, Value: "1"})
 	}
+	all = append(all, j.placesOfData()...)
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		all = append(all, corev1.EnvVar{Name: name, Value: literal(string(own[name]))})
 	}

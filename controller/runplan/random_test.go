@@ -122,7 +122,7 @@ func checkPod(t failer, in runplan.Input, size runplan.Size, pod corev1.PodTempl
 	checkCode(t, app, pod.Spec)
 	same(t, "the node selector", fmt.Sprint(size.NodeSelector), fmt.Sprint(pod.Spec.NodeSelector))
 	same(t, "the priority", map[v1alpha1.Priority]string{"low": "low-priority", "normal": "default-priority", "high": "high-priority"}[run.Priority], pod.Spec.PriorityClassName)
-	same(t, "the number of variables from elsewhere", len(app.EnvFrom)+len(run.EnvFrom), len(container.EnvFrom))
+	same(t, "the number of variables from elsewhere", len(app.EnvFrom)+len(run.EnvFrom)+told(app.Inputs, "e"), len(container.EnvFrom))
 	own := maps.Clone(app.Env)
 	if own == nil {
 		own = map[string]v1alpha1.Text{}
@@ -146,7 +146,7 @@ func checkPod(t failer, in runplan.Input, size runplan.Size, pod corev1.PodTempl
 	if app.SecurityContext != nil {
 		same(t, "the user", *app.SecurityContext.RunAsUser, *pod.Spec.SecurityContext.RunAsUser)
 	}
-	mounts := len(app.Inputs)
+	mounts := len(app.Inputs) - told(app.Inputs, "d") - told(app.Inputs, "e")
 	if app.API != v1alpha1.APIShell {
 		mounts++ // shared memory
 	}
@@ -154,12 +154,55 @@ func checkPod(t failer, in runplan.Input, size runplan.Size, pod corev1.PodTempl
 		mounts++ // the command
 	}
 	volumes := mounts
-	if pod.Spec.InitContainers != nil { // checkCode knows whether there is code
+	if all := pod.Spec.InitContainers; all != nil && all[0].Name == "code" { // checkCode knows whether there is code
 		mounts++
 		volumes += len(pod.Spec.InitContainers[0].VolumeMounts)
 	}
 	same(t, "the number of mounts", mounts, len(container.VolumeMounts))
 	same(t, "the number of volumes", volumes, len(pod.Spec.Volumes))
+	checkCopies(t, pod.Spec)
+}
+
+// told is how many inputs are variables of a DataSet. A plan has no DataSet twice in this way.
+func told(inputs []v1alpha1.Input, dataSet v1alpha1.DataSetName) int {
+	n := 0
+	for _, input := range inputs {
+		named := input.Name == string(dataSet)
+		for _, name := range input.Sizes {
+			named = named || name == dataSet
+		}
+		if named && input.UseAs == v1alpha1.UseAsConfigMap {
+			n++
+		}
+	}
+	return n
+}
+
+// checkCopies fails unless each copy of a bucket has a limit and one who fills it, and the program
+// cannot change it and has no keys.
+func checkCopies(t failer, pod corev1.PodSpec) {
+	t.Helper()
+	for _, volume := range pod.Volumes {
+		if volume.EmptyDir == nil || !strings.HasPrefix(volume.Name, "input-") {
+			continue
+		}
+		filled := slices.ContainsFunc(pod.InitContainers, func(c corev1.Container) bool {
+			return len(c.VolumeMounts) == 1 && c.VolumeMounts[0].Name == volume.Name && !c.VolumeMounts[0].ReadOnly
+		})
+		if volume.EmptyDir.SizeLimit == nil || !filled {
+			t.Fatalf("the volume %s has no limit, or nobody fills it", volume.Name)
+		}
+		for _, mount := range pod.Containers[0].VolumeMounts {
+			if mount.Name == volume.Name && !mount.ReadOnly {
+				t.Fatalf("the program may write to %s", volume.Name)
+			}
+		}
+	}
+	for _, variable := range pod.Containers[0].Env {
+		if variable.ValueFrom != nil && variable.ValueFrom.SecretKeyRef != nil {
+			t.Fatalf("the program gets %s", variable.Name)
+		}
+	}
 }
 
 // checkResources fails unless a container has these, and no others.
@@ -251,7 +294,7 @@ const topology = "kueue.x-k8s.io/podset-required-topology"
 var (
 	anyText  = rapid.StringMatching("[ -~\\n\u0080-\u00a5\u2020-\u2030]{0,20}")
 	lineText = rapid.StringMatching("[!-~][ -~\u0080-\u00a5]{0,20}")
-	varName  = rapid.SampledFrom([]string{"A", "B", "a.b", "_c-1", "PYTHONUNBUFFERED", "WORLD_SIZE", "HOME"})
+	varName  = rapid.SampledFrom([]string{"A", "B", "a.b", "_c-1", "PYTHONUNBUFFERED", "WORLD_SIZE", "HOME", "d_bucket"})
 	sizeName = rapid.SampledFrom([]string{"", "xs", "md", "own", "huge", "of two\nlines"})
 	dataName = rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "none"})
 )
@@ -279,6 +322,12 @@ func drawInput(t *rapid.T, schema runschema.Schema) runplan.Input {
 		if name == "b" {
 			dataSet.Spec = v1alpha1.DataSetSpec{NFS: &v1alpha1.NFSSource{Server: "s", Path: "/"}, ReadOnly: true}
 		}
+		if name == "d" || name == "e" {
+			dataSet.Spec = v1alpha1.DataSetSpec{S3: &v1alpha1.S3Source{Endpoint: "http://$(HOST)", Bucket: "b-1", Prefix: anyText.Filter(func(s string) bool { return !strings.HasPrefix(s, "/") }).Draw(t, "prefix")}}
+		}
+		if name == "e" {
+			dataSet.Spec.S3.SecretName = "keys"
+		}
 		stores(t, schema, v1alpha1.DataSetKind, dataSet)
 		in.DataSets = append(in.DataSets, *dataSet)
 	}
@@ -290,7 +339,7 @@ func drawInput(t *rapid.T, schema runschema.Schema) runplan.Input {
 func checkCode(t failer, app v1alpha1.ApplicationSpec, pod corev1.PodSpec) {
 	t.Helper()
 	if len(app.Code) == 0 && app.Repo == "" {
-		same(t, "the number of init containers", 0, len(pod.InitContainers))
+		same(t, "an init container for code", false, slices.ContainsFunc(pod.InitContainers, func(c corev1.Container) bool { return c.Name == "code" }))
 		same(t, "the folder in which it starts", "", pod.Containers[0].WorkingDir)
 		return
 	}
@@ -351,6 +400,9 @@ func drawApplication(t *rapid.T) v1alpha1.ApplicationSpec {
 		if rapid.Bool().Draw(t, "sizes of data") {
 			input.Sizes = map[string]v1alpha1.DataSetName{rapid.SampledFrom([]string{"xs", "lg", "own"}).Draw(t, "size of data"): v1alpha1.DataSetName(input.Name)}
 			input.Name = ""
+		}
+		if input.MountPath == "" && rapid.Bool().Draw(t, "variables of data") {
+			input.UseAs = v1alpha1.UseAsConfigMap
 		}
 		spec.Inputs = append(spec.Inputs, input)
 	}

@@ -223,6 +223,7 @@ type SecretReference struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.sizes)",message="an input has either a name or sizes"
 // +kubebuilder:validation:XValidation:rule="!has(self.defaultSize) || (has(self.sizes) && self.defaultSize in self.sizes)",message="defaultSize is one of the input's sizes"
+// +kubebuilder:validation:XValidation:rule="!has(self.mountPath) || !has(self.useas) || self.useas == 'mount'",message="mountPath is for data that is mounted: leave it out, or let useas be mount"
 type Input struct {
 	// Name is that of a DataSet in the Run's namespace.
 	// +optional
@@ -235,10 +236,11 @@ type Input struct {
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
 
-	// UseAs says how the program finds the data: mount (the default) is a folder.
+	// UseAs says how the program finds the data: mount (the default) is a folder, and configmap
+	// are variables with the place of a bucket.
 	// +optional
-	// +kubebuilder:validation:Enum=mount
-	UseAs string `json:"useas,omitempty"`
+	// +kubebuilder:validation:Enum=mount;configmap
+	UseAs UseAs `json:"useas,omitempty"`
 
 	// Sizes has a DataSet for each size of the data. The Run's field input names one.
 	// +optional
@@ -259,6 +261,16 @@ type Input struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^/[^:]*[^:/][^:]*$') && !self.split('/').exists(part, part in ['.', '..'])",message="mountPath begins with /, is not the root, and has no colon and no .."
 	MountPath string `json:"mountPath,omitempty"`
 }
+
+// UseAs is how a program finds data.
+type UseAs string
+
+const (
+	// UseAsMount is a folder.
+	UseAsMount UseAs = "mount"
+	// UseAsConfigMap are variables.
+	UseAsConfigMap UseAs = "configmap"
+)
 
 // DataSetName is the name of a DataSet.
 //

@@ -30,7 +30,7 @@ type DataSetList struct {
 
 // DataSetSpec says where data is.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.pvc) != has(self.nfs)",message="a DataSet has exactly one of pvc and nfs"
+// +kubebuilder:validation:XValidation:rule="[has(self.pvc), has(self.nfs), has(self.s3)].exists_one(is, is)",message="a DataSet has exactly one of pvc, nfs and s3"
 type DataSetSpec struct {
 	// PVC is a PersistentVolumeClaim.
 	// +optional
@@ -39,6 +39,10 @@ type DataSetSpec struct {
 	// NFS is a folder of an NFS server.
 	// +optional
 	NFS *NFSSource `json:"nfs,omitempty"`
+
+	// S3 is a bucket of an S3 server. Programs get a copy, which they cannot change, or variables.
+	// +optional
+	S3 *S3Source `json:"s3,omitempty"`
 
 	// ReadOnly data is mounted so that programs cannot change it.
 	// +optional
@@ -70,4 +74,39 @@ type NFSSource struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="the path of nfs begins with /"
 	Path string `json:"path"`
+}
+
+// S3Source is a bucket of an S3 server.
+type S3Source struct {
+	// Endpoint is the server's URL.
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@[:space:]]+/?$')",message="the endpoint of s3 is http://HOST or https://HOST, with a port if it needs one"
+	Endpoint string `json:"endpoint"`
+
+	// Bucket is the bucket's name.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][-.a-z0-9]+[a-z0-9]$')",message="a bucket's name has 3 to 63 lower-case letters, digits, dashes and dots"
+	Bucket string `json:"bucket"`
+
+	// Prefix is a folder of the bucket, which is taken instead of all.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/')",message="the prefix of s3 is a folder of the bucket: without / at the beginning"
+	Prefix string `json:"prefix,omitempty"`
+
+	// Region is the bucket's region. Without it, the server tells.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Region string `json:"region,omitempty"`
+
+	// SecretName is a Secret of the Run's namespace with the keys accessKeyID and
+	// secretAccessKey. Without it, the bucket is read without keys.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	SecretName string `json:"secretName,omitempty"`
+
+	// CopyLimit is how much may be copied into each pod.
+	// +optional
+	// +kubebuilder:default="10Gi"
+	CopyLimit *Amount `json:"copyLimit,omitempty"`
 }
