@@ -149,7 +149,7 @@ var arrows = map[string][]string{
 	},
 	"tools/localcluster/provider": {"setup", "tools/localcluster", "tools/localcluster/plan"},
 	"tools/localcluster/platform": {
-		"setup", "tools/artifacts/charts/packaging", "tools/artifacts/components", "tools/artifacts/images/archive", "tools/artifacts/images/ray",
+		"setup", "tools/artifacts/charts/packaging", "tools/artifacts/components", "tools/artifacts/images/archive", "tools/artifacts/images/ray", "tools/artifacts/images/s3",
 		"tools/artifacts/images/torch", "tools/localcluster", "tools/localcluster/plan", "tools/mlbatch/install",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/parts",
 	},

@@ -36,6 +36,8 @@ type ownCluster struct {
 	trainingImage string
 	// rayImage is the image archive of the stand-in for Ray.
 	rayImage string
+	// s3Image is the image archive of the S3 server.
+	s3Image string
 	// leftByOthers is what existed on this machine before the cluster was created.
 	leftByOthers []string
 }
@@ -57,7 +59,7 @@ func (o *ownCluster) begin() []env.Func {
 		timed("end an earlier run's cluster", plain(o.endEarlier)),
 		timed("build", plain(o.build)),
 		timed("start the cluster", envfuncs.CreateCluster(o.Cluster, site.Cluster.Config().Name)),
-		timed("load images", plain(func(ctx context.Context) error { return site.LoadImages(ctx, o.trainingImage, o.rayImage) })),
+		timed("load images", plain(func(ctx context.Context) error { return site.LoadImages(ctx, o.trainingImage, o.rayImage, o.s3Image) })),
 		timed("install the platform", plain(site.Install)),
 		timed("make the kind of the stories", plain(o.makeKind)),
 	}
@@ -85,7 +87,10 @@ func (o *ownCluster) build(ctx context.Context) error {
 	if o.trainingImage, err = site.Build(ctx); err != nil {
 		return err
 	}
-	o.rayImage, err = site.Ray(ctx)
+	if o.rayImage, err = site.Ray(ctx); err != nil {
+		return err
+	}
+	o.s3Image, err = site.S3(ctx)
 	return err
 }
 

@@ -21,9 +21,9 @@ type Cluster struct {
 	Kinds map[string]bool
 	// Simulated are the names of the simulated nodes with 8 GPUs.
 	Simulated []string
-	// Workload is the image of test/workload, Training that of samples/pytorch-digits, and Ray
-	// that of tools/artifacts/components/ray.
-	Workload, Training, Ray Image
+	// Workload is the image of test/workload, Training that of samples/pytorch-digits, and Ray and
+	// S3 those of tools/artifacts/components/ray and s3.
+	Workload, Training, Ray, S3 Image
 }
 
 // Image is an image that stories use.
@@ -61,6 +61,10 @@ var (
 	RayPods          = Need{
 		"pods that run the image of tools/artifacts/components/ray (" + RayVariable + ")",
 		func(c Cluster) bool { return c.Ray.There },
+	}
+	Buckets = Need{
+		"pods that run the image of tools/artifacts/components/s3 (" + S3Variable + ")",
+		func(c Cluster) bool { return c.S3.There },
 	}
 	EveryKind = Need{
 		"every operator, and the kinds of test/e2e/testdata",

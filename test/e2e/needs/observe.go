@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/ray"
+	"github.com/mlbatch/mlbatch/tools/artifacts/images/s3"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
@@ -23,6 +24,7 @@ const (
 	WorkloadVariable = "E2E_WORKLOAD_IMAGE"
 	TrainingVariable = "E2E_TRAINING_IMAGE"
 	RayVariable      = "E2E_RAY_IMAGE"
+	S3Variable       = "E2E_S3_IMAGE"
 )
 
 // SimulatedLabel marks nodes that KWOK simulates, and their flavor in testdata/teams.yaml. They
@@ -55,6 +57,7 @@ func Observe(ctx context.Context, api client.Client, own bool, variable func(str
 		Workload: image(nodes.Items, variable(WorkloadVariable), localcluster.WorkloadImage),
 		Training: image(nodes.Items, variable(TrainingVariable), TrainingImage),
 		Ray:      image(nodes.Items, variable(RayVariable), ray.Image),
+		S3:       image(nodes.Items, variable(S3Variable), s3.Image),
 	}
 	for _, n := range nodes.Items {
 		if gpus := n.Status.Allocatable["nvidia.com/gpu"]; n.Labels[SimulatedLabel] == "true" && gpus.Value() == 8 {

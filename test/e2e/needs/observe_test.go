@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/ray"
+	"github.com/mlbatch/mlbatch/tools/artifacts/images/s3"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
@@ -50,10 +51,11 @@ func TestWhatAClusterHasIsSeen(t *testing.T) {
 		"images on nodes are found": {nil, Cluster{
 			Own: true, Kinds: kinds, Simulated: []string{"gpu-0"},
 			Workload: Image{localcluster.WorkloadImage, true}, Training: Image{TrainingImage, false}, Ray: Image{ray.Image, false},
+			S3: Image{s3.Image, false},
 		}},
-		"images of a registry are believed in": {map[string]string{WorkloadVariable: "r/w:2", TrainingVariable: "r/t:2", RayVariable: "r/r:2"}, Cluster{
+		"images of a registry are believed in": {map[string]string{WorkloadVariable: "r/w:2", TrainingVariable: "r/t:2", RayVariable: "r/r:2", S3Variable: "r/s:2"}, Cluster{
 			Own: true, Kinds: kinds, Simulated: []string{"gpu-0"}, Workload: Image{"r/w:2", true}, Training: Image{"r/t:2", true},
-			Ray: Image{"r/r:2", true},
+			Ray: Image{"r/r:2", true}, S3: Image{"r/s:2", true},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

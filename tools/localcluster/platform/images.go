@@ -18,6 +18,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/archive"
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/ray"
+	"github.com/mlbatch/mlbatch/tools/artifacts/images/s3"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
@@ -85,6 +86,11 @@ func (s Site) byImage(versions setup.Versions, ours, theirs components.Binaries)
 // Ray builds the archive of the images that stand in for Ray.
 func (s Site) Ray(ctx context.Context) (archivePath string, err error) {
 	return ray.Build(ctx, s.cache(), s.Progress, filepath.Join(s.Checkout, "dist"))
+}
+
+// S3 builds the archive of the image of an S3 server.
+func (s Site) S3(ctx context.Context) (archivePath string, err error) {
+	return s3.Build(ctx, s.cache(), s.Progress, filepath.Join(s.Checkout, "dist"))
 }
 
 // operators returns the components of the platform.
