@@ -80,9 +80,14 @@ func neededByPod(pod corev1.PodSpec) []needed {
 	for _, secret := range pod.ImagePullSecrets {
 		all = append(all, needed{"Secret", secret.Name})
 	}
-	for _, container := range pod.Containers {
+	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
 		for _, from := range container.EnvFrom {
 			all = append(all, neededByVariables(from)...)
+		}
+		for _, variable := range container.Env {
+			if from := variable.ValueFrom; from != nil && from.SecretKeyRef != nil {
+				all = append(all, needed{"Secret", from.SecretKeyRef.Name})
+			}
 		}
 	}
 	return all

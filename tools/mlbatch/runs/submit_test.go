@@ -122,7 +122,8 @@ func TestARunThatWasReadFromAClusterIsSubmitted(t *testing.T) {
 }
 
 func TestWhatIsNotThereYetIsANote(t *testing.T) {
-	full := strings.NewReplacer("command: date", "command: date, repo: 'https://h/a/b/tree/c', repoSecret: {name: git}, imagePullSecret: registry, envFrom: [{secretRef: {name: keys}}, {secretRef: {name: extra, optional: true}}, {configMapRef: {name: settings}}], inputs: [{name: survey}]").Replace(app)
+	full := strings.NewReplacer("command: date", "command: date, repo: 'https://h/a/b/tree/c', repoSecret: {name: git}, imagePullSecret: registry, envFrom: [{secretRef: {name: keys}}, {secretRef: {name: extra, optional: true}}, {configMapRef: {name: settings}}], inputs: [{name: survey}, {name: bucket}]").Replace(app)
+	bucket := `{apiVersion: codeflare.dev/v1alpha1, kind: DataSet, metadata: {name: bucket}, spec: {s3: {endpoint: "http://s3", bucket: abc, secretName: bucket-keys}}}`
 	hidden := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 		if key.Name == "keys" {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, key.Name, errors.New("no role"))
@@ -130,11 +131,12 @@ func TestWhatIsNotThereYetIsANote(t *testing.T) {
 		return c.Get(ctx, key, o, options...)
 	}}
 	c := cluster(t, hidden, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "settings"}})
-	_, notes, err := submitted(t, c, read(t, full, dataSet, run))
+	_, notes, err := submitted(t, c, read(t, full, dataSet, bucket, run))
 	want := []string{
 		"Run survey-1: there is no PersistentVolumeClaim answers in namespace blue: its pods need it",
 		"Run survey-1: there is no Secret git in namespace blue: its pods need it",
 		"Run survey-1: there is no Secret registry in namespace blue: its pods need it",
+		"Run survey-1: there is no Secret bucket-keys in namespace blue: its pods need it",
 		`Run survey-1: skipped a check: cannot look up Secret keys: secrets "keys" is forbidden: no role`,
 	}
 	if diff := cmp.Diff(want, notes); err != nil || diff != "" {
