@@ -73,7 +73,21 @@ func dataOf(in Input) (data, []Problem) {
 		at[folder] = "input " + dataSet.Name
 		all.mount(i, folder, dataSet.Spec)
 	}
-	return all, problems
+	return all, append(problems, all.hidden(at)...)
+}
+
+// hidden are mounts in copies, in which no folder can be made for them.
+func (d *data) hidden(at map[string]string) []Problem {
+	var problems []Problem
+	for _, outer := range d.mounts {
+		isCopy := slices.ContainsFunc(d.copies, func(c bucketCopy) bool { return c.volume == outer.Name })
+		for _, inner := range d.mounts {
+			if isCopy && strings.HasPrefix(inner.MountPath, outer.MountPath+"/") {
+				problems = append(problems, impossible("%s would be mounted in %s, which is read-only: set another mountPath", at[inner.MountPath], at[outer.MountPath]))
+			}
+		}
+	}
+	return problems
 }
 
 // mount mounts the i-th input.
