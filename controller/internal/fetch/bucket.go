@@ -139,7 +139,7 @@ func (c *copying) all(ctx context.Context) error {
 	group.Go(func() error {
 		for object := range c.client.ListObjectsIter(ctx, c.Name, minio.ListObjectsOptions{Prefix: c.folder(), Recursive: true}) {
 			if object.Err != nil {
-				return c.explained(object.Err)
+				return c.explained(object.Err, "")
 			}
 			name, err := c.begin(object)
 			if err != nil {
@@ -219,7 +219,7 @@ func (c *copying) try(ctx context.Context, object minio.ObjectInfo, name string)
 	}
 	body, _, _, err := c.client.GetObject(ctx, c.Name, object.Key, same)
 	if err != nil {
-		return c.explained(err)
+		return c.explained(err, object.Key)
 	}
 	defer body.Close()
 	file, err := c.root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, files)
@@ -272,8 +272,8 @@ func unwritten(key string, err error) error {
 	return fmt.Errorf("cannot write object %q: %w", key, err)
 }
 
-// explained says what to do about an answer of the server.
-func (c *copying) explained(err error) error {
+// explained says what to do about an answer of the server, about an object if there is a key.
+func (c *copying) explained(err error, key string) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -282,7 +282,7 @@ func (c *copying) explained(err error) error {
 	case minio.NoSuchBucket:
 		return fmt.Errorf("there is no bucket %s at %s: correct bucket or endpoint of the DataSet", c.Name, c.Endpoint)
 	case minio.NoSuchKey, minio.PreconditionFailed:
-		return fmt.Errorf("object %q changed while it was copied: run this when nobody writes to the bucket", answer.Key)
+		return fmt.Errorf("object %q changed while it was copied: run this when nobody writes to the bucket", key)
 	case minio.InvalidAccessKeyID:
 		return fmt.Errorf("%s does not know the access key: correct accessKeyID in the Secret of the DataSet", c.Endpoint)
 	case minio.SignatureDoesNotMatch:

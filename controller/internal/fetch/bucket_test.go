@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -213,7 +214,7 @@ func TestAnswersAreExplained(t *testing.T) {
 	refusal := func(status int, code string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
-			fmt.Fprintf(w, "<Error><Code>%s</Code><Key>a</Key><Message>No.</Message></Error>", code)
+			fmt.Fprintf(w, "<Error><Code>%s</Code><Message>No.</Message></Error>", code)
 		}
 	}
 	short := func(w http.ResponseWriter, _ *http.Request) {
@@ -240,6 +241,17 @@ func TestAnswersAreExplained(t *testing.T) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		})
+	}
+}
+
+// A server cannot fill the disk by what it says of an object.
+func TestAnObjectWithoutEnd(t *testing.T) {
+	endless := func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "<ListBucketResult><Contents><Key>a</Key><Size>%d</Size></Contents></ListBucketResult>", math.MaxInt64)
+	}
+	err := fetch.Bucket{Endpoint: answering(t, endless, nil), Name: "abc", Region: "r"}.Copy(t.Context(), t.TempDir(), plenty, t.Output())
+	if err == nil || !strings.HasPrefix(err.Error(), "the objects have more than 1Gi: ") {
+		t.Errorf("got %v", err)
 	}
 }
 

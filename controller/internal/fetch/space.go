@@ -5,6 +5,7 @@ package fetch
 import (
 	"fmt"
 	"io"
+	"math"
 	"sync"
 	"time"
 
@@ -12,7 +13,12 @@ import (
 )
 
 // blocks are what a file of a size takes. The kubelet counts so, too, and would evict the pod.
-func blocks(size int64) int64 { return max(block, (size+block-1)/block*block) }
+func blocks(size int64) int64 {
+	if size > math.MaxInt64-block { // no server has that much, but one may say so
+		return math.MaxInt64
+	}
+	return max(block, (size+block-1)/block*block)
+}
 
 // space is how much of the volume is taken, and what is copied.
 type space struct {
