@@ -44,6 +44,18 @@ var nodes = []Story{
 		after(time.Hour).then("owner", "the Job is complete", completes(0)).
 		after(20 * time.Minute),
 
+	tell("a node dies and the work leaves it", job("train", 2)).runs().
+		after(time.Hour).nodeIsLost().
+		after(40*time.Second).nodeIsNotReady().
+		after(61*time.Second).
+		after(13*time.Minute).podsStart().
+		after(time.Hour).then("owner", "the Job is complete", completes(0)),
+
+	tell("a node is not ready for a moment", job("train", 2)).runs().
+		after(time.Hour).nodeIsNotReady().
+		after(30 * time.Second).nodeIsBack().
+		after(10 * time.Minute),
+
 	tell("a node is lost for a moment", job("train", 2).replacing()).runs().
 		after(time.Hour).nodeIsLost().
 		after(time.Minute).nodeIsBack().

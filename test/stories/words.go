@@ -106,6 +106,10 @@ func (s Story) nodeIsLost() Story {
 	return s.then("node", "the node of a pod is lost", func(w World) { w.LoseNode(0) })
 }
 
+func (s Story) nodeIsNotReady() Story {
+	return s.then("Kubernetes", "taints the node as unreachable", func(w World) { w.MarkNodeNotReady(0) })
+}
+
 func (s Story) nodeIsBack() Story {
 	return s.then("kubelet", "the node is back and the pod is stopped", func(w World) { w.ReturnNode(0) })
 }

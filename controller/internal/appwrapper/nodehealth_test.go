@@ -37,7 +37,7 @@ var gpuPodsLeave = nodehealth.Reaction{Resources: []corev1.ResourceName{"nvidia.
 // rulesWithAllSources are those of a configuration that lists rules.
 func rulesWithAllSources() nodehealth.Rules {
 	c := config.Default().AppWrapper
-	c.NodeHealth = listedRules
+	c.NodeHealth.Listed = listedRules
 	return rulesOf(c)
 }
 
@@ -82,6 +82,23 @@ func TestAWorkloadLeavesANodeForEachCause(t *testing.T) {
 			expectSample(t, w, `appwrapper_migrations_total{cause="`+source+`"} 1`)
 		})
 	}
+}
+
+// The work on a node that falls silent waits for it until the grace is over, and no longer.
+func TestAWorkloadLeavesANodeThatIsNotReady(t *testing.T) {
+	w, node := onOneNode(t)
+	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &metav1.Time{Time: w.now}}}
+	w.becomes(node)
+	if again := w.reconcile(); again.RequeueAfter != time.Minute {
+		t.Fatalf("it looks again after %s", again.RequeueAfter)
+	}
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	w.now = w.now.Add(time.Minute)
+	w.reconcile()
+	if got := condition(w.get().Status, v1beta2.Unhealthy).Message; !strings.HasSuffix(got, ": n (NodeNotReady node.kubernetes.io/unreachable)") {
+		t.Errorf("the condition says %q", got)
+	}
+	expectSample(t, w, `appwrapper_migrations_total{cause="NodeNotReady"} 1`)
 }
 
 // onOneNode is a workload that runs with two pods of 4 GPUs on a node that has 8.
@@ -204,7 +221,7 @@ func TestASlimPodStillTellsWhatMakesItLeave(t *testing.T) {
 	whole.Spec.Tolerations = []corev1.Toleration{{Key: "example.com/broken"}, {Key: "nvidia.com/gpu"}}
 	for rules, want := range map[*nodehealth.Rules]corev1.PodSpec{
 		ptr.To(rulesWithAllSources()): {NodeName: "n", Tolerations: whole.Spec.Tolerations[:1]},
-		ptr.To(theRules):              {},
+		ptr.To(gpuRules):              {},
 	} {
 		slim, err := boundPods(newInterner(), *rules)(whole.DeepCopy())
 		if err != nil {

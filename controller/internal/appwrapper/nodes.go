@@ -26,7 +26,7 @@ const podsByNode = "node"
 // rulesOf are the rules by which nodes have to be left. If there are none, nodes are neither
 // watched nor cached.
 func rulesOf(c config.AppWrapper) nodehealth.Rules {
-	rules := nodehealth.Rules{Labels: c.Autopilot.ResourceTaints, Listed: c.NodeHealth}
+	rules := nodehealth.Rules{Labels: c.Autopilot.ResourceTaints, Listed: c.NodeHealth.Listed, NotReady: c.NodeHealth.NotReady.Rule()}
 	if !c.Autopilot.MonitorNodes || len(rules.Resources()) == 0 {
 		return nodehealth.Rules{}
 	}
@@ -54,6 +54,9 @@ func (r *Reconciler) markMigrations(ctx context.Context, o *observation) error {
 		pod := &o.snapshot.Pods[i]
 		for _, f := range findings[node] {
 			if f.Concerns(&o.pods[i].Spec, inUse[deviceOfNode{node, string(f.Resource)}]) {
+				if pod.MigrateFrom == "" || f.Due.Before(pod.MigrateAt) {
+					pod.MigrateAt = f.Due
+				}
 				pod.MigrateFrom, pod.MigrateBecause = node, append(pod.MigrateBecause, f.Cause)
 			}
 		}
@@ -99,9 +102,9 @@ func boundPods(in *interner, rules nodehealth.Rules) toolscache.TransformFunc {
 		slim.Spec.Tolerations = rules.SlimTolerations(pod.Spec.Tolerations)
 		for _, name := range rules.Resources() {
 			if name == nodehealth.AllPods {
-				slim.Spec.NodeName = pod.Spec.NodeName
+				slim.Spec.NodeName = intern(in, pod.Spec.NodeName)
 			} else if podtemplate.AsksFor(&pod.Spec, name) {
-				slim.Spec.NodeName = pod.Spec.NodeName
+				slim.Spec.NodeName = intern(in, pod.Spec.NodeName)
 				used[name] = max(used[name], 1)
 			}
 		}

@@ -71,13 +71,16 @@ func TestPodsHaveToLeaveNodesWhereWhatTheyUseIsUnhealthy(t *testing.T) {
 }
 
 func TestNobodyLooksAtNodesUnlessThatIsWanted(t *testing.T) {
-	for sentence, change := range map[string]func(*config.Autopilot){
-		"the monitor is off":         func(c *config.Autopilot) { c.MonitorNodes = false },
-		"no taint is about evicting": func(c *config.Autopilot) { c.ResourceTaints["nvidia.com/gpu"] = c.ResourceTaints["nvidia.com/gpu"][:2] },
+	for sentence, change := range map[string]func(*config.AppWrapper){
+		"the monitor is off": func(c *config.AppWrapper) { c.Autopilot.MonitorNodes = false },
+		"no taint is about evicting, and who is not ready may keep its pods": func(c *config.AppWrapper) {
+			c.Autopilot.ResourceTaints["nvidia.com/gpu"] = c.Autopilot.ResourceTaints["nvidia.com/gpu"][:2]
+			c.NodeHealth.NotReady.Leave = false
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			c := config.Default().AppWrapper
-			change(&c.Autopilot)
+			change(&c)
 			if got := rulesOf(c).Resources(); len(got) > 0 {
 				t.Errorf("got %v", got)
 			}
@@ -133,9 +136,9 @@ func TestANodeWakesOnlyTheAppWrappersWithPodsOnIt(t *testing.T) {
 	for name, node := range map[string]string{"a": "n", "b": "elsewhere", "c": ""} {
 		p := gpuPod(name+"-0", node, corev1.PodRunning)
 		p.Labels[v1beta2.AppWrapperLabel] = name
-		w.add(slim(p))
+		w.add(slimBy(gpuRules, p))
 	}
-	w.add(slim(others))
+	w.add(slimBy(gpuRules, others))
 	got := wakeAppWrappersOnNode(w.api)(t.Context(), gpuNode("n", "EVICT"))
 	if len(got) != 1 || got[0].NamespacedName != (client.ObjectKey{Namespace: given.Namespace, Name: "a"}) {
 		t.Errorf("woke %v", got)
@@ -151,8 +154,8 @@ func TestAPodThatIsBoundIsNewsIfItMayHaveToLeave(t *testing.T) {
 		"a pod without any": {func(node string) *corev1.Pod { p := pod("p", corev1.PodPending); p.Spec.NodeName = node; return p }, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			appears := podChanged().Create(event.CreateEvent{Object: slim(tc.make("n"))})
-			is := podChanged().Update(event.UpdateEvent{ObjectOld: slim(tc.make("")), ObjectNew: slim(tc.make("n"))})
+			appears := podChanged().Create(event.CreateEvent{Object: slimBy(gpuRules, tc.make("n"))})
+			is := podChanged().Update(event.UpdateEvent{ObjectOld: slimBy(gpuRules, tc.make("")), ObjectNew: slimBy(gpuRules, tc.make("n"))})
 			if appears != tc.want || is != tc.want {
 				t.Errorf("appears %t, is bound %t", appears, is)
 			}

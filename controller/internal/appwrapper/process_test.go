@@ -28,6 +28,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/test/given"
 	"github.com/mlbatch/mlbatch/test/troubles"
 )
@@ -190,11 +191,16 @@ func isRelevant(changed predicate.Predicate, c change) bool {
 	return changed.Update(event.UpdateEvent{ObjectOld: slim(c.before), ObjectNew: slim(c.after)})
 }
 
+// gpuRules are those of labels only, which concern pods with GPUs.
+var gpuRules = nodehealth.Rules{Labels: theRules.Labels}
+
 // slim returns what a cache keeps of a pod or a node.
-func slim(object client.Object) client.Object {
-	transform := boundPods(newInterner(), theRules)
+func slim(object client.Object) client.Object { return slimBy(theRules, object) }
+
+func slimBy(rules nodehealth.Rules, object client.Object) client.Object {
+	transform := boundPods(newInterner(), rules)
 	if isNode(object) {
-		transform = slimNode(theRules)
+		transform = slimNode(rules)
 	}
 	kept, err := transform(object)
 	if err != nil {

@@ -160,24 +160,31 @@ func (l *life) LosePod(component int) {
 }
 
 func (l *life) MarkNodeUnhealthy(component int) {
-	l.label(component, map[string]string{"autopilot.ibm.com/gpuhealth": "EVICT"})
+	l.node(component, func(n *corev1.Node) { n.Labels = map[string]string{"autopilot.ibm.com/gpuhealth": "EVICT"} })
 }
 
 func (l *life) MarkNodeHealthy(component int) {
-	l.label(component, map[string]string{"autopilot.ibm.com/gpuhealth": "OK"})
+	l.node(component, func(n *corev1.Node) {
+		n.Labels, n.Spec.Taints = map[string]string{"autopilot.ibm.com/gpuhealth": "OK"}, nil
+	})
 }
 
-// label sets the labels of the node of a component's first pod, and creates the node if
-// necessary.
-func (l *life) label(component int, labels map[string]string) {
+func (l *life) MarkNodeNotReady(component int) {
+	silent := corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &metav1.Time{Time: l.now}}
+	l.node(component, func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{silent} })
+}
+
+// node changes the node of a component's first pod, and creates the node if necessary.
+func (l *life) node(component int, change func(*corev1.Node)) {
 	pods := l.podsOf(component)
 	if len(pods) == 0 {
 		return
 	}
 	node := &corev1.Node{}
-	node.Name, node.Labels = pods[0].Spec.NodeName, labels
+	node.Name = pods[0].Spec.NodeName
+	change(node)
 	if known := l.api.find(nodeKind, node.Name); known != nil {
-		l.api.change(known, func(o client.Object) { o.SetLabels(labels) })
+		l.api.change(known, func(o client.Object) { change(o.(*corev1.Node)) })
 	} else if err := l.api.Create(context.Background(), node); err != nil {
 		l.Fatal(err)
 	}
@@ -192,5 +199,8 @@ func (l *life) LoseNode(component int) {
 func (l *life) ReturnNode(component int) {
 	if pods := l.podsOf(component); len(pods) > 0 {
 		l.silent[pods[0].Name] = false
+		if l.api.find(nodeKind, pods[0].Spec.NodeName) != nil {
+			l.MarkNodeHealthy(component)
+		}
 	}
 }

@@ -8,12 +8,12 @@ package config
 
 import (
 	"encoding/json"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
-	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
 
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
@@ -36,7 +36,7 @@ type Config struct {
 type AppWrapper struct {
 	Autopilot Autopilot `json:"autopilot"`
 	// NodeHealth says how else a node shows that it is unhealthy; see Autopilot for labels.
-	NodeHealth nodehealth.Listed `json:"nodeHealth"`
+	NodeHealth NodeHealth `json:"nodeHealth"`
 	// UserRBACAdmissionCheck asks the API server whether an author may create what they wrap.
 	UserRBACAdmissionCheck bool           `json:"userRBACAdmissionCheck"`
 	FaultTolerance         FaultTolerance `json:"faultTolerance"`
@@ -145,6 +145,7 @@ func Default() Config {
 	return Config{
 		AppWrapper: AppWrapper{
 			Autopilot:              defaultAutopilot(),
+			NodeHealth:             NodeHealth{NotReady: NotReady{Leave: true, GracePeriod: Duration{time.Minute}}},
 			UserRBACAdmissionCheck: true,
 			FaultTolerance:         defaultFaultTolerance(),
 			ResetSurplusPods:       true,

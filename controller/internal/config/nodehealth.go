@@ -13,6 +13,25 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
 
+// NodeHealth says how a node shows that it is unhealthy, besides its labels.
+type NodeHealth struct {
+	nodehealth.Listed
+	NotReady NotReady `json:"notReady"`
+}
+
+// NotReady is about nodes of which the node controller says that they are not ready or unreachable.
+type NotReady struct {
+	// Leave: all pods leave them.
+	Leave bool `json:"leave"`
+	// GracePeriod is how long a node may take to come back.
+	GracePeriod Duration `json:"gracePeriod"`
+}
+
+// Rule is the rule about such nodes.
+func (n NotReady) Rule() nodehealth.NotReady {
+	return nodehealth.NotReady{Leave: n.Leave, Grace: n.GracePeriod.Duration}
+}
+
 // Why a rule cannot keep new pods away from a node. Affinity, as for labels, sees labels only.
 const (
 	conditionsRepelNobody = "the scheduler does not see conditions: set NoExecute, and let what sets the condition taint or label the node"
@@ -24,6 +43,9 @@ func (c *AppWrapper) validateNodeHealth(path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	if !c.NodeHealth.None() && !c.Autopilot.MonitorNodes {
 		problems = append(problems, field.Forbidden(path, "appwrapper.autopilot.monitorNodes is false, so no node is watched: set it to true, or remove the rules"))
+	}
+	if grace := c.NodeHealth.NotReady.GracePeriod; grace.Duration < 0 {
+		problems = append(problems, field.Invalid(path.Child("notReady", "gracePeriod"), grace.String(), "must not be negative; to stay on such nodes, set leave to false"))
 	}
 	for i, rule := range c.NodeHealth.Conditions {
 		problems = append(problems, validateConditionRule(rule, path.Child("conditions").Index(i))...)

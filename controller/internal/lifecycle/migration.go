@@ -64,12 +64,28 @@ func (v *view) lateAfterMigration() bool {
 func (v *view) nodesToMigrateFrom() map[string][]nodehealth.Cause {
 	nodes := map[string][]nodehealth.Cause{}
 	for _, p := range v.Pods {
-		finished := p.Component != UnknownComponent && v.finished(p.Component)
-		if p.MigrateFrom != "" && p.alive() && !p.Terminating && !finished {
+		if v.mustMigrate(p) && !p.MigrateAt.After(v.now) {
 			nodes[p.MigrateFrom] = append(nodes[p.MigrateFrom], p.MigrateBecause...)
 		}
 	}
 	return nodes
+}
+
+// mustMigrate: sooner or later.
+func (v *view) mustMigrate(p Pod) bool {
+	finished := p.Component != UnknownComponent && v.finished(p.Component)
+	return p.MigrateFrom != "" && p.alive() && !p.Terminating && !finished
+}
+
+// untilMigration adds to a decision to stay that pods must migrate when the grace of their nodes
+// ends.
+func (v *view) untilMigration(d Decision) Decision {
+	for _, p := range v.Pods {
+		if v.mustMigrate(p) && p.MigrateAt.After(v.now) {
+			d = v.untilAtMost(d, p.MigrateAt)
+		}
+	}
+	return d
 }
 
 // described names each node, and each cause once, in order.

@@ -127,6 +127,34 @@ func TestRunningMigrates(t *testing.T) {
 	})
 }
 
+// A node that is not ready has a grace; other timers count meanwhile.
+func TestRunningWaitsForNodesThatAreNotReady(t *testing.T) {
+	in := func(d time.Duration, indexes ...int) change {
+		return func(s *lifecycle.Snapshot) {
+			onUnhealthyNodes(indexes...)(s)
+			for _, i := range indexes {
+				s.Pods[i].MigrateAt = deployedAt.Add(d)
+			}
+		}
+	}
+	migrates := outcome{Phase: v1beta2.AppWrapperResetting, Migrations: 1, Event: "AutopilotNoExecute", Conditions: map[string]string{
+		"Unhealthy": "True AutopilotNoExecute", "DeletingResources": "True DeletionInitiated", "PodsReady": "False Resetting"}}
+	waits := rests
+	waits.Requeue = time.Minute
+	warms := outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 5 * time.Minute}
+	checkRows(t, runningJob, map[string]row{
+		"work that runs waits for the earliest of the nodes": {
+			given: []change{ready, withPods(runs, runs), in(2*time.Minute, 0), in(time.Minute, 1)}, want: waits,
+		},
+		"then it migrates": {
+			given: []change{ready, withPods(runs, runs), in(time.Minute, 1)}, after: time.Minute, want: migrates,
+		},
+		"an earlier timer comes first": {
+			given: []change{withPods(runs, pending), in(time.Hour, 0)}, want: warms,
+		},
+	})
+}
+
 // movedIn marks the current attempt as started by a migration.
 func movedIn(s *lifecycle.Snapshot) {
 	condition(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonAutopilotNoExecute, 0)(s)

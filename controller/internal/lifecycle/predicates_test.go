@@ -181,7 +181,7 @@ func hasMigrated(m moment) bool {
 	for _, p := range m.pods {
 		done := m.past.reported[p.Component] && !m.resources[p.Component].unlabelled
 		ended := p.Phase == corev1.PodSucceeded || p.Phase == corev1.PodFailed
-		if p.MigrateFrom != "" && !p.Terminating && !ended && !done {
+		if p.MigrateFrom != "" && !p.MigrateAt.After(m.now) && !p.Terminating && !ended && !done {
 			return false
 		}
 	}

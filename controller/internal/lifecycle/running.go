@@ -34,7 +34,7 @@ func running(v *view) Decision {
 	v.rememberSuccess()
 	for _, c := range checks {
 		if d, applies := c.check(v); applies {
-			return v.untilSurplus(d.because(c.cause))
+			return v.untilMigration(v.untilSurplus(d.because(c.cause)))
 		}
 	}
 	return v.stay()

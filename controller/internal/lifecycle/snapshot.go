@@ -110,6 +110,8 @@ type Pod struct {
 	// MigrateFrom is the node of the pod if the pod must migrate, because it uses a resource
 	// that is unhealthy there; empty if it may stay.
 	MigrateFrom string
+	// MigrateAt is when it must, if its node does not recover until then; zero is at once.
+	MigrateAt time.Time
 	// MigrateBecause is what is wrong with that node.
 	MigrateBecause []nodehealth.Cause
 	// Finalizers are those of the pod.

@@ -103,10 +103,17 @@ func surplusPods(v *view) (Decision, bool) {
 // untilSurplus adds to a decision to stay that a surplus has to be looked at when its grace ends.
 func (v *view) untilSurplus(d Decision) Decision {
 	s := v.surplus()
-	if len(s.excess) == 0 || d.Status.Phase != v1beta2.AppWrapperRunning {
+	if len(s.excess) == 0 {
 		return d
 	}
-	deadline := v.surplusDeadline(s)
+	return v.untilAtMost(d, v.surplusDeadline(s))
+}
+
+// untilAtMost adds to a decision to stay Running that there is a deadline.
+func (v *view) untilAtMost(d Decision, deadline time.Time) Decision {
+	if d.Status.Phase != v1beta2.AppWrapperRunning {
+		return d
+	}
 	if d.Requeue > 0 {
 		deadline = earlier(deadline, v.now.Add(d.Requeue))
 	}

@@ -151,12 +151,23 @@ func (w *world) LoseNode(component int) {
 func (w *world) ReturnNode(component int) {
 	if i := w.firstPod(component); i >= 0 {
 		w.pods[i].stuck = false
+		w.MarkNodeHealthy(component)
+	}
+}
+
+// notReadyGrace is how long a node may take to come back.
+const notReadyGrace = time.Minute
+
+func (w *world) MarkNodeNotReady(component int) {
+	if i := w.firstPod(component); i >= 0 && w.pods[i].MigrateFrom == "" {
+		w.pods[i].MigrateFrom, w.pods[i].MigrateAt = w.pods[i].node, w.now.Add(notReadyGrace)
+		w.past.mustMigrate = true
 	}
 }
 
 func (w *world) MarkNodeUnhealthy(component int) {
 	if i := w.firstPod(component); i >= 0 {
-		w.pods[i].MigrateFrom = w.pods[i].node
+		w.pods[i].MigrateFrom, w.pods[i].MigrateAt = w.pods[i].node, time.Time{}
 		w.past.mustMigrate = true
 	}
 }

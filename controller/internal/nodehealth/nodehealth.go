@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -26,11 +27,12 @@ const (
 	NodeCondition  Source = "NodeCondition"
 	NodeTaint      Source = "NodeTaint"
 	DevicesMissing Source = "DevicesMissing"
+	NodeNotReady   Source = "NodeNotReady"
 )
 
 // Sources are all sources.
 func Sources() []Source {
-	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing}
+	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing, NodeNotReady}
 }
 
 // Cause is what a node shows: its source, and the label, condition, taint or resource.
@@ -53,8 +55,10 @@ type Finding struct {
 	Cause
 	// Resource is AllPods if the finding is about every pod.
 	Resource corev1.ResourceName
-	// Taint of NodeTaint: pods that tolerate it were told to stay.
+	// Taint of NodeTaint and NodeNotReady: pods that tolerate it were told to stay.
 	Taint corev1.Taint
+	// Due is when pods must leave if nothing changes; zero is at once.
+	Due time.Time
 	// Usable of DevicesMissing: as many devices are healthy.
 	Usable int64
 }
@@ -62,9 +66,9 @@ type Finding struct {
 // Findings are what is wrong with the node, in an order that does not depend on that of the
 // rules. A heartbeat changes none of them.
 func (r Rules) Findings(node *corev1.Node) []Finding {
-	findings := slices.Concat(r.labelled(node), r.inCondition(node), r.tainted(node), r.devicesMissing(node))
+	findings := slices.Concat(r.labelled(node), r.inCondition(node), r.tainted(node), r.devicesMissing(node), r.notReady(node))
 	slices.SortFunc(findings, func(a, b Finding) int {
-		return cmp.Or(a.Compare(b.Cause), cmp.Compare(a.Resource, b.Resource))
+		return cmp.Or(a.Compare(b.Cause), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Taint.Value, b.Taint.Value), a.Due.Compare(b.Due))
 	})
 	return slices.Compact(findings)
 }
@@ -124,6 +128,24 @@ func (r Rules) devicesMissing(node *corev1.Node) []Finding {
 	return findings
 }
 
+// notReady: the taint NoExecute is the node controller's own verdict. It comes after the condition
+// Ready, and not at all while so many nodes are silent that the fault is probably elsewhere.
+func (r Rules) notReady(node *corev1.Node) []Finding {
+	var findings []Finding
+	for _, t := range node.Spec.Taints {
+		if !r.NotReady.reads(t) {
+			continue
+		}
+		finding := Finding{Cause: Cause{NodeNotReady, t.Key}, Resource: AllPods, Taint: t}
+		if t.TimeAdded != nil {
+			finding.Due = t.TimeAdded.Add(r.NotReady.Grace)
+		}
+		finding.Taint.TimeAdded = nil
+		findings = append(findings, finding)
+	}
+	return findings
+}
+
 // about repeats a finding for each resource.
 func about(resources []corev1.ResourceName, f Finding) []Finding {
 	findings := make([]Finding, len(resources))
@@ -142,7 +164,7 @@ func (f Finding) Concerns(pod *corev1.PodSpec, inUse int64) bool {
 		return false
 	}
 	switch f.Source {
-	case NodeTaint:
+	case NodeTaint, NodeNotReady:
 		return !slices.ContainsFunc(pod.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, f.Taint) })
 	case DevicesMissing:
 		return inUse > f.Usable
@@ -165,6 +187,9 @@ func (r Rules) Resources() []corev1.ResourceName {
 		if slices.ContainsFunc(labels, func(l corev1.Taint) bool { return l.Effect == corev1.TaintEffectNoExecute }) {
 			resources[corev1.ResourceName(resource)] = true
 		}
+	}
+	if r.NotReady.Leave {
+		resources[AllPods] = true
 	}
 	for _, reaction := range r.reactions() {
 		for _, name := range reaction.Resources {

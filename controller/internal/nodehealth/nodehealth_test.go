@@ -4,6 +4,7 @@ package nodehealth
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,7 @@ var rules = Rules{
 		},
 		DevicesMissing: []Reaction{leave(gpu)},
 	},
+	NotReady: NotReady{Leave: true, Grace: time.Minute},
 }
 
 func leave(resources ...corev1.ResourceName) Reaction {
@@ -83,10 +85,18 @@ func TestFindings(t *testing.T) {
 	heat := corev1.Taint{Key: "heat", Value: "high", Effect: corev1.TaintEffectNoSchedule}
 	added := broken
 	added.TimeAdded = &metav1.Time{Time: time.Unix(1, 0)}
+	silent := corev1.Taint{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute}
+	silentSince := silent
+	silentSince.TimeAdded = &metav1.Time{Time: time.Unix(1, 0)}
+	notReady := corev1.Taint{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoExecute}
+	silentCause, notReadyCause := Cause{NodeNotReady, silent.Key}, Cause{NodeNotReady, notReady.Key}
 	for sentence, tc := range map[string]struct {
 		node *corev1.Node
 		want []Finding
 	}{
+		"an unreachable node has a grace":                    {tainted(silentSince), []Finding{{Cause: silentCause, Resource: AllPods, Taint: silent, Due: time.Unix(61, 0)}}},
+		"a verdict of unknown age has none":                  {tainted(notReady), []Finding{{Cause: notReadyCause, Resource: AllPods, Taint: notReady}}},
+		"no new pods is not yet the verdict":                 {tainted(corev1.Taint{Key: silent.Key, Effect: corev1.TaintEffectNoSchedule}), nil},
 		"nothing is wrong with an empty node":                {labelled(nil), nil},
 		"a label without a rule has no effect":               {labelled(map[string]string{"zone": "EVICT"}), nil},
 		"a weaker effect is only for pods to be scheduled":   {labelled(map[string]string{"gpuhealth": "TESTING", "disk": "SLOW"}), nil},
@@ -119,6 +129,7 @@ func TestFindings(t *testing.T) {
 
 func TestConcerns(t *testing.T) {
 	condition := Finding{Cause: Cause{NodeCondition, "GpuUnhealthy=True"}, Resource: gpu}
+	silent := Finding{Cause: Cause{NodeNotReady, "u"}, Resource: AllPods, Taint: corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoExecute}}
 	everybody := Finding{Cause: Cause{NodeCondition, "Ready=Unknown"}, Resource: AllPods}
 	taint := Finding{Cause: Cause{NodeTaint, "k=v:NoExecute"}, Resource: AllPods, Taint: corev1.Taint{Key: "k", Value: "v", Effect: corev1.TaintEffectNoExecute}}
 	missing := Finding{Cause: Cause{DevicesMissing, "nvidia.com/gpu"}, Resource: gpu, Usable: 7}
@@ -130,20 +141,22 @@ func TestConcerns(t *testing.T) {
 		inUse   int64
 		want    bool
 	}{
-		"who requests the resource has to leave":            {condition, with4, 4, true},
-		"who does not may stay":                             {condition, without, 0, false},
-		"a finding about all pods concerns everybody":       {everybody, without, 0, true},
-		"who does not tolerate the taint has to leave":      {taint, with4, 4, true},
-		"who tolerates it may stay":                         {taint, tolerant(corev1.Toleration{Key: "k", Value: "v"}), 0, false},
-		"who tolerates any value may stay":                  {taint, tolerant(corev1.Toleration{Key: "k", Operator: "Exists", Effect: "NoExecute"}), 0, false},
-		"who tolerates everything may stay":                 {taint, tolerant(corev1.Toleration{Operator: "Exists"}), 0, false},
-		"who tolerates another value has to leave":          {taint, tolerant(corev1.Toleration{Key: "k", Operator: "Equal", Value: "w"}), 0, true},
-		"who tolerates another effect has to leave":         {taint, tolerant(corev1.Toleration{Key: "k", Operator: "Exists", Effect: "NoSchedule"}), 0, true},
-		"who tolerates another key has to leave":            {taint, tolerant(corev1.Toleration{Key: "l", Operator: "Exists"}), 0, true},
-		"who tolerates it for a while has to leave":         {taint, tolerant(corev1.Toleration{Key: "k", Operator: "Exists", TolerationSeconds: &minute}), 0, true},
-		"a missing device is nobody's while others suffice": {missing, with4, 7, false},
-		"it is somebody's when they do not":                 {missing, with4, 8, true},
-		"who uses no device has none that is missing":       {missing, without, 8, false},
+		"who requests the resource has to leave":             {condition, with4, 4, true},
+		"who does not may stay":                              {condition, without, 0, false},
+		"a finding about all pods concerns everybody":        {everybody, without, 0, true},
+		"who does not tolerate the taint has to leave":       {taint, with4, 4, true},
+		"who tolerates it may stay":                          {taint, tolerant(corev1.Toleration{Key: "k", Value: "v"}), 0, false},
+		"who tolerates any value may stay":                   {taint, tolerant(corev1.Toleration{Key: "k", Operator: "Exists", Effect: "NoExecute"}), 0, false},
+		"who tolerates a silent node for a while must leave": {silent, tolerant(corev1.Toleration{Key: "k", Operator: "Exists", TolerationSeconds: &minute}), 0, true},
+		"who tolerates a silent node may stay":               {silent, tolerant(corev1.Toleration{Key: "k", Operator: "Exists"}), 0, false},
+		"who tolerates everything may stay":                  {taint, tolerant(corev1.Toleration{Operator: "Exists"}), 0, false},
+		"who tolerates another value has to leave":           {taint, tolerant(corev1.Toleration{Key: "k", Operator: "Equal", Value: "w"}), 0, true},
+		"who tolerates another effect has to leave":          {taint, tolerant(corev1.Toleration{Key: "k", Operator: "Exists", Effect: "NoSchedule"}), 0, true},
+		"who tolerates another key has to leave":             {taint, tolerant(corev1.Toleration{Key: "l", Operator: "Exists"}), 0, true},
+		"who tolerates it for a while has to leave":          {taint, tolerant(corev1.Toleration{Key: "k", Operator: "Exists", TolerationSeconds: &minute}), 0, true},
+		"a missing device is nobody's while others suffice":  {missing, with4, 7, false},
+		"it is somebody's when they do not":                  {missing, with4, 8, true},
+		"who uses no device has none that is missing":        {missing, without, 8, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if got := tc.finding.Concerns(&tc.pod, tc.inUse); got != tc.want {
@@ -169,6 +182,27 @@ func tolerant(t corev1.Toleration) corev1.PodSpec {
 func TestACauseNamesItsSourceAndSign(t *testing.T) {
 	if got := (Cause{NodeCondition, "GpuUnhealthy=True"}).String(); got != "NodeCondition GpuUnhealthy=True" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// An administrator who wants work to leave cordoned nodes lists the taint that a cordon sets.
+func TestACordonIsATaint(t *testing.T) {
+	cordon := Rules{Listed: Listed{Taints: []TaintRule{{Key: corev1.TaintNodeUnschedulable, Reaction: leave(AllPods)}}}}
+	node := tainted(corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+	if got := cordon.Findings(node); len(got) != 1 || got[0].String() != "NodeTaint node.kubernetes.io/unschedulable:NoSchedule" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestNodesThatAreNotReadyMayBeNoConcern(t *testing.T) {
+	silent := tainted(corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute})
+	off := Rules{NotReady: NotReady{Grace: time.Minute}}
+	if len(off.Findings(silent)) > 0 || len(off.Resources()) > 0 || len(off.Slim(silent).Spec.Taints) > 0 {
+		t.Error("they are, although leave is false")
+	}
+	on := Rules{NotReady: NotReady{Leave: true}}
+	if !slices.Equal(on.Resources(), []corev1.ResourceName{AllPods}) || len(on.SlimTolerations([]corev1.Toleration{{Key: corev1.TaintNodeUnreachable}, {Operator: "Exists"}, {Key: "k"}})) != 2 {
+		t.Error("they are none, although leave is true")
 	}
 }
 

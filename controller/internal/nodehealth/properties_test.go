@@ -5,6 +5,7 @@ package nodehealth
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -21,14 +22,20 @@ var (
 	reactions = rapid.Custom(func(t *rapid.T) Reaction {
 		return leave(rapid.OneOf(rapid.SliceOfN(devices, 1, 3), rapid.Just([]corev1.ResourceName{AllPods})).Draw(t, "resources")...)
 	})
+	keys   = rapid.OneOf(names, rapid.SampledFrom([]string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable}))
 	taints = rapid.Custom(func(t *rapid.T) corev1.Taint {
-		return corev1.Taint{Key: names.Draw(t, "key"), Value: names.Draw(t, "value"), Effect: effects.Draw(t, "effect")}
+		taint := corev1.Taint{Key: keys.Draw(t, "key"), Value: names.Draw(t, "value"), Effect: effects.Draw(t, "effect")}
+		if rapid.Bool().Draw(t, "with time") {
+			taint.TimeAdded = &metav1.Time{Time: time.Unix(rapid.Int64Range(1, 9).Draw(t, "added"), 0)}
+		}
+		return taint
 	})
 )
 
 var anyRules = rapid.Custom(func(t *rapid.T) Rules {
 	return Rules{
-		Labels: rapid.MapOf(rapid.StringMatching("x/[abc]"), rapid.SliceOf(taints)).Draw(t, "labels"),
+		NotReady: NotReady{Leave: rapid.Bool().Draw(t, "leave"), Grace: time.Minute},
+		Labels:   rapid.MapOf(rapid.StringMatching("x/[abc]"), rapid.SliceOf(taints)).Draw(t, "labels"),
 		Listed: Listed{
 			Conditions: rapid.SliceOf(rapid.Custom(func(t *rapid.T) ConditionRule {
 				return ConditionRule{Type: corev1.NodeConditionType(names.Draw(t, "type")), Status: statuses.Draw(t, "status"), Reaction: reactions.Draw(t, "reaction")}
@@ -65,7 +72,7 @@ var anyNode = rapid.Custom(func(t *rapid.T) *corev1.Node {
 func TestTheOrderOfRulesDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, node := anyRules.Draw(t, "rules"), anyNode.Draw(t, "node")
-		other := Rules{Labels: map[string][]corev1.Taint{}, Listed: Listed{
+		other := Rules{NotReady: r.NotReady, Labels: map[string][]corev1.Taint{}, Listed: Listed{
 			Conditions:     rapid.Permutation(r.Conditions).Draw(t, "conditions in another order"),
 			Taints:         rapid.Permutation(r.Taints).Draw(t, "taints in another order"),
 			DevicesMissing: rapid.Permutation(r.DevicesMissing).Draw(t, "devices in another order"),
@@ -83,7 +90,7 @@ func TestTheOrderOfRulesDoesNotMatter(t *testing.T) {
 // healthy takes from a node what any rule could be about.
 func healthy(r Rules, node *corev1.Node) {
 	node.Labels = nil
-	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return r.readsTaint(t.Key) })
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return r.readsTaint(t.Key) || r.NotReady.reads(t) })
 	node.Status.Conditions = slices.DeleteFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return slices.ContainsFunc(r.Conditions, func(rule ConditionRule) bool { return rule.Type == c.Type && rule.Status == c.Status })
 	})

@@ -2,7 +2,11 @@
 
 package nodehealth
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // Rules say how a node shows that it is unhealthy, and which pods must leave it then.
 type Rules struct {
@@ -13,6 +17,19 @@ type Rules struct {
 	// tolerate it, and those that do are meant to stay.
 	Labels map[string][]corev1.Taint
 	Listed
+	NotReady NotReady
+}
+
+// NotReady says whether all pods leave a node of which the node controller says that it is not
+// ready or unreachable, and for how long the node may come back before.
+type NotReady struct {
+	Leave bool
+	Grace time.Duration
+}
+
+// reads tells whether a taint is the node controller's verdict.
+func (n NotReady) reads(t corev1.Taint) bool {
+	return n.Leave && t.Effect == corev1.TaintEffectNoExecute && (t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable)
 }
 
 // Listed are the rules that an administrator lists besides labels.
@@ -25,7 +42,7 @@ type Listed struct {
 
 // Reaction is what follows from a rule, and for which pods.
 type Reaction struct {
-	// Resources are those that the pods request; AllPods, alone, for every pod.
+	// Resources are those that the pods request, or only AllPods.
 	Resources []corev1.ResourceName `json:"resources"`
 	// Effect is NoExecute: leave now.
 	Effect corev1.TaintEffect `json:"effect"`

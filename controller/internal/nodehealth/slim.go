@@ -28,8 +28,12 @@ func (r Rules) Slim(node *corev1.Node) *corev1.Node {
 		}
 	}
 	for _, t := range node.Spec.Taints {
-		if r.readsTaint(t.Key) {
-			slim.Spec.Taints = append(slim.Spec.Taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+		kept := corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect}
+		if r.NotReady.reads(t) {
+			kept.TimeAdded = t.TimeAdded
+		}
+		if r.readsTaint(t.Key) || r.NotReady.reads(t) {
+			slim.Spec.Taints = append(slim.Spec.Taints, kept)
 		}
 	}
 	for _, rule := range r.DevicesMissing {
@@ -54,11 +58,19 @@ func (r Rules) readsTaint(key string) bool {
 	return slices.ContainsFunc(r.Taints, func(rule TaintRule) bool { return rule.Key == key })
 }
 
+// mayTolerate tells whether a toleration may be of a taint with a rule.
+func (r Rules) mayTolerate(t corev1.Toleration) bool {
+	if t.Key == "" {
+		return r.NotReady.Leave || len(r.Taints) > 0
+	}
+	return r.readsTaint(t.Key) || r.NotReady.reads(corev1.Taint{Key: t.Key, Effect: corev1.TaintEffectNoExecute})
+}
+
 // SlimTolerations leaves the tolerations that the rules read, which few pods have.
 func (r Rules) SlimTolerations(whole []corev1.Toleration) []corev1.Toleration {
 	var slim []corev1.Toleration
 	for _, t := range whole {
-		if len(r.Taints) > 0 && t.TolerationSeconds == nil && (t.Key == "" || r.readsTaint(t.Key)) {
+		if t.TolerationSeconds == nil && r.mayTolerate(t) {
 			slim = append(slim, t)
 		}
 	}
