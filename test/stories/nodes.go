@@ -51,6 +51,14 @@ var nodes = []Story{
 		after(13*time.Minute).podsStart().
 		after(time.Hour).then("owner", "the Job is complete", completes(0)),
 
+	tell("a node rejects a pod", job("train", 2)).admitted().
+		then("kubelet", "rejects a pod, and the Job fails", func(w World) {
+			w.RejectPod(0)
+			w.Report(0, false)
+		}).
+		after(2*time.Minute).podsStart().
+		after(time.Hour).then("owner", "the Job is complete", completes(0)),
+
 	tell("a node is not ready for a moment", job("train", 2)).runs().
 		after(time.Hour).nodeIsNotReady().
 		after(30 * time.Second).nodeIsBack().

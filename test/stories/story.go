@@ -104,6 +104,8 @@ type World interface {
 	MarkNodeHealthy(component int)
 	// LoseNode silences the kubelet of the first pod of a component. ReturnNode reverts that.
 	LoseNode(component int)
+	// RejectPod: the kubelet of the first pod of a component does not accept it.
+	RejectPod(component int)
 	// MarkNodeNotReady is the node controller's verdict on that node.
 	MarkNodeNotReady(component int)
 	ReturnNode(component int)

@@ -101,6 +101,43 @@ func TestAWorkloadLeavesANodeThatIsNotReady(t *testing.T) {
 	expectSample(t, w, `appwrapper_migrations_total{cause="NodeNotReady"} 1`)
 }
 
+// A pod that its node rejects costs no retry, whatever its component says of it.
+func TestARejectedPodIsTheNodesFault(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		reason    string
+		monitored bool
+		want      int32
+	}{
+		"a node that rejects":   {"UnexpectedAdmissionError", true, 1},
+		"a pod that fails":      {"", true, 0},
+		"a monitor that is off": {"UnexpectedAdmissionError", false, 0},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			aw := given.AppWrapper("a").Unsuspended().WithFinalizer().With(given.Job("train", 1)).Build()
+			w := newWorld(t, aw)
+			c := config.Default().AppWrapper
+			c.Autopilot.MonitorNodes = tc.monitored
+			w.reconciler.rules = rulesOf(c)
+			w.settle()
+			p := pod("train-0", corev1.PodFailed)
+			p.Spec.NodeName, p.Status.Reason = "n", tc.reason
+			w.add(slimBy(w.reconciler.rules, p))
+			w.setJobCondition("train", "Failed")
+			w.settle()
+			status := w.get().Status
+			if status.Migrations != tc.want || status.Retries != 1-tc.want {
+				t.Fatalf("got %d migrations and %d retries", status.Migrations, status.Retries)
+			}
+			if message := condition(status, v1beta2.Unhealthy).Message; tc.want > 0 && !strings.Contains(message, ": n (PodRejected UnexpectedAdmissionError); 1 of 1 components failed") {
+				t.Errorf("the condition says %q", message)
+			}
+			if tc.want > 0 {
+				expectSample(t, w, `appwrapper_migrations_total{cause="PodRejected"} 1`)
+			}
+		})
+	}
+}
+
 // onOneNode is a workload that runs with two pods of 4 GPUs on a node that has 8.
 func onOneNode(t *testing.T) (*world, *corev1.Node) {
 	t.Helper()

@@ -27,14 +27,28 @@ const podsByNode = "node"
 // watched nor cached.
 func rulesOf(c config.AppWrapper) nodehealth.Rules {
 	rules := nodehealth.Rules{Labels: c.Autopilot.ResourceTaints, Listed: c.NodeHealth.Listed, NotReady: c.NodeHealth.NotReady.Rule()}
-	if !c.Autopilot.MonitorNodes || len(rules.Resources()) == 0 {
+	switch {
+	case !c.Autopilot.MonitorNodes:
 		return nodehealth.Rules{}
+	case len(rules.Resources()) == 0:
+		return nodehealth.Rules{Rejections: true}
 	}
+	rules.Rejections = true
 	return rules
+}
+
+// blameNodes notes of each pod that its node rejected it.
+func (r *Reconciler) blameNodes(o *observation) {
+	for i := range o.pods {
+		if cause, rejected := nodehealth.Rejection(&o.pods[i]); rejected && r.rules.Rejections {
+			o.snapshot.Pods[i].MigrateFrom, o.snapshot.Pods[i].MigrateBecause = o.pods[i].Spec.NodeName, []nodehealth.Cause{cause}
+		}
+	}
 }
 
 // markMigrations marks the pods that have to leave their node.
 func (r *Reconciler) markMigrations(ctx context.Context, o *observation) error {
+	r.blameNodes(o)
 	if len(r.rules.Resources()) == 0 {
 		return nil
 	}
@@ -107,6 +121,9 @@ func boundPods(in *interner, rules nodehealth.Rules) toolscache.TransformFunc {
 				slim.Spec.NodeName = intern(in, pod.Spec.NodeName)
 				used[name] = max(used[name], 1)
 			}
+		}
+		if cause, rejected := nodehealth.Rejection(pod); rejected && rules.Rejections {
+			slim.Spec.NodeName, slim.Status.Reason = intern(in, pod.Spec.NodeName), cause.Sign
 		}
 		if len(used) > 0 {
 			slim.Spec.Resources = in.share(used)

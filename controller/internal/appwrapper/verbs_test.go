@@ -169,6 +169,15 @@ func (l *life) MarkNodeHealthy(component int) {
 	})
 }
 
+func (l *life) RejectPod(component int) {
+	if pods := l.podsOf(component); len(pods) > 0 {
+		l.api.change(pods[0], func(o client.Object) {
+			p := o.(*corev1.Pod)
+			p.Status.Phase, p.Status.Reason = corev1.PodFailed, "UnexpectedAdmissionError"
+		})
+	}
+}
+
 func (l *life) MarkNodeNotReady(component int) {
 	silent := corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &metav1.Time{Time: l.now}}
 	l.node(component, func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{silent} })

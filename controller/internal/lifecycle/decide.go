@@ -77,6 +77,14 @@ func (d Decision) because(cause Cause) Decision {
 	return d
 }
 
+// becauseAtLeast adds the cause unless the decision has a better one.
+func (d Decision) becauseAtLeast(cause Cause) Decision {
+	if d.Because != "" {
+		return d
+	}
+	return d.because(cause)
+}
+
 // requeueAt adds the time of the next look to the decision.
 func (d Decision) requeueAt(when, now time.Time) Decision {
 	if wait := when.Sub(now); wait > 0 {

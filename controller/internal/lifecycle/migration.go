@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -71,10 +72,37 @@ func (v *view) nodesToMigrateFrom() map[string][]nodehealth.Cause {
 	return nodes
 }
 
+// resetOrFailUnlessNodes does so unless nodes are to blame. Then it migrates while the limit allows.
+func (v *view) resetOrFailUnlessNodes(reason, message string) Decision {
+	nodes := v.nodesToBlame()
+	if len(nodes) == 0 || v.endedTerminally() || v.status.Migrations >= v.Policy.MigrationLimit {
+		return v.resetOrFail(reason, message)
+	}
+	d := v.migrate("pods failed or were lost because of their nodes: " + described(nodes) + "; " + message)
+	d.Left = sources(nodes)
+	return d.because(CauseNodeUnhealthy)
+}
+
+// nodesToBlame are the unhealthy nodes on which pods of unfinished components failed or are being
+// lost, with what is wrong with them. One is enough: without that pod, the others of a gang fail.
+func (v *view) nodesToBlame() map[string][]nodehealth.Cause {
+	nodes := map[string][]nodehealth.Cause{}
+	for _, p := range v.Pods {
+		lost := p.Phase == corev1.PodFailed || p.alive() && p.Terminating
+		if p.MigrateFrom != "" && lost && !v.belongsToFinished(p) {
+			nodes[p.MigrateFrom] = append(nodes[p.MigrateFrom], p.MigrateBecause...)
+		}
+	}
+	return nodes
+}
+
+func (v *view) belongsToFinished(p Pod) bool {
+	return p.Component != UnknownComponent && v.finished(p.Component)
+}
+
 // mustMigrate: sooner or later.
 func (v *view) mustMigrate(p Pod) bool {
-	finished := p.Component != UnknownComponent && v.finished(p.Component)
-	return p.MigrateFrom != "" && p.alive() && !p.Terminating && !finished
+	return p.MigrateFrom != "" && p.alive() && !p.Terminating && !v.belongsToFinished(p)
 }
 
 // untilMigration adds to a decision to stay that pods must migrate when the grace of their nodes

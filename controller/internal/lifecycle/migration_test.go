@@ -155,6 +155,46 @@ func TestRunningWaitsForNodesThatAreNotReady(t *testing.T) {
 	})
 }
 
+// Nodes are to blame for pods that failed on them or are lost with them, and those cost no retry.
+func TestNodesAreToBlame(t *testing.T) {
+	lose := func(s *lifecycle.Snapshot) { s.Pods[0].Terminating = true }
+	lost := condition(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonInsufficientPodsReady, time.Minute)
+	noRetry := policy(func(p *lifecycle.Policy) { p.RetryLimit = 0 })
+	terminal := policy(func(p *lifecycle.Policy) { p.TerminalExitCodes = []int32{13} })
+	migrates := outcome{Phase: v1beta2.AppWrapperResetting, Migrations: 1, Event: "AutopilotNoExecute", Conditions: map[string]string{
+		"Unhealthy": "True AutopilotNoExecute", "DeletingResources": "True DeletionInitiated"}}
+	bounded := resets("FailedComponent")
+	bounded.Migrations = 10
+	checkRows(t, runningJob, map[string]row{
+		"a component that failed with a pod on an unhealthy node": {
+			given: []change{verdict(kinds.Failed), withPods(broken, broken), onUnhealthyNodes(1), noRetry}, want: migrates,
+		},
+		"failed pods that were not replaced": {
+			given: []change{withPods(broken, runs), onUnhealthyNodes(0), noRetry,
+				condition(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, 0)}, after: time.Minute, want: migrates,
+		},
+		"pods that are lost with their node": {
+			given: []change{withPods(runs, runs), onUnhealthyNodes(0), lose, lost, noRetry}, after: time.Hour, want: migrates,
+		},
+		"pods that are deleted from a healthy node are a retry": {
+			given: []change{withPods(runs, runs), lose, lost}, after: time.Hour, want: resets("InsufficientPodsReady"),
+		},
+		"beyond the limit it is a retry": {
+			given: []change{verdict(kinds.Failed), withPods(broken), onUnhealthyNodes(0), migrated(10)}, want: bounded,
+		},
+		"an exit code that forbids a retry forbids a migration": {
+			given: []change{verdict(kinds.Failed), withPods(broken), onUnhealthyNodes(0), exitedWith(13), terminal},
+			want:  endsIn(v1beta2.AppWrapperFailed, "FailedComponent", map[string]string{"Unhealthy": "True FailedComponent"}),
+		},
+		"a pod of a finished component has no part in it": {
+			given: []change{and("second"), finished, verdict(kinds.Succeeded), withPods(broken), onUnhealthyNodes(0), func(s *lifecycle.Snapshot) {
+				s.Components[1].Verdict = kinds.Failed
+			}},
+			want: resets("FailedComponent"),
+		},
+	})
+}
+
 // movedIn marks the current attempt as started by a migration.
 func movedIn(s *lifecycle.Snapshot) {
 	condition(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonAutopilotNoExecute, 0)(s)

@@ -176,6 +176,28 @@ func mayMigrate(m moment) bool {
 		!meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.DeletingResources))
 }
 
+// failsAgain reports whether an attempt ends for a reason that a node may be to blame for.
+func failsAgain(m moment) bool {
+	unhealthy := meta.FindStatusCondition(m.decision.Status.Conditions, string(v1beta2.Unhealthy))
+	to := m.decision.Status.Phase
+	return moves(m) && (to == v1beta2.AppWrapperResetting || to == v1beta2.AppWrapperFailed) && m.seen.Status.Migrations < m.policy.MigrationLimit &&
+		unhealthy != nil && slices.Contains([]string{v1beta2.ReasonFailedComponent, v1beta2.ReasonFoundFailedPods}, unhealthy.Reason)
+}
+
+// noNodeIsToBlame reports whether no pod failed on an unhealthy node; unless another ended with an
+// exit code that forbids another attempt.
+func noNodeIsToBlame(m moment) bool {
+	blame := false
+	for _, p := range m.seen.Pods {
+		if p.Phase == corev1.PodFailed && slices.Contains(p.ExitCodes, 13) {
+			return true
+		}
+		done := p.Component >= 0 && meta.IsStatusConditionTrue(m.decision.Status.ComponentStatus[p.Component].Conditions, string(v1beta2.ComponentSucceeded))
+		blame = blame || p.Phase == corev1.PodFailed && p.MigrateFrom != "" && !done
+	}
+	return !blame
+}
+
 // hasMigrated reports whether no unfinished component has a pod on an unhealthy node.
 func hasMigrated(m moment) bool {
 	for _, p := range m.pods {

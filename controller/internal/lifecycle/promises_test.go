@@ -47,6 +47,7 @@ var promises = []promise{
 	{"who is late after a migration loses no retry while a migration is left", saves, blames(v1beta2.ReasonInsufficientPodsReady), func(m moment) bool {
 		return !m.past.migrated || m.past.ready || m.was.Migrations >= m.policy.MigrationLimit
 	}},
+	{"a failure that a node is to blame for costs no retry while a migration is left", decides, failsAgain, noNodeIsToBlame},
 	{"no pod stays on an unhealthy node while a migration is left", settles, mayMigrate, hasMigrated},
 	{"pods that exceed the pod sets for longer than their grace end the attempt", settles, mayHaveNoSurplus, func(m moment) bool { return !m.surplusFor(m.policy.SurplusGrace) }},
 	{"an attempt ends for surplus pods only when there were any for the grace", saves, blames(v1beta2.ReasonSurplusPods), func(m moment) bool { return m.surplusFor(m.policy.SurplusGrace) }},

@@ -187,7 +187,7 @@ func podChanges(before, now observation) (differs, wakes bool) {
 		if !ok {
 			old, differs = lifecycle.Pod{Phase: corev1.PodPending}, true
 		}
-		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating || old.MigrateFrom != now.Pods[i].MigrateFrom || old.Started != now.Pods[i].Started {
+		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating || old.MigrateFrom != now.Pods[i].MigrateFrom || !old.MigrateAt.Equal(now.Pods[i].MigrateAt) || old.Started != now.Pods[i].Started {
 			differs, wakes = true, true
 		}
 	}

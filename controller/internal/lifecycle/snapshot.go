@@ -108,7 +108,8 @@ type Pod struct {
 	// Devices are how many of each device the pod asks for.
 	Devices map[string]int64
 	// MigrateFrom is the node of the pod if the pod must migrate, because it uses a resource
-	// that is unhealthy there; empty if it may stay.
+	// that is unhealthy there; empty if it may stay. If the pod has ended, or is being deleted,
+	// this is the node that is to blame.
 	MigrateFrom string
 	// MigrateAt is when it must, if its node does not recover until then; zero is at once.
 	MigrateAt time.Time

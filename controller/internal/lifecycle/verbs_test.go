@@ -12,6 +12,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/test/stories"
 )
 
@@ -168,6 +169,16 @@ func (w *world) MarkNodeNotReady(component int) {
 func (w *world) MarkNodeUnhealthy(component int) {
 	if i := w.firstPod(component); i >= 0 {
 		w.pods[i].MigrateFrom, w.pods[i].MigrateAt = w.pods[i].node, time.Time{}
+		w.past.mustMigrate = true
+	}
+}
+
+// RejectPod: the kubelet does not accept the first pod.
+func (w *world) RejectPod(component int) {
+	if i := w.firstPod(component); i >= 0 && w.pods[i].Phase == corev1.PodPending {
+		w.pods[i].become(w.now, corev1.PodFailed, nil)
+		w.pods[i].MigrateFrom = w.pods[i].node
+		w.pods[i].MigrateBecause = []nodehealth.Cause{{Source: nodehealth.PodRejected, Sign: "UnexpectedAdmissionError"}}
 		w.past.mustMigrate = true
 	}
 }

@@ -255,6 +255,7 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		"a node is back":            toOne(func(w *world, i int) { w.sticks(i, false) }),
 		"a node has to be left":     toOne((*world).MarkNodeUnhealthy),
 		"a node is not ready":       toOne((*world).MarkNodeNotReady),
+		"a node rejects a pod":      toOne((*world).RejectPod),
 		"a node is well again":      toOne((*world).MarkNodeHealthy),
 		"seconds pass":              simple(func(w *world) { w.pass(7 * time.Second) }),
 		"minutes pass":              simple(func(w *world) { w.pass(100 * time.Second) }),

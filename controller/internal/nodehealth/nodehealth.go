@@ -28,11 +28,12 @@ const (
 	NodeTaint      Source = "NodeTaint"
 	DevicesMissing Source = "DevicesMissing"
 	NodeNotReady   Source = "NodeNotReady"
+	PodRejected    Source = "PodRejected"
 )
 
 // Sources are all sources.
 func Sources() []Source {
-	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing, NodeNotReady}
+	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing, NodeNotReady, PodRejected}
 }
 
 // Cause is what a node shows: its source, and the label, condition, taint or resource.
@@ -168,7 +169,7 @@ func (f Finding) Concerns(pod *corev1.PodSpec, inUse int64) bool {
 		return !slices.ContainsFunc(pod.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, f.Taint) })
 	case DevicesMissing:
 		return inUse > f.Usable
-	case NodeLabel, NodeCondition:
+	case NodeLabel, NodeCondition, PodRejected:
 	}
 	return true
 }

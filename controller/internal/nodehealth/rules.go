@@ -18,6 +18,8 @@ type Rules struct {
 	Labels map[string][]corev1.Taint
 	Listed
 	NotReady NotReady
+	// Rejections: nodes are to blame for the pods that they reject.
+	Rejections bool
 }
 
 // NotReady says whether all pods leave a node of which the node controller says that it is not
