@@ -62,6 +62,8 @@ const (
 	TerminalExitCodesAnnotation = AnnotationPrefix + "terminalExitCodes"
 	// RetryableExitCodesAnnotation: the only exit codes after which a retry is of use.
 	RetryableExitCodesAnnotation = AnnotationPrefix + "retryableExitCodes"
+	// AvoidNodesAnnotation: false lets pods return to nodes that failed this workload.
+	AvoidNodesAnnotation = AnnotationPrefix + "avoidNodes"
 )
 
 // Annotations of a pod set that describe it to Kueue's topology-aware scheduling.

@@ -29,6 +29,13 @@ type AppWrapperStatus struct {
 	// +optional
 	Migrations int32 `json:"migrations,omitempty"`
 
+	// AvoidedNodes are the nodes to blame for earlier failures, the latest last. Pods of a new
+	// attempt keep away from them. It is an addition of this controller: where it is dropped,
+	// pods may be sent to such nodes again.
+	// +optional
+	// +listType=atomic
+	AvoidedNodes []AvoidedNode `json:"avoidedNodes,omitempty"`
+
 	// Conditions describe quota, deployment, readiness, health and deletion.
 	// +optional
 	// +patchMergeKey=type
@@ -41,6 +48,18 @@ type AppWrapperStatus struct {
 	// +optional
 	// +listType=atomic
 	ComponentStatus []AppWrapperComponentStatus `json:"componentStatus,omitempty"`
+}
+
+// AvoidedNode is a node that pods keep away from.
+type AvoidedNode struct {
+	// Name of the node.
+	Name string `json:"name"`
+
+	// Cause is what was wrong with it.
+	Cause string `json:"cause"`
+
+	// Until is when it is forgotten.
+	Until metav1.Time `json:"until"`
 }
 
 // AppWrapperComponentStatus is what is known about one component.

@@ -185,6 +185,11 @@ func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 		status.componentStatus[].podSets[].path:string
 		status.componentStatus[].podSets[].replicas:integer>=0
 		status.conditions:array,bytype
+		+status.avoidedNodes:array
+		+status.avoidedNodes[]:object!cause,name,until
+		+status.avoidedNodes[].cause:string
+		+status.avoidedNodes[].name:string
+		+status.avoidedNodes[].until:string
 		+status.migrations:integer
 		status.phase:string
 		+status.phaseTransitionTime:string

@@ -65,6 +65,9 @@ func editPodTemplates(object *unstructured.Unstructured, aw *v1beta2.AppWrapper,
 	infos := aw.Spec.Components[i].PodSetInfos
 	for j, podSet := range aw.Status.ComponentStatus[i].PodSets {
 		edit := all
+		for _, node := range aw.Status.AvoidedNodes {
+			edit.AvoidNodes = append(edit.AvoidNodes, node.Name)
+		}
 		edit.Labels = podtemplate.Labels(aw.Name, i)
 		if j < len(infos) {
 			edit.Info = infos[j]

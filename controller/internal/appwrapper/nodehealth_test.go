@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -135,6 +136,37 @@ func TestARejectedPodIsTheNodesFault(t *testing.T) {
 				expectSample(t, w, `appwrapper_migrations_total{cause="PodRejected"} 1`)
 			}
 		})
+	}
+}
+
+// The next attempt keeps away from the node, by a name in the status that outlives this controller.
+func TestTheNextAttemptAvoidsTheNodeThatRejectedAPod(t *testing.T) {
+	aw := given.AppWrapper("a").Unsuspended().WithFinalizer().With(given.Job("train", 1)).Build()
+	w := newWorld(t, aw)
+	w.reconciler.rules = theRules
+	w.settle()
+	p := pod("train-0", corev1.PodFailed)
+	p.Spec.NodeName, p.Status.Reason = "n", "UnexpectedAdmissionError"
+	w.add(p)
+	w.setJobCondition("train", "Failed")
+	w.reconcile()
+	if err := w.api.Delete(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	w.now = w.now.Add(2 * time.Minute)
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	job := &unstructured.Unstructured{}
+	job.SetGroupVersionKind(jobKind)
+	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: given.Namespace, Name: "train"}, job); err != nil {
+		t.Fatal(err)
+	}
+	got, _, _ := unstructured.NestedSlice(job.Object, "spec", "template", "spec", "affinity", "nodeAffinity",
+		"requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+	not := map[string]any{"key": "metadata.name", "operator": "NotIn", "values": []any{"n"}}
+	if diff := cmp.Diff([]any{map[string]any{"matchFields": []any{not}}}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

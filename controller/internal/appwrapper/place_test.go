@@ -96,6 +96,9 @@ func (l *life) place() place {
 func timeless(status v1beta2.AppWrapperStatus) v1beta2.AppWrapperStatus {
 	status = *status.DeepCopy()
 	status.PhaseTransitionTime = nil
+	for i := range status.AvoidedNodes {
+		status.AvoidedNodes[i].Until = metav1.Time{}
+	}
 	forget := func(conditions []metav1.Condition) {
 		for i := range conditions {
 			c := &conditions[i]

@@ -8,7 +8,6 @@ package config
 
 import (
 	"encoding/json"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -145,7 +144,7 @@ func Default() Config {
 	return Config{
 		AppWrapper: AppWrapper{
 			Autopilot:              defaultAutopilot(),
-			NodeHealth:             NodeHealth{NotReady: NotReady{Leave: true, GracePeriod: Duration{time.Minute}}},
+			NodeHealth:             defaultNodeHealth(),
 			UserRBACAdmissionCheck: true,
 			FaultTolerance:         defaultFaultTolerance(),
 			ResetSurplusPods:       true,

@@ -69,6 +69,7 @@ func (a AppWrapper) Defaults() lifecycle.Defaults {
 	for _, l := range lifecycle.Limits() {
 		*l.In(&d) = *a.FaultTolerance.limits()[l.Key]
 	}
+	d.Avoid = a.NodeHealth.Avoid.bounds()
 	d.MigrationLimit, d.ResetSurplus = a.Autopilot.MigrationLimit, a.ResetSurplusPods
 	return d
 }

@@ -23,6 +23,7 @@ func TestTheDefaultsAreTheLifecycles(t *testing.T) {
 func TestTheFileAndTheTableHaveTheSameSettings(t *testing.T) {
 	c := Default().AppWrapper
 	want := lifecycle.StandardDefaults()
+	c.NodeHealth.Avoid, want.Avoid = Avoid{Nodes: 5, Period: Duration{time.Minute}}, lifecycle.Avoidance{Nodes: 5, Period: time.Minute}
 	var inTable []string
 	for i, p := range lifecycle.Periods() {
 		if p.Key == "" {

@@ -3,13 +3,16 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
 
@@ -17,6 +20,7 @@ import (
 type NodeHealth struct {
 	nodehealth.Listed
 	NotReady NotReady `json:"notReady"`
+	Avoid    Avoid    `json:"avoid"`
 }
 
 // NotReady is about nodes of which the node controller says that they are not ready or unreachable.
@@ -25,6 +29,40 @@ type NotReady struct {
 	Leave bool `json:"leave"`
 	// GracePeriod is how long a node may take to come back.
 	GracePeriod Duration `json:"gracePeriod"`
+}
+
+// Avoid is how an AppWrapper keeps away from nodes that failed it.
+type Avoid struct {
+	// Nodes is how many at most.
+	Nodes int32 `json:"nodes"`
+	// Period is for how long.
+	Period Duration `json:"period"`
+}
+
+// mostAvoidedNodes bounds what is added to the node affinity of every pod.
+const mostAvoidedNodes = 100
+
+func (a Avoid) bounds() lifecycle.Avoidance {
+	return lifecycle.Avoidance{Nodes: a.Nodes, Period: a.Period.Duration}
+}
+
+func (a Avoid) validate(path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	if a.Nodes < 0 || a.Nodes > mostAvoidedNodes {
+		problems = append(problems, field.Invalid(path.Child("nodes"), a.Nodes, fmt.Sprintf("must be between 0, which avoids none, and %d", mostAvoidedNodes)))
+	}
+	if a.Period.Duration < 0 {
+		problems = append(problems, field.Invalid(path.Child("period"), a.Period.String(), "must not be negative"))
+	}
+	return problems
+}
+
+func defaultNodeHealth() NodeHealth {
+	avoid := lifecycle.StandardDefaults().Avoid
+	return NodeHealth{
+		NotReady: NotReady{Leave: true, GracePeriod: Duration{time.Minute}},
+		Avoid:    Avoid{Nodes: avoid.Nodes, Period: Duration{avoid.Period}},
+	}
 }
 
 // Rule is the rule about such nodes.
@@ -40,7 +78,7 @@ const (
 )
 
 func (c *AppWrapper) validateNodeHealth(path *field.Path) field.ErrorList {
-	var problems field.ErrorList
+	problems := c.NodeHealth.Avoid.validate(path.Child("avoid"))
 	if !c.NodeHealth.None() && !c.Autopilot.MonitorNodes {
 		problems = append(problems, field.Forbidden(path, "appwrapper.autopilot.monitorNodes is false, so no node is watched: set it to true, or remove the rules"))
 	}

@@ -67,6 +67,9 @@ var limits = []Setting[int32]{
 		100, func(d *Defaults) *int32 { return &d.RetryLimitCeiling }},
 }
 
+// standardAvoidance is the default of appwrapper.nodeHealth.avoid.
+var standardAvoidance = Avoidance{Nodes: 8, Period: time.Hour}
+
 // standardMigrationLimit is the default of appwrapper.autopilot.migrationLimit.
 const standardMigrationLimit = 10
 
@@ -78,7 +81,7 @@ func Limits() []Setting[int32] { return limits }
 
 // StandardDefaults are those of a controller that nobody has configured.
 func StandardDefaults() Defaults {
-	d := Defaults{Policy: Policy{MigrationLimit: standardMigrationLimit, ResetSurplus: true}}
+	d := Defaults{Policy: Policy{MigrationLimit: standardMigrationLimit, Avoid: standardAvoidance, ResetSurplus: true}}
 	for _, p := range periods {
 		*p.In(&d) = p.Default
 	}

@@ -27,11 +27,13 @@ const (
 	actionUnhealthy  = "Unhealthy"
 	actionSuspending = "Suspending"
 	actionWatching   = "Watching"
+	actionResuming   = "Resuming"
 )
 
 const (
 	reasonExternallySuspended = "ExternallySuspended"
 	reasonNotWatched          = "ComponentNotWatched"
+	reasonNodesAvoided        = "NodesAvoided"
 )
 
 // NotWatched is no decision: the shell announces it if the watch of a kind does not begin.
@@ -47,6 +49,10 @@ func NotWatched(kind string) *Event {
 
 func unhealthyEvent(reason, message string) *Event {
 	return &Event{Type: corev1.EventTypeWarning, Reason: reason, Action: actionUnhealthy, Message: message}
+}
+
+func avoidingEvent(message string) *Event {
+	return &Event{Type: corev1.EventTypeNormal, Reason: reasonNodesAvoided, Action: actionResuming, Message: message}
 }
 
 func suspendingEvent(from v1beta2.AppWrapperPhase) *Event {

@@ -30,9 +30,7 @@ func podsOnUnhealthyNodes(v *view) (Decision, bool) {
 	}
 	message := "pods must migrate from nodes with unhealthy resources: " + described(nodes)
 	if v.status.Migrations < v.Policy.MigrationLimit {
-		d := v.migrate(message)
-		d.Left = sources(nodes)
-		return d, true
+		return v.leave(nodes, message), true
 	}
 	known := v.isTrue(v1beta2.OnUnhealthyNodes)
 	message = fmt.Sprintf("%s; they stay because migrationLimit, which is %d, is reached", message, v.Policy.MigrationLimit)
@@ -43,6 +41,14 @@ func podsOnUnhealthyNodes(v *view) (Decision, bool) {
 func (v *view) migrate(message string) Decision {
 	v.status.Migrations++
 	return v.reset(v1beta2.ReasonAutopilotNoExecute, message)
+}
+
+// leave migrates away from these nodes.
+func (v *view) leave(nodes map[string][]nodehealth.Cause, message string) Decision {
+	v.avoid(nodes)
+	d := v.migrate(message)
+	d.Left = sources(nodes)
+	return d
 }
 
 // notReadyReason is the reason of PodsReady at the beginning of an attempt. It tells whether
@@ -78,9 +84,8 @@ func (v *view) resetOrFailUnlessNodes(reason, message string) Decision {
 	if len(nodes) == 0 || v.endedTerminally() || v.status.Migrations >= v.Policy.MigrationLimit {
 		return v.resetOrFail(reason, message)
 	}
-	d := v.migrate("pods failed or were lost because of their nodes: " + described(nodes) + "; " + message)
-	d.Left = sources(nodes)
-	return d.because(CauseNodeUnhealthy)
+	message = "pods failed or were lost because of their nodes: " + described(nodes) + "; " + message
+	return v.leave(nodes, message).because(CauseNodeUnhealthy)
 }
 
 // nodesToBlame are the unhealthy nodes on which pods of unfinished components failed or are being

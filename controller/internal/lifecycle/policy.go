@@ -32,6 +32,8 @@ type Policy struct {
 	RetryLimit int32
 	// MigrationLimit is how many times a workload migrates from unhealthy nodes.
 	MigrationLimit int32
+	// Avoid is how many nodes that failed the workload it avoids, and for how long.
+	Avoid Avoidance
 	// ForcefulDeletionGrace is how long a deletion may take before it is forced.
 	ForcefulDeletionGrace time.Duration
 	// DeletionOnFailureHold is how long the components of a failed workload are kept.
@@ -80,6 +82,9 @@ func (r *reader) policy(d Defaults) Policy {
 	asked.RetryLimit = min(r.count(v1beta2.RetryLimitAnnotation, d.RetryLimit), d.RetryLimitCeiling)
 	asked.TerminalExitCodes = r.exitCodes(v1beta2.TerminalExitCodesAnnotation)
 	asked.RetryableExitCodes = r.exitCodes(v1beta2.RetryableExitCodesAnnotation)
+	if !r.flag(v1beta2.AvoidNodesAnnotation, true) {
+		asked.Avoid.Nodes = 0
+	}
 	if ttl, ok := r.duration(v1beta2.SuccessTTLAnnotation); ok && 0 < ttl && ttl < d.SuccessTTL {
 		asked.SuccessTTL = ttl
 	}
@@ -137,6 +142,18 @@ func (r *reader) count(annotation string, otherwise int32) int32 {
 		return otherwise
 	}
 	return int32(n)
+}
+
+func (r *reader) flag(annotation string, otherwise bool) bool {
+	text, ok := r.text(annotation)
+	if !ok {
+		return otherwise
+	}
+	if text != "true" && text != "false" {
+		r.problem(annotation, text, errors.New("is neither true nor false"))
+		return otherwise
+	}
+	return text == "true"
 }
 
 func (r *reader) exitCodes(annotation string) []int32 {

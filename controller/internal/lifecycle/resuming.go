@@ -22,7 +22,8 @@ func (v *view) deploy(message string) Decision {
 		v.recordIntent(i)
 		v.forget(i, v1beta2.ComponentSucceeded)
 	}
-	return v.move(v1beta2.AppWrapperResuming)
+	v.boundAvoidance()
+	return v.announcingAvoidance(v.move(v1beta2.AppWrapperResuming))
 }
 
 func (v *view) recordIntent(i int) {

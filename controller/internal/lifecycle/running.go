@@ -196,6 +196,7 @@ func readinessIsLate(v *view) (Decision, bool) {
 		v.clear(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
 		return v.stay().requeueAt(v.nextLook(deadline), v.now), true
 	}
+	v.forgetIfThereIsNoRoom(c)
 	if v.lateAfterMigration() {
 		return v.migrate(v1beta2.ReasonInsufficientPodsReady + " after unhealthy nodes were left: " + c.String()), true
 	}

@@ -36,6 +36,12 @@ func Sources() []Source {
 	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing, NodeNotReady, PodRejected}
 }
 
+// SeenByScheduler: while the sign is there, the scheduler itself gives the node no pod that would
+// have to leave it.
+func (s Source) SeenByScheduler() bool {
+	return s == NodeLabel || s == NodeTaint || s == DevicesMissing
+}
+
 // Cause is what a node shows: its source, and the label, condition, taint or resource.
 type Cause struct {
 	Source Source

@@ -38,7 +38,7 @@ func some(r corev1.ResourceRequirements, resource corev1.ResourceName) bool {
 
 // avoidNodes adds to the template's node affinity the expressions that it lacks.
 func avoidNodes(template map[string]any, e Edit) error {
-	if len(e.Avoid.Taints) == 0 {
+	if len(e.Avoid.Taints)+len(e.AvoidNodes) == 0 {
 		return nil
 	}
 	holder, err := child(template, "spec")
@@ -50,11 +50,12 @@ func avoidNodes(template map[string]any, e Edit) error {
 		return fmt.Errorf("cannot decode the pod spec: %w", err)
 	}
 	forbidden, advised := e.Avoid.expressions(spec)
-	if len(forbidden)+len(advised) == 0 {
+	nodes := names(spec, e.AvoidNodes)
+	if len(forbidden)+len(advised)+len(nodes) == 0 {
 		return nil
 	}
 	affinity := nodeAffinityOf(spec)
-	require(affinity, forbidden)
+	require(affinity, forbidden, nodes)
 	prefer(affinity, advised, e.Avoid.Weight)
 	encoded, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec.Affinity)
 	if err != nil {
@@ -106,10 +107,27 @@ func exclude(expressions []corev1.NodeSelectorRequirement, taint corev1.Taint) [
 	})
 }
 
-// require adds the expressions to every term, because terms are alternatives. An empty term
+// topologyGate is how Kueue holds a pod until it assigns it to a node.
+const topologyGate = "kueue.x-k8s.io/topology"
+
+// names keep pods away from nodes by name: one field for each, as the API server wants it. A pod
+// whose node is chosen already could only stay pending.
+func names(spec *corev1.PodSpec, nodes []string) []corev1.NodeSelectorRequirement {
+	assigned := slices.ContainsFunc(spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == topologyGate })
+	if _, selected := spec.NodeSelector[corev1.LabelHostname]; selected || assigned || spec.NodeName != "" {
+		return nil
+	}
+	fields := make([]corev1.NodeSelectorRequirement, len(nodes))
+	for i, name := range nodes {
+		fields[i] = corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{name}}
+	}
+	return fields
+}
+
+// require adds the expressions and fields to every term, because terms are alternatives. An empty term
 // matches no node. It stays empty: with an expression it would match nearly all.
-func require(affinity *corev1.NodeAffinity, expressions []corev1.NodeSelectorRequirement) {
-	if len(expressions) == 0 {
+func require(affinity *corev1.NodeAffinity, expressions, fields []corev1.NodeSelectorRequirement) {
+	if len(expressions)+len(fields) == 0 {
 		return
 	}
 	if affinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
@@ -117,12 +135,13 @@ func require(affinity *corev1.NodeAffinity, expressions []corev1.NodeSelectorReq
 	}
 	required := affinity.RequiredDuringSchedulingIgnoredDuringExecution
 	if len(required.NodeSelectorTerms) == 0 {
-		required.NodeSelectorTerms = []corev1.NodeSelectorTerm{{MatchExpressions: expressions}}
+		required.NodeSelectorTerms = []corev1.NodeSelectorTerm{{MatchExpressions: expressions, MatchFields: fields}}
 		return
 	}
 	for i := range required.NodeSelectorTerms {
 		if term := &required.NodeSelectorTerms[i]; len(term.MatchExpressions)+len(term.MatchFields) > 0 {
 			term.MatchExpressions = append(term.MatchExpressions, unsaid(term.MatchExpressions, expressions)...)
+			term.MatchFields = append(term.MatchFields, unsaid(term.MatchFields, fields)...)
 		}
 	}
 }

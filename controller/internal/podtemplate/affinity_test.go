@@ -128,6 +128,46 @@ func normal(t *testing.T, template object) *corev1.PodSpec {
 	return spec
 }
 
+// Nodes are avoided by name, unless the pod's node is chosen already.
+func TestPodsKeepAwayFromNodesByName(t *testing.T) {
+	not := func(name string) object {
+		return object{"key": "metadata.name", "operator": "NotIn", "values": []any{name}}
+	}
+	fast := expression("disk", "In", "ssd")
+	plain := func(field string, value any) object {
+		return object{"spec": object{"containers": []any{object{"name": "main"}}, field: value}}
+	}
+	affinity := func(terms ...any) object { return plain("affinity", object{"nodeAffinity": required(terms...)}) }
+	pinned := plain("nodeSelector", object{"kubernetes.io/hostname": "a"})
+	assigned := plain("schedulingGates", []any{object{"name": "kueue.x-k8s.io/topology"}})
+	named := plain("nodeName", "a")
+	for sentence, c := range map[string]struct{ template, want object }{
+		"any pod":                            {plain("priority", int64(0)), and2(plain("priority", int64(0)), affinity(object{"matchFields": []any{not("a"), not("b")}}))},
+		"every alternative":                  {affinity(term(fast), object{"matchFields": []any{not("a")}}), affinity(object{"matchExpressions": []any{fast}, "matchFields": []any{not("a"), not("b")}}, object{"matchFields": []any{not("a"), not("b")}})},
+		"not one that selects its node":      {pinned, pinned},
+		"not one that Kueue assigns":         {assigned, assigned},
+		"not one that names its node":        {named, named},
+		"not one that admits no node at all": {affinity(object{}), affinity(object{})},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			got := runtime.DeepCopyJSON(c.template)
+			for _, occasion := range []string{"once", "twice"} {
+				if err := Apply(got, Edit{AvoidNodes: []string{"a", "b"}}); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(normal(t, c.want), normal(t, got)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", occasion, diff)
+				}
+			}
+		})
+	}
+}
+
+// and2 is both pod templates.
+func and2(a, b object) object {
+	return object{"spec": and(a["spec"].(object), b["spec"].(object))}
+}
+
 func TestOtherAffinitiesStay(t *testing.T) {
 	template := gpuPod(nil)
 	apart := object{"podAntiAffinity": object{"requiredDuringSchedulingIgnoredDuringExecution": []any{object{"topologyKey": "kubernetes.io/hostname"}}}}

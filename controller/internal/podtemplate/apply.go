@@ -24,6 +24,9 @@ type Edit struct {
 	SchedulerName string
 	// Avoid says which nodes to keep away from.
 	Avoid Avoidance
+	// AvoidNodes are the names of more nodes to keep away from. A pod that names its node, or gets
+	// it from Kueue, cannot.
+	AvoidNodes []string
 }
 
 // Labels name the AppWrapper and the component of a pod.

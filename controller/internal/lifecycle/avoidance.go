@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+)
+
+// Avoidance bounds what an AppWrapper remembers of nodes that failed it. Only nodes that are to
+// blame are remembered: work that fails by itself would soon avoid all nodes.
+type Avoidance struct {
+	// Nodes is how many nodes are avoided at most; 0 avoids none.
+	Nodes int32
+	// Period is for how long.
+	Period time.Duration
+}
+
+// avoid remembers nodes that pods leave. It does not remember those that the scheduler avoids by
+// itself while something is wrong with them.
+func (v *view) avoid(nodes map[string][]nodehealth.Cause) {
+	until := metav1.Time{Time: v.now.Add(v.Policy.Avoid.Period)}
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		causes := slices.DeleteFunc(slices.Clone(nodes[name]), func(c nodehealth.Cause) bool { return c.Source.SeenByScheduler() })
+		if len(causes) == 0 {
+			continue
+		}
+		v.status.AvoidedNodes = slices.DeleteFunc(v.status.AvoidedNodes, func(n v1beta2.AvoidedNode) bool { return n.Name == name })
+		cause := slices.MinFunc(causes, nodehealth.Cause.Compare).String()
+		v.status.AvoidedNodes = append(v.status.AvoidedNodes, v1beta2.AvoidedNode{Name: name, Cause: cause, Until: until})
+	}
+	v.boundAvoidance()
+}
+
+// boundAvoidance forgets the nodes whose time is over, and the oldest of too many. A time that is
+// too far in the future was written before a clock was put back or a period was shortened.
+func (v *view) boundAvoidance() {
+	latest := v.now.Add(v.Policy.Avoid.Period + maxSkew)
+	known := slices.DeleteFunc(v.status.AvoidedNodes, func(n v1beta2.AvoidedNode) bool {
+		return !v.now.Before(n.Until.Time) || n.Until.After(latest)
+	})
+	if surplus := len(known) - int(v.Policy.Avoid.Nodes); surplus > 0 {
+		known = known[surplus:]
+	}
+	v.status.AvoidedNodes = nil
+	if len(known) > 0 {
+		v.status.AvoidedNodes = known
+	}
+}
+
+// forgetIfThereIsNoRoom: pods still wait for a node, perhaps because of those that they avoid.
+func (v *view) forgetIfThereIsNoRoom(c podCounts) {
+	if c.pending > 0 {
+		v.status.AvoidedNodes = nil
+	}
+}
+
+// announcingAvoidance tells which nodes the new pods keep away from.
+func (v *view) announcingAvoidance(d Decision) Decision {
+	if len(v.status.AvoidedNodes) == 0 {
+		return d
+	}
+	described := make([]string, len(v.status.AvoidedNodes))
+	for i, n := range v.status.AvoidedNodes {
+		described[i] = fmt.Sprintf("%s (%s)", n.Name, n.Cause)
+	}
+	return d.announcing(avoidingEvent("pods keep away from nodes that failed: " + strings.Join(described, ", ")))
+}
