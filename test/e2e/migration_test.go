@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/yaml"
@@ -44,6 +46,41 @@ func TestAJobLeavesANodeWithABrokenGPU(t *testing.T) {
 		})
 		if aw.Status.Migrations != 1 || aw.Status.Retries != 0 {
 			t.Errorf("there were %d migrations and %d retries, want 1 and 0", aw.Status.Migrations, aw.Status.Retries)
+		}
+		s.untilReserved(ctx, gpu, "8")
+		s.change(ctx, s.onlyPod(ctx, aw.Name), succeeds)
+		s.untilPhase(ctx, aw, workload.AppWrapperSucceeded)
+		return ctx
+	}).Feature())
+}
+
+// A node that everybody calls healthy rejects a pod, as a kubelet does whose device plugin gives no
+// device. That costs no retry, and the next attempt goes to another node.
+func TestAJobAvoidsANodeThatRejectedItsPod(t *testing.T) {
+	testenv.Test(t, features.New("rejection").Assess("it comes back on another node", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "e2e-rejected", "ron", needs.SimulatedNodes)
+		aw := sample(t, "gpu-job.yaml")
+		aw.Annotations = map[string]string{
+			workload.RetryLimitAnnotation:               "0",
+			workload.RetryPausePeriodDurationAnnotation: "1s",
+		}
+		s.create(ctx, aw)
+		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
+		before := s.onlyPod(ctx, aw.Name)
+
+		rejection := client.RawPatch(types.StrategicMergePatchType, []byte(`{"status": {"phase": "Failed", "reason": "UnexpectedAdmissionError"}}`))
+		if err := s.admin.GetControllerRuntimeClient().Status().Patch(ctx, before.DeepCopy(), rejection); err != nil {
+			t.Fatal(err)
+		}
+		s.until(ctx, "the job runs on another node", func(ctx context.Context) (string, error) {
+			return s.runsElsewhere(ctx, aw, before)
+		})
+		if aw.Status.Migrations != 1 || aw.Status.Retries != 0 {
+			t.Errorf("there were %d migrations and %d retries, want 1 and 0", aw.Status.Migrations, aw.Status.Retries)
+		}
+		avoided := aw.Status.AvoidedNodes
+		if len(avoided) != 1 || avoided[0].Name != before.Spec.NodeName || avoided[0].Cause != "PodRejected UnexpectedAdmissionError" {
+			t.Errorf("it avoids %v, want %s", avoided, before.Spec.NodeName)
 		}
 		s.untilReserved(ctx, gpu, "8")
 		s.change(ctx, s.onlyPod(ctx, aw.Name), succeeds)

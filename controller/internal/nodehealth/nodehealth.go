@@ -36,8 +36,8 @@ func Sources() []Source {
 	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing, NodeNotReady, PodRejected}
 }
 
-// SeenByScheduler: while the sign is there, the scheduler itself gives the node no pod that would
-// have to leave it.
+// SeenByScheduler reports whether the scheduler itself gives the node no pod that would have to
+// leave it, while the sign is there.
 func (s Source) SeenByScheduler() bool {
 	return s == NodeLabel || s == NodeTaint || s == DevicesMissing
 }

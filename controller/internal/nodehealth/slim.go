@@ -12,33 +12,44 @@ import (
 func (r Rules) Slim(node *corev1.Node) *corev1.Node {
 	slim := &corev1.Node{}
 	slim.Name, slim.UID, slim.ResourceVersion = node.Name, node.UID, node.ResourceVersion
-	for _, rules := range r.Labels {
-		for _, rule := range rules {
-			if value, ok := node.Labels[rule.Key]; ok {
-				if slim.Labels == nil {
-					slim.Labels = map[string]string{}
-				}
-				slim.Labels[rule.Key] = value
-			}
-		}
-	}
+	slim.Labels, slim.Spec.Taints = r.slimLabels(node.Labels), r.slimTaints(node.Spec.Taints)
 	for _, c := range node.Status.Conditions {
 		if slices.ContainsFunc(r.Conditions, func(rule ConditionRule) bool { return rule.Type == c.Type }) {
 			slim.Status.Conditions = append(slim.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})
 		}
 	}
-	for _, t := range node.Spec.Taints {
+	for _, rule := range r.DevicesMissing {
+		keep(&slim.Status.Capacity, node.Status.Capacity, rule.Resources)
+		keep(&slim.Status.Allocatable, node.Status.Allocatable, rule.Resources)
+	}
+	return slim
+}
+
+func (r Rules) slimLabels(whole map[string]string) map[string]string {
+	var slim map[string]string
+	for _, rules := range r.Labels {
+		for _, rule := range rules {
+			if value, ok := whole[rule.Key]; ok {
+				if slim == nil {
+					slim = map[string]string{}
+				}
+				slim[rule.Key] = value
+			}
+		}
+	}
+	return slim
+}
+
+func (r Rules) slimTaints(whole []corev1.Taint) []corev1.Taint {
+	var slim []corev1.Taint
+	for _, t := range whole {
 		kept := corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect}
 		if r.NotReady.reads(t) {
 			kept.TimeAdded = t.TimeAdded
 		}
 		if r.readsTaint(t.Key) || r.NotReady.reads(t) {
-			slim.Spec.Taints = append(slim.Spec.Taints, kept)
+			slim = append(slim, kept)
 		}
-	}
-	for _, rule := range r.DevicesMissing {
-		keep(&slim.Status.Capacity, node.Status.Capacity, rule.Resources)
-		keep(&slim.Status.Allocatable, node.Status.Allocatable, rule.Resources)
 	}
 	return slim
 }
