@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -87,6 +88,75 @@ func TestAJobAvoidsANodeThatRejectedItsPod(t *testing.T) {
 		s.untilPhase(ctx, aw, workload.AppWrapperSucceeded)
 		return ctx
 	}).Feature())
+}
+
+// A node dies: its kubelet is silent, and the pod on it never stops. A minute after the node
+// controller's verdict, and a forced deletion, the job runs elsewhere.
+func TestAJobLeavesADeadNode(t *testing.T) {
+	testenv.Test(t, features.New("death").Assess("it comes back on another node", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "e2e-dead", "dora", needs.SimulatedNodes)
+		aw := sample(t, "gpu-job.yaml")
+		aw.Annotations = map[string]string{
+			workload.RetryLimitAnnotation:                  "0",
+			workload.RetryPausePeriodDurationAnnotation:    "1s",
+			workload.ForcefulDeletionGracePeriodAnnotation: "1s",
+		}
+		s.create(ctx, aw)
+		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
+		before := s.onlyPod(ctx, aw.Name)
+
+		t.Cleanup(func() { s.revive(context.Background(), before.Spec.NodeName) })
+		s.kill(ctx, before.Spec.NodeName)
+		s.until(ctx, "the job runs on another node", func(ctx context.Context) (string, error) {
+			return s.runsElsewhere(ctx, aw, before)
+		})
+		if aw.Status.Migrations != 1 || aw.Status.Retries != 0 {
+			t.Errorf("there were %d migrations and %d retries, want 1 and 0", aw.Status.Migrations, aw.Status.Retries)
+		}
+		s.untilReserved(ctx, gpu, "8")
+		s.change(ctx, s.onlyPod(ctx, aw.Name), succeeds)
+		s.untilPhase(ctx, aw, workload.AppWrapperSucceeded)
+		return ctx
+	}).Feature())
+}
+
+// simulation is the annotation of the nodes that KWOK simulates.
+const simulation = "kwok.x-k8s.io/node"
+
+// kill ends the simulation of a node. Its kubelet reported last that the node is not ready, which
+// is noticed sooner than silence.
+func (s *story) kill(ctx context.Context, name string) {
+	s.t.Helper()
+	s.changeNode(ctx, name, func(node *corev1.Node) { delete(node.Annotations, simulation) })
+	s.reportReady(ctx, name, corev1.ConditionFalse)
+}
+
+// revive waits until the node controller has noticed.
+func (s *story) revive(ctx context.Context, name string) {
+	s.t.Helper()
+	s.changeNode(ctx, name, func(node *corev1.Node) { node.Annotations[simulation] = "fake" })
+	s.reportReady(ctx, name, corev1.ConditionTrue)
+	s.until(ctx, "node "+name+" is back", func(ctx context.Context) (string, error) {
+		node := &corev1.Node{}
+		if err := s.admin.Get(ctx, name, "", node); err != nil {
+			return "", err
+		}
+		for _, taint := range node.Spec.Taints {
+			if taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable {
+				return "it has the taint " + taint.ToString(), nil
+			}
+		}
+		return "", nil
+	})
+}
+
+func (s *story) reportReady(ctx context.Context, name string, status corev1.ConditionStatus) {
+	s.t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	patch := fmt.Sprintf(`{"status": {"conditions": [{"type": "Ready", "status": %q, "reason": "Story"}]}}`, status)
+	if err := s.admin.GetControllerRuntimeClient().Status().Patch(ctx, node, client.RawPatch(types.StrategicMergePatchType, []byte(patch))); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // sample reads one of the samples.
