@@ -77,8 +77,8 @@ func (d Decision) because(cause Cause) Decision {
 	return d
 }
 
-// becauseAtLeast adds the cause unless the decision has a better one.
-func (d Decision) becauseAtLeast(cause Cause) Decision {
+// orBecause adds the cause if the decision has none.
+func (d Decision) orBecause(cause Cause) Decision {
 	if d.Because != "" {
 		return d
 	}

@@ -78,8 +78,9 @@ func (v *view) nodesToMigrateFrom() map[string][]nodehealth.Cause {
 	return nodes
 }
 
-// resetOrFailUnlessNodes does so unless nodes are to blame. Then it migrates while the limit allows.
-func (v *view) resetOrFailUnlessNodes(reason, message string) Decision {
+// leaveOrReset leaves the nodes that are to blame for a failure, while the limit allows. If none is,
+// it resets or fails.
+func (v *view) leaveOrReset(reason, message string) Decision {
 	nodes := v.nodesToBlame()
 	if len(nodes) == 0 || v.endedTerminally() || v.status.Migrations >= v.Policy.MigrationLimit {
 		return v.resetOrFail(reason, message)

@@ -34,7 +34,7 @@ func running(v *view) Decision {
 	v.rememberSuccess()
 	for _, c := range checks {
 		if d, applies := c.check(v); applies {
-			return v.untilMigration(v.untilSurplus(d.becauseAtLeast(c.cause)))
+			return v.untilMigration(v.untilSurplus(d.orBecause(c.cause)))
 		}
 	}
 	return v.stay()
@@ -154,7 +154,7 @@ func componentFailed(v *view) (Decision, bool) {
 	if n == 0 {
 		return Decision{}, false
 	}
-	return v.resetOrFailUnlessNodes(v1beta2.ReasonFailedComponent, fmt.Sprintf("%d of %d components failed", n, len(v.Components))), true
+	return v.leaveOrReset(v1beta2.ReasonFailedComponent, fmt.Sprintf("%d of %d components failed", n, len(v.Components))), true
 }
 
 // podsFailed: pods have failed and were not replaced. While their owner replaces them in
@@ -171,7 +171,7 @@ func podsFailed(v *view) (Decision, bool) {
 	if deadline := began.Add(v.Policy.FailureGrace); v.now.Before(deadline) {
 		return v.stay().requeueAt(deadline, v.now), true
 	}
-	return v.resetOrFailUnlessNodes(v1beta2.ReasonFoundFailedPods, c.String()), true
+	return v.leaveOrReset(v1beta2.ReasonFoundFailedPods, c.String()), true
 }
 
 // podsReady keeps the message of a condition that is True already, so that pods that finish
@@ -200,7 +200,7 @@ func readinessIsLate(v *view) (Decision, bool) {
 	if v.lateAfterMigration() {
 		return v.migrate(v1beta2.ReasonInsufficientPodsReady + " after unhealthy nodes were left: " + c.String()), true
 	}
-	return v.resetOrFailUnlessNodes(v1beta2.ReasonInsufficientPodsReady, c.String()), true
+	return v.leaveOrReset(v1beta2.ReasonInsufficientPodsReady, c.String()), true
 }
 
 // nextLook is before the deadline if the warmup grace is shorter than the admission grace:
