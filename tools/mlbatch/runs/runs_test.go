@@ -173,7 +173,7 @@ func TestTheSamplesArePlanned(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		if plans, _, err := planned(t, "blue", file); err != nil || len(plans) != 1 {
+		if plans, _, err := planned(t, "blue", file); err != nil || len(plans) == 0 {
 			t.Errorf("%s: %d plans, %v", file, len(plans), err)
 		}
 	}

@@ -3,7 +3,6 @@
 package runs_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -87,18 +86,6 @@ func TestTheLogOfAStep(t *testing.T) {
 				t.Errorf("got %q, %v", &out, err)
 			}
 		})
-	}
-}
-
-func TestTheSamplesArePlanned(t *testing.T) {
-	samples, err := filepath.Glob(filepath.Join("..", "..", "..", "samples", "codeflare", "*.yaml"))
-	if err != nil || len(samples) == 0 {
-		t.Fatal("there are no samples", err)
-	}
-	for _, sample := range samples {
-		if plans, _, err := planned(t, "blue", sample); err != nil || len(plans) == 0 {
-			t.Errorf("%s has %d plans: %v", sample, len(plans), err)
-		}
 	}
 }
 
