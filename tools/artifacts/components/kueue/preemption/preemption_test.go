@@ -29,7 +29,7 @@ var stops = map[string]func(job string) time.Duration{
 	"each in its own time": within(time.Minute),
 }
 
-// When nothing new arrives, jobs of full clusters do not stop each other for ever. A job may be
+// When nothing new arrives, jobs of full clusters do not stop each other again and again. A job may be
 // preempted more than once: by its own team, and by others.
 func TestPreemptionEnds(t *testing.T) {
 	settings := ours(t)
@@ -97,7 +97,7 @@ func turns(big int32) Cluster {
 	}
 }
 
-// Each of our settings is needed: without it, these jobs stop each other for ever.
+// Each of our settings is needed: without it, these jobs stop each other without end.
 var needed = map[string]struct {
 	Cluster
 	without func(*testing.T, *Settings)

@@ -90,7 +90,7 @@ var clusters = map[string]map[string]cluster{
 	},
 	"WorkPreemptedAgain": {
 		"ten jobs, each once":            {preemptions("0x5 10x10", "0x5 10x10"), false},
-		"two jobs, in turn, for ever":    {preemptions("0+1x15", "0 1 2x14"), true},
+		"two jobs, in turn, without end": {preemptions("0+1x15", "0 1 2x14"), true},
 		"one job a few times":            {preemptions("0x5 4x10", "0x5 1x10"), false},
 		"twelve, by two leaders":         {preemptions("0x5 4x10", "0x5 0x10") + "\n" + strings.ReplaceAll(preemptions("0x5 4x10", "0x5 0x10"), `"a"`, `"b"`), true},
 		"its queue is stopped, not work": {strings.ReplaceAll(preemptions("0+1x15", "0x15"), "Preempted", "ClusterQueueStopped"), false},
