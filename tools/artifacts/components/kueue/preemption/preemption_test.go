@@ -151,6 +151,8 @@ func TestUrgentJobsThatBorrowStillTakeTurns(t *testing.T) {
 
 func run(c Cluster, s Settings) Outcome {
 	c.Cohorts = []queue.Cohort{{ObjectMeta: api.ObjectMeta{Name: "organization"}}}
-	c.Apart = 10 * time.Minute
+	if c.Apart == 0 {
+		c.Apart = 10 * time.Minute
+	}
 	return Run(c, s)
 }

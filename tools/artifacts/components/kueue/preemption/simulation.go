@@ -37,7 +37,7 @@ const (
 // Flavors can have quota, in the order in which they are tried.
 var Flavors = []queue.ResourceFlavorReference{"h100", "a100"}
 
-// Cluster is the queues and the jobs, which arrive in turn and run for ever.
+// Cluster is the queues and the jobs, which arrive in turn.
 type Cluster struct {
 	Cohorts []queue.Cohort
 	Queues  []queue.ClusterQueue
@@ -46,6 +46,13 @@ type Cluster struct {
 	Apart time.Duration
 	// Stopping is how long a preempted job holds its quota.
 	Stopping func(job string) time.Duration
+	// Runs is how long a job runs before it ends; nil for jobs that do not end by themselves.
+	Runs func(job string) time.Duration
+	// Pause is how long a job that was preempted n times waits before it is queued again; nil for
+	// no pause. Kueue honours it in status.requeueState.requeueAt, whoever writes it.
+	Pause func(n int) time.Duration
+	// Until is how long the cluster is watched; 0 for until a job is preempted maxPreemptions times.
+	Until time.Duration
 }
 
 // Settings are what an administrator chooses for all queues. Feature gates are global variables of
@@ -67,10 +74,16 @@ type Outcome struct {
 	// Ended is set if nobody is preempted any more. Otherwise the limit of preemptions of one
 	// job, or of cycles, was reached.
 	Ended bool
+	// After is how long it took until then.
+	After time.Duration
 	// Preemptions of each job.
 	Preemptions map[string]int
 	// Lost is the time for which GPUs worked for nothing, if no job saves its work.
 	Lost time.Duration
+	// Paused is the time for which jobs were not queued because of Cluster.Pause.
+	Paused time.Duration
+	// Started is when each job started first, since the begin.
+	Started map[string]time.Duration
 	// Log has a line for each start and preemption.
 	Log []string
 	// Running is the jobs that have quota at the end.
@@ -103,6 +116,8 @@ type simulation struct {
 	scheduler *scheduler.Scheduler
 	stopped   map[client.ObjectKey]time.Time // when the last pod of a preempted job ends
 	admitted  map[client.ObjectKey]time.Time
+	paused    map[client.ObjectKey]time.Time // when a preempted job is queued again
+	evictions map[client.ObjectKey]int       // as Kueue counts them, also while jobs arrive
 	arrived   int
 	Outcome
 }
@@ -116,15 +131,23 @@ const (
 // Run lets the jobs of the cluster arrive, and goes on until nothing changes any more.
 func Run(cluster Cluster, settings Settings) Outcome {
 	s := start(cluster, settings)
-	for i := 0; i < maxCycles && s.Most() < maxPreemptions && !s.Ended; i++ {
+	for i := 0; i < maxCycles && !s.over() && !s.Ended; i++ {
 		s.step()
 		s.Ended = s.idle()
 	}
+	s.After = s.clock.Since(begin)
 	for key := range s.admitted {
 		s.Running = append(s.Running, key.Name)
 	}
 	slices.Sort(s.Running)
 	return s.Outcome
+}
+
+func (s *simulation) over() bool {
+	if s.Until > 0 {
+		return s.clock.Since(begin) > s.Until
+	}
+	return s.Most() >= maxPreemptions
 }
 
 func start(cluster Cluster, settings Settings) *simulation {
@@ -133,7 +156,8 @@ func start(cluster Cluster, settings Settings) *simulation {
 		api: &apiServer{workloads: map[client.ObjectKey]*queue.Workload{},
 			changed: map[client.ObjectKey]*queue.Workload{}},
 		stopped: map[client.ObjectKey]time.Time{}, admitted: map[client.ObjectKey]time.Time{},
-		Outcome: Outcome{Preemptions: map[string]int{}}}
+		paused: map[client.ObjectKey]time.Time{}, evictions: map[client.ObjectKey]int{},
+		Outcome: Outcome{Preemptions: map[string]int{}, Started: map[string]time.Duration{}}}
 	pending := expectations.New()
 	s.cache = schedulercache.New(s.api, schedulercache.WithFairSharing(settings.Sharing != nil))
 	s.queues, s.requeuer = queuecache.NewManagerForUnitTestsWithRequeuer(s.api, s.cache,
@@ -173,7 +197,7 @@ func (*simulation) must(err error) {
 
 // idle is true if no job arrives, waits to be looked at, or ends.
 func (s *simulation) idle() bool {
-	return s.arrived == len(s.Jobs) && len(s.stopped) == 0 && len(s.queues.Dump()) == 0
+	return s.arrived == len(s.Jobs) && len(s.stopped) == 0 && len(s.paused) == 0 && len(s.ends()) == 0 && len(s.queues.Dump()) == 0
 }
 
 // step is a second in which jobs arrive and end, and the scheduler looks at the queues once.
@@ -186,7 +210,9 @@ func (s *simulation) step() {
 		s.arrive(s.Jobs[s.arrived])
 		s.arrived++
 	}
+	s.finish()
 	s.end()
+	s.resume()
 	if len(s.queues.Dump()) > 0 {
 		schedule(s.scheduler, s.ctx)
 		s.observe()
@@ -195,7 +221,8 @@ func (s *simulation) step() {
 
 // skip sets the clock to when the next job arrives or ends.
 func (s *simulation) skip() {
-	next := slices.Collect(maps.Values(s.stopped))
+	next := slices.AppendSeq(slices.Collect(maps.Values(s.stopped)), maps.Values(s.paused))
+	next = slices.AppendSeq(next, maps.Values(s.ends()))
 	if s.arrived < len(s.Jobs) {
 		next = append(next, s.arrival())
 	}
@@ -235,7 +262,65 @@ func (s *simulation) end() {
 		s.must(patching.PatchAdmissionStatus(s.ctx, s.api, w, s.clock, func(w *queue.Workload) (bool, error) {
 			evicted := meta.FindStatusCondition(w.Status.Conditions, queue.WorkloadEvicted)
 			workload.SetRequeuedCondition(w, evicted.Reason, evicted.Message, true)
+			s.pause(key, w)
 			return workload.UnsetQuotaReservationWithCondition(w, queue.WorkloadPending, evicted.Message, s.clock.Now()), nil
+		}))
+	}
+	s.observe()
+}
+
+// ends is when the running jobs end by themselves.
+func (s *simulation) ends() map[client.ObjectKey]time.Time {
+	ends := map[client.ObjectKey]time.Time{}
+	for key, since := range s.admitted {
+		if s.Runs != nil {
+			ends[key] = since.Add(s.Runs(key.Name))
+		}
+	}
+	return ends
+}
+
+func (s *simulation) finish() {
+	ends := s.ends()
+	for _, key := range sortedKeys(ends) {
+		if s.clock.Now().Before(ends[key]) {
+			continue
+		}
+		name := workload.Key(s.api.workloads[key])
+		delete(s.admitted, key)
+		delete(s.api.workloads, key)
+		s.note("%s has ended", key.Name)
+		s.queues.QueueAssociatedInadmissibleWorkloadsAfter(s.ctx, name, func() {
+			s.must(s.cache.DeleteWorkload(s.log, name))
+		})
+	}
+	s.observe()
+}
+
+// pause writes what keeps Kueue from queueing a job again, as for one whose pods were not ready in time.
+func (s *simulation) pause(key client.ObjectKey, w *queue.Workload) {
+	if s.Pause == nil {
+		return
+	}
+	if d := s.Pause(s.evictions[key]); d > 0 {
+		w.Status.RequeueState = &queue.RequeueState{RequeueAt: &api.Time{Time: s.clock.Now().Add(d)}}
+		s.paused[key] = s.clock.Now().Add(d)
+		s.Paused += d
+		s.note("%s is queued again in %s", key.Name, d)
+	}
+}
+
+// resume does what Kueue's controller does when status.requeueState.requeueAt has come.
+func (s *simulation) resume() {
+	for _, key := range sortedKeys(s.paused) {
+		if s.clock.Now().Before(s.paused[key]) {
+			continue
+		}
+		delete(s.paused, key)
+		w := s.api.workloads[key].DeepCopy()
+		s.must(patching.PatchAdmissionStatus(s.ctx, s.api, w, s.clock, func(w *queue.Workload) (bool, error) {
+			w.Status.RequeueState.RequeueAt = nil
+			return true, nil
 		}))
 	}
 	s.observe()
@@ -260,6 +345,9 @@ func (s *simulation) update(key client.ObjectKey, before, now *queue.Workload) {
 	case !had && !has:
 		s.must(s.queues.AddOrUpdateWorkload(s.log, now))
 	case !had && has:
+		if _, before := s.Started[key.Name]; !before {
+			s.Started[key.Name] = s.clock.Since(begin)
+		}
 		s.admitted[key] = s.clock.Now()
 		s.note("%s starts", key.Name)
 		s.queues.DeleteWorkload(s.log, name)
@@ -267,7 +355,9 @@ func (s *simulation) update(key client.ObjectKey, before, now *queue.Workload) {
 	case had && !has:
 		s.queues.QueueAssociatedInadmissibleWorkloadsAfter(s.ctx, name, func() {
 			s.must(s.cache.DeleteWorkload(s.log, name))
-			s.must(s.queues.AddOrUpdateWorkloadWithoutLock(s.log, now))
+			if _, paused := s.paused[key]; !paused {
+				s.must(s.queues.AddOrUpdateWorkloadWithoutLock(s.log, now))
+			}
 			s.queues.DeleteSecondPassWithoutLock(name)
 		})
 	default:
@@ -282,6 +372,7 @@ func (s *simulation) preempted(key client.ObjectKey, w *queue.Workload) {
 	s.stopped[key] = s.clock.Now().Add(s.Stopping(key.Name))
 	why := meta.FindStatusCondition(w.Status.Conditions, queue.WorkloadPreempted)
 	s.note("%s is preempted: %s: %s", key.Name, why.Reason, why.Message)
+	s.evictions[key]++
 	if s.arrived == len(s.Jobs) {
 		s.Preemptions[key.Name]++
 		gpus := w.Status.Admission.PodSetAssignments[0].ResourceUsage[GPU]
