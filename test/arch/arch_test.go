@@ -85,6 +85,7 @@ var arrows = map[string][]string{
 	// The mlbatch command, which builds for every operating system.
 	"tools/mlbatch/parts":               {"setup"},
 	"tools/mlbatch/queuefit":            nil,
+	"tools/mlbatch/explain":             {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/queuefit"},
 	"tools/mlbatch/install/preflight":   {"setup", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/access":      nil,
 	"tools/mlbatch/install/helmrelease": {"setup", "tools/mlbatch/install/access", "tools/mlbatch/install/preflight"},
@@ -175,7 +176,7 @@ func inRooms(name string) bool {
 // core are the packages that decide.
 var core = []string{
 	"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/spelling",
-	"controller/internal/nodehealth", "controller/runplan", "controller/internal/runlife",
+	"controller/internal/nodehealth", "controller/runplan", "controller/internal/runlife", "tools/mlbatch/explain",
 }
 
 // pure has the external imports of the core. None of them does I/O, waits, logs or draws random
@@ -190,6 +191,7 @@ var pure = []string{
 	"k8s.io/apimachinery/pkg/runtime",
 	"k8s.io/apimachinery/pkg/runtime/schema",
 	"k8s.io/apimachinery/pkg/types",
+	"sigs.k8s.io/kueue/apis/kueue/v1beta2",
 }
 
 // pkg is a package, named by its path in this repository, with its imports.

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
+)
+
+// pending reports whether the work waits for quota.
+func (o Objects) pending() bool {
+	if o.Workload == nil {
+		return false
+	}
+	conditions := o.Workload.Status.Conditions
+	return !isTrue(conditions, kueue.WorkloadQuotaReserved) && !isTrue(conditions, kueue.WorkloadFinished)
+}
+
+// waits reports whether the work waits for Kueue, which may not have seen it yet.
+func (o Objects) waits() bool {
+	if o.Workload != nil {
+		return o.pending()
+	}
+	if o.AppWrapper != nil {
+		phase := o.AppWrapper.Status.Phase
+		return o.AppWrapper.ManagedByThisController() && (phase == v1beta2.AppWrapperEmpty || phase == v1beta2.AppWrapperSuspended)
+	}
+	return o.Job != nil
+}
+
+func deactivated(o Objects) []Cause {
+	if !o.pending() || o.Workload.Spec.Active == nil || *o.Workload.Spec.Active {
+		return nil
+	}
+	if c := condition(o.Workload.Status.Conditions, kueue.WorkloadEvicted); c != nil && strings.Contains(c.Reason, kueue.WorkloadRequeuingLimitExceeded) {
+		return []Cause{cause("RequeuingLimit", told(o.workload(), *c), since(c.LastTransitionTime))}
+	}
+	return []Cause{cause("Deactivated", Evidence{o.workload(), "spec.active", "false"})}
+}
+
+var preemptions = map[string]Code{
+	kueue.InClusterQueueReason:                "PreemptedInQueue",
+	kueue.InCohortReclamationReason:           "PreemptedReclaimed",
+	kueue.InCohortFairSharingReason:           "PreemptedFairSharing",
+	kueue.InCohortReclaimWhileBorrowingReason: "PreemptedWhileBorrowing",
+}
+
+var evictions = map[string]Code{
+	kueue.WorkloadEvictedByPodsReadyTimeout:    "PodsReadyTimeout",
+	kueue.WorkloadEvictedByClusterQueueStopped: "EvictedByStop",
+	kueue.WorkloadEvictedByLocalQueueStopped:   "EvictedByStop",
+}
+
+// evicted is about work that had quota. Kueue sets the conditions to False when it has quota again.
+func evicted(o Objects) []Cause {
+	if o.Workload == nil || isTrue(o.Workload.Status.Conditions, kueue.WorkloadFinished) {
+		return nil
+	}
+	conditions := o.Workload.Status.Conditions
+	if c := condition(conditions, kueue.WorkloadPreempted); c != nil && c.Status == metav1.ConditionTrue {
+		code, known := preemptions[c.Reason]
+		if !known {
+			code = "Preempted"
+		}
+		return []Cause{cause(code, told(o.workload(), *c), since(c.LastTransitionTime), by(c.Message))}
+	}
+	c := condition(conditions, kueue.WorkloadEvicted)
+	if c == nil || c.Status != metav1.ConditionTrue || c.Reason == kueue.WorkloadEvictedByPreemption || o.Workload.Spec.Active != nil && !*o.Workload.Spec.Active {
+		return nil
+	}
+	code, known := evictions[c.Reason]
+	if !known {
+		code = "Evicted"
+	}
+	return []Cause{cause(code, told(o.workload(), *c), since(c.LastTransitionTime), o.requeue())}
+}
+
+// by names who preempted the work, as Kueue's message does.
+func by(message string) change {
+	_, rest, found := strings.Cut(message, "preemptor path: ")
+	path, _, _ := strings.Cut(rest, ";")
+	return func(c *Cause) {
+		if found && path != "" {
+			c.Who = append(c.Who, "work of "+path+" took the quota")
+		}
+	}
+}
+
+func (o Objects) requeue() change {
+	state := o.Workload.Status.RequeueState
+	if state == nil || state.RequeueAt == nil {
+		return func(*Cause) {}
+	}
+	return next("Kueue queues it again", state.RequeueAt)
+}
+
+func queueMissing(o Objects) []Cause {
+	if !o.waits() {
+		return nil
+	}
+	if e, gone := o.missing("LocalQueue"); gone && o.LocalQueue == nil {
+		return []Cause{cause("LocalQueueMissing", e)}
+	}
+	if e, gone := o.missing("ClusterQueue"); gone && o.queue() == nil {
+		return []Cause{cause("ClusterQueueMissing", e)}
+	}
+	return nil
+}
+
+func queueStopped(o Objects) (all []Cause) {
+	if !o.waits() {
+		return nil
+	}
+	if q := o.LocalQueue; q != nil {
+		all = append(all, stopped("LocalQueueStopped", "LocalQueue "+q.Name, q.Spec.StopPolicy)...)
+		if len(all) == 0 && o.queue() == nil { // a member may read no more than this
+			all = append(all, inactive("LocalQueue "+q.Name, q.Status.Conditions)...)
+		}
+	}
+	if q := o.queue(); q != nil {
+		found := stopped("ClusterQueueStopped", "ClusterQueue "+q.Name, q.Spec.StopPolicy)
+		if len(found) == 0 {
+			found = inactive("ClusterQueue "+q.Name, q.Status.Conditions)
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
+func stopped(code Code, object string, policy *kueue.StopPolicy) []Cause {
+	if policy == nil || *policy == "" || *policy == kueue.None {
+		return nil
+	}
+	return []Cause{cause(code, Evidence{object, "spec.stopPolicy", string(*policy)})}
+}
+
+func inactive(object string, conditions []metav1.Condition) []Cause {
+	c := condition(conditions, kueue.ClusterQueueActive)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	return []Cause{cause("QueueInactive", told(object, *c), since(c.LastTransitionTime))}
+}
+
+// unmanaged is about work that Kueue has not seen.
+func unmanaged(o Objects) []Cause {
+	e, gone := o.missing("Workload")
+	if !gone || o.Workload != nil || !o.waits() {
+		return nil
+	}
+	if o.Job != nil && o.Job.GetLabels()[v1beta2.QueueNameLabel] == "" {
+		e.Value = "does not exist, and the label " + v1beta2.QueueNameLabel + " is not set"
+		return []Cause{cause("NotQueued", e)}
+	}
+	created := metav1.Time{}
+	if o.AppWrapper != nil {
+		created = o.AppWrapper.CreationTimestamp
+	}
+	return []Cause{cause("NoWorkload", e, since(created))}
+}
+
+// waiting sorts what Kueue says about work that it has not given quota.
+func waiting(o Objects) []Cause {
+	if !o.pending() {
+		return nil
+	}
+	c := condition(o.Workload.Status.Conditions, kueue.WorkloadQuotaReserved)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return o.neverFits()
+	}
+	found := cause(o.whyPending(*c), told(o.workload(), *c), since(o.Workload.CreationTimestamp), func(found *Cause) {
+		found.Numbers = o.numbers(c.Message)
+		found.Who = o.who(found.Numbers)
+	})
+	if found.Code == "NeverFits" {
+		return []Cause{found}
+	}
+	return append(o.neverFits(), found)
+}
+
+var reasons = map[string]Code{
+	kueue.WorkloadQuotaReservedReasonExceedsMaxQuota:              "NeverFits",
+	kueue.WorkloadQuotaReservedReasonNoMatchingFlavor:             "NoFlavor",
+	kueue.WorkloadQuotaReservedReasonTopologyPlacementFailed:      "NoTopology",
+	kueue.WorkloadQuotaReservedReasonWaitingForPreemptedWorkloads: "QuotaPreempting",
+	kueue.WorkloadQuotaReservedReasonWaitingForPodsReady:          "WaitsForOthersPods",
+}
+
+// phrases are what Kueue writes if its reason is Pending. The order matters: a message may have
+// several.
+var phrases = []struct {
+	words string
+	code  Code
+}{
+	{"unavailable in ClusterQueue", "ResourceNotCovered"},
+	{"insufficient quota for", "NeverFits"},
+	{"Pending the preemption of", "QuotaPreempting"},
+	{"waiting for all admitted workloads to be in PodsReady", "WaitsForOthersPods"},
+	{"topology", "NoTopology"},
+	{"untolerated taint", "NoFlavor"},
+	{"doesn't match node affinity", "NoFlavor"},
+}
+
+func (o Objects) whyPending(c metav1.Condition) Code {
+	if code, known := reasons[c.Reason]; known {
+		return code
+	}
+	// What is free in one flavor decides, whatever other flavors lack.
+	unused := strings.Contains(c.Message, "insufficient unused quota for")
+	for _, p := range phrases {
+		if strings.Contains(c.Message, p.words) && (!unused || p.code == "QuotaPreempting") {
+			return p.code
+		}
+	}
+	if unused || c.Reason == kueue.WorkloadQuotaReservedReasonWaitingForQuota {
+		return o.whoseQuota(c.Message)
+	}
+	return "NotAdmitted"
+}
+
+// whoseQuota tells what the first shortage is about, if the queue can be read.
+func (o Objects) whoseQuota(message string) Code {
+	queue, numbers := o.queue(), o.numbers(message)
+	if queue == nil || len(numbers) == 0 {
+		return "Quota"
+	}
+	cell := queuefit.Cell{Flavor: kueue.ResourceFlavorReference(numbers[0].Flavor), Resource: resourceName(numbers[0].Resource)}
+	own, known := nominal(*queue, cell)
+	use, reported := usage(*queue, cell)
+	if !known || !reported {
+		return "Quota"
+	}
+	switch {
+	case use.Total.Cmp(own.NominalQuota) < 0 && len(o.borrowers(cell)) > 0:
+		return "QuotaLent"
+	case queue.Spec.CohortName == "" || own.BorrowingLimit != nil && own.BorrowingLimit.Cmp(use.Borrowed) <= 0:
+		return "QuotaOwn"
+	case use.Total.Cmp(own.NominalQuota) >= 0:
+		return "QuotaCohort"
+	}
+	return "Quota"
+}
+
+// neverFits compares what Kueue counted with what the queue can have.
+func (o Objects) neverFits() (all []Cause) {
+	queue := o.queue()
+	requests := o.Workload.Status.ResourceRequests
+	if queue == nil || len(requests) == 0 {
+		return nil
+	}
+	var podSets []queuefit.PodSet
+	for _, r := range requests {
+		podSets = append(podSets, queuefit.PodSet{Count: 1, Requests: r.Resources})
+	}
+	why := queuefit.Reasons(podSets, *queue, queuefit.Quota{Queues: o.ClusterQueues, Cohorts: o.Cohorts})
+	if len(why) == 0 {
+		return nil
+	}
+	computed := Evidence{o.workload() + " and ClusterQueue " + queue.Name, "status.resourceRequests, spec.resourceGroups", strings.Join(why, "; ")}
+	return []Cause{cause("NeverFits", computed, since(o.Workload.CreationTimestamp))}
+}
+
+// checks is about admission checks that hold back work with quota.
+func checks(o Objects) []Cause {
+	if o.Workload == nil || o.pending() || isTrue(o.Workload.Status.Conditions, kueue.WorkloadAdmitted) || isTrue(o.Workload.Status.Conditions, kueue.WorkloadFinished) {
+		return nil
+	}
+	for _, check := range o.Workload.Status.AdmissionChecks {
+		if check.State == kueue.CheckStateReady || check.State == "" {
+			continue
+		}
+		evidence := Evidence{o.workload(), fmt.Sprintf("admission check %s is %s", check.Name, check.State), cmp.Or(check.Message, string(check.State))}
+		return []Cause{cause("AdmissionCheck", evidence, since(check.LastTransitionTime))}
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+func deletion(o Objects) []Cause {
+	aw := o.AppWrapper
+	if aw == nil || aw.DeletionTimestamp == nil {
+		return nil
+	}
+	if c := condition(aw.Status.Conditions, string(v1beta2.DeletingResources)); c != nil && strings.Contains(c.Message, "kept by its finalizers") {
+		return []Cause{cause("DeletionStuck", told(o.wrapper(), *c), since(*aw.DeletionTimestamp))}
+	}
+	at := aw.DeletionTimestamp.UTC().Format(time.RFC3339)
+	return []Cause{cause("BeingDeleted", Evidence{o.wrapper(), "metadata.deletionTimestamp", at}, since(*aw.DeletionTimestamp))}
+}
+
+func foreign(o Objects) []Cause {
+	if o.AppWrapper == nil || o.AppWrapper.ManagedByThisController() {
+		return nil
+	}
+	return []Cause{cause("OtherController", Evidence{o.wrapper(), "spec.managedBy", *o.AppWrapper.Spec.ManagedBy})}
+}
+
+func runRefused(o Objects) []Cause {
+	if o.Run == nil {
+		return nil
+	}
+	c := condition(o.Run.Status.Conditions, v1alpha1.Accepted)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	return []Cause{cause("RunRefused", told("Run "+o.Run.Name, *c), since(c.LastTransitionTime))}
+}
+
+func runEnded(o Objects) []Cause {
+	if o.Run == nil {
+		return nil
+	}
+	var all []Cause
+	if failure := o.Run.Status.LastFailure; failure != nil {
+		all = append(all, lastFailure(o.Run.Name, *failure))
+	}
+	if c := condition(o.Run.Status.Conditions, v1alpha1.Failed); c != nil && c.Status == metav1.ConditionTrue {
+		all = append(all, cause("RunFailed", told("Run "+o.Run.Name, *c), since(c.LastTransitionTime)))
+	}
+	return all
+}
+
+// lastFailure has the exit code and the last lines of the log.
+func lastFailure(run string, f v1alpha1.LastFailure) Cause {
+	code := Code("ProgramFailed")
+	if f.Reason == "OOMKilled" {
+		code = "OutOfMemory"
+	}
+	where := func(field, value string) Evidence {
+		return Evidence{"Run " + run, "status.lastFailure." + field, value}
+	}
+	c := cause(code, where("attempt", strconv.Itoa(int(f.Attempt))))
+	if f.ExitCode != nil {
+		also(where("exitCode", strconv.Itoa(int(*f.ExitCode))))(&c)
+	}
+	for _, told := range []Evidence{where("pod", f.Pod), where("reason", f.Reason), where("message", f.Message)} {
+		if told.Value != "" {
+			also(told)(&c)
+		}
+	}
+	return c
+}
+
+// ended is about AppWrappers in a final phase.
+func ended(o Objects) []Cause {
+	if o.AppWrapper == nil {
+		return nil
+	}
+	switch o.AppWrapper.Status.Phase {
+	case v1beta2.AppWrapperSucceeded:
+		return o.succeeded()
+	case v1beta2.AppWrapperFailed:
+		return o.failed()
+	}
+	return nil
+}
+
+func (o Objects) succeeded() []Cause {
+	status := o.AppWrapper.Status
+	all := []Cause{cause("Succeeded", Evidence{o.wrapper(), "status.phase", string(status.Phase)}, began(status))}
+	ttl := o.AppWrapper.Annotations[v1beta2.SuccessTTLAnnotation]
+	if kept, err := time.ParseDuration(ttl); err == nil && status.PhaseTransitionTime != nil && isTrue(status.Conditions, string(v1beta2.ResourcesDeployed)) {
+		at := metav1.NewTime(status.PhaseTransitionTime.Add(kept))
+		all = append(all, cause("SuccessKept", Evidence{o.wrapper(), "annotation " + v1beta2.SuccessTTLAnnotation, ttl},
+			next("its resources are removed, unless the configuration sets a shorter time", &at)))
+	}
+	return all
+}
+
+func (o Objects) failed() []Cause {
+	status, annotations := o.AppWrapper.Status, o.AppWrapper.Annotations
+	var all []Cause
+	limit := annotations[v1beta2.RetryLimitAnnotation]
+	if n, err := strconv.Atoi(limit); err == nil && int(status.Retries) >= n && n > 0 {
+		all = append(all, cause("RetryLimit", Evidence{o.wrapper(), "annotation " + v1beta2.RetryLimitAnnotation, limit},
+			also(Evidence{o.wrapper(), "status.resettingCount", strconv.Itoa(int(status.Retries))}), began(status)))
+	}
+	if c := condition(status.Conditions, string(v1beta2.Unhealthy)); c != nil && c.Status == metav1.ConditionTrue && c.Reason != v1beta2.ReasonMissingComponent {
+		all = append(all, cause("Failed", told(o.wrapper(), *c), since(c.LastTransitionTime)))
+	}
+	if c := condition(status.Conditions, string(v1beta2.DeletingResources)); c != nil && c.Reason == v1beta2.ReasonDeletionPaused {
+		all = append(all, cause("HeldForDebugging", told(o.wrapper(), *c), o.released(), since(c.LastTransitionTime)))
+	}
+	return all
+}
+
+// released is when what is held for debugging is removed.
+func (o Objects) released() change {
+	status := o.AppWrapper.Status
+	hold, err := time.ParseDuration(o.AppWrapper.Annotations[v1beta2.DeletionOnFailureGracePeriodAnnotation])
+	if err != nil || status.PhaseTransitionTime == nil {
+		return next("its resources are removed, and the quota becomes free", nil)
+	}
+	at := metav1.NewTime(status.PhaseTransitionTime.Add(hold))
+	return next("its resources are removed, and the quota becomes free, unless the configuration sets a shorter time", &at)
+}
+
+func began(status v1beta2.AppWrapperStatus) change {
+	if status.PhaseTransitionTime == nil {
+		return func(*Cause) {}
+	}
+	return since(*status.PhaseTransitionTime)
+}
+
+func retrying(o Objects) []Cause {
+	if o.AppWrapper == nil || o.AppWrapper.Status.Phase != v1beta2.AppWrapperResetting {
+		return nil
+	}
+	status := o.AppWrapper.Status
+	c := condition(status.Conditions, string(v1beta2.Unhealthy))
+	if c == nil || c.Status != metav1.ConditionTrue || c.Reason == v1beta2.ReasonAutopilotNoExecute {
+		return nil
+	}
+	changes := []change{began(status), also(Evidence{o.wrapper(), "status.resettingCount", strconv.Itoa(int(status.Retries))})}
+	text := o.AppWrapper.Annotations[v1beta2.RetryPausePeriodDurationAnnotation]
+	if text != "" {
+		changes = append(changes, next("it is started again "+text+" after its last pod has stopped", nil))
+	}
+	return []Cause{cause("Retrying", told(o.wrapper(), *c), changes...)}
+}
+
+// lost is about wrapped resources that failed or were removed.
+func lost(o Objects) []Cause {
+	if o.AppWrapper == nil {
+		return nil
+	}
+	c := condition(o.AppWrapper.Status.Conditions, string(v1beta2.Unhealthy))
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	switch c.Reason {
+	case v1beta2.ReasonMissingComponent:
+		return []Cause{cause("ComponentMissing", told(o.wrapper(), *c), since(c.LastTransitionTime))}
+	case v1beta2.ReasonFailedComponent:
+		return []Cause{cause("ComponentFailed", told(o.wrapper(), *c), since(c.LastTransitionTime))}
+	}
+	return nil
+}
+
+// refused is about wrapped resources that were not created.
+func refused(o Objects) (all []Cause) {
+	if o.AppWrapper == nil {
+		return nil
+	}
+	for _, component := range o.AppWrapper.Status.ComponentStatus {
+		c := condition(component.Conditions, string(v1beta2.ResourcesDeployed))
+		if c == nil || c.Status != metav1.ConditionFalse ||
+			c.Reason != v1beta2.ReasonComponentCreationErrored && c.Reason != v1beta2.ReasonComponentCreationRejected {
+			continue
+		}
+		evidence := told(strings.TrimSpace(component.Kind+" "+component.Name)+" of "+o.wrapper(), *c)
+		found := cause(refusal(c.Message), evidence, since(c.LastTransitionTime))
+		if c.Reason == v1beta2.ReasonComponentCreationErrored && o.AppWrapper.Status.Phase == v1beta2.AppWrapperResuming {
+			next("its creation is tried again within 15 seconds", nil)(&found)
+		}
+		all = append(all, found)
+	}
+	return all
+}
+
+// refusal sorts what an API server says.
+func refusal(message string) Code {
+	switch {
+	case hasAny(message, "no matches for kind", "could not find the requested resource", "does not serve"):
+		return "KindNotServed"
+	case hasAny(message, "failed calling webhook"):
+		return "WebhookDown"
+	case hasAny(message, "violates PodSecurity", "denied the request", "ValidatingAdmissionPolicy"):
+		return "PolicyRefused"
+	}
+	return "CreationRefused"
+}
+
+// unhealthy is about nodes, surplus pods and pods that are not ready.
+func unhealthy(o Objects) (all []Cause) {
+	if o.AppWrapper == nil {
+		return nil
+	}
+	status := o.AppWrapper.Status
+	for _, row := range []struct {
+		code   Code
+		kind   v1beta2.AppWrapperCondition
+		status metav1.ConditionStatus
+		reason string
+		phase  v1beta2.AppWrapperPhase
+	}{
+		{"BadNode", v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonAutopilotNoExecute, ""},
+		{"BadNodeStays", v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, ""},
+		{"SurplusPods", v1beta2.SurplusPods, metav1.ConditionTrue, v1beta2.ReasonSurplusPods, ""},
+		{"PodsNotReady", v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonInsufficientPodsReady, v1beta2.AppWrapperRunning},
+	} {
+		c := condition(status.Conditions, string(row.kind))
+		if c == nil || c.Status != row.status || c.Reason != row.reason || row.phase != "" && row.phase != status.Phase {
+			continue
+		}
+		all = append(all, cause(row.code, told(o.wrapper(), *c), since(c.LastTransitionTime)))
+	}
+	return all
+}

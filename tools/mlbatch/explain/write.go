@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Text prints an explanation for people.
+func Text(e Explanation, now time.Time) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.\n", e.State)
+	if len(e.Causes) == 0 {
+		b.WriteString("Nothing is known to be wrong.\n")
+	}
+	for _, c := range e.Causes {
+		b.WriteString("\n")
+		writeCause(&b, c, now)
+	}
+	for _, unknown := range e.Unknown {
+		fmt.Fprintf(&b, "\nunknown: %s\n", Printable(unknown))
+	}
+	return b.String()
+}
+
+func writeCause(b *strings.Builder, c Cause, now time.Time) {
+	fmt.Fprintf(b, "%s: %s.\n", c.Code, c.Means)
+	for _, n := range c.Numbers {
+		fmt.Fprintf(b, "  %s\n", Printable(n.String()))
+	}
+	for _, who := range c.Who {
+		fmt.Fprintf(b, "  who: %s\n", Printable(who))
+	}
+	for _, e := range c.Evidence {
+		fmt.Fprintf(b, "  seen: %s\n", Printable(e.String()))
+	}
+	if c.Since != nil {
+		fmt.Fprintf(b, "  since: %s (%s)\n", c.Since.UTC().Format(time.RFC3339), now.Sub(c.Since.Time).Round(time.Second))
+	}
+	if c.Next != nil && c.Next.At != nil {
+		fmt.Fprintf(b, "  next: %s at %s\n", Printable(c.Next.What), c.Next.At.UTC().Format(time.RFC3339))
+	} else if c.Next != nil {
+		fmt.Fprintf(b, "  next: %s\n", Printable(c.Next.What))
+	}
+	fmt.Fprintf(b, "  do: %s\n", c.Remedy)
+}
+
+// String says what is missing.
+func (n Number) String() string {
+	said := fmt.Sprintf("%s more of %s has to be free in flavor %s", n.Missing, n.Resource, n.Flavor)
+	if n.Own != "" && n.Used != "" {
+		said += fmt.Sprintf("; its queue uses %s, and %s is its own", n.Used, n.Own)
+	}
+	return said
+}
+
+// String is the evidence in one line.
+func (e Evidence) String() string {
+	if e.Field == "" {
+		return e.Object + " " + e.Value
+	}
+	return e.Object + ", " + e.Field + ": " + e.Value
+}
+
+// Printable makes one line of a text that others wrote, without what a terminal would obey.
+func Printable(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}
