@@ -86,6 +86,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch/parts":               {"setup"},
 	"tools/mlbatch/queuefit":            nil,
 	"tools/mlbatch/explain":             {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/queuefit"},
+	"tools/mlbatch/why":                 {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain"},
 	"tools/mlbatch/install/preflight":   {"setup", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/access":      nil,
 	"tools/mlbatch/install/helmrelease": {"setup", "tools/mlbatch/install/access", "tools/mlbatch/install/preflight"},
@@ -109,7 +110,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch": {
 		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/install",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
-		"tools/mlbatch/pack", "tools/mlbatch/runs", "tools/mlbatch/submit",
+		"tools/mlbatch/explain", "tools/mlbatch/pack", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/why",
 	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
+)
+
+func whyCommand() *cobra.Command {
+	var where runNamespace
+	var format string
+	cmd := &cobra.Command{
+		Use:   "why NAME",
+		Short: "Say why work waits, does not start or has failed",
+		Long: "Say why an AppWrapper, a Run or a bare job waits, does not start or has failed, what happens next, and what\n" +
+			"you can do. If names are not unique, write KIND/NAME. It reads a few objects, and changes none.",
+		Args: func(_ *cobra.Command, names []string) error {
+			if len(names) != 1 || names[0] == "" {
+				return errors.New("name one AppWrapper, Run or job: mlbatch why NAME")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if format != "text" && format != "json" {
+				return unknownFormat(format)
+			}
+			c, namespace, err := where.connectReader(cmd)
+			if err != nil {
+				return err
+			}
+			target, err := why.Parse(namespace, names[0])
+			if err != nil {
+				return err
+			}
+			return printWhy(cmd, c, target, format)
+		},
+	}
+	where.bind(cmd.Flags(), "namespace of the work (default: the one in the context)")
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	return cmd
+}
+
+// connectReader returns a client that does not ask the cluster which kinds it serves.
+func (n runNamespace) connectReader(cmd *cobra.Command) (client.Client, string, error) {
+	config, namespace, err := configOf(n.cluster, cmd.ErrOrStderr())
+	if err != nil {
+		return nil, "", err
+	}
+	scheme, err := runs.Scheme()
+	if err != nil {
+		return nil, "", err
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme, Mapper: why.Mapper()})
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot connect to the cluster: %w", err)
+	}
+	if n.name != "" {
+		namespace = n.name
+	}
+	return c, namespace, nil
+}
+
+func printWhy(cmd *cobra.Command, c client.Client, target why.Target, format string) error {
+	now := time.Now()
+	answer, err := why.Explain(cmd.Context(), c, target, now)
+	if none := (why.NotFoundError{}); errors.As(err, &none) {
+		return fmt.Errorf("%w%s", err, meant(target.Name, none.Names))
+	}
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return runs.WriteObject(cmd.OutOrStdout(), answer)
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), explain.Text(answer, now))
+	return err
+}
+
+// meant says what to do about an unknown name.
+func meant(name string, names []string) string {
+	all := &cobra.Command{SuggestionsMinimumDistance: 2} // cobra knows how near words are
+	for _, n := range names {
+		all.AddCommand(&cobra.Command{Use: n, Run: func(*cobra.Command, []string) {}})
+	}
+	near := all.SuggestionsFor(name)
+	slices.Sort(near)
+	near = slices.Compact(near)
+	switch {
+	case len(near) > 0:
+		return ": did you mean " + strings.Join(near[:min(len(near), 3)], " or ") + "?"
+	case len(names) > 0:
+		return ": 'kubectl get appwrappers' lists what there is"
+	}
+	return ": is the namespace right?"
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	visibility "sigs.k8s.io/kueue/apis/visibility/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+)
+
+func (r *reading) readRun(ctx context.Context) error {
+	run := &v1alpha1.Run{}
+	if err := r.client.Get(ctx, r.key(r.target.Name), run); err != nil {
+		return err
+	}
+	r.Run = run
+	made := run.Status.AppWrapper
+	if made == nil {
+		return nil
+	}
+	aw := &v1beta2.AppWrapper{}
+	err := r.client.Get(ctx, r.key(made.Name), aw)
+	switch {
+	case err == nil && aw.UID == made.UID:
+		r.AppWrapper = aw
+	case err != nil && !apierrors.IsNotFound(err):
+		r.unread(err, "AppWrapper "+made.Name)
+	}
+	return nil
+}
+
+func (r *reading) readAppWrapper(ctx context.Context) error {
+	aw := &v1beta2.AppWrapper{}
+	err := r.client.Get(ctx, r.key(r.target.Name), aw)
+	if err == nil {
+		r.AppWrapper = aw
+	}
+	return err
+}
+
+// readQueues reads the queues of work that waits.
+func (r *reading) readQueues(ctx context.Context) {
+	name := r.queueName()
+	if name == "" || !r.pending() {
+		return
+	}
+	queue := &kueue.LocalQueue{}
+	switch err := r.client.Get(ctx, r.key(name), queue); {
+	case gone(err):
+		r.Absent["LocalQueue"] = name
+		return
+	case err != nil:
+		r.unread(err, "LocalQueue "+name)
+		return
+	}
+	r.LocalQueue = queue
+	r.readQuota(ctx)
+	if r.Workload != nil {
+		r.readPosition(ctx)
+	}
+}
+
+// gone reports whether an object does not exist, though its kind does.
+func gone(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+func (r *reading) queueName() string {
+	var labels map[string]string
+	switch {
+	case r.AppWrapper != nil:
+		labels = r.AppWrapper.Labels
+	case r.Job != nil:
+		labels = r.Job.GetLabels()
+	}
+	if r.Workload != nil {
+		return cmp.Or(string(r.Workload.Spec.QueueName), labels[v1beta2.QueueNameLabel])
+	}
+	return labels[v1beta2.QueueNameLabel]
+}
+
+func (r *reading) pending() bool {
+	return r.Workload == nil || !meta.IsStatusConditionTrue(r.Workload.Status.Conditions, kueue.WorkloadQuotaReserved)
+}
+
+// readQuota reads all ClusterQueues, because those of the cohort lend and borrow.
+func (r *reading) readQuota(ctx context.Context) {
+	var queues kueue.ClusterQueueList
+	if err := r.client.List(ctx, &queues); err != nil {
+		r.unread(err, "the ClusterQueues, which say whose quota is in use: an administrator can bind the role mlbatch-view-queues")
+		return
+	}
+	r.judgeQueue(queues.Items)
+	var cohorts kueue.CohortList
+	if err := r.client.List(ctx, &cohorts); err != nil {
+		r.unread(err, "the Cohorts, which say what can be borrowed")
+		return
+	}
+	// One without the other would give too small sums.
+	r.ClusterQueues, r.Cohorts = queues.Items, cohorts.Items
+}
+
+func (r *reading) judgeQueue(queues []kueue.ClusterQueue) {
+	wanted := string(r.LocalQueue.Spec.ClusterQueue)
+	for _, q := range queues {
+		if q.Name == wanted {
+			return
+		}
+	}
+	r.Absent["ClusterQueue"] = wanted
+}
+
+// readPosition reads Kueue's own order. It is not always served, and not everyone may read it: that is no
+// news to users.
+func (r *reading) readPosition(ctx context.Context) {
+	queue, answer := &unstructured.Unstructured{}, &unstructured.Unstructured{} // the scheme lacks its LocalQueue
+	queue.SetGroupVersionKind(visibility.SchemeGroupVersion.WithKind("LocalQueue"))
+	queue.SetNamespace(r.target.Namespace)
+	queue.SetName(r.LocalQueue.Name)
+	if err := r.client.SubResource("pendingworkloads").Get(ctx, queue, answer); err != nil {
+		return
+	}
+	var summary visibility.PendingWorkloadsSummary
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, &summary); err != nil {
+		return
+	}
+	for _, w := range summary.Items {
+		if w.Name == r.Workload.Name {
+			r.Position = &explain.Position{LocalQueue: w.PositionInLocalQueue, ClusterQueue: w.PositionInClusterQueue}
+		}
+	}
+}
+
+// readPods reads the pods, and the warnings of the namespace, which has them of the pods and their owners.
+func (r *reading) readPods(ctx context.Context) {
+	label, name := r.podLabel()
+	if label == "" {
+		return
+	}
+	var pods corev1.PodList
+	if err := r.client.List(ctx, &pods, client.InNamespace(r.target.Namespace), client.MatchingLabels{label: name}); err != nil {
+		r.unread(err, "the pods")
+	}
+	r.Pods = pods.Items
+	var events corev1.EventList
+	warnings := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("type", corev1.EventTypeWarning)}
+	if err := r.client.List(ctx, &events, client.InNamespace(r.target.Namespace), warnings, client.Limit(page)); err != nil {
+		r.unread(err, "the events")
+	}
+	r.Events = events.Items
+	if events.Continue != "" {
+		r.Unread = append(r.Unread, fmt.Sprintf("there are more than %d warnings in the namespace: the others were not read", page))
+	}
+}
+
+func (r *reading) podLabel() (label, name string) {
+	switch {
+	case r.AppWrapper != nil:
+		return v1beta2.AppWrapperLabel, r.AppWrapper.Name
+	case r.Job == nil:
+		return "", ""
+	}
+	for _, b := range bare {
+		if b.kind.Kind == r.Job.GetKind() {
+			label = b.podLabel
+		}
+	}
+	if label == "" {
+		r.Unread = append(r.Unread, fmt.Sprintf("the pods of a %s cannot be found by a label: look at what it has made", r.Job.GetKind()))
+	}
+	return label, r.Job.GetName()
+}
+
+// notFound has the names of what could have been meant.
+func (r *reading) notFound(ctx context.Context) error {
+	e := NotFoundError{Target: r.target}
+	for _, kind := range []metav1.GroupVersionKind{
+		{Group: v1beta2.GroupVersion.Group, Version: v1beta2.GroupVersion.Version, Kind: "AppWrapperList"},
+		{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Kind: "RunList"},
+	} {
+		list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: kind.Group + "/" + kind.Version, Kind: kind.Kind}}
+		if err := r.client.List(ctx, list, client.InNamespace(r.target.Namespace), client.Limit(page)); err != nil {
+			continue // only a suggestion is lost
+		}
+		for _, item := range list.Items {
+			e.Names = append(e.Names, item.Name)
+		}
+	}
+	for _, w := range r.workloads {
+		for _, o := range w.OwnerReferences {
+			e.Names = append(e.Names, o.Name)
+		}
+	}
+	return e
+}

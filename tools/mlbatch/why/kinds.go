@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package why
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	visibility "sigs.k8s.io/kueue/apis/visibility/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// bare are the kinds that may be queued without an AppWrapper, by the name in KIND/NAME, and the
+// label that their pods have.
+var bare = map[string]struct {
+	kind     schema.GroupVersionKind
+	podLabel string
+}{
+	"job":             {schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "batch.kubernetes.io/job-name"},
+	"pytorchjob":      {schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}, "training.kubeflow.org/job-name"},
+	"jobset":          {schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}, "jobset.sigs.k8s.io/jobset-name"},
+	"leaderworkerset": {schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}, "leaderworkerset.sigs.k8s.io/name"},
+	"raycluster":      {schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"}, "ray.io/cluster"},
+	"rayjob":          {schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayJob"}, ""},
+}
+
+// Mapper knows the kinds that are read. Other than one that asks the cluster, it costs no request.
+func Mapper() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []string{"Workload", "LocalQueue"} {
+		mapper.Add(kueue.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
+	for _, kind := range []string{"ClusterQueue", "Cohort"} {
+		mapper.Add(kueue.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
+	}
+	for _, kind := range []schema.GroupVersionKind{
+		corev1.SchemeGroupVersion.WithKind("Pod"), corev1.SchemeGroupVersion.WithKind("Event"),
+		v1beta2.GroupVersion.WithKind("AppWrapper"), v1alpha1.GroupVersion.WithKind("Run"), visibility.SchemeGroupVersion.WithKind("LocalQueue"),
+	} {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+	}
+	for _, b := range bare {
+		mapper.Add(b.kind, meta.RESTScopeNamespace)
+	}
+	return mapper
+}
+
+// Target is what the question is about. Without a kind any with the name will do.
+type Target struct{ Kind, Namespace, Name string }
+
+// shortNames are those of kubectl.
+var shortNames = map[string]string{"aw": "appwrapper", "lws": "leaderworkerset"}
+
+// Parse reads NAME or KIND/NAME.
+func Parse(namespace, text string) (Target, error) {
+	kind, name, both := strings.Cut(text, "/")
+	if !both {
+		kind, name = "", text
+	}
+	kind, _, _ = strings.Cut(strings.ToLower(kind), ".")
+	kind = strings.TrimSuffix(kind, "s")
+	for _, as := range []string{kind, kind + "s"} { // lws ends with s
+		if long, short := shortNames[as]; short {
+			kind = long
+		}
+	}
+	_, known := bare[kind]
+	if name == "" || strings.Contains(name, "/") || both && !known && kind != "appwrapper" && kind != "run" {
+		kinds := strings.Join(slices.Sorted(maps.Keys(bare)), ", ")
+		return Target{}, fmt.Errorf("cannot read %q: write NAME or KIND/NAME; kinds are appwrapper, run, %s", text, kinds)
+	}
+	return Target{kind, namespace, name}, nil
+}

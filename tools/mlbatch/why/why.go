@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package why reads the objects that explain judges, with few requests, whatever else is on the
+// cluster. What the user may not read is named, and left out.
+package why
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+)
+
+// page is how many objects a list has at most in one answer.
+const page = 500
+
+// NotFoundError says that nothing has the name.
+type NotFoundError struct {
+	Target Target
+	// Names are those that exist.
+	Names []string
+}
+
+func (e NotFoundError) Error() string {
+	kind := e.Target.Kind
+	if kind == "" {
+		kind = "AppWrapper, Run or queued job"
+	}
+	return fmt.Sprintf("there is no %s %s in namespace %s", kind, e.Target.Name, e.Target.Namespace)
+}
+
+// Explain reads what belongs to a target, and judges it.
+func Explain(ctx context.Context, c client.Client, target Target, now time.Time) (explain.Explanation, error) {
+	r := &reading{client: c, target: target, Objects: explain.Objects{Absent: map[string]string{}, Now: now}}
+	if err := r.read(ctx); err != nil {
+		return explain.Explanation{}, err
+	}
+	return explain.Explain(r.Objects), nil
+}
+
+type reading struct {
+	client client.Client
+	target Target
+	explain.Objects
+	workloads []kueue.Workload
+	// counted is set if all Workloads of the namespace were read.
+	counted bool
+}
+
+func (r *reading) read(ctx context.Context) error {
+	if err := r.readSubject(ctx); err != nil {
+		return err
+	}
+	r.readWorkloads(ctx)
+	r.findWorkload()
+	if r.Run == nil && r.AppWrapper == nil && r.Job == nil {
+		return r.notFound(ctx)
+	}
+	r.readQueues(ctx)
+	r.readPods(ctx)
+	return nil
+}
+
+// readSubject looks for a Run, an AppWrapper or a bare job. If none has the name, the owner of a
+// Workload may have it: see findWorkload.
+func (r *reading) readSubject(ctx context.Context) error {
+	if b, known := bare[r.target.Kind]; known {
+		return r.readJob(ctx, b.kind.GroupVersion().String(), b.kind.Kind)
+	}
+	for _, read := range []struct {
+		kind string
+		find func(context.Context) error
+	}{{"run", r.readRun}, {"appwrapper", r.readAppWrapper}} {
+		if r.Run != nil || r.target.Kind != "" && r.target.Kind != read.kind {
+			continue
+		}
+		if err := read.find(ctx); err != nil && !apierrors.IsNotFound(err) {
+			r.unread(err, "a "+read.kind+" of that name")
+			if r.target.Kind != "" {
+				return errors.New(strings.Join(r.Unread, "; "))
+			}
+		}
+	}
+	return nil
+}
+
+func (r *reading) readJob(ctx context.Context, version, kind string) error {
+	job := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: kind}}
+	err := r.client.Get(ctx, r.key(r.target.Name), job)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read %s %s: %w", kind, r.target.Name, err)
+	}
+	if name := job.Labels[v1beta2.AppWrapperLabel]; name != "" { // it is wrapped
+		r.target.Name = name
+		return client.IgnoreNotFound(r.readAppWrapper(ctx))
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
+	r.Job = &unstructured.Unstructured{Object: content}
+	r.Job.SetAPIVersion(version)
+	r.Job.SetKind(kind)
+	return err
+}
+
+// readWorkloads reads all Workloads of the namespace: there is no way to request the one of an owner.
+func (r *reading) readWorkloads(ctx context.Context) {
+	for next := ""; ; {
+		var list kueue.WorkloadList
+		if err := r.client.List(ctx, &list, client.InNamespace(r.target.Namespace), client.Limit(page), client.Continue(next)); err != nil {
+			r.unread(err, "the Workloads, which say whether it has quota")
+			return
+		}
+		r.workloads = append(r.workloads, list.Items...)
+		if next = list.Continue; next == "" {
+			r.counted = true
+			return
+		}
+	}
+}
+
+func (r *reading) findWorkload() {
+	owner := r.owner()
+	for i, w := range r.workloads {
+		for _, o := range w.OwnerReferences {
+			if o.UID == owner && owner != "" || r.named(o) {
+				r.own(&r.workloads[i], o)
+				return
+			}
+		}
+	}
+	if !r.counted {
+		return
+	}
+	if r.AppWrapper != nil {
+		r.Absent["Workload"] = "of AppWrapper " + r.AppWrapper.Name
+	} else if r.Job != nil {
+		r.Absent["Workload"] = "of " + r.Job.GetKind() + " " + r.Job.GetName()
+	}
+}
+
+// owner is the UID of what has the Workload.
+func (r *reading) owner() types.UID {
+	switch {
+	case r.AppWrapper != nil:
+		return r.AppWrapper.UID
+	case r.Job != nil:
+		return r.Job.GetUID()
+	}
+	return ""
+}
+
+// named reports whether a job, of which only the name is known, has this Workload.
+func (r *reading) named(o metav1.OwnerReference) bool {
+	unknown := r.Run == nil && r.AppWrapper == nil && r.Job == nil && r.target.Kind == ""
+	return unknown && o.Name == r.target.Name
+}
+
+func (r *reading) own(w *kueue.Workload, o metav1.OwnerReference) {
+	r.Workload = w
+	if r.AppWrapper != nil || r.Job != nil {
+		return
+	}
+	r.Job = &unstructured.Unstructured{}
+	r.Job.SetAPIVersion(o.APIVersion)
+	r.Job.SetKind(o.Kind)
+	r.Job.SetNamespace(w.Namespace)
+	r.Job.SetName(o.Name)
+	r.Job.SetUID(o.UID)
+	r.Job.SetLabels(map[string]string{v1beta2.QueueNameLabel: string(w.Spec.QueueName)})
+}
+
+func (r *reading) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: r.target.Namespace, Name: name}
+}
+
+// unread says what could not be read, and why.
+func (r *reading) unread(err error, what string) {
+	sentence := fmt.Sprintf("cannot read %s: %s", what, strings.Join(strings.Fields(err.Error()), " "))
+	switch {
+	case apierrors.IsForbidden(err):
+		sentence = "you may not read " + what
+	case apierrors.IsNotFound(err):
+		sentence = "the cluster does not serve " + what
+	}
+	r.Unread = append(r.Unread, sentence)
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mlbatch/mlbatch/test/wording"
+)
+
+const (
+	wrappers   = "/apis/workload.codeflare.dev/v1beta2/namespaces/blue/appwrappers"
+	queues     = "/apis/kueue.x-k8s.io/v1beta2"
+	inBlue     = queues + "/namespaces/blue"
+	visible    = "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/blue/localqueues/default/pendingworkloads"
+	runsOfBlue = group + "/namespaces/blue/runs"
+	shortage   = "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor a, 2 more needed"
+)
+
+// wrapped are the AppWrappers train0 … train499 in JSON, which all wait, and workloads theirs.
+func wrapped() (items, workloads []string) {
+	for i := range 500 {
+		items = append(items, fmt.Sprintf(`{"apiVersion":"workload.codeflare.dev/v1beta2","kind":"AppWrapper","metadata":{"name":"train%d","namespace":"blue","uid":"uid-%d",
+			"labels":{"kueue.x-k8s.io/queue-name":"default"}},"spec":{"suspend":true,"components":[]},"status":{"phase":"Suspended"}}`, i, i))
+		workloads = append(workloads, fmt.Sprintf(`{"metadata":{"name":"appwrapper-%d","namespace":"blue","ownerReferences":[{"apiVersion":"workload.codeflare.dev/v1beta2",
+			"kind":"AppWrapper","name":"train%d","uid":"uid-%d"}]},"spec":{"queueName":"default"},"status":{"conditions":[
+			{"type":"QuotaReserved","status":"False","reason":"Pending","message":%q,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, i, i, i, shortage))
+	}
+	return items, workloads
+}
+
+// bareWorkload is that of a Job, of which nothing else is known.
+const bareWorkload = `{"metadata":{"name":"job-bare","namespace":"blue","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"bare","uid":"uid-bare"}]},
+	"spec":{"queueName":"default"},"status":{"conditions":[{"type":"QuotaReserved","status":"True","reason":"QuotaReserved"},{"type":"Admitted","status":"True","reason":"Admitted"}]}}`
+
+// a team's namespace with 500 AppWrappers, by path.
+func busyNamespace() map[string]string {
+	items, workloads := wrapped()
+	quota := `{"metadata":{"name":%q},"spec":{"cohortName":"all","resourceGroups":[{"coveredResources":["cpu"],"flavors":[{"name":"a","resources":[{"name":"cpu","nominalQuota":"4"}]}]}]},
+		"status":{"flavorsReservation":[{"name":"a","resources":[{"name":"cpu","total":%q,"borrowed":%q}]}]}}`
+	world := map[string]string{
+		wrappers:              list("workload.codeflare.dev/v1beta2", "AppWrapper", items...),
+		inBlue + "/workloads": list("kueue.x-k8s.io/v1beta2", "Workload", append(workloads, bareWorkload)...),
+		inBlue + "/localqueues/default": `{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"LocalQueue","metadata":{"name":"default","namespace":"blue"},
+			"spec":{"clusterQueue":"blue"}}`,
+		queues + "/clusterqueues":        list("kueue.x-k8s.io/v1beta2", "ClusterQueue", fmt.Sprintf(quota, "blue", "2", "0"), fmt.Sprintf(quota, "red", "6", "2")),
+		queues + "/cohorts":              list("kueue.x-k8s.io/v1beta2", "Cohort"),
+		visible:                          `{"apiVersion":"visibility.kueue.x-k8s.io/v1beta2","kind":"PendingWorkloadsSummary","items":[{"metadata":{"name":"appwrapper-7"},"positionInClusterQueue":5,"positionInLocalQueue":3}]}`,
+		"/api/v1/namespaces/blue/pods":   list("v1", "Pod"),
+		"/api/v1/namespaces/blue/events": list("v1", "Event"),
+		runsOfBlue:                       list("codeflare.dev/v1alpha1", "Run"),
+		runsOfBlue + "/survey": `{"apiVersion":"codeflare.dev/v1alpha1","kind":"Run","metadata":{"name":"survey","namespace":"blue"},
+			"status":{"phase":"Queued","appWrapper":{"name":"train7","uid":"uid-7"}}}`,
+		"/apis/kubeflow.org/v1/namespaces/blue/pytorchjobs/wrapped": `{"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":"wrapped","namespace":"blue",
+			"labels":{"workload.codeflare.dev/appwrapper":"train7"}}}`,
+		"/apis/batch/v1/namespaces/blue/jobs/loose": `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"loose","namespace":"blue","uid":"uid-loose"}}`,
+	}
+	for i, item := range items {
+		world[fmt.Sprintf("%s/train%d", wrappers, i)] = item
+	}
+	return world
+}
+
+func list(version, kind string, items ...string) string {
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{},"items":[%s]}`, version, kind+"List", strings.Join(items, ","))
+}
+
+// whyServer answers from a world; what is forbidden is a prefix of paths.
+func whyServer(t *testing.T, world map[string]string, forbidden ...string) (kubeconfig string, asked func() []string) {
+	t.Helper()
+	var requests []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.Method+" "+r.URL.Path)
+		w.Header().Set("Content-Type", "application/json")
+		for _, path := range forbidden {
+			if strings.HasPrefix(r.URL.Path, path) {
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"forbidden"}`)
+				return
+			}
+		}
+		answer, known := world[r.URL.Path]
+		if !known {
+			w.WriteHeader(http.StatusNotFound)
+			answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"not found"}`
+		}
+		_, _ = io.WriteString(w, answer)
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	text := `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, namespace: blue}}], clusters: [{name: c, cluster: {server: "` + server.URL + `"}}]}`
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig, func() []string { return requests }
+}
+
+func TestWhySaysWhyInAFewRequests(t *testing.T) {
+	everyone := []string{queues + "/clusterqueues", queues + "/cohorts", "/apis/visibility"} // may not read these
+	for name, row := range map[string]struct {
+		line      string
+		forbidden []string
+		want      []string
+		never     string
+	}{
+		"an administrator sees whose quota is missing": {
+			line: "why train7",
+			want: []string{
+				"AppWrapper train7 in namespace blue is Suspended.\n", "\nQuotaLent: ", "2 more of cpu has to be free in flavor a; its queue uses 2, and 4 is its own\n",
+				"who: 5 are ahead of it in its ClusterQueue, 3 of them in its own queue\n", "who: ClusterQueue red has borrowed 2 of cpu in flavor a\n",
+			},
+			never: "unknown",
+		},
+		"a member sees less": {
+			line: "why train7", forbidden: everyone, never: "red",
+			want: []string{"\nQuota: there is too little unused quota.\n", "unknown: you may not read the ClusterQueues, which say whose quota is in use: an administrator can bind the role mlbatch-view-queues\n"},
+		},
+		"without Workloads nothing is known of quota": {
+			line: "why train7", forbidden: []string{inBlue + "/workloads"}, never: "NoWorkload",
+			want: []string{"Nothing is known to be wrong.\n", "unknown: you may not read the Workloads, which say whether it has quota\n"},
+		},
+		"a Run":                           {line: "why survey", want: []string{"Run survey in namespace blue is Queued.\n", "QuotaLent: "}},
+		"a wrapped job is its AppWrapper": {line: "why pytorchjob/wrapped", want: []string{"AppWrapper train7 in namespace blue is Suspended.\n"}},
+		"a bare job by name":              {line: "why bare", want: []string{"Job bare in namespace blue is admitted.\n", "Nothing is known to be wrong.\n"}},
+		"a bare job without a queue":      {line: "why jobs/loose", want: []string{"NotQueued: "}},
+		"an AppWrapper by kind":           {line: "why aw/train7 -n blue", want: []string{"QuotaLent: "}},
+		"programs":                        {line: "why train7 -o json", want: []string{`"code": "QuotaLent"`, `"missing": "2"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home(t)
+			kubeconfig, asked := whyServer(t, busyNamespace(), row.forbidden...)
+			out, progress, err := command(t, append(strings.Fields(row.line), "--kubeconfig="+kubeconfig)...)
+			if err != nil || progress != "" {
+				t.Fatalf("got %q, %v", progress, err)
+			}
+			for _, want := range row.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("the answer lacks %q:\n%s", want, out)
+				}
+			}
+			if row.never != "" && strings.Contains(out, row.never) {
+				t.Errorf("the answer has %q:\n%s", row.never, out)
+			}
+			if requests := asked(); len(requests) > 12 {
+				t.Errorf("%d requests: %q", len(requests), requests)
+			}
+		})
+	}
+}
+
+func TestAnUnknownNameSuggestsNearOnes(t *testing.T) {
+	for line, want := range map[string]string{
+		"why trian7":       "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?",
+		"why aw/else":      "there is no appwrapper else in namespace blue: 'kubectl get appwrappers' lists what there is",
+		"why job/x -n red": "there is no job x in namespace red: is the namespace right?",
+		"why pod/x":        `cannot read "pod/x": write NAME or KIND/NAME; kinds are appwrapper, run, job, jobset, leaderworkerset, pytorchjob, raycluster, rayjob`,
+	} {
+		home(t)
+		kubeconfig, asked := whyServer(t, busyNamespace())
+		out, progress, err := command(t, append(strings.Fields(line), "--kubeconfig="+kubeconfig)...)
+		wording.OneSentence(t, out+progress, err, want)
+		if requests := asked(); len(requests) > 12 {
+			t.Errorf("%d requests: %q", len(requests), requests)
+		}
+	}
+}
+
+func TestTheAnswerForProgramsIsJSON(t *testing.T) {
+	home(t)
+	kubeconfig, _ := whyServer(t, busyNamespace())
+	out, _, err := command(t, "why", "train7", "-o", "json", "--kubeconfig="+kubeconfig)
+	var answer struct{ Causes []struct{ Evidence []any } }
+	if err != nil || json.Unmarshal([]byte(out), &answer) != nil || len(answer.Causes) != 1 || len(answer.Causes[0].Evidence) != 1 {
+		t.Errorf("got %s, %v", out, err)
+	}
+}
