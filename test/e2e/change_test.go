@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,6 +20,8 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )
 
 // An administrator changes a team's file several times while the team works. Running work
@@ -41,12 +44,14 @@ func TestATeamIsChangedWhileItWorks(t *testing.T) {
 		kept := s.onlyPod(ctx, "first")
 		s.untilLaterThan(ctx, first)
 		s.waitsBecause(ctx, second, "insufficient unused quota")
+		s.whySays(ctx, second, "Quota")
 
 		team("chris", "12", "")
 		s.untilPhase(ctx, second, workload.AppWrapperRunning)
 		grown := s.onlyPod(ctx, "second")
 		team("chris", "2", "")
 		s.waitsBecause(ctx, third, "> maximum capacity (2)")
+		s.whySays(ctx, third, "NeverFits")
 		s.mustRunOn(ctx, first, kept)
 		s.mustRunOn(ctx, second, grown)
 		s.neverEvicted(ctx, first, second)
@@ -69,6 +74,7 @@ func TestATeamIsChangedWhileItWorks(t *testing.T) {
 		s.user = as(t, cfg, "dora")
 		s.untilMember(ctx, true, "dora")
 		s.waitsBecause(ctx, fourth, "limitRange max")
+		s.whySays(ctx, fourth, "AboveLimitRange")
 		s.mustRunOn(ctx, first, kept)
 		s.mustRunOn(ctx, second, grown)
 		s.mustRunOn(ctx, third, borrowed)
@@ -100,14 +106,23 @@ func (s *story) runs(ctx context.Context, aw *workload.AppWrapper) {
 	s.untilPhase(ctx, aw, workload.AppWrapperRunning)
 }
 
+// whySays checks the first cause that 'mlbatch why' tells the user.
+func (s *story) whySays(ctx context.Context, aw *workload.AppWrapper, code string) {
+	s.t.Helper()
+	answer, err := why.Explain(ctx, s.user, why.Target{Kind: "appwrapper", Namespace: s.namespace, Name: aw.Name}, time.Now())
+	if err != nil || len(answer.Causes) == 0 || !strings.HasPrefix(string(answer.Causes[0].Code), code) {
+		s.t.Errorf("why %s does not begin with %s: %v\n%s", aw.Name, code, err, explain.Text(answer, time.Now()))
+	}
+}
+
 // waitsBecause creates an AppWrapper, if it does not exist, and waits until its user can read
 // this reason for waiting.
-func (s *story) waitsBecause(ctx context.Context, aw *workload.AppWrapper, why string) {
+func (s *story) waitsBecause(ctx context.Context, aw *workload.AppWrapper, words string) {
 	s.t.Helper()
 	if aw.UID == "" {
 		s.create(ctx, aw)
 	}
-	s.until(ctx, fmt.Sprintf("%s waits because of: %s", aw.Name, why), func(ctx context.Context) (string, error) {
+	s.until(ctx, fmt.Sprintf("%s waits because of: %s", aw.Name, words), func(ctx context.Context) (string, error) {
 		list := &kueue.WorkloadList{}
 		if err := s.user.List(ctx, list, client.InNamespace(s.namespace)); err != nil {
 			return "", err
@@ -120,7 +135,7 @@ func (s *story) waitsBecause(ctx context.Context, aw *workload.AppWrapper, why s
 			if c != nil && c.Status == "True" {
 				return "", broken("it has quota: " + c.Message)
 			}
-			if c == nil || !strings.Contains(c.Message, why) {
+			if c == nil || !strings.Contains(c.Message, words) {
 				return fmt.Sprintf("it has %+v", c), nil
 			}
 			return "", nil

@@ -77,7 +77,7 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"why a -o wide":                                 `unknown output format "wide": use text or json`,
 		"why a --kubeconfig=/no/such/file":              "cannot find the cluster: check --kubeconfig and --context",
 		"why job/a --kubeconfig=testdata/nobody.yaml":   "cannot read Job a: ",
-		"why aw/a --kubeconfig=testdata/nobody.yaml":    "cannot read a appwrapper of that name: ",
+		"why aw/a --kubeconfig=testdata/nobody.yaml":    "cannot read AppWrapper a: ",
 		"submit settings.yaml":                          `unknown command "settings.yaml" for "mlbatch submit"`,
 		"submit -f /no/such/file":                       "cannot read the settings: open /no/such/file",
 		"submit -f /dev/null":                           "the settings are wrong: jobName is missing: set the name of the job",

@@ -15,8 +15,8 @@ import (
 
 // pods has the first cause of each pod.
 func pods(o Objects) (all []Cause) {
-	if o.AppWrapper != nil && o.AppWrapper.Status.Phase == v1beta2.AppWrapperSucceeded {
-		return nil // failures on the way do not matter any more
+	if aw := o.AppWrapper; aw != nil && (aw.Status.Phase == v1beta2.AppWrapperSucceeded || isTrue(aw.Status.Conditions, string(v1beta2.PodsReady))) {
+		return nil // pods that failed were replaced
 	}
 	for i := range o.Pods {
 		for _, find := range []func(Objects, *corev1.Pod) []Cause{unscheduled, evictedPod, containers, mounts} {

@@ -204,6 +204,7 @@ var phrases = []struct {
 	{"Pending the preemption of", "QuotaPreempting"},
 	{"waiting for all admitted workloads to be in PodsReady", "WaitsForOthersPods"},
 	{"topology", "NoTopology"},
+	{"limitRange", "AboveLimitRange"},
 	{"untolerated taint", "NoFlavor"},
 	{"doesn't match node affinity", "NoFlavor"},
 }

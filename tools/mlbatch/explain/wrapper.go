@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -48,7 +49,8 @@ func runEnded(o Objects) []Cause {
 		return nil
 	}
 	var all []Cause
-	if failure := o.Run.Status.LastFailure; failure != nil {
+	phase := o.Run.Status.Phase // a failure before the present attempt says nothing
+	if failure := o.Run.Status.LastFailure; failure != nil && (phase == v1alpha1.RunFailed || phase == v1alpha1.RunRetrying) {
 		all = append(all, lastFailure(o.Run.Name, *failure))
 	}
 	if c := condition(o.Run.Status.Conditions, v1alpha1.Failed); c != nil && c.Status == metav1.ConditionTrue {
@@ -81,13 +83,31 @@ func lastFailure(run string, f v1alpha1.LastFailure) Cause {
 // ended is about AppWrappers in a final phase.
 func ended(o Objects) []Cause {
 	if o.AppWrapper == nil {
-		return nil
+		return o.finished()
 	}
 	switch o.AppWrapper.Status.Phase {
 	case v1beta2.AppWrapperSucceeded:
 		return o.succeeded()
 	case v1beta2.AppWrapperFailed:
 		return o.failed()
+	}
+	return nil
+}
+
+// finished is about bare jobs, whose end Kueue has seen.
+func (o Objects) finished() []Cause {
+	if o.Workload == nil || o.Run != nil {
+		return nil
+	}
+	c := condition(o.Workload.Status.Conditions, kueue.WorkloadFinished)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	switch c.Reason {
+	case kueue.WorkloadFinishedReasonSucceeded:
+		return []Cause{cause("Succeeded", told(o.workload(), *c), since(c.LastTransitionTime))}
+	case kueue.WorkloadFinishedReasonFailed:
+		return []Cause{cause("Failed", told(o.workload(), *c), since(c.LastTransitionTime))}
 	}
 	return nil
 }

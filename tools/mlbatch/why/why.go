@@ -80,14 +80,14 @@ func (r *reading) readSubject(ctx context.Context) error {
 		return r.readJob(ctx, b.kind.GroupVersion().String(), b.kind.Kind)
 	}
 	for _, read := range []struct {
-		kind string
-		find func(context.Context) error
-	}{{"run", r.readRun}, {"appwrapper", r.readAppWrapper}} {
+		kind, what string
+		find       func(context.Context) error
+	}{{"run", "Run", r.readRun}, {"appwrapper", "AppWrapper", r.readAppWrapper}} {
 		if r.Run != nil || r.target.Kind != "" && r.target.Kind != read.kind {
 			continue
 		}
 		if err := read.find(ctx); err != nil && !apierrors.IsNotFound(err) {
-			r.unread(err, "a "+read.kind+" of that name")
+			r.unread(err, read.what+" "+r.target.Name)
 			if r.target.Kind != "" {
 				return errors.New(strings.Join(r.Unread, "; "))
 			}
