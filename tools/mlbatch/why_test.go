@@ -87,7 +87,11 @@ func whyServer(t *testing.T, world map[string]string, forbidden ...string) (kube
 				return
 			}
 		}
-		answer, known := world[r.URL.Path]
+		path := r.URL.Path
+		if next := r.URL.Query().Get("continue"); next != "" {
+			path += "?" + next
+		}
+		answer, known := world[path]
 		if !known {
 			w.WriteHeader(http.StatusNotFound)
 			answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"not found"}`
@@ -153,6 +157,18 @@ func TestWhySaysWhyInAFewRequests(t *testing.T) {
 				t.Errorf("%d requests: %q", len(requests), requests)
 			}
 		})
+	}
+}
+
+func TestAllPagesOfWorkloadsAreRead(t *testing.T) {
+	home(t)
+	world, path := busyNamespace(), inBlue+"/workloads"
+	world[path+"?2"] = world[path]
+	world[path] = `{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"WorkloadList","metadata":{"continue":"2"},"items":[]}`
+	kubeconfig, _ := whyServer(t, world)
+	out, _, err := command(t, "why", "train7", "--kubeconfig="+kubeconfig)
+	if err != nil || !strings.Contains(out, "QuotaLent: ") {
+		t.Errorf("got %s, %v", out, err)
 	}
 }
 
