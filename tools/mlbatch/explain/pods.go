@@ -130,12 +130,10 @@ func podRefused(o Objects) []Cause {
 		return nil
 	}
 	for _, component := range o.AppWrapper.Status.ComponentStatus {
-		for _, e := range o.events(component.Kind, component.Name, "FailedCreate") {
-			code := refusal(e.Value)
-			if code == "CreationRefused" {
-				e.Field += " of a pod"
-			}
-			return []Cause{cause(code, e)}
+		found := o.events(component.Kind, component.Name, "FailedCreate")
+		if len(found) > 0 {
+			last := found[len(found)-1]
+			return []Cause{cause(refusal(last.Value), last)}
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ func (o Objects) waits() bool {
 }
 
 func deactivated(o Objects) []Cause {
-	if !o.pending() || o.Workload.Spec.Active == nil || *o.Workload.Spec.Active {
+	if !o.pending() || !o.inactive() {
 		return nil
 	}
 	if c := condition(o.Workload.Status.Conditions, kueue.WorkloadEvicted); c != nil && strings.Contains(c.Reason, kueue.WorkloadRequeuingLimitExceeded) {
@@ -71,8 +71,14 @@ func evicted(o Objects) []Cause {
 		}
 		return []Cause{cause(code, told(o.workload(), *c), since(c.LastTransitionTime), by(c.Message))}
 	}
-	c := condition(conditions, kueue.WorkloadEvicted)
-	if c == nil || c.Status != metav1.ConditionTrue || c.Reason == kueue.WorkloadEvictedByPreemption || o.Workload.Spec.Active != nil && !*o.Workload.Spec.Active {
+	return o.evictedOtherwise()
+}
+
+func (o Objects) inactive() bool { return o.Workload.Spec.Active != nil && !*o.Workload.Spec.Active }
+
+func (o Objects) evictedOtherwise() []Cause {
+	c := condition(o.Workload.Status.Conditions, kueue.WorkloadEvicted)
+	if c == nil || c.Status != metav1.ConditionTrue || c.Reason == kueue.WorkloadEvictedByPreemption || o.inactive() {
 		return nil
 	}
 	code, known := evictions[c.Reason]
@@ -238,10 +244,15 @@ func (o Objects) whoseQuota(message string) Code {
 	if !known || !reported {
 		return "Quota"
 	}
+	return o.whose(*queue, cell, own, use)
+}
+
+func (o Objects) whose(queue kueue.ClusterQueue, cell queuefit.Cell, own kueue.ResourceQuota, use kueue.ResourceUsage) Code {
+	mayBorrow := queue.Spec.CohortName != "" && (own.BorrowingLimit == nil || own.BorrowingLimit.Cmp(use.Borrowed) > 0)
 	switch {
 	case use.Total.Cmp(own.NominalQuota) < 0 && len(o.borrowers(cell)) > 0:
 		return "QuotaLent"
-	case queue.Spec.CohortName == "" || own.BorrowingLimit != nil && own.BorrowingLimit.Cmp(use.Borrowed) <= 0:
+	case !mayBorrow:
 		return "QuotaOwn"
 	case use.Total.Cmp(own.NominalQuota) >= 0:
 		return "QuotaCohort"
