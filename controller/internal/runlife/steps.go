@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,7 +25,6 @@ func OfStep(run *v1alpha1.Run, i int) Snapshot {
 	own.Spec.Cancel, own.Spec.ActiveDeadlineSeconds, own.Spec.TTLSecondsAfterFinished = false, nil, nil
 	own.Status = v1alpha1.RunStatus{
 		Phase: step.Phase, Message: step.Message, AppWrapper: step.AppWrapper, StartTime: step.StartTime, CompletionTime: step.CompletionTime,
-		LastFailure: run.Status.LastFailure,
 	}
 	idle := step.Phase == v1alpha1.StepSkipped
 	says := func(kind string, status metav1.ConditionStatus, reason string) {
@@ -75,7 +73,8 @@ func fateOf(step v1alpha1.StepStatus, all []v1alpha1.StepStatus) fate {
 		allSucceeded = allSucceeded && before.Phase == v1alpha1.RunSucceeded
 		oneFailed = oneFailed || before.Phase == v1alpha1.RunFailed
 	}
-	if step.When == v1alpha1.WhenAlways || step.When == v1alpha1.WhenFailed && oneFailed || step.When != v1alpha1.WhenFailed && allSucceeded {
+	agrees := map[v1alpha1.When]bool{v1alpha1.WhenAlways: true, v1alpha1.WhenFailed: oneFailed, v1alpha1.WhenSucceeded: allSucceeded, "": allSucceeded}
+	if agrees[step.When] {
 		return starts
 	}
 	return skipped
@@ -133,7 +132,7 @@ func (v *view) adopt(i int, d Decision) {
 	if v.status.StartTime == nil {
 		v.status.StartTime = step.StartTime.DeepCopy()
 	}
-	if !equality.Semantic.DeepEqual(d.Status.LastFailure, v.Run.Status.LastFailure) {
+	if d.Status.LastFailure != nil {
 		v.status.LastFailure = d.Status.LastFailure
 	}
 	for _, e := range d.Events {

@@ -60,7 +60,7 @@ func WriteList(out io.Writer, list *v1alpha1.RunList, withNamespace bool, now ti
 			table[i] = table[i][1:]
 		}
 	}
-	return writeTable(out, "", table)
+	return writeTable(out, table)
 }
 
 func age(run v1alpha1.Run, now time.Time) string {
@@ -68,13 +68,13 @@ func age(run v1alpha1.Run, now time.Time) string {
 }
 
 // writeTable prints rows whose cells are one line each.
-func writeTable(out io.Writer, indent string, rows [][]string) error {
+func writeTable(out io.Writer, rows [][]string) error {
 	columns := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i := range row {
 			row[i] = cmp.Or(printable(row[i]), "-")
 		}
-		fmt.Fprintln(columns, indent+strings.Join(row, "\t"))
+		fmt.Fprintln(columns, strings.Join(row, "\t"))
 	}
 	return columns.Flush()
 }

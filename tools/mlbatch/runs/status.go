@@ -106,7 +106,7 @@ func WriteStatus(out io.Writer, r Report) error {
 	for _, condition := range telling(status) {
 		fmt.Fprintf(out, "  %s\n", condition)
 	}
-	if err := writeTable(out, "", r.facts()); err != nil {
+	if err := writeTable(out, r.facts()); err != nil {
 		return err
 	}
 	if err := r.writeSteps(out); err != nil {
@@ -186,7 +186,7 @@ func (r Report) writeSteps(out io.Writer) error {
 		rows = append(rows, []string{step.Name, step.Application.Name, string(step.Phase), made, cmp.Or(r.StepsWait[step.Name], step.Message)})
 	}
 	fmt.Fprintln(out)
-	return writeTable(out, "", rows)
+	return writeTable(out, rows)
 }
 
 func (r Report) writePods(out io.Writer) error {
@@ -203,7 +203,7 @@ func (r Report) writePods(out io.Writer) error {
 		}
 	}
 	fmt.Fprintln(out)
-	return writeTable(out, "", rows)
+	return writeTable(out, rows)
 }
 
 func (p Pod) number() string {
