@@ -39,18 +39,10 @@ func Logs(ctx context.Context, c client.Reader, open OpenLog, key client.ObjectK
 	if err != nil {
 		return err
 	}
-	pods, err := podsOf(ctx, c, run)
+	pods, err := latestPods(ctx, c, run, s.Step)
 	if err != nil {
 		return err
 	}
-	if pods, err = ofStep(run, pods, s.Step); err != nil {
-		return err
-	}
-	if len(pods) == 0 {
-		return noPods(run)
-	}
-	// The pods of an earlier attempt may not be gone yet.
-	pods = slices.CompactFunc(pods, func(a, b Pod) bool { return a.Worker >= 0 && a.Worker == b.Worker })
 	if s.All {
 		return allLogs(ctx, open, pods, s.Follow, out)
 	}
@@ -60,6 +52,22 @@ func Logs(ctx context.Context, c client.Reader, open OpenLog, key client.ObjectK
 		}
 	}
 	return noWorker(run, pods, s.Worker)
+}
+
+// latestPods are those of a step or of the whole Run, one of each number: the pods of an earlier
+// attempt may not be gone yet.
+func latestPods(ctx context.Context, c client.Reader, run *v1alpha1.Run, step string) ([]Pod, error) {
+	pods, err := podsOf(ctx, c, run)
+	if err != nil {
+		return nil, err
+	}
+	if pods, err = ofStep(run, pods, step); err != nil {
+		return nil, err
+	}
+	if len(pods) == 0 {
+		return nil, noPods(run)
+	}
+	return slices.CompactFunc(pods, func(a, b Pod) bool { return a.Worker >= 0 && a.Worker == b.Worker }), nil
 }
 
 // first is the name of the pod whose log tells most of a Run of api ray, empty for others.
