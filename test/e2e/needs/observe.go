@@ -46,18 +46,24 @@ var optional = []schema.GroupVersionKind{
 	{Group: "e2e.mlbatch.dev", Version: "v1", Kind: "Rehearsal"},
 }
 
-// Observe examines a cluster. Variable reads the environment.
+// Observe examines a cluster. Variable reads the environment: images that it names are believed to
+// be in a registry.
 func Observe(ctx context.Context, api client.Client, own bool, variable func(string) string) (Cluster, error) {
 	nodes := &corev1.NodeList{}
 	if err := api.List(ctx, nodes); err != nil {
 		return Cluster{}, fmt.Errorf("cannot list the cluster's nodes: %w", err)
 	}
+	// The images of our own cluster were loaded. Its node says so only half a minute later.
+	image := func(name, local string) Image {
+		asked := variable(name)
+		return Image{Name: cmp.Or(asked, local), There: own || asked != "" || onANode(nodes.Items, local)}
+	}
 	c := Cluster{
 		Own: own, Kinds: map[string]bool{},
-		Workload: image(nodes.Items, variable(WorkloadVariable), localcluster.WorkloadImage),
-		Training: image(nodes.Items, variable(TrainingVariable), TrainingImage),
-		Ray:      image(nodes.Items, variable(RayVariable), ray.Image),
-		S3:       image(nodes.Items, variable(S3Variable), s3.Image),
+		Workload: image(WorkloadVariable, localcluster.WorkloadImage),
+		Training: image(TrainingVariable, TrainingImage),
+		Ray:      image(RayVariable, ray.Image),
+		S3:       image(S3Variable, s3.Image),
 	}
 	for _, n := range nodes.Items {
 		if gpus := n.Status.Allocatable["nvidia.com/gpu"]; n.Labels[SimulatedLabel] == "true" && gpus.Value() == 8 {
@@ -74,11 +80,8 @@ func Observe(ctx context.Context, api client.Client, own bool, variable func(str
 	return c, nil
 }
 
-// image returns the requested image, which the cluster is assumed to be able to pull, or the
-// local one if a node has it.
-func image(nodes []corev1.Node, asked, local string) Image {
-	onNode := func(n corev1.Node) bool {
-		return slices.ContainsFunc(n.Status.Images, func(i corev1.ContainerImage) bool { return slices.Contains(i.Names, local) })
-	}
-	return Image{Name: cmp.Or(asked, local), There: asked != "" || slices.ContainsFunc(nodes, onNode)}
+func onANode(nodes []corev1.Node, image string) bool {
+	return slices.ContainsFunc(nodes, func(n corev1.Node) bool {
+		return slices.ContainsFunc(n.Status.Images, func(i corev1.ContainerImage) bool { return slices.Contains(i.Names, image) })
+	})
 }

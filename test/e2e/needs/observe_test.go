@@ -45,21 +45,27 @@ func TestWhatAClusterHasIsSeen(t *testing.T) {
 	}
 
 	for name, c := range map[string]struct {
+		own       bool
 		variables map[string]string
 		want      Cluster
 	}{
-		"images on nodes are found": {nil, Cluster{
+		"our own cluster has all images": {true, nil, Cluster{
 			Own: true, Kinds: kinds, Simulated: []string{"gpu-0"},
+			Workload: Image{localcluster.WorkloadImage, true}, Training: Image{TrainingImage, true}, Ray: Image{ray.Image, true},
+			S3: Image{s3.Image, true},
+		}},
+		"images on nodes are found": {false, nil, Cluster{
+			Kinds: kinds, Simulated: []string{"gpu-0"},
 			Workload: Image{localcluster.WorkloadImage, true}, Training: Image{TrainingImage, false}, Ray: Image{ray.Image, false},
 			S3: Image{s3.Image, false},
 		}},
-		"images of a registry are believed in": {map[string]string{WorkloadVariable: "r/w:2", TrainingVariable: "r/t:2", RayVariable: "r/r:2", S3Variable: "r/s:2"}, Cluster{
-			Own: true, Kinds: kinds, Simulated: []string{"gpu-0"}, Workload: Image{"r/w:2", true}, Training: Image{"r/t:2", true},
+		"images of a registry are believed in": {false, map[string]string{WorkloadVariable: "r/w:2", TrainingVariable: "r/t:2", RayVariable: "r/r:2", S3Variable: "r/s:2"}, Cluster{
+			Kinds: kinds, Simulated: []string{"gpu-0"}, Workload: Image{"r/w:2", true}, Training: Image{"r/t:2", true},
 			Ray: Image{"r/r:2", true}, S3: Image{"r/s:2", true},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Observe(t.Context(), api, true, func(name string) string { return c.variables[name] })
+			got, err := Observe(t.Context(), api, c.own, func(name string) string { return c.variables[name] })
 			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 				t.Errorf("%v\n%s", err, diff)
 			}
