@@ -82,7 +82,7 @@ func (v *view) nodesToMigrateFrom() map[string][]nodehealth.Cause {
 // it resets or fails.
 func (v *view) leaveOrReset(reason, message string) Decision {
 	nodes := v.nodesToBlame()
-	if len(nodes) == 0 || v.endedTerminally() || v.status.Migrations >= v.Policy.MigrationLimit {
+	if len(nodes) == 0 || v.endedTerminally() || v.status.Migrations >= v.Policy.MigrationLimit || v.migrationsAreLost() {
 		return v.resetOrFail(reason, message)
 	}
 	message = "pods failed or were lost because of their nodes: " + described(nodes) + "; " + message
@@ -95,11 +95,25 @@ func (v *view) nodesToBlame() map[string][]nodehealth.Cause {
 	nodes := map[string][]nodehealth.Cause{}
 	for _, p := range v.Pods {
 		lost := p.Phase == corev1.PodFailed || p.alive() && p.Terminating
-		if p.MigrateFrom != "" && lost && !v.belongsToFinished(p) {
+		if p.MigrateFrom != "" && lost && !v.belongsToFinished(p) && !v.wasReplaced(p) {
 			nodes[p.MigrateFrom] = append(nodes[p.MigrateFrom], p.MigrateBecause...)
 		}
 	}
 	return nodes
+}
+
+// wasReplaced: the pod was rejected, and since then, or before, all pods were ready. A Job keeps such
+// pods, and they are not to blame for what happens later.
+func (v *view) wasReplaced(p Pod) bool {
+	wereReady := v.isTrue(v1beta2.PodsReady) || v.hasReason(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady)
+	others := slices.ContainsFunc(p.MigrateBecause, func(c nodehealth.Cause) bool { return c.Source != nodehealth.PodRejected })
+	return wereReady && len(p.MigrateBecause) > 0 && !others
+}
+
+// migrationsAreLost: the attempt began with a migration, and none is counted, because the CRD of
+// another controller drops the number. Then the limit would never be reached.
+func (v *view) migrationsAreLost() bool {
+	return v.status.Migrations == 0 && v.hasReason(v1beta2.PodsReady, v1beta2.ReasonAutopilotNoExecute)
 }
 
 func (v *view) belongsToFinished(p Pod) bool {

@@ -3,6 +3,7 @@
 package lifecycle_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -163,6 +164,9 @@ func TestNodesAreToBlame(t *testing.T) {
 	terminal := policy(func(p *lifecycle.Policy) { p.TerminalExitCodes = []int32{13} })
 	migrates := outcome{Phase: v1beta2.AppWrapperResetting, Migrations: 1, Event: "AutopilotNoExecute", Conditions: map[string]string{
 		"Unhealthy": "True AutopilotNoExecute", "DeletingResources": "True DeletionInitiated"}}
+	wasReady := resets("FailedComponent")
+	wasReady.Conditions = maps.Clone(wasReady.Conditions)
+	wasReady.Conditions["PodsReady"] = "False Resetting"
 	bounded := resets("FailedComponent")
 	bounded.Migrations = 10
 	checkRows(t, runningJob, map[string]row{
@@ -178,6 +182,16 @@ func TestNodesAreToBlame(t *testing.T) {
 		},
 		"pods that are deleted from a healthy node are a retry": {
 			given: []change{withPods(runs, runs), lose, lost}, after: time.Hour, want: resets("InsufficientPodsReady"),
+		},
+		"a pod that was rejected before all were ready is not to blame": {
+			given: []change{ready, verdict(kinds.Failed), withPods(broken, broken), failedOn("a", rejected)}, want: wasReady,
+		},
+		"a pod that was rejected before any was ready is": {
+			given: []change{verdict(kinds.Failed), withPods(broken), failedOn("a", rejected)}, want: migrates,
+		},
+		"where migrations cannot be stored every second is a retry": {
+			given: []change{verdict(kinds.Failed), withPods(broken), onUnhealthyNodes(0),
+				condition(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonAutopilotNoExecute, 0)}, want: resets("FailedComponent"),
 		},
 		"beyond the limit it is a retry": {
 			given: []change{verdict(kinds.Failed), withPods(broken), onUnhealthyNodes(0), migrated(10)}, want: bounded,

@@ -193,7 +193,8 @@ func noNodeIsToBlame(m moment) bool {
 			return true
 		}
 		done := p.Component >= 0 && meta.IsStatusConditionTrue(m.decision.Status.ComponentStatus[p.Component].Conditions, string(v1beta2.ComponentSucceeded))
-		blame = blame || p.Phase == corev1.PodFailed && p.MigrateFrom != "" && !done
+		replaced := m.past.ready && len(p.MigrateBecause) > 0 // a rejected pod: all were ready before or after it
+		blame = blame || p.Phase == corev1.PodFailed && p.MigrateFrom != "" && !done && !replaced
 	}
 	return !blame
 }
