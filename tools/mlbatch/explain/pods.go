@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 // pods has the first cause of each pod.
 func pods(o Objects) (all []Cause) {
-	if aw := o.AppWrapper; aw != nil && (aw.Status.Phase == v1beta2.AppWrapperSucceeded || isTrue(aw.Status.Conditions, string(v1beta2.PodsReady))) {
+	if o.isWell() {
 		return nil // pods that failed were replaced
 	}
 	for i := range o.Pods {
@@ -27,6 +28,18 @@ func pods(o Objects) (all []Cause) {
 		}
 	}
 	return append(all, podRefused(o)...)
+}
+
+// isWell: all pods are ready, or the work is done.
+func (o Objects) isWell() bool {
+	if aw := o.AppWrapper; aw != nil {
+		return aw.Status.Phase == v1beta2.AppWrapperSucceeded || isTrue(aw.Status.Conditions, string(v1beta2.PodsReady))
+	}
+	if o.Workload == nil {
+		return false
+	}
+	c := condition(o.Workload.Status.Conditions, kueue.WorkloadFinished)
+	return isTrue(o.Workload.Status.Conditions, kueue.WorkloadPodsReady) || c != nil && c.Reason == kueue.WorkloadFinishedReasonSucceeded
 }
 
 func unscheduled(_ Objects, pod *corev1.Pod) []Cause {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -244,14 +245,33 @@ func (o Objects) whoseQuota(message string) Code {
 	if !known || !reported {
 		return "Quota"
 	}
-	return o.whose(*queue, cell, own, use)
+	if use.Total.Cmp(own.NominalQuota) < 0 && len(o.borrowers(cell)) > 0 && o.fitsIntoOwn(numbers[0], own, use) {
+		return "QuotaLent"
+	}
+	return o.whose(*queue, own, use)
 }
 
-func (o Objects) whose(queue kueue.ClusterQueue, cell queuefit.Cell, own kueue.ResourceQuota, use kueue.ResourceUsage) Code {
+// fitsIntoOwn: the work needs no more than the queue has not used of its own, so that it only has to
+// get that back. What is missing is at most what is requested.
+func (o Objects) fitsIntoOwn(n Number, own kueue.ResourceQuota, use kueue.ResourceUsage) bool {
+	needed, err := resource.ParseQuantity(n.Missing)
+	if err != nil {
+		return false
+	}
+	requested := resource.Quantity{}
+	for _, r := range o.Workload.Status.ResourceRequests {
+		requested.Add(r.Resources[resourceName(n.Resource)])
+	}
+	if requested.Cmp(needed) > 0 {
+		needed = requested
+	}
+	needed.Add(use.Total)
+	return needed.Cmp(own.NominalQuota) <= 0
+}
+
+func (o Objects) whose(queue kueue.ClusterQueue, own kueue.ResourceQuota, use kueue.ResourceUsage) Code {
 	mayBorrow := queue.Spec.CohortName != "" && (own.BorrowingLimit == nil || own.BorrowingLimit.Cmp(use.Borrowed) > 0)
 	switch {
-	case use.Total.Cmp(own.NominalQuota) < 0 && len(o.borrowers(cell)) > 0:
-		return "QuotaLent"
 	case !mayBorrow:
 		return "QuotaOwn"
 	case use.Total.Cmp(own.NominalQuota) >= 0:
