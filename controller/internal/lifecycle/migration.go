@@ -102,12 +102,16 @@ func (v *view) nodesToBlame() map[string][]nodehealth.Cause {
 	return nodes
 }
 
-// wasReplaced: the pod was rejected, and since then, or before, all pods were ready. A Job keeps such
-// pods, and they are not to blame for what happens later.
+// wasReplaced: the pod was rejected, and as many pods as expected came beside it. A Job keeps such pods,
+// and they are not to blame for what happens to the others.
 func (v *view) wasReplaced(p Pod) bool {
-	wereReady := v.isTrue(v1beta2.PodsReady) || v.hasReason(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady)
+	return p.wasRejected() && v.countPods().accepted >= v.countPods().expected
+}
+
+// wasRejected: its node did not let it run, and nothing else is wrong with that node.
+func (p Pod) wasRejected() bool {
 	others := slices.ContainsFunc(p.MigrateBecause, func(c nodehealth.Cause) bool { return c.Source != nodehealth.PodRejected })
-	return wereReady && len(p.MigrateBecause) > 0 && !others
+	return len(p.MigrateBecause) > 0 && !others
 }
 
 // migrationsAreLost: the attempt began with a migration, and none is counted, because the CRD of

@@ -167,6 +167,9 @@ func TestNodesAreToBlame(t *testing.T) {
 	wasReady := resets("FailedComponent")
 	wasReady.Conditions = maps.Clone(wasReady.Conditions)
 	wasReady.Conditions["PodsReady"] = "False Resetting"
+	leavesReady := migrates
+	leavesReady.Conditions = maps.Clone(migrates.Conditions)
+	leavesReady.Conditions["PodsReady"] = "False Resetting"
 	bounded := resets("FailedComponent")
 	bounded.Migrations = 10
 	checkRows(t, runningJob, map[string]row{
@@ -183,11 +186,14 @@ func TestNodesAreToBlame(t *testing.T) {
 		"pods that are deleted from a healthy node are a retry": {
 			given: []change{withPods(runs, runs), lose, lost}, after: time.Hour, want: resets("InsufficientPodsReady"),
 		},
-		"a pod that was rejected before all were ready is not to blame": {
+		"a pod that was rejected and replaced is not to blame": {
 			given: []change{ready, verdict(kinds.Failed), withPods(broken, broken), failedOn("a", rejected)}, want: wasReady,
 		},
 		"a pod that was rejected before any was ready is": {
 			given: []change{verdict(kinds.Failed), withPods(broken), failedOn("a", rejected)}, want: migrates,
+		},
+		"a pod that was rejected after all were ready is": {
+			given: []change{ready, verdict(kinds.Failed), withPods(broken), failedOn("a", rejected)}, want: leavesReady,
 		},
 		"where migrations cannot be stored every second is a retry": {
 			given: []change{verdict(kinds.Failed), withPods(broken), onUnhealthyNodes(0),

@@ -17,6 +17,7 @@ import (
 // longer matter, whether they run, have failed or are gone.
 type podCounts struct {
 	expected, pending, running, succeeded, failed int
+	accepted                                      int // all but those that their nodes rejected
 }
 
 func (v *view) countPods() podCounts {
@@ -43,6 +44,9 @@ func (v *view) countPods() podCounts {
 // count adds a pod. A running pod that is being deleted counts as lost. Phase Unknown
 // counts neither way.
 func (c *podCounts) count(p Pod) {
+	if !p.wasRejected() {
+		c.accepted++
+	}
 	switch p.Phase {
 	case corev1.PodPending:
 		c.pending++

@@ -187,16 +187,35 @@ func failsAgain(m moment) bool {
 // noNodeIsToBlame reports whether no pod failed on an unhealthy node; unless another ended with an
 // exit code that forbids another attempt.
 func noNodeIsToBlame(m moment) bool {
-	blame := false
+	missing, rejected, otherwise := 0, false, false
+	for i, c := range m.decision.Status.ComponentStatus {
+		for _, podSet := range c.PodSets {
+			if !succeeded(m, i) {
+				missing += int(podSet.Count())
+			}
+		}
+	}
 	for _, p := range m.seen.Pods {
 		if p.Phase == corev1.PodFailed && slices.Contains(p.ExitCodes, 13) {
 			return true
 		}
-		done := p.Component >= 0 && meta.IsStatusConditionTrue(m.decision.Status.ComponentStatus[p.Component].Conditions, string(v1beta2.ComponentSucceeded))
-		replaced := m.past.ready && len(p.MigrateBecause) > 0 // a rejected pod: all were ready before or after it
-		blame = blame || p.Phase == corev1.PodFailed && p.MigrateFrom != "" && !done && !replaced
+		if p.Component >= 0 && succeeded(m, p.Component) {
+			continue
+		}
+		fails := p.Phase == corev1.PodFailed && p.MigrateFrom != ""
+		if len(p.MigrateBecause) > 0 { // in these walks, always a rejection
+			rejected = rejected || fails
+			continue
+		}
+		missing--
+		otherwise = otherwise || fails
 	}
-	return !blame
+	return !otherwise && (!rejected || missing <= 0)
+}
+
+// succeeded reports whether a component did.
+func succeeded(m moment, component int) bool {
+	return meta.IsStatusConditionTrue(m.decision.Status.ComponentStatus[component].Conditions, string(v1beta2.ComponentSucceeded))
 }
 
 // hasMigrated reports whether no unfinished component has a pod on an unhealthy node.
