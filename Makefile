@@ -73,6 +73,7 @@ race: ## The part of unit that has goroutines, with the race detector (needs gcc
 		{ echo "the race detector needs a C compiler: install gcc and libc6-dev" >&2; exit 1; }
 	go test -race -skip '^TestCrash$$/./.' $(RACED)
 
+# A number of inputs: at the end of a time, Go sometimes fails with "context deadline exceeded".
 FUZZTIME := 10000x
 
 # Every fuzz target there is; what one finds it leaves in testdata/fuzz, to be committed.
