@@ -105,7 +105,8 @@ func (v *view) nodesToBlame() map[string][]nodehealth.Cause {
 // wasReplaced: the pod was rejected, and as many pods as expected came beside it. A Job keeps such pods,
 // and they are not to blame for what happens to the others.
 func (v *view) wasReplaced(p Pod) bool {
-	return p.wasRejected() && v.countPods().accepted >= v.countPods().expected
+	c := v.countPods()
+	return p.wasRejected() && c.accepted >= c.expected
 }
 
 // wasRejected: its node did not let it run, and nothing else is wrong with that node.
