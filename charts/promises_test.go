@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,6 +96,28 @@ func TestAllPartsUseOneAcceleratorName(t *testing.T) {
 	}
 }
 
+// On every supported version of Kubernetes, the charts render without any values, and the scheduler of
+// gangs is not newer than the API server.
+func TestTheSchedulerFitsTheCluster(t *testing.T) {
+	v := must(versions())(t)
+	for minor := 30; minor <= 37; minor++ {
+		kubernetes := fmt.Sprintf("v1.%d.2-gke.100", minor)
+		rendered, err := renderFor(t, kubernetes, "mlbatch", nil)
+		if err != nil {
+			t.Errorf("%s: %v", kubernetes, err)
+			continue
+		}
+		for _, image := range []string{v.Platform["coscheduler"].Image, v.Platform["coscheduler"].ControllerImage} {
+			name, _, _ := strings.Cut(image, ":")
+			_, after, _ := strings.Cut(rendered.Manifest, name+":v0.")
+			of, err := strconv.Atoi(strings.Split(after, ".")[0])
+			if err != nil || of > minor || of < minor-2 {
+				t.Errorf("%s: the release of %s is for 1.%d (%v)", kubernetes, name, of, err)
+			}
+		}
+	}
+}
+
 // Values that the requirements of the umbrella chart must not refuse.
 func TestRequirementsAcceptValidValues(t *testing.T) {
 	off := map[string]any{"enabled": false}
@@ -109,6 +132,7 @@ func TestRequirementsAcceptValidValues(t *testing.T) {
 		"a newer cluster":                      {"v1.36.0", nil},
 		"a tag without a version":              {"v1.30.4", tag("stable-2026")},
 		"a tag that is only a digest":          {"v1.30.4", tag("sha256-0f3")},
+		"a newer release for a newer cluster":  {"v1.36.0", tag("v0.36.1")},
 		"an old cluster without our scheduler": {"v1.30.4", map[string]any{"coscheduler": off}},
 		"another name, the same for all": {"v1.34.4", map[string]any{
 			"coscheduler":       map[string]any{"scheduler": map[string]any{"name": "gangs"}},

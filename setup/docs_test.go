@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +55,13 @@ func versionsPage(v setup.Versions) string {
 	}
 	line("")
 	line("The scheduler `%s` schedules gangs.", v.SchedulerName)
+	var others []string
+	for kubernetes, tag := range v.Platform["coscheduler"].OtherKubernetes {
+		others = append(others, kubernetes+": "+tag)
+	}
+	slices.Sort(others)
+	line("It must not be newer than the API server. So the tag of its images depends on the version of Kubernetes:")
+	line("%s.", strings.Join(others, ", "))
 	line("The charts are tested with Helm %s and Helm %s ([how](testing.md#helm-3-and-helm-4)).", v.Helm.Three, v.Helm.Four)
 	line("")
 	line("## Programs of a local cluster")

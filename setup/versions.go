@@ -53,6 +53,9 @@ type Operator struct {
 	// ControllerImage is set only for the coscheduler, whose PodGroup controller has a
 	// separate image.
 	ControllerImage string `json:"controllerImage,omitempty"`
+	// OtherKubernetes has the tags of Image and ControllerImage for clusters of another minor version
+	// than the default's, such as 1.30. It is set only for the coscheduler.
+	OtherKubernetes map[string]string `json:"otherKubernetes,omitempty"`
 	// InitImage is of init containers in users' pods. It is set for the training operator, whose
 	// workers of PyTorchJobs wait in one for their master, and for our own.
 	InitImage string `json:"initImage,omitempty"`

@@ -11,6 +11,18 @@ app.kubernetes.io/version: {{ (index . 0).Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
 {{- end }}
 
+{{/*
+The reference of an image: (list root image name). Packaging writes files/tags.yaml: for each image, the tags
+by the minor version of Kubernetes, and the default.
+*/}}
+{{- define "coscheduler.image" -}}
+{{- $root := index . 0 }}
+{{- $image := index . 1 }}
+{{- $tags := get ($root.Files.Get "files/tags.yaml" | fromYaml) (index . 2) }}
+{{- $kubernetes := printf "%s.%s" $root.Capabilities.KubeVersion.Major (regexFind "^[0-9]+" $root.Capabilities.KubeVersion.Minor) }}
+{{- $image.repository }}:{{ $image.tag | default (get $tags $kubernetes) | default $tags.default }}
+{{- end }}
+
 {{/* Pod settings shared by both components. */}}
 {{- define "coscheduler.pod" -}}
 {{- with .Values.imagePullSecrets }}

@@ -5,8 +5,12 @@ package packaging
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
@@ -133,5 +137,22 @@ func (b builder) thin(row parts.Part) (Chart, error) {
 		}
 		chart.Files[ours] = text
 	}
-	return chart, nil
+	if upstream.OtherKubernetes != nil {
+		chart.Files["files/tags.yaml"], err = b.tags(row, upstream)
+	}
+	return chart, err
+}
+
+// tags returns the tags of a part's images by the minor version of Kubernetes, and the default.
+func (b builder) tags(row parts.Part, upstream setup.Operator) ([]byte, error) {
+	all := map[string]map[string]string{}
+	for _, i := range row.Images {
+		all[i.Token] = map[string]string{"default": b.tokens[i.Token+".tag"]}
+		maps.Copy(all[i.Token], upstream.OtherKubernetes)
+	}
+	text, err := yaml.Marshal(all)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the tags of %s: %w", row.Name, err)
+	}
+	return text, nil
 }

@@ -17,7 +17,7 @@ func fine() Facts {
 		values[part] = map[string]any{"enabled": true}
 	}
 	return Facts{
-		Supported:  setup.Supported{Kubernetes: ">=1.30.0-0 <1.37.0-0", Kueue: ">=0.15.0"},
+		Supported:  setup.Supported{Kubernetes: ">=1.30.0-0 <1.38.0-0", Kueue: ">=0.15.0"},
 		Kubernetes: "v1.34.4", Values: values,
 		Releases: []Release{{Name: "mlbatch", Namespace: "mlbatch-system", Wanted: "0.2.1"}},
 	}
@@ -75,9 +75,9 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 	}{
 		"a cluster with nothing on it": {func(*Facts) {}, nil},
 		"an older Kubernetes": {func(f *Facts) { f.Kubernetes = "v1.29.9" },
-			[]string{"this cluster has Kubernetes v1.29.9, and MLBatch needs 1.30.0 to before 1.37.0: use another cluster, or upgrade this one"}},
-		"a newer Kubernetes": {func(f *Facts) { f.Kubernetes = "v1.37.0" },
-			[]string{"this cluster has Kubernetes v1.37.0, and MLBatch needs 1.30.0 to before 1.37.0: use another cluster, or upgrade this one"}},
+			[]string{"this cluster has Kubernetes v1.29.9, and MLBatch needs 1.30.0 to before 1.38.0: use another cluster, or upgrade this one"}},
+		"a newer Kubernetes": {func(f *Facts) { f.Kubernetes = "v1.38.0" },
+			[]string{"this cluster has Kubernetes v1.38.0, and MLBatch needs 1.30.0 to before 1.38.0: use another cluster, or upgrade this one"}},
 		"the oldest Kubernetes of a provider": {func(f *Facts) { f.Kubernetes = "v1.30.0-gke.100" }, nil},
 		"values that the chart refuses": {func(f *Facts) { f.Releases[0].Invalid = "the values of mlbatch are wrong: kueu is not known" },
 			[]string{"the values of mlbatch are wrong: kueu is not known"}},

@@ -21,7 +21,7 @@ func kubernetesIsNotSupported(f Facts) []string {
 		f.Kubernetes, inWords(f.Supported.Kubernetes))}
 }
 
-// inWords formats a version range for users: ">=1.30.0-0 <1.37.0-0" is "1.30.0 to before 1.37.0".
+// inWords formats a version range for users: ">=1.30.0-0 <1.38.0-0" is "1.30.0 to before 1.38.0".
 func inWords(constraint string) string {
 	return strings.NewReplacer("-0", "", ">=", "", " <", " to before ").Replace(constraint)
 }
