@@ -407,7 +407,7 @@ func TestEveryReleaseIsHardened(t *testing.T) {
 	}
 }
 
-func TestProductionProfileHasTwoReplicasOfTheWebhooks(t *testing.T) {
+func TestProductionProfileHasTwoReplicas(t *testing.T) {
 	in := values(t, must(os.ReadFile("../setup/profiles/production.yaml"))(t))
 	rendered, err := render(t, "mlbatch", in)
 	if err != nil {
@@ -417,9 +417,10 @@ func TestProductionProfileHasTwoReplicasOfTheWebhooks(t *testing.T) {
 	for deployment, config := range map[string]string{
 		"kueue-controller-manager":      find(t, all, "ConfigMap/kueue-manager-config").Data["controller_manager_config.yaml"],
 		"appwrapper-controller-manager": find(t, all, "ConfigMap/appwrapper-operator-config").Data["config.yaml"],
+		"scheduler-plugins-scheduler":   find(t, all, "ConfigMap/scheduler-config").Data["scheduler-config.yaml"],
 	} {
 		var elects struct {
-			LeaderElection    struct{ LeaderElect bool }    // Kueue's
+			LeaderElection    struct{ LeaderElect bool }    // Kueue's, and the scheduler's
 			ControllerManager struct{ LeaderElection bool } // the AppWrapper controller's
 		}
 		if err := yaml.Unmarshal([]byte(config), &elects); err != nil {

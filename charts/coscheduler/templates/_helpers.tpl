@@ -72,9 +72,12 @@ capabilities:
 {{- define "coscheduler.config" -}}
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-# There is one replica, and a rollout stops the old pod before it starts the new one.
+# Even of one replica there may be two pods, if a node cannot be reached. Two schedulers with the same
+# name would each hold nodes for half a group.
 leaderElection:
-  leaderElect: false
+  leaderElect: true
+  resourceName: {{ quote .Values.scheduler.name }}
+  resourceNamespace: {{ .Release.Namespace }}
 profiles:
   - schedulerName: {{ quote .Values.scheduler.name }}
     plugins:
