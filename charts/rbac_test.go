@@ -251,6 +251,34 @@ func TestControllerMayWatchNodesIfItMonitorsThem(t *testing.T) {
 	}
 }
 
+func TestControllerMayPauseWorkUnlessThatIsDisabled(t *testing.T) {
+	for sentence, row := range map[string]struct {
+		pause map[string]any
+		want  bool
+	}{
+		"by default":           {nil, true},
+		"if the value is null": {map[string]any{"after": nil}, true},
+		"with other values":    {map[string]any{"after": 10, "first": "5m"}, true},
+		"unless disabled":      {map[string]any{"after": 0}, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			config := map[string]any{"appwrapper": map[string]any{"preemptionPause": row.pause}}
+			role := clusterRolesWith(t, alone("appwrapper", map[string]any{"config": config}))["appwrapper-manager-role"]
+			for _, verb := range []string{"get", "list", "watch"} {
+				if got := allows(role, verb, "kueue.x-k8s.io", "workloads"); got != row.want {
+					t.Errorf("%s: %t", verb, got)
+				}
+			}
+			if got := allows(role, "patch", "kueue.x-k8s.io", "workloads/status"); got != row.want {
+				t.Errorf("patch the status: %t", got)
+			}
+			if allows(role, "patch", "kueue.x-k8s.io", "workloads") || allows(role, "update", "kueue.x-k8s.io", "workloads/status") {
+				t.Error("it may do more than it needs to")
+			}
+		})
+	}
+}
+
 // Upstream's role has the permissions for all kinds; MPIJobs need far more than the others.
 func TestTrainingOperatorHasOnlyThePermissionsOfItsKinds(t *testing.T) {
 	rights := []struct {
@@ -321,6 +349,7 @@ func deployed(resource string) bool {
 	return !strings.HasPrefix(resource, "workload.codeflare.dev/") && !slices.Contains([]string{
 		"/namespaces", "/nodes", "admissionregistration.k8s.io/mutatingwebhookconfigurations",
 		"authorization.k8s.io/subjectaccessreviews", "authorization.k8s.io/selfsubjectaccessreviews", "events.k8s.io/events",
+		"kueue.x-k8s.io/workloads", "kueue.x-k8s.io/workloads/status",
 	}, resource)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/othercontroller"
 	"github.com/mlbatch/mlbatch/controller/internal/serving"
+	"github.com/mlbatch/mlbatch/controller/internal/workload"
 )
 
 // version is set by the build: -ldflags "-X main.version=…".
@@ -66,5 +67,10 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 		Elects:       c.ControllerManager.LeaderElection,
 		IgnoreOthers: c.ControllerManager.IgnoreOtherControllers,
 	}
-	return mgr.Add(othercontroller.After(served, mgr, own, func() error { return appwrapper.Setup(mgr, c) }))
+	return mgr.Add(othercontroller.After(served, mgr, own, func() error {
+		if err := appwrapper.Setup(mgr, c); err != nil {
+			return err
+		}
+		return workload.Setup(mgr, c.AppWrapper.PreemptionPause.Pause())
+	}))
 }

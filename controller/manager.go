@@ -9,11 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/appwrapper"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/serving"
+	"github.com/mlbatch/mlbatch/controller/internal/workload"
 )
 
 // leaderElectionID is the name of the Lease. Every AppWrapper controller uses it, so that
@@ -39,14 +41,17 @@ func managerOptions(c config.Config, namespace string) (ctrl.Options, error) {
 	if options.Scheme, err = newScheme(); err != nil {
 		return options, err
 	}
-	options.Cache, err = appwrapper.CacheOptions(c.AppWrapper)
-	return options, err
+	if options.Cache, err = appwrapper.CacheOptions(c.AppWrapper); err != nil {
+		return options, err
+	}
+	options.Cache.ByObject[&kueue.Workload{}] = workload.Cache()
+	return options, nil
 }
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, authorizationv1.AddToScheme, admissionregistrationv1.AddToScheme, coordinationv1.AddToScheme, v1beta2.AddToScheme,
+		corev1.AddToScheme, authorizationv1.AddToScheme, admissionregistrationv1.AddToScheme, coordinationv1.AddToScheme, v1beta2.AddToScheme, kueue.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err

@@ -26,14 +26,15 @@ var arrows = map[string][]string{
 	"controller/api/v1beta2":            nil,
 	"controller/api/codeflare/v1alpha1": nil,
 	// The core is pure: see pure.
-	"controller/internal/kinds":       {"controller/api/v1beta2"},
-	"controller/internal/podtemplate": {"controller/api/v1beta2"},
-	"controller/internal/spelling":    nil,
-	"controller/internal/nodehealth":  {"controller/internal/podtemplate"},
-	"controller/internal/lifecycle":   {"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/nodehealth"},
+	"controller/internal/kinds":           {"controller/api/v1beta2"},
+	"controller/internal/podtemplate":     {"controller/api/v1beta2"},
+	"controller/internal/spelling":        nil,
+	"controller/internal/preemptionpause": nil,
+	"controller/internal/nodehealth":      {"controller/internal/podtemplate"},
+	"controller/internal/lifecycle":       {"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/nodehealth"},
 	// Admission rules and the configuration file.
 	"controller/internal/config": {
-		"controller/internal/spelling", "controller/internal/kinds", "controller/internal/lifecycle", "controller/internal/nodehealth",
+		"controller/internal/preemptionpause", "controller/internal/spelling", "controller/internal/kinds", "controller/internal/lifecycle", "controller/internal/nodehealth",
 	},
 	"controller/admissionrules": {
 		"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle",
@@ -62,6 +63,7 @@ var arrows = map[string][]string{
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
 		"controller/internal/accessreview",
 	},
+	"controller/internal/workload": {"controller/internal/accessreview", "controller/internal/preemptionpause"},
 	"controller/internal/run": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/internal/accessreview",
 		"controller/internal/runlife", "controller/runplan",
@@ -71,7 +73,7 @@ var arrows = map[string][]string{
 	// main assembles the parts.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/othercontroller",
+		"controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/othercontroller", "controller/internal/workload",
 	},
 	"controller/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/config",
@@ -177,7 +179,7 @@ func inRooms(name string) bool {
 // core are the packages that decide.
 var core = []string{
 	"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/spelling",
-	"controller/internal/nodehealth", "controller/runplan", "controller/internal/runlife", "tools/mlbatch/explain",
+	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/runplan", "controller/internal/runlife", "tools/mlbatch/explain",
 }
 
 // pure has the external imports of the core. None of them does I/O, waits, logs or draws random

@@ -18,7 +18,7 @@ import (
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
 // installations; clientConnection, concurrency, appwrapper.podSetLimit,
 // appwrapper.componentLimit, appwrapper.kueue, appwrapper.policies, appwrapper.resetSurplusPods,
-// appwrapper.autopilot.migrationLimit, appwrapper.nodeHealth and controllerManager.ignoreOtherControllers are additions.
+// appwrapper.autopilot.migrationLimit, appwrapper.nodeHealth, appwrapper.preemptionPause and controllerManager.ignoreOtherControllers are additions.
 type Config struct {
 	AppWrapper        AppWrapper        `json:"appwrapper"`
 	CertManagement    CertManagement    `json:"certManagement"`
@@ -47,6 +47,8 @@ type AppWrapper struct {
 	DefaultQueueName string `json:"defaultQueueName"`
 	// PodSetLimit is the most pod sets that one AppWrapper may have: 8 up to Kueue 0.18, 18 from 0.19.
 	PodSetLimit int `json:"podSetLimit"`
+	// PreemptionPause is how long work waits that is preempted again and again.
+	PreemptionPause PreemptionPause `json:"preemptionPause"`
 	// ComponentLimit is the most components that one AppWrapper may have.
 	ComponentLimit int   `json:"componentLimit"`
 	Kueue          Kueue `json:"kueue"`
@@ -149,6 +151,7 @@ func Default() Config {
 			FaultTolerance:         defaultFaultTolerance(),
 			ResetSurplusPods:       true,
 			PodSetLimit:            8,
+			PreemptionPause:        defaultPreemptionPause(),
 			ComponentLimit:         64,
 			Kueue:                  Kueue{ServiceAccounts: []string{"kueue-controller-manager", "kueue-system/kueue-controller-manager"}},
 		},

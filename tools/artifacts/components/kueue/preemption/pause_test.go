@@ -4,28 +4,48 @@ package preemption
 
 import (
 	"fmt"
-	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	api "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	config "sigs.k8s.io/kueue/apis/config/v1beta2"
 	queue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/kueue/pkg/features"
+	"sigs.k8s.io/kueue/pkg/workload"
 )
 
-const month = 30 * 24 * time.Hour
+const days = 3 * 24 * time.Hour
 
-// mostIn is how often a job can be preempted within a time if its pauses double: those between the
-// third and the nth preemption are 1 + 2 + 4 + … = 2^(n-3) - 1 minutes. In a month, it is 18 times.
-func mostIn(d time.Duration) int { return 3 + int(math.Log2(d.Minutes()+1)) }
-
-// doubling is no pause after the first two preemptions, then a minute, two, four and so on.
-func doubling(n int) time.Duration {
-	if n < 3 {
-		return 0
+// pauses are those of our controller by default, which its own test writes: how long after its nth
+// preemption a job is queued again.
+func pauses(t *testing.T) func(n int) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile("../../../../../controller/internal/preemptionpause/testdata/pauses.golden")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return time.Minute << (n - 3)
+	var all []time.Duration
+	for line := range strings.Lines(string(text)) {
+		_, pause, _ := strings.Cut(strings.TrimSpace(line), " ")
+		d, err := time.ParseDuration(pause)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, d)
+	}
+	return func(n int) time.Duration { return all[min(n, len(all)-1)] }
+}
+
+// mostIn is how often a job can be preempted within a time with these pauses.
+func mostIn(d time.Duration, pause func(int) time.Duration) int {
+	n := 1
+	for ; d >= pause(n) && n < 1000; n++ {
+		d -= pause(n)
+	}
+	return n
 }
 
 // asBefore is the settings of release 0.1.0.
@@ -39,31 +59,67 @@ func asBefore(t *testing.T) Settings {
 
 var releases = map[string]func(*testing.T) Settings{"our settings": ours, "the settings of 0.1.0": asBefore}
 
-// No release has this pause: decision 16 says what it needs. This shows that Kueue's queues honour
-// status.requeueState after a preemption, and that the pause then bounds all turns.
+// Our controller's pause bounds all turns. If it comes too late for one, the next is longer.
 func TestAPauseThatDoublesBoundsAllTurns(t *testing.T) {
+	pause := pauses(t)
 	for name, settings := range releases {
 		t.Run(name, func(t *testing.T) {
 			s := settings(t)
-			most := map[int]int{}
+			ever := map[int]int{}
 			for how, stopping := range stops {
 				for seed := *first; seed < *first+uint64(*rounds); seed++ {
 					c := randomOf(seed).cluster()
-					c.Stopping, c.Pause, c.Until = stopping, doubling, month
+					c.Stopping, c.Pause, c.Until = stopping, pause, days
 					o := Run(c, s)
-					most[o.Most()]++
-					if o.Most() > mostIn(o.After) {
-						t.Errorf("stopping %s, seed %d: a job was preempted %d times in %s", how, seed, o.Most(), o.After)
+					ever[o.MostEver()]++
+					if o.MostEver() > mostIn(o.After, pause) {
+						t.Errorf("stopping %s, seed %d: a job was preempted %d times in %s", how, seed, o.MostEver(), o.After)
 					}
 				}
 			}
-			t.Logf("clusters by their highest number of preemptions of a job: %v", most)
-			urgent := turns(5)
-			urgent.Stopping, urgent.Pause, urgent.Until = exactly(30*time.Second), doubling, month
-			if o := run(urgent, s); !o.Ended {
-				t.Errorf("the turns of TestUrgentJobsThatBorrowStillTakeTurns should end while one of the jobs is paused:\n%s", strings.Join(o.Log, "\n"))
+			t.Logf("clusters by their highest number of preemptions of a job: %v", ever)
+			for how, stopping := range stops {
+				for _, late := range []int{0, 5} {
+					urgent := turns(5)
+					urgent.Stopping, urgent.Pause, urgent.Until, urgent.Late = stopping, pause, days, late
+					if o := run(urgent, s); !o.Ended {
+						t.Errorf("stopping %s, late up to %d: the turns of TestUrgentJobsThatBorrowStillTakeTurns should end while one of the jobs is paused:\n%s",
+							how, late, strings.Join(o.Log, "\n"))
+					}
+				}
 			}
 		})
+	}
+}
+
+// When the pause is over, our controller writes the condition Requeued. Without that, Kueue leaves
+// the job aside if it has looked at it during the pause, as it does after a restart.
+func TestKueueQueuesAgainOnlyIfItIsTold(t *testing.T) {
+	c := Cluster{Queues: []queue.ClusterQueue{row("red", 8)}, Cohorts: []queue.Cohort{{ObjectMeta: api.ObjectMeta{Name: "organization"}}}}
+	s := start(c, ours(t))
+	s.arrive(jobs("red job 8 0 0")[0])
+	key := client.ObjectKey{Namespace: "red", Name: "job"}
+	s.queues.DeleteWorkload(s.log, "red/job")
+	steps := []struct {
+		name   string
+		change func(*queue.Workload)
+		queued int
+	}{
+		{"a pause", func(w *queue.Workload) {
+			w.Status.RequeueState = &queue.RequeueState{RequeueAt: &api.Time{Time: s.clock.Now().Add(time.Minute)}}
+			workload.SetRequeuedCondition(w, queue.WorkloadEvictedByPreemption, "", true)
+		}, 0},
+		{"its end alone", func(w *queue.Workload) { w.Status.RequeueState = nil }, 0},
+		{"its end, with the condition", func(w *queue.Workload) {
+			workload.SetRequeuedCondition(w, queue.WorkloadBackoffFinished, "", true)
+		}, 1},
+	}
+	for _, step := range steps {
+		s.patch(key, step.change)
+		s.observe()
+		if got := len(s.queues.Dump()); got != step.queued {
+			t.Errorf("after %s, %d queues have the job, not %d", step.name, got, step.queued)
+		}
 	}
 }
 
@@ -74,15 +130,15 @@ func TestMeasurePause(t *testing.T) {
 	}
 	for name, settings := range releases {
 		s := settings(t)
-		for _, pause := range []func(int) time.Duration{nil, doubling} {
+		for _, pause := range []func(int) time.Duration{nil, pauses(t)} {
 			var lost, paused time.Duration
 			turns, pausedIn, open, most := 0, 0, 0, 0
 			for seed := *first; seed < *first+uint64(*measure); seed++ {
 				c := randomOf(seed).cluster()
 				c.Stopping, c.Pause, c.Until = stops["after 30 s"], pause, 24*time.Hour
 				o := Run(c, s)
-				lost, paused, most = lost+o.Lost, paused+o.Paused, max(most, o.Most())
-				if o.Most() > 3 {
+				lost, paused, most = lost+o.Lost, paused+o.Paused, max(most, o.MostEver())
+				if o.MostEver() > 3 {
 					turns++
 				}
 				if o.Paused > 0 {

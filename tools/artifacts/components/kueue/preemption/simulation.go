@@ -48,9 +48,11 @@ type Cluster struct {
 	Stopping func(job string) time.Duration
 	// Runs is how long a job runs before it ends; nil for jobs that do not end by themselves.
 	Runs func(job string) time.Duration
-	// Pause is how long a job that was preempted n times waits before it is queued again; nil for
-	// no pause. Kueue honours it in status.requeueState.requeueAt, whoever writes it.
+	// Pause is how long after its nth preemption a job is queued again; nil for at once. Our controller
+	// writes status.requeueState.requeueAt.
 	Pause func(n int) time.Duration
+	// Late is up to which preemption our controller comes only when the job is queued already.
+	Late int
 	// Until is how long the cluster is watched; 0 for until a job is preempted maxPreemptions times.
 	Until time.Duration
 }
@@ -80,6 +82,8 @@ type Outcome struct {
 	Preemptions map[string]int
 	// Lost is the time for which GPUs worked for nothing, if no job saves its work.
 	Lost time.Duration
+	// Ever is the preemptions of each job, also while others arrived.
+	Ever map[string]int
 	// Paused is the time for which jobs were not queued because of Cluster.Pause.
 	Paused time.Duration
 	// Started is when each job started first, since the begin.
@@ -91,9 +95,14 @@ type Outcome struct {
 }
 
 // Most is the highest number of preemptions of one job.
-func (o Outcome) Most() int {
+func (o Outcome) Most() int { return most(o.Preemptions) }
+
+// MostEver is the same since the begin.
+func (o Outcome) MostEver() int { return most(o.Ever) }
+
+func most(times map[string]int) int {
 	most := 0
-	for _, n := range o.Preemptions {
+	for _, n := range times {
 		most = max(most, n)
 	}
 	return most
@@ -117,7 +126,6 @@ type simulation struct {
 	stopped   map[client.ObjectKey]time.Time // when the last pod of a preempted job ends
 	admitted  map[client.ObjectKey]time.Time
 	paused    map[client.ObjectKey]time.Time // when a preempted job is queued again
-	evictions map[client.ObjectKey]int       // as Kueue counts them, also while jobs arrive
 	arrived   int
 	Outcome
 }
@@ -125,13 +133,18 @@ type simulation struct {
 // Limits end a simulation of what does not end.
 const (
 	maxCycles      = 2000
+	maxWatched     = 20_000 // cycles with Until
 	maxPreemptions = 10
 )
 
 // Run lets the jobs of the cluster arrive, and goes on until nothing changes any more.
 func Run(cluster Cluster, settings Settings) Outcome {
 	s := start(cluster, settings)
-	for i := 0; i < maxCycles && !s.over() && !s.Ended; i++ {
+	most := maxCycles
+	if s.Until > 0 {
+		most = maxWatched
+	}
+	for i := 0; i < most && !s.over() && !s.Ended; i++ {
 		s.step()
 		s.Ended = s.idle()
 	}
@@ -156,8 +169,8 @@ func start(cluster Cluster, settings Settings) *simulation {
 		api: &apiServer{workloads: map[client.ObjectKey]*queue.Workload{},
 			changed: map[client.ObjectKey]*queue.Workload{}},
 		stopped: map[client.ObjectKey]time.Time{}, admitted: map[client.ObjectKey]time.Time{},
-		paused: map[client.ObjectKey]time.Time{}, evictions: map[client.ObjectKey]int{},
-		Outcome: Outcome{Preemptions: map[string]int{}, Started: map[string]time.Duration{}}}
+		paused:  map[client.ObjectKey]time.Time{},
+		Outcome: Outcome{Preemptions: map[string]int{}, Ever: map[string]int{}, Started: map[string]time.Duration{}}}
 	pending := expectations.New()
 	s.cache = schedulercache.New(s.api, schedulercache.WithFairSharing(settings.Sharing != nil))
 	s.queues, s.requeuer = queuecache.NewManagerForUnitTestsWithRequeuer(s.api, s.cache,
@@ -258,13 +271,20 @@ func (s *simulation) end() {
 			continue
 		}
 		delete(s.stopped, key)
+		late := s.Ever[key.Name] <= s.Late
+		if !late {
+			s.pause(key)
+		}
 		w := s.api.workloads[key].DeepCopy()
 		s.must(patching.PatchAdmissionStatus(s.ctx, s.api, w, s.clock, func(w *queue.Workload) (bool, error) {
 			evicted := meta.FindStatusCondition(w.Status.Conditions, queue.WorkloadEvicted)
 			workload.SetRequeuedCondition(w, evicted.Reason, evicted.Message, true)
-			s.pause(key, w)
 			return workload.UnsetQuotaReservationWithCondition(w, queue.WorkloadPending, evicted.Message, s.clock.Now()), nil
 		}))
+		if late {
+			s.observe()
+			s.pause(key)
+		}
 	}
 	s.observe()
 }
@@ -297,33 +317,45 @@ func (s *simulation) finish() {
 	s.observe()
 }
 
-// pause writes what keeps Kueue from queueing a job again, as for one whose pods were not ready in time.
-func (s *simulation) pause(key client.ObjectKey, w *queue.Workload) {
+// pause writes what keeps Kueue from queueing a job again before the end of its pause.
+func (s *simulation) pause(key client.ObjectKey) {
 	if s.Pause == nil {
 		return
 	}
-	if d := s.Pause(s.evictions[key]); d > 0 {
-		w.Status.RequeueState = &queue.RequeueState{RequeueAt: &api.Time{Time: s.clock.Now().Add(d)}}
-		s.paused[key] = s.clock.Now().Add(d)
-		s.Paused += d
-		s.note("%s is queued again in %s", key.Name, d)
+	since := meta.FindStatusCondition(s.api.workloads[key].Status.Conditions, queue.WorkloadEvicted).LastTransitionTime
+	left := since.Add(s.Pause(s.Ever[key.Name])).Sub(s.clock.Now())
+	if left <= 0 {
+		return
 	}
+	s.paused[key] = s.clock.Now().Add(left)
+	s.Paused += left
+	s.note("%s is queued again in %s", key.Name, left)
+	s.patch(key, func(w *queue.Workload) {
+		w.Status.RequeueState = &queue.RequeueState{RequeueAt: &api.Time{Time: s.paused[key]}}
+	})
 }
 
-// resume does what Kueue's controller does when status.requeueState.requeueAt has come.
+// resume does what our controller does when a pause is over.
 func (s *simulation) resume() {
 	for _, key := range sortedKeys(s.paused) {
 		if s.clock.Now().Before(s.paused[key]) {
 			continue
 		}
 		delete(s.paused, key)
-		w := s.api.workloads[key].DeepCopy()
-		s.must(patching.PatchAdmissionStatus(s.ctx, s.api, w, s.clock, func(w *queue.Workload) (bool, error) {
-			w.Status.RequeueState.RequeueAt = nil
-			return true, nil
-		}))
+		s.patch(key, func(w *queue.Workload) {
+			w.Status.RequeueState = nil
+			workload.SetRequeuedCondition(w, queue.WorkloadBackoffFinished, "", true)
+		})
 	}
 	s.observe()
+}
+
+func (s *simulation) patch(key client.ObjectKey, change func(*queue.Workload)) {
+	w := s.api.workloads[key].DeepCopy()
+	s.must(patching.PatchAdmissionStatus(s.ctx, s.api, w, s.clock, func(w *queue.Workload) (bool, error) {
+		change(w)
+		return true, nil
+	}))
 }
 
 // observe does what Kueue's Workload controller does when Workloads have changed.
@@ -350,6 +382,10 @@ func (s *simulation) update(key client.ObjectKey, before, now *queue.Workload) {
 		}
 		s.admitted[key] = s.clock.Now()
 		s.note("%s starts", key.Name)
+		if _, paused := s.paused[key]; paused { // the controller was late, and Kueue was about to look at it
+			delete(s.paused, key)
+			s.patch(key, func(w *queue.Workload) { w.Status.RequeueState = nil })
+		}
 		s.queues.DeleteWorkload(s.log, name)
 		s.cache.AddOrUpdateWorkload(s.log, now)
 	case had && !has:
@@ -372,7 +408,7 @@ func (s *simulation) preempted(key client.ObjectKey, w *queue.Workload) {
 	s.stopped[key] = s.clock.Now().Add(s.Stopping(key.Name))
 	why := meta.FindStatusCondition(w.Status.Conditions, queue.WorkloadPreempted)
 	s.note("%s is preempted: %s: %s", key.Name, why.Reason, why.Message)
-	s.evictions[key]++
+	s.Ever[key.Name]++
 	if s.arrived == len(s.Jobs) {
 		s.Preemptions[key.Name]++
 		gpus := w.Status.Admission.PodSetAssignments[0].ResourceUsage[GPU]

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package preemptionpause answers how long a Workload waits after a preemption. It decides from
+// the Workload and the time alone, so a restart of the controller changes nothing.
+package preemptionpause
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+)
+
+// FieldOwner is who writes a pause, in the managed fields of a Workload.
+const FieldOwner = "mlbatch-preemption-pause"
+
+// Pause is how long work waits that is preempted again and again: First after the preemption
+// number After, and then twice as long each time, up to Longest. With After 0, it never waits.
+type Pause struct {
+	After          int32
+	First, Longest time.Duration
+}
+
+// Default is for installations that say nothing.
+func Default() Pause {
+	return Pause{After: 3, First: time.Minute, Longest: time.Hour}
+}
+
+// Lasts is how long the pause after the nth preemption is.
+func (p Pause) Lasts(n int32) time.Duration {
+	if p.After <= 0 || n < p.After {
+		return 0
+	}
+	d := p.First
+	for range n - p.After {
+		if d >= p.Longest {
+			break
+		}
+		d *= 2
+	}
+	return min(d, p.Longest)
+}
+
+// Action is what to do with a Workload.
+type Action string
+
+// What can be done.
+const (
+	Nothing Action = ""
+	// Begin the pause, or change its end.
+	Begin Action = "Begin"
+	// End it: the Workload is queued again.
+	End Action = "End"
+)
+
+// Decision is what to do, and when to decide again.
+type Decision struct {
+	Action
+	// Until is when the pause ends that begins.
+	Until time.Time
+	// Look is zero if only a change of the Workload matters.
+	Look time.Time
+}
+
+// Decide says what to do with a Workload. Kueue has pauses of its own in the same field, after its
+// timeout for pods that are not ready and for admission checks. They are not shortened or removed.
+func (p Pause) Decide(w *kueue.Workload, now time.Time) Decision {
+	until := p.until(w)
+	set, ours := requeueAt(w)
+	if until.After(now) {
+		if !set.Equal(until) && (ours || set.Before(until)) {
+			return Decision{Action: Begin, Until: until, Look: until}
+		}
+		return Decision{Look: until}
+	}
+	if ours {
+		return Decision{Action: End}
+	}
+	return Decision{}
+}
+
+// until is when a preempted Workload that has not started again may be queued. It is zero for
+// others. Kueue sets the condition Evicted when it takes the quota, and resets it when it gives
+// quota again. The time has whole seconds, as in the API.
+func (p Pause) until(w *kueue.Workload) time.Time {
+	evicted := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted)
+	if evicted == nil || evicted.Status != metav1.ConditionTrue || evicted.Reason != kueue.WorkloadEvictedByPreemption {
+		return time.Time{}
+	}
+	deactivated := w.Spec.Active != nil && !*w.Spec.Active
+	if deactivated || !w.DeletionTimestamp.IsZero() || meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished) {
+		return time.Time{}
+	}
+	pause := p.Lasts(Preemptions(w))
+	if pause == 0 {
+		return time.Time{}
+	}
+	return evicted.LastTransitionTime.Add(pause).Truncate(time.Second)
+}
+
+// Preemptions is how often Kueue preempted a Workload, for whatever reason. It counts evictions
+// because of pods that are not ready, nodes, admission checks and stopped queues by themselves.
+func Preemptions(w *kueue.Workload) int32 {
+	if w.Status.SchedulingStats == nil {
+		return 0
+	}
+	var n int32
+	for _, e := range w.Status.SchedulingStats.Evictions {
+		if e.Reason == kueue.WorkloadEvictedByPreemption {
+			n += e.Count
+		}
+	}
+	return n
+}
+
+// requeueAt is when Kueue may queue a Workload again, and whether that is from us.
+func requeueAt(w *kueue.Workload) (at time.Time, ours bool) {
+	if w.Status.RequeueState == nil || w.Status.RequeueState.RequeueAt == nil {
+		return time.Time{}, false
+	}
+	for _, entry := range w.ManagedFields {
+		if entry.Manager == FieldOwner && entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.Raw), `"f:requeueAt"`) {
+			ours = true
+		}
+	}
+	return w.Status.RequeueState.RequeueAt.Time, ours
+}
+
+// Apply does to a Workload what was decided.
+func (d Decision) Apply(w *kueue.Workload, now time.Time) {
+	switch d.Action {
+	case Begin:
+		if w.Status.RequeueState == nil {
+			w.Status.RequeueState = &kueue.RequeueState{}
+		}
+		at := metav1.NewTime(d.Until)
+		w.Status.RequeueState.RequeueAt = &at
+	case End:
+		w.Status.RequeueState.RequeueAt = nil
+		if w.Status.RequeueState.Count == nil {
+			w.Status.RequeueState = nil
+		}
+		queueAgain(w, now)
+	}
+}
+
+// queueAgain says that the pause is over, in the words of Kueue. Without a change of the condition
+// Requeued, Kueue leaves a Workload that it knows to be inadmissible aside until something else
+// changes in the cohort. If the condition is False, a queue is stopped, and Kueue sets it later.
+func queueAgain(w *kueue.Workload, now time.Time) {
+	requeued := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued)
+	if requeued == nil || requeued.Status != metav1.ConditionTrue || meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadQuotaReserved) {
+		return
+	}
+	requeued.Reason, requeued.Message = kueue.WorkloadBackoffFinished, "The pause after repeated preemptions is over"
+	requeued.LastTransitionTime = metav1.NewTime(now)
+}
+
+// Slim leaves what Decide reads.
+func Slim(w *kueue.Workload) *kueue.Workload {
+	slim := &kueue.Workload{}
+	slim.Name, slim.Namespace, slim.UID, slim.ResourceVersion = w.Name, w.Namespace, w.UID, w.ResourceVersion
+	slim.DeletionTimestamp = w.DeletionTimestamp
+	slim.Spec.Active = w.Spec.Active
+	for _, entry := range w.ManagedFields {
+		if entry.Manager == FieldOwner {
+			slim.ManagedFields = append(slim.ManagedFields, entry)
+		}
+	}
+	for _, kind := range []string{kueue.WorkloadEvicted, kueue.WorkloadFinished} {
+		if c := meta.FindStatusCondition(w.Status.Conditions, kind); c != nil {
+			slim.Status.Conditions = append(slim.Status.Conditions,
+				metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime})
+		}
+	}
+	slim.Status.RequeueState, slim.Status.SchedulingStats = w.Status.RequeueState, w.Status.SchedulingStats
+	return slim
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workload carries out the pauses of work that is preempted again and again, in Kueue's
+// Workloads, whatever their kind. What to do decides package preemptionpause.
+package workload
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
+)
+
+// PausedReason is of the event at the begin of a pause.
+const PausedReason = "PausedAfterPreemptions"
+
+// Reconciler writes status.requeueState of Workloads.
+type Reconciler struct {
+	cached   client.Reader
+	live     client.Reader
+	client   client.Client
+	recorder events.EventRecorder
+	pause    preemptionpause.Pause
+	now      func() time.Time
+}
+
+// Reconcile decides from the cache and, if there is something to write, again from what the API
+// server has. The write fails if the Workload has changed since, and the change triggers another.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	w := &kueue.Workload{}
+	if err := r.cached.Get(ctx, request.NamespacedName, w); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	now := r.now()
+	d := r.pause.Decide(w, now)
+	if d.Action != preemptionpause.Nothing {
+		if err := r.live.Get(ctx, request.NamespacedName, w); err != nil {
+			return ctrl.Result{}, client.IgnoreNotFound(err)
+		}
+		d = r.pause.Decide(w, now)
+	}
+	if err := r.write(ctx, w, d, now); err != nil {
+		return ctrl.Result{}, err
+	}
+	if d.Look.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{RequeueAfter: d.Look.Sub(now)}, nil
+}
+
+func (r *Reconciler) write(ctx context.Context, w *kueue.Workload, d preemptionpause.Decision, now time.Time) error {
+	if d.Action == preemptionpause.Nothing {
+		return nil
+	}
+	before := w.DeepCopy()
+	d.Apply(w, now)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := r.client.Status().Patch(ctx, w, patch, client.FieldOwner(preemptionpause.FieldOwner))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the pause of Workload %s/%s: %w", w.Namespace, w.Name, err)
+	}
+	n := preemptionpause.Preemptions(w)
+	log.FromContext(ctx).V(1).Info("pause", "action", d.Action, "preemptions", n, "until", d.Until)
+	if d.Action == preemptionpause.Begin {
+		r.recorder.Eventf(w, nil, corev1.EventTypeNormal, PausedReason, "Pause", "Preempted %d times: it is queued again at %s",
+			n, d.Until.UTC().Format(time.RFC3339))
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
+	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
+)
+
+// interval is how often to look whether Kueue is installed, until it is.
+const interval = 30 * time.Second
+
+// concurrency is how many Workloads are worked on at the same time.
+const concurrency = 4
+
+// patience is for a Kueue whose conversion webhook is down, as during its upgrade. AppWrappers must
+// not depend on it, and the process would end when the time is over.
+const patience = 365 * 24 * time.Hour
+
+// resource is what Kueue must serve. Without it, or without the right to watch it, an informer
+// would hang, and end the process.
+var resource = kueue.SchemeGroupVersion.WithResource("workloads")
+
+// Cache limits the cache of Workloads to what is read.
+func Cache() cache.ByObject {
+	return cache.ByObject{Label: labels.Everything(), Transform: func(object any) (any, error) {
+		if w, ok := object.(*kueue.Workload); ok {
+			return preemptionpause.Slim(w), nil
+		}
+		return object, nil
+	}}
+}
+
+// Setup adds the controller of Workloads to mgr as soon as Kueue is installed, which may be after
+// this controller has started, or never.
+func Setup(mgr ctrl.Manager, pause preemptionpause.Pause) error {
+	if pause.After == 0 {
+		return nil
+	}
+	return mgr.Add(&candidate{
+		possible: func(ctx context.Context) (bool, error) {
+			return possible(ctx, mgr.GetRESTMapper(), func(ctx context.Context, verb string) (bool, error) {
+				return accessreview.Self(ctx, mgr.GetClient(), "", verb, resource)
+			})
+		},
+		begin: func() error { return begin(mgr, pause) },
+		log:   mgr.GetLogger().WithName("preemptionpause"), interval: interval,
+	})
+}
+
+// begin starts the controller.
+func begin(mgr ctrl.Manager, pause preemptionpause.Pause) error {
+	r := &Reconciler{
+		cached: mgr.GetCache(), live: mgr.GetAPIReader(), client: mgr.GetClient(), recorder: mgr.GetEventRecorder("appwrappers"),
+		pause: pause, now: time.Now,
+	}
+	err := ctrl.NewControllerManagedBy(mgr).
+		For(&kueue.Workload{}, builder.WithPredicates(changed())).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, CacheSyncTimeout: patience}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("cannot make the controller of Workloads: %w", err)
+	}
+	return nil
+}
+
+// changed ignores Workloads that were never preempted.
+func changed() predicate.Predicate {
+	preempted := predicate.NewPredicateFuncs(func(object client.Object) bool {
+		w, ok := object.(*kueue.Workload)
+		return ok && preemptionpause.Preemptions(w) > 0
+	})
+	return predicate.And[client.Object](preempted, predicate.Funcs{DeleteFunc: func(event.DeleteEvent) bool { return false }})
+}
+
+func possible(ctx context.Context, mapper meta.RESTMapper, allowed func(ctx context.Context, verb string) (bool, error)) (bool, error) {
+	_, err := mapper.KindFor(schema.GroupVersionResource(resource))
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot find Kueue's Workloads: %w", err)
+	}
+	for _, verb := range []string{"get", "list", "watch"} {
+		if allowed, err := allowed(ctx, verb); err != nil || !allowed {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// candidate waits until Workloads can be watched.
+type candidate struct {
+	possible func(context.Context) (bool, error)
+	begin    func() error
+	log      logr.Logger
+	interval time.Duration
+}
+
+var _ manager.Runnable = &candidate{}
+
+// Start returns when begin has run, or when the process ends.
+func (c *candidate) Start(ctx context.Context) error {
+	for {
+		possible, err := c.possible(ctx)
+		if possible {
+			return c.begin()
+		}
+		if err != nil && ctx.Err() == nil {
+			c.log.Error(err, "cannot check whether Workloads can be watched")
+		}
+		select {
+		case <-time.After(c.interval):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
