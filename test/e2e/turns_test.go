@@ -6,6 +6,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -52,6 +53,71 @@ func TestTeamsDoNotTakeTurnsForEver(t *testing.T) {
 		}
 		return ctx
 	}).Feature())
+}
+
+// As above, but the big jobs are urgent, so that they preempt the small ones of their team: no setting
+// of Kueue ends that. After its third preemption a job waits for a minute, in which the others
+// settle, and nothing happens when it is queued again.
+func TestUrgentJobsStopTakingTurns(t *testing.T) {
+	testenv.Test(t, features.New("turns").Assess("a pause ends them", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		red, blue := tell(t, cfg, "e2e-borrower", "bert", needs.SimulatedNodes), tell(t, cfg, "e2e-lender", "lena", needs.SimulatedNodes)
+		urgent := func(name string, pods int32, gpus string) *workload.AppWrapper {
+			return wrapped(name, withPriority(gpuJobs(name, pods, gpus), "high-priority"), nil)
+		}
+		kept, redBig, blueBig := urgent("kept", 1, "2"), urgent("red-big", 3, "4"), urgent("blue-big", 3, "4")
+		blueNew, redNew := wrapped("blue-new", gpuJobs("blue-new", 1, "4"), nil), wrapped("red-new", gpuJobs("red-new", 1, "4"), nil)
+
+		blue.create(ctx, kept)
+		blue.untilPhase(ctx, kept, workload.AppWrapperRunning)
+		red.create(ctx, redBig)
+		red.untilPhase(ctx, redBig, workload.AppWrapperRunning)
+		blue.create(ctx, blueBig)
+		blue.untilWorkload(ctx, blueBig, kueue.WorkloadQuotaReserved, "False", "Pending")
+		blue.untilLaterThan(ctx, blueBig)
+		blue.create(ctx, blueNew)
+		red.untilWorkload(ctx, redBig, kueue.WorkloadPreempted, "True", kueue.InCohortReclamationReason)
+		red.create(ctx, redNew)
+
+		jobs := []*workload.AppWrapper{kept, redBig, blueBig, blueNew, redNew}
+		red.until(ctx, "a job waits for its pause to end", func(ctx context.Context) (string, error) {
+			paused, most, err := red.turns(ctx, jobs)
+			if paused == 0 {
+				return fmt.Sprintf("none does; one was preempted %d times", most), err
+			}
+			return "", err
+		})
+		red.until(ctx, "no job waits any more", func(ctx context.Context) (string, error) {
+			paused, most, err := red.turns(ctx, jobs)
+			if most > 4 {
+				t.Fatalf("a job was preempted %d times", most)
+			}
+			if paused > 0 {
+				return fmt.Sprintf("%d do", paused), err
+			}
+			return "", err
+		})
+		_, before, _ := red.turns(ctx, jobs)
+		time.Sleep(20 * time.Second) // nothing announces that no preemption will come; three turns would fit
+		if _, after, err := red.turns(ctx, jobs); after != before || err != nil {
+			t.Errorf("after the pause, a job was preempted %d times and not %d (%v)", after, before, err)
+		}
+		return ctx
+	}).Feature())
+}
+
+// turns returns how many jobs wait for their pause to end, and the highest number of preemptions of one.
+func (s *story) turns(ctx context.Context, jobs []*workload.AppWrapper) (paused int, most int32, err error) {
+	for _, aw := range jobs {
+		w, err := s.workloadOf(ctx, aw)
+		if err != nil || w == nil {
+			return 0, 0, err
+		}
+		if w.Status.RequeueState != nil && w.Status.RequeueState.RequeueAt != nil {
+			paused++
+		}
+		most = max(most, preemptions(w))
+	}
+	return paused, most, nil
 }
 
 // mustHaveBeenPreempted compares how often each AppWrapper's Workload was preempted.

@@ -70,7 +70,7 @@ func evicted(o Objects) []Cause {
 		if !known {
 			code = "Preempted"
 		}
-		return []Cause{cause(code, told(o.workload(), *c), since(c.LastTransitionTime), by(c.Message))}
+		return []Cause{cause(code, told(o.workload(), *c), since(c.LastTransitionTime), by(c.Message), o.requeue())}
 	}
 	return o.evictedOtherwise()
 }
