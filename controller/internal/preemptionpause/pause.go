@@ -121,7 +121,7 @@ func requeueAt(w *kueue.Workload) (at time.Time, ours bool) {
 		return time.Time{}, false
 	}
 	for _, entry := range w.ManagedFields {
-		if entry.Manager == FieldOwner && entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.Raw), `"f:requeueAt"`) {
+		if entry.Manager == FieldOwner && entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), `"f:requeueAt"`) {
 			ours = true
 		}
 	}

@@ -66,7 +66,7 @@ func waits(until time.Duration, manager string) func(*kueue.Workload) {
 		w.Status.RequeueState = &kueue.RequeueState{RequeueAt: &at}
 		w.ManagedFields = append(w.ManagedFields, metav1.ManagedFieldsEntry{
 			Manager: manager, Subresource: "status",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:requeueState":{"f:requeueAt":{}}}}`)},
+			FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:requeueState":{"f:requeueAt":{}}}}`),
 		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -92,7 +91,7 @@ func changed() predicate.Predicate {
 }
 
 func possible(ctx context.Context, mapper meta.RESTMapper, allowed func(ctx context.Context, verb string) (bool, error)) (bool, error) {
-	_, err := mapper.KindFor(schema.GroupVersionResource(resource))
+	_, err := mapper.KindFor(resource)
 	if meta.IsNoMatchError(err) {
 		return false, nil
 	}

@@ -80,7 +80,7 @@ func (c *cluster) kueueWrites(change func(*kueue.WorkloadStatus)) {
 func (c *cluster) stored() *kueue.Workload {
 	c.Helper()
 	w := &kueue.Workload{}
-	if err := c.WithWatch.Get(c.Context(), key, w); err != nil {
+	if err := c.Get(c.Context(), key, w); err != nil {
 		c.Fatal(err)
 	}
 	return w
