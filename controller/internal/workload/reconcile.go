@@ -71,11 +71,11 @@ func (r *Reconciler) write(ctx context.Context, w *kueue.Workload, d preemptionp
 	if err != nil {
 		return fmt.Errorf("cannot write the pause of Workload %s/%s: %w", w.Namespace, w.Name, err)
 	}
-	n := preemptionpause.Preemptions(w)
-	log.FromContext(ctx).V(1).Info("pause", "action", d.Action, "preemptions", n, "until", d.Until)
+	log.FromContext(ctx).V(1).Info("pause", "action", d.Action, "preemptions", preemptionpause.Preemptions(w), "until", d.Until)
 	if d.Action == preemptionpause.Begin {
-		r.recorder.Eventf(w, nil, corev1.EventTypeNormal, PausedReason, "Pause", "Preempted %d times: it is queued again at %s",
-			n, d.Until.UTC().Format(time.RFC3339))
+		// Several within minutes are a series, which has the message of the first.
+		r.recorder.Eventf(w, nil, corev1.EventTypeNormal, PausedReason, "Pause",
+			"Preempted again and again: status.requeueState.requeueAt says when it is queued again")
 	}
 	return nil
 }

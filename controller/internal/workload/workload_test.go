@@ -116,7 +116,7 @@ func TestAPauseBeginsAndEnds(t *testing.T) {
 	c.mustWaitUntil(2 * time.Minute)
 	select {
 	case e := <-c.recorder.Events:
-		if want := "Normal PausedAfterPreemptions Preempted 4 times: it is queued again at 2027-01-15T08:02:00Z"; e != want {
+		if want := "Normal PausedAfterPreemptions Preempted again and again: status.requeueState.requeueAt says when it is queued again"; e != want {
 			t.Errorf("event %q", e)
 		}
 	default:
