@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/kueue/pkg/workload"
 )
 
-const days = 3 * 24 * time.Hour
+const day = 24 * time.Hour
 
 // pauses are those of our controller by default, which its own test writes: how long after its nth
 // preemption a job is queued again.
@@ -69,7 +69,7 @@ func TestAPauseThatDoublesBoundsAllTurns(t *testing.T) {
 			for how, stopping := range stops {
 				for seed := *first; seed < *first+uint64(*rounds); seed++ {
 					c := randomOf(seed).cluster()
-					c.Stopping, c.Pause, c.Until = stopping, pause, days
+					c.Stopping, c.Pause, c.Until = stopping, pause, day
 					o := Run(c, s)
 					ever[o.MostEver()]++
 					if o.MostEver() > mostIn(o.After, pause) {
@@ -81,7 +81,7 @@ func TestAPauseThatDoublesBoundsAllTurns(t *testing.T) {
 			for how, stopping := range stops {
 				for _, late := range []int{0, 5} {
 					urgent := turns(5)
-					urgent.Stopping, urgent.Pause, urgent.Until, urgent.Late = stopping, pause, days, late
+					urgent.Stopping, urgent.Pause, urgent.Until, urgent.Late = stopping, pause, day, late
 					if o := run(urgent, s); !o.Ended {
 						t.Errorf("stopping %s, late up to %d: the turns of TestUrgentJobsThatBorrowStillTakeTurns should end while one of the jobs is paused:\n%s",
 							how, late, strings.Join(o.Log, "\n"))
@@ -135,7 +135,7 @@ func TestMeasurePause(t *testing.T) {
 			turns, pausedIn, open, most := 0, 0, 0, 0
 			for seed := *first; seed < *first+uint64(*measure); seed++ {
 				c := randomOf(seed).cluster()
-				c.Stopping, c.Pause, c.Until = stops["after 30 s"], pause, 24*time.Hour
+				c.Stopping, c.Pause, c.Until = stops["after 30 s"], pause, day
 				o := Run(c, s)
 				lost, paused, most = lost+o.Lost, paused+o.Paused, max(most, o.MostEver())
 				if o.MostEver() > 3 {
