@@ -15,7 +15,6 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/appwrapper"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/serving"
-	"github.com/mlbatch/mlbatch/controller/internal/workload"
 )
 
 // leaderElectionID is the name of the Lease. Every AppWrapper controller uses it, so that
@@ -41,11 +40,8 @@ func managerOptions(c config.Config, namespace string) (ctrl.Options, error) {
 	if options.Scheme, err = newScheme(); err != nil {
 		return options, err
 	}
-	if options.Cache, err = appwrapper.CacheOptions(c.AppWrapper); err != nil {
-		return options, err
-	}
-	options.Cache.ByObject[&kueue.Workload{}] = workload.Cache()
-	return options, nil
+	options.Cache, err = appwrapper.CacheOptions(c.AppWrapper)
+	return options, err
 }
 
 func newScheme() (*runtime.Scheme, error) {

@@ -9,15 +9,15 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
@@ -38,14 +38,19 @@ const patience = 365 * 24 * time.Hour
 // would hang, and end the process.
 var resource = kueue.SchemeGroupVersion.WithResource("workloads")
 
-// Cache limits the cache of Workloads to what is read.
-func Cache() cache.ByObject {
-	return cache.ByObject{Label: labels.Everything(), Transform: func(object any) (any, error) {
-		if w, ok := object.(*kueue.Workload); ok {
-			return preemptionpause.Slim(w), nil
-		}
-		return object, nil
-	}}
+// newCache has of Workloads what is read. It is not that of the manager, which could not be made
+// without Kueue.
+func newCache(mgr ctrl.Manager) (cache.Cache, error) {
+	return cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: slim,
+	})
+}
+
+func slim(object any) (any, error) {
+	if w, ok := object.(*kueue.Workload); ok {
+		return preemptionpause.Slim(w), nil
+	}
+	return object, nil
 }
 
 // Setup adds the controller of Workloads to mgr as soon as Kueue is installed, which may be after
@@ -67,12 +72,19 @@ func Setup(mgr ctrl.Manager, pause preemptionpause.Pause) error {
 
 // begin starts the controller.
 func begin(mgr ctrl.Manager, pause preemptionpause.Pause) error {
+	workloads, err := newCache(mgr)
+	if err != nil {
+		return fmt.Errorf("cannot make the cache of Workloads: %w", err)
+	}
+	if err := mgr.Add(workloads); err != nil {
+		return fmt.Errorf("cannot start the cache of Workloads: %w", err)
+	}
 	r := &Reconciler{
-		cached: mgr.GetCache(), live: mgr.GetAPIReader(), client: mgr.GetClient(), recorder: mgr.GetEventRecorder("appwrappers"),
+		cached: workloads, live: mgr.GetAPIReader(), client: mgr.GetClient(), recorder: mgr.GetEventRecorder("appwrappers"),
 		pause: pause, now: time.Now,
 	}
-	err := ctrl.NewControllerManagedBy(mgr).
-		For(&kueue.Workload{}, builder.WithPredicates(changed())).
+	err = ctrl.NewControllerManagedBy(mgr).Named("workload").
+		WatchesRawSource(source.Kind[client.Object](workloads, &kueue.Workload{}, &handler.EnqueueRequestForObject{}, changed())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, CacheSyncTimeout: patience}).
 		Complete(r)
 	if err != nil {

@@ -233,9 +233,9 @@ func TestTheCacheKeepsWhatIsRead(t *testing.T) {
 	w := newCluster(t, 4).stored()
 	w.Spec.Active = ptr.To(true)
 	w.Spec.PodSets = []kueue.PodSet{{Name: "main"}}
-	slim, err := Cache().Transform(w)
-	if err != nil || slim.(*kueue.Workload).Spec.PodSets != nil || preemptionpause.Preemptions(slim.(*kueue.Workload)) != 4 {
-		t.Errorf("%+v, %v", slim, err)
+	kept, err := slim(w)
+	if err != nil || kept.(*kueue.Workload).Spec.PodSets != nil || preemptionpause.Preemptions(kept.(*kueue.Workload)) != 4 {
+		t.Errorf("%+v, %v", kept, err)
 	}
 }
 
