@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
@@ -85,7 +86,7 @@ func listRuns(cmd *cobra.Command, c client.Reader, namespace, format string) err
 	case err != nil:
 		return err
 	case format == "json":
-		return runs.WriteObject(cmd.OutOrStdout(), list)
+		return printing.JSON(cmd.OutOrStdout(), list)
 	case len(list.Items) == 0:
 		fmt.Fprintln(cmd.ErrOrStderr(), "there are no Runs in", cmp.Or(namespace, "any namespace"))
 		return nil
@@ -122,7 +123,7 @@ func printStatus(cmd *cobra.Command, c client.Reader, key client.ObjectKey, form
 		return err
 	}
 	if format == "json" {
-		return runs.WriteObject(cmd.OutOrStdout(), report)
+		return printing.JSON(cmd.OutOrStdout(), report)
 	}
 	return runs.WriteStatus(cmd.OutOrStdout(), report)
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )
@@ -82,7 +83,7 @@ func printWhy(cmd *cobra.Command, c client.Client, target why.Target, format str
 		return err
 	}
 	if format == "json" {
-		return runs.WriteObject(cmd.OutOrStdout(), answer)
+		return printing.JSON(cmd.OutOrStdout(), answer)
 	}
 	_, err = io.WriteString(cmd.OutOrStdout(), explain.Text(answer, now))
 	return err

@@ -78,7 +78,7 @@ func whyServer(t *testing.T, world map[string]string, forbidden ...string) (kube
 	t.Helper()
 	var requests []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests = append(requests, r.Method+" "+r.URL.Path)
+		requests = append(requests, r.Method+" "+r.URL.RequestURI())
 		w.Header().Set("Content-Type", "application/json")
 		for _, path := range forbidden {
 			if strings.HasPrefix(r.URL.Path, path) {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
 // ErrInterrupted is returned by Wait if its context is canceled. The Runs continue.
@@ -34,7 +35,7 @@ func Wait(ctx context.Context, c client.WithWatch, created []client.Object, out 
 
 func wait(ctx context.Context, c client.WithWatch, created []client.Object, out io.Writer, pause time.Duration) error {
 	ended := make([]error, len(created))
-	lines := &lines{out: out}
+	lines := printing.NewLines(out)
 	var all sync.WaitGroup
 	for i, run := range created {
 		f := &follower{client: c, key: client.ObjectKeyFromObject(run), uid: run.GetUID(), out: lines, pause: pause}
@@ -47,24 +48,12 @@ func wait(ctx context.Context, c client.WithWatch, created []client.Object, out 
 	return joined(ended)
 }
 
-// lines lets several goroutines write lines.
-type lines struct {
-	mutex sync.Mutex
-	out   io.Writer
-}
-
-func (l *lines) printf(format string, args ...any) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	fmt.Fprintf(l.out, format+"\n", args...)
-}
-
 // follower follows one Run.
 type follower struct {
 	client client.WithWatch
 	key    client.ObjectKey
 	uid    types.UID
-	out    *lines
+	out    *printing.Lines
 	pause  time.Duration
 	last   string // the phase printed last, which is not repeated
 }
@@ -149,7 +138,7 @@ func (f *follower) deleted() error {
 }
 
 func (f *follower) report(run *v1alpha1.Run) (ended bool, err error) {
-	message := printable(run.Status.Message)
+	message := printing.OneLine(run.Status.Message)
 	f.say(string(run.Status.Phase), message)
 	switch run.Status.Phase {
 	case v1alpha1.RunFailed:
@@ -170,5 +159,5 @@ func (f *follower) say(phase, message string) {
 	if message != "" {
 		line += ": " + message
 	}
-	f.out.printf("%s", line)
+	f.out.Printf("%s", line)
 }

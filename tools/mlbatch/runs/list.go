@@ -3,20 +3,16 @@
 package runs
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
 // List returns the Runs of a namespace, or of all if it is empty.
@@ -60,29 +56,9 @@ func WriteList(out io.Writer, list *v1alpha1.RunList, withNamespace bool, now ti
 			table[i] = table[i][1:]
 		}
 	}
-	return writeTable(out, table)
+	return printing.Table(out, table)
 }
 
 func age(run v1alpha1.Run, now time.Time) string {
 	return duration.HumanDuration(now.Sub(run.CreationTimestamp.Time))
-}
-
-// writeTable prints rows whose cells are one line each.
-func writeTable(out io.Writer, rows [][]string) error {
-	columns := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		for i := range row {
-			row[i] = cmp.Or(printable(row[i]), "-")
-		}
-		fmt.Fprintln(columns, strings.Join(row, "\t"))
-	}
-	return columns.Flush()
-}
-
-// WriteObject prints an object as JSON.
-func WriteObject(out io.Writer, object any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(object)
 }

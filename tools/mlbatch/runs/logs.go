@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
 // OpenLog opens the log of a container, as the Kubernetes API does.
@@ -100,14 +101,14 @@ func ofStep(run *v1alpha1.Run, pods []Pod, step string) ([]Pod, error) {
 		return nil, fmt.Errorf("%s %s has no step %s: its steps are %s", v1alpha1.RunKind, run.Name, step, strings.Join(names, ", "))
 	case !slices.Contains(running, step):
 		is := run.Status.Steps[slices.Index(names, step)]
-		return nil, fmt.Errorf("step %s of %s %s has no pods: it is %s", step, v1alpha1.RunKind, run.Name, printable(strings.TrimSuffix(string(is.Phase)+": "+is.Message, ": ")))
+		return nil, fmt.Errorf("step %s of %s %s has no pods: it is %s", step, v1alpha1.RunKind, run.Name, printing.OneLine(strings.TrimSuffix(string(is.Phase)+": "+is.Message, ": ")))
 	}
 	return slices.DeleteFunc(pods, func(p Pod) bool { return p.Step != step }), nil
 }
 
 // allLogs copies one log after the other or, if they are followed, all at once.
 func allLogs(ctx context.Context, open OpenLog, pods []Pod, follow bool, out io.Writer) error {
-	lines := &lines{out: out}
+	lines := printing.NewLines(out)
 	failures := make([]error, len(pods))
 	var all sync.WaitGroup
 	for i, pod := range pods {
@@ -145,11 +146,11 @@ func (p Pod) copyLog(ctx context.Context, open OpenLog, follow bool, write func(
 	return nil
 }
 
-func copyLines(to *lines, label string, log io.Reader) error {
+func copyLines(to *printing.Lines, label string, log io.Reader) error {
 	for reader := bufio.NewReader(log); ; {
 		line, err := reader.ReadString('\n')
 		if line != "" {
-			to.printf("[%s] %s", label, strings.TrimSuffix(line, "\n"))
+			to.Printf("[%s] %s", label, strings.TrimSuffix(line, "\n"))
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -191,5 +192,5 @@ func situation(run *v1alpha1.Run) string {
 			text += fmt.Sprintf(": its last lines are in 'mlbatch run status %s'", run.Name)
 		}
 	}
-	return printable(text)
+	return printing.OneLine(text)
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
 // Pod is a pod of a Run.
@@ -74,10 +75,10 @@ func workerOf(pod corev1.Pod) int {
 // stateOf is the phase of a pod, and the first reason why it is not running.
 func stateOf(pod corev1.Pod) string {
 	state := string(cmp.Or(pod.Status.Phase, corev1.PodPending))
-	reason := printable(cmp.Or(pod.Status.Message, pod.Status.Reason))
+	reason := printing.OneLine(cmp.Or(pod.Status.Message, pod.Status.Reason))
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			reason = cmp.Or(reason, printable(cmp.Or(condition.Message, condition.Reason)))
+			reason = cmp.Or(reason, printing.OneLine(cmp.Or(condition.Message, condition.Reason)))
 		}
 	}
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
@@ -96,11 +97,11 @@ func stateOf(pod corev1.Pod) string {
 func reasonOf(state corev1.ContainerState) string {
 	switch {
 	case state.Waiting != nil && state.Waiting.Message != "":
-		return printable(state.Waiting.Reason + ": " + state.Waiting.Message)
+		return printing.OneLine(state.Waiting.Reason + ": " + state.Waiting.Message)
 	case state.Waiting != nil:
-		return printable(state.Waiting.Reason)
+		return printing.OneLine(state.Waiting.Reason)
 	case state.Terminated != nil && state.Terminated.ExitCode != 0:
-		return printable(fmt.Sprintf("%s, exit code %d", cmp.Or(state.Terminated.Reason, "Error"), state.Terminated.ExitCode))
+		return printing.OneLine(fmt.Sprintf("%s, exit code %d", cmp.Or(state.Terminated.Reason, "Error"), state.Terminated.ExitCode))
 	}
 	return ""
 }

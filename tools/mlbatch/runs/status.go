@@ -18,6 +18,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/runplan"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
@@ -93,7 +94,7 @@ func (r *Report) why(ctx context.Context, c client.Reader, made v1alpha1.AppWrap
 	if err != nil {
 		r.Unknown = append(r.Unknown, failed(err, "cannot list the Workloads, which say why a Run waits").Error())
 	}
-	return printable(waits)
+	return printing.OneLine(waits)
 }
 
 // WriteStatus prints a report for people.
@@ -101,12 +102,12 @@ func WriteStatus(out io.Writer, r Report) error {
 	status := r.Run.Status
 	fmt.Fprintf(out, "Run %s in namespace %s is %s\n", r.Run.Name, r.Run.Namespace, r.phase())
 	if status.Message != "" {
-		fmt.Fprintf(out, "  %s\n", printable(status.Message))
+		fmt.Fprintf(out, "  %s\n", printing.OneLine(status.Message))
 	}
 	for _, condition := range telling(status) {
 		fmt.Fprintf(out, "  %s\n", condition)
 	}
-	if err := writeTable(out, r.facts()); err != nil {
+	if err := printing.Table(out, r.facts()); err != nil {
 		return err
 	}
 	if err := r.writeSteps(out); err != nil {
@@ -145,7 +146,7 @@ func telling(status v1alpha1.RunStatus) (all []string) {
 		if condition.Message != "" && condition.Message != status.Message {
 			text += ": " + condition.Message
 		}
-		all = append(all, printable(text))
+		all = append(all, printing.OneLine(text))
 	}
 	return all
 }
@@ -186,7 +187,7 @@ func (r Report) writeSteps(out io.Writer) error {
 		rows = append(rows, []string{step.Name, step.Application.Name, string(step.Phase), made, cmp.Or(r.StepsWait[step.Name], step.Message)})
 	}
 	fmt.Fprintln(out)
-	return writeTable(out, rows)
+	return printing.Table(out, rows)
 }
 
 func (r Report) writePods(out io.Writer) error {
@@ -203,7 +204,7 @@ func (r Report) writePods(out io.Writer) error {
 		}
 	}
 	fmt.Fprintln(out)
-	return writeTable(out, rows)
+	return printing.Table(out, rows)
 }
 
 func (p Pod) number() string {
@@ -219,7 +220,7 @@ func (r Report) writeFailure(out io.Writer) {
 		return
 	}
 	fmt.Fprintf(out, "\nThe last failure was attempt %d: %s\n", failure.Attempt, failureText(*failure))
-	for line := range strings.Lines(strings.TrimSpace(withoutControls(failure.Message))) {
+	for line := range strings.Lines(strings.TrimSpace(printing.WithoutControls(failure.Message))) {
 		fmt.Fprintf(out, "  %s\n", strings.TrimRight(line, " \n"))
 	}
 }
@@ -237,5 +238,5 @@ func failureText(failure v1alpha1.LastFailure) string {
 	if failure.ExitCode != nil {
 		how = append(how, fmt.Sprintf("exit code %d", *failure.ExitCode))
 	}
-	return printable(who + ": " + cmp.Or(strings.Join(how, ", "), "no reason is known"))
+	return printing.OneLine(who + ": " + cmp.Or(strings.Join(how, ", "), "no reason is known"))
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/wording"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
@@ -205,7 +206,7 @@ func TestTheStatusAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	if err := runs.WriteObject(&text, report); err != nil {
+	if err := printing.JSON(&text, report); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {

@@ -21,9 +21,10 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 )
 
-func (r *reading) readRun(ctx context.Context) error {
+func (r *gathering) readRun(ctx context.Context) error {
 	run := &v1alpha1.Run{}
 	if err := r.client.Get(ctx, r.key(r.target.Name), run); err != nil {
 		return err
@@ -44,7 +45,7 @@ func (r *reading) readRun(ctx context.Context) error {
 	return nil
 }
 
-func (r *reading) readAppWrapper(ctx context.Context) error {
+func (r *gathering) readAppWrapper(ctx context.Context) error {
 	aw := &v1beta2.AppWrapper{}
 	err := r.client.Get(ctx, r.key(r.target.Name), aw)
 	if err == nil {
@@ -54,7 +55,7 @@ func (r *reading) readAppWrapper(ctx context.Context) error {
 }
 
 // readQueues reads the queues of work that waits.
-func (r *reading) readQueues(ctx context.Context) {
+func (r *gathering) readQueues(ctx context.Context) {
 	name := r.queueName()
 	if name == "" || !r.pending() {
 		return
@@ -80,7 +81,7 @@ func gone(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-func (r *reading) queueName() string {
+func (r *gathering) queueName() string {
 	var labels map[string]string
 	switch {
 	case r.AppWrapper != nil:
@@ -94,12 +95,12 @@ func (r *reading) queueName() string {
 	return labels[v1beta2.QueueNameLabel]
 }
 
-func (r *reading) pending() bool {
+func (r *gathering) pending() bool {
 	return r.Workload == nil || !meta.IsStatusConditionTrue(r.Workload.Status.Conditions, kueue.WorkloadQuotaReserved)
 }
 
 // readQuota reads all ClusterQueues, because those of the cohort lend and borrow.
-func (r *reading) readQuota(ctx context.Context) {
+func (r *gathering) readQuota(ctx context.Context) {
 	var queues kueue.ClusterQueueList
 	if err := r.client.List(ctx, &queues); err != nil {
 		r.unread(err, "the ClusterQueues, which say whose quota is in use: an administrator can bind the role mlbatch-view-queues")
@@ -115,7 +116,7 @@ func (r *reading) readQuota(ctx context.Context) {
 	r.ClusterQueues, r.Cohorts = queues.Items, cohorts.Items
 }
 
-func (r *reading) judgeQueue(queues []kueue.ClusterQueue) {
+func (r *gathering) judgeQueue(queues []kueue.ClusterQueue) {
 	wanted := string(r.LocalQueue.Spec.ClusterQueue)
 	for _, q := range queues {
 		if q.Name == wanted {
@@ -127,7 +128,7 @@ func (r *reading) judgeQueue(queues []kueue.ClusterQueue) {
 
 // readPosition reads Kueue's own order. It is not always served, and not everyone may read it: that is no
 // news to users.
-func (r *reading) readPosition(ctx context.Context) {
+func (r *gathering) readPosition(ctx context.Context) {
 	queue, answer := &unstructured.Unstructured{}, &unstructured.Unstructured{} // the scheme lacks its LocalQueue
 	queue.SetGroupVersionKind(visibility.SchemeGroupVersion.WithKind("LocalQueue"))
 	queue.SetNamespace(r.target.Namespace)
@@ -147,7 +148,7 @@ func (r *reading) readPosition(ctx context.Context) {
 }
 
 // readPods reads the pods, and the warnings of the namespace, which has them of the pods and their owners.
-func (r *reading) readPods(ctx context.Context) {
+func (r *gathering) readPods(ctx context.Context) {
 	label, name := r.podLabel()
 	if label == "" {
 		return
@@ -159,42 +160,37 @@ func (r *reading) readPods(ctx context.Context) {
 	r.Pods = pods.Items
 	var events corev1.EventList
 	warnings := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("type", corev1.EventTypeWarning)}
-	if err := r.client.List(ctx, &events, client.InNamespace(r.target.Namespace), warnings, client.Limit(page)); err != nil {
+	if err := r.client.List(ctx, &events, client.InNamespace(r.target.Namespace), warnings, client.Limit(reading.Page)); err != nil {
 		r.unread(err, "the events")
 	}
 	r.Events = events.Items
 	if events.Continue != "" {
-		r.Unread = append(r.Unread, fmt.Sprintf("there are more than %d warnings in the namespace: the others were not read", page))
+		r.Unread = append(r.Unread, fmt.Sprintf("there are more than %d warnings in the namespace: the others were not read", reading.Page))
 	}
 }
 
-func (r *reading) podLabel() (label, name string) {
+func (r *gathering) podLabel() (label, name string) {
 	switch {
 	case r.AppWrapper != nil:
 		return v1beta2.AppWrapperLabel, r.AppWrapper.Name
 	case r.Job == nil:
 		return "", ""
 	}
-	for _, b := range bare {
-		if b.kind.Kind == r.Job.GetKind() {
-			label = b.podLabel
-		}
-	}
-	if label == "" {
+	if label = PodLabel(r.Job.GetKind()); label == "" {
 		r.Unread = append(r.Unread, fmt.Sprintf("the pods of a %s cannot be found by a label: look at what it has made", r.Job.GetKind()))
 	}
 	return label, r.Job.GetName()
 }
 
 // notFound has the names of what could have been meant.
-func (r *reading) notFound(ctx context.Context) error {
+func (r *gathering) notFound(ctx context.Context) error {
 	e := NotFoundError{Target: r.target}
 	for _, kind := range []metav1.GroupVersionKind{
 		{Group: v1beta2.GroupVersion.Group, Version: v1beta2.GroupVersion.Version, Kind: "AppWrapperList"},
 		{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Kind: "RunList"},
 	} {
 		list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: kind.Group + "/" + kind.Version, Kind: kind.Kind}}
-		if err := r.client.List(ctx, list, client.InNamespace(r.target.Namespace), client.Limit(page)); err != nil {
+		if err := r.client.List(ctx, list, client.InNamespace(r.target.Namespace), client.Limit(reading.Page)); err != nil {
 			continue // only a suggestion is lost
 		}
 		for _, item := range list.Items {

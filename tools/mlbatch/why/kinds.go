@@ -32,6 +32,16 @@ var bare = map[string]struct {
 	"rayjob":          {schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayJob"}, ""},
 }
 
+// PodLabel is the label that pods of a bare job have. Its value is the name of the job.
+func PodLabel(kind string) string {
+	for _, b := range bare {
+		if b.kind.Kind == kind {
+			return b.podLabel
+		}
+	}
+	return ""
+}
+
 // Mapper knows the kinds that are read. Other than one that asks the cluster, it costs no request.
 func Mapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)

@@ -21,10 +21,8 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 )
-
-// page is how many objects a list has at most in one answer.
-const page = 500
 
 // NotFoundError says that nothing has the name.
 type NotFoundError struct {
@@ -43,14 +41,14 @@ func (e NotFoundError) Error() string {
 
 // Explain reads what belongs to a target, and judges it.
 func Explain(ctx context.Context, c client.Client, target Target, now time.Time) (explain.Explanation, error) {
-	r := &reading{client: c, target: target, Objects: explain.Objects{Absent: map[string]string{}, Now: now}}
+	r := &gathering{client: c, target: target, Objects: explain.Objects{Absent: map[string]string{}, Now: now}}
 	if err := r.read(ctx); err != nil {
 		return explain.Explanation{}, err
 	}
 	return explain.Explain(r.Objects), nil
 }
 
-type reading struct {
+type gathering struct {
 	client client.Client
 	target Target
 	explain.Objects
@@ -59,7 +57,7 @@ type reading struct {
 	counted bool
 }
 
-func (r *reading) read(ctx context.Context) error {
+func (r *gathering) read(ctx context.Context) error {
 	if err := r.readSubject(ctx); err != nil {
 		return err
 	}
@@ -75,7 +73,7 @@ func (r *reading) read(ctx context.Context) error {
 
 // readSubject looks for a Run, an AppWrapper or a bare job. If none has the name, the owner of a
 // Workload may have it: see findWorkload.
-func (r *reading) readSubject(ctx context.Context) error {
+func (r *gathering) readSubject(ctx context.Context) error {
 	if b, known := bare[r.target.Kind]; known {
 		return r.readJob(ctx, b.kind.GroupVersion().String(), b.kind.Kind)
 	}
@@ -96,7 +94,7 @@ func (r *reading) readSubject(ctx context.Context) error {
 	return nil
 }
 
-func (r *reading) readJob(ctx context.Context, version, kind string) error {
+func (r *gathering) readJob(ctx context.Context, version, kind string) error {
 	job := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: kind}}
 	err := r.client.Get(ctx, r.key(r.target.Name), job)
 	if apierrors.IsNotFound(err) {
@@ -117,22 +115,16 @@ func (r *reading) readJob(ctx context.Context, version, kind string) error {
 }
 
 // readWorkloads reads all Workloads of the namespace: there is no way to request the one of an owner.
-func (r *reading) readWorkloads(ctx context.Context) {
-	for next := ""; ; {
-		var list kueue.WorkloadList
-		if err := r.client.List(ctx, &list, client.InNamespace(r.target.Namespace), client.Limit(page), client.Continue(next)); err != nil {
-			r.unread(err, "the Workloads, which say whether it has quota")
-			return
-		}
-		r.workloads = append(r.workloads, list.Items...)
-		if next = list.Continue; next == "" {
-			r.counted = true
-			return
-		}
+func (r *gathering) readWorkloads(ctx context.Context) {
+	err := reading.Pages(ctx, r.client, func(page *kueue.WorkloadList) { r.workloads = append(r.workloads, page.Items...) }, client.InNamespace(r.target.Namespace))
+	if err != nil {
+		r.unread(err, "the Workloads, which say whether it has quota")
+		return
 	}
+	r.counted = true
 }
 
-func (r *reading) findWorkload() {
+func (r *gathering) findWorkload() {
 	owner := r.owner()
 	for i, w := range r.workloads {
 		for _, o := range w.OwnerReferences {
@@ -153,7 +145,7 @@ func (r *reading) findWorkload() {
 }
 
 // owner is the UID of what has the Workload.
-func (r *reading) owner() types.UID {
+func (r *gathering) owner() types.UID {
 	switch {
 	case r.AppWrapper != nil:
 		return r.AppWrapper.UID
@@ -164,12 +156,12 @@ func (r *reading) owner() types.UID {
 }
 
 // named reports whether a job, of which only the name is known, has this Workload.
-func (r *reading) named(o metav1.OwnerReference) bool {
+func (r *gathering) named(o metav1.OwnerReference) bool {
 	unknown := r.Run == nil && r.AppWrapper == nil && r.Job == nil && r.target.Kind == ""
 	return unknown && o.Name == r.target.Name
 }
 
-func (r *reading) own(w *kueue.Workload, o metav1.OwnerReference) {
+func (r *gathering) own(w *kueue.Workload, o metav1.OwnerReference) {
 	r.Workload = w
 	if r.AppWrapper != nil || r.Job != nil {
 		return
@@ -183,12 +175,12 @@ func (r *reading) own(w *kueue.Workload, o metav1.OwnerReference) {
 	r.Job.SetLabels(map[string]string{v1beta2.QueueNameLabel: string(w.Spec.QueueName)})
 }
 
-func (r *reading) key(name string) client.ObjectKey {
+func (r *gathering) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.target.Namespace, Name: name}
 }
 
 // unread says what could not be read, and why.
-func (r *reading) unread(err error, what string) {
+func (r *gathering) unread(err error, what string) {
 	sentence := fmt.Sprintf("cannot read %s: %s", what, strings.Join(strings.Fields(err.Error()), " "))
 	switch {
 	case apierrors.IsForbidden(err):

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package work answers: which AppWrappers and bare jobs are there, and how far are they? It also ends,
+// repeats and follows them.
+package work
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+)
+
+// Overview is all work of a namespace, or of the cluster.
+type Overview struct {
+	Items []Item `json:"items"`
+	// Unknown is what could not be read, so that reasons may be missing.
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// Item is an AppWrapper or a bare job.
+type Item struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Queue     string `json:"queue,omitempty"`
+	// State is the phase of an AppWrapper. That of a bare job is Waiting, Admitted, Succeeded, Failed or Ended.
+	State string `json:"state"`
+	// Reason is the first cause of 'mlbatch why', if it says more than the state.
+	Reason explain.Code `json:"reason,omitempty"`
+	// Message is the first evidence of the reason.
+	Message string `json:"message,omitempty"`
+	// Since is when the state began.
+	Since      metav1.Time `json:"since"`
+	Priority   *int32      `json:"priority,omitempty"`
+	Retries    int32       `json:"retries,omitempty"`
+	Migrations int32       `json:"migrations,omitempty"`
+}
+
+// List reads the work of a namespace, or of all if it is empty, with one list for each kind of object. The
+// pods that are read are those that wait, so it does not know why others fail.
+func List(ctx context.Context, c client.Client, namespace string, now time.Time) (Overview, error) {
+	s := &scene{client: c, namespace: namespace, now: now}
+	if err := s.read(ctx); err != nil {
+		return Overview{}, err
+	}
+	overview := Overview{Items: []Item{}, Unknown: s.unknown}
+	for i := range s.wrappers {
+		overview.Items = append(overview.Items, s.wrapped(&s.wrappers[i]))
+	}
+	for i, w := range s.workloads {
+		if o := bareOwner(w); o != nil {
+			overview.Items = append(overview.Items, s.bare(&s.workloads[i], *o))
+		}
+	}
+	slices.SortFunc(overview.Items, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+	})
+	return overview, nil
+}
+
+func (s *scene) wrapped(aw *v1beta2.AppWrapper) Item {
+	o := s.objects(aw.Namespace, aw.Labels[v1beta2.QueueNameLabel])
+	o.AppWrapper, o.Workload = aw, s.byOwner[aw.UID]
+	if o.Workload == nil && s.counted {
+		o.Absent["Workload"] = "of AppWrapper " + aw.Name
+	}
+	o.Pods = s.pods[podsOf{aw.Namespace, v1beta2.AppWrapperLabel, aw.Name}]
+	i := item(o, aw.Labels[v1beta2.QueueNameLabel])
+	i.State, i.Since = phase(aw), aw.CreationTimestamp
+	if at := aw.Status.PhaseTransitionTime; at != nil {
+		i.Since = *at
+	}
+	if aw.DeletionTimestamp != nil {
+		i.Since = *aw.DeletionTimestamp
+	}
+	i.Retries, i.Migrations = aw.Status.Retries, aw.Status.Migrations
+	return i.withReason(o)
+}
+
+func phase(aw *v1beta2.AppWrapper) string {
+	if aw.DeletionTimestamp != nil {
+		return string(v1beta2.AppWrapperTerminating)
+	}
+	return cmp.Or(string(aw.Status.Phase), "New")
+}
+
+func (s *scene) bare(w *kueue.Workload, owner metav1.OwnerReference) Item {
+	o := s.objects(w.Namespace, string(w.Spec.QueueName))
+	o.Workload, o.Job = w, &unstructured.Unstructured{}
+	o.Job.SetAPIVersion(owner.APIVersion)
+	o.Job.SetKind(owner.Kind)
+	o.Job.SetNamespace(w.Namespace)
+	o.Job.SetName(owner.Name)
+	o.Job.SetUID(owner.UID)
+	o.Job.SetLabels(map[string]string{v1beta2.QueueNameLabel: string(w.Spec.QueueName)})
+	o.Pods = s.podsOfJob(w.Namespace, owner)
+	i := item(o, string(w.Spec.QueueName))
+	i.State, i.Since = admission(w)
+	return i.withReason(o)
+}
+
+// item has what all work has.
+func item(o explain.Objects, queue string) Item {
+	i := Item{Kind: "AppWrapper", Queue: queue}
+	if o.AppWrapper != nil {
+		i.Namespace, i.Name = o.AppWrapper.Namespace, o.AppWrapper.Name
+	} else {
+		i.Kind, i.Namespace, i.Name = o.Job.GetKind(), o.Job.GetNamespace(), o.Job.GetName()
+	}
+	if o.Workload != nil {
+		i.Priority = o.Workload.Spec.Priority
+	}
+	return i
+}
+
+// withReason adds the reason in short.
+func (i Item) withReason(o explain.Objects) Item {
+	for _, c := range explain.Explain(o).Causes {
+		if string(c.Code) != i.State {
+			i.Reason, i.Message = c.Code, c.Evidence[0].Value
+			if c.Evidence[0].Field == "" { // it does not exist
+				i.Message = c.Evidence[0].String()
+			}
+			return i
+		}
+	}
+	return i
+}
+
+// admission is the state of a bare job, as Kueue knows it.
+func admission(w *kueue.Workload) (string, metav1.Time) {
+	for _, row := range []struct{ condition, state string }{
+		{kueue.WorkloadFinished, "Ended"}, {kueue.WorkloadAdmitted, "Admitted"}, {kueue.WorkloadQuotaReserved, "Reserved"},
+	} {
+		for _, c := range w.Status.Conditions {
+			if c.Type != row.condition || c.Status != metav1.ConditionTrue {
+				continue
+			}
+			if c.Reason == kueue.WorkloadFinishedReasonSucceeded || c.Reason == kueue.WorkloadFinishedReasonFailed {
+				row.state = c.Reason
+			}
+			return row.state, c.LastTransitionTime
+		}
+	}
+	return "Waiting", w.CreationTimestamp
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
+)
+
+// scene is what List reads.
+type scene struct {
+	client    client.Client
+	namespace string
+	now       time.Time
+
+	wrappers  []v1beta2.AppWrapper
+	workloads []kueue.Workload
+	byOwner   map[types.UID]*kueue.Workload
+	// counted is set if all Workloads were read, and queued if all LocalQueues were.
+	counted, queued bool
+	queues          map[types.NamespacedName]*kueue.LocalQueue
+	clusterQueues   []kueue.ClusterQueue
+	cohorts         []kueue.Cohort
+	// pods are those that wait.
+	pods    map[podsOf][]corev1.Pod
+	unknown []string
+}
+
+// podsOf is a label by which pods are found.
+type podsOf struct{ namespace, label, value string }
+
+// read reads everything in six lists, of which some may have several pages. Without AppWrappers there is nothing to
+// show; whatever else is missing makes reasons less exact.
+func (s *scene) read(ctx context.Context) error {
+	in := client.InNamespace(s.namespace)
+	add := func(page *v1beta2.AppWrapperList) { s.wrappers = append(s.wrappers, page.Items...) }
+	if err := reading.Pages(ctx, s.client, add, in); err != nil {
+		return s.failed(err, "appwrappers")
+	}
+	s.readWorkloads(ctx)
+	s.readQueues(ctx)
+	s.readPods(ctx)
+	return nil
+}
+
+func (s *scene) failed(err error, resource string) error {
+	if s.namespace == "" {
+		resource += " in all namespaces"
+	}
+	return reading.Failed(err, reading.Deed{Verb: "list", Resource: resource, Namespace: s.namespace})
+}
+
+func (s *scene) readWorkloads(ctx context.Context) {
+	add := func(page *kueue.WorkloadList) { s.workloads = append(s.workloads, page.Items...) }
+	err := reading.Pages(ctx, s.client, add, client.InNamespace(s.namespace))
+	if err != nil {
+		s.unknown = append(s.unknown, s.failed(err, "workloads").Error()+"; bare jobs and the reasons for waiting are missing")
+	}
+	s.counted = err == nil
+	s.byOwner = map[types.UID]*kueue.Workload{}
+	for i, w := range s.workloads {
+		for _, o := range w.OwnerReferences {
+			s.byOwner[o.UID] = &s.workloads[i]
+		}
+	}
+}
+
+func (s *scene) readQueues(ctx context.Context) {
+	s.queues = map[types.NamespacedName]*kueue.LocalQueue{}
+	s.queued = reading.Pages(ctx, s.client, func(page *kueue.LocalQueueList) {
+		for i := range page.Items {
+			s.queues[client.ObjectKeyFromObject(&page.Items[i])] = &page.Items[i]
+		}
+	}, client.InNamespace(s.namespace)) == nil
+	var queues []kueue.ClusterQueue
+	if reading.Pages(ctx, s.client, func(page *kueue.ClusterQueueList) { queues = append(queues, page.Items...) }) != nil {
+		return // members see a reason with less detail
+	}
+	if reading.Pages(ctx, s.client, func(page *kueue.CohortList) { s.cohorts = append(s.cohorts, page.Items...) }) == nil {
+		s.clusterQueues = queues // without cohorts the sums would be too small
+	}
+}
+
+// readPods reads those that wait, which are few, and tell why work does not start.
+func (s *scene) readPods(ctx context.Context) {
+	s.pods = map[podsOf][]corev1.Pod{}
+	waiting := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("status.phase", string(corev1.PodPending))}
+	err := reading.Pages(ctx, s.client, func(page *corev1.PodList) {
+		for _, pod := range page.Items {
+			for label, value := range pod.Labels {
+				key := podsOf{pod.Namespace, label, value}
+				s.pods[key] = append(s.pods[key], pod)
+			}
+		}
+	}, client.InNamespace(s.namespace), waiting)
+	if err != nil {
+		s.unknown = append(s.unknown, s.failed(err, "pods").Error()+"; why pods do not start is missing")
+	}
+}
+
+func (s *scene) podsOfJob(namespace string, owner metav1.OwnerReference) []corev1.Pod {
+	return s.pods[podsOf{namespace, why.PodLabel(owner.Kind), owner.Name}]
+}
+
+// objects are those that work in a queue shares.
+func (s *scene) objects(namespace, queue string) explain.Objects {
+	o := explain.Objects{ClusterQueues: s.clusterQueues, Cohorts: s.cohorts, Absent: map[string]string{}, Now: s.now}
+	o.LocalQueue = s.queues[types.NamespacedName{Namespace: namespace, Name: queue}]
+	if o.LocalQueue == nil && s.queued && queue != "" {
+		o.Absent["LocalQueue"] = queue
+	}
+	if o.LocalQueue != nil && s.clusterQueues != nil {
+		o.Absent["ClusterQueue"] = string(o.LocalQueue.Spec.ClusterQueue)
+		for _, q := range s.clusterQueues {
+			if q.Name == string(o.LocalQueue.Spec.ClusterQueue) {
+				delete(o.Absent, "ClusterQueue")
+			}
+		}
+	}
+	return o
+}
+
+// bareOwner is the job of a Workload, unless that is an AppWrapper.
+func bareOwner(w kueue.Workload) *metav1.OwnerReference {
+	for i, o := range w.OwnerReferences {
+		if o.Kind == "AppWrapper" {
+			return nil
+		}
+		if o.Controller != nil && *o.Controller || len(w.OwnerReferences) == 1 {
+			return &w.OwnerReferences[i]
+		}
+	}
+	return nil
+}
