@@ -85,13 +85,17 @@ var arrows = map[string][]string{
 	// How commands begin and end.
 	"tools/commandline": {"setup"},
 	// The mlbatch command, which builds for every operating system.
-	"tools/mlbatch/parts":               {"setup"},
-	"tools/mlbatch/queuefit":            nil,
-	"tools/mlbatch/explain":             {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/queuefit"},
-	"tools/mlbatch/reading":             nil,
-	"tools/mlbatch/printing":            nil,
-	"tools/mlbatch/why":                 {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/reading"},
-	"tools/mlbatch/work":                {"controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/printing", "tools/mlbatch/reading", "tools/mlbatch/runs", "tools/mlbatch/why"},
+	"tools/mlbatch/parts":    {"setup"},
+	"tools/mlbatch/queuefit": nil,
+	"tools/mlbatch/explain":  {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/queuefit"},
+	"tools/mlbatch/reading":  {"tools/mlbatch/printing"},
+	"tools/mlbatch/podlogs":  {"controller/api/codeflare/v1alpha1", "tools/mlbatch/printing"},
+	"tools/mlbatch/printing": nil,
+	"tools/mlbatch/why":      {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/reading"},
+	"tools/mlbatch/work": {
+		"controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/reading",
+		"tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/why",
+	},
 	"tools/mlbatch/install/preflight":   {"setup", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/access":      nil,
 	"tools/mlbatch/install/helmrelease": {"setup", "tools/mlbatch/install/access", "tools/mlbatch/install/preflight"},
@@ -110,12 +114,12 @@ var arrows = map[string][]string{
 	},
 	"tools/mlbatch/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/runplan", "controller/runschema",
-		"setup", "tools/mlbatch/manifests", "tools/mlbatch/printing", "tools/mlbatch/submit",
+		"setup", "tools/mlbatch/manifests", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/submit",
 	},
 	"tools/mlbatch": {
 		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/install",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
-		"tools/mlbatch/explain", "tools/mlbatch/pack", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/why",
+		"tools/mlbatch/explain", "tools/mlbatch/pack", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/why",
 		"tools/mlbatch/work",
 	},
 	// The chart that renders a training job.

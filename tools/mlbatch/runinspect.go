@@ -18,6 +18,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
@@ -165,7 +166,7 @@ func logsCommand() *cobra.Command {
 	return cmd
 }
 
-func (n runNamespace) openLog(cmd *cobra.Command) (runs.OpenLog, error) {
+func (n runNamespace) openLog(cmd *cobra.Command) (podlogs.Open, error) {
 	config, _, err := configOf(n.cluster, cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err

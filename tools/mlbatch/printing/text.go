@@ -3,6 +3,7 @@
 package printing
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 )
@@ -20,4 +21,28 @@ func WithoutControls(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// OneLineError is an error of an API server, which may have several lines, in one.
+func OneLineError(err error) error { return oneLine{err} }
+
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+
+func (e oneLine) Unwrap() error { return e.error }
+
+// JoinErrors returns all errors in one line, or nil if there are none.
+func JoinErrors(all []error) error {
+	var line error
+	for _, err := range all {
+		switch {
+		case err == nil:
+		case line == nil:
+			line = err
+		default:
+			line = fmt.Errorf("%w; %w", line, err)
+		}
+	}
+	return line
 }

@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
 // Page is how many objects a list has at most in one answer.
@@ -62,9 +63,9 @@ func Failed(err error, d Deed) error {
 	case errors.As(err, &unknown), apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		return fmt.Errorf("the cluster does not serve %s: ask an administrator whether the platform is installed%w", d.Resource, hidden{err})
 	case errors.As(err, &network):
-		return fmt.Errorf("cannot %s: check --kubeconfig and --context: %w", d, oneLine{err})
+		return fmt.Errorf("cannot %s: check --kubeconfig and --context: %w", d, printing.OneLineError(err))
 	}
-	return fmt.Errorf("cannot %s: %w", d, oneLine{err})
+	return fmt.Errorf("cannot %s: %w", d, printing.OneLineError(err))
 }
 
 // hidden is an error whose own words add nothing.
@@ -73,10 +74,3 @@ type hidden struct{ error }
 func (hidden) Error() string { return "" }
 
 func (e hidden) Unwrap() error { return e.error }
-
-// oneLine is an error of an API server, which may have several lines.
-type oneLine struct{ error }
-
-func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
-
-func (e oneLine) Unwrap() error { return e.error }

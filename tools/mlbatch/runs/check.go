@@ -14,6 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/runplan"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
@@ -38,10 +39,10 @@ func (m Manifests) Check(ctx context.Context, c client.Client) (plans []Plan, no
 			notes = append(notes, fmt.Sprintf("Run %s: %s", plan.name(), note))
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s %s: %w", v1alpha1.RunKind, plan.name(), oneLine{err}))
+			problems = append(problems, fmt.Errorf("%s %s: %w", v1alpha1.RunKind, plan.name(), printing.OneLineError(err)))
 		}
 	}
-	if err := joined(problems); err != nil {
+	if err := printing.JoinErrors(problems); err != nil {
 		return plans, notes, Unfit{err}
 	}
 	return plans, notes, nil
@@ -149,19 +150,4 @@ func (m *Manifests) addDataSets(ctx context.Context, c client.Reader, namespace 
 		}
 	}
 	return nil
-}
-
-// joined makes one line of all errors.
-func joined(all []error) error {
-	var line error
-	for _, err := range all {
-		switch {
-		case err == nil:
-		case line == nil:
-			line = err
-		default:
-			line = fmt.Errorf("%w; %w", line, err)
-		}
-	}
-	return line
 }

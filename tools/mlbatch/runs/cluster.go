@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
@@ -38,7 +38,7 @@ func failed(err error, format string, args ...any) error {
 	if notServed(err) {
 		return ErrNoRuns
 	}
-	return fmt.Errorf(format+": %w", append(args, oneLine{err})...)
+	return fmt.Errorf(format+": %w", append(args, printing.OneLineError(err))...)
 }
 
 // notServed reports whether an error says that the cluster has no kinds of codeflare.dev.
@@ -50,13 +50,6 @@ func notServed(err error) bool {
 	// What the API server answers if the definition was deleted after the client had found it.
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
-
-// oneLine is an error of an API server, which may have several lines.
-type oneLine struct{ error }
-
-func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
-
-func (e oneLine) Unwrap() error { return e.error }
 
 // get reads a Run.
 func get(ctx context.Context, c client.Reader, key client.ObjectKey) (*v1alpha1.Run, error) {

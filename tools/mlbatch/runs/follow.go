@@ -45,7 +45,7 @@ func wait(ctx context.Context, c client.WithWatch, created []client.Object, out 
 	if ctx.Err() != nil && errors.Is(errors.Join(ended...), ErrInterrupted) {
 		return ErrInterrupted
 	}
-	return joined(ended)
+	return printing.JoinErrors(ended)
 }
 
 // follower follows one Run.
@@ -70,7 +70,7 @@ func (f *follower) follow(ctx context.Context) error {
 		case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || notServed(err):
 			return failed(err, "cannot follow Run %s, but it continues", f.key.Name)
 		case err != nil:
-			f.say("unknown", "cannot read the Run: "+oneLine{err}.Error())
+			f.say("unknown", "cannot read the Run: "+printing.OneLine(err.Error()))
 		}
 		select {
 		case <-ctx.Done():

@@ -3,24 +3,18 @@
 package runs
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
-
-// OpenLog opens the log of a container, as the Kubernetes API does.
-type OpenLog func(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error)
 
 // Selection says which logs are wanted. Without All, it is that of one worker. The pods of api ray
 // have no numbers: worker 0 is the one that submits the command, whose log has the command's, or
@@ -35,7 +29,7 @@ type Selection struct {
 }
 
 // Logs copies logs of a Run to out. With All, each line begins with the number of its worker.
-func Logs(ctx context.Context, c client.Reader, open OpenLog, key client.ObjectKey, s Selection, out io.Writer) error {
+func Logs(ctx context.Context, c client.Reader, open podlogs.Open, key client.ObjectKey, s Selection, out io.Writer) error {
 	run, err := get(ctx, c, key)
 	if err != nil {
 		return err
@@ -45,11 +39,11 @@ func Logs(ctx context.Context, c client.Reader, open OpenLog, key client.ObjectK
 		return err
 	}
 	if s.All {
-		return allLogs(ctx, open, pods, s.Follow, out)
+		return podlogs.All(ctx, open, pods, s.Follow, out)
 	}
 	for _, pod := range pods {
 		if pod.Worker == s.Worker || s.Worker == 0 && pod.Name == first(pods) {
-			return pod.copyLog(ctx, open, s.Follow, func(log io.Reader) error { _, err := io.Copy(out, log); return err })
+			return pod.Log(ctx, open, s.Follow, out)
 		}
 	}
 	return noWorker(run, pods, s.Worker)
@@ -57,7 +51,7 @@ func Logs(ctx context.Context, c client.Reader, open OpenLog, key client.ObjectK
 
 // latestPods are those of a step or of the whole Run, one of each number: the pods of an earlier
 // attempt may not be gone yet.
-func latestPods(ctx context.Context, c client.Reader, run *v1alpha1.Run, step string) ([]Pod, error) {
+func latestPods(ctx context.Context, c client.Reader, run *v1alpha1.Run, step string) ([]podlogs.Pod, error) {
 	pods, err := podsOf(ctx, c, run)
 	if err != nil {
 		return nil, err
@@ -68,13 +62,13 @@ func latestPods(ctx context.Context, c client.Reader, run *v1alpha1.Run, step st
 	if len(pods) == 0 {
 		return nil, noPods(run)
 	}
-	return slices.CompactFunc(pods, func(a, b Pod) bool { return a.Worker >= 0 && a.Worker == b.Worker }), nil
+	return slices.CompactFunc(pods, func(a, b podlogs.Pod) bool { return a.Worker >= 0 && a.Worker == b.Worker }), nil
 }
 
 // first is the name of the pod whose log tells most of a Run of api ray, empty for others.
-func first(pods []Pod) string {
+func first(pods []podlogs.Pod) string {
 	for _, role := range []string{"submitter", "head"} {
-		if i := slices.IndexFunc(pods, func(pod Pod) bool { return pod.Role == role }); i >= 0 {
+		if i := slices.IndexFunc(pods, func(pod podlogs.Pod) bool { return pod.Role == role }); i >= 0 {
 			return pods[i].Name
 		}
 	}
@@ -82,11 +76,11 @@ func first(pods []Pod) string {
 }
 
 // ofStep are the pods of one step, or all if the Run is no workflow.
-func ofStep(run *v1alpha1.Run, pods []Pod, step string) ([]Pod, error) {
+func ofStep(run *v1alpha1.Run, pods []podlogs.Pod, step string) ([]podlogs.Pod, error) {
 	var names, running []string
 	for _, one := range run.Status.Steps {
 		names = append(names, one.Name)
-		if slices.ContainsFunc(pods, func(p Pod) bool { return p.Step == one.Name }) {
+		if slices.ContainsFunc(pods, func(p podlogs.Pod) bool { return p.Step == one.Name }) {
 			running = append(running, one.Name)
 		}
 	}
@@ -103,62 +97,7 @@ func ofStep(run *v1alpha1.Run, pods []Pod, step string) ([]Pod, error) {
 		is := run.Status.Steps[slices.Index(names, step)]
 		return nil, fmt.Errorf("step %s of %s %s has no pods: it is %s", step, v1alpha1.RunKind, run.Name, printing.OneLine(strings.TrimSuffix(string(is.Phase)+": "+is.Message, ": ")))
 	}
-	return slices.DeleteFunc(pods, func(p Pod) bool { return p.Step != step }), nil
-}
-
-// allLogs copies one log after the other or, if they are followed, all at once.
-func allLogs(ctx context.Context, open OpenLog, pods []Pod, follow bool, out io.Writer) error {
-	lines := printing.NewLines(out)
-	failures := make([]error, len(pods))
-	var all sync.WaitGroup
-	for i, pod := range pods {
-		do := func() {
-			failures[i] = pod.copyLog(ctx, open, follow, func(log io.Reader) error { return copyLines(lines, pod.label(), log) })
-		}
-		if !follow {
-			do()
-			continue
-		}
-		all.Go(do)
-	}
-	all.Wait()
-	return joined(failures)
-}
-
-// label tells the lines of a pod from those of others.
-func (p Pod) label() string {
-	if p.Worker < 0 {
-		return p.Name
-	}
-	return p.number()
-}
-
-// copyLog opens the log of the pod's first container, which is the program's, and copies it.
-func (p Pod) copyLog(ctx context.Context, open OpenLog, follow bool, write func(io.Reader) error) error {
-	log, err := open(ctx, p.stored.Namespace, p.Name, &corev1.PodLogOptions{Container: p.stored.Spec.Containers[0].Name, Follow: follow})
-	if err != nil {
-		return fmt.Errorf("cannot read the log of pod %s, which is %s: %w", p.Name, p.State, oneLine{err})
-	}
-	defer log.Close()
-	if err := write(log); err != nil {
-		return fmt.Errorf("the log of pod %s broke off: %w", p.Name, oneLine{err})
-	}
-	return nil
-}
-
-func copyLines(to *printing.Lines, label string, log io.Reader) error {
-	for reader := bufio.NewReader(log); ; {
-		line, err := reader.ReadString('\n')
-		if line != "" {
-			to.Printf("[%s] %s", label, strings.TrimSuffix(line, "\n"))
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return slices.DeleteFunc(pods, func(p podlogs.Pod) bool { return p.Step != step }), nil
 }
 
 // noPods says why there are none.
@@ -170,7 +109,7 @@ func noPods(run *v1alpha1.Run) error {
 	return fmt.Errorf("%s %s has no pods %s: it is %s", v1alpha1.RunKind, run.Name, when, situation(run))
 }
 
-func noWorker(run *v1alpha1.Run, pods []Pod, number int) error {
+func noWorker(run *v1alpha1.Run, pods []podlogs.Pod, number int) error {
 	if first(pods) != "" {
 		return fmt.Errorf("the workers of Run %s have no numbers, as those of api ray: use --all", run.Name)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/test/wording"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
@@ -138,7 +139,7 @@ func TestWithoutALogASentenceSaysWhy(t *testing.T) {
 	for name, row := range map[string]struct {
 		objects []client.Object
 		wanted  runs.Selection
-		open    runs.OpenLog
+		open    podlogs.Open
 		says    string
 	}{
 		"no Run":                        {nil, runs.Selection{}, logOf, "there is no Run a in namespace blue"},

@@ -17,6 +17,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/runschema"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/manifests"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
 // Manifests are the objects of some files.
@@ -75,7 +76,7 @@ func (m Manifests) Only(namespace string) error {
 			problems = append(problems, fmt.Errorf("%s %s has namespace %s, but --namespace is %s: remove one of them", o.GetKind(), o.GetName(), own, namespace))
 		}
 	}
-	return joined(problems)
+	return printing.JoinErrors(problems)
 }
 
 func (m *Manifests) add(object *unstructured.Unstructured, namespace string) error {

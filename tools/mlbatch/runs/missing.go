@@ -14,6 +14,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
 // needed is an object of the core API without which pods do not start.
@@ -34,7 +35,7 @@ func missing(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper) (note
 		if apierrors.IsNotFound(err) {
 			notes = append(notes, fmt.Sprintf("there is no %s %s in namespace %s: its pods need it", n.kind, n.name, aw.Namespace))
 		} else if err != nil {
-			notes = append(notes, fmt.Sprintf("skipped a check: cannot look up %s %s: %v", n.kind, n.name, oneLine{err}))
+			notes = append(notes, fmt.Sprintf("skipped a check: cannot look up %s %s: %v", n.kind, n.name, printing.OneLineError(err)))
 		}
 	}
 	return notes, nil

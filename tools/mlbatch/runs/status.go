@@ -18,6 +18,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/runplan"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
@@ -31,7 +32,7 @@ type Report struct {
 	Waits string `json:"waits,omitempty"`
 	// StepsWait says likewise why steps have no quota, by their names.
 	StepsWait map[string]string `json:"stepsWait,omitempty"`
-	Pods      []Pod             `json:"pods"`
+	Pods      []podlogs.Pod     `json:"pods"`
 	// Unknown is what could not be read, and why.
 	Unknown []string `json:"unknown,omitempty"`
 }
@@ -43,7 +44,7 @@ func Status(ctx context.Context, c client.Reader, key client.ObjectKey) (Report,
 		return Report{}, err
 	}
 	strip(run)
-	r := Report{Run: run, Pods: []Pod{}}
+	r := Report{Run: run, Pods: []podlogs.Pod{}}
 	if made := run.Status.AppWrapper; made != nil {
 		r.lookUp(ctx, c, *made)
 	}
@@ -196,7 +197,7 @@ func (r Report) writePods(out io.Writer) error {
 	}
 	rows := [][]string{{"STEP", "WORKER", "ROLE", "POD", "NODE", "STATE"}}
 	for _, pod := range r.Pods {
-		rows = append(rows, []string{pod.Step, pod.number(), pod.Role, pod.Name, pod.Node, pod.State})
+		rows = append(rows, []string{pod.Step, pod.Number(), pod.Role, pod.Name, pod.Node, pod.State})
 	}
 	if len(r.Run.Status.Steps) == 0 {
 		for i := range rows {
@@ -205,13 +206,6 @@ func (r Report) writePods(out io.Writer) error {
 	}
 	fmt.Fprintln(out)
 	return printing.Table(out, rows)
-}
-
-func (p Pod) number() string {
-	if p.Worker < 0 {
-		return ""
-	}
-	return strconv.Itoa(p.Worker)
 }
 
 func (r Report) writeFailure(out io.Writer) {
