@@ -11,6 +11,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/work"
 )
 
 func main() { program().Main() }
@@ -19,13 +20,14 @@ func program() commandline.Program {
 	return commandline.Program{
 		Name:        "mlbatch",
 		Root:        rootCommand,
-		Interrupted: []error{install.ErrInterrupted, submit.ErrInterrupted, runs.ErrInterrupted},
+		Interrupted: []error{install.ErrInterrupted, submit.ErrInterrupted, runs.ErrInterrupted, work.ErrInterrupted},
 	}
 }
 
 // rootCommand returns the mlbatch command with all its subcommands.
 func rootCommand(version string) *cobra.Command {
 	root := &cobra.Command{Short: "Queueing, quota and fault recovery for batch AI/ML work on Kubernetes"}
-	root.AddCommand(installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), clusterCommand(), submitCommand(version), auditCommand(), runCommand(), packCommand(), whyCommand(), listCommand())
+	root.AddCommand(installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), clusterCommand(), submitCommand(version), auditCommand(), runCommand(), packCommand(), whyCommand())
+	root.AddCommand(listCommand(), statusOfWorkCommand(), waitCommand(), cancelWorkCommand(), retryWorkCommand())
 	return root
 }

@@ -27,21 +27,12 @@ func whyCommand() *cobra.Command {
 		Short: "Say why work waits, does not start or has failed",
 		Long: "Say why an AppWrapper, a Run or a bare job waits, does not start or has failed, what happens next, and what\n" +
 			"you can do. If names are not unique, write KIND/NAME. It reads a few objects, and changes none.",
-		Args: func(_ *cobra.Command, names []string) error {
-			if len(names) != 1 || names[0] == "" {
-				return errors.New("name one AppWrapper, Run or job: mlbatch why NAME")
-			}
-			return nil
-		},
+		Args: oneWork,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if format != "text" && format != "json" {
 				return unknownFormat(format)
 			}
-			c, namespace, err := where.connectReader(cmd)
-			if err != nil {
-				return err
-			}
-			target, err := why.Parse(namespace, names[0])
+			c, target, err := where.find(cmd, names[0])
 			if err != nil {
 				return err
 			}
@@ -54,7 +45,7 @@ func whyCommand() *cobra.Command {
 }
 
 // connectReader returns a client that does not ask the cluster which kinds it serves.
-func (n runNamespace) connectReader(cmd *cobra.Command) (client.Client, string, error) {
+func (n runNamespace) connectReader(cmd *cobra.Command) (client.WithWatch, string, error) {
 	config, namespace, err := configOf(n.cluster, cmd.ErrOrStderr())
 	if err != nil {
 		return nil, "", err
@@ -63,7 +54,7 @@ func (n runNamespace) connectReader(cmd *cobra.Command) (client.Client, string, 
 	if err != nil {
 		return nil, "", err
 	}
-	c, err := client.New(config, client.Options{Scheme: scheme, Mapper: why.Mapper()})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: why.Mapper()})
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot connect to the cluster: %w", err)
 	}
@@ -73,19 +64,42 @@ func (n runNamespace) connectReader(cmd *cobra.Command) (client.Client, string, 
 	return c, namespace, nil
 }
 
+// oneWork is an error unless there is one name.
+func oneWork(cmd *cobra.Command, names []string) error {
+	if len(names) != 1 || names[0] == "" {
+		return fmt.Errorf("name one AppWrapper, Run or job: %s NAME", cmd.CommandPath())
+	}
+	return nil
+}
+
+// find connects to the cluster, and reads what a command is about from NAME or KIND/NAME.
+func (n runNamespace) find(cmd *cobra.Command, name string) (client.WithWatch, why.Target, error) {
+	c, namespace, err := n.connectReader(cmd)
+	if err != nil {
+		return nil, why.Target{}, err
+	}
+	target, err := why.Parse(namespace, name)
+	return c, target, err
+}
+
 func printWhy(cmd *cobra.Command, c client.Client, target why.Target, format string) error {
 	now := time.Now()
 	answer, err := why.Explain(cmd.Context(), c, target, now)
-	if none := (why.NotFoundError{}); errors.As(err, &none) {
-		return fmt.Errorf("%w%s", err, meant(target.Name, none.Names))
-	}
 	if err != nil {
-		return err
+		return suggesting(err, target)
 	}
 	if format == "json" {
 		return printing.JSON(cmd.OutOrStdout(), answer)
 	}
 	_, err = io.WriteString(cmd.OutOrStdout(), explain.Text(answer, now))
+	return err
+}
+
+// suggesting adds to an error what could have been meant.
+func suggesting(err error, target why.Target) error {
+	if none := (why.NotFoundError{}); errors.As(err, &none) {
+		return fmt.Errorf("%w%s", err, meant(target.Name, none.Names))
+	}
 	return err
 }
 
@@ -102,7 +116,7 @@ func meant(name string, names []string) string {
 	case len(near) > 0:
 		return ": did you mean " + strings.Join(near[:min(len(near), 3)], " or ") + "?"
 	case len(names) > 0:
-		return ": 'kubectl get appwrappers' lists what there is"
+		return ": 'mlbatch list' lists what there is"
 	}
 	return ": is the namespace right?"
 }

@@ -91,6 +91,9 @@ func whyServer(t *testing.T, world map[string]string, forbidden ...string) (kube
 		if next := r.URL.Query().Get("continue"); next != "" {
 			path += "?" + next
 		}
+		if r.Method != http.MethodGet {
+			path = r.Method + " " + path
+		}
 		answer, known := world[path]
 		if !known {
 			w.WriteHeader(http.StatusNotFound)
@@ -175,7 +178,7 @@ func TestAllPagesOfWorkloadsAreRead(t *testing.T) {
 func TestAnUnknownNameSuggestsNearOnes(t *testing.T) {
 	for line, want := range map[string]string{
 		"why trian7":       "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?",
-		"why aw/else":      "there is no appwrapper else in namespace blue: 'kubectl get appwrappers' lists what there is",
+		"why aw/else":      "there is no appwrapper else in namespace blue: 'mlbatch list' lists what there is",
 		"why job/x -n red": "there is no job x in namespace red: is the namespace right?",
 		"why pod/x":        `cannot read "pod/x": write NAME or KIND/NAME; kinds are appwrapper, run, job, jobset, leaderworkerset, pytorchjob, raycluster, rayjob`,
 	} {

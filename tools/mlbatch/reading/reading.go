@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -58,7 +59,7 @@ func Failed(err error, d Deed) error {
 	var unknown *meta.NoKindMatchError
 	var network *url.Error
 	switch {
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), " denied "): // not by a webhook or a policy
 		return fmt.Errorf("you may not %s: ask an administrator for a role with this right%w", d, hidden{err})
 	case errors.As(err, &unknown), apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		return fmt.Errorf("the cluster does not serve %s: ask an administrator whether the platform is installed%w", d.Resource, hidden{err})

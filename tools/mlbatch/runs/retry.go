@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,12 +19,10 @@ import (
 )
 
 const (
-	// retryOf names the Run that was the first with this spec.
-	retryOf = "codeflare.dev/retry-of"
+	// RetryOf is the annotation that names the first Run, or AppWrapper, with this spec.
+	RetryOf = "codeflare.dev/retry-of"
 	// longestName is the most characters of a Run's name.
 	longestName = 63
-	// lastApplied is what kubectl keeps of a manifest, which is not the new Run's.
-	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 )
 
 // Retry creates another Run with the spec of this one. Its name is NAME-2, or has the next number that
@@ -59,14 +58,14 @@ func Retry(ctx context.Context, c client.Client, key client.ObjectKey, out io.Wr
 
 // again is a new Run with the spec of an old one, and a name that is not taken.
 func again(old *v1alpha1.Run, taken map[string]bool) *v1alpha1.Run {
-	base := cmp.Or(old.Annotations[retryOf], old.Name)
+	base := cmp.Or(old.Annotations[RetryOf], old.Name)
 	run := &v1alpha1.Run{Spec: *old.Spec.DeepCopy()}
 	run.Namespace, run.Labels = old.Namespace, old.Labels
-	run.Name = nextName(base, old.Name, taken)
-	run.Annotations = map[string]string{retryOf: base}
+	run.Name = NextName(base, old.Name, longestName, taken)
+	run.Annotations = map[string]string{RetryOf: base}
 	for name, value := range old.Annotations {
 		// Those of the group are written at admission.
-		if name != lastApplied && !strings.HasPrefix(name, v1alpha1.GroupVersion.Group+"/") {
+		if name != corev1.LastAppliedConfigAnnotation && !strings.HasPrefix(name, v1alpha1.GroupVersion.Group+"/") {
 			run.Annotations[name] = value
 		}
 	}
@@ -74,15 +73,15 @@ func again(old *v1alpha1.Run, taken map[string]bool) *v1alpha1.Run {
 	return run
 }
 
-// nextName is base with the first free number above that of the old name.
-func nextName(base, old string, taken map[string]bool) string {
+// NextName is base with the first free number above that of the old name, in at most so many characters.
+func NextName(base, old string, longest int, taken map[string]bool) string {
 	number := 2
 	if own, err := strconv.Atoi(strings.TrimPrefix(old, base+"-")); err == nil && own > 1 {
 		number = own + 1
 	}
 	for ; ; number++ {
 		suffix := "-" + strconv.Itoa(number)
-		room := min(len(base), longestName-len(suffix))
+		room := min(len(base), longest-len(suffix))
 		if name := strings.TrimRight(base[:room], "-") + suffix; !taken[name] {
 			return name
 		}

@@ -96,5 +96,10 @@ const retryPause = 5 * time.Second
 
 // Wait prints the job's progress until it ends. It returns an error unless the job succeeds.
 func (j Job) Wait(ctx context.Context, c client.WithWatch, out io.Writer) error {
-	return follow(ctx, c, j.appWrapper, out, retryPause)
+	return Follow(ctx, c, j.appWrapper, out)
+}
+
+// Follow prints the progress of an AppWrapper until it ends. It returns an error unless it succeeds.
+func Follow(ctx context.Context, c client.WithWatch, aw *v1beta2.AppWrapper, out io.Writer) error {
+	return follow(ctx, c, aw, out, retryPause)
 }

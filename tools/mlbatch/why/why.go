@@ -41,11 +41,18 @@ func (e NotFoundError) Error() string {
 
 // Explain reads what belongs to a target, and judges it.
 func Explain(ctx context.Context, c client.Client, target Target, now time.Time) (explain.Explanation, error) {
-	r := &gathering{client: c, target: target, Objects: explain.Objects{Absent: map[string]string{}, Now: now}}
-	if err := r.read(ctx); err != nil {
+	objects, err := Read(ctx, c, target, now)
+	if err != nil {
 		return explain.Explanation{}, err
 	}
-	return explain.Explain(r.Objects), nil
+	return explain.Explain(objects), nil
+}
+
+// Read reads what belongs to a target.
+func Read(ctx context.Context, c client.Client, target Target, now time.Time) (explain.Objects, error) {
+	r := &gathering{client: c, target: target, Objects: explain.Objects{Absent: map[string]string{}, Now: now}}
+	err := r.read(ctx)
+	return r.Objects, err
 }
 
 type gathering struct {
@@ -55,6 +62,8 @@ type gathering struct {
 	workloads []kueue.Workload
 	// counted is set if all Workloads of the namespace were read.
 	counted bool
+	// denied is why AppWrappers cannot be read.
+	denied error
 }
 
 func (r *gathering) read(ctx context.Context) error {
@@ -63,12 +72,35 @@ func (r *gathering) read(ctx context.Context) error {
 	}
 	r.readWorkloads(ctx)
 	r.findWorkload()
-	if r.Run == nil && r.AppWrapper == nil && r.Job == nil {
-		return r.notFound(ctx)
+	if err := r.mustExist(ctx); err != nil {
+		return err
 	}
 	r.readQueues(ctx)
 	r.readPods(ctx)
 	return nil
+}
+
+// Find reads only the Run, the AppWrapper or the bare job itself, and the Workload of a bare job.
+func Find(ctx context.Context, c client.Client, target Target) (explain.Objects, error) {
+	r := &gathering{client: c, target: target, Objects: explain.Objects{Absent: map[string]string{}}}
+	if err := r.readSubject(ctx); err != nil || r.Run != nil || r.AppWrapper != nil {
+		return r.Objects, err
+	}
+	r.readWorkloads(ctx)
+	r.findWorkload()
+	return r.Objects, r.mustExist(ctx)
+}
+
+func (r *gathering) exists() bool { return r.Run != nil || r.AppWrapper != nil || r.Job != nil }
+
+func (r *gathering) mustExist(ctx context.Context) error {
+	switch {
+	case r.exists():
+		return nil
+	case r.denied != nil:
+		return r.denied
+	}
+	return r.notFound(ctx)
 }
 
 // readSubject looks for a Run, an AppWrapper or a bare job. If none has the name, the owner of a
@@ -86,6 +118,9 @@ func (r *gathering) readSubject(ctx context.Context) error {
 		}
 		if err := read.find(ctx); err != nil && !apierrors.IsNotFound(err) {
 			r.unread(err, read.what+" "+r.target.Name)
+			if read.kind == "appwrapper" {
+				r.denied = reading.Failed(err, reading.Deed{Verb: "get", Resource: "appwrappers", Namespace: r.target.Namespace})
+			}
 			if r.target.Kind != "" {
 				return errors.New(strings.Join(r.Unread, "; "))
 			}
@@ -157,8 +192,7 @@ func (r *gathering) owner() types.UID {
 
 // named reports whether a job, of which only the name is known, has this Workload.
 func (r *gathering) named(o metav1.OwnerReference) bool {
-	unknown := r.Run == nil && r.AppWrapper == nil && r.Job == nil && r.target.Kind == ""
-	return unknown && o.Name == r.target.Name
+	return !r.exists() && r.target.Kind == "" && o.Name == r.target.Name
 }
 
 func (r *gathering) own(w *kueue.Workload, o metav1.OwnerReference) {

@@ -74,16 +74,30 @@ func (s *scene) wrapped(aw *v1beta2.AppWrapper) Item {
 		o.Absent["Workload"] = "of AppWrapper " + aw.Name
 	}
 	o.Pods = s.pods[podsOf{aw.Namespace, v1beta2.AppWrapperLabel, aw.Name}]
-	i := item(o, aw.Labels[v1beta2.QueueNameLabel])
-	i.State, i.Since = phase(aw), aw.CreationTimestamp
+	return wrapped(o).withReason(o)
+}
+
+// wrapped is an AppWrapper without the reason.
+func wrapped(o explain.Objects) Item {
+	aw := o.AppWrapper
+	i := Item{
+		Kind: "AppWrapper", Namespace: aw.Namespace, Name: aw.Name, Queue: aw.Labels[v1beta2.QueueNameLabel], State: phase(aw),
+		Since: aw.CreationTimestamp, Retries: aw.Status.Retries, Migrations: aw.Status.Migrations, Priority: priority(o),
+	}
 	if at := aw.Status.PhaseTransitionTime; at != nil {
 		i.Since = *at
 	}
 	if aw.DeletionTimestamp != nil {
 		i.Since = *aw.DeletionTimestamp
 	}
-	i.Retries, i.Migrations = aw.Status.Retries, aw.Status.Migrations
-	return i.withReason(o)
+	return i
+}
+
+func priority(o explain.Objects) *int32 {
+	if o.Workload == nil {
+		return nil
+	}
+	return o.Workload.Spec.Priority
 }
 
 func phase(aw *v1beta2.AppWrapper) string {
@@ -103,34 +117,32 @@ func (s *scene) bare(w *kueue.Workload, owner metav1.OwnerReference) Item {
 	o.Job.SetUID(owner.UID)
 	o.Job.SetLabels(map[string]string{v1beta2.QueueNameLabel: string(w.Spec.QueueName)})
 	o.Pods = s.podsOfJob(w.Namespace, owner)
-	i := item(o, string(w.Spec.QueueName))
-	i.State, i.Since = admission(w)
-	return i.withReason(o)
+	return bare(o).withReason(o)
 }
 
-// item has what all work has.
-func item(o explain.Objects, queue string) Item {
-	i := Item{Kind: "AppWrapper", Queue: queue}
-	if o.AppWrapper != nil {
-		i.Namespace, i.Name = o.AppWrapper.Namespace, o.AppWrapper.Name
-	} else {
-		i.Kind, i.Namespace, i.Name = o.Job.GetKind(), o.Job.GetNamespace(), o.Job.GetName()
-	}
+// bare is a bare job without the reason.
+func bare(o explain.Objects) Item {
+	i := Item{Kind: o.Job.GetKind(), Namespace: o.Job.GetNamespace(), Name: o.Job.GetName(), Queue: o.Job.GetLabels()[v1beta2.QueueNameLabel], Priority: priority(o)}
+	i.State, i.Since = "NotQueued", o.Job.GetCreationTimestamp()
 	if o.Workload != nil {
-		i.Priority = o.Workload.Spec.Priority
+		i.State, i.Since = admission(o.Workload)
 	}
 	return i
 }
 
-// withReason adds the reason in short.
+// withReason adds the reason in short. A reason that repeats the state adds only its message.
 func (i Item) withReason(o explain.Objects) Item {
 	for _, c := range explain.Explain(o).Causes {
+		message := c.Evidence[0].Value
+		if c.Evidence[0].Field == "" { // it does not exist
+			message = c.Evidence[0].String()
+		}
 		if string(c.Code) != i.State {
-			i.Reason, i.Message = c.Code, c.Evidence[0].Value
-			if c.Evidence[0].Field == "" { // it does not exist
-				i.Message = c.Evidence[0].String()
-			}
+			i.Reason, i.Message = c.Code, message
 			return i
+		}
+		if message != i.State {
+			i.Message = message
 		}
 	}
 	return i

@@ -32,14 +32,14 @@ import (
 
 var now = time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
 
-// cluster has the objects of a file.
-func cluster(t *testing.T, file string, calls interceptor.Funcs) client.WithWatch {
+// cluster has the objects of testdata/world.yaml.
+func cluster(t *testing.T, calls interceptor.Funcs) client.WithWatch {
 	t.Helper()
 	scheme, err := runs.Scheme()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile("testdata/world.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,8 @@ func cluster(t *testing.T, file string, calls interceptor.Funcs) client.WithWatc
 		objects = append(objects, object)
 	}
 	phase := func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }
-	stored := fake.NewClientBuilder().WithScheme(scheme).WithRuntimeObjects(objects...).WithIndex(&corev1.Pod{}, "status.phase", phase).Build()
+	kind := func(o client.Object) []string { return []string{o.(*corev1.Event).Type} }
+	stored := fake.NewClientBuilder().WithScheme(scheme).WithRuntimeObjects(objects...).WithIndex(&corev1.Pod{}, "status.phase", phase).WithIndex(&corev1.Event{}, "type", kind).Build()
 	return interceptor.NewClient(stored, calls)
 }
 
@@ -78,7 +79,7 @@ func TestListSaysWhatThereIs(t *testing.T) {
 		{who: "a member", namespace: "blue", forbidden: []client.ObjectList{&kueue.ClusterQueueList{}}},
 		{who: "one who may not read Workloads", namespace: "blue", forbidden: []client.ObjectList{&kueue.WorkloadList{}, &kueue.ClusterQueueList{}}},
 	} {
-		overview, err := work.List(t.Context(), cluster(t, "testdata/list.in.yaml", mayNotList(row.forbidden...)), row.namespace, now)
+		overview, err := work.List(t.Context(), cluster(t, mayNotList(row.forbidden...)), row.namespace, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,7 @@ func TestWithoutTheRightToListAppWrappersASentenceNamesIt(t *testing.T) {
 		"red": "you may not list appwrappers in namespace red: ask an administrator for a role with this right",
 		"":    "you may not list appwrappers in all namespaces: ask an administrator for a role with this right",
 	} {
-		_, err := work.List(t.Context(), cluster(t, "testdata/list.in.yaml", mayNotList(&v1beta2.AppWrapperList{})), namespace, now)
+		_, err := work.List(t.Context(), cluster(t, mayNotList(&v1beta2.AppWrapperList{})), namespace, now)
 		wording.OneSentence(t, "", err, want)
 	}
 }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/work"
+)
+
+const ofTheWork = "namespace of the work (default: the one in the context)"
+
+func statusOfWorkCommand() *cobra.Command {
+	var where runNamespace
+	var format string
+	formats := []string{"table", "json", "yaml"}
+	cmd := &cobra.Command{
+		Use:   "status NAME",
+		Short: "Say how far an AppWrapper, a Run or a job is",
+		Long: "Say how far an AppWrapper, a Run or a bare job is: its state, what it consists of, its pods and their nodes,\n" +
+			"retries, and the last failure. If names are not unique, write KIND/NAME.",
+		Args: oneWork,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if err := oneOf(format, formats); err != nil {
+				return err
+			}
+			c, target, err := where.find(cmd, names[0])
+			if err != nil {
+				return err
+			}
+			now := time.Now()
+			report, err := work.Status(cmd.Context(), c, target, now)
+			if err != nil {
+				return suggesting(err, target)
+			}
+			out := cmd.OutOrStdout()
+			return printAs(out, format, report, func() error { return report.WriteText(out, now) })
+		},
+	}
+	where.bind(cmd.Flags(), ofTheWork)
+	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, json or yaml")
+	return cmd
+}
+
+// aboutWork is a command about one piece of work.
+func aboutWork(cmd *cobra.Command, do func(*cobra.Command, client.WithWatch, explain.Objects) error) *cobra.Command {
+	var where runNamespace
+	cmd.Args = oneWork
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		c, target, err := where.find(cmd, names[0])
+		if err != nil {
+			return err
+		}
+		found, err := why.Find(cmd.Context(), c, target)
+		if err != nil {
+			return suggesting(err, target)
+		}
+		return do(cmd, c, found)
+	}
+	where.bind(cmd.Flags(), ofTheWork)
+	return cmd
+}
+
+func waitCommand() *cobra.Command {
+	return aboutWork(&cobra.Command{
+		Use:   "wait NAME",
+		Short: "Wait until work ends; the exit status is 0 if it succeeds",
+		Long: "Wait until an AppWrapper, a Run or a bare job ends, and print its progress to standard error. The exit status is\n" +
+			"0 if it succeeds, and 1 if it fails, is deleted or cannot be followed.",
+	}, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
+		return work.Wait(cmd.Context(), c, found, cmd.ErrOrStderr())
+	})
+}
+
+func cancelWorkCommand() *cobra.Command {
+	var sure bool
+	cmd := aboutWork(&cobra.Command{
+		Use:   "cancel NAME",
+		Short: "Delete an AppWrapper or a job, or end a Run, after asking",
+		Long: "Delete an AppWrapper or a bare job with all that it has created. A Run is ended, and its record is kept. The\n" +
+			"question is asked on standard error; --yes answers it.",
+	}, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
+		if !sure && !confirmed(cmd, work.Ending(found)) {
+			return errors.New("nothing was cancelled: answer yes, or use --yes")
+		}
+		return work.Cancel(cmd.Context(), c, found, cmd.OutOrStdout())
+	})
+	cmd.Flags().BoolVarP(&sure, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func confirmed(cmd *cobra.Command, question string) bool {
+	fmt.Fprint(cmd.ErrOrStderr(), question, " [y/N] ")
+	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
+func retryWorkCommand() *cobra.Command {
+	return aboutWork(&cobra.Command{
+		Use:   "retry NAME",
+		Short: "Submit an AppWrapper that has ended, or a Run, again as NAME-2",
+	}, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
+		return work.Retry(cmd.Context(), c, found, cmd.OutOrStdout())
+	})
+}

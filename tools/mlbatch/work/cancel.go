@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
+)
+
+// Ending says in a question what Cancel would do.
+func Ending(o explain.Objects) string {
+	i := summary(o)
+	switch {
+	case o.Run != nil:
+		return fmt.Sprintf("Cancel Run %s in namespace %s, which is %s?", o.Run.Name, o.Run.Namespace, o.Run.Status.Phase)
+	case o.AppWrapper == nil && o.Workload == nil: // only the name of the job is known
+		return fmt.Sprintf("Delete %s %s in namespace %s, and all that it has created?", i.Kind, i.Name, i.Namespace)
+	}
+	return fmt.Sprintf("Delete %s %s in namespace %s, which is %s, and all that it has created?", i.Kind, i.Name, i.Namespace, i.State)
+}
+
+// Cancel deletes an AppWrapper or a bare job. It ends a Run, and keeps its record.
+func Cancel(ctx context.Context, c client.Client, o explain.Objects, out io.Writer) error {
+	var object client.Object = o.AppWrapper
+	i := summary(o)
+	switch {
+	case o.Run != nil:
+		return runs.Cancel(ctx, c, client.ObjectKeyFromObject(o.Run), out)
+	case o.AppWrapper == nil:
+		object = o.Job
+	case ownerRun(o.AppWrapper) != "":
+		return fmt.Errorf("AppWrapper %s belongs to Run %s: use 'mlbatch cancel run/%s'", i.Name, ownerRun(o.AppWrapper), ownerRun(o.AppWrapper))
+	case o.AppWrapper.DeletionTimestamp != nil:
+		fmt.Fprintf(out, "AppWrapper %s is already being deleted\n", i.Name)
+		return nil
+	}
+	uid := object.GetUID()
+	err := c.Delete(ctx, object, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err != nil {
+		return reading.Failed(err, reading.Deed{Verb: "delete", Resource: strings.ToLower(i.Kind) + "s", Namespace: i.Namespace})
+	}
+	fmt.Fprintf(out, "%s %s was deleted in namespace %s\n", i.Kind, i.Name, i.Namespace)
+	return nil
+}
+
+// ownerRun is the Run that has made an AppWrapper, or empty.
+func ownerRun(aw *v1beta2.AppWrapper) string {
+	for _, o := range aw.OwnerReferences {
+		if o.Kind == "Run" {
+			return o.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
+)
+
+// longestName leaves room for the names of pod sets, which the webhook asks for.
+const longestName = 60
+
+// Retry creates another AppWrapper, or Run, with the spec of one that has ended. Its name is NAME-2, or has the
+// next number that is free.
+func Retry(ctx context.Context, c client.Client, o explain.Objects, out io.Writer) error {
+	if o.Run != nil {
+		return runs.Retry(ctx, c, client.ObjectKeyFromObject(o.Run), out)
+	}
+	if err := repeatable(o); err != nil {
+		return err
+	}
+	old := o.AppWrapper
+	taken := map[string]bool{}
+	in := client.InNamespace(old.Namespace)
+	err := reading.Pages(ctx, c, func(page *v1beta2.AppWrapperList) {
+		for _, aw := range page.Items {
+			taken[aw.Name] = true
+		}
+	}, in)
+	if err != nil {
+		return reading.Failed(err, reading.Deed{Verb: "list", Resource: "appwrappers", Namespace: old.Namespace})
+	}
+	aw := again(old, taken)
+	err = c.Create(ctx, aw, client.FieldOwner("mlbatch"))
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("another AppWrapper %s was created at this moment: run the command again", aw.Name)
+	}
+	if err != nil {
+		return reading.Failed(err, reading.Deed{Verb: "create", Resource: "appwrappers", Namespace: old.Namespace})
+	}
+	fmt.Fprintf(out, "AppWrapper %s was submitted in namespace %s\n", aw.Name, aw.Namespace)
+	return nil
+}
+
+// repeatable is an error if a copy could not run: its resources have the names that the old ones have.
+func repeatable(o explain.Objects) error {
+	i := summary(o)
+	switch {
+	case o.AppWrapper == nil:
+		return fmt.Errorf("%s %s is not wrapped: submit it again from its manifest, or wrap it with 'mlbatch pack'", i.Kind, i.Name)
+	case ownerRun(o.AppWrapper) != "":
+		return fmt.Errorf("AppWrapper %s belongs to Run %s: use 'mlbatch retry run/%s'", i.Name, ownerRun(o.AppWrapper), ownerRun(o.AppWrapper))
+	case i.State != string(v1beta2.AppWrapperSucceeded) && i.State != string(v1beta2.AppWrapperFailed):
+		return fmt.Errorf("AppWrapper %s has not ended: it is %s: wait for its end with 'mlbatch wait %s'", i.Name, i.State, i.Name)
+	case meta.IsStatusConditionTrue(o.AppWrapper.Status.Conditions, string(v1beta2.ResourcesDeployed)):
+		return fmt.Errorf("AppWrapper %s keeps its resources, whose names another one would need: 'mlbatch why %s' says until when", i.Name, i.Name)
+	}
+	return nil
+}
+
+// again is a new AppWrapper with the spec of an old one, without what Kueue has written.
+func again(old *v1beta2.AppWrapper, taken map[string]bool) *v1beta2.AppWrapper {
+	base := cmp.Or(old.Annotations[runs.RetryOf], old.Name)
+	aw := &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{
+		Name: runs.NextName(base, old.Name, longestName, taken), Namespace: old.Namespace, Labels: old.Labels, Annotations: maps.Clone(old.Annotations),
+	}, Spec: *old.Spec.DeepCopy()}
+	if aw.Annotations == nil {
+		aw.Annotations = map[string]string{}
+	}
+	delete(aw.Annotations, corev1.LastAppliedConfigAnnotation)
+	aw.Annotations[runs.RetryOf] = base
+	aw.Spec.Suspend = false // the webhook decides
+	for i := range aw.Spec.Components {
+		aw.Spec.Components[i].PodSetInfos = nil
+	}
+	return aw
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
+)
+
+// ErrInterrupted is returned by Wait if its context is canceled. The work continues.
+var ErrInterrupted = errors.New("interrupted; the work continues: see 'mlbatch list'")
+
+// pollPause is the pause between two looks at the Workload of a bare job.
+const pollPause = 5 * time.Second
+
+// Wait prints the progress of work until it ends. It returns an error unless it succeeds.
+func Wait(ctx context.Context, c client.WithWatch, o explain.Objects, progress io.Writer) error {
+	return wait(ctx, c, o, progress, pollPause)
+}
+
+func wait(ctx context.Context, c client.WithWatch, o explain.Objects, progress io.Writer, pause time.Duration) error {
+	switch {
+	case o.Run != nil:
+		return runs.Wait(ctx, c, []client.Object{o.Run}, progress)
+	case o.AppWrapper != nil:
+		return submit.Follow(ctx, c, o.AppWrapper, progress)
+	case o.Workload == nil:
+		return fmt.Errorf("%s %s is in no queue, so nothing says when it ends: use 'kubectl wait'", o.Job.GetKind(), o.Job.GetName())
+	}
+	f := follower{client: c, objects: o, progress: progress}
+	for {
+		if ended, err := f.look(ctx); ended {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ErrInterrupted
+		case <-time.After(pause):
+		}
+	}
+}
+
+// follower follows a bare job by its Workload, because jobs of different kinds end in different ways.
+type follower struct {
+	client   client.Reader
+	objects  explain.Objects
+	progress io.Writer
+	last     string // the state printed last
+}
+
+func (f *follower) look(ctx context.Context) (ended bool, err error) {
+	i, w := bare(f.objects), &kueue.Workload{}
+	err = f.client.Get(ctx, client.ObjectKeyFromObject(f.objects.Workload), w)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && w.UID != f.objects.Workload.UID:
+		return true, fmt.Errorf("%s %s was deleted before its end was seen", i.Kind, i.Name)
+	case apierrors.IsForbidden(err):
+		return true, reading.Failed(err, reading.Deed{Verb: "get", Resource: "workloads", Namespace: i.Namespace})
+	case err != nil:
+		f.say("unknown: " + printing.OneLine(err.Error()))
+		return false, nil
+	}
+	f.objects.Workload = w
+	i = bare(f.objects)
+	f.say(i.State)
+	if i.State == kueue.WorkloadFinishedReasonFailed {
+		return true, fmt.Errorf("%s %s has failed: see 'mlbatch why %s'", i.Kind, i.Name, i.Name)
+	}
+	return i.State == kueue.WorkloadFinishedReasonSucceeded || i.State == "Ended", nil
+}
+
+// say prints a state unless it is the one printed last.
+func (f *follower) say(state string) {
+	if state != f.last {
+		fmt.Fprintln(f.progress, time.Now().Format(time.TimeOnly), state)
+	}
+	f.last = state
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
+)
+
+// WriteText prints a report for people.
+func (r Report) WriteText(out io.Writer, now time.Time) error {
+	fmt.Fprintf(out, "%s.\n", r.Sentence)
+	if r.Reason != "" {
+		fmt.Fprintf(out, "%s: %s: see 'mlbatch why %s'\n", r.Reason, r.Means, r.Name)
+	}
+	fmt.Fprintln(out)
+	for _, table := range [][][]string{r.facts(now), r.components(), r.pods()} {
+		if len(table) == 0 {
+			continue
+		}
+		if table[0][0] == strings.ToUpper(table[0][0]) { // it has headings
+			fmt.Fprintln(out)
+		}
+		if err := printing.Table(out, table); err != nil {
+			return err
+		}
+	}
+	for _, unknown := range r.Unknown {
+		fmt.Fprintln(out, "unknown:", printing.OneLine(unknown))
+	}
+	return nil
+}
+
+// facts are rows of a name and a value.
+func (r Report) facts(now time.Time) [][]string {
+	rows := [][]string{{"Queue", r.Queue}, {"State", r.State + " for " + cmp.Or(since(r.Since, now), "an unknown time")}}
+	if r.Priority != nil {
+		rows = append(rows, []string{"Priority", strconv.Itoa(int(*r.Priority))})
+	}
+	if r.Kind == "AppWrapper" || len(r.Components) > 0 {
+		retries := strconv.Itoa(int(r.Retries))
+		if r.RetryLimit != "" {
+			retries += " of at most " + r.RetryLimit
+		}
+		rows = append(rows, []string{"Retries", retries}, []string{"Migrations", strconv.Itoa(int(r.Migrations))})
+	}
+	for _, n := range r.AvoidedNodes {
+		rows = append(rows, []string{"Avoids", fmt.Sprintf("node %s until %s: %s", n.Name, n.Until.UTC().Format(time.RFC3339), n.Cause)})
+	}
+	if f := r.LastFailure; f != nil {
+		rows = append(rows, []string{"Last failure", strings.TrimSuffix(fmt.Sprintf("%s ago: %s: %s", since(f.At, now), f.Reason, f.Message), ": ")})
+	}
+	var on []string
+	for _, n := range nodes(r.Pods) {
+		on = append(on, fmt.Sprintf("%s (%d)", n.name, n.pods))
+	}
+	if len(on) > 0 {
+		rows = append(rows, []string{"Nodes", strings.Join(on, ", ")})
+	}
+	return rows
+}
+
+func (r Report) components() [][]string {
+	if len(r.Components) == 0 {
+		return nil
+	}
+	rows := [][]string{{"COMPONENT", "KIND", "PODS", "STATE"}}
+	for _, c := range r.Components {
+		rows = append(rows, []string{c.Name, c.Kind, strconv.Itoa(int(c.Pods)), c.State})
+	}
+	return rows
+}
+
+// pods are in the order of their nodes.
+func (r Report) pods() [][]string {
+	if len(r.Pods) == 0 {
+		return nil
+	}
+	rows := [][]string{{"NODE", "POD", "RANK", "ROLE", "STATE"}}
+	for _, p := range r.Pods {
+		rows = append(rows, []string{p.Node, p.Name, p.Number(), p.Role, p.State})
+	}
+	slices.SortStableFunc(rows[1:], func(a, b []string) int { return cmp.Compare(a[0], b[0]) })
+	return rows
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mlbatch/mlbatch/test/wording"
+)
+
+// deletable is a world in which train7 can be deleted.
+func deletable() map[string]string {
+	world := busyNamespace()
+	world["DELETE "+wrappers+"/train7"] = `{"kind":"Status","apiVersion":"v1","status":"Success"}`
+	return world
+}
+
+// answer runs a command line, and answers its question.
+func answer(t *testing.T, world map[string]string, line, says string) (out, progress string, requests []string, err error) {
+	t.Helper()
+	home(t)
+	kubeconfig, asked := whyServer(t, world)
+	asking := program()
+	asking.Root = func(version string) *cobra.Command {
+		root := rootCommand(version)
+		root.SetIn(strings.NewReader(says))
+		return root
+	}
+	var o, p bytes.Buffer
+	err = asking.Run(t.Context(), append(strings.Fields(line), "--kubeconfig="+kubeconfig), &o, &p)
+	return o.String(), p.String(), asked(), err
+}
+
+func TestCancelAsksFirst(t *testing.T) {
+	const question = "Delete AppWrapper train7 in namespace blue, which is Suspended, and all that it has created? [y/N] "
+	for says, sure := range map[string]bool{"y\n": true, "YES\n": true, "": false, "n\n": false, "yesterday\n": false} {
+		out, progress, requests, err := answer(t, deletable(), "cancel train7", says)
+		deleted := strings.HasPrefix(requests[len(requests)-1], "DELETE ")
+		if progress != question || deleted != sure || sure != (err == nil) || sure != (out == "AppWrapper train7 was deleted in namespace blue\n") {
+			t.Errorf("after %q: got %q, %q, %v; deleted: %v", says, out, progress, err, deleted)
+		}
+		if !sure {
+			wording.Wanted(t, err, "nothing was cancelled: answer yes, or use --yes")
+		}
+	}
+	out, progress, _, err := answer(t, deletable(), "cancel train7 --yes", "")
+	if err != nil || progress != "" || out != "AppWrapper train7 was deleted in namespace blue\n" {
+		t.Errorf("with --yes: got %q, %q, %v", out, progress, err)
+	}
+}
+
+func TestCommandsAboutOnePieceOfWork(t *testing.T) {
+	for line, row := range map[string]struct{ out, says string }{
+		"status train7":         {out: "AppWrapper train7 in namespace blue is Suspended.\nQuotaLent: "},
+		"status survey":         {out: "Run survey in namespace blue is Queued.\n"},
+		"status bare":           {out: "Job bare in namespace blue is admitted.\n"},
+		"status train7 -o json": {out: `"state": "Suspended"`},
+		"status train7 -o yaml": {out: "\nstate: Suspended\n"},
+		"status trian7":         {says: "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?"},
+		"wait trian7":           {says: "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?"},
+		"wait job/loose":        {says: "Job loose is in no queue, so nothing says when it ends: use 'kubectl wait'"},
+		"cancel job/x -n red":   {says: "there is no job x in namespace red: is the namespace right?"},
+		"retry train7":          {says: "AppWrapper train7 has not ended: it is Suspended: wait for its end with 'mlbatch wait train7'"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			out, progress, requests, err := ask(t, busyNamespace(), line)
+			if len(requests) > 12 {
+				t.Errorf("%d requests: %q", len(requests), requests)
+			}
+			if row.says != "" {
+				wording.OneSentence(t, out+progress, err, row.says)
+				return
+			}
+			if err != nil || !strings.Contains(out, row.out) {
+				t.Errorf("got %q, %v", out, err)
+			}
+		})
+	}
+}
+
+// Without the right to read AppWrappers nobody knows whether there is one.
+func TestWithoutRightsAnUnknownNameIsNotSaidToBeUnknown(t *testing.T) {
+	for _, line := range []string{"why a", "status a", "wait a", "cancel a", "retry a"} {
+		out, progress, _, err := ask(t, busyNamespace(), line, wrappers, inBlue, runsOfBlue)
+		wording.OneSentence(t, out+progress, err, "you may not get appwrappers in namespace blue: ask an administrator for a role with this right")
+	}
+}
