@@ -93,7 +93,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch/printing": nil,
 	"tools/mlbatch/why":      {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/reading"},
 	"tools/mlbatch/work": {
-		"controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/reading",
+		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/reading",
 		"tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/why",
 	},
 	"tools/mlbatch/install/preflight":   {"setup", "tools/mlbatch/parts"},

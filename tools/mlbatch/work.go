@@ -52,8 +52,7 @@ func statusOfWorkCommand() *cobra.Command {
 }
 
 // aboutWork is a command about one piece of work.
-func aboutWork(cmd *cobra.Command, do func(*cobra.Command, client.WithWatch, explain.Objects) error) *cobra.Command {
-	var where runNamespace
+func aboutWork(cmd *cobra.Command, where *runNamespace, do func(*cobra.Command, client.WithWatch, explain.Objects) error) *cobra.Command {
 	cmd.Args = oneWork
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		c, target, err := where.find(cmd, names[0])
@@ -76,7 +75,7 @@ func waitCommand() *cobra.Command {
 		Short: "Wait until work ends; the exit status is 0 if it succeeds",
 		Long: "Wait until an AppWrapper, a Run or a bare job ends, and print its progress to standard error. The exit status is\n" +
 			"0 if it succeeds, and 1 if it fails, is deleted or cannot be followed.",
-	}, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
+	}, &runNamespace{}, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
 		return work.Wait(cmd.Context(), c, found, cmd.ErrOrStderr())
 	})
 }
@@ -88,7 +87,7 @@ func cancelWorkCommand() *cobra.Command {
 		Short: "Delete an AppWrapper or a job, or end a Run, after asking",
 		Long: "Delete an AppWrapper or a bare job with all that it has created. A Run is ended, and its record is kept. The\n" +
 			"question is asked on standard error; --yes answers it.",
-	}, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
+	}, &runNamespace{}, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
 		if !sure && !confirmed(cmd, work.Ending(found)) {
 			return errors.New("nothing was cancelled: answer yes, or use --yes")
 		}
@@ -109,7 +108,35 @@ func retryWorkCommand() *cobra.Command {
 	return aboutWork(&cobra.Command{
 		Use:   "retry NAME",
 		Short: "Submit an AppWrapper that has ended, or a Run, again as NAME-2",
-	}, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
+	}, &runNamespace{}, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
 		return work.Retry(cmd.Context(), c, found, cmd.OutOrStdout())
 	})
+}
+
+func logsOfWorkCommand() *cobra.Command {
+	var where runNamespace
+	var wanted work.Selection
+	var rank int
+	cmd := aboutWork(&cobra.Command{
+		Use:   "logs NAME",
+		Short: "Print the log of one pod of an AppWrapper, a Run or a job, or of all",
+		Long: "Print the log of the only pod, or of the one with rank 0: the master of a PyTorchJob, or the first of an indexed\n" +
+			"Job. --rank and --pod choose another one. Logs are there as long as the pods are.",
+	}, &where, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
+		if cmd.Flags().Changed("rank") {
+			wanted.Rank = &rank
+		}
+		open, err := where.openLog(cmd)
+		if err != nil {
+			return err
+		}
+		return work.Logs(cmd.Context(), c, open, found, wanted, cmd.OutOrStdout())
+	})
+	flags := cmd.Flags()
+	flags.IntVar(&rank, "rank", 0, "rank of the pod, from 0")
+	flags.StringVar(&wanted.Pod, "pod", "", "name of the pod")
+	flags.BoolVar(&wanted.All, "all", false, "print the logs of all pods; each line begins with the rank of its pod, or its name")
+	flags.BoolVarP(&wanted.Follow, "follow", "f", false, "print what comes until the containers end")
+	cmd.MarkFlagsMutuallyExclusive("rank", "pod", "all")
+	return cmd
 }

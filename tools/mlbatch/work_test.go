@@ -64,6 +64,8 @@ func TestCommandsAboutOnePieceOfWork(t *testing.T) {
 		"wait trian7":           {says: "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?"},
 		"wait job/loose":        {says: "Job loose is in no queue, so nothing says when it ends: use 'kubectl wait'"},
 		"cancel job/x -n red":   {says: "there is no job x in namespace red: is the namespace right?"},
+		"logs bare":             {says: "Job bare has no pods yet: it is Admitted: see 'mlbatch why bare'"},
+		"logs train7":           {says: "AppWrapper train7 has no pods yet: it is Suspended: see 'mlbatch why train7'"},
 		"retry train7":          {says: "AppWrapper train7 has not ended: it is Suspended: wait for its end with 'mlbatch wait train7'"},
 	} {
 		t.Run(line, func(t *testing.T) {
@@ -87,5 +89,15 @@ func TestWithoutRightsAnUnknownNameIsNotSaidToBeUnknown(t *testing.T) {
 	for _, line := range []string{"why a", "status a", "wait a", "cancel a", "retry a"} {
 		out, progress, _, err := ask(t, busyNamespace(), line, wrappers, inBlue, runsOfBlue)
 		wording.OneSentence(t, out+progress, err, "you may not get appwrappers in namespace blue: ask an administrator for a role with this right")
+	}
+}
+
+func TestLogsAreReadFromTheCluster(t *testing.T) {
+	world := busyNamespace()
+	world["/api/v1/namespaces/blue/pods"], world["/api/v1/namespaces/blue/pods/p/log"] = list("v1", "Pod", storedPod), "epoch 1\n"
+	out, progress, requests, err := ask(t, world, "logs bare -f")
+	last := "GET /api/v1/namespaces/blue/pods/p/log?container=pytorch&follow=true"
+	if err != nil || out != "epoch 1\n" || progress != "" || requests[len(requests)-1] != last {
+		t.Errorf("got %q, %q, %q, %v", out, progress, requests, err)
 	}
 }

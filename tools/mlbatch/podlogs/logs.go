@@ -45,13 +45,17 @@ func Labelled(ctx context.Context, open Open, pods []Pod, follow bool, out io.Wr
 	return printing.JoinErrors(failures)
 }
 
-// Log copies the log of the pod's first container, which is the program's.
+// defaultContainer is the annotation with which a pod says which container matters.
+const defaultContainer = "kubectl.kubernetes.io/default-container"
+
+// Log copies the log of the pod's default container, or else of its first, which is the program's.
 func (p Pod) Log(ctx context.Context, open Open, follow bool, out io.Writer) error {
 	return p.copyLog(ctx, open, follow, func(log io.Reader) error { _, err := io.Copy(out, log); return err })
 }
 
 func (p Pod) copyLog(ctx context.Context, open Open, follow bool, write func(io.Reader) error) error {
-	log, err := open(ctx, p.Stored.Namespace, p.Name, &corev1.PodLogOptions{Container: p.Stored.Spec.Containers[0].Name, Follow: follow})
+	container := cmp.Or(p.Stored.Annotations[defaultContainer], p.Stored.Spec.Containers[0].Name)
+	log, err := open(ctx, p.Stored.Namespace, p.Name, &corev1.PodLogOptions{Container: container, Follow: follow})
 	if err != nil {
 		return fmt.Errorf("cannot read the log of pod %s, which is %s: %w", p.Name, p.State, printing.OneLineError(err))
 	}

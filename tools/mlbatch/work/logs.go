@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
+)
+
+// Selection says which logs are wanted. If it is empty, that is the only pod's, or that of rank 0.
+type Selection struct {
+	Rank *int
+	Pod  string
+	All  bool
+	// Follow waits for more until the containers end.
+	Follow bool
+}
+
+// Logs copies logs of the pods of some work to out. With All, each line begins with the rank of its pod, or with
+// its name if ranks are not unique.
+func Logs(ctx context.Context, c client.Client, open podlogs.Open, o explain.Objects, s Selection, out io.Writer) error {
+	if o.Run != nil {
+		return logsOfRun(ctx, c, open, o, s, out)
+	}
+	pods, err := podsThatAre(ctx, c, o)
+	if err != nil {
+		return err
+	}
+	if s.All {
+		return podlogs.Labelled(ctx, open, pods, s.Follow, out, labels(pods))
+	}
+	pod, err := chosen(summary(o), pods, s)
+	if err != nil {
+		return err
+	}
+	return pod.Log(ctx, open, s.Follow, out)
+}
+
+func logsOfRun(ctx context.Context, c client.Client, open podlogs.Open, o explain.Objects, s Selection, out io.Writer) error {
+	name := o.Run.Name
+	if len(o.Run.Status.Steps) > 0 {
+		return fmt.Errorf("Run %s has steps: use 'mlbatch run logs %s --step STEP'", name, name)
+	}
+	if s.Pod != "" {
+		return fmt.Errorf("the pods of a Run are chosen with --rank: use 'mlbatch logs %s --rank N'", name)
+	}
+	wanted := runs.Selection{All: s.All, Follow: s.Follow}
+	if s.Rank != nil {
+		wanted.Worker = *s.Rank
+	}
+	return runs.Logs(ctx, c, open, client.ObjectKeyFromObject(o.Run), wanted, out)
+}
+
+// podsThatAre are the pods that exist, without those that another one of the same rank has replaced.
+func podsThatAre(ctx context.Context, c client.Client, o explain.Objects) ([]podlogs.Pod, error) {
+	i := summary(o)
+	label := why.PodLabel(i.Kind)
+	if o.AppWrapper != nil {
+		label = v1beta2.AppWrapperLabel
+	}
+	if label == "" {
+		return nil, fmt.Errorf("the pods of a %s cannot be found by a label: use 'kubectl get pods' and 'kubectl logs'", i.Kind)
+	}
+	var stored []corev1.Pod
+	add := func(page *corev1.PodList) { stored = append(stored, page.Items...) }
+	if err := reading.Pages(ctx, c, add, client.InNamespace(i.Namespace), client.MatchingLabels{label: i.Name}); err != nil {
+		return nil, reading.Failed(err, reading.Deed{Verb: "list", Resource: "pods", Namespace: i.Namespace})
+	}
+	if len(stored) == 0 {
+		return nil, noPods(o)
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(podlogs.Sorted(stored), func(p podlogs.Pod) bool {
+		key := fmt.Sprintf("%s/%d", makerOf(p), p.Worker)
+		replaced := p.Worker >= 0 && seen[key]
+		seen[key] = true
+		return replaced
+	}), nil
+}
+
+// makerOf is the component, or a part of it, that has made a pod. Within it ranks are unique.
+func makerOf(p podlogs.Pod) types.UID {
+	if owner := metav1.GetControllerOf(&p.Stored); owner != nil {
+		return owner.UID
+	}
+	return ""
+}
+
+// noPods says why there are none.
+func noPods(o explain.Objects) error {
+	i, when := summary(o), "yet"
+	if aw := o.AppWrapper; aw != nil && aw.Status.Retries+aw.Status.Migrations > 0 ||
+		slices.Contains([]string{"Succeeded", "Failed", "Ended", "Terminating", "Resetting", "Suspending"}, i.State) {
+		when = "any more, and their logs are gone with them"
+	}
+	text := fmt.Sprintf("%s %s has no pods %s: it is %s", i.Kind, i.Name, when, i.State)
+	if o.AppWrapper != nil {
+		if f := lastFailure(o.AppWrapper, nil); f != nil {
+			text += ": " + cmp.Or(f.Message, f.Reason)
+		}
+	}
+	return errors.New(text + ": see 'mlbatch why " + i.Name + "'")
+}
+
+// chosen is the one pod that is meant.
+func chosen(i Item, pods []podlogs.Pod, s Selection) (podlogs.Pod, error) {
+	wanted := func(p podlogs.Pod) bool { return p.Worker == 0 }
+	switch {
+	case s.Pod != "":
+		wanted = func(p podlogs.Pod) bool { return p.Name == s.Pod }
+	case s.Rank != nil:
+		wanted = func(p podlogs.Pod) bool { return p.Worker == *s.Rank }
+	case len(pods) == 1:
+		wanted = func(podlogs.Pod) bool { return true }
+	}
+	var found []podlogs.Pod
+	for _, p := range pods {
+		if wanted(p) {
+			found = append(found, p)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return podlogs.Pod{}, ambiguous(i, pods, found, s)
+}
+
+func ambiguous(i Item, pods, found []podlogs.Pod, s Selection) error {
+	work := i.Kind + " " + i.Name
+	switch {
+	case s.Pod != "":
+		return fmt.Errorf("%s has no pod %s: its pods are %s", work, s.Pod, names(pods))
+	case s.Rank != nil && len(found) == 0:
+		return fmt.Errorf("no pod of %s has rank %d: its pods are %s: choose one with --pod", work, *s.Rank, names(pods))
+	case len(found) > 1:
+		return fmt.Errorf("%d pods of %s have rank %d: choose one with --pod: %s", len(found), work, found[0].Worker, names(found))
+	}
+	return fmt.Errorf("the pods of %s have no ranks: choose one with --pod, or use --all: %s", work, names(pods))
+}
+
+// names are those of some pods, with their ranks.
+func names(pods []podlogs.Pod) string {
+	var all []string
+	for _, p := range pods[:min(len(pods), 10)] {
+		name := p.Name
+		if p.Worker >= 0 {
+			name += " (rank " + p.Number() + ")"
+		}
+		all = append(all, name)
+	}
+	if len(pods) > 10 {
+		all = append(all, fmt.Sprintf("and %d more", len(pods)-10))
+	}
+	return strings.Join(all, ", ")
+}
+
+// labels are ranks if these are unique, and else names.
+func labels(pods []podlogs.Pod) func(podlogs.Pod) string {
+	seen := map[int]bool{}
+	for _, p := range pods {
+		if p.Worker >= 0 && seen[p.Worker] {
+			return func(p podlogs.Pod) string { return p.Name }
+		}
+		seen[p.Worker] = true
+	}
+	return func(p podlogs.Pod) string { return cmp.Or(p.Number(), p.Name) }
+}

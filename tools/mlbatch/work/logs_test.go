@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/wording"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/work"
+)
+
+// logOf opens logs that say whose they are.
+func logOf(_ context.Context, _, pod string, o *corev1.PodLogOptions) (io.ReadCloser, error) {
+	text := pod + "/" + o.Container + "\n"
+	if o.Follow {
+		text += "and more\n"
+	}
+	return io.NopCloser(strings.NewReader(text)), nil
+}
+
+// podOf is a pod of waits that a Job has made.
+func podOf(job, name, rank string, age int64) client.Object {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "blue", Name: name, Labels: map[string]string{v1beta2.AppWrapperLabel: "waits"}, CreationTimestamp: metav1.Unix(1e9-age, 0),
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Job", Name: job, UID: types.UID(job), Controller: new(true)}},
+	}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "proxy"}, {Name: "main"}}}}
+	if rank != "" {
+		pod.Labels["batch.kubernetes.io/job-completion-index"] = rank
+	}
+	return pod
+}
+
+// pods are those of two components.
+func twoComponents() []client.Object {
+	main := podOf("b", "b-0", "0", 0)
+	main.SetAnnotations(map[string]string{"kubectl.kubernetes.io/default-container": "main"})
+	return []client.Object{podOf("a", "a-0-old", "0", 9), podOf("a", "a-0", "0", 1), podOf("a", "a-1", "1", 0), main}
+}
+
+func TestLogsAreThoseOfThePodThatIsMeant(t *testing.T) {
+	for name, row := range map[string]struct {
+		work   string
+		pods   []client.Object
+		wanted work.Selection
+		want   string
+	}{
+		"of the master":                    {"pulls", nil, work.Selection{}, "pulls-master-0/pytorch\n"},
+		"of a rank":                        {"pulls", nil, work.Selection{Rank: new(1)}, "pulls-worker-0/main\n"},
+		"of all":                           {"pulls", nil, work.Selection{All: true}, "[0] pulls-master-0/pytorch\n[1] pulls-worker-0/main\n"},
+		"of the only pod of a bare job":    {"train", nil, work.Selection{}, "train-worker-0/main\n"},
+		"with what follows":                {"train", nil, work.Selection{Follow: true}, "train-worker-0/main\nand more\n"},
+		"of a pod of two components":       {"waits", twoComponents(), work.Selection{Pod: "b-0"}, "b-0/main\n"},
+		"of a rank that only one has":      {"waits", twoComponents(), work.Selection{Rank: new(1)}, "a-1/proxy\n"},
+		"of the newest of a rank":          {"waits", twoComponents()[:3], work.Selection{}, "a-0/proxy\n"},
+		"of all pods of two components":    {"waits", twoComponents(), work.Selection{All: true}, "[b-0] b-0/main\n[a-0] a-0/proxy\n[a-1] a-1/proxy\n"},
+		"of all pods of which one is next": {"waits", append(twoComponents()[1:3], podOf("c", "c", "", 0)), work.Selection{All: true}, "[0] a-0/proxy\n[1] a-1/proxy\n[c] c/proxy\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := logs(t, row.work, row.pods, row.wanted)
+			if err != nil || out != row.want {
+				t.Errorf("got %q, %v", out, err)
+			}
+		})
+	}
+}
+
+func logs(t *testing.T, name string, pods []client.Object, wanted work.Selection) (string, error) {
+	t.Helper()
+	c := cluster(t, interceptor.Funcs{})
+	for _, pod := range pods {
+		if err := c.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	namespace, name, both := strings.Cut(name, "/")
+	if !both {
+		namespace, name = "blue", namespace
+	}
+	var out strings.Builder
+	err := work.Logs(t.Context(), c, logOf, found(t, c, namespace, name), wanted, &out)
+	return out.String(), err
+}
+
+func TestWithoutALogASentenceSaysWhy(t *testing.T) {
+	for want, row := range map[string]struct {
+		work   string
+		pods   []client.Object
+		wanted work.Selection
+	}{
+		"AppWrapper waits has no pods yet: it is Suspended: see 'mlbatch why waits'":                                                  {"waits", nil, work.Selection{}},
+		"AppWrapper lost has no pods any more, and their logs are gone with them: it is Failed: 1 pod failed: see 'mlbatch why lost'": {"red/lost", nil, work.Selection{}},
+		"AppWrapper pulls has no pod x: its pods are pulls-master-0 (rank 0), pulls-worker-0 (rank 1)":                                {"pulls", nil, work.Selection{Pod: "x"}},
+		"no pod of AppWrapper pulls has rank 7: its pods are pulls-master-0 (rank 0), pulls-worker-0 (rank 1): choose one with --pod": {"pulls", nil, work.Selection{Rank: new(7)}},
+		"2 pods of AppWrapper waits have rank 0: choose one with --pod: b-0 (rank 0), a-0 (rank 0)":                                   {"waits", twoComponents(), work.Selection{}},
+		"the pods of AppWrapper waits have no ranks: choose one with --pod, or use --all: d, e":                                       {"waits", []client.Object{podOf("d", "d", "", 0), podOf("d", "e", "", 0)}, work.Selection{}},
+		"the pods of a RayJob cannot be found by a label: use 'kubectl get pods' and 'kubectl logs'":                                  {"survey", nil, work.Selection{}},
+	} {
+		out, err := logs(t, row.work, row.pods, row.wanted)
+		wording.OneSentence(t, out, err, want)
+	}
+}
+
+func TestLogsOfARunAreThoseOfItsWorkers(t *testing.T) {
+	run := &v1alpha1.Run{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "study"}}
+	pod := podOf("a", "a-1", "1", 0)
+	pod.SetLabels(map[string]string{v1alpha1.RunLabel: "study", "batch.kubernetes.io/job-completion-index": "1"})
+	c := cluster(t, interceptor.Funcs{})
+	for _, object := range []client.Object{run, pod} {
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	objects, err := why.Find(t.Context(), c, why.Target{Namespace: "blue", Name: "study"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := work.Logs(t.Context(), c, logOf, objects, work.Selection{Rank: new(1)}, &out); err != nil || out.String() != "a-1/proxy\n" {
+		t.Errorf("got %q, %v", &out, err)
+	}
+	run.Status.Steps = make([]v1alpha1.StepStatus, 1)
+	err = work.Logs(t.Context(), c, logOf, explain.Objects{Run: run}, work.Selection{}, &out)
+	wording.Wanted(t, err, "Run study has steps: use 'mlbatch run logs study --step STEP'")
+	run.Status.Steps = nil
+	err = work.Logs(t.Context(), c, logOf, explain.Objects{Run: run}, work.Selection{Pod: "a-1"}, &out)
+	wording.Wanted(t, err, "the pods of a Run are chosen with --rank: use 'mlbatch logs study --rank N'")
+}
+
+func TestWithoutTheRightToListPodsASentenceNamesIt(t *testing.T) {
+	c := cluster(t, mayNotList(&corev1.PodList{}))
+	err := work.Logs(t.Context(), c, logOf, found(t, c, "blue", "pulls"), work.Selection{}, io.Discard)
+	wording.OneSentence(t, "", err, "you may not list pods in namespace blue: ask an administrator for a role with this right")
+	broken := func(context.Context, string, string, *corev1.PodLogOptions) (io.ReadCloser, error) {
+		return nil, errors.New("container pytorch\nis waiting to start")
+	}
+	c = cluster(t, interceptor.Funcs{})
+	err = work.Logs(t.Context(), c, broken, found(t, c, "blue", "pulls"), work.Selection{}, io.Discard)
+	wording.OneSentence(t, "", err, "cannot read the log of pod pulls-master-0, which is Running: container pytorch is waiting to start")
+}
