@@ -92,6 +92,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch/podlogs":  {"controller/api/codeflare/v1alpha1", "tools/mlbatch/printing"},
 	"tools/mlbatch/printing": nil,
 	"tools/mlbatch/why":      {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/reading"},
+	"tools/mlbatch/top":      {"tools/mlbatch/printing", "tools/mlbatch/queuefit", "tools/mlbatch/reading"},
 	"tools/mlbatch/work": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/reading",
 		"tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/why",
@@ -119,8 +120,8 @@ var arrows = map[string][]string{
 	"tools/mlbatch": {
 		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/install",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
-		"tools/mlbatch/explain", "tools/mlbatch/pack", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/why",
-		"tools/mlbatch/work",
+		"tools/mlbatch/explain", "tools/mlbatch/pack", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/top",
+		"tools/mlbatch/why", "tools/mlbatch/work",
 	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},

@@ -48,9 +48,10 @@ func Mapper() meta.RESTMapper {
 	for _, kind := range []string{"Workload", "LocalQueue"} {
 		mapper.Add(kueue.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
 	}
-	for _, kind := range []string{"ClusterQueue", "Cohort"} {
+	for _, kind := range []string{"ClusterQueue", "Cohort", "ResourceFlavor"} {
 		mapper.Add(kueue.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Pod"), corev1.SchemeGroupVersion.WithKind("Event"),
 		v1beta2.GroupVersion.WithKind("AppWrapper"), v1alpha1.GroupVersion.WithKind("Run"), visibility.SchemeGroupVersion.WithKind("LocalQueue"),

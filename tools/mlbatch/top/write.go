@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
+)
+
+// WriteTable prints an overview for people. The wide one also has namespaces, why a team is not active, and
+// resources without quota and use.
+func (o Overview) WriteTable(out io.Writer, wide bool) error {
+	written := false
+	for _, table := range [][][]string{o.teams(wide), o.pools(wide), o.flavors(wide), o.queues()} {
+		if len(table) < 2 {
+			continue
+		}
+		if written {
+			fmt.Fprintln(out)
+		}
+		written = true
+		if err := printing.Table(out, table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o Overview) teams(wide bool) [][]string {
+	heading := []string{"TEAM", "COHORT", "PENDING", "RUNNING", "FLAVOR", "RESOURCE", "USE", "USED", "QUOTA", "BORROWED", "UNUSED"}
+	if wide {
+		heading = append(heading, "NAMESPACES", "INACTIVE")
+	}
+	rows := [][]string{heading}
+	for _, t := range o.Teams {
+		for _, c := range t.Quota {
+			if c.empty() && !wide {
+				continue
+			}
+			row := append([]string{t.Name, t.Cohort, number(t.Pending), number(t.Running)}, c.columns()...)
+			if wide {
+				row = append(row, strings.Join(t.Namespaces, ","), t.Inactive)
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// pools have what is lent, which is what all their teams have borrowed.
+func (o Overview) pools(wide bool) [][]string {
+	rows := [][]string{{"COHORT", "FLAVOR", "RESOURCE", "USE", "USED", "QUOTA", "LENT", "UNUSED"}}
+	for _, p := range o.Cohorts {
+		for _, c := range p.Cells {
+			if !c.empty() || wide {
+				rows = append(rows, append([]string{p.Cohort}, c.columns()...))
+			}
+		}
+	}
+	return rows
+}
+
+func (o Overview) flavors(wide bool) [][]string {
+	rows := [][]string{{"FLAVOR", "RESOURCE", "USED", "QUOTA", "NODES"}}
+	for _, f := range o.Flavors {
+		if f.Quota.IsZero() && f.Used.IsZero() && !wide {
+			continue
+		}
+		nodes := ""
+		if f.Nodes != nil {
+			nodes = f.Nodes.String()
+		}
+		rows = append(rows, []string{f.Name, f.Resource, f.Used.String(), f.Quota.String(), nodes})
+	}
+	return rows
+}
+
+func (o Overview) queues() [][]string {
+	rows := [][]string{{"QUEUE", "CLUSTERQUEUE", "PENDING", "RUNNING", "FLAVOR", "RESOURCE", "USED"}}
+	for _, q := range o.Queues {
+		row := []string{q.Name, q.ClusterQueue, number(q.Pending), number(q.Running)}
+		for _, c := range q.Used {
+			rows = append(rows, append(row[:4:4], c.Flavor, c.Resource, c.Used.String()))
+		}
+		if len(q.Used) == 0 {
+			rows = append(rows, append(row, "", "", ""))
+		}
+	}
+	return rows
+}
+
+func (c Cell) empty() bool { return c.Quota.IsZero() && c.Used.IsZero() }
+
+func (c Cell) columns() []string {
+	return []string{c.Flavor, c.Resource, bar(c.Used, c.Quota), c.Used.String(), c.Quota.String(), c.Borrowed.String(), c.Unused.String()}
+}
+
+func number(n int32) string { return strconv.Itoa(int(n)) }
+
+// bar draws how much of a quota is used. A plus follows if more is.
+func bar(used, quota resource.Quantity) string {
+	const width = 10
+	filled := 0
+	if quota.Sign() > 0 {
+		filled = min(width, int(used.AsApproximateFloat64()/quota.AsApproximateFloat64()*width))
+	}
+	if filled == 0 && used.Sign() > 0 {
+		filled = 1 // a little is not nothing
+	}
+	text := "[" + strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "]"
+	return text + strings.Repeat("+", max(0, cmp.Compare(used.Cmp(quota), 0)))
+}
