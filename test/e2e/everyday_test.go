@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/top"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/work"
+)
+
+// A member of a team uses each of the commands for every day, with no other rights than those of the role.
+func TestAMemberUsesTheCommandsForEveryDay(t *testing.T) {
+	testenv.Test(t, features.New("every day").Assess("each command does what it says", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "e2e-failing", "frank", needs.Pods)
+		m := s.member(cfg, "frank")
+		sleeper, speaker := wrapped("sleeper", job("sleeper", "100m", "sleep", "1h"), nil), wrapped("speaker", job("speaker", "100m", "print", "good morning"), nil)
+		failer := wrapped("failer", job("failer", "100m", "exit", "3"), map[string]string{workload.RetryLimitAnnotation: "0"})
+		s.runs(ctx, sleeper)
+		s.untilRunning(ctx, "sleeper", 1)
+		s.create(ctx, speaker)
+		s.create(ctx, failer)
+
+		if err := work.Wait(ctx, m.client, m.find(ctx, "speaker"), io.Discard); err != nil {
+			t.Errorf("speaker has succeeded, but wait says: %v", err)
+		}
+		if err := work.Wait(ctx, m.client, m.find(ctx, "failer"), io.Discard); err == nil || !strings.HasPrefix(err.Error(), "AppWrapper failer has failed: ") {
+			t.Errorf("failer has failed, but wait says: %v", err)
+		}
+		m.sees(ctx, map[string]string{"sleeper": "Running", "speaker": "Succeeded", "failer": "Failed"})
+		m.hasAStatus(ctx)
+		m.hasLogs(ctx)
+		m.seesTheTeam(ctx)
+		m.retriesAndCancels(ctx, sleeper, failer)
+		return ctx
+	}).Feature())
+}
+
+// member is the user of a story with the clients of the command.
+type member struct {
+	*story
+	client client.WithWatch
+	typed  kubernetes.Interface
+}
+
+func (s *story) member(cfg *envconf.Config, user string) member {
+	s.t.Helper()
+	config := rest.CopyConfig(cfg.Client().RESTConfig())
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	scheme, err := runs.Scheme()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: why.Mapper()})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return member{s, c, typed}
+}
+
+func (m member) find(ctx context.Context, name string) explain.Objects {
+	m.t.Helper()
+	found, err := why.Find(ctx, m.client, why.Target{Namespace: m.namespace, Name: name})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return found
+}
+
+func (m member) sees(ctx context.Context, want map[string]string) {
+	m.t.Helper()
+	all, err := work.List(ctx, m.client, m.namespace, time.Now())
+	if err != nil || len(all.Items) != len(want) || len(all.Unknown) > 0 {
+		m.t.Errorf("list says %+v, %v", all, err)
+	}
+	for _, i := range all.Items {
+		if i.State != want[i.Name] || i.Queue != "default-queue" || i.Kind != "AppWrapper" {
+			m.t.Errorf("list says %+v, want %s", i, want[i.Name])
+		}
+	}
+	if _, err := work.List(ctx, m.client, "e2e-blue", time.Now()); err == nil || !strings.HasPrefix(err.Error(), "you may not list appwrappers in namespace e2e-blue: ") {
+		m.t.Errorf("list of another team says: %v", err)
+	}
+}
+
+func (m member) hasAStatus(ctx context.Context) {
+	m.t.Helper()
+	r, err := work.Status(ctx, m.client, why.Target{Namespace: m.namespace, Name: "sleeper"}, time.Now())
+	if err != nil || len(r.Pods) != 1 || r.Pods[0].Node == "" || len(r.Components) != 1 || r.Components[0].State != "created" || len(r.Unknown) > 0 {
+		m.t.Errorf("the status of sleeper is %+v, %v", r, err)
+	}
+	r, err = work.Status(ctx, m.client, why.Target{Namespace: m.namespace, Name: "failer"}, time.Now())
+	if err != nil || r.LastFailure == nil || r.LastFailure.Reason != workload.ReasonFailedComponent {
+		m.t.Errorf("the status of failer is %+v, %v", r, err)
+	}
+}
+
+func (m member) hasLogs(ctx context.Context) {
+	m.t.Helper()
+	open := func(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+		return m.typed.CoreV1().Pods(namespace).GetLogs(pod, options).Stream(ctx)
+	}
+	for want, selection := range map[string]work.Selection{"good morning": {}, "] good morning": {All: true}} {
+		var out bytes.Buffer
+		if err := work.Logs(ctx, m.client, open, m.find(ctx, "speaker"), selection, &out); err != nil || !strings.Contains(out.String(), want) {
+			m.t.Errorf("the log of speaker is %q, %v", &out, err)
+		}
+	}
+	m.until(ctx, "the pods of failer are gone, and logs says so", func(ctx context.Context) (string, error) {
+		err := work.Logs(ctx, m.client, open, m.find(ctx, "failer"), work.Selection{}, io.Discard)
+		if err != nil && strings.HasPrefix(err.Error(), "AppWrapper failer has no pods any more, and their logs are gone with them: it is Failed: ") {
+			return "", nil
+		}
+		return "logs says: " + fmtError(err), nil
+	})
+}
+
+func fmtError(err error) string {
+	if err == nil {
+		return "nothing"
+	}
+	return err.Error()
+}
+
+func (m member) seesTheTeam(ctx context.Context) {
+	m.t.Helper()
+	objects, err := top.Read(ctx, m.client, m.namespace)
+	overview := top.Judge(objects)
+	if err != nil || len(overview.Notes) == 0 || !strings.HasPrefix(overview.Notes[0], "you may not list nodes: ") {
+		m.t.Errorf("top says %+v, %v", overview.Notes, err)
+	}
+	for _, team := range overview.Teams {
+		if team.Name == m.queue() && (team.Running < 1 || len(team.Quota) == 0 || team.Namespaces[0] != m.namespace) {
+			m.t.Errorf("top says of the team: %+v", team)
+		}
+	}
+}
+
+// retriesAndCancels repeats what has failed, and ends what runs.
+func (m member) retriesAndCancels(ctx context.Context, sleeper, failer *workload.AppWrapper) {
+	m.t.Helper()
+	m.until(ctx, "failer can be repeated", func(ctx context.Context) (string, error) {
+		if err := work.Retry(ctx, m.client, m.find(ctx, "failer"), io.Discard); err != nil {
+			return err.Error(), nil
+		}
+		return "", nil
+	})
+	again := failer.DeepCopy()
+	again.Name = "failer-2"
+	m.untilPhase(ctx, again, workload.AppWrapperFailed)
+	if err := work.Retry(ctx, m.client, m.find(ctx, "speaker"), io.Discard); err == nil || !strings.Contains(err.Error(), "keeps its resources") {
+		m.t.Errorf("speaker is repeated: %v", err)
+	}
+	for _, aw := range []*workload.AppWrapper{sleeper, again} {
+		if err := work.Cancel(ctx, m.client, m.find(ctx, aw.Name), io.Discard); err != nil {
+			m.t.Error(err)
+		}
+		m.until(ctx, aw.Name+" is gone", func(ctx context.Context) (string, error) { return m.stillThere(ctx, aw) })
+	}
+}
