@@ -4,7 +4,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -55,8 +54,8 @@ func listCommand() *cobra.Command {
 			if err := oneOf(format, formats); err != nil {
 				return err
 			}
-			if everywhere && where.name != "" {
-				return errors.New("--namespace and --all-namespaces exclude each other: remove one of them")
+			if err := where.orAll(everywhere); err != nil {
+				return err
 			}
 			c, namespace, err := where.connectReader(cmd)
 			if err != nil {

@@ -41,6 +41,14 @@ func (n runNamespace) connect(cmd *cobra.Command) (client.WithWatch, string, err
 	return c, cmp.Or(n.name, current), err
 }
 
+// orAll is an error if both a namespace and all of them are wanted.
+func (n runNamespace) orAll(everywhere bool) error {
+	if everywhere && n.name != "" {
+		return errors.New("--namespace and --all-namespaces exclude each other: remove one of them")
+	}
+	return nil
+}
+
 // oneRun is an error unless there is one name.
 func oneRun(cmd *cobra.Command, names []string) error {
 	if len(names) != 1 || names[0] == "" {
@@ -61,8 +69,8 @@ func listRunsCommand() *cobra.Command {
 			if format != "text" && format != "json" {
 				return unknownFormat(format)
 			}
-			if everywhere && where.name != "" {
-				return errors.New("--namespace and --all-namespaces exclude each other: remove one of them")
+			if err := where.orAll(everywhere); err != nil {
+				return err
 			}
 			c, namespace, err := where.connect(cmd)
 			if err != nil {

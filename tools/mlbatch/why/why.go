@@ -200,13 +200,19 @@ func (r *gathering) own(w *kueue.Workload, o metav1.OwnerReference) {
 	if r.AppWrapper != nil || r.Job != nil {
 		return
 	}
-	r.Job = &unstructured.Unstructured{}
-	r.Job.SetAPIVersion(o.APIVersion)
-	r.Job.SetKind(o.Kind)
-	r.Job.SetNamespace(w.Namespace)
-	r.Job.SetName(o.Name)
-	r.Job.SetUID(o.UID)
-	r.Job.SetLabels(map[string]string{v1beta2.QueueNameLabel: string(w.Spec.QueueName)})
+	r.Job = BareJob(*w, o)
+}
+
+// BareJob is what a Workload says of the job that owns it.
+func BareJob(w kueue.Workload, owner metav1.OwnerReference) *unstructured.Unstructured {
+	job := &unstructured.Unstructured{}
+	job.SetAPIVersion(owner.APIVersion)
+	job.SetKind(owner.Kind)
+	job.SetNamespace(w.Namespace)
+	job.SetName(owner.Name)
+	job.SetUID(owner.UID)
+	job.SetLabels(map[string]string{v1beta2.QueueNameLabel: string(w.Spec.QueueName)})
+	return job
 }
 
 func (r *gathering) key(name string) client.ObjectKey {

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )
 
 // Overview is all work of a namespace, or of the cluster.
@@ -109,13 +109,7 @@ func phase(aw *v1beta2.AppWrapper) string {
 
 func (s *scene) bare(w *kueue.Workload, owner metav1.OwnerReference) Item {
 	o := s.objects(w.Namespace, string(w.Spec.QueueName))
-	o.Workload, o.Job = w, &unstructured.Unstructured{}
-	o.Job.SetAPIVersion(owner.APIVersion)
-	o.Job.SetKind(owner.Kind)
-	o.Job.SetNamespace(w.Namespace)
-	o.Job.SetName(owner.Name)
-	o.Job.SetUID(owner.UID)
-	o.Job.SetLabels(map[string]string{v1beta2.QueueNameLabel: string(w.Spec.QueueName)})
+	o.Workload, o.Job = w, why.BareJob(*w, owner)
 	o.Pods = s.podsOfJob(w.Namespace, owner)
 	return bare(o).withReason(o)
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
@@ -56,7 +57,7 @@ func Logs(ctx context.Context, c client.Client, open podlogs.Open, o explain.Obj
 func logsOfRun(ctx context.Context, c client.Client, open podlogs.Open, o explain.Objects, s Selection, out io.Writer) error {
 	name := o.Run.Name
 	if len(o.Run.Status.Steps) > 0 {
-		return fmt.Errorf("Run %s has steps: use 'mlbatch run logs %s --step STEP'", name, name)
+		return fmt.Errorf("%s %s has steps: use 'mlbatch run logs %s --step STEP'", v1alpha1.RunKind, name, name)
 	}
 	if s.Pod != "" {
 		return fmt.Errorf("the pods of a Run are chosen with --rank: use 'mlbatch logs %s --rank N'", name)
