@@ -289,7 +289,7 @@ func (o Objects) neverFits() (all []Cause) {
 	}
 	var podSets []queuefit.PodSet
 	for _, r := range requests {
-		podSets = append(podSets, queuefit.PodSet{Count: 1, Requests: r.Resources})
+		podSets = append(podSets, queuefit.PodSet{Count: 1, Requests: o.least(r)})
 	}
 	why := queuefit.Reasons(podSets, *queue, queuefit.Quota{Queues: o.ClusterQueues, Cohorts: o.Cohorts})
 	if len(why) == 0 {

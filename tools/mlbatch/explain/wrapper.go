@@ -128,7 +128,9 @@ func (o Objects) failed() []Cause {
 	status, annotations := o.AppWrapper.Status, o.AppWrapper.Annotations
 	var all []Cause
 	limit := annotations[v1beta2.RetryLimitAnnotation]
-	if n, err := strconv.Atoi(limit); err == nil && int(status.Retries) >= n && n > 0 {
+	forbidden := o.terminalExitCode()
+	all = append(all, forbidden...)
+	if n, err := strconv.Atoi(limit); err == nil && len(forbidden) == 0 && int(status.Retries) >= n && n > 0 {
 		all = append(all, cause("RetryLimit", Evidence{o.wrapper(), "annotation " + v1beta2.RetryLimitAnnotation, limit},
 			also(Evidence{o.wrapper(), "status.resettingCount", strconv.Itoa(int(status.Retries))}), began(status)))
 	}
