@@ -68,7 +68,7 @@ func listCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	where.bind(flags, "namespace of the work (default: the one in the context)")
+	where.bind(flags, ofTheWork)
 	flags.BoolVarP(&everywhere, "all-namespaces", "A", false, "list the work of all namespaces")
 	flags.StringVarP(&format, "output", "o", "table", "table, wide, json or yaml")
 	return cmd

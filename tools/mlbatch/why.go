@@ -39,7 +39,8 @@ func whyCommand() *cobra.Command {
 			return printWhy(cmd, c, target, format)
 		},
 	}
-	where.bind(cmd.Flags(), "namespace of the work (default: the one in the context)")
+	where.bind(cmd.Flags(), ofTheWork)
+	cmd.ValidArgsFunction = where.names
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
 	return cmd
 }
@@ -70,6 +71,17 @@ func oneWork(cmd *cobra.Command, names []string) error {
 		return fmt.Errorf("name one AppWrapper, Run or job: %s NAME", cmd.CommandPath())
 	}
 	return nil
+}
+
+// names completes the names of AppWrappers and Runs for a shell.
+func (n *runNamespace) names(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	c, namespace, err := n.connectReader(cmd)
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := why.Names(cmd.Context(), c, namespace)
+	slices.Sort(names)
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
 // find connects to the cluster, and reads what a command is about from NAME or KIND/NAME.

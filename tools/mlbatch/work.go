@@ -47,6 +47,7 @@ func statusOfWorkCommand() *cobra.Command {
 		},
 	}
 	where.bind(cmd.Flags(), ofTheWork)
+	cmd.ValidArgsFunction = where.names
 	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, json or yaml")
 	return cmd
 }
@@ -66,6 +67,7 @@ func aboutWork(cmd *cobra.Command, where *runNamespace, do func(*cobra.Command, 
 		return do(cmd, c, found)
 	}
 	where.bind(cmd.Flags(), ofTheWork)
+	cmd.ValidArgsFunction = where.names
 	return cmd
 }
 

@@ -101,3 +101,14 @@ func TestLogsAreReadFromTheCluster(t *testing.T) {
 		t.Errorf("got %q, %q, %q, %v", out, progress, requests, err)
 	}
 }
+
+func TestAShellCompletesNames(t *testing.T) {
+	for _, verb := range []string{"why", "status", "wait", "cancel", "retry", "logs"} {
+		home(t)
+		kubeconfig, asked := whyServer(t, busyNamespace())
+		out, _, err := command(t, "__complete", verb, "--kubeconfig="+kubeconfig, "train49")
+		if err != nil || !strings.HasPrefix(out, "train0\ntrain1\n") || !strings.HasSuffix(out, "\n:4\n") || len(asked()) != 2 {
+			t.Errorf("%s: got %.100s, %v, %q", verb, out, err, asked())
+		}
+	}
+}

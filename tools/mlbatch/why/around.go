@@ -184,23 +184,28 @@ func (r *gathering) podLabel() (label, name string) {
 
 // notFound has the names of what could have been meant.
 func (r *gathering) notFound(ctx context.Context) error {
-	e := NotFoundError{Target: r.target}
-	for _, kind := range []metav1.GroupVersionKind{
-		{Group: v1beta2.GroupVersion.Group, Version: v1beta2.GroupVersion.Version, Kind: "AppWrapperList"},
-		{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Kind: "RunList"},
-	} {
-		list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: kind.Group + "/" + kind.Version, Kind: kind.Kind}}
-		if err := r.client.List(ctx, list, client.InNamespace(r.target.Namespace), client.Limit(reading.Page)); err != nil {
-			continue // only a suggestion is lost
-		}
-		for _, item := range list.Items {
-			e.Names = append(e.Names, item.Name)
-		}
-	}
+	e := NotFoundError{Target: r.target, Names: Names(ctx, r.client, r.target.Namespace)}
 	for _, w := range r.workloads {
 		for _, o := range w.OwnerReferences {
 			e.Names = append(e.Names, o.Name)
 		}
 	}
 	return e
+}
+
+// Names are those of the AppWrappers and Runs of a namespace, as far as they can be listed in one page.
+func Names(ctx context.Context, c client.Reader, namespace string) (names []string) {
+	for _, kind := range []metav1.GroupVersionKind{
+		{Group: v1beta2.GroupVersion.Group, Version: v1beta2.GroupVersion.Version, Kind: "AppWrapperList"},
+		{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Kind: "RunList"},
+	} {
+		list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: kind.Group + "/" + kind.Version, Kind: kind.Kind}}
+		if err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(reading.Page)); err != nil {
+			continue // only a suggestion is lost
+		}
+		for _, item := range list.Items {
+			names = append(names, item.Name)
+		}
+	}
+	return names
 }

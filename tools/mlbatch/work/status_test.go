@@ -39,6 +39,15 @@ func TestStatusOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
+func TestThePageShowsAList(t *testing.T) {
+	overview, err := work.List(t.Context(), cluster(t, interceptor.Funcs{}), "blue", now)
+	var out bytes.Buffer
+	if err != nil || overview.WriteTable(&out, work.Columns{}, now) != nil {
+		t.Fatal(err)
+	}
+	golden.Between(t, "../../../docs/commands.md", "<!-- list: written by go test ./tools/mlbatch/work -run TestThePage -update -->\n```\n", "```\n<!-- end of list -->", out.String())
+}
+
 func TestThePageShowsAStatus(t *testing.T) {
 	report, err := work.Status(t.Context(), cluster(t, interceptor.Funcs{}), why.Target{Namespace: "blue", Name: "pulls"}, now)
 	var out bytes.Buffer
