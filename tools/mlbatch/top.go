@@ -3,6 +3,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/top"
@@ -31,6 +33,9 @@ func topCommand() *cobra.Command {
 			}
 			overview := top.Judge(objects)
 			printNotes(cmd.ErrOrStderr(), overview.Notes)
+			if len(overview.Teams)+len(overview.Queues) == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "there are no queues")
+			}
 			out := cmd.OutOrStdout()
 			return printAs(out, format, overview, func() error { return overview.WriteTable(out, format == "wide") })
 		},

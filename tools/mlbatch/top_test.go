@@ -81,6 +81,11 @@ func TestTopForPrograms(t *testing.T) {
 }
 
 func TestTopWithoutQueues(t *testing.T) {
+	empty := teams()
+	empty[queues+"/clusterqueues"] = list("kueue.x-k8s.io/v1beta2", "ClusterQueue")
+	if out, progress, _, err := ask(t, empty, "top"); err != nil || out != "" || progress != "there are no queues\n" {
+		t.Errorf("got %q, %q, %v", out, progress, err)
+	}
 	out, progress, _, err := ask(t, teams(), "top", queues)
 	wording.OneSentence(t, out+progress, err, "you may not list localqueues in namespace blue: ask an administrator for a role with this right")
 	home(t)

@@ -63,6 +63,8 @@ func Failed(err error, d Deed) error {
 		return fmt.Errorf("you may not %s: ask an administrator for a role with this right%w", d, hidden{err})
 	case errors.As(err, &unknown), apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		return fmt.Errorf("the cluster does not serve %s: ask an administrator whether the platform is installed%w", d.Resource, hidden{err})
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("cannot %s: the cluster does not accept your credentials: log in again%w", d, hidden{err})
 	case errors.As(err, &network):
 		return fmt.Errorf("cannot %s: check --kubeconfig and --context: %w", d, printing.OneLineError(err))
 	}

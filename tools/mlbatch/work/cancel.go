@@ -3,6 +3,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,7 +23,7 @@ func Ending(o explain.Objects) string {
 	i := summary(o)
 	switch {
 	case o.Run != nil:
-		return fmt.Sprintf("Cancel Run %s in namespace %s, which is %s?", o.Run.Name, o.Run.Namespace, o.Run.Status.Phase)
+		return fmt.Sprintf("Cancel Run %s in namespace %s, which is %s?", o.Run.Name, o.Run.Namespace, cmp.Or(string(o.Run.Status.Phase), "new"))
 	case o.AppWrapper == nil && o.Workload == nil: // only the name of the job is known
 		return fmt.Sprintf("Delete %s %s in namespace %s, and all that it has created?", i.Kind, i.Name, i.Namespace)
 	}
