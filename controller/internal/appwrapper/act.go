@@ -22,42 +22,47 @@ import (
 const atOnce = time.Nanosecond
 
 // act carries out the effect of a decision whose status has been saved. It returns when to
-// reconcile again; 0 means at the next event.
-func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decision) (time.Duration, error) {
+// reconcile again, where 0 means at the next event, or that the next step need not wait.
+func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decision) (again time.Duration, more bool, err error) {
 	switch d.Effect {
 	case lifecycle.Nothing:
-		return 0, nil
+		return 0, false, nil
 	case lifecycle.AddFinalizer:
-		return 0, r.addFinalizer(ctx, o.aw)
+		err := r.addFinalizer(ctx, o.aw)
+		o.snapshot.HasFinalizer = true
+		return 0, err == nil, err
 	case lifecycle.RemoveFinalizer:
-		return 0, r.removeFinalizer(ctx, o.aw)
+		return 0, false, r.removeFinalizer(ctx, o.aw)
 	}
-	current, err := r.current(ctx, o.aw)
-	if err != nil || current == nil {
-		return 0, err
+	if unchanged, err := r.confirmItself(ctx, o, d.Effect); err != nil || !unchanged {
+		return 0, false, err
 	}
-	o.aw = current
 	switch d.Effect {
 	case lifecycle.Create:
 		return r.create(ctx, o, d.Targets)
 	case lifecycle.Delete:
-		return 0, r.remove(ctx, o, d.Targets)
+		more, err := r.remove(ctx, o, d.Targets)
+		return 0, more, err
 	}
-	return 0, r.forceDelete(ctx, o, d.Targets)
+	return 0, false, r.forceDelete(ctx, o, d.Targets)
 }
 
-// current reads the AppWrapper from the API server, with whole templates. It returns nil if
-// it is no longer the one that was decided upon: Kueue takes quota back, and gives it again,
-// by changing it.
-func (r *Reconciler) current(ctx context.Context, aw *v1beta2.AppWrapper) (*v1beta2.AppWrapper, error) {
+// confirmItself tells whether the AppWrapper is still the one that was decided upon: Kueue takes
+// quota back, and gives it again, by changing it. If this reconcile has saved it, the answer has
+// told that. Otherwise this reads it from the API server, with the templates that a create needs.
+func (r *Reconciler) confirmItself(ctx context.Context, o *observation, effect lifecycle.Effect) (unchanged bool, err error) {
+	if o.whole || o.current && effect != lifecycle.Create {
+		return true, nil
+	}
 	now := &v1beta2.AppWrapper{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(aw), now); err != nil {
-		return nil, fmt.Errorf("cannot read the AppWrapper again: %w", err)
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(o.aw), now); err != nil {
+		return false, fmt.Errorf("cannot read the AppWrapper again: %w", err)
 	}
-	if now.UID != aw.UID || now.ResourceVersion != aw.ResourceVersion {
-		return nil, nil
+	if now.UID != o.aw.UID || now.ResourceVersion != o.aw.ResourceVersion {
+		return false, nil
 	}
-	return now, nil
+	o.aw = now
+	return true, nil
 }
 
 func hasFinalizer(aw *v1beta2.AppWrapper) bool {
@@ -70,6 +75,8 @@ func (r *Reconciler) addFinalizer(ctx context.Context, aw *v1beta2.AppWrapper) e
 	if err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("cannot add the finalizer: %w", err)
 	}
+	aw.ResourceVersion, aw.Finalizers = changed.ResourceVersion, changed.Finalizers
+	r.echoes.expect(changed, r.now())
 	return nil
 }
 
@@ -82,41 +89,46 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, aw *v1beta2.AppWrapper
 	return nil
 }
 
-// remove deletes the targets. An error for one does not keep the others from being deleted.
-func (r *Reconciler) remove(ctx context.Context, o *observation, targets []int, options ...client.DeleteOption) error {
+// remove deletes the targets. An error for one does not keep the others from being deleted. If
+// one is not there any more, which the cache has not heard of, the next step need not wait.
+func (r *Reconciler) remove(ctx context.Context, o *observation, targets []int, options ...client.DeleteOption) (more bool, err error) {
 	var errs []error
 	for _, i := range targets {
 		if name := o.snapshot.Components[i].Name; o.snapshot.Components[i].Unreadable {
 			errs = append(errs, fmt.Errorf("cannot delete %s: the permission to get it is missing, so its owner is unknown", name))
 		} else if o.components[i].object != nil {
-			errs = append(errs, r.deleteOne(ctx, o.components[i].object, options...))
+			gone, err := r.deleteOne(ctx, o.components[i].object, options...)
+			o.components[i].refuted, o.components[i].confirmed = gone, o.components[i].confirmed && !gone
+			more, errs = more || gone, append(errs, err)
 		}
 	}
-	return errors.Join(errs...)
+	return more, errors.Join(errs...)
 }
 
 // forceDelete deletes the components only when no pod is left: deleted earlier, they would
 // leave pods behind on the kubelets.
 func (r *Reconciler) forceDelete(ctx context.Context, o *observation, targets []int) error {
 	if len(o.pods) == 0 {
-		return r.remove(ctx, o, targets, client.GracePeriodSeconds(0))
+		_, err := r.remove(ctx, o, targets, client.GracePeriodSeconds(0))
+		return err
 	}
 	var errs []error
 	for i := range o.pods {
-		errs = append(errs, r.deleteOne(ctx, &o.pods[i], client.GracePeriodSeconds(0)))
+		_, err := r.deleteOne(ctx, &o.pods[i], client.GracePeriodSeconds(0))
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
 // deleteOne deletes the object with the UID that was observed. If it is gone, or another one
 // has its name, there is nothing to delete.
-func (r *Reconciler) deleteOne(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+func (r *Reconciler) deleteOne(ctx context.Context, object client.Object, options ...client.DeleteOption) (gone bool, err error) {
 	options = append(options,
 		client.Preconditions{UID: ptr.To(object.GetUID())},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
-	err := r.client.Delete(ctx, object, options...)
+	err = r.client.Delete(ctx, object, options...)
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
+		return err != nil, nil
 	}
-	return fmt.Errorf("cannot delete %s: %w", object.GetName(), err)
+	return false, fmt.Errorf("cannot delete %s: %w", object.GetName(), err)
 }

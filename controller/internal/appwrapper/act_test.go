@@ -41,7 +41,6 @@ func TestAComponentThatCannotBeDeletedDoesNotProtectTheNext(t *testing.T) {
 		return nil
 	}
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
-	w.reconcile()
 	w.refuses(refusal)
 	if w.exists(jobKind, "j") {
 		t.Error("the Job is still there")
@@ -66,7 +65,10 @@ func TestAPodThatCannotBeDeletedDoesNotProtectTheNext(t *testing.T) {
 func TestTheNextAttemptIsNotDeletedForTheLast(t *testing.T) {
 	w := runningWorld(t)
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
-	w.reconcile()
+	unsent := errors.New("connection refused")
+	w.refuseDelete = func(client.Object) error { return unsent }
+	w.refuses(unsent)
+	w.refuseDelete = nil
 	w.expectPhase(v1beta2.AppWrapperSuspending)
 	w.reconciler.cached = frozen{w.api, w.get()}
 	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = false })

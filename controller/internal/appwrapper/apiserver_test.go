@@ -193,20 +193,20 @@ func (s *apiServer) Delete(_ context.Context, object client.Object, options ...c
 
 // Patch supports only the metadata of AppWrappers.
 func (s *apiServer) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
-	return s.merge(object.(*metav1.PartialObjectMetadata), patch, func(after *v1beta2.AppWrapper, status v1beta2.AppWrapperStatus) {
+	return s.merge(object, patch, func(after *v1beta2.AppWrapper, status v1beta2.AppWrapperStatus) {
 		after.Status = status
 	})
 }
 
 // patchStatus supports only AppWrappers.
 func (s *apiServer) patchStatus(object client.Object, patch client.Patch) error {
-	return s.merge(object.(*metav1.PartialObjectMetadata), patch, func(*v1beta2.AppWrapper, v1beta2.AppWrapperStatus) {})
+	return s.merge(object, patch, func(*v1beta2.AppWrapper, v1beta2.AppWrapperStatus) {})
 }
 
-func (s *apiServer) merge(object *metav1.PartialObjectMetadata, patch client.Patch, restore func(*v1beta2.AppWrapper, v1beta2.AppWrapperStatus)) error {
-	stored := s.find(kindOf(object), object.Name)
+func (s *apiServer) merge(object client.Object, patch client.Patch, restore func(*v1beta2.AppWrapper, v1beta2.AppWrapperStatus)) error {
+	stored := s.find(kindOf(object), object.GetName())
 	if stored == nil {
-		return notFound(kindOf(object), object.Name)
+		return notFound(kindOf(object), object.GetName())
 	}
 	data, err := patch.Data(object)
 	if err != nil {
@@ -217,7 +217,7 @@ func (s *apiServer) merge(object *metav1.PartialObjectMetadata, patch client.Pat
 		return err
 	}
 	if after.ResourceVersion != stored.GetResourceVersion() {
-		return apierrors.NewConflict(schema.GroupResource{Resource: v1beta2.AppWrapperKind}, object.Name, fmt.Errorf("it has changed"))
+		return apierrors.NewConflict(schema.GroupResource{Resource: v1beta2.AppWrapperKind}, object.GetName(), fmt.Errorf("it has changed"))
 	}
 	restore(after, stored.(*v1beta2.AppWrapper).Status)
 	s.replace(stored, after)

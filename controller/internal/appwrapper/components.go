@@ -29,6 +29,8 @@ type component struct {
 	object client.Object
 	// confirmed: it was read from the API server, or there is nothing to read.
 	confirmed bool
+	// refuted: there was nothing to delete, so the cache is late.
+	refuted bool
 }
 
 // see records what was found under the name of component i; nil is nothing.

@@ -65,14 +65,18 @@ func (o *observation) inDoubt(i int, d lifecycle.Decision) bool {
 	}
 	seen, deployed := o.snapshot.Components[i], deployedCondition(o.aw, i)
 	switch {
+	case o.components[i].refuted:
+		return true
 	case !seen.Exists:
-		return mayExist(deployed) // only the API server is believed to have none
+		return mayExist(deployed) && !o.untried // only the API server is believed to have none
 	case deployed != nil && deployed.Reason == v1beta2.ReasonComponentDeleted:
 		return true // it is gone, and the cache lags behind
 	case o.creating(deployed):
 		return true // it may be that of the previous attempt, which had the same name and owner
-	case slices.Contains(d.Targets, i), succeeded(d.Status, i) && !succeeded(o.snapshot.Status, i):
-		return true
+	case d.Effect == lifecycle.ForceDelete && slices.Contains(d.Targets, i):
+		return true // an ordinary deletion names the UID, so the API server tells if it is another
+	case succeeded(d.Status, i) && !succeeded(o.snapshot.Status, i):
+		return !o.ofThisAttempt(i)
 	}
 	return o.irreversible(d) && (seen.Terminating || seen.Verdict == kinds.Failed)
 }
@@ -127,13 +131,32 @@ func (r *Reconciler) readComponent(ctx context.Context, o *observation, i int) e
 	case err != nil:
 		return fmt.Errorf("cannot get %s %s: %w", c.kind.GVK.Kind, name, err)
 	default:
-		o.see(i, found)
-		o.noteWakeUps(c, found)
+		o.confirmed(i, found)
 		if found == nil {
 			o.seeLast(i, r.lastState(c.kind, types.NamespacedName{Namespace: o.aw.Namespace, Name: name}))
 		}
 	}
 	return nil
+}
+
+// confirmed records what the API server has, or has just created, under the name of component i.
+func (o *observation) confirmed(i int, found client.Object) {
+	o.components[i].confirmed, o.components[i].refuted = true, false
+	o.see(i, found)
+	o.noteWakeUps(&o.components[i], found)
+}
+
+// ofThisAttempt: component i was created by this attempt, so what it reports about its end is
+// believed of the cache, too. Attempts are named by seconds: one that began in the second in
+// which the last was removed may have the name of the last.
+func (o *observation) ofThisAttempt(i int) bool {
+	object := o.components[i].object
+	if object == nil || object.GetAnnotations()[v1beta2.AttemptAnnotation] != attempt(o.aw) {
+		return false
+	}
+	began := condition(o.aw.Status, v1beta2.ResourcesDeployed).LastTransitionTime
+	removed := condition(o.aw.Status, v1beta2.DeletingResources).LastTransitionTime
+	return removed.Unix() < began.Unix()
 }
 
 // seeLast adds the verdict of a component that is gone, if this attempt created it: one of the

@@ -18,22 +18,29 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
-// create creates the targets in order and stops at the first refusal, which it records.
-func (r *Reconciler) create(ctx context.Context, o *observation, targets []int) (time.Duration, error) {
+// create creates the targets in order and stops at the first refusal, which it records. An
+// answer that has the component proves that it exists. A component that existed already has to
+// be looked at, because some kinds are not watched.
+func (r *Reconciler) create(ctx context.Context, o *observation, targets []int) (again time.Duration, more bool, err error) {
+	more, o.untried = true, false
 	for _, i := range targets {
-		refusal, err := r.createComponent(ctx, o.aw, i)
+		created, refusal, err := r.createComponent(ctx, o.aw, i)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		if refusal != nil {
-			if err := r.save(ctx, o.aw, lifecycle.Refuse(o.aw.Status, i, refusal.Refusal, r.now())); err != nil {
-				return 0, err
+			if _, err := r.save(ctx, o.aw, lifecycle.Refuse(o.aw.Status, i, refusal.Refusal, r.now())); err != nil {
+				return 0, false, err
 			}
 			r.metrics.refused(refusal)
-			return 0, nil
+			return 0, false, nil
+		}
+		more = more && created != nil
+		if created != nil {
+			o.confirmed(i, created)
 		}
 	}
-	return atOnce, nil
+	return atOnce, more, nil
 }
 
 // refusal is a lifecycle.Refusal with what metrics call it.
@@ -53,31 +60,33 @@ const (
 	causeOther      = "Other"
 )
 
-// createComponent returns an error only if the request could not be sent; what the API
-// server answers is a refusal or nil.
-func (r *Reconciler) createComponent(ctx context.Context, aw *v1beta2.AppWrapper, i int) (*refusal, error) {
+// createComponent returns an error only if the request could not be sent. What the API server
+// answers is the component or a refusal, or neither if the component existed already.
+func (r *Reconciler) createComponent(ctx context.Context, aw *v1beta2.AppWrapper, i int) (*unstructured.Unstructured, *refusal, error) {
 	object, err := assemble(aw, i, r.allPods)
 	if err != nil {
-		return final(causeTemplate, err.Error()), nil
+		return nil, final(causeTemplate, err.Error()), nil
 	}
 	namespaced, err := r.client.IsObjectNamespaced(object)
 	if err == nil && !namespaced {
-		return final(causeScope, object.GetKind()+" is a cluster-scoped kind; an AppWrapper can only own objects of its namespace"), nil
+		return nil, final(causeScope, object.GetKind()+" is a cluster-scoped kind; an AppWrapper can only own objects of its namespace"), nil
 	}
 	if err == nil {
 		err = r.client.Create(ctx, object)
 	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
-	return r.judge(ctx, aw, object, err)
+	if err == nil {
+		return object, nil, nil
+	}
+	refused, err := r.judge(ctx, aw, object, err)
+	return nil, refused, err
 }
 
-// judge maps the answer to a create to a refusal, or to nil if the component exists.
+// judge maps the error of a create to a refusal, or to nil if the component exists.
 func (r *Reconciler) judge(ctx context.Context, aw *v1beta2.AppWrapper, object *unstructured.Unstructured, err error) (*refusal, error) {
 	switch {
-	case err == nil:
-		return nil, nil
 	case apierrors.IsAlreadyExists(err):
 		return r.adopt(ctx, aw, object), nil
 	case meta.IsNoMatchError(err):

@@ -201,9 +201,7 @@ func TestOnlyWhoeverIsOnANodeLeavesIt(t *testing.T) {
 	c.mark("gpu-17", "OK")
 	looked := reconciles(c)
 	c.start()
-	// The second reconcile of each happens when the watch of Jobs has synced; there is no
-	// third.
-	c.await("two looks at each", func() bool { return reconciles(c)-looked >= 4 })
+	c.await("a look at each", func() bool { return reconciles(c)-looked >= 2 })
 	c.mark("gpu-17", "EVICT")
 	c.await("one leaves", func() bool { return c.count(v1beta2.AppWrapperResetting) == 1 })
 	for _, aw := range c.api.All("appwrappers") {

@@ -32,12 +32,33 @@ type observation struct {
 	pods       []corev1.Pod
 	// podsConfirmed: the pods are those of the API server.
 	podsConfirmed bool
+	// current: this reconcile has saved aw, so its resourceVersion is that of the API server.
+	current bool
+	// whole: aw is the answer to a save of this reconcile, with its templates.
+	whole bool
+	// untried: the attempt began in this reconcile, so nothing of it was created yet.
+	untried bool
 	// beginning: the watch of a component's kind has not synced yet.
 	beginning bool
 	// unwatched: a component exists whose changes trigger no reconcile.
 	unwatched bool
 	// unlabelled: a component of a watched kind has lost our label.
 	unlabelled bool
+}
+
+// saved: the API server has taken the status, so the AppWrapper is known to be as it was observed.
+// What was read of others before has to be read again where it counts: only from now on is it
+// certain that no earlier decision creates anything.
+func (o *observation) saved() {
+	o.current, o.podsConfirmed = true, false
+	for i := range o.components {
+		o.components[i].confirmed = false
+	}
+}
+
+// goOn makes this the observation of the next step.
+func (o *observation) goOn() {
+	o.snapshot.Status = *o.aw.Status.DeepCopy()
 }
 
 // observe reads the caches. It returns nil for an AppWrapper that another controller manages.

@@ -61,41 +61,89 @@ type Reconciler struct {
 	now     func() time.Time
 	// since is when this controller began.
 	since time.Time
+	// echoes are our own writes that the cache does not have yet.
+	echoes echoes
 }
 
-// Reconcile takes an AppWrapper one step further. Every save and every relevant change of
-// the cluster triggers the next step.
+// Reconcile takes an AppWrapper as many steps further as need no change of the cluster. Every
+// relevant change triggers the next reconcile.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	o, err := r.observe(ctx, request.NamespacedName)
 	if err != nil || o == nil {
+		r.echoes.forget(request.NamespacedName)
 		return reconcile.Result{}, ignoreExpected(err)
 	}
+	if wait := r.echoes.await(o.aw, r.now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	for {
+		wait, more, err := r.step(ctx, o)
+		if err != nil || !more {
+			return reconcile.Result{RequeueAfter: wait}, ignoreExpected(err)
+		}
+	}
+}
+
+// step decides, saves, announces and acts. It returns when to reconcile again, or that the next
+// step need not wait: what it depends on besides the caches is known from the answers.
+func (r *Reconciler) step(ctx context.Context, o *observation) (wait time.Duration, more bool, err error) {
 	d, err := r.decide(ctx, o, r.now())
 	if err != nil {
-		return reconcile.Result{}, ignoreExpected(err)
+		return 0, false, err
 	}
-	if err := r.save(ctx, o.aw, d.Status); err != nil {
-		return reconcile.Result{}, ignoreExpected(err)
+	if err := r.saveDecision(ctx, o, d); err != nil {
+		return 0, false, err
 	}
 	r.announce(ctx, o, d)
-	again, err := r.act(ctx, o, d)
+	again, more, err := r.act(ctx, o, d)
 	if err != nil {
-		return reconcile.Result{}, ignoreExpected(err)
+		return 0, false, err
+	}
+	if d.Moved(o.snapshot) || more {
+		o.goOn()
+		return 0, true, nil
 	}
 	next := o.nextLook(d, r.now(), r.since)
 	if kind := o.unsynced(next); kind != "" {
 		r.tell(o, lifecycle.NotWatched(kind))
 	}
-	return reconcile.Result{RequeueAfter: shortest(d.Requeue, again, next)}, nil
+	return shortest(d.Requeue, again, next), false, nil
+}
+
+// saveDecision saves the status of a decision. The answer to the save that begins an attempt is
+// the whole AppWrapper, whose templates are needed next.
+func (r *Reconciler) saveDecision(ctx context.Context, o *observation, d lifecycle.Decision) error {
+	begins := d.Moved(o.snapshot) && d.Status.Phase == v1beta2.AppWrapperResuming
+	if begins {
+		whole := &v1beta2.AppWrapper{ObjectMeta: *o.aw.ObjectMeta.DeepCopy()}
+		if err := r.patchStatus(ctx, o.aw, d.Status, whole); err != nil {
+			return err
+		}
+		o.aw, o.whole, o.untried = whole, true, true
+	} else if saved, err := r.save(ctx, o.aw, d.Status); err != nil || !saved {
+		return err
+	}
+	o.saved()
+	return nil
 }
 
 // save writes the status if it differs. It fails with a conflict if the AppWrapper has
 // changed since it was observed: the decision may be wrong by now, for example because
 // quota was taken back.
-func (r *Reconciler) save(ctx context.Context, aw *v1beta2.AppWrapper, status v1beta2.AppWrapperStatus) error {
+func (r *Reconciler) save(ctx context.Context, aw *v1beta2.AppWrapper, status v1beta2.AppWrapperStatus) (saved bool, err error) {
 	if equality.Semantic.DeepEqual(aw.Status, status) {
-		return nil
+		return false, nil
 	}
+	answer := metadataOf(aw)
+	if err := r.patchStatus(ctx, aw, status, answer); err != nil {
+		return false, err
+	}
+	aw.ResourceVersion, aw.Status = answer.ResourceVersion, status
+	return true, nil
+}
+
+// patchStatus sends what changed and reads the answer.
+func (r *Reconciler) patchStatus(ctx context.Context, aw *v1beta2.AppWrapper, status v1beta2.AppWrapperStatus, answer client.Object) error {
 	before := v1beta2.AppWrapper{Status: aw.Status} // without templates, which need not be compared
 	before.ResourceVersion = aw.ResourceVersion
 	after := v1beta2.AppWrapper{Status: status}
@@ -103,11 +151,10 @@ func (r *Reconciler) save(ctx context.Context, aw *v1beta2.AppWrapper, status v1
 	if err != nil {
 		return fmt.Errorf("cannot write the status: %w", err)
 	}
-	saved := metadataOf(aw)
-	if err := r.client.Status().Patch(ctx, saved, client.RawPatch(types.MergePatchType, change)); err != nil {
+	if err := r.client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, change)); err != nil {
 		return fmt.Errorf("cannot save the status: %w", err)
 	}
-	aw.ResourceVersion, aw.Status = saved.ResourceVersion, status
+	r.echoes.expect(answer, r.now())
 	return nil
 }
 

@@ -77,7 +77,11 @@ type unreliableStatus struct {
 
 func (s unreliableStatus) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
 	u := s.unreliable
-	return u.wire.Carry("patch status of "+object.GetName(), writing, func() error { return u.patchStatus(object, patch) })
+	err := u.wire.Carry("patch status of "+object.GetName(), writing, func() error { return u.patchStatus(object, patch) })
+	if err == nil { // with the resourceVersion
+		u.process.assured = !u.theOne().Spec.Suspend
+	}
+	return err
 }
 
 func (u unreliable) IsObjectNamespaced(object runtime.Object) (namespaced bool, err error) {

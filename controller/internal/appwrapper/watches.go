@@ -178,8 +178,12 @@ func stateOf(kind kinds.Kind, component client.Object) componentState {
 	return s
 }
 
+// ownerOf goes by the label of an orphan: its AppWrapper may be removing it.
 func ownerOf(component client.Object) (types.NamespacedName, bool) {
 	owner := controllingAppWrapper(component)
+	if name := component.GetLabels()[v1beta2.AppWrapperLabel]; name != "" && metav1.GetControllerOfNoCopy(component) == nil {
+		owner = &metav1.OwnerReference{Name: name}
+	}
 	if owner == nil {
 		return types.NamespacedName{}, false
 	}

@@ -45,6 +45,10 @@ type world struct {
 
 	// writes and liveReads are what would be requests in a real cluster.
 	writes, liveReads []string
+	// diesAt is the number of the write before which the process dies; 0 is none.
+	diesAt int
+	// noted, if not nil, is called before each write.
+	noted func()
 	// refuse may return an error for the creation of an object.
 	refuse func(client.Object) error
 	// refuseDelete may return an error for the deletion of an object.
@@ -107,7 +111,7 @@ func (w *world) counting() client.Client {
 				review.Status.Allowed = w.permitted
 				return nil
 			}
-			w.writes = append(w.writes, "create "+object.GetName())
+			w.note("create " + object.GetName())
 			if w.refuse != nil {
 				if err := w.refuse(object); err != nil {
 					return err
@@ -116,7 +120,7 @@ func (w *world) counting() client.Client {
 			return c.Create(ctx, object, options...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
-			w.writes = append(w.writes, "delete "+object.GetName())
+			w.note("delete " + object.GetName())
 			if w.refuseDelete != nil {
 				if err := w.refuseDelete(object); err != nil {
 					return err
@@ -125,14 +129,37 @@ func (w *world) counting() client.Client {
 			return c.Delete(ctx, object, options...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-			w.writes = append(w.writes, "patch "+object.GetName())
+			w.note("patch " + object.GetName())
 			return c.Patch(ctx, object, patch, options...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-			w.writes = append(w.writes, "patch "+sub+" of "+object.GetName())
+			w.note("patch " + sub + " of " + object.GetName())
 			return c.SubResource(sub).Patch(ctx, object, patch, options...)
 		},
 	})
+}
+
+func (w *world) note(write string) {
+	if len(w.writes)+1 == w.diesAt {
+		panic(w.diesAt)
+	}
+	if w.noted != nil {
+		w.noted()
+	}
+	w.writes = append(w.writes, write)
+}
+
+// dieAt reconciles until the process dies just before its nth write. Then another one starts.
+func (w *world) dieAt(n int) {
+	w.Helper()
+	defer func() {
+		if reason := recover(); reason != n {
+			w.Fatalf("it did not die: %v", reason)
+		}
+		w.diesAt, w.reconciler.echoes = 0, echoes{}
+	}()
+	w.diesAt = n
+	w.settle()
 }
 
 func (w *world) countingReads() client.Reader {

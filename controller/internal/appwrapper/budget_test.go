@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// budget is how many requests of each kind one life may cost, with real caches, from creation
+// until it is gone. docs/performance.md says which promise needs each.
+var budget = map[string]int{
+	"PATCH appwrappers/status": 6,
+	"PATCH appwrappers":        2,
+	"POST jobs":                1,
+	"GET jobs":                 1,
+	"DELETE jobs":              1,
+	"LIST pods":                2,
+}
+
+// TestTheBudgetOfALife lets AppWrappers live one after the other and counts the requests of the
+// cheapest life: in others a cache may be late, and another look is right.
+func TestTheBudgetOfALife(t *testing.T) {
+	const lives = 5
+	c := newCluster(t, 1)
+	c.start()
+	defer c.stop()
+	var cheapest []string
+	for i := range lives {
+		name := fmt.Sprintf("train-%05d", i)
+		c.submit(i, i+1)
+		c.await("pods that are ready", func() bool { return c.isTrue(name, v1beta2.PodsReady) })
+		c.complete(name)
+		c.await("success", func() bool { return phaseOf(c.api.Get("appwrappers", keyOf(name))) == v1beta2.AppWrapperSucceeded })
+		c.api.Delete("appwrappers", keyOf(name))
+		c.await("the end", func() bool { return c.api.Get("appwrappers", keyOf(name)) == nil })
+		requests := ofLives(c.api.Requests())
+		t.Logf("life %d: %d requests\n%s", i+1, len(requests), strings.Join(requests, "\n"))
+		if cheapest == nil || len(requests) < len(cheapest) {
+			cheapest = requests
+		}
+	}
+	checkBudget(t, cheapest)
+}
+
+// isTrue tells whether a condition of an AppWrapper is true.
+func (c *cluster) isTrue(name string, condition v1beta2.AppWrapperCondition) bool {
+	var status v1beta2.AppWrapperStatus
+	if err := json.Unmarshal(c.api.Get("appwrappers", keyOf(name)).Fields["status"], &status); err != nil {
+		return false // it has none yet
+	}
+	return meta.IsStatusConditionTrue(status.Conditions, string(condition))
+}
+
+// checkBudget compares the requests of one life with the budget.
+func checkBudget(t *testing.T, requests []string) {
+	t.Helper()
+	counts := map[string]int{}
+	for _, request := range requests {
+		counts[request]++
+	}
+	if diff := cmp.Diff(budget, counts); diff != "" {
+		t.Errorf("the requests of a life (-budget +made)\n%s", diff)
+	}
+}
+
+var ofNamespace = regexp.MustCompile(`^(\w+) .*/namespaces/[^/]+/([^/]+)(/[^/]+)?(/status)?$`)
+
+// ofLives leaves the requests about objects of namespaces, without events. Watches are of all
+// namespaces.
+func ofLives(requests []string) []string {
+	var all []string
+	for _, request := range requests {
+		parts := ofNamespace.FindStringSubmatch(request)
+		if parts == nil || parts[2] == "events" {
+			continue
+		}
+		verb := parts[1]
+		if verb == "GET" && parts[3] == "" {
+			verb = "LIST"
+		}
+		all = append(all, fmt.Sprintf("%s %s%s", verb, parts[2], parts[4]))
+	}
+	return all
+}
