@@ -96,6 +96,35 @@ func TestHowTheAttemptBeforeEndedIsNotBelievedOfThisOne(t *testing.T) {
 	}
 }
 
+// Attempts are named by the second in which they began, and a retry may begin in the second in
+// which the last was removed.
+func TestTheCacheIsBelievedOnlyOfAnAttemptWithANameOfItsOwn(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		removed  time.Duration // before this attempt began
+		believed bool
+	}{
+		"the last was removed a second before": {time.Second, true},
+		"the last was removed just before":     {0, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := runningWorld(t)
+			aw := w.get()
+			aw.Status.Conditions = append(aw.Status.Conditions, metav1.Condition{
+				Type: string(v1beta2.DeletingResources), Status: metav1.ConditionFalse, Reason: v1beta2.ReasonDeletionComplete,
+				LastTransitionTime: metav1.Time{Time: w.now.Add(-tc.removed)},
+			})
+			if err := w.api.Status().Update(t.Context(), aw); err != nil {
+				t.Fatal(err)
+			}
+			w.reconciler.cached, w.reconciler.echoes = outdated(w, endedJob(t, "Complete", attempt(aw))), echoes{}
+			w.reconcile()
+			if succeeded(w.get().Status, 0) != tc.believed {
+				t.Errorf("that the component has succeeded is believed: %t", !tc.believed)
+			}
+		})
+	}
+}
+
 // Success releases the quota, so a pod that is only in the API server counts.
 func TestQuotaIsNotGivenBackWhileTheCacheMissesAPod(t *testing.T) {
 	w := runningWorld(t)
