@@ -96,6 +96,19 @@ func TestHowTheAttemptBeforeEndedIsNotBelievedOfThisOne(t *testing.T) {
 	}
 }
 
+// Only what is read after a removal was saved proves that nothing is left: before, an earlier
+// decision may still create something.
+func TestWhatWasReadBeforeASaveIsReadAgain(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.ConfigMap("c")).Unsuspended().Build())
+	w.settle()
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
+	w.liveReads, w.writes = nil, nil
+	w.reconcile()
+	if !slices.Equal(w.liveReads, []string{"get c", "get c"}) || !slices.Equal(w.writes, []string{"patch status of a", "delete c"}) {
+		t.Errorf("live reads %q, writes %q", w.liveReads, w.writes)
+	}
+}
+
 // Attempts are named by the second in which they began, and a retry may begin in the second in
 // which the last was removed.
 func TestTheCacheIsBelievedOnlyOfAnAttemptWithANameOfItsOwn(t *testing.T) {

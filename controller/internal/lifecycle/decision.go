@@ -37,9 +37,9 @@ type Effect string
 // The effects. There are no others.
 //
 // If the snapshot came from a stale cache, quota may have been given back since, or a new
-// attempt may have begun. So before a Create, Delete or ForceDelete the actor reads the
-// AppWrapper live, and does nothing unless it still has the resourceVersion that was last
-// observed or saved.
+// attempt may have begun. So before a Create, Delete or ForceDelete the actor has saved the
+// AppWrapper, or reads it live and does nothing unless it still has the resourceVersion that was
+// last observed.
 const (
 	// Nothing is to be done.
 	Nothing Effect = ""
@@ -50,8 +50,8 @@ const (
 	// Create creates the target components in order, each controlled by the AppWrapper
 	// and named by kinds.ObjectName. It stops at the first refusal and writes it into the
 	// status with Refuse. A component that this AppWrapper (by UID) controls already was
-	// created before. Without a refusal it looks again at once, because some kinds are not
-	// watched.
+	// created before. Without a refusal it decides again at once, because some kinds are
+	// not watched.
 	Create Effect = "Create"
 
 	// Delete deletes the target components, in the background, by name and with the UID
