@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/test/given"
 )
@@ -197,4 +198,29 @@ func ownedBy(apiVersion, kind string) *unstructured.Unstructured {
 	owners[0].APIVersion, owners[0].Kind = apiVersion, kind
 	object.SetOwnerReferences(owners)
 	return object
+}
+
+// The garbage collector takes our ownership away if the AppWrapper is deleted with
+// --cascade=orphan, perhaps just after the component was told to go.
+func TestTheEndOfAnOrphanWakesWhoeverItsLabelNames(t *testing.T) {
+	another := []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "CronJob", Name: "c", UID: "c", Controller: new(true)}}
+	for sentence, tc := range map[string]struct {
+		owners []metav1.OwnerReference
+		wakes  int
+	}{
+		"one without an owner":           {nil, 1},
+		"one that belongs to another":    {another, 0},
+		"one that belongs to AppWrapper": {job("j", "a").GetOwnerReferences(), 1},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w, _, _ := watchWorld(t)
+			orphan := job("j", "")
+			orphan.SetOwnerReferences(tc.owners)
+			orphan.SetLabels(map[string]string{v1beta2.AppWrapperLabel: "a"})
+			wakeOwner(kinds.For(jobKind), w.queue).OnDelete(watched(t, orphan))
+			if got := w.queue.Len(); got != tc.wakes {
+				t.Errorf("it wakes %d, want %d", got, tc.wakes)
+			}
+		})
+	}
 }
