@@ -98,8 +98,8 @@ func (r *Reconciler) remove(ctx context.Context, o *observation, targets []int, 
 			errs = append(errs, fmt.Errorf("cannot delete %s: the permission to get it is missing, so its owner is unknown", name))
 		} else if o.components[i].object != nil {
 			gone, err := r.deleteOne(ctx, o.components[i].object, options...)
-			o.components[i].refuted, o.components[i].confirmed = gone, o.components[i].confirmed && !gone
-			more, errs = more || gone, append(errs, err)
+			o.components[i].refuted = gone && !o.components[i].confirmed
+			more, errs = more || o.components[i].refuted, append(errs, err)
 		}
 	}
 	return more, errors.Join(errs...)

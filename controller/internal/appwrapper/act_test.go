@@ -10,8 +10,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -58,6 +60,20 @@ func TestAPodThatCannotBeDeletedDoesNotProtectTheNext(t *testing.T) {
 	w.refuses(refusal)
 	if !slices.Equal(w.writes, []string{"delete j-1", "delete j-2"}) {
 		t.Errorf("writes %q", w.writes)
+	}
+}
+
+// A webhook may answer with a conflict, too. Then the reconcile ends all the same.
+func TestADeletionThatConflictsIsNotRepeatedAtOnce(t *testing.T) {
+	w := runningWorld(t)
+	w.refuseDelete = func(client.Object) error {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "j", errors.New("a webhook says no"))
+	}
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Spec.Suspend = true })
+	w.writes, w.liveReads = nil, nil
+	w.reconcile()
+	if want := []string{"patch status of a", "delete j", "delete j"}; !slices.Equal(w.writes, want) || !slices.Equal(w.liveReads, []string{"get j"}) {
+		t.Errorf("writes %q, live reads %q", w.writes, w.liveReads)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 // API server from a backup.
 const longestEcho = 10 * time.Second
 
-// echoes are writes that the cache has not got back yet. A look at an older AppWrapper would ask
-// the API server for nothing: its save is refused anyway. The echo triggers a look.
+// echoes are our writes that the cache does not have yet. A look at an older AppWrapper would ask
+// the API server in vain, because its save is refused. The echo triggers a look.
 type echoes struct {
 	mu      sync.Mutex
 	pending map[types.NamespacedName]echo

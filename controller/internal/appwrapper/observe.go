@@ -52,7 +52,7 @@ type observation struct {
 func (o *observation) saved() {
 	o.current, o.podsConfirmed = true, false
 	for i := range o.components {
-		o.components[i].confirmed = false
+		o.components[i].confirmed = o.components[i].kind.GVK.Empty() // there is nothing to read
 	}
 }
 
