@@ -40,6 +40,7 @@ func TestTheBudgetOfALife(t *testing.T) {
 		c.await("pods that are ready", func() bool { return c.isTrue(name, v1beta2.PodsReady) })
 		c.complete(name)
 		c.await("success", func() bool { return phaseOf(c.api.Get("appwrappers", keyOf(name))) == v1beta2.AppWrapperSucceeded })
+		c.api.Delete("pods", keyOf(podName(c.api.Get("jobs", keyOf(name)), 0)))
 		c.api.Delete("appwrappers", keyOf(name))
 		c.await("the end", func() bool { return c.api.Get("appwrappers", keyOf(name)) == nil })
 		requests := ofLives(c.api.Requests())

@@ -73,8 +73,17 @@ func (o *observation) inDoubt(i int, d lifecycle.Decision) bool {
 		return true // it is gone, and the cache lags behind
 	case o.creating(deployed):
 		return true // it may be that of the previous attempt, which had the same name and owner
+	}
+	return o.restsOn(i, d)
+}
+
+// restsOn: the cache has component i, and d must not rest on that. An ordinary deletion may: it
+// names the UID, so the API server tells if it is another one.
+func (o *observation) restsOn(i int, d lifecycle.Decision) bool {
+	seen := o.snapshot.Components[i]
+	switch {
 	case d.Effect == lifecycle.ForceDelete && slices.Contains(d.Targets, i):
-		return true // an ordinary deletion names the UID, so the API server tells if it is another
+		return true
 	case succeeded(d.Status, i) && !succeeded(o.snapshot.Status, i):
 		return !o.ofThisAttempt(i)
 	}
