@@ -20,10 +20,16 @@ import (
 // chartsVerbosity is the chart's default verbosity.
 const chartsVerbosity = 2
 
+// logLine is a line of the log, and how many writes came before it.
+type logLine struct {
+	text   string
+	writes int
+}
+
 // logged runs one reconcile of "a" and returns the log lines.
-func (w *world) logged(verbosity int) (lines []string, result reconcile.Result) {
+func (w *world) logged(verbosity int) (lines []logLine, result reconcile.Result) {
 	w.Helper()
-	sink := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{Verbosity: verbosity})
+	sink := funcr.New(func(_, line string) { lines = append(lines, logLine{line, len(w.writes)}) }, funcr.Options{Verbosity: verbosity})
 	result, err := w.reconciler.Reconcile(log.IntoContext(w.Context(), sink),
 		reconcile.Request{NamespacedName: client.ObjectKey{Namespace: given.Namespace, Name: "a"}})
 	if err != nil {
@@ -32,19 +38,52 @@ func (w *world) logged(verbosity int) (lines []string, result reconcile.Result) 
 	return lines, result
 }
 
-// tells reconciles until nothing changes, and writes down the log.
+// tells reconciles until nothing changes, writes down the log, and expects one line per decision.
 func (w *world) tells(story *strings.Builder, event string) {
 	w.Helper()
 	story.WriteString("# " + event + "\n")
 	for range 20 {
 		done := len(w.writes)
 		lines, result := w.logged(9)
-		story.WriteString(strings.Join(lines, "\n") + "\n")
+		w.expectOneLineEach(done, lines)
+		for _, line := range lines {
+			story.WriteString(line.text + "\n")
+		}
 		if len(w.writes) == done && result.RequeueAfter != atOnce {
 			return
 		}
 	}
 	w.Fatal("does not settle")
+}
+
+// expectOneLineEach: a decision has at most one save before its line, and only one that has saved
+// or acted is followed by another in the same reconcile.
+func (w *world) expectOneLineEach(done int, lines []logLine) {
+	w.Helper()
+	if len(lines) == 0 {
+		w.Fatal("a reconcile has no line")
+	}
+	for n, line := range lines {
+		next := len(w.writes)
+		if n+1 < len(lines) {
+			next = lines[n+1].writes
+		}
+		saved, acted := w.savesAmong(done, line.writes), next-line.writes-w.savesAmong(line.writes, next)
+		if last := n+1 == len(lines); saved > 1 || !last && saved+acted == 0 || last && w.savesAmong(line.writes, next) > 0 {
+			w.Fatalf("one decision has one line: %v after the writes %q", lines, w.writes)
+		}
+		done = line.writes
+	}
+}
+
+// savesAmong counts how often the status was saved, from one number of writes to another.
+func (w *world) savesAmong(from, to int) (n int) {
+	for _, write := range w.writes[from:to] {
+		if write == "patch status of a" {
+			n++
+		}
+	}
+	return n
 }
 
 func TestEachDecisionHasOneLineInTheLog(t *testing.T) {
@@ -69,6 +108,6 @@ func TestEachDecisionHasOneLineInTheLog(t *testing.T) {
 func TestAHealthyAppWrapperWritesNothingIntoTheLog(t *testing.T) {
 	w := runningWorld(t)
 	if lines, _ := w.logged(chartsVerbosity); len(lines) > 0 {
-		t.Errorf("the log has %q", lines)
+		t.Errorf("the log has %v", lines)
 	}
 }

@@ -22,7 +22,7 @@ import (
 // answer that has the component proves that it exists. A component that existed already has to
 // be looked at, because some kinds are not watched.
 func (r *Reconciler) create(ctx context.Context, o *observation, targets []int) (again time.Duration, more bool, err error) {
-	more, o.untried = true, false
+	more, o.untried, o.whole = true, false, false // what the save has told is used up
 	for _, i := range targets {
 		created, refusal, err := r.createComponent(ctx, o.aw, i)
 		if err != nil {

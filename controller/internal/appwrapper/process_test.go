@@ -42,8 +42,8 @@ type process struct {
 	// seen is the content of the caches; pending is what they have not received yet.
 	seen    *apiServer
 	pending []change
-	// assured means that a live read in this reconcile has shown that the AppWrapper is not
-	// suspended.
+	// assured means that the last request, apart from creations, was a live read of the AppWrapper
+	// or a save of it, and has shown that it is not suspended.
 	assured bool
 }
 

@@ -43,15 +43,22 @@ func (u unreliable) Get(ctx context.Context, key client.ObjectKey, into client.O
 	if _, metadata := into.(*metav1.PartialObjectMetadata); itself || metadata {
 		manners = ascertain
 	}
-	err := u.wire.Carry("get "+key.Name, manners, func() error { return u.apiServer.Get(ctx, key, into, options...) })
+	err := u.carry("get "+key.Name, manners, func() error { return u.apiServer.Get(ctx, key, into, options...) })
 	if itself && err == nil {
 		u.process.assured = !u.theOne().Spec.Suspend
 	}
 	return err
 }
 
+// carry makes any request but a creation or a discovery. After it, what an earlier answer has told
+// of the quota may be wrong.
+func (u unreliable) carry(name string, manners []troubles.Manner, happen func() error) error {
+	u.process.assured = false
+	return u.wire.Carry(name, manners, happen)
+}
+
 func (u unreliable) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	return u.wire.Carry("list", reading, func() error { return u.apiServer.List(ctx, list, options...) })
+	return u.carry("list", reading, func() error { return u.apiServer.List(ctx, list, options...) })
 }
 
 func (u unreliable) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
@@ -59,11 +66,11 @@ func (u unreliable) Create(ctx context.Context, object client.Object, options ..
 }
 
 func (u unreliable) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
-	return u.wire.Carry("delete "+object.GetName(), writing, func() error { return u.apiServer.Delete(ctx, object, options...) })
+	return u.carry("delete "+object.GetName(), writing, func() error { return u.apiServer.Delete(ctx, object, options...) })
 }
 
 func (u unreliable) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	return u.wire.Carry("patch "+object.GetName(), writing, func() error { return u.apiServer.Patch(ctx, object, patch, options...) })
+	return u.carry("patch "+object.GetName(), writing, func() error { return u.apiServer.Patch(ctx, object, patch, options...) })
 }
 
 func (u unreliable) Status() client.SubResourceWriter {
@@ -77,8 +84,8 @@ type unreliableStatus struct {
 
 func (s unreliableStatus) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
 	u := s.unreliable
-	err := u.wire.Carry("patch status of "+object.GetName(), writing, func() error { return u.patchStatus(object, patch) })
-	if err == nil { // with the resourceVersion
+	err := u.carry("patch status of "+object.GetName(), writing, func() error { return u.patchStatus(object, patch) })
+	if err == nil { // it named the resourceVersion
 		u.process.assured = !u.theOne().Spec.Suspend
 	}
 	return err
