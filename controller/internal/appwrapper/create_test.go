@@ -150,14 +150,10 @@ func TestACrashAfterTheCreateMakesNoSecondObject(t *testing.T) {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "c-"},
 	})
 	w := newWorld(t, given.AppWrapper("a").With(generated).Unsuspended().Build())
-	var before *v1beta2.AppWrapper
-	w.refuse = func(client.Object) error {
-		before = w.get()
-		return nil
-	}
+	w.dieAt(5) // the save that all components exist
+	w.expectPhase(v1beta2.AppWrapperResuming)
 	w.settle()
-	w.reconciler.cached, w.reconciler.echoes = frozen{w.api, before}, echoes{}
-	w.reconcile()
+	w.expectPhase(v1beta2.AppWrapperRunning)
 	all := &unstructured.UnstructuredList{}
 	all.SetGroupVersionKind(configMapKind.GroupVersion().WithKind("ConfigMapList"))
 	if err := w.api.List(t.Context(), all); err != nil {
