@@ -28,7 +28,7 @@ func (l *life) hear(before, after client.Object) {
 			l.broken("nothing is created without quota")
 		}
 		if l.process != nil && !l.process.assured {
-			l.broken("before something is created the API server has said that there is quota")
+			l.broken("right before something is created the API server has said that there is quota")
 		}
 	}
 	was, ok := before.(*v1beta2.AppWrapper)
