@@ -115,7 +115,7 @@ func TestARejectedPodIsTheNodesFault(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			aw := given.AppWrapper("a").Unsuspended().WithFinalizer().With(given.Job("train", 1)).Build()
-			w := newWorld(t, aw)
+			w := newWorld(t, aw, gpuNode("n", "OK"))
 			c := config.Default().AppWrapper
 			c.Autopilot.MonitorNodes = tc.monitored
 			w.reconciler.rules = rulesOf(c)
@@ -168,6 +168,94 @@ func TestTheNextAttemptAvoidsTheNodeThatRejectedAPod(t *testing.T) {
 	if diff := cmp.Diff([]any{map[string]any{"matchFields": []any{not}}}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+}
+
+// Whatever is found to be wrong with a node explains what failed there lately, and nothing else.
+func TestANodeIsToBlameForWhatFailedOnItLately(t *testing.T) {
+	broken := func(after time.Duration) func(*world, *corev1.Node) {
+		return func(w *world, n *corev1.Node) {
+			nodeTroubles["NodeCondition GpuUnhealthy=True"](n)
+			n.Status.Conditions[1].LastTransitionTime = metav1.Time{Time: w.now.Add(after)}
+		}
+	}
+	missing := func(w *world, n *corev1.Node) { nodeTroubles["DevicesMissing nvidia.com/gpu"](n) }
+	for sentence, tc := range map[string]struct {
+		becomes func(*world, *corev1.Node)
+		passes  time.Duration
+		want    string
+	}{
+		"a device that the failed pods needed":           {missing, 0, "DevicesMissing nvidia.com/gpu"},
+		"not a device that is missing long afterwards":   {missing, time.Hour, ""},
+		"a condition that came before":                   {broken(-time.Hour), 0, "NodeCondition GpuUnhealthy=True"},
+		"and one that was noticed only much later":       {broken(time.Minute), time.Hour, "NodeCondition GpuUnhealthy=True"},
+		"not a condition that came long afterwards":      {broken(time.Hour), 2 * time.Hour, ""},
+		"a label that is there now":                      {func(_ *world, n *corev1.Node) { nodeTroubles["NodeLabel autopilot.ibm.com/gpuhealth=EVICT"](n) }, 0, "NodeLabel autopilot.ibm.com/gpuhealth=EVICT"},
+		"not a label that may have come long afterwards": {func(_ *world, n *corev1.Node) { nodeTroubles["NodeLabel autopilot.ibm.com/gpuhealth=EVICT"](n) }, time.Hour, ""},
+		"that it was deleted":                            {nil, 0, "NodeGone deleted"},
+		"not that it was deleted long afterwards":        {nil, time.Hour, ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w, node := onOneNode(t)
+			w.fail("train-0", w.now)
+			w.fail("train-1", w.now.Add(time.Second))
+			if tc.becomes != nil {
+				tc.becomes(w, node)
+				w.becomes(node)
+			} else if err := w.api.Delete(t.Context(), node); err != nil {
+				t.Fatal(err)
+			}
+			w.now = w.now.Add(tc.passes)
+			w.setJobCondition("train", "Failed")
+			w.reconcile()
+			status := w.get().Status
+			if message := condition(status, v1beta2.Unhealthy).Message; strings.Contains(message, ": n ("+tc.want+");") != (tc.want != "") {
+				t.Errorf("after %d migrations and %d retries it says %q", status.Migrations, status.Retries, message)
+			}
+		})
+	}
+}
+
+// fail ends a pod, as its cache sees it.
+func (w *world) fail(name string, when time.Time) {
+	w.Helper()
+	p := &corev1.Pod{}
+	if err := w.api.Get(w.Context(), client.ObjectKey{Namespace: given.Namespace, Name: name}, p); err != nil {
+		w.Fatal(err)
+	}
+	p.Status.Phase, p.Status.StartTime = corev1.PodFailed, &metav1.Time{Time: when.Add(-time.Hour)}
+	ended := &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Time{Time: when}}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{Terminated: ended}}}
+	p.Status = slimBy(w.reconciler.rules, p).(*corev1.Pod).Status
+	if err := w.api.Status().Update(w.Context(), p); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// A pod that was told for how long to stay on a silent node stays that long.
+func TestAPodMayWaitLongerForItsNode(t *testing.T) {
+	w, node := onOneNode(t)
+	seconds := int64(600)
+	for _, name := range []string{"train-0", "train-1"} {
+		p := &corev1.Pod{}
+		if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: given.Namespace, Name: name}, p); err != nil {
+			t.Fatal(err)
+		}
+		p.Spec.Tolerations = []corev1.Toleration{{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}}
+		if err := w.api.Update(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &metav1.Time{Time: w.now}}}
+	w.becomes(node)
+	if again := w.reconcile(); again.RequeueAfter != 10*time.Minute {
+		t.Fatalf("it looks again after %s", again.RequeueAfter)
+	}
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	node.Spec.Taints[0].TimeAdded = nil // so Kubernetes evicts the pods at a time that nobody knows
+	w.becomes(node)
+	w.now = w.now.Add(time.Hour)
+	w.reconcile()
+	w.expectPhase(v1beta2.AppWrapperRunning)
 }
 
 // onOneNode is a workload that runs with two pods of 4 GPUs on a node that has 8.
@@ -248,6 +336,27 @@ func TestDevicesInUse(t *testing.T) {
 	const gpu = "nvidia.com/gpu"
 	if diff := cmp.Diff(map[deviceOfNode]int64{{"n", gpu}: 2, {"m", gpu}: 1}, o.devicesInUse(), cmp.AllowUnexported(deviceOfNode{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What pods used one after another was not in use at the same time.
+func TestDevicesInUseWhenAPodEnded(t *testing.T) {
+	o := &observation{}
+	for i, minutes := range [][2]int64{{0, 10}, {0, 20}, {11, 30}, {5, 0}} {
+		p := gpuPod(fmt.Sprint(i), "n", corev1.PodRunning)
+		p.Status.StartTime = &metav1.Time{Time: time.Unix(60*(100+minutes[0]), 0)}
+		if minutes[1] > 0 {
+			p.Status.Phase = corev1.PodFailed
+			end := &corev1.ContainerStateTerminated{FinishedAt: metav1.Unix(60*(100+minutes[1]), 0)}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: end}}}
+		}
+		o.pods = append(o.pods, *p)
+		o.snapshot.Pods = append(o.snapshot.Pods, o.podOf(p))
+	}
+	for i, want := range []int64{3, 3, 2} {
+		if got := o.inUseAtTheEnd(i, "nvidia.com/gpu"); got != want {
+			t.Errorf("when pod %d ended: got %d, want %d", i, got, want)
+		}
 	}
 }
 

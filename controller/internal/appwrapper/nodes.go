@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -59,23 +61,50 @@ func (r *Reconciler) markMigrations(ctx context.Context, o *observation) error {
 			continue
 		}
 		if _, known := findings[node]; !known {
-			found := &corev1.Node{}
-			if err := r.cached.Get(ctx, client.ObjectKey{Name: node}, found); client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("cannot get node %s: %w", node, err)
+			found, err := r.findings(ctx, node)
+			if err != nil {
+				return err
 			}
-			findings[node] = r.rules.Findings(found)
+			findings[node] = found
 		}
-		pod := &o.snapshot.Pods[i]
 		for _, f := range findings[node] {
-			if f.Concerns(&o.pods[i].Spec, inUse[deviceOfNode{node, string(f.Resource)}]) {
-				if pod.MigrateFrom == "" || f.Due.Before(pod.MigrateAt) {
-					pod.MigrateAt = f.Due
-				}
-				pod.MigrateFrom, pod.MigrateBecause = node, append(pod.MigrateBecause, f.Cause)
+			needed := inUse[deviceOfNode{node, string(f.Resource)}]
+			if o.hasEnded(i) {
+				needed = o.inUseAtTheEnd(i, f.Resource)
+			}
+			if f.Concerns(&o.pods[i].Spec, needed) {
+				o.mark(i, f, r.now())
 			}
 		}
 	}
 	return nil
+}
+
+// findings are what is wrong with a node.
+func (r *Reconciler) findings(ctx context.Context, name string) ([]nodehealth.Finding, error) {
+	node := &corev1.Node{}
+	err := r.cached.Get(ctx, client.ObjectKey{Name: name}, node)
+	if apierrors.IsNotFound(err) {
+		return nodehealth.Gone(), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get node %s: %w", name, err)
+	}
+	return r.rules.Findings(node), nil
+}
+
+// mark notes that pod i must leave its node, or that the node is to blame for its end.
+func (o *observation) mark(i int, f nodehealth.Finding, now time.Time) {
+	pod := &o.snapshot.Pods[i]
+	due, known := f.Due(&o.pods[i].Spec)
+	lost := o.hasEnded(i) || pod.Terminating
+	if lost && !f.Explains(endOf(&o.pods[i]), now) || !lost && !known {
+		return
+	}
+	if pod.MigrateFrom == "" || due.Before(pod.MigrateAt) {
+		pod.MigrateAt = due
+	}
+	pod.MigrateFrom, pod.MigrateBecause = o.pods[i].Spec.NodeName, append(pod.MigrateBecause, f.Cause)
 }
 
 type deviceOfNode struct{ node, device string }
@@ -85,7 +114,7 @@ func (o *observation) devicesInUse() map[deviceOfNode]int64 {
 	inUse := map[deviceOfNode]int64{}
 	for i := range o.pods {
 		pod := &o.snapshot.Pods[i]
-		if pod.Terminating || pod.Phase == corev1.PodSucceeded || pod.Phase == corev1.PodFailed {
+		if pod.Terminating || o.hasEnded(i) {
 			continue
 		}
 		for device, n := range pod.Devices {
@@ -93,6 +122,44 @@ func (o *observation) devicesInUse() map[deviceOfNode]int64 {
 		}
 	}
 	return inUse
+}
+
+// inUseAtTheEnd is how many of a device the pods on the node of pod i used when it ended.
+func (o *observation) inUseAtTheEnd(i int, device corev1.ResourceName) int64 {
+	end, inUse := endOf(&o.pods[i]), o.snapshot.Pods[i].Devices[string(device)]
+	for j := range o.pods {
+		other := &o.snapshot.Pods[j]
+		beside := j != i && o.pods[j].Spec.NodeName == o.pods[i].Spec.NodeName && !other.Started.IsZero() && !other.Started.After(end)
+		if beside && (!o.hasEnded(j) || !endOf(&o.pods[j]).Before(end)) {
+			inUse += other.Devices[string(device)]
+		}
+	}
+	return inUse
+}
+
+func (o *observation) hasEnded(i int) bool {
+	phase := o.snapshot.Pods[i].Phase
+	return phase == corev1.PodSucceeded || phase == corev1.PodFailed
+}
+
+// endOf is when the last container of a pod ended, or else when Kubernetes ended the pod; zero if
+// it has not ended, or nobody knows when.
+func endOf(pod *corev1.Pod) time.Time {
+	var end time.Time
+	if pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
+		return end
+	}
+	for _, container := range pod.Status.ContainerStatuses {
+		if ended := container.State.Terminated; ended != nil && ended.FinishedAt.After(end) {
+			end = ended.FinishedAt.Time
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && end.IsZero() {
+			end = c.LastTransitionTime.Time
+		}
+	}
+	return end
 }
 
 // nodeOfPod is the node of a pod. The cache drops it for pods that never have to leave.

@@ -222,6 +222,7 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 		started = pod.Status.StartTime.Time
 	}
 	return lifecycle.Pod{
+		Bound:       pod.Spec.NodeName != "" || !started.IsZero(),
 		Started:     started,
 		Devices:     devicesOfPod(pod),
 		Name:        pod.Name,

@@ -127,8 +127,12 @@ func (l *life) makePod(i int, component *unstructured.Unstructured) {
 	pod.Spec.NodeName = fmt.Sprintf("node-%d", l.made)
 	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": one}}}}
 	pod.Status.Phase = corev1.PodPending
-	if err := l.api.Create(context.Background(), pod); err != nil {
-		l.Fatal(err)
+	node := &corev1.Node{}
+	node.Name = pod.Spec.NodeName
+	for _, object := range []client.Object{node, pod} {
+		if err := l.api.Create(context.Background(), object); err != nil {
+			l.Fatal(err)
+		}
 	}
 }
 

@@ -176,13 +176,13 @@ func (in *interner) slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim.Status.Phase, slim.Status.StartTime = intern(in, pod.Status.Phase), pod.Status.StartTime
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget { // few pods have it
-			slim.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status}}
+			slim.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
 		}
 	}
 	slim.Labels = ourLabels(pod)
 	for _, container := range pod.Status.ContainerStatuses {
-		if container.State.Terminated != nil {
-			ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: container.State.Terminated.ExitCode}}
+		if whole := container.State.Terminated; whole != nil {
+			ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: whole.ExitCode, FinishedAt: whole.FinishedAt}}
 			slim.Status.ContainerStatuses = append(slim.Status.ContainerStatuses, corev1.ContainerStatus{State: ended})
 		}
 	}

@@ -183,20 +183,13 @@ func (l *life) MarkNodeNotReady(component int) {
 	l.node(component, func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{silent} })
 }
 
-// node changes the node of a component's first pod, and creates the node if necessary.
+// node changes the node of a component's first pod.
 func (l *life) node(component int, change func(*corev1.Node)) {
 	pods := l.podsOf(component)
 	if len(pods) == 0 {
 		return
 	}
-	node := &corev1.Node{}
-	node.Name = pods[0].Spec.NodeName
-	change(node)
-	if known := l.api.find(nodeKind, node.Name); known != nil {
-		l.api.change(known, func(o client.Object) { change(o.(*corev1.Node)) })
-	} else if err := l.api.Create(context.Background(), node); err != nil {
-		l.Fatal(err)
-	}
+	l.api.change(l.api.find(nodeKind, pods[0].Spec.NodeName), func(o client.Object) { change(o.(*corev1.Node)) })
 }
 
 func (l *life) LoseNode(component int) {
@@ -208,8 +201,6 @@ func (l *life) LoseNode(component int) {
 func (l *life) ReturnNode(component int) {
 	if pods := l.podsOf(component); len(pods) > 0 {
 		l.silent[pods[0].Name] = false
-		if l.api.find(nodeKind, pods[0].Spec.NodeName) != nil {
-			l.MarkNodeHealthy(component)
-		}
+		l.MarkNodeHealthy(component)
 	}
 }

@@ -58,7 +58,7 @@ func (v *view) boundAvoidance() {
 
 // forgetIfThereIsNoRoom: pods still wait for a node, perhaps because of those that they avoid.
 func (v *view) forgetIfThereIsNoRoom(c podCounts) {
-	if c.pending > 0 {
+	if c.unplaced > 0 {
 		v.status.AvoidedNodes = nil
 	}
 }

@@ -124,9 +124,10 @@ func TestNodesAreForgottenIfThereIsNoRoom(t *testing.T) {
 		given []change
 		want  int
 	}{
-		"pods that find no node":               {[]change{withPods(runs, pending)}, 0},
-		"pods that find none after migrations": {[]change{withPods(runs, pending), movedIn, migrated(1)}, 0},
-		"pods that are not created":            {[]change{withPods(runs)}, 1},
+		"pods that find no node":                     {[]change{withPods(runs, pending)}, 0},
+		"pods that find none after migrations":       {[]change{withPods(runs, pending), movedIn, migrated(1)}, 0},
+		"pods that are not created":                  {[]change{withPods(runs)}, 1},
+		"pods that have a node, where they are slow": {[]change{withPods(runs, pending), allPods(func(p *lifecycle.Pod) { p.Bound = true })}, 1},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			s := runningJob()

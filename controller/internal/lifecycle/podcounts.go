@@ -18,6 +18,7 @@ import (
 type podCounts struct {
 	expected, pending, running, succeeded, failed int
 	accepted                                      int // all but those that their nodes rejected
+	unplaced                                      int // those of the pending ones that have no node
 }
 
 func (v *view) countPods() podCounts {
@@ -50,6 +51,9 @@ func (c *podCounts) count(p Pod) {
 	switch p.Phase {
 	case corev1.PodPending:
 		c.pending++
+		if !p.Bound {
+			c.unplaced++
+		}
 	case corev1.PodRunning:
 		if !p.Terminating {
 			c.running++

@@ -103,6 +103,8 @@ type Pod struct {
 	Phase corev1.PodPhase
 	// Terminating: the pod has a deletionTimestamp.
 	Terminating bool
+	// Bound: the pod has a node.
+	Bound bool
 	// Started is when the kubelet began with the pod; zero if it has not.
 	Started time.Time
 	// Devices are how many of each device the pod asks for.

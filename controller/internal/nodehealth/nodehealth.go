@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
@@ -28,18 +29,19 @@ const (
 	NodeTaint      Source = "NodeTaint"
 	DevicesMissing Source = "DevicesMissing"
 	NodeNotReady   Source = "NodeNotReady"
+	NodeGone       Source = "NodeGone"
 	PodRejected    Source = "PodRejected"
 )
 
 // Sources are all sources.
 func Sources() []Source {
-	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing, NodeNotReady, PodRejected}
+	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing, NodeNotReady, NodeGone, PodRejected}
 }
 
 // SeenByScheduler reports whether the scheduler itself gives the node no pod that would have to
 // leave it, while the sign is there.
 func (s Source) SeenByScheduler() bool {
-	return s == NodeLabel || s == NodeTaint || s == DevicesMissing
+	return s == NodeLabel || s == NodeTaint || s == DevicesMissing || s == NodeGone
 }
 
 // Cause is what a node shows: its source, and the label, condition, taint or resource.
@@ -64,8 +66,10 @@ type Finding struct {
 	Resource corev1.ResourceName
 	// Taint of NodeTaint and NodeNotReady: pods that tolerate it were told to stay.
 	Taint corev1.Taint
-	// Due is when pods must leave if nothing changes; zero is at once.
-	Due time.Time
+	// Since is when the sign appeared; zero if nobody wrote that down.
+	Since time.Time
+	// Grace of NodeNotReady is how long pods wait for the node.
+	Grace time.Duration
 	// Usable of DevicesMissing: as many devices are healthy.
 	Usable int64
 }
@@ -75,7 +79,7 @@ type Finding struct {
 func (r Rules) Findings(node *corev1.Node) []Finding {
 	findings := slices.Concat(r.labelled(node), r.inCondition(node), r.tainted(node), r.devicesMissing(node), r.notReady(node))
 	slices.SortFunc(findings, func(a, b Finding) int {
-		return cmp.Or(a.Compare(b.Cause), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Taint.Value, b.Taint.Value), a.Due.Compare(b.Due))
+		return cmp.Or(a.Compare(b.Cause), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Taint.Value, b.Taint.Value), a.Since.Compare(b.Since))
 	})
 	return slices.Compact(findings)
 }
@@ -99,7 +103,7 @@ func (r Rules) inCondition(node *corev1.Node) []Finding {
 		for _, c := range node.Status.Conditions {
 			if c.Type == rule.Type && c.Status == rule.Status {
 				cause := Cause{NodeCondition, string(c.Type) + "=" + string(c.Status)}
-				findings = append(findings, about(rule.Resources, Finding{Cause: cause})...)
+				findings = append(findings, about(rule.Resources, Finding{Cause: cause, Since: c.LastTransitionTime.Time})...)
 			}
 		}
 	}
@@ -111,9 +115,10 @@ func (r Rules) tainted(node *corev1.Node) []Finding {
 	for _, rule := range r.Taints {
 		for _, t := range node.Spec.Taints {
 			if rule.matches(t) {
+				since := timeOf(t.TimeAdded)
 				t.TimeAdded = nil
 				cause := Cause{NodeTaint, t.ToString()}
-				findings = append(findings, about(rule.Resources, Finding{Cause: cause, Taint: t})...)
+				findings = append(findings, about(rule.Resources, Finding{Cause: cause, Taint: t, Since: since})...)
 			}
 		}
 	}
@@ -143,14 +148,36 @@ func (r Rules) notReady(node *corev1.Node) []Finding {
 		if !r.NotReady.reads(t) {
 			continue
 		}
-		finding := Finding{Cause: Cause{NodeNotReady, t.Key}, Resource: AllPods, Taint: t}
-		if t.TimeAdded != nil {
-			finding.Due = t.TimeAdded.Add(r.NotReady.Grace)
+		finding := Finding{Cause: Cause{NodeNotReady, t.Key}, Resource: AllPods, Taint: t, Since: timeOf(t.TimeAdded), Grace: r.NotReady.Grace}
+		if t.TimeAdded == nil {
+			finding.Since = notReadySince(node)
 		}
 		finding.Taint.TimeAdded = nil
 		findings = append(findings, finding)
 	}
 	return findings
+}
+
+// notReadySince is zero if the node is ready: then somebody else set the taint.
+func notReadySince(node *corev1.Node) time.Time {
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+// Gone is what is wrong with a node whose object was deleted. Its pods are removed by Kubernetes.
+func Gone() []Finding {
+	return []Finding{{Cause: Cause{NodeGone, "deleted"}, Resource: AllPods}}
 }
 
 // about repeats a finding for each resource.
@@ -172,19 +199,65 @@ func (f Finding) Concerns(pod *corev1.PodSpec, inUse int64) bool {
 	}
 	switch f.Source {
 	case NodeTaint, NodeNotReady:
-		return !slices.ContainsFunc(pod.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, f.Taint) })
+		tolerated, found := toleration(pod, f.Taint)
+		return !found || tolerated.TolerationSeconds != nil
 	case DevicesMissing:
 		return inUse > f.Usable
-	case NodeLabel, NodeCondition, PodRejected:
+	case NodeLabel, NodeCondition, NodeGone, PodRejected:
 	}
 	return true
 }
 
-// tolerates: for as long as the taint is there. Kubernetes gives every pod tolerations that end.
+// Due is when a pod must leave if nothing changes; zero is at once. It is not known if Kubernetes
+// itself removes the pod, at a time that nobody wrote down.
+func (f Finding) Due(pod *corev1.PodSpec) (due time.Time, known bool) {
+	tolerated, found := toleration(pod, f.Taint)
+	wait, waits := f.Grace, f.Source == NodeNotReady
+	if found && tolerated.TolerationSeconds != nil && !isDefault(tolerated) {
+		wait, waits = time.Duration(*tolerated.TolerationSeconds)*time.Second, true
+	}
+	switch {
+	case f.Source == NodeGone || waits && f.Since.IsZero():
+		return time.Time{}, false
+	case waits:
+		return f.Since.Add(wait), true
+	}
+	return time.Time{}, true
+}
+
+// attribution is how long after a failure a sign may appear that explains it: health checks find
+// some time later what has made a pod fail.
+const attribution = 10 * time.Minute
+
+// Explains tells whether it may be the cause of what happened then. Of a sign without a time it
+// is only known that it is there now.
+func (f Finding) Explains(happened, now time.Time) bool {
+	appeared := f.Since
+	if appeared.IsZero() {
+		appeared = now
+	}
+	return happened.IsZero() || !appeared.After(happened.Add(attribution))
+}
+
+// toleration is the first that tolerates the taint. As in Kubernetes, it alone counts.
+func toleration(pod *corev1.PodSpec, taint corev1.Taint) (corev1.Toleration, bool) {
+	if i := slices.IndexFunc(pod.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }); i >= 0 {
+		return pod.Tolerations[i], true
+	}
+	return corev1.Toleration{}, false
+}
+
 func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 	anyKey := t.Key == "" && t.Operator == corev1.TolerationOpExists
 	sameValue := t.Operator == corev1.TolerationOpExists || (t.Operator == "" || t.Operator == corev1.TolerationOpEqual) && t.Value == taint.Value
-	return t.TolerationSeconds == nil && (anyKey || t.Key == taint.Key) && sameValue && (t.Effect == "" || t.Effect == taint.Effect)
+	return (anyKey || t.Key == taint.Key) && sameValue && (t.Effect == "" || t.Effect == taint.Effect)
+}
+
+// isDefault: Kubernetes gives every pod these tolerations, so they say nothing about it.
+func isDefault(t corev1.Toleration) bool {
+	const seconds = 300
+	return (t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable) && t.Operator == corev1.TolerationOpExists &&
+		t.Effect == corev1.TaintEffectNoExecute && t.TolerationSeconds != nil && *t.TolerationSeconds == seconds
 }
 
 // Resources are those, in order, whose pods a rule may move; with AllPods if it may move any.

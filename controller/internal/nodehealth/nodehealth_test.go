@@ -68,6 +68,12 @@ func in(kind corev1.NodeConditionType, status corev1.ConditionStatus) *corev1.No
 	return a(func(node *corev1.Node) { node.Status.Conditions = []corev1.NodeCondition{{Type: kind, Status: status}} })
 }
 
+func inSince(kind corev1.NodeConditionType, status corev1.ConditionStatus) *corev1.Node {
+	node := in(kind, status)
+	node.Status.Conditions[0].LastTransitionTime = metav1.Unix(7, 0)
+	return node
+}
+
 func tainted(taints ...corev1.Taint) *corev1.Node {
 	return a(func(node *corev1.Node) { node.Spec.Taints = taints })
 }
@@ -89,13 +95,17 @@ func TestFindings(t *testing.T) {
 	silentSince := silent
 	silentSince.TimeAdded = &metav1.Time{Time: time.Unix(1, 0)}
 	notReady := corev1.Taint{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoExecute}
+	notReadyNode := inSince("Ready", "False")
+	notReadyNode.Spec.Taints = []corev1.Taint{notReady}
 	silentCause, notReadyCause := Cause{NodeNotReady, silent.Key}, Cause{NodeNotReady, notReady.Key}
 	for sentence, tc := range map[string]struct {
 		node *corev1.Node
 		want []Finding
 	}{
-		"an unreachable node has a grace":                    {tainted(silentSince), []Finding{{Cause: silentCause, Resource: AllPods, Taint: silent, Due: time.Unix(61, 0)}}},
-		"a verdict of unknown age has none":                  {tainted(notReady), []Finding{{Cause: notReadyCause, Resource: AllPods, Taint: notReady}}},
+		"an unreachable node has a grace":                    {tainted(silentSince), []Finding{{Cause: silentCause, Resource: AllPods, Taint: silent, Since: time.Unix(1, 0), Grace: time.Minute}}},
+		"a verdict may be of unknown age":                    {tainted(notReady), []Finding{{Cause: notReadyCause, Resource: AllPods, Taint: notReady, Grace: time.Minute}}},
+		"then it is as old as the state of the node":         {notReadyNode, []Finding{{Cause: notReadyCause, Resource: AllPods, Taint: notReady, Since: time.Unix(7, 0), Grace: time.Minute}}},
+		"a condition tells since when":                       {inSince("GpuUnhealthy", "True"), []Finding{{Cause: unhealthy, Resource: gpu, Since: time.Unix(7, 0)}, {Cause: unhealthy, Resource: rdma, Since: time.Unix(7, 0)}}},
 		"no new pods is not yet the verdict":                 {tainted(corev1.Taint{Key: silent.Key, Effect: corev1.TaintEffectNoSchedule}), nil},
 		"nothing is wrong with an empty node":                {labelled(nil), nil},
 		"a label without a rule has no effect":               {labelled(map[string]string{"zone": "EVICT"}), nil},
@@ -107,7 +117,7 @@ func TestFindings(t *testing.T) {
 		"a condition may concern all pods":                   {in("Ready", "Unknown"), []Finding{{Cause: Cause{NodeCondition, "Ready=Unknown"}, Resource: AllPods}}},
 		"a condition with another status is none":            {in("GpuUnhealthy", "Unknown"), nil},
 		"a condition without a rule is none":                 {in("DiskPressure", "True"), nil},
-		"a taint counts by its key alone":                    {tainted(added), []Finding{{Cause: Cause{NodeTaint, "broken=v:NoExecute"}, Resource: AllPods, Taint: broken}}},
+		"a taint counts by its key alone":                    {tainted(added), []Finding{{Cause: Cause{NodeTaint, "broken=v:NoExecute"}, Resource: AllPods, Taint: broken, Since: time.Unix(1, 0)}}},
 		"a taint counts with its value and effect":           {tainted(heat), []Finding{{Cause: Cause{NodeTaint, "heat=high:NoSchedule"}, Resource: gpu, Taint: heat}}},
 		"a taint with another value does not":                {tainted(corev1.Taint{Key: "heat", Value: "low", Effect: corev1.TaintEffectNoSchedule}), nil},
 		"a taint with another effect does not":               {tainted(corev1.Taint{Key: "heat", Value: "high", Effect: corev1.TaintEffectNoExecute}), nil},
@@ -165,6 +175,80 @@ func TestConcerns(t *testing.T) {
 			tc.pod.Tolerations = Rules{Listed: Listed{Taints: []TaintRule{{Key: "k"}}}}.SlimTolerations(tc.pod.Tolerations)
 			if got := tc.finding.Concerns(&tc.pod, tc.inUse); got != tc.want {
 				t.Errorf("from a cache: got %t", got)
+			}
+		})
+	}
+}
+
+// A pod that was told how long to stay does so. What Kubernetes gives every pod tells nothing.
+func TestDue(t *testing.T) {
+	since := time.Unix(1000, 0)
+	stay := func(key string, seconds int64) corev1.Toleration {
+		return corev1.Toleration{Key: key, Operator: "Exists", Effect: "NoExecute", TolerationSeconds: &seconds}
+	}
+	silent := Finding{Cause: Cause{NodeNotReady, corev1.TaintNodeUnreachable}, Resource: AllPods, Since: since, Grace: time.Minute,
+		Taint: corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute}}
+	broken := Finding{Cause: Cause{NodeTaint, "k:NoExecute"}, Resource: AllPods, Since: since, Taint: corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoExecute}}
+	undated := func(f Finding) Finding { f.Since = time.Time{}; return f }
+	const never = -1
+	for sentence, tc := range map[string]struct {
+		finding     Finding
+		tolerations []corev1.Toleration
+		want        time.Duration // since then; 0 is at once
+	}{
+		"a silent node has its grace":                           {silent, nil, time.Minute},
+		"the default of Kubernetes makes no difference":         {silent, []corev1.Toleration{stay(corev1.TaintNodeUnreachable, 300)}, time.Minute},
+		"a pod may be told to stay longer":                      {silent, []corev1.Toleration{stay(corev1.TaintNodeUnreachable, 1800)}, 30 * time.Minute},
+		"or less long":                                          {silent, []corev1.Toleration{stay(corev1.TaintNodeUnreachable, 20)}, 20 * time.Second},
+		"the first of its tolerations counts":                   {silent, []corev1.Toleration{stay("", 1800), stay(corev1.TaintNodeUnreachable, 20)}, 30 * time.Minute},
+		"a verdict of unknown age is left to Kubernetes":        {undated(silent), nil, never},
+		"a taint means at once":                                 {broken, nil, 0},
+		"even one of unknown age":                               {undated(broken), nil, 0},
+		"a pod may be told to stay there, too":                  {broken, []corev1.Toleration{stay("k", 300)}, 5 * time.Minute},
+		"from an unknown time on, Kubernetes evicts it":         {undated(broken), []corev1.Toleration{stay("k", 300)}, never},
+		"pods of a node that is gone are removed by Kubernetes": {Gone()[0], nil, never},
+		"a label, condition or device has to do with no taint":  {Finding{Cause: Cause{NodeLabel, "l"}}, []corev1.Toleration{stay("", 300)}, 0},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			want := time.Time{}
+			if tc.want > 0 {
+				want = since.Add(tc.want)
+			}
+			slim := rules
+			slim.Taints = append(slices.Clone(rules.Taints), TaintRule{Key: "k", Reaction: leave(AllPods)})
+			for _, tolerations := range [][]corev1.Toleration{tc.tolerations, slim.SlimTolerations(tc.tolerations)} {
+				due, known := tc.finding.Due(&corev1.PodSpec{Tolerations: tolerations})
+				if known != (tc.want != never) || !due.Equal(want) {
+					t.Errorf("got %s, %t, want %s", due, known, want)
+				}
+			}
+		})
+	}
+}
+
+func TestExplains(t *testing.T) {
+	failed := time.Unix(100_000, 0)
+	for sentence, tc := range map[string]struct {
+		since, now time.Duration // after the failure
+		undated    bool
+		want       bool
+	}{
+		"a sign from before":                               {since: -time.Hour, now: time.Minute, want: true},
+		"a sign that a health check finds later":           {since: 9 * time.Minute, now: time.Hour, want: true},
+		"not a sign from long after":                       {since: 11 * time.Minute, now: time.Hour},
+		"a sign of unknown age, of a failure just now":     {undated: true, now: time.Minute, want: true},
+		"not a sign of unknown age, of a failure long ago": {undated: true, now: 11 * time.Minute},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			f := Finding{Since: failed.Add(tc.since)}
+			if tc.undated {
+				f.Since = time.Time{}
+			}
+			if got := f.Explains(failed, failed.Add(tc.now)); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+			if !f.Explains(time.Time{}, failed) {
+				t.Error("what happens at present is not explained")
 			}
 		})
 	}
@@ -244,8 +328,8 @@ func TestSlimKeepsOnlyWhatTheRulesRead(t *testing.T) {
 	node.Status.Capacity = corev1.ResourceList{gpu: resource.MustParse("8"), "cpu": resource.MustParse("96")}
 	node.Status.Allocatable = node.Status.Capacity
 	want := labelled(map[string]string{"gpuhealth": "EVICT"})
-	want.Spec.Taints = []corev1.Taint{{Key: "broken"}}
-	want.Status.Conditions = []corev1.NodeCondition{{Type: "Ready", Status: "True"}}
+	want.Spec.Taints = node.Spec.Taints[1:]
+	want.Status.Conditions = []corev1.NodeCondition{{Type: "Ready", Status: "True", LastTransitionTime: metav1.Unix(1, 0)}}
 	want.Status.Capacity = corev1.ResourceList{gpu: resource.MustParse("8")}
 	want.Status.Allocatable = want.Status.Capacity
 	if diff := cmp.Diff(want, rules.Slim(node)); diff != "" {
@@ -261,8 +345,9 @@ func TestSlimKeepsOnlyWhatTheRulesRead(t *testing.T) {
 
 func TestTolerationsAreKeptOnlyForTaintsWithARule(t *testing.T) {
 	seconds := int64(300)
-	whole := []corev1.Toleration{{Key: "broken"}, {Operator: corev1.TolerationOpExists}, {Key: "gpus"}, {Key: "broken", TolerationSeconds: &seconds}}
-	if diff := cmp.Diff(whole[:2], rules.SlimTolerations(whole)); diff != "" {
+	whole := []corev1.Toleration{{Key: "broken"}, {Operator: corev1.TolerationOpExists}, {Key: "broken", TolerationSeconds: &seconds}, {Key: "gpus"},
+		{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds}}
+	if diff := cmp.Diff(whole[:3], rules.SlimTolerations(whole)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := (Rules{Labels: rules.Labels}).SlimTolerations(whole); got != nil {

@@ -58,8 +58,9 @@ var anyNode = rapid.Custom(func(t *rapid.T) *corev1.Node {
 	node := &corev1.Node{}
 	node.Labels = rapid.MapOf(names, names).Draw(t, "labels")
 	node.Spec.Taints = rapid.SliceOf(taints).Draw(t, "taints")
-	for kind, status := range rapid.MapOf(names, statuses).Draw(t, "conditions") {
-		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeConditionType(kind), Status: status})
+	for kind, status := range rapid.MapOf(rapid.OneOf(names, rapid.Just("Ready")), statuses).Draw(t, "conditions") {
+		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeConditionType(kind), Status: status,
+			LastTransitionTime: metav1.Unix(rapid.Int64Range(1, 9).Draw(t, "since"), 0)})
 	}
 	node.Status.Allocatable, node.Status.Capacity = corev1.ResourceList{}, corev1.ResourceList{}
 	for name, capacity := range rapid.MapOf(devices, rapid.Int64Range(0, 8)).Draw(t, "capacity") {

@@ -14,8 +14,10 @@ func (r Rules) Slim(node *corev1.Node) *corev1.Node {
 	slim.Name, slim.UID, slim.ResourceVersion = node.Name, node.UID, node.ResourceVersion
 	slim.Labels, slim.Spec.Taints = r.slimLabels(node.Labels), r.slimTaints(node.Spec.Taints)
 	for _, c := range node.Status.Conditions {
-		if slices.ContainsFunc(r.Conditions, func(rule ConditionRule) bool { return rule.Type == c.Type }) {
-			slim.Status.Conditions = append(slim.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})
+		notReady := c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue && r.NotReady.Leave
+		if notReady || slices.ContainsFunc(r.Conditions, func(rule ConditionRule) bool { return rule.Type == c.Type }) {
+			kept := corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}
+			slim.Status.Conditions = append(slim.Status.Conditions, kept)
 		}
 	}
 	for _, rule := range r.DevicesMissing {
@@ -43,12 +45,8 @@ func (r Rules) slimLabels(whole map[string]string) map[string]string {
 func (r Rules) slimTaints(whole []corev1.Taint) []corev1.Taint {
 	var slim []corev1.Taint
 	for _, t := range whole {
-		kept := corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect}
-		if r.NotReady.reads(t) {
-			kept.TimeAdded = t.TimeAdded
-		}
 		if r.readsTaint(t.Key) || r.NotReady.reads(t) {
-			slim = append(slim, kept)
+			slim = append(slim, t)
 		}
 	}
 	return slim
@@ -81,7 +79,7 @@ func (r Rules) mayTolerate(t corev1.Toleration) bool {
 func (r Rules) SlimTolerations(whole []corev1.Toleration) []corev1.Toleration {
 	var slim []corev1.Toleration
 	for _, t := range whole {
-		if t.TolerationSeconds == nil && r.mayTolerate(t) {
+		if !isDefault(t) && r.mayTolerate(t) {
 			slim = append(slim, t)
 		}
 	}
