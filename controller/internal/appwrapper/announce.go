@@ -22,6 +22,9 @@ func (r *Reconciler) announce(ctx context.Context, o *observation, d lifecycle.D
 	if d.Event != nil {
 		r.tell(o, d.Event)
 	}
+	if err := r.reportSuspects(ctx, o, d); err != nil {
+		log.FromContext(ctx).Error(err, "cannot tell which nodes fail unrelated work")
+	}
 }
 
 func (r *Reconciler) tell(o *observation, e *lifecycle.Event) {

@@ -16,6 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
 // create creates the targets in order and stops at the first refusal, which it records. An
@@ -24,7 +25,7 @@ import (
 func (r *Reconciler) create(ctx context.Context, o *observation, targets []int) (again time.Duration, more bool, err error) {
 	more, o.untried, o.whole = true, false, false // what the save has told is used up
 	for _, i := range targets {
-		created, refusal, err := r.createComponent(ctx, o.aw, i)
+		created, refusal, err := r.createComponent(ctx, o.aw, i, o.forItsPods(r.allPods))
 		if err != nil {
 			return 0, false, err
 		}
@@ -62,8 +63,8 @@ const (
 
 // createComponent returns an error only if the request could not be sent. What the API server
 // answers is the component or a refusal, or neither if the component existed already.
-func (r *Reconciler) createComponent(ctx context.Context, aw *v1beta2.AppWrapper, i int) (*unstructured.Unstructured, *refusal, error) {
-	object, err := assemble(aw, i, r.allPods)
+func (r *Reconciler) createComponent(ctx context.Context, aw *v1beta2.AppWrapper, i int, all podtemplate.Edit) (*unstructured.Unstructured, *refusal, error) {
+	object, err := assemble(aw, i, all)
 	if err != nil {
 		return nil, final(causeTemplate, err.Error()), nil
 	}

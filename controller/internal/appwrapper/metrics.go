@@ -22,6 +22,7 @@ type metrics struct {
 	refusals    *prometheus.CounterVec
 	surpluses   *prometheus.CounterVec
 	migrations  *prometheus.CounterVec
+	suspicions  *prometheus.CounterVec
 }
 
 // The waits that histograms tell apart, in seconds. The times in a status are whole
@@ -51,6 +52,8 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			"Number of times that the pods of an AppWrapper exceeded its pod sets for longer than the failure grace period."),
 		migrations: counter("appwrapper_migrations_total",
 			"Number of times that an AppWrapper was reset to leave unhealthy nodes, once for each cause in docs/lifecycle.md.", "cause"),
+		suspicions: counter("appwrapper_suspect_node_reports_total",
+			"Number of times that a node failed one more AppWrapper after it had failed enough others, by the causes in docs/lifecycle.md.", "cause"),
 	}
 	for _, c := range m.all() {
 		if err := registry.Register(c); err != nil {
@@ -70,7 +73,7 @@ func histogram(name, help string) prometheus.Histogram {
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.phases, m.transitions, m.inPhase, m.created, m.ready, m.resets, m.refusals, m.surpluses, m.migrations}
+	return []prometheus.Collector{m.phases, m.transitions, m.inPhase, m.created, m.ready, m.resets, m.refusals, m.surpluses, m.migrations, m.suspicions}
 }
 
 // beginAtZero shows what alerts ask for before it first happens: Prometheus sees no
@@ -85,5 +88,8 @@ func (m *metrics) beginAtZero() {
 	m.surpluses.WithLabelValues()
 	for _, source := range nodehealth.Sources() {
 		m.migrations.WithLabelValues(string(source))
+	}
+	for _, source := range []nodehealth.Source{nodehealth.PodRejected, nodehealth.PodNotStarted} {
+		m.suspicions.WithLabelValues(string(source))
 	}
 }

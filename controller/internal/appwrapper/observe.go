@@ -92,6 +92,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 			return nil, err
 		}
 	}
+	if err := r.observeSuspects(ctx, o); err != nil {
+		return nil, err
+	}
 	return o, r.observePods(ctx, o)
 }
 
@@ -222,7 +225,7 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 		started = pod.Status.StartTime.Time
 	}
 	return lifecycle.Pod{
-		Bound:       pod.Spec.NodeName != "" || !started.IsZero(),
+		Node:        pod.Spec.NodeName,
 		Started:     started,
 		Devices:     devicesOfPod(pod),
 		Name:        pod.Name,

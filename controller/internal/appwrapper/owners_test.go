@@ -126,7 +126,7 @@ func (l *life) makePod(i int, component *unstructured.Unstructured) {
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(component, kindOf(component))}
 	pod.Spec.NodeName = fmt.Sprintf("node-%d", l.made)
 	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": one}}}}
-	pod.Status.Phase = corev1.PodPending
+	pod.Status.Phase, pod.Status.StartTime = corev1.PodPending, &metav1.Time{Time: l.now}
 	node := &corev1.Node{}
 	node.Name = pod.Spec.NodeName
 	for _, object := range []client.Object{node, pod} {

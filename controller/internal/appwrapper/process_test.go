@@ -290,7 +290,10 @@ func (c slimCache) List(ctx context.Context, list client.ObjectList, options ...
 	if err := c.apiServer.List(ctx, list, options...); err != nil {
 		return err
 	}
-	pods := list.(*corev1.PodList)
+	pods, ok := list.(*corev1.PodList)
+	if !ok {
+		return nil
+	}
 	for i := range pods.Items {
 		pods.Items[i] = *slim(&pods.Items[i]).(*corev1.Pod)
 	}

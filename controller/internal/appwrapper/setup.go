@@ -39,6 +39,9 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, podsByAppWrapper, appWrapperOfPod); err != nil {
 		return fmt.Errorf("cannot index pods: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1beta2.AppWrapper{}, appWrappersByAvoidance, avoidanceOfAppWrapper); err != nil {
+		return fmt.Errorf("cannot index AppWrappers: %w", err)
+	}
 	counters, err := newMetrics(ctrlmetrics.Registry)
 	if err != nil {
 		return fmt.Errorf("cannot register metrics: %w", err)

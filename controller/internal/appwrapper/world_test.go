@@ -69,6 +69,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		WithStatusSubresource(&v1beta2.AppWrapper{}).
 		WithIndex(&corev1.Pod{}, podsByAppWrapper, appWrapperOfPod).
 		WithIndex(&corev1.Pod{}, podsByNode, nodeOfPod).
+		WithIndex(&v1beta2.AppWrapper{}, appWrappersByAvoidance, avoidanceOfAppWrapper).
 		WithObjects(objects...).Build()
 	counters, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {

@@ -147,6 +147,7 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 		"a grace before it begins":                   {"appwrapper: {nodeHealth: {notReady: {gracePeriod: -1s}}}", "appwrapper.nodeHealth.notReady.gracePeriod"},
 		"fewer nodes than none":                      {"appwrapper: {nodeHealth: {avoid: {nodes: -1}}}", "appwrapper.nodeHealth.avoid.nodes"},
 		"more nodes than a pod should name":          {"appwrapper: {nodeHealth: {avoid: {nodes: 101}}}", "appwrapper.nodeHealth.avoid.nodes"},
+		"a suspicion of everybody":                   {"appwrapper: {nodeHealth: {avoid: {suspectAfter: 1}}}", "appwrapper.nodeHealth.avoid.suspectAfter"},
 		"a memory that is over":                      {"appwrapper: {nodeHealth: {avoid: {period: -1s}}}", "appwrapper.nodeHealth.avoid.period"},
 		"no workers":                                 {"concurrency: 0", "concurrency"},
 		"no requests":                                {"clientConnection: {qps: 0}", "clientConnection.qps"},

@@ -37,13 +37,15 @@ type Avoid struct {
 	Nodes int32 `json:"nodes"`
 	// Period is for how long.
 	Period Duration `json:"period"`
+	// SuspectAfter is how many AppWrappers must blame a node until others prefer different nodes.
+	SuspectAfter int32 `json:"suspectAfter"`
 }
 
 // mostAvoidedNodes bounds what is added to the node affinity of every pod.
 const mostAvoidedNodes = 100
 
 func (a Avoid) bounds() lifecycle.Avoidance {
-	return lifecycle.Avoidance{Nodes: a.Nodes, Period: a.Period.Duration}
+	return lifecycle.Avoidance{Nodes: a.Nodes, Period: a.Period.Duration, SuspectAfter: a.SuspectAfter}
 }
 
 func (a Avoid) validate(path *field.Path) field.ErrorList {
@@ -54,6 +56,9 @@ func (a Avoid) validate(path *field.Path) field.ErrorList {
 	if a.Period.Duration < 0 {
 		problems = append(problems, field.Invalid(path.Child("period"), a.Period.String(), "must not be negative"))
 	}
+	if a.SuspectAfter < 0 || a.SuspectAfter == 1 {
+		problems = append(problems, field.Invalid(path.Child("suspectAfter"), a.SuspectAfter, "must be 0, which suspects none, or at least 2: one AppWrapper may fail by itself"))
+	}
 	return problems
 }
 
@@ -61,7 +66,7 @@ func defaultNodeHealth() NodeHealth {
 	avoid := lifecycle.StandardDefaults().Avoid
 	return NodeHealth{
 		NotReady: NotReady{Leave: true, GracePeriod: Duration{time.Minute}},
-		Avoid:    Avoid{Nodes: avoid.Nodes, Period: Duration{avoid.Period}},
+		Avoid:    Avoid{Nodes: avoid.Nodes, Period: Duration{avoid.Period}, SuspectAfter: avoid.SuspectAfter},
 	}
 }
 

@@ -22,6 +22,9 @@ type Avoidance struct {
 	Nodes int32
 	// Period is for how long.
 	Period time.Duration
+	// SuspectAfter is how many AppWrappers must blame a node until others prefer different nodes;
+	// 0 is never.
+	SuspectAfter int32
 }
 
 // avoid remembers nodes that pods leave. It does not remember those that the scheduler avoids by
@@ -63,14 +66,25 @@ func (v *view) forgetIfThereIsNoRoom(c podCounts) {
 	}
 }
 
-// announcingAvoidance tells which nodes the new pods keep away from.
+// announcingAvoidance tells which nodes the new pods keep away from, and than which they prefer
+// others.
 func (v *view) announcingAvoidance(d Decision) Decision {
-	if len(v.status.AvoidedNodes) == 0 {
+	var avoided, suspect []string
+	for _, n := range v.status.AvoidedNodes {
+		avoided = append(avoided, fmt.Sprintf("%s (%s)", n.Name, n.Cause))
+	}
+	for _, s := range v.Suspects {
+		suspect = append(suspect, fmt.Sprintf("%s (%s)", s.Node, s.Cause))
+	}
+	var said []string
+	if len(avoided) > 0 {
+		said = append(said, "pods keep away from nodes that failed: "+strings.Join(avoided, ", "))
+	}
+	if len(suspect) > 0 {
+		said = append(said, "pods prefer other nodes to those that failed unrelated work: "+strings.Join(suspect, ", "))
+	}
+	if len(said) == 0 {
 		return d
 	}
-	described := make([]string, len(v.status.AvoidedNodes))
-	for i, n := range v.status.AvoidedNodes {
-		described[i] = fmt.Sprintf("%s (%s)", n.Name, n.Cause)
-	}
-	return d.announcing(avoidingEvent("pods keep away from nodes that failed: " + strings.Join(described, ", ")))
+	return d.announcing(avoidingEvent(strings.Join(said, "; ")))
 }

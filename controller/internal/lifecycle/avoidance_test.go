@@ -98,6 +98,9 @@ func TestAnAttemptSaysWhichNodesItAvoids(t *testing.T) {
 		"those whose time is not over":    {avoids(3*time.Hour-time.Minute, "a", "b"), "a (PodRejected NodeAffinity), b (PodRejected NodeAffinity)"},
 		"and nothing if there are none":   {avoids(time.Hour, "a"), ""},
 		"as without any failure of nodes": {func(*lifecycle.Snapshot) {}, ""},
+		"and those that failed others": {func(s *lifecycle.Snapshot) {
+			s.Suspects = []nodehealth.Suspect{{Node: "c", By: 3, Cause: "PodRejected OutOfcpu"}}
+		}, "c (PodRejected OutOfcpu)"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			s := deployed(v1beta2.AppWrapperResetting)
@@ -127,7 +130,7 @@ func TestNodesAreForgottenIfThereIsNoRoom(t *testing.T) {
 		"pods that find no node":                     {[]change{withPods(runs, pending)}, 0},
 		"pods that find none after migrations":       {[]change{withPods(runs, pending), movedIn, migrated(1)}, 0},
 		"pods that are not created":                  {[]change{withPods(runs)}, 1},
-		"pods that have a node, where they are slow": {[]change{withPods(runs, pending), allPods(func(p *lifecycle.Pod) { p.Bound = true })}, 1},
+		"pods that have a node, where they are slow": {[]change{withPods(runs, pending), allPods(func(p *lifecycle.Pod) { p.Started = deployedAt })}, 1},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			s := runningJob()
@@ -138,6 +141,46 @@ func TestNodesAreForgottenIfThereIsNoRoom(t *testing.T) {
 			d := lifecycle.Decide(s, deployedAt.Add(10*time.Minute))
 			if d.Status.Phase != v1beta2.AppWrapperResetting || len(d.Status.AvoidedNodes) != tc.want {
 				t.Errorf("it is %s and avoids %v", d.Status.Phase, d.Status.AvoidedNodes)
+			}
+		})
+	}
+}
+
+// Pods that have a node and do not start there tell something about the node if its kubelet does
+// nothing, or if others start elsewhere. Their image may not exist otherwise.
+func TestNodesThatStartNoPods(t *testing.T) {
+	on := func(nodes ...string) change {
+		return func(s *lifecycle.Snapshot) {
+			for i, node := range nodes {
+				s.Pods[i].Node = node
+			}
+		}
+	}
+	begun := allPods(func(p *lifecycle.Pod) { p.Started = deployedAt })
+	for sentence, tc := range map[string]struct {
+		given      []change
+		avoided    []string
+		migrations int32
+	}{
+		"a kubelet that does not begin":              {[]change{withPods(runs, pending), on("a", "b")}, []string{"b"}, 1},
+		"also in the attempt after a migration":      {[]change{movedIn, migrated(1), withPods(runs, pending), on("a", "b")}, []string{"b"}, 2},
+		"a pod that is late where others are not":    {[]change{withPods(runs, pending), begun, on("a", "b")}, []string{"b"}, 0},
+		"pods that are late everywhere":              {[]change{withPods(pending, pending), begun, on("a", "b")}, nil, 0},
+		"a pod that is late where another runs":      {[]change{withPods(runs, runs, pending), begun, on("a", "b", "b"), policy(func(p *lifecycle.Policy) {}), func(s *lifecycle.Snapshot) { s.Pods[1].Phase = pending; s.Pods[2].Phase = runs }}, nil, 0},
+		"a pod that is late where only others began": {[]change{withPods(runs, pending), begun, on("a", "b"), func(s *lifecycle.Snapshot) { s.Pods[0].Component = lifecycle.UnknownComponent }}, nil, 0},
+		"a pod that has no node":                     {[]change{withPods(runs, pending), on("a")}, nil, 0},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			s := runningJob()
+			for _, c := range tc.given {
+				c(&s)
+			}
+			d := lifecycle.Decide(s, deployedAt.Add(10*time.Minute))
+			if d.Status.Phase != v1beta2.AppWrapperResetting || d.Status.Migrations != tc.migrations {
+				t.Errorf("it is %s after %d migrations", d.Status.Phase, d.Status.Migrations)
+			}
+			if diff := cmp.Diff(tc.avoided, namesOf(d.Status.AvoidedNodes)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

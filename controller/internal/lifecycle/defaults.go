@@ -68,7 +68,7 @@ var limits = []Setting[int32]{
 }
 
 // standardAvoidance is the default of appwrapper.nodeHealth.avoid.
-var standardAvoidance = Avoidance{Nodes: 8, Period: time.Hour}
+var standardAvoidance = Avoidance{Nodes: 8, Period: time.Hour, SuspectAfter: 3}
 
 // standardMigrationLimit is the default of appwrapper.autopilot.migrationLimit.
 const standardMigrationLimit = 10

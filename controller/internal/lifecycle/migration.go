@@ -80,8 +80,7 @@ func (v *view) nodesToMigrateFrom() map[string][]nodehealth.Cause {
 
 // leaveOrReset leaves the nodes that are to blame for a failure, while the limit allows. If none is,
 // it resets or fails.
-func (v *view) leaveOrReset(reason, message string) Decision {
-	nodes := v.nodesToBlame()
+func (v *view) leaveOrReset(nodes map[string][]nodehealth.Cause, reason, message string) Decision {
 	if len(nodes) == 0 || v.endedTerminally() || v.status.Migrations >= v.Policy.MigrationLimit || v.migrationsAreLost() {
 		return v.resetOrFail(reason, message)
 	}
@@ -100,6 +99,38 @@ func (v *view) nodesToBlame() map[string][]nodehealth.Cause {
 		}
 	}
 	return nodes
+}
+
+// nodesThatStartNothing are those on which pods are late. A kubelet that has not even begun with a
+// pod is to blame. Pods that it has begun with may be late by their own fault, as without their
+// image: a node is only avoided then, and only if other pods of the component have started, all
+// elsewhere.
+func (v *view) nodesThatStartNothing() (silent, stragglers map[string][]nodehealth.Cause) {
+	silent, stragglers = map[string][]nodehealth.Cause{}, map[string][]nodehealth.Cause{}
+	for _, p := range v.Pods {
+		switch {
+		case p.Phase != corev1.PodPending || p.Node == "" || p.Terminating || v.belongsToFinished(p):
+		case p.Started.IsZero():
+			silent[p.Node] = []nodehealth.Cause{{Source: nodehealth.PodNotStarted, Sign: "kubelet-silent"}}
+		case v.startedElsewhereOnly(p):
+			stragglers[p.Node] = []nodehealth.Cause{{Source: nodehealth.PodNotStarted, Sign: "others-started"}}
+		}
+	}
+	return silent, stragglers
+}
+
+// startedElsewhereOnly: other pods of its component have started, and none on its node.
+func (v *view) startedElsewhereOnly(p Pod) bool {
+	elsewhere := false
+	for _, other := range v.Pods {
+		if other.Component == p.Component && (other.Phase == corev1.PodRunning || other.Phase == corev1.PodSucceeded) {
+			if other.Node == p.Node {
+				return false
+			}
+			elsewhere = elsewhere || other.Node != ""
+		}
+	}
+	return elsewhere
 }
 
 // wasReplaced: the pod was rejected, and as many pods as expected came beside it. A Job keeps such pods,

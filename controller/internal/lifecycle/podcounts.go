@@ -51,7 +51,7 @@ func (c *podCounts) count(p Pod) {
 	switch p.Phase {
 	case corev1.PodPending:
 		c.pending++
-		if !p.Bound {
+		if p.Node == "" && p.Started.IsZero() {
 			c.unplaced++
 		}
 	case corev1.PodRunning:

@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -154,7 +155,7 @@ func componentFailed(v *view) (Decision, bool) {
 	if n == 0 {
 		return Decision{}, false
 	}
-	return v.leaveOrReset(v1beta2.ReasonFailedComponent, fmt.Sprintf("%d of %d components failed", n, len(v.Components))), true
+	return v.leaveOrReset(v.nodesToBlame(), v1beta2.ReasonFailedComponent, fmt.Sprintf("%d of %d components failed", n, len(v.Components))), true
 }
 
 // podsFailed: pods have failed and were not replaced. While their owner replaces them in
@@ -171,7 +172,7 @@ func podsFailed(v *view) (Decision, bool) {
 	if deadline := began.Add(v.Policy.FailureGrace); v.now.Before(deadline) {
 		return v.stay().requeueAt(deadline, v.now), true
 	}
-	return v.leaveOrReset(v1beta2.ReasonFoundFailedPods, c.String()), true
+	return v.leaveOrReset(v.nodesToBlame(), v1beta2.ReasonFoundFailedPods, c.String()), true
 }
 
 // podsReady keeps the message of a condition that is True already, so that pods that finish
@@ -197,10 +198,14 @@ func readinessIsLate(v *view) (Decision, bool) {
 		return v.stay().requeueAt(v.nextLook(deadline), v.now), true
 	}
 	v.forgetIfThereIsNoRoom(c)
+	silent, stragglers := v.nodesThatStartNothing()
+	v.avoid(stragglers)
+	v.avoid(silent)
 	if v.lateAfterMigration() {
 		return v.migrate(v1beta2.ReasonInsufficientPodsReady + " after unhealthy nodes were left: " + c.String()), true
 	}
-	return v.leaveOrReset(v1beta2.ReasonInsufficientPodsReady, c.String()), true
+	maps.Copy(silent, v.nodesToBlame())
+	return v.leaveOrReset(silent, v1beta2.ReasonInsufficientPodsReady, c.String()), true
 }
 
 // nextLook is before the deadline if the warmup grace is shorter than the admission grace:

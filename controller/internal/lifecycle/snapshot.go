@@ -59,6 +59,8 @@ type Snapshot struct {
 	// Devices are how many of each device the pod sets ask for. Those with 0 count, too; devices
 	// that are not here do not, because add-ons of the cluster inject such.
 	Devices map[string]int64
+	// Suspects are nodes that failed other AppWrappers. They are only known before an attempt.
+	Suspects []nodehealth.Suspect
 	// Pods are all pods in the namespace that carry the AppWrapper's label.
 	Pods []Pod
 }
@@ -103,8 +105,8 @@ type Pod struct {
 	Phase corev1.PodPhase
 	// Terminating: the pod has a deletionTimestamp.
 	Terminating bool
-	// Bound: the pod has a node.
-	Bound bool
+	// Node of the pod; empty if it has none, or the cache does not keep it.
+	Node string
 	// Started is when the kubelet began with the pod; zero if it has not.
 	Started time.Time
 	// Devices are how many of each device the pod asks for.

@@ -31,11 +31,12 @@ const (
 	NodeNotReady   Source = "NodeNotReady"
 	NodeGone       Source = "NodeGone"
 	PodRejected    Source = "PodRejected"
+	PodNotStarted  Source = "PodNotStarted"
 )
 
 // Sources are all sources.
 func Sources() []Source {
-	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing, NodeNotReady, NodeGone, PodRejected}
+	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing, NodeNotReady, NodeGone, PodRejected, PodNotStarted}
 }
 
 // SeenByScheduler reports whether the scheduler itself gives the node no pod that would have to
@@ -203,7 +204,7 @@ func (f Finding) Concerns(pod *corev1.PodSpec, inUse int64) bool {
 		return !found || tolerated.TolerationSeconds != nil
 	case DevicesMissing:
 		return inUse > f.Usable
-	case NodeLabel, NodeCondition, NodeGone, PodRejected:
+	case NodeLabel, NodeCondition, NodeGone, PodRejected, PodNotStarted:
 	}
 	return true
 }

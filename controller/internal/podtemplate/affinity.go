@@ -38,7 +38,7 @@ func some(r corev1.ResourceRequirements, resource corev1.ResourceName) bool {
 
 // avoidNodes adds to the template's node affinity the expressions that it lacks.
 func avoidNodes(template map[string]any, e Edit) error {
-	if len(e.Avoid.Taints)+len(e.AvoidNodes) == 0 {
+	if len(e.Avoid.Taints)+len(e.AvoidNodes)+len(e.DislikeNodes) == 0 {
 		return nil
 	}
 	holder, err := child(template, "spec")
@@ -50,13 +50,14 @@ func avoidNodes(template map[string]any, e Edit) error {
 		return fmt.Errorf("cannot decode the pod spec: %w", err)
 	}
 	forbidden, advised := e.Avoid.expressions(spec)
-	nodes := names(spec, e.AvoidNodes)
-	if len(forbidden)+len(advised)+len(nodes) == 0 {
+	nodes, disliked := names(spec, e.AvoidNodes), names(spec, e.DislikeNodes)
+	if len(forbidden)+len(advised)+len(nodes)+len(disliked) == 0 {
 		return nil
 	}
 	affinity := nodeAffinityOf(spec)
 	require(affinity, forbidden, nodes)
 	prefer(affinity, advised, e.Avoid.Weight)
+	dislike(affinity, disliked)
 	encoded, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec.Affinity)
 	if err != nil {
 		return fmt.Errorf("cannot encode the affinity: %w", err)
@@ -153,6 +154,15 @@ func prefer(affinity *corev1.NodeAffinity, expressions []corev1.NodeSelectorRequ
 	if len(expressions) > 0 {
 		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
 			corev1.PreferredSchedulingTerm{Weight: weight, Preference: corev1.NodeSelectorTerm{MatchExpressions: expressions}})
+	}
+}
+
+// dislike prefers all other nodes, as strongly as there is.
+func dislike(affinity *corev1.NodeAffinity, fields []corev1.NodeSelectorRequirement) {
+	const weight = 100
+	if len(fields) > 0 {
+		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
+			corev1.PreferredSchedulingTerm{Weight: weight, Preference: corev1.NodeSelectorTerm{MatchFields: fields}})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -178,6 +179,25 @@ func TestOtherAffinitiesStay(t *testing.T) {
 	got := normal(t, template).Affinity
 	if got.PodAntiAffinity == nil || len(got.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) != 1 || got.NodeAffinity == nil {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestOtherNodesArePreferred(t *testing.T) {
+	template := map[string]any{}
+	if err := Apply(template, Edit{AvoidNodes: []string{"a"}, DislikeNodes: []string{"b", "c"}}); err != nil {
+		t.Fatal(err)
+	}
+	got, _, _ := unstructured.NestedMap(template, "spec", "affinity", "nodeAffinity")
+	not := func(name string) any {
+		return map[string]any{"key": "metadata.name", "operator": "NotIn", "values": []any{name}}
+	}
+	want := map[string]any{
+		"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{"nodeSelectorTerms": []any{map[string]any{"matchFields": []any{not("a")}}}},
+		"preferredDuringSchedulingIgnoredDuringExecution": []any{map[string]any{
+			"weight": int64(100), "preference": map[string]any{"matchFields": []any{not("b"), not("c")}}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -27,6 +27,8 @@ type Edit struct {
 	// AvoidNodes are the names of more nodes to keep away from. A pod that names its node, or gets
 	// it from Kueue, cannot.
 	AvoidNodes []string
+	// DislikeNodes are the names of nodes that are the last choice.
+	DislikeNodes []string
 }
 
 // Labels name the AppWrapper and the component of a pod.
