@@ -208,7 +208,8 @@ func TestANodeIsToBlameForWhatFailedOnItLately(t *testing.T) {
 			w.setJobCondition("train", "Failed")
 			w.reconcile()
 			status := w.get().Status
-			if message := condition(status, v1beta2.Unhealthy).Message; strings.Contains(message, ": n ("+tc.want+");") != (tc.want != "") {
+			message := condition(status, v1beta2.Unhealthy).Message
+			if named := strings.Contains(message, ": n ("+tc.want+");"); named != (tc.want != "") || status.Migrations+status.Retries != 1 || named != (status.Migrations == 1) {
 				t.Errorf("after %d migrations and %d retries it says %q", status.Migrations, status.Retries, message)
 			}
 		})

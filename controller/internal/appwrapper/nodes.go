@@ -57,7 +57,7 @@ func (r *Reconciler) markMigrations(ctx context.Context, o *observation) error {
 	findings, inUse := map[string][]nodehealth.Finding{}, o.devicesInUse()
 	for i := range o.pods {
 		node := o.pods[i].Spec.NodeName
-		if node == "" {
+		if node == "" || o.pods[i].Status.Phase == corev1.PodSucceeded {
 			continue
 		}
 		if _, known := findings[node]; !known {
@@ -69,7 +69,7 @@ func (r *Reconciler) markMigrations(ctx context.Context, o *observation) error {
 		}
 		for _, f := range findings[node] {
 			needed := inUse[deviceOfNode{node, string(f.Resource)}]
-			if o.hasEnded(i) {
+			if f.Source == nodehealth.DevicesMissing && o.hasEnded(i) {
 				needed = o.inUseAtTheEnd(i, f.Resource)
 			}
 			if f.Concerns(&o.pods[i].Spec, needed) {
