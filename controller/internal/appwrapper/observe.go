@@ -5,6 +5,7 @@ package appwrapper
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
 // observation is one look at an AppWrapper and what belongs to it.
@@ -101,6 +103,8 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int, decoded admissionrules.Decoded) error {
 	c, template := &o.snapshot.Components[i], decoded.Templates[i]
 	c.PodSetInfos = len(o.aw.Spec.Components[i].PodSetInfos)
+	o.snapshot.NodesAssigned = o.snapshot.NodesAssigned || slices.ContainsFunc(o.aw.Spec.Components[i].PodSetInfos,
+		func(info v1beta2.AppWrapperPodSetInfo) bool { return podtemplate.GetsItsNode(info.SchedulingGates) })
 	if err := decoded.Errors[i]; err != nil {
 		c.Problem = err.Error()
 		o.components[i].confirmed = true

@@ -14,6 +14,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
 // slimAppWrapper leaves what a look reads. Templates are large, and are needed whole for
@@ -39,6 +40,11 @@ func (in *interner) slimAppWrapper(object any) (any, error) {
 		}
 		if admitted := len(whole.PodSetInfos); admitted > 0 {
 			slim.PodSetInfos = make([]v1beta2.AppWrapperPodSetInfo, admitted)
+			for j := range whole.PodSetInfos {
+				if podtemplate.GetsItsNode(whole.PodSetInfos[j].SchedulingGates) {
+					slim.PodSetInfos[j].SchedulingGates = whole.PodSetInfos[j].SchedulingGates
+				}
+			}
 		}
 		aw.Spec.Components[i] = slim
 	}

@@ -141,7 +141,8 @@ func TestASlimAppWrapperIsSeenAsTheSame(t *testing.T) {
 	unnamed := given.Component(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "c-"}, "data": map[string]any{"a": "b"}})
 	for _, phase := range []v1beta2.AppWrapperPhase{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning} {
 		t.Run("phase "+string(phase), func(t *testing.T) {
-			whole := given.AppWrapper("a").With(given.Job("j", 2).Admitted(v1beta2.AppWrapperPodSetInfo{Labels: map[string]string{"a": "b"}}), unnamed).Build()
+			info := v1beta2.AppWrapperPodSetInfo{Labels: map[string]string{"a": "b"}, SchedulingGates: []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/topology"}}}
+			whole := given.AppWrapper("a").With(given.Job("j", 2).Admitted(info), unnamed).Build()
 			whole.Annotations = map[string]string{v1beta2.RetryLimitAnnotation: "7", corev1.LastAppliedConfigAnnotation: "long"}
 			if whole.Status.Phase = phase; phase != v1beta2.AppWrapperEmpty {
 				whole.Status.ComponentStatus = []v1beta2.AppWrapperComponentStatus{{Name: "j"}, {}}
@@ -155,6 +156,9 @@ func TestASlimAppWrapperIsSeenAsTheSame(t *testing.T) {
 				return o.snapshot
 			}
 			want := see()
+			if !want.NodesAssigned {
+				t.Error("Kueue assigns its nodes, and nobody sees it")
+			}
 			slim := w.get()
 			if _, err := newInterner().slimAppWrapper(slim); err != nil {
 				t.Fatal(err)

@@ -77,10 +77,13 @@ func (v *view) announcingAvoidance(d Decision) Decision {
 		suspect = append(suspect, fmt.Sprintf("%s (%s)", s.Node, s.Cause))
 	}
 	var said []string
-	if len(avoided) > 0 {
+	switch {
+	case len(avoided) > 0 && v.NodesAssigned:
+		said = append(said, "Kueue assigns nodes, and may assign those that failed; cordon them if they are broken: "+strings.Join(avoided, ", "))
+	case len(avoided) > 0:
 		said = append(said, "pods keep away from nodes that failed: "+strings.Join(avoided, ", "))
 	}
-	if len(suspect) > 0 {
+	if len(suspect) > 0 && !v.NodesAssigned {
 		said = append(said, "pods prefer other nodes to those that failed unrelated work: "+strings.Join(suspect, ", "))
 	}
 	if len(said) == 0 {

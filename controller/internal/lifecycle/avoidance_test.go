@@ -98,6 +98,10 @@ func TestAnAttemptSaysWhichNodesItAvoids(t *testing.T) {
 		"those whose time is not over":    {avoids(3*time.Hour-time.Minute, "a", "b"), "a (PodRejected NodeAffinity), b (PodRejected NodeAffinity)"},
 		"and nothing if there are none":   {avoids(time.Hour, "a"), ""},
 		"as without any failure of nodes": {func(*lifecycle.Snapshot) {}, ""},
+		"those that it cannot avoid": {func(s *lifecycle.Snapshot) {
+			avoids(3*time.Hour-time.Minute, "a")(s)
+			s.NodesAssigned = true
+		}, "Kueue assigns nodes, and may assign those that failed; cordon them if they are broken: a (PodRejected NodeAffinity)"},
 		"and those that failed others": {func(s *lifecycle.Snapshot) {
 			s.Suspects = []nodehealth.Suspect{{Node: "c", By: 3, Cause: "PodRejected OutOfcpu"}}
 		}, "c (PodRejected OutOfcpu)"},
@@ -114,7 +118,7 @@ func TestAnAttemptSaysWhichNodesItAvoids(t *testing.T) {
 			if tc.want == "" && (d.Event != nil || len(d.Status.AvoidedNodes) > 0) {
 				t.Errorf("it avoids %v and says %v", d.Status.AvoidedNodes, d.Event)
 			}
-			if tc.want != "" && (d.Event == nil || d.Event.Reason != "NodesAvoided" || !strings.HasSuffix(d.Event.Message, ": "+tc.want)) {
+			if tc.want != "" && (d.Event == nil || d.Event.Reason != "NodesAvoided" || !strings.HasSuffix(": "+d.Event.Message, ": "+tc.want)) {
 				t.Errorf("it says %v", d.Event)
 			}
 		})

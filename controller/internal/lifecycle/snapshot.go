@@ -59,6 +59,8 @@ type Snapshot struct {
 	// Devices are how many of each device the pod sets ask for. Those with 0 count, too; devices
 	// that are not here do not, because add-ons of the cluster inject such.
 	Devices map[string]int64
+	// NodesAssigned: Kueue assigns pods to nodes, so nodes cannot be avoided.
+	NodesAssigned bool
 	// Suspects are nodes that failed other AppWrappers. They are only known before an attempt.
 	Suspects []nodehealth.Suspect
 	// Pods are all pods in the namespace that carry the AppWrapper's label.

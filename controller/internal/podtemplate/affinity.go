@@ -111,11 +111,15 @@ func exclude(expressions []corev1.NodeSelectorRequirement, taint corev1.Taint) [
 // topologyGate is how Kueue holds a pod until it assigns it to a node.
 const topologyGate = "kueue.x-k8s.io/topology"
 
+// GetsItsNode tells whether Kueue assigns a pod with these gates to a node.
+func GetsItsNode(gates []corev1.PodSchedulingGate) bool {
+	return slices.ContainsFunc(gates, func(g corev1.PodSchedulingGate) bool { return g.Name == topologyGate })
+}
+
 // names keep pods away from nodes by name: one field for each, as the API server wants it. A pod
 // whose node is chosen already could only stay pending.
 func names(spec *corev1.PodSpec, nodes []string) []corev1.NodeSelectorRequirement {
-	assigned := slices.ContainsFunc(spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == topologyGate })
-	if _, selected := spec.NodeSelector[corev1.LabelHostname]; selected || assigned || spec.NodeName != "" {
+	if _, selected := spec.NodeSelector[corev1.LabelHostname]; selected || GetsItsNode(spec.SchedulingGates) || spec.NodeName != "" {
 		return nil
 	}
 	fields := make([]corev1.NodeSelectorRequirement, len(nodes))
