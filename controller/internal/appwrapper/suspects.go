@@ -74,7 +74,7 @@ func (r *Reconciler) observeSuspects(ctx context.Context, o *observation) error 
 	return err
 }
 
-var beforeAttempts = []v1beta2.AppWrapperPhase{v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResetting, v1beta2.AppWrapperResuming}
+var beforeAttempts = []v1beta2.AppWrapperPhase{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResetting, v1beta2.AppWrapperResuming}
 
 // forItsPods adds what only this AppWrapper's pods get.
 func (o *observation) forItsPods(all podtemplate.Edit) podtemplate.Edit {
