@@ -196,7 +196,7 @@ release: ## Write all that is released into dist/, and push it if there is a REG
 OF_RUNS := /controller/\(internal/run\|runs$$\)
 
 .PHONY: generate
-generate: ## Regenerate the CRDs, the roles and the deepcopy functions from the Go types
+generate: ## Regenerate the CRDs, the roles, the deepcopy functions and docs/api/codeflare.md from the Go types
 	$(TOOL) controller-gen object paths=./controller/api/...
 	$(TOOL) controller-gen crd paths=./controller/api/v1beta2 output:crd:dir=charts/appwrapper/files/crds
 	$(TOOL) controller-gen crd paths=./controller/api/codeflare/... output:crd:dir=controller/runschema/crds
@@ -204,8 +204,9 @@ generate: ## Regenerate the CRDs, the roles and the deepcopy functions from the 
 		paths="$$(go list ./controller/... | grep -v '$(OF_RUNS)' | paste -s -d ';')"
 	$(TOOL) controller-gen rbac:roleName=codeflare-manager-role output:rbac:dir=charts/codeflare/files \
 		paths="$$(go list ./controller/... | grep '$(OF_RUNS)\|/accessreview$$' | paste -s -d ';')"
+	go test ./controller/runschema -run '^TestThePageHasEveryField$$' -update
 
-GENERATED := controller/api controller/runschema/crds charts/appwrapper/files charts/codeflare/files
+GENERATED := controller/api controller/runschema/crds charts/appwrapper/files charts/codeflare/files docs/api
 
 # Compares the files before and after generating, committed or not.
 .PHONY: verify-generate

@@ -52,6 +52,7 @@ var changes = map[string]func(in *runplan.Input){
 	"DataSet.s3.copyLimit":                   func(in *runplan.Input) { in.DataSets[2].Spec.S3.CopyLimit = amount("9") },
 	"DataSet.readOnly":                       func(in *runplan.Input) { in.DataSets[0].Spec.ReadOnly = true },
 	"Run.application.name":                   func(in *runplan.Input) { in.Run.Spec.Application.Name, in.Application = "b", nil },
+	"Run.application.namespace":              func(in *runplan.Input) { in.Run.Spec.Application.Namespace = "red" },
 	"Run.options":                            func(in *runplan.Input) { in.Run.Spec.Options = new(string) },
 	"Run.env":                                func(in *runplan.Input) { in.Run.Spec.Env["A"] = "b" },
 	"Run.envFrom":                            func(in *runplan.Input) { in.Run.Spec.EnvFrom = secret("b") },
@@ -86,13 +87,14 @@ var changesOfWorkflows = map[string]func(in *runplan.Input){
 	"Application.steps": func(in *runplan.Input) {
 		in.Application.Spec.Workflow, in.Application.Spec.Steps = nil, []string{"app", "app"}
 	},
-	"Application.workflow.steps.name":             step(func(s *v1alpha1.Step) { s.Name = "c" }),
-	"Application.workflow.steps.application.name": step(func(s *v1alpha1.Step) { s.Application.Name = "c" }),
-	"Application.workflow.steps.options":          step(func(s *v1alpha1.Step) { s.Options = new(string) }),
-	"Application.workflow.steps.size":             step(func(s *v1alpha1.Step) { s.Size = "md" }),
-	"Application.workflow.steps.dependsOn":        step(func(s *v1alpha1.Step) { s.DependsOn = nil }),
-	"Application.workflow.steps.when":             step(func(s *v1alpha1.Step) { s.When = v1alpha1.WhenAlways }),
-	"Application.workflow.steps.retries":          step(func(s *v1alpha1.Step) { s.Retries = new(int32) }),
+	"Application.workflow.steps.name":                  step(func(s *v1alpha1.Step) { s.Name = "c" }),
+	"Application.workflow.steps.application.name":      step(func(s *v1alpha1.Step) { s.Application.Name = "c" }),
+	"Application.workflow.steps.application.namespace": step(func(s *v1alpha1.Step) { s.Application.Namespace = "red" }),
+	"Application.workflow.steps.options":               step(func(s *v1alpha1.Step) { s.Options = new(string) }),
+	"Application.workflow.steps.size":                  step(func(s *v1alpha1.Step) { s.Size = "md" }),
+	"Application.workflow.steps.dependsOn":             step(func(s *v1alpha1.Step) { s.DependsOn = nil }),
+	"Application.workflow.steps.when":                  step(func(s *v1alpha1.Step) { s.When = v1alpha1.WhenAlways }),
+	"Application.workflow.steps.retries":               step(func(s *v1alpha1.Step) { s.Retries = new(int32) }),
 }
 
 // step changes the second of two steps.
@@ -107,9 +109,12 @@ var changesOfRepo = map[string]func(in *runplan.Input){
 	"Application.repoSecret.namespace": func(in *runplan.Input) { in.Application.Spec.RepoSecret.Namespace = "red" },
 }
 
-// noPart are fields about the end of a Run, which is
-// no part of a plan.
-var noPart = []string{"Run.activeDeadlineSeconds", "Run.ttlSecondsAfterFinished", "Run.cancel"}
+// noPart are fields about the end of a Run, which is no part of a plan, and those that nothing read
+// in 2023 either.
+var noPart = []string{
+	"Run.activeDeadlineSeconds", "Run.ttlSecondsAfterFinished", "Run.cancel",
+	"Application.minCpu", "Application.minMemory", "Application.minGpu",
+}
 
 // tried are all changes, each with the input that they are made to.
 var tried = []struct {

@@ -64,6 +64,9 @@ type Planned struct {
 
 // Plan returns what is created for a Run of one program, or all problems that are in the way.
 func Plan(in Input) (*Planned, []Problem) {
+	if problems := elsewhere(in.Run); len(problems) > 0 {
+		return nil, problems
+	}
 	if in.Application == nil {
 		return nil, []Problem{applicationNotFound(in.Run)}
 	}
@@ -229,6 +232,15 @@ func variables(in Input) map[string]v1alpha1.Text {
 	maps.Copy(all, in.Application.Spec.Env)
 	maps.Copy(all, in.Run.Spec.Env)
 	return all
+}
+
+// elsewhere: the Run names an Application of another namespace.
+func elsewhere(run *v1alpha1.Run) []Problem {
+	app := run.Spec.Application
+	if app.Namespace == "" || app.Namespace == run.Namespace {
+		return nil
+	}
+	return []Problem{impossible("Application %s is in namespace %s and has to be in the Run's%s: copy it", app.Name, app.Namespace, comma(run.Namespace))}
 }
 
 func applicationNotFound(run *v1alpha1.Run) Problem {

@@ -20,7 +20,7 @@ func Plans(in Input) ([]*Planned, []Problem) {
 		return nonNil(planned), problems
 	}
 	steps := stepsOf(in.Application)
-	problems := waitingForEachOther(steps)
+	problems := append(elsewhere(in.Run), waitingForEachOther(steps)...)
 	if in.Run.Spec.Options != nil {
 		problems = append(problems, impossible("the options of a workflow are those of its steps: leave options of the Run out"))
 	}

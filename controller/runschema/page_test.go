@@ -3,52 +3,64 @@
 package runschema_test
 
 import (
-	"os"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/mlbatch/mlbatch/test/golden"
 )
 
-// A field that the page does not name is unknown to users.
-func TestThePageNamesEveryField(t *testing.T) {
-	page, err := os.ReadFile("../../docs/api/codeflare.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+const page = "../../docs/api/codeflare.md"
+
+// The tables of the page are what the types say of their fields.
+func TestThePageHasEveryField(t *testing.T) {
 	for kind, crd := range crds(t) {
-		_, rest, found := strings.Cut(string(page), "\n## "+kind+"\n")
-		section, _, _ := strings.Cut(rest, "\n## ")
-		if !found {
-			t.Errorf("the page has no section %s", kind)
-		}
-		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties
-		for _, field := range append(fields(schema["spec"], ""), fields(schema["status"], "")...) {
-			// The fields of securityContext share a row.
-			named := strings.TrimPrefix(field, "securityContext.")
-			if named != "" && !strings.Contains(section, "`"+named+"`") {
-				t.Errorf("the section %s does not name %s", kind, field)
+		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+		for _, part := range []string{"spec", "status"} {
+			object, has := schema.Properties[part]
+			if !has {
+				continue
 			}
+			table := fmt.Sprintf("| field of `%s` | meaning |\n|---|---|\n", part)
+			for _, r := range rows(object, "", "") {
+				table += "| " + r + " |\n"
+			}
+			golden.Between(t, page, "<!-- "+part+" of "+kind+": written by make generate -->\n", "<!-- end -->", table)
 		}
 	}
 }
 
-// fields are the paths of the fields that users see. Those of envFrom and of conditions are
-// Kubernetes' own.
-func fields(schema apiextensionsv1.JSONSchemaProps, path string) []string {
+// rows has one for each field that users see. Those of envFrom and of conditions are Kubernetes' own.
+func rows(schema apiextensionsv1.JSONSchemaProps, path, required string) []string {
+	own := path == "envFrom" || path == "conditions"
 	switch {
-	case path == "envFrom", path == "conditions":
-		return []string{path}
-	case schema.Items != nil:
-		return fields(*schema.Items.Schema, path+"[]")
+	case !own && schema.Items != nil && len(schema.Items.Schema.Properties) > 0:
+		return rows(*schema.Items.Schema, path+"[]", required)
 	case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema.Type == "object":
-		return fields(*schema.AdditionalProperties.Schema, path+".NAME")
-	case len(schema.Properties) == 0:
-		return []string{path}
+		return rows(*schema.AdditionalProperties.Schema, path+".NAME", required)
+	case own || len(schema.Properties) == 0:
+		return []string{fmt.Sprintf("`%s`%s | %s", path, required, meaning(schema))}
 	}
 	var all []string
-	for name, property := range schema.Properties {
-		all = append(all, fields(property, strings.TrimPrefix(path+"."+name, "."))...)
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		needs := ""
+		if slices.Contains(schema.Required, name) {
+			needs = `\*`
+		}
+		all = append(all, rows(schema.Properties[name], strings.TrimPrefix(path+"."+name, "."), needs)...)
 	}
 	return all
+}
+
+// meaning is the comment of the field, and its default.
+func meaning(schema apiextensionsv1.JSONSchemaProps) string {
+	text := strings.ReplaceAll(strings.Join(strings.Fields(schema.Description), " "), "|", `\|`)
+	if schema.Default != nil {
+		text += " Default: `" + strings.Trim(string(schema.Default.Raw), `"`) + "`."
+	}
+	return text
 }

@@ -43,7 +43,7 @@ var (
 // lanes are all lanes in the order in which they run. Lanes that fail quickly, or build what
 // others need, come first.
 var lanes = []lane{
-	{name: "verify-generate", essential: true, inputs: []string{"Makefile", "charts/appwrapper/files", "controller", "tools/tools.mod", "go.mod"}},
+	{name: "verify-generate", essential: true, inputs: []string{"Makefile", "charts/appwrapper/files", "controller", "docs/api", "tools/tools.mod", "go.mod"}},
 	{name: "lint", essential: true, inputs: everything},
 	{name: "unit", essential: true, inputs: everything},
 	{name: "e2e", essential: true, root: true, unless: "E2E_KUBECONFIG", inputs: everything},

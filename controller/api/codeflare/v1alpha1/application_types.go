@@ -91,13 +91,14 @@ type ApplicationSpec struct {
 
 	Variables `json:",inline"`
 
-	// Requirements are pip packages that Ray installs for the command.
+	// Requirements are pip packages that Ray installs for the command, each a line of a
+	// requirements file.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Requirements []Requirement `json:"requirements,omitempty"`
 
-	// Code has files of the program. They are in its working folder, /workdir.
+	// Code has files of the program, not with repo. They are in its working folder, /workdir.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -105,7 +106,7 @@ type ApplicationSpec struct {
 	Code []CodeFile `json:"code,omitempty"`
 
 	// Repo is a folder of a git repository, https://HOST/ORG/REPO/tree/REF/DIR. Its files are in
-	// the program's working folder, /workdir. REF is a branch, a tag or a commit.
+	// the program's working folder, /workdir. REF is a branch, a tag or a commit. Not with code.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -131,6 +132,18 @@ type ApplicationSpec struct {
 	// Run says so, too.
 	// +optional
 	SupportsGPU bool `json:"supportsGpu,omitempty"`
+
+	// MinCPU is of 2023, when nothing read it either: sizes count.
+	// +optional
+	MinCPU *Amount `json:"minCpu,omitempty"`
+
+	// MinMemory is of 2023, when nothing read it either: sizes count.
+	// +optional
+	MinMemory *Amount `json:"minMemory,omitempty"`
+
+	// MinGPU is of 2023, when nothing read it either: sizes count.
+	// +optional
+	MinGPU *Amount `json:"minGpu,omitempty"`
 
 	// ImagePullSecret is a Secret of the Run's namespace with which the image is pulled.
 	// +optional
@@ -171,8 +184,9 @@ type Requirement string
 
 // Variables are given to the program in its environment.
 type Variables struct {
-	// Env has variables by name. Values reach the program as they are written. Of a variable
-	// that Application and Run set, the Run's value counts.
+	// Env has variables by name, at most 128. Values reach the program as they are written. Of a
+	// variable that Application and Run set, the Run's value counts. Names that begin with
+	// CODEFLARE_ are the platform's.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=128
 	// +kubebuilder:validation:XValidation:rule="self.all(name, name.matches('^[A-Za-z_][-._A-Za-z0-9]*$'))",message="the name of a variable has letters, digits, _, - and dots only, and does not begin with a digit"
@@ -195,20 +209,20 @@ type Text string
 
 // CodeFile is a file of the program.
 type CodeFile struct {
-	// Name is that of the file.
+	// Name is that of the file. There are at most 8 files.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._A-Za-z0-9]+$') && self != '.' && !self.startsWith('..')",message="the name of a file of code has letters, digits, dots, - and _ only, and does not begin with two dots"
 	Name string `json:"name"`
 
-	// Source is its content.
+	// Source is its content, at most 64 KiB.
 	// +kubebuilder:validation:MaxLength=65536
 	Source string `json:"source"`
 }
 
 // SecretReference names a Secret of the Run's namespace.
 type SecretReference struct {
-	// Name is the Secret's.
+	// Name is the Secret's, with the keys user, pat and ca.crt.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
@@ -225,7 +239,7 @@ type SecretReference struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.defaultSize) || (has(self.sizes) && self.defaultSize in self.sizes)",message="defaultSize is one of the input's sizes"
 // +kubebuilder:validation:XValidation:rule="!has(self.mountPath) || !has(self.useas) || self.useas == 'mount'",message="mountPath is for data that is mounted: leave it out, or let useas be mount"
 type Input struct {
-	// Name is that of a DataSet in the Run's namespace.
+	// Name is that of a DataSet in the Run's namespace. An input has either a name or sizes.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -309,7 +323,7 @@ const (
 
 // Torch has settings of api torch.
 type Torch struct {
-	// Backend is the kind that makes the pods.
+	// Backend is the kind that makes the pods: PyTorchJob or JobSet.
 	// +optional
 	// +kubebuilder:validation:Enum=PyTorchJob;JobSet
 	// +kubebuilder:default=PyTorchJob
@@ -318,7 +332,7 @@ type Torch struct {
 
 // Ray has settings of api ray.
 type Ray struct {
-	// HeadResources replace those that the head gets by the size, one by one.
+	// HeadResources replace those that the head gets by the size, one by one. 0 is none.
 	// +optional
 	HeadResources Resources `json:"headResources,omitempty"`
 }

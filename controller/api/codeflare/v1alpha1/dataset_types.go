@@ -78,7 +78,7 @@ type NFSSource struct {
 
 // S3Source is a bucket of an S3 server.
 type S3Source struct {
-	// Endpoint is the server's URL.
+	// Endpoint is the server's URL, http://HOST:PORT or https://HOST.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@[:space:]]+/?$')",message="the endpoint of s3 is http://HOST or https://HOST, with a port if it needs one"
 	Endpoint string `json:"endpoint"`
@@ -88,7 +88,8 @@ type S3Source struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][-.a-z0-9]+[a-z0-9]$')",message="a bucket's name has 3 to 63 lower-case letters, digits, dashes and dots"
 	Bucket string `json:"bucket"`
 
-	// Prefix is a folder of the bucket, which is taken instead of all.
+	// Prefix is a folder of the bucket, which is taken instead of all: train has the object
+	// train/1, and not training/1.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/')",message="the prefix of s3 is a folder of the bucket: without / at the beginning"
@@ -105,7 +106,7 @@ type S3Source struct {
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName,omitempty"`
 
-	// CopyLimit is how much may be copied into each pod.
+	// CopyLimit is how much may be copied into each pod. Each object counts as whole blocks of 4Ki.
 	// +optional
 	// +kubebuilder:default="10Gi"
 	CopyLimit *Amount `json:"copyLimit,omitempty"`

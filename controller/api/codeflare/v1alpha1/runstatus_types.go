@@ -137,8 +137,10 @@ type Resolved struct {
 
 // AppWrapperReference names an AppWrapper of the Run's namespace.
 type AppWrapperReference struct {
-	Name string    `json:"name"`
-	UID  types.UID `json:"uid"`
+	// Name is that of what does the work.
+	Name string `json:"name"`
+	// UID is its UID. Once it is recorded, no other is made.
+	UID types.UID `json:"uid"`
 }
 
 // LastFailure says how a container of a Run failed.

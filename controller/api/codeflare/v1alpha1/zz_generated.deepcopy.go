@@ -141,6 +141,21 @@ func (in *ApplicationSpec) DeepCopyInto(out *ApplicationSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.MinCPU != nil {
+		in, out := &in.MinCPU, &out.MinCPU
+		*out = new(Amount)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.MinMemory != nil {
+		in, out := &in.MinMemory, &out.MinMemory
+		*out = new(Amount)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.MinGPU != nil {
+		in, out := &in.MinGPU, &out.MinGPU
+		*out = new(Amount)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.SecurityContext != nil {
 		in, out := &in.SecurityContext, &out.SecurityContext
 		*out = new(SecurityContext)
