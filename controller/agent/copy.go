@@ -13,10 +13,11 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/fetch"
 )
 
-// Variables with the keys of a bucket. A file that a Secret was made of often ends in a new line.
+// Variables with what the Secret of a bucket has. A file that a Secret was made of often ends in a new line.
 const (
 	accessKeyVariable   = "CODEFLARE_ACCESS_KEY_ID"
 	secretValueVariable = "CODEFLARE_SECRET_ACCESS_KEY" //nolint:gosec // It is a name.
+	authorityVariable   = "CODEFLARE_AUTHORITIES"
 )
 
 // copyCommand is for data in buckets.
@@ -34,6 +35,7 @@ func copyCommand() *cobra.Command {
 			}
 			bucket.AccessKeyID = strings.TrimSpace(os.Getenv(accessKeyVariable))
 			bucket.SecretAccessKey = strings.TrimSpace(os.Getenv(secretValueVariable))
+			bucket.Authorities = os.Getenv(authorityVariable)
 			return bucket.Copy(command.Context(), args[0], size.Value(), command.OutOrStdout())
 		},
 	}

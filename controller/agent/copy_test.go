@@ -41,3 +41,13 @@ func TestCopy(t *testing.T) {
 		}
 	}
 }
+
+// What the agent does not read from its environment, no server would be trusted with.
+func TestCopyReadsTheAuthorities(t *testing.T) {
+	t.Setenv("CODEFLARE_AUTHORITIES", "none")
+	agent := command()
+	agent.SetArgs([]string{"copy", t.TempDir(), "--endpoint=https://localhost:1", "--bucket=pictures"})
+	if err := agent.ExecuteContext(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "ca.crt in the Secret of the DataSet has no certificate") {
+		t.Errorf("got %v", err)
+	}
+}

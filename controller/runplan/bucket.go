@@ -21,6 +21,8 @@ const (
 	secretAccessKey     = "secretAccessKey"
 	accessKeyVariable   = v1alpha1.ReservedVariables + "ACCESS_KEY_ID"
 	secretValueVariable = v1alpha1.ReservedVariables + "SECRET_ACCESS_KEY"
+	authorities         = "ca.crt"
+	authorityVariable   = v1alpha1.ReservedVariables + "AUTHORITIES"
 )
 
 // bucketCopy fills a volume from a bucket.
@@ -43,7 +45,11 @@ func (j job) addCopies(pod *corev1.PodSpec) {
 	for _, c := range j.data.copies {
 		container := j.agent(c.name, []corev1.VolumeMount{{Name: c.volume, MountPath: dataFolder}}, c.command()...)
 		if name := c.bucket.SecretName; name != "" {
-			container.Env = []corev1.EnvVar{fromSecret(accessKeyVariable, name, accessKeyID), fromSecret(secretValueVariable, name, secretAccessKey)}
+			authority, optional := fromSecret(authorityVariable, name, authorities), true
+			authority.ValueFrom.SecretKeyRef.Optional = &optional
+			container.Env = []corev1.EnvVar{
+				fromSecret(accessKeyVariable, name, accessKeyID), fromSecret(secretValueVariable, name, secretAccessKey), authority,
+			}
 		}
 		pod.InitContainers = append(pod.InitContainers, container)
 	}

@@ -4,6 +4,7 @@ package fetch
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,8 @@ type Bucket struct {
 	Endpoint, Name, Prefix, Region string
 	// AccessKeyID and SecretAccessKey are both empty for access without keys.
 	AccessKeyID, SecretAccessKey string
+	// Authorities are certificates in PEM that the server's may be signed by, besides the usual ones.
+	Authorities string
 }
 
 const (
@@ -85,15 +88,40 @@ func (b Bucket) client() (*minio.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the endpoint is no URL: %w", err)
 	}
+	transport, err := b.transport(endpoint.Scheme == "https")
+	if err != nil {
+		return nil, err
+	}
 	client, err := minio.New(endpoint.Host, &minio.Options{
-		Creds:  credentials.NewStaticV4(b.AccessKeyID, b.SecretAccessKey, ""),
-		Secure: endpoint.Scheme == "https",
-		Region: b.Region,
+		Creds:     credentials.NewStaticV4(b.AccessKeyID, b.SecretAccessKey, ""),
+		Secure:    endpoint.Scheme == "https",
+		Region:    b.Region,
+		Transport: transport,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the endpoint is not that of an S3 server: %w", err)
 	}
 	return client, nil
+}
+
+// transport is the library's, which trusts the authorities, too.
+func (b Bucket) transport(secure bool) (*http.Transport, error) {
+	transport, err := minio.DefaultTransport(secure)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make connections: %w", err)
+	}
+	if !secure || b.Authorities == "" {
+		return transport, nil
+	}
+	trusted, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the usual authorities: %w", err)
+	}
+	if !trusted.AppendCertsFromPEM([]byte(b.Authorities)) {
+		return nil, errors.New("ca.crt in the Secret of the DataSet has no certificate in PEM: correct it")
+	}
+	transport.TLSClientConfig.RootCAs = trusted
+	return transport, nil
 }
 
 // emptied is a folder without what a copy that was killed has left in it.
@@ -276,6 +304,9 @@ func unwritten(key string, err error) error {
 func (c *copying) explained(err error, key string) error {
 	if errors.Is(err, context.Canceled) {
 		return err
+	}
+	if errors.As(err, &x509.UnknownAuthorityError{}) {
+		return fmt.Errorf("the certificate of %s is signed by an unknown authority: add the authority's to the Secret of the DataSet, as ca.crt", c.Endpoint)
 	}
 	answer := minio.ToErrorResponse(err)
 	switch answer.Code {

@@ -4,8 +4,10 @@ package fetch_test
 
 import (
 	"bytes"
+	"encoding/pem"
 	"fmt"
 	"io/fs"
+	"log"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -295,6 +297,36 @@ func answering(t *testing.T, list, get http.HandlerFunc) (endpoint string) {
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+func TestTheSecretHasAnAuthority(t *testing.T) {
+	list := page([]string{"a"})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("list-type") != "" {
+			list(w, r)
+			return
+		}
+		dated(w)
+		fmt.Fprint(w, "x")
+	}))
+	t.Cleanup(server.Close)
+	server.Config.ErrorLog = log.New(t.Output(), "", 0)
+	own := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	for authorities, want := range map[string]string{
+		own:    "<nil>",
+		"":     "the certificate of ENDPOINT is signed by an unknown authority: add the authority's to the Secret of the DataSet, as ca.crt",
+		"none": "ca.crt in the Secret of the DataSet has no certificate in PEM: correct it",
+	} {
+		folder := t.TempDir()
+		bucket := fetch.Bucket{Endpoint: server.URL, Name: "pictures", Region: "us-east-1", Authorities: authorities}
+		err := bucket.Copy(t.Context(), folder, plenty, t.Output())
+		if want := strings.ReplaceAll(want, "ENDPOINT", server.URL); fmt.Sprint(err) != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if authorities == own && len(found(t, folder)) != 1 {
+			t.Error("nothing is copied")
+		}
+	}
 }
 
 // page is a list of objects.

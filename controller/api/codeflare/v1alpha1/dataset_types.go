@@ -101,7 +101,8 @@ type S3Source struct {
 	Region string `json:"region,omitempty"`
 
 	// SecretName is a Secret of the Run's namespace with the keys accessKeyID and
-	// secretAccessKey. Without it, the bucket is read without keys.
+	// secretAccessKey. Without it, the bucket is read without keys. Its key ca.crt, which may be
+	// absent, is the certificate of an authority that only your servers know.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName,omitempty"`
