@@ -32,6 +32,8 @@ type data struct {
 	copies  []bucketCopy
 	env     []corev1.EnvVar
 	envFrom []corev1.EnvFromSource
+	// labels of pods are read by Datashim.
+	labels map[string]string
 }
 
 func (d *data) add(mount corev1.VolumeMount, source corev1.VolumeSource) {
@@ -57,6 +59,10 @@ func dataOf(in Input) (data, []Problem) {
 	}
 	for i, input := range in.Application.Spec.Inputs {
 		dataSet, wrong := dataSetOf(in, input)
+		if name, is := ofDatashim(in, input, wrong); is {
+			problems = append(problems, all.ask(name, input, at)...)
+			continue
+		}
 		if len(wrong) > 0 {
 			problems = append(problems, wrong...)
 			continue

@@ -33,6 +33,8 @@ type Input struct {
 	Sizes        []v1alpha1.RunSizeConfiguration
 	// DataSets are those of the Run's namespace.
 	DataSets []v1alpha1.DataSet
+	// Datashim are the names of Datashim's own Datasets in the Run's namespace.
+	Datashim []string
 	Settings Settings
 }
 
@@ -44,6 +46,8 @@ type Settings struct {
 	Gang bool
 	// AgentImage is of the init containers that fetch what a program needs.
 	AgentImage string
+	// Datashim: what is no DataSet may be a Dataset of Datashim, which mounts it.
+	Datashim bool
 }
 
 // DefaultSettings are those of a platform whose administrator changed nothing.

@@ -101,6 +101,10 @@ func inputs(t *testing.T, schema runschema.Schema, manifests []byte) []runplan.I
 	apps := map[string]*v1alpha1.Application{}
 	var runs []*v1alpha1.Run
 	for _, text := range strings.Split(string(manifests), "\n---\n") {
+		if name, is := strings.CutPrefix(text, "# Datashim has "); is {
+			found.Datashim = append(found.Datashim, name)
+			continue
+		}
 		object := stored(t, schema, text)
 		switch object.GetKind() {
 		case v1alpha1.ApplicationKind:

@@ -49,6 +49,7 @@ func (j job) pod(role, container string, command []string, env ...corev1.EnvVar)
 		},
 	}
 	template.Labels[v1alpha1.RoleLabel] = role
+	maps.Copy(template.Labels, j.data.labels)
 	j.addCode(&template.Spec)
 	j.addCopies(&template.Spec)
 	if secret := j.Application.Spec.ImagePullSecret; secret != "" {

@@ -101,6 +101,7 @@ func (j job) rayPod(role, container string, resources corev1.ResourceList) corev
 
 // submitter has nothing of the program but its image, who runs it, and where.
 func (j job) submitter() corev1.PodTemplateSpec {
+	j.data.labels = nil
 	template := j.pod("submitter", "submitter", nil)
 	program := template.Spec
 	template.Annotations = nil // about nodes that are close to each other

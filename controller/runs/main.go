@@ -75,7 +75,7 @@ func setup(mgr ctrl.Manager, c config.Runs) error {
 	if err != nil {
 		return err
 	}
-	settings := runplan.Settings{GPUResourceName: c.GPUResourceName, Gang: c.Gang, AgentImage: c.AgentImage}
+	settings := runplan.Settings{GPUResourceName: c.GPUResourceName, Gang: c.Gang, AgentImage: c.AgentImage, Datashim: c.Datashim}
 	return mgr.Add(servingcert.After(served, func() error { return runs.Setup(mgr, settings) }))
 }
 

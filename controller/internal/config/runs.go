@@ -17,6 +17,8 @@ type Runs struct {
 	Gang bool `json:"gang"`
 	// AgentImage is of init containers in the pods of Runs. Code cannot be fetched without it.
 	AgentImage string `json:"agentImage"`
+	// Datashim lets inputs be Datasets of Datashim, too.
+	Datashim bool `json:"datashim"`
 	// WebhooksEnabled switches admission off for development. Then nobody knows who made a Run,
 	// and none is accepted.
 	WebhooksEnabled   bool              `json:"webhooksEnabled"`

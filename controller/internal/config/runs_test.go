@@ -21,6 +21,7 @@ func TestTheFileOfTheControllerOfRuns(t *testing.T) {
 		"a setting changes only itself":     {"gang: false", func(c *Runs) { c.Gang = false }},
 		"another accelerator":               {"gpuResourceName: amd.com/gpu", func(c *Runs) { c.GPUResourceName = "amd.com/gpu" }},
 		"an image of the agent":             {"agentImage: agent:1", func(c *Runs) { c.AgentImage = "agent:1" }},
+		"Datasets of Datashim":              {"datashim: true", func(c *Runs) { c.Datashim = true }},
 		"sections are those of the other file": {
 			"controllerManager: {leaderElection: true}\ncertManagement: {certManager: true}\nclientConnection: {qps: 5}",
 			func(c *Runs) {

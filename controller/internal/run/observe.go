@@ -5,6 +5,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,13 +20,14 @@ import (
 	"github.com/mlbatch/mlbatch/controller/runplan"
 )
 
-// pollPeriod is how often an AppWrapper is looked at whose label somebody removed.
+// pollPeriod is how often an AppWrapper is looked at whose label somebody removed, and how often Datashim's
+// Datasets are for a Run that waits for one.
 const pollPeriod = 5 * time.Minute
 
 // observation is a Run, and what was read about it.
 type observation struct {
 	runlife.Snapshot
-	// unwatched: an AppWrapper exists, and the cache does not have it.
+	// unwatched: an AppWrapper exists, and the cache does not have it, or Datashim may get a Dataset.
 	unwatched bool
 }
 
@@ -65,6 +67,7 @@ func (r *Reconciler) observeWork(ctx context.Context, o *observation, s *runlife
 	}
 	var err error
 	s.Plan, err = r.plan(ctx, s)
+	o.unwatched = o.unwatched || r.settings.Datashim && slices.ContainsFunc(s.Plan.Problems, inputNotFound)
 	s.Answer = r.answers.to(*s)
 	return err
 }
@@ -127,7 +130,7 @@ func (r *Reconciler) plan(ctx context.Context, s *runlife.Snapshot) (plan runlif
 		in.Applications = applications.Items
 	}
 	plan.Planned, plan.Problems = runplan.Plans(in)
-	return plan, nil
+	return r.withDatashim(ctx, in, plan)
 }
 
 // enoughPods is how many pods are read: there may be thousands, each as large as its author likes.
