@@ -209,7 +209,7 @@ const pageOfPack = "../../docs/pack.md"
 
 // The page shows what the command prints for its manifest, and has all flags.
 func TestThePageOfPack(t *testing.T) {
-	page, file := example(t, pageOfPack)
+	page, file := example(t, pageOfPack, "")
 	out, notes, err := command(t, "pack", "--queue", "default-queue", file)
 	if err != nil || notes != "" {
 		t.Fatalf("got %q, %v", notes, err)

@@ -19,14 +19,21 @@ import (
 
 const researchers = "../../docs/codeflare.md"
 
-// example is a page, and a file with the first manifest in it.
-func example(t *testing.T, name string) (page, file string) {
+// withData is the heading of the example of the page for researchers that is planned there.
+const withData = "## An example with data\n"
+
+// example is a page, and a file with the first manifest below a heading.
+func example(t *testing.T, name, heading string) (page, file string) {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	_, below, found := strings.Cut(string(text), heading)
+	if !found {
+		t.Fatalf("the page has no %q", heading)
+	}
+	_, rest, _ := strings.Cut(below, "```yaml\n")
 	manifest, _, found := strings.Cut(rest, "```")
 	if !found {
 		t.Fatal("the page has no example")
@@ -46,7 +53,7 @@ func fileOf(t *testing.T, manifests []byte) string {
 
 // The page for researchers shows what the command prints for its manifests.
 func TestThePageShowsThePlanOfItsExample(t *testing.T) {
-	_, file := example(t, researchers)
+	_, file := example(t, researchers, withData)
 	out, notes, err := command(t, "run", "plan", file)
 	if err != nil || notes != "note: the files have no RunSizeConfiguration: the default sizes are used\n" {
 		t.Fatalf("got %q, %v", notes, err)
@@ -55,6 +62,14 @@ func TestThePageShowsThePlanOfItsExample(t *testing.T) {
 	again, _, err := command(t, "run", "plan", "-o", "json", "-n", "blue", file)
 	if err != nil || !strings.Contains(again, `"namespace": "blue"`) {
 		t.Errorf("as JSON it is %s, %v", again, err)
+	}
+}
+
+// The end-to-end tests run it.
+func TestTheFirstExampleOfThePageCanBePlanned(t *testing.T) {
+	_, file := example(t, researchers, "## From nothing to a finished Run\n")
+	if out, _, err := command(t, "run", "plan", file); err != nil || !strings.HasPrefix(out, "# Run hello: 1 worker of 100m cpu, 64Mi memory\n") {
+		t.Errorf("got %q, %v", out, err)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestTheCommandsOfRunsTalkToTheCluster(t *testing.T) {
 }
 
 func TestTheExampleOfThePageIsSubmitted(t *testing.T) {
-	_, file := example(t, researchers)
+	_, file := example(t, researchers, withData)
 	home(t)
 	kubeconfig, asked := apiServer(t)
 	out, progress, err := command(t, "run", "submit", file, "--skip-checks", "--kubeconfig="+kubeconfig)

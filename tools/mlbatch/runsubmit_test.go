@@ -39,7 +39,7 @@ func served(t *testing.T, objects ...client.Object) client.WithWatch {
 }
 
 func TestARunThatCannotBePlannedNeedsSkipChecks(t *testing.T) {
-	_, file := example(t, researchers)
+	_, file := example(t, researchers, withData)
 	for name, row := range map[string]struct {
 		submission       runSubmission
 		noSizes          bool
