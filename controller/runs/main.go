@@ -7,6 +7,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"runtime/debug"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -35,7 +37,14 @@ func main() {
 	serving.Main(version, run)
 }
 
+// collectAt: garbage is collected when the heap has grown by half, and not when it has doubled. A
+// controller that is quiet most of the time has processor time for that.
+const collectAt = 50
+
 func run(file string, log logr.Logger) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectAt)
+	}
 	c, notes, err := config.LoadRuns(file)
 	if err != nil {
 		return err

@@ -4,8 +4,11 @@ package run
 
 import (
 	"fmt"
+	"slices"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -53,7 +56,13 @@ func slimRun(object any) (any, error) {
 	run.ManagedFields = nil
 	delete(run.Annotations, corev1.LastAppliedConfigAnnotation)
 	if run.Status.AppWrapper != nil || run.Status.Phase.Terminal() {
+		run.Annotations, run.Labels = nil, nil
 		run.Spec.Variables, run.Spec.Options, run.Spec.Resources = v1alpha1.Variables{}, nil, nil
+	}
+	share(&run.Namespace, &run.Spec.Application.Name, &run.Spec.Size, &run.Spec.QueueName, &run.Status.Message)
+	run.Status.Conditions = shared(run.Status.Conditions)
+	if resolved := run.Status.Resolved; resolved != nil {
+		share(&resolved.Size, &resolved.PriorityClass, &resolved.Queue, &resolved.Repo)
 	}
 	return run, nil
 }
@@ -65,7 +74,31 @@ func slimAppWrapper(object any) (any, error) {
 		return nil, fmt.Errorf("a %T is in the cache of AppWrappers", object)
 	}
 	aw.ManagedFields, aw.Annotations, aw.Finalizers = nil, nil, nil
+	aw.Labels = map[string]string{v1alpha1.RunLabel: aw.Labels[v1alpha1.RunLabel]}
 	aw.Spec = v1beta2.AppWrapperSpec{}
 	aw.Status.ComponentStatus = nil
+	aw.Status.Conditions = shared(slices.DeleteFunc(aw.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type != string(v1beta2.PodsReady) && c.Type != string(v1beta2.Unhealthy)
+	}))
+	share(&aw.Namespace)
+	for i := range aw.OwnerReferences {
+		share(&aw.OwnerReferences[i].APIVersion, &aw.OwnerReferences[i].Kind)
+	}
 	return aw, nil
+}
+
+// share lets equal strings of thousands of objects be one: the decoder gives each a copy of its own.
+func share(texts ...*string) {
+	for _, text := range texts {
+		*text = unique.Make(*text).Value()
+	}
+}
+
+func shared(conditions []metav1.Condition) []metav1.Condition {
+	for i := range conditions {
+		c := &conditions[i]
+		share(&c.Type, &c.Reason, &c.Message)
+		c.Status = metav1.ConditionStatus(unique.Make(string(c.Status)).Value())
+	}
+	return slices.Clone(conditions) // without room for more
 }
