@@ -54,16 +54,28 @@ func (p Pod) Log(ctx context.Context, open Open, follow bool, out io.Writer) err
 }
 
 func (p Pod) copyLog(ctx context.Context, open Open, follow bool, write func(io.Reader) error) error {
-	container := cmp.Or(p.Stored.Annotations[defaultContainer], p.Stored.Spec.Containers[0].Name)
-	log, err := open(ctx, p.Stored.Namespace, p.Name, &corev1.PodLogOptions{Container: container, Follow: follow})
+	log, err := p.open(ctx, open, follow, false)
 	if err != nil {
-		return fmt.Errorf("cannot read the log of pod %s, which is %s: %w", p.Name, p.State, printing.OneLineError(err))
+		return err
 	}
 	defer log.Close()
 	if err := write(log); err != nil {
-		return fmt.Errorf("the log of pod %s broke off: %w", p.Name, printing.OneLineError(err))
+		return brokeOff(p, err)
 	}
 	return nil
+}
+
+func (p Pod) open(ctx context.Context, open Open, follow, timestamps bool) (io.ReadCloser, error) {
+	container := cmp.Or(p.Stored.Annotations[defaultContainer], p.Stored.Spec.Containers[0].Name)
+	log, err := open(ctx, p.Stored.Namespace, p.Name, &corev1.PodLogOptions{Container: container, Follow: follow, Timestamps: timestamps})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the log of pod %s, which is %s: %w", p.Name, p.State, printing.OneLineError(err))
+	}
+	return log, nil
+}
+
+func brokeOff(p Pod, err error) error {
+	return fmt.Errorf("the log of pod %s broke off: %w", p.Name, printing.OneLineError(err))
 }
 
 func copyLines(to *printing.Lines, label string, log io.Reader) error {

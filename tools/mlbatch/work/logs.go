@@ -34,8 +34,8 @@ type Selection struct {
 	Follow bool
 }
 
-// Logs copies logs of the pods of some work to out. With All, each line begins with the rank of its pod, or with
-// its name if ranks are not unique.
+// Logs copies logs of the pods of some work to out. With All, they are merged by time, and each line begins with the
+// rank of its pod, or with its name if ranks are not unique.
 func Logs(ctx context.Context, c client.Client, open podlogs.Open, o explain.Objects, s Selection, out io.Writer) error {
 	if o.Run != nil {
 		return logsOfRun(ctx, c, open, o, s, out)
@@ -43,6 +43,9 @@ func Logs(ctx context.Context, c client.Client, open podlogs.Open, o explain.Obj
 	pods, err := podsThatAre(ctx, c, o)
 	if err != nil {
 		return err
+	}
+	if s.All && !s.Follow {
+		return podlogs.Merged(ctx, open, pods, out, labels(pods))
 	}
 	if s.All {
 		return podlogs.Labelled(ctx, open, pods, s.Follow, out, labels(pods))
