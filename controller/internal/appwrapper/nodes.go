@@ -67,15 +67,7 @@ func (r *Reconciler) markMigrations(ctx context.Context, o *observation) error {
 			}
 			findings[node] = found
 		}
-		for _, f := range findings[node] {
-			needed := inUse[deviceOfNode{node, string(f.Resource)}]
-			if f.Source == nodehealth.DevicesMissing && o.hasEnded(i) {
-				needed = o.inUseAtTheEnd(i, f.Resource)
-			}
-			if f.Concerns(&o.pods[i].Spec, needed) {
-				o.mark(i, f, r.now())
-			}
-		}
+		o.mark(i, findings[node], inUse, r.now())
 	}
 	return nil
 }
@@ -94,7 +86,19 @@ func (r *Reconciler) findings(ctx context.Context, name string) ([]nodehealth.Fi
 }
 
 // mark notes that pod i must leave its node, or that the node is to blame for its end.
-func (o *observation) mark(i int, f nodehealth.Finding, now time.Time) {
+func (o *observation) mark(i int, findings []nodehealth.Finding, inUse map[deviceOfNode]int64, now time.Time) {
+	for _, f := range findings {
+		needed := inUse[deviceOfNode{o.pods[i].Spec.NodeName, string(f.Resource)}]
+		if f.Source == nodehealth.DevicesMissing && o.hasEnded(i) {
+			needed = o.inUseAtTheEnd(i, f.Resource)
+		}
+		if f.Concerns(&o.pods[i].Spec, needed) {
+			o.markBecause(i, f, now)
+		}
+	}
+}
+
+func (o *observation) markBecause(i int, f nodehealth.Finding, now time.Time) {
 	pod := &o.snapshot.Pods[i]
 	due, known := f.Due(&o.pods[i].Spec)
 	lost := o.hasEnded(i) || pod.Terminating
