@@ -59,8 +59,8 @@ func blamesOf(by types.NamespacedName, status v1beta2.AppWrapperStatus) []nodehe
 	return blames
 }
 
-// observeSuspects is for an AppWrapper that may be about to begin an attempt. Of many suspects, those that most
-// blame are enough, and those that it avoids anyway need no mention.
+// observeSuspects is for an AppWrapper that may be about to begin an attempt. Of many suspects,
+// those that most blame are enough, and those that it avoids anyway need no mention.
 func (r *Reconciler) observeSuspects(ctx context.Context, o *observation) error {
 	avoid := o.snapshot.Policy.Avoid
 	if o.aw.Spec.Suspend || avoid.Nodes == 0 || !slices.Contains(beforeAttempts, o.aw.Status.Phase) {
@@ -100,11 +100,10 @@ func (r *Reconciler) reportSuspects(ctx context.Context, o *observation, d lifec
 	}
 	suspects, err := r.suspects(ctx, o.aw, d.Status, r.defaults.Avoid.SuspectAfter)
 	for _, s := range suspects {
-		i := slices.IndexFunc(news, func(n v1beta2.AvoidedNode) bool { return n.Name == s.Node })
-		if i < 0 {
+		if !slices.ContainsFunc(news, func(n v1beta2.AvoidedNode) bool { return n.Name == s.Node && n.Cause == s.Cause }) {
 			continue
 		}
-		source, _, _ := strings.Cut(news[i].Cause, " ")
+		source, _, _ := strings.Cut(s.Cause, " ")
 		r.metrics.suspicions.WithLabelValues(source).Inc()
 		r.recorder.Eventf(&corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: s.Node}}, nil,
 			corev1.EventTypeWarning, reasonFailsUnrelatedWork, actionAvoiding,
