@@ -120,6 +120,7 @@ test-long: ## 10,000 random lives of each sort, the crash test with every answer
 	$(call evidence,walks,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$(LONG_SEED))
 	$(call evidence,crashes,1,go test -count=1 -timeout=60m -v -run '^TestCrash$$' ./controller/internal/appwrapper -crash.every-answer -crash.seeds=200)
 	$(call evidence,chaos,$(LONG_SEED),$(CLUSTER) -timeout=60m ./test/chaos -chaos.rounds=20 -chaos.seed=$(LONG_SEED))
+	$(call evidence,faults,none,$(CLUSTER) ./test/faults)
 	$(call evidence,quiet,none,$(SIMULATED) -timeout=60m -quiet.appwrappers=1000 -quiet.for=10m)
 	$(call evidence,scale,none,$(SIMULATED) -timeout=60m -nodes=60 -measure.running=1000$(comma)5000)
 	$(call evidence,preemption,$(LONG_SEED),go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestPreemptionEnds -preemption.rounds=2000 -preemption.first=$(LONG_SEED))
@@ -152,6 +153,10 @@ simulated-users: ## The platform on simulated clusters of other users (root; 2 m
 .PHONY: chaos
 chaos: ## The real controller while the API server fails, others write, and kinds and namespaces go (root; 2 minutes when warm)
 	$(CLUSTER) ./test/chaos
+
+.PHONY: faults
+faults: ## Faults of nodes and programs on a simulated cluster, beside healthy work (root; 8 minutes when warm)
+	$(CLUSTER) ./test/faults
 
 .PHONY: counted
 counted: ## Random specs of every kind, and that the real operators make no more pods than Kueue counts (root; 10 minutes when warm)

@@ -56,6 +56,7 @@ var lanes = []lane{
 	{name: "robust", root: true, inputs: with(cluster, "test/explain", "test/localcluster", "test/workload")},
 	{name: "simulated-users", root: true, inputs: with(platform, "test/simulated")},
 	{name: "chaos", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/chaos")},
+	{name: "faults", root: true, inputs: with(platform, "test/faults")},
 	{name: "counted", root: true, inputs: with(platform, "test/counted", "test/e2e/testdata")},
 	{name: "helm", inputs: with(platform, "test/helm")},
 	{name: "installs", root: true, inputs: with(platform, "test/installer")},

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// fault is one story: a job runs, something breaks, and this follows.
+type fault struct {
+	sentence string
+	// pods of the job, each with 5 GPUs, so that no two fit on a node; 1 by default.
+	pods        int32
+	annotations map[string]string
+	// before the job is created; it returns the node that the job should begin on.
+	before func(*testing.T) string
+	// inject breaks something under the pods.
+	inject func(*testing.T, []corev1.Pod)
+	// found in so long; the default is a few seconds.
+	within time.Duration
+	// cause in the condition Unhealthy; empty if the job must not be touched.
+	cause               string
+	migrations, retries int32
+	// fails: the job is not tried again.
+	fails bool
+	// returns: the job may return to the same node.
+	returns bool
+}
+
+const seconds = 15 * time.Second
+
+var faults = []fault{
+	{sentence: "a dead GPU on a Ready node rejects a pod", cause: "PodRejected UnexpectedAdmissionError", migrations: 1,
+		inject: func(t *testing.T, pods []corev1.Pod) { fail(t, &pods[0], "UnexpectedAdmissionError", 0) }},
+	{sentence: "a GPU is labelled EVICT", cause: "NodeLabel " + gpuHealth + "=EVICT", migrations: 1, inject: evict},
+	{sentence: "a condition reports an XID", cause: "NodeCondition GpuXid=True", migrations: 1, inject: func(t *testing.T, pods []corev1.Pod) {
+		changeStatus(t, pods[0].Spec.NodeName, func(s *corev1.NodeStatus) {
+			s.Conditions = append(s.Conditions, corev1.NodeCondition{Type: xid, Status: corev1.ConditionTrue})
+		})
+	}},
+	{sentence: "a device plugin withdraws a GPU", cause: "DevicesMissing nvidia.com/gpu", migrations: 1, inject: func(t *testing.T, pods []corev1.Pod) {
+		changeStatus(t, pods[0].Spec.NodeName, func(s *corev1.NodeStatus) { s.Allocatable[gpu] = resource.MustParse("4") })
+	}},
+	{sentence: "a node is tainted", cause: "NodeTaint example.com/broken:NoExecute", migrations: 1, inject: func(t *testing.T, pods []corev1.Pod) {
+		change(t, pods[0].Spec.NodeName, func(n *corev1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: broken, Effect: corev1.TaintEffectNoExecute})
+		})
+	}},
+	{sentence: "a rack of 10 nodes is cordoned", pods: 10, cause: "NodeTaint node.kubernetes.io/unschedulable:NoSchedule", migrations: 1, inject: func(t *testing.T, pods []corev1.Pod) {
+		for _, p := range pods {
+			change(t, p.Spec.NodeName, func(n *corev1.Node) { n.Spec.Unschedulable = true })
+		}
+	}},
+	{sentence: "an exit code that is final", fails: true, cause: "FailedComponent", annotations: map[string]string{workload.TerminalExitCodesAnnotation: "13"},
+		inject: func(t *testing.T, pods []corev1.Pod) { fail(t, &pods[0], "", 13) }},
+	{sentence: "an exit code that is not final", retries: 1, returns: true, cause: "FailedComponent", annotations: map[string]string{workload.TerminalExitCodesAnnotation: "13"},
+		inject: func(t *testing.T, pods []corev1.Pod) { fail(t, &pods[0], "", 12) }},
+	{sentence: "out of memory", retries: 1, returns: true, cause: "FailedComponent", inject: func(t *testing.T, pods []corev1.Pod) { fail(t, &pods[0], "", 137) }},
+	{sentence: "a kubelet that begins with no pod", cause: "PodNotStarted kubelet-silent", migrations: 1, within: time.Minute,
+		annotations: map[string]string{workload.WarmupGracePeriodDurationAnnotation: "10s", workload.AdmissionGracePeriodDurationAnnotation: "10s"}, before: silentKubelet},
+	{sentence: "a flapping node", inject: func(t *testing.T, pods []corev1.Pod) {
+		node := pods[0].Spec.NodeName
+		kill(t, node)
+		until(t, time.Minute, "the node controller notices", func(ctx context.Context) error { return tainted(ctx, node) })
+		time.Sleep(seconds)
+		heal(t, node)
+	}},
+	{sentence: "a label while the controller is down", cause: "NodeLabel " + gpuHealth + "=EVICT", migrations: 1, within: 2 * time.Minute, inject: func(t *testing.T, pods []corev1.Pod) {
+		stop(t)
+		evict(t, pods)
+		time.Sleep(5 * time.Second)
+		scale(t, 1)
+	}},
+	{sentence: "a node is lost", cause: "NodeNotReady node.kubernetes.io/not-ready", migrations: 1, within: 3 * time.Minute,
+		inject: func(t *testing.T, pods []corev1.Pod) { kill(t, pods[0].Spec.NodeName) }},
+}
+
+func evict(t *testing.T, pods []corev1.Pod) {
+	t.Helper()
+	change(t, pods[0].Spec.NodeName, func(n *corev1.Node) { n.Labels[gpuHealth] = "EVICT" })
+}
+
+// silentKubelet has a node whose kubelet reports that all is well, and does nothing.
+func silentKubelet(t *testing.T) string {
+	t.Helper()
+	const name = "gpu-29"
+	unplug(t, name)
+	go func() {
+		for t.Context().Err() == nil {
+			_ = report(t.Context(), name, corev1.NodeReady, corev1.ConditionTrue)
+			time.Sleep(5 * time.Second)
+		}
+	}()
+	return name
+}
+
+func tainted(ctx context.Context, name string) error {
+	node, err := getNode(ctx, name)
+	if err == nil && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }) {
+		err = fmt.Errorf("its taints are %v", node.Spec.Taints)
+	}
+	return err
+}
+
+func TestFaults(t *testing.T) {
+	crowd := newBystanders(t)
+	var rows []row
+	for _, f := range faults {
+		t.Run(f.sentence, func(t *testing.T) { rows = append(rows, f.happens(t)) })
+		crowd.areUntouched(t, f.sentence)
+	}
+	t.Run("nodes that fail unrelated work", unrelated)
+	t.Run("three faults at once", func(t *testing.T) {
+		for _, f := range faults[:3] {
+			t.Run(f.sentence, func(t *testing.T) {
+				t.Parallel()
+				f.happens(t)
+			})
+		}
+	})
+	crowd.areUntouched(t, "all of it")
+	tabulate(t, rows)
+}
+
+// happens tells the story, and returns its times.
+func (f fault) happens(t *testing.T) row {
+	j := &job{T: t, name: fmt.Sprintf("f%x", time.Now().UnixNano()), pods: max(f.pods, 1), gpus: "5", annotations: f.annotations}
+	begin := time.Now()
+	t.Cleanup(j.end)
+	var left []string
+	if f.before != nil {
+		left = []string{f.before(t)}
+		j.edit = prefer(left[0], 100)
+		j.submit()
+	} else {
+		j.submit()
+		j.await("runs", time.Minute, begin, running)
+		left = j.itsNodes()
+		begin = time.Now()
+		f.inject(t, j.itsPods())
+	}
+	if f.cause == "" {
+		time.Sleep(seconds)
+		if l, moved := j.first(begin, func(aw *workload.AppWrapper) bool { return aw.Status.Phase != workload.AppWrapperRunning }); moved {
+			t.Errorf("the job is %s: %s", l.aw.Status.Phase, why(l.aw))
+		}
+		return row{sentence: f.sentence, cause: "none: it stays"}
+	}
+	return f.follows(j, begin, left)
+}
+
+// follows checks what the platform does then.
+func (f fault) follows(j *job, begin time.Time, left []string) row {
+	j.Helper()
+	found := j.await("is reset", max(f.within, seconds), begin, func(aw *workload.AppWrapper) bool {
+		return aw.Status.Phase == workload.AppWrapperResetting || aw.Status.Phase == workload.AppWrapperFailed
+	})
+	if got := why(found.aw); !strings.Contains(got, f.cause) {
+		j.Errorf("it says %q, want %q", got, f.cause)
+	}
+	r := row{sentence: f.sentence, cause: f.cause, detected: found.at.Sub(begin)}
+	if f.fails {
+		j.await("has failed", seconds, begin, in(workload.AppWrapperFailed))
+		return r
+	}
+	again := j.await("runs again", time.Minute, found.at, running)
+	r.recovered = again.at.Sub(begin)
+	if s := again.aw.Status; s.Migrations != f.migrations || s.Retries != f.retries {
+		j.Errorf("there were %d migrations and %d retries, want %d and %d", s.Migrations, s.Retries, f.migrations, f.retries)
+	}
+	for _, node := range j.itsNodes() {
+		if slices.Contains(left, node) && !f.returns {
+			j.Errorf("it is on %s again", node)
+		}
+	}
+	if l, gone := j.first(begin, func(aw *workload.AppWrapper) bool {
+		return aw.Status.Phase != workload.AppWrapperSuspended && meta.IsStatusConditionFalse(aw.Status.Conditions, string(workload.QuotaReserved))
+	}); gone && f.before == nil {
+		j.Errorf("it gave its quota back: %v", l.aw.Status.Conditions)
+	}
+	return r
+}
+
+// reserved are the GPUs that Kueue has given away.
+func reserved(ctx context.Context) (int64, error) {
+	queues := &kueue.ClusterQueueList{}
+	if err := admin.List(ctx, queues); err != nil {
+		return 0, err
+	}
+	total := int64(0)
+	for _, q := range queues.Items {
+		for _, flavor := range q.Status.FlavorsReservation {
+			for _, r := range flavor.Resources {
+				if r.Name == gpu {
+					total += r.Total.Value()
+				}
+			}
+		}
+	}
+	return total, nil
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package faults_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// team is the namespace of all work.
+const team = "blue"
+
+const gpu = corev1.ResourceName("nvidia.com/gpu")
+
+// job is an AppWrapper of one Job, and what was seen of it.
+type job struct {
+	*testing.T
+	name        string
+	pods        int32
+	gpus        string
+	annotations map[string]string
+	// edit changes the pods' spec.
+	edit func(*corev1.PodSpec)
+
+	mu   sync.Mutex
+	seen []look
+}
+
+// look is an AppWrapper at a time.
+type look struct {
+	at time.Time
+	aw *workload.AppWrapper
+}
+
+// submit creates the AppWrapper, and begins to watch it.
+func (j *job) submit() {
+	j.Helper()
+	amount := corev1.ResourceList{gpu: resource.MustParse(j.gpus), corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+	made := &batchv1.Job{
+		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: j.name},
+		Spec: batchv1.JobSpec{Parallelism: &j.pods, Completions: &j.pods, BackoffLimit: new(int32), Template: corev1.PodTemplateSpec{
+			Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{
+				{Name: "main", Image: "registry.example/work:1", Resources: corev1.ResourceRequirements{Requests: amount, Limits: amount}},
+			}},
+		}},
+	}
+	if j.edit != nil {
+		j.edit(&made.Spec.Template.Spec)
+	}
+	raw, err := json.Marshal(made)
+	if err != nil {
+		j.Fatal(err)
+	}
+	annotations := map[string]string{
+		workload.RetryPausePeriodDurationAnnotation: "1s", workload.ForcefulDeletionGracePeriodAnnotation: "1s", workload.RetryLimitAnnotation: "1",
+	}
+	maps.Copy(annotations, j.annotations)
+	aw := &workload.AppWrapper{
+		ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: j.name, Annotations: annotations},
+		Spec:       workload.AppWrapperSpec{Components: []workload.AppWrapperComponent{{Template: runtime.RawExtension{Raw: raw}}}},
+	}
+	if err := admin.Create(j.Context(), aw); err != nil {
+		j.Fatal(err)
+	}
+	j.watch()
+}
+
+func (j *job) watch() {
+	watch, err := admin.Watch(j.Context(), &workload.AppWrapperList{}, client.InNamespace(team), client.MatchingFields{"metadata.name": j.name})
+	if err != nil {
+		j.Fatal(err)
+	}
+	go func() {
+		for event := range watch.ResultChan() {
+			if aw, ok := event.Object.(*workload.AppWrapper); ok {
+				j.mu.Lock()
+				j.seen = append(j.seen, look{time.Now(), aw})
+				j.mu.Unlock()
+			}
+		}
+	}()
+}
+
+// first is the first look since then that a condition is about.
+func (j *job) first(since time.Time, condition func(*workload.AppWrapper) bool) (look, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	i := slices.IndexFunc(j.seen, func(l look) bool { return l.at.After(since) && condition(l.aw) })
+	if i < 0 {
+		return look{}, false
+	}
+	return j.seen[i], true
+}
+
+// await returns the first such look.
+func (j *job) await(what string, limit time.Duration, since time.Time, condition func(*workload.AppWrapper) bool) look {
+	j.Helper()
+	var found look
+	until(j.T, limit, j.name+" "+what, func(context.Context) error {
+		l, ok := j.first(since, condition)
+		if found = l; !ok {
+			return fmt.Errorf("it is not: %s", j.latest())
+		}
+		return nil
+	})
+	return found
+}
+
+func (j *job) latest() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.seen) == 0 {
+		return "unknown"
+	}
+	status := j.seen[len(j.seen)-1].aw.Status
+	text, _ := json.Marshal(status)
+	return string(text)
+}
+
+// running: all pods are ready.
+func running(aw *workload.AppWrapper) bool {
+	return aw.Status.Phase == workload.AppWrapperRunning && meta.IsStatusConditionTrue(aw.Status.Conditions, string(workload.PodsReady))
+}
+
+func in(phase workload.AppWrapperPhase) func(*workload.AppWrapper) bool {
+	return func(aw *workload.AppWrapper) bool { return aw.Status.Phase == phase }
+}
+
+// why is what the condition Unhealthy says.
+func why(aw *workload.AppWrapper) string {
+	if c := meta.FindStatusCondition(aw.Status.Conditions, string(workload.Unhealthy)); c != nil {
+		return c.Reason + ": " + c.Message
+	}
+	return ""
+}
+
+// itsPods are the pods that have not ended.
+func (j *job) itsPods() []corev1.Pod {
+	j.Helper()
+	pods := &corev1.PodList{}
+	if err := admin.List(j.Context(), pods, client.InNamespace(team), client.MatchingLabels{workload.AppWrapperLabel: j.name}); err != nil {
+		j.Fatal(err)
+	}
+	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil })
+}
+
+func (j *job) itsNodes() []string {
+	j.Helper()
+	var names []string
+	for _, p := range j.itsPods() {
+		names = append(names, p.Spec.NodeName)
+	}
+	return names
+}
+
+// end deletes the AppWrapper, and waits until nothing is left.
+func (j *job) end() {
+	ctx := context.Background()
+	aw := &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: j.name}}
+	if err := admin.Delete(ctx, aw); client.IgnoreNotFound(err) != nil {
+		j.Error(err)
+	}
+	err := wait.PollUntilContextTimeout(ctx, time.Second/5, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+		return admin.Get(ctx, client.ObjectKeyFromObject(aw), aw) != nil, nil
+	})
+	if err != nil {
+		j.Errorf("%s is not gone: %v", j.name, err)
+	}
+}
+
+func until(t *testing.T, limit time.Duration, what string, condition func(context.Context) error) {
+	t.Helper()
+	var missing error
+	err := wait.PollUntilContextTimeout(t.Context(), time.Second/10, limit, true, func(ctx context.Context) (bool, error) {
+		missing = condition(ctx)
+		return missing == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%s: not within %s: %v", what, limit, missing)
+	}
+}

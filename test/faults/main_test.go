@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
+)
+
+// nodes are enough for the bystanders, a rack, and another one.
+const nodes = 30
+
+var admin client.WithWatch
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "test/faults:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	checkout, err := localcluster.FindCheckout(".")
+	if err != nil {
+		return 0, err
+	}
+	cluster, err := localcluster.New(localcluster.Config{
+		Name: "faults", Mode: localcluster.Simulated, Port: 36611, SimulatedNodes: nodes, Checkout: checkout,
+	}, os.Stderr)
+	if err != nil {
+		return 0, err
+	}
+	if err := cluster.Down(); err != nil {
+		return 0, err
+	}
+	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr, Values: []string{"test/faults/testdata/values.yaml"}}
+	code := 1
+	if err = site.Up(context.Background()); err == nil {
+		if err = connect(cluster); err == nil {
+			code = m.Run()
+		}
+	}
+	if code != 0 && os.Getenv("MLBATCH_E2E_KEEP") != "" {
+		return code, err
+	}
+	if downErr := cluster.Down(); err == nil {
+		err = downErr
+	}
+	return code, err
+}
+
+func connect(cluster *localcluster.Cluster) error {
+	config, err := cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	for _, add := range []func() error{
+		func() error { return workload.AddToScheme(scheme.Scheme) },
+		func() error { return kueue.AddToScheme(scheme.Scheme) },
+	} {
+		if err := add(); err != nil {
+			return err
+		}
+	}
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	admin, err = client.NewWithWatch(config, client.Options{Scheme: scheme.Scheme})
+	return err
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func getNode(ctx context.Context, name string) (*corev1.Node, error) {
+	node := &corev1.Node{}
+	return node, admin.Get(ctx, client.ObjectKey{Name: name}, node)
+}
+
+// change changes a node until its test has ended.
+func change(t *testing.T, name string, edit func(*corev1.Node)) {
+	t.Helper()
+	t.Cleanup(func() { heal(t, name) })
+	if err := update(t.Context(), name, edit); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func update(ctx context.Context, name string, edit func(*corev1.Node)) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := getNode(ctx, name)
+		if err == nil {
+			edit(node)
+			err = admin.Update(ctx, node)
+		}
+		return err
+	})
+}
+
+// changeStatus changes the status of a node until its test has ended.
+func changeStatus(t *testing.T, name string, edit func(*corev1.NodeStatus)) {
+	t.Helper()
+	t.Cleanup(func() { heal(t, name) })
+	if err := updateStatus(t.Context(), name, edit); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func updateStatus(ctx context.Context, name string, edit func(*corev1.NodeStatus)) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := getNode(ctx, name)
+		if err == nil {
+			edit(&node.Status)
+			err = admin.Status().Update(ctx, node)
+		}
+		return err
+	})
+}
+
+// simulation is the annotation of the nodes that KWOK simulates.
+const simulation = "kwok.x-k8s.io/node"
+
+const gpuHealth = "autopilot.ibm.com/gpuhealth"
+
+// unplug ends the simulation of a node: from now on its kubelet does nothing.
+func unplug(t *testing.T, name string) {
+	t.Helper()
+	change(t, name, func(n *corev1.Node) { delete(n.Annotations, simulation) })
+}
+
+// kill unplugs a node whose kubelet has reported last that it is not ready, which is noticed
+// sooner than silence.
+func kill(t *testing.T, name string) {
+	t.Helper()
+	unplug(t, name)
+	if err := report(t.Context(), name, corev1.NodeReady, corev1.ConditionFalse); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func report(ctx context.Context, name string, kind corev1.NodeConditionType, status corev1.ConditionStatus) error {
+	now := time.Now().UTC().Format(time.RFC3339)
+	patch := fmt.Sprintf(`{"status": {"conditions": [{"type": %q, "status": %q, "reason": "Fault", "lastHeartbeatTime": %q, "lastTransitionTime": %q}]}}`, kind, status, now, now)
+	return admin.Status().Patch(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, client.RawPatch(types.StrategicMergePatchType, []byte(patch)))
+}
+
+// heal makes a node as good as new, and waits until everybody knows.
+func heal(t *testing.T, name string) {
+	ctx := context.Background()
+	err := update(ctx, name, func(n *corev1.Node) {
+		delete(n.Labels, gpuHealth)
+		n.Annotations[simulation] = "fake"
+		n.Spec.Unschedulable = false
+		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == broken })
+	})
+	if apierrors.IsNotFound(err) {
+		err = recreate(ctx, name)
+	}
+	healthy := func(s *corev1.NodeStatus) {
+		s.Allocatable[gpu] = resource.MustParse("8")
+		s.Conditions = slices.DeleteFunc(s.Conditions, func(c corev1.NodeCondition) bool { return c.Type == xid })
+	}
+	err = errors.Join(err, updateStatus(ctx, name, healthy), report(ctx, name, corev1.NodeReady, corev1.ConditionTrue))
+	if err != nil {
+		t.Errorf("cannot heal node %s: %v", name, err)
+	}
+	for range 600 {
+		if node, err := getNode(ctx, name); err == nil && len(node.Spec.Taints) == 0 {
+			return
+		}
+		time.Sleep(time.Second / 10)
+	}
+	t.Errorf("node %s is not healed", name)
+}
+
+const (
+	broken = "example.com/broken"
+	xid    = corev1.NodeConditionType("GpuXid")
+)
+
+// recreate makes a node like another.
+func recreate(ctx context.Context, name string) error {
+	like, err := getNode(ctx, "gpu-0")
+	if err != nil {
+		return err
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: like.Labels, Annotations: map[string]string{simulation: "fake"}}}
+	node.Labels[corev1.LabelHostname] = name
+	if err := admin.Create(ctx, node); err != nil {
+		return err
+	}
+	return updateStatus(ctx, name, func(s *corev1.NodeStatus) {
+		s.Capacity, s.Allocatable = like.Status.Capacity, like.Status.Allocatable.DeepCopy()
+	})
+}
+
+// fail ends a pod as its kubelet would.
+func fail(t *testing.T, pod *corev1.Pod, reason string, exitCode int32) {
+	t.Helper()
+	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, reason
+	pod.Status.ContainerStatuses = nil
+	if exitCode != 0 {
+		ended := &corev1.ContainerStateTerminated{ExitCode: exitCode, FinishedAt: metav1.Now()}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Image: "registry.example/work:1", State: corev1.ContainerState{Terminated: ended}}}
+	}
+	pod.ResourceVersion = ""
+	if err := admin.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+}

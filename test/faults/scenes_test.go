@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
+)
+
+// bystanders are healthy jobs of one GPU each, four on a node.
+type bystanders struct {
+	jobs []*job
+	uids []types.UID
+}
+
+const howMany = 20
+
+func newBystanders(t *testing.T) *bystanders {
+	t.Helper()
+	b := &bystanders{}
+	for i := range howMany {
+		j := &job{T: t, name: fmt.Sprintf("bystander-%d", i), pods: 1, gpus: "1", edit: func(spec *corev1.PodSpec) {
+			spec.NodeSelector = map[string]string{corev1.LabelHostname: fmt.Sprintf("gpu-%d", i/4)}
+		}}
+		j.submit()
+		b.jobs = append(b.jobs, j)
+	}
+	for _, j := range b.jobs {
+		j.await("runs", 2*time.Minute, time.Time{}, running)
+		b.uids = append(b.uids, j.itsPods()[0].UID)
+	}
+	return b
+}
+
+// areUntouched: they run in the same pods, and Kueue has given away what they use and nothing else.
+func (b *bystanders) areUntouched(t *testing.T, after string) {
+	t.Helper()
+	for i, j := range b.jobs {
+		pods := j.itsPods()
+		if len(pods) != 1 || pods[0].UID != b.uids[i] || pods[0].Status.Phase != corev1.PodRunning {
+			t.Errorf("after %q, %s has the pods %v", after, j.name, pods)
+		}
+		wasTouched := func(aw *workload.AppWrapper) bool {
+			return aw.Status.Migrations+aw.Status.Retries > 0 || aw.Status.Phase == workload.AppWrapperResetting
+		}
+		if l, touched := j.first(time.Time{}, wasTouched); touched {
+			t.Errorf("after %q, %s is touched: %s", after, j.name, why(l.aw))
+		}
+	}
+	until(t, seconds, "the quota is exact after "+after, func(ctx context.Context) error {
+		got, err := reserved(ctx)
+		if err == nil && got != howMany {
+			err = fmt.Errorf("%d GPUs are given away, not %d", got, howMany)
+		}
+		return err
+	})
+}
+
+// unrelated: a node rejects pods of three AppWrappers. The node gets an event, and the fourth
+// prefers other nodes.
+func unrelated(t *testing.T) {
+	const node = "gpu-28"
+	for i := range 3 {
+		j := &job{T: t, name: fmt.Sprintf("unrelated-%d", i), pods: 1, gpus: "5", edit: prefer(node, 50)}
+		t.Cleanup(j.end)
+		begin := time.Now()
+		j.submit()
+		j.await("runs", time.Minute, begin, running)
+		pods := j.itsPods()
+		if pods[0].Spec.NodeName != node {
+			t.Fatalf("%s is on %s", j.name, pods[0].Spec.NodeName)
+		}
+		begin = time.Now()
+		fail(t, &pods[0], "UnexpectedAdmissionError", 0)
+		j.await("is reset", seconds, begin, in(workload.AppWrapperResetting))
+	}
+	until(t, seconds, "the node has an event", func(ctx context.Context) error { return reported(ctx, node) })
+	fourth := &job{T: t, name: "unrelated-4", pods: 1, gpus: "5", edit: prefer(node, 50)}
+	t.Cleanup(fourth.end)
+	begin := time.Now()
+	fourth.submit()
+	fourth.await("runs", time.Minute, begin, running)
+	if on := fourth.itsNodes(); on[0] == node {
+		t.Errorf("the fourth is on %s, too", node)
+	}
+}
+
+func reported(ctx context.Context, node string) error {
+	events := &eventsv1.EventList{}
+	if err := admin.List(ctx, events, client.InNamespace("default")); err != nil {
+		return err
+	}
+	for _, e := range events.Items {
+		if e.Regarding.Kind == "Node" && e.Regarding.Name == node && e.Reason == "FailsUnrelatedWork" {
+			return nil
+		}
+	}
+	return fmt.Errorf("there are %d events, and none is it", len(events.Items))
+}
+
+// prefer makes a node the first choice.
+func prefer(node string, weight int32) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) {
+		is := corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}
+		spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+			{Weight: weight, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{is}}},
+		}}}
+	}
+}
+
+// stop ends the controller.
+func stop(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() { scale(t, 1) })
+	scale(t, 0)
+	until(t, time.Minute, "the controller has ended", func(ctx context.Context) error {
+		pods := &corev1.PodList{}
+		err := admin.List(ctx, pods, client.InNamespace(platform.Namespace))
+		for _, p := range pods.Items {
+			if strings.HasPrefix(p.Name, controller) {
+				return fmt.Errorf("%s is there", p.Name)
+			}
+		}
+		return err
+	})
+}
+
+const controller = "appwrapper-controller-manager"
+
+func scale(t *testing.T, replicas int) {
+	t.Helper()
+	deployment := &appsv1.Deployment{}
+	deployment.Namespace, deployment.Name = platform.Namespace, controller
+	patch := fmt.Appendf(nil, `{"spec": {"replicas": %d}}`, replicas)
+	if err := admin.Patch(context.Background(), deployment, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		t.Error(err)
+	}
+}
+
+// row is how long a fault took.
+type row struct {
+	sentence, cause     string
+	detected, recovered time.Duration
+}
+
+func tabulate(t *testing.T, rows []row) {
+	t.Helper()
+	var table strings.Builder
+	fmt.Fprintf(&table, "%-50s %-55s %10s %10s\n", "fault", "cause", "found", "runs again")
+	for _, r := range rows {
+		fmt.Fprintf(&table, "%-50s %-55s %10s %10s\n", r.sentence, r.cause, text(r.detected), text(r.recovered))
+	}
+	t.Log("\n" + table.String())
+}
+
+func text(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
