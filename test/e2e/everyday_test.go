@@ -28,8 +28,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/work"
 )
 
-// A member of a team uses each of the commands for every day, with no other rights than those of the role.
-func TestAMemberUsesTheCommandsForEveryDay(t *testing.T) {
+// A member of a team uses each of the everyday commands, with no other rights than those of the role.
+func TestAMemberUsesTheEverydayCommands(t *testing.T) {
 	testenv.Test(t, features.New("every day").Assess("each command does what it says", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-failing", "frank", needs.Pods)
 		m := s.member(cfg, "frank")
