@@ -25,6 +25,7 @@ var arrows = map[string][]string{
 	// The API types.
 	"controller/api/v1beta2":            nil,
 	"controller/api/codeflare/v1alpha1": nil,
+	"controller/api/queue":              nil,
 	// The core is pure: see pure.
 	"controller/internal/kinds":           {"controller/api/v1beta2"},
 	"controller/internal/podtemplate":     {"controller/api/v1beta2"},
