@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The agent: what MLBatch runs in the pods of Runs, beside the user's program. It brings code and
-// data into folders before the program starts. It knows nothing of the cluster, and has no rights there.
+// data into folders before the program starts, and runs work queues. It knows nothing of the cluster, and has no rights there.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -24,16 +25,20 @@ func main() {
 	syscall.Umask(0)
 	if err := command().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		sayLast(err)
+		sayLast(err.Error())
+		var known exit
+		if errors.As(err, &known) {
+			os.Exit(known.code)
+		}
 		os.Exit(1)
 	}
 }
 
 // sayLast tells the kubelet why the container ends, which the status of the Run says. Otherwise the
 // kubelet would take lines of progress, too.
-func sayLast(err error) {
+func sayLast(words string) {
 	if message, missing := os.OpenFile(terminationLog, os.O_WRONLY|os.O_TRUNC, 0); missing == nil {
-		fmt.Fprint(message, err)
+		fmt.Fprint(message, words)
 		message.Close()
 	}
 }
@@ -47,6 +52,6 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	all.AddCommand(filesCommand(), fetchCommand(), copyCommand())
+	all.AddCommand(filesCommand(), fetchCommand(), copyCommand(), installCommand(), brokerCommand(), workCommand())
 	return all
 }

@@ -81,8 +81,15 @@ var arrows = map[string][]string{
 		"controller/internal/run", "controller/internal/runadmission", "controller/internal/serving", "controller/internal/servingcert", "controller/runplan",
 	},
 	// The program in the pods of Runs.
-	"controller/agent":          {"controller/internal/fetch"},
+	"controller/agent": {
+		"controller/api/queue", "controller/internal/broker", "controller/internal/fetch", "controller/internal/taskqueue", "controller/internal/taskstore", "controller/internal/worker",
+	},
 	"controller/internal/fetch": nil,
+	// The work queue: taskqueue is pure.
+	"controller/internal/taskqueue": {"controller/api/queue"},
+	"controller/internal/taskstore": {"controller/internal/taskqueue"},
+	"controller/internal/broker":    {"controller/api/queue", "controller/internal/taskqueue"},
+	"controller/internal/worker":    {"controller/api/queue"},
 	// How commands begin and end.
 	"tools/commandline": {"setup"},
 	// The mlbatch command, which builds for every operating system.
@@ -177,6 +184,7 @@ var tried = map[string][]string{
 	"tools/mlbatch/install/helmrelease": {"tools/artifacts/charts/packaging", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/wait":        {"tools/artifacts/charts/packaging"},
 	"controller/runplan":                {"controller/runschema"},
+	"controller/internal/broker":        {"controller/internal/taskstore", "controller/internal/worker"},
 	"tools/mlbatch":                     {"controller/api/codeflare/v1alpha1", "controller/runplan"},
 	"tools/pytorchjob-generator":        {"controller/api/codeflare/v1alpha1", "controller/runplan"},
 }
@@ -189,7 +197,7 @@ func inRooms(name string) bool {
 // core are the packages that decide.
 var core = []string{
 	"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/spelling",
-	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/runplan", "controller/internal/runlife", "tools/mlbatch/explain",
+	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/runplan", "controller/internal/runlife", "controller/internal/taskqueue", "tools/mlbatch/explain",
 }
 
 // pure has the external imports of the core. None of them does I/O, waits, logs or draws random

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mlbatch/mlbatch/controller/api/queue"
+	"github.com/mlbatch/mlbatch/controller/internal/taskqueue"
+)
+
+// longest is how long a request for a task waits for one.
+const longest = 20 * time.Second
+
+// maxReport is how long the body of a report is. In JSON a byte can take six, in two streams.
+const maxReport = 14 * queue.MaxLog
+
+// ServeHTTP answers requests of workers and people. Names in paths stay escaped until they are a
+// task's: no server may think that they are folders.
+func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.EscapedPath()
+	if rest, found := strings.CutPrefix(path, queue.TasksPath); found {
+		b.task(w, r, rest)
+		return
+	}
+	if rest, found := strings.CutPrefix(path, queue.ResultsPath); found && r.Method == http.MethodPut {
+		b.result(w, r, rest)
+		return
+	}
+	if path == queue.StatPath && r.Method == http.MethodGet {
+		tell(w, b.ask(r.Context(), taskqueue.Stat{}))
+		return
+	}
+	if r.Method != http.MethodPost {
+		http.Error(w, "there is no such request", http.StatusNotFound)
+		return
+	}
+	b.post(w, r, path)
+}
+
+// post answers requests with JSON.
+func (b *Broker) post(w http.ResponseWriter, r *http.Request, path string) {
+	request, known := requests[path]
+	if !known {
+		http.Error(w, "there is no such request", http.StatusNotFound)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReport))
+	if err != nil {
+		http.Error(w, "the body is too long, or broke off", http.StatusBadRequest)
+		return
+	}
+	asked, err := request(body)
+	if err != nil {
+		http.Error(w, "the body is not the JSON of this request", http.StatusBadRequest)
+		return
+	}
+	answer := b.ask(r.Context(), asked)
+	if lease, leased := answer.Body.(queue.Lease); leased && r.Context().Err() != nil {
+		// Nobody is there to run it.
+		b.ask(context.WithoutCancel(r.Context()), taskqueue.Release{Task: lease.Task, Token: lease.Token})
+	}
+	tell(w, answer)
+}
+
+// requests are those with JSON.
+var requests = map[string]func(body []byte) (taskqueue.Request, error){
+	queue.LeasePath:   worker(func(w queue.Worker) taskqueue.Request { return taskqueue.Lease(w) }),
+	queue.ByePath:     worker(func(w queue.Worker) taskqueue.Request { return taskqueue.Bye(w) }),
+	queue.DrainPath:   func([]byte) (taskqueue.Request, error) { return taskqueue.Drain{}, nil },
+	queue.RenewPath:   report(func(r queue.Report) taskqueue.Request { return taskqueue.Renew(r) }),
+	queue.DonePath:    report(func(r queue.Report) taskqueue.Request { return taskqueue.Success(r) }),
+	queue.FailedPath:  report(func(r queue.Report) taskqueue.Request { return taskqueue.Failure(r) }),
+	queue.ReleasePath: report(func(r queue.Report) taskqueue.Request { return taskqueue.Release(r) }),
+}
+
+func worker(of func(queue.Worker) taskqueue.Request) func([]byte) (taskqueue.Request, error) {
+	return func(body []byte) (taskqueue.Request, error) {
+		var w queue.Worker
+		err := json.Unmarshal(body, &w)
+		w.Worker = shortened(w.Worker, maxWorker)
+		return of(w), err
+	}
+}
+
+// maxWorker is how much is remembered of the name of a worker.
+const maxWorker = 253
+
+func report(of func(queue.Report) taskqueue.Request) func([]byte) (taskqueue.Request, error) {
+	return func(body []byte) (taskqueue.Request, error) {
+		var r queue.Report
+		err := json.Unmarshal(body, &r)
+		r.Worker = shortened(r.Worker, maxWorker)
+		if r.Log != nil {
+			r.Log.Worker = shortened(r.Log.Worker, maxWorker)
+		}
+		return of(r), err
+	}
+}
+
+func shortened(text string, length int) string {
+	return text[:min(len(text), length)]
+}
+
+func tell(w http.ResponseWriter, answer taskqueue.Answer) {
+	if answer.Body == nil {
+		w.WriteHeader(answer.Code)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(answer.Code)
+	_ = json.NewEncoder(w).Encode(answer.Body) // Who has gone hears nothing.
+}
+
+// ask waits for an answer. What the loop has taken is answered, also if the client has gone.
+func (b *Broker) ask(ctx context.Context, request taskqueue.Request) taskqueue.Answer {
+	c := call{ctx: ctx, request: request, answer: make(chan taskqueue.Answer, 1), since: time.Now()}
+	select {
+	case b.calls <- c:
+	case <-ctx.Done():
+		return taskqueue.Answer{Code: http.StatusServiceUnavailable}
+	case <-b.over:
+		return taskqueue.Answer{Code: http.StatusServiceUnavailable}
+	}
+	select {
+	case answer := <-c.answer:
+		return answer
+	case <-b.over:
+		return taskqueue.Answer{Code: http.StatusServiceUnavailable}
+	}
+}
+
+// task reads or adds a task.
+func (b *Broker) task(w http.ResponseWriter, r *http.Request, escaped string) {
+	name, err := url.PathUnescape(escaped)
+	if err != nil || !taskqueue.Named(name) {
+		http.Error(w, "there cannot be a task of this name", http.StatusBadRequest)
+		return
+	}
+	switch r.Method {
+	case http.MethodGet:
+		b.send(w, r, name)
+	case http.MethodPost:
+		b.add(w, r, name)
+	default:
+		http.Error(w, "a task is read with GET and added with POST", http.StatusMethodNotAllowed)
+	}
+}
+
+func (b *Broker) send(w http.ResponseWriter, r *http.Request, name string) {
+	body, size, err := b.store.Open(r.Context(), name)
+	if err != nil {
+		b.refuse(w, err)
+		return
+	}
+	defer body.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+	_, _ = io.CopyN(w, body, size) // The worker sees that it is too short.
+}
+
+// refuse says why the store did not do it.
+func (b *Broker) refuse(w http.ResponseWriter, err error) {
+	var long *http.MaxBytesError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		http.Error(w, "there is no such task", http.StatusNotFound)
+	case errors.Is(err, fs.ErrInvalid):
+		http.Error(w, "there cannot be a task of this name", http.StatusBadRequest)
+	case errors.As(err, &long):
+		http.Error(w, tooLong, http.StatusRequestEntityTooLarge)
+	default:
+		b.log.Printf("the store fails: %v", err)
+		http.Error(w, "the store fails: try again", http.StatusServiceUnavailable)
+	}
+}
+
+const tooLong = "a task or a result has at most 256 MiB"
+
+// bounded is the body of a request that is stored.
+func bounded(w http.ResponseWriter, r *http.Request) (io.Reader, bool) {
+	if r.ContentLength > queue.MaxBytes {
+		http.Error(w, tooLong, http.StatusRequestEntityTooLarge)
+		return nil, false
+	}
+	if r.ContentLength < 0 {
+		http.Error(w, "say with Content-Length how long it is", http.StatusLengthRequired)
+		return nil, false
+	}
+	return http.MaxBytesReader(w, r.Body, queue.MaxBytes), true
+}
+
+func (b *Broker) add(w http.ResponseWriter, r *http.Request, name string) {
+	body, fine := bounded(w, r)
+	if !fine {
+		return
+	}
+	if answer := b.ask(r.Context(), taskqueue.Add{Task: name}); answer.Code != http.StatusOK {
+		tell(w, answer)
+		return
+	}
+	created, err := b.store.Add(r.Context(), name, body, r.ContentLength)
+	// Nobody may be left waiting because the client has gone. What is in the inbox is a task.
+	b.ask(context.WithoutCancel(r.Context()), taskqueue.Added{Task: name, Written: err == nil})
+	switch {
+	case err != nil:
+		b.refuse(w, err)
+	case !created:
+		http.Error(w, "there is a task of this name", http.StatusConflict)
+	}
+}
+
+func (b *Broker) result(w http.ResponseWriter, r *http.Request, rest string) {
+	escaped, token, _ := strings.Cut(rest, "/")
+	name, err := url.PathUnescape(escaped)
+	body, fine := bounded(w, r)
+	if !fine {
+		return
+	}
+	if err != nil {
+		http.Error(w, "there cannot be a task of this name", http.StatusBadRequest)
+		return
+	}
+	if answer := b.ask(r.Context(), taskqueue.Result{Task: name, Token: token}); answer.Code != http.StatusOK {
+		tell(w, answer)
+		return
+	}
+	if err := b.store.PutResult(r.Context(), name, token, body, r.ContentLength); err != nil {
+		b.refuse(w, err)
+	}
+}

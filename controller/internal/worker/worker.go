@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package worker runs the tasks of a work queue, one after the other.
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mlbatch/mlbatch/controller/api/queue"
+)
+
+// Worker is one of a queue.
+type Worker struct {
+	// Queue is the URL of the broker, Line the shell line of the program, Name unique in the queue.
+	Queue, Line, Name string
+	// Folder has the files of the task.
+	Folder string
+	// Stdout and Stderr are where the program writes, too.
+	Stdout, Stderr io.Writer
+	client         http.Client
+}
+
+// ErrStopped is of a worker that was told to end before the queue did.
+var ErrStopped = errors.New("the worker was told to end, and has given its task back")
+
+// errLost is the cause of the end of a program whose task is not the worker's any more.
+var errLost = errors.New("the task is not ours any more")
+
+// Pauses between two requests of which the first failed.
+const soonest, latest = 200 * time.Millisecond, 5 * time.Second
+
+// Run runs tasks until there are none.
+func (w *Worker) Run(ctx context.Context) error {
+	w.client.Timeout = 5 * time.Minute
+	for {
+		lease := queue.Lease{}
+		code, err := w.post(ctx, queue.LeasePath, queue.Worker{Worker: w.Name}, &lease)
+		switch {
+		case ctx.Err() != nil:
+			return ErrStopped
+		case err != nil || code >= http.StatusInternalServerError:
+			pause(ctx, time.Second)
+		case code == http.StatusGone:
+			_, _ = w.post(ctx, queue.ByePath, queue.Worker{Worker: w.Name}, nil) // It ends without it, later.
+			return nil
+		case code == http.StatusOK:
+			if err := w.task(ctx, lease); err != nil {
+				return err
+			}
+		case code != http.StatusNoContent:
+			return fmt.Errorf("%s answers %d to a request for a task: it is not the broker of this queue", w.Queue, code)
+		}
+	}
+}
+
+func pause(ctx context.Context, length time.Duration) {
+	select {
+	case <-time.After(length):
+	case <-ctx.Done():
+	}
+}
+
+// task is one lease, from its beginning to the report.
+func (w *Worker) task(stopped context.Context, lease queue.Lease) error {
+	folder, err := os.MkdirTemp(w.Folder, "task-")
+	if err != nil {
+		return fmt.Errorf("cannot make a folder for task %s: %w", lease.Task, err)
+	}
+	defer os.RemoveAll(folder)
+	ctx, lost := context.WithCancelCause(stopped)
+	defer lost(nil)
+	go w.renew(ctx, lease, lost)
+	input, output := filepath.Join(folder, "input"), filepath.Join(folder, "output")
+	log := queue.Log{Worker: w.Name, Code: 1}
+	if there, err := w.fetch(ctx, lease, input); err != nil {
+		log.Reason = err.Error()
+	} else if !there {
+		log.Reason = "the task is not in the inbox any more"
+	} else {
+		log = w.execute(ctx, lease, input, output)
+	}
+	if stopped.Err() != nil {
+		return w.release(stopped, lease)
+	}
+	if ctx.Err() == nil {
+		w.report(ctx, lease, output, log)
+	}
+	if stopped.Err() != nil {
+		return w.release(stopped, lease)
+	}
+	return nil
+}
+
+// release gives a task back, when there is a little time left.
+func (w *Worker) release(stopped context.Context, lease queue.Lease) error {
+	ctx, enough := context.WithTimeout(context.WithoutCancel(stopped), 5*time.Second)
+	defer enough()
+	_, _ = w.post(ctx, queue.ReleasePath, w.own(lease, nil), nil) // Otherwise its lease expires.
+	return ErrStopped
+}
+
+func (w *Worker) own(lease queue.Lease, log *queue.Log) queue.Report {
+	return queue.Report{Task: lease.Task, Token: lease.Token, Worker: w.Name, Log: log}
+}
+
+// renew keeps a lease until ctx ends. What cannot be reached is no reason to stop: only the broker
+// says that the task is lost.
+func (w *Worker) renew(ctx context.Context, lease queue.Lease, lost context.CancelCauseFunc) {
+	every := max(time.Duration(lease.LeaseSeconds)*time.Second, time.Second) / 3
+	for {
+		pause(ctx, every)
+		if ctx.Err() != nil {
+			return
+		}
+		soon, enough := context.WithTimeout(ctx, every)
+		code, err := w.post(soon, queue.RenewPath, w.own(lease, nil), nil)
+		enough()
+		if err == nil && code < http.StatusInternalServerError && code != http.StatusOK {
+			lost(errLost)
+			return
+		}
+	}
+}
+
+// fetch writes the task into a file.
+func (w *Worker) fetch(ctx context.Context, lease queue.Lease, to string) (there bool, err error) {
+	var failed error
+	code := w.insist(ctx, func() (int, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.Queue+queue.TasksPath+url.PathEscape(lease.Task), nil)
+		if err != nil {
+			return 0, err
+		}
+		answer, err := w.client.Do(request)
+		if err != nil {
+			return 0, err
+		}
+		defer answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			return answer.StatusCode, nil
+		}
+		body := &source{Reader: answer.Body}
+		failed = save(to, body)
+		return answer.StatusCode, body.err
+	})
+	return code == http.StatusOK, failed
+}
+
+// source tells an answer that broke off from a disk that is full.
+type source struct {
+	io.Reader
+	err error
+}
+
+// Read remembers how the source failed.
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+func save(to string, body io.Reader) error {
+	file, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, body)
+	return errors.Join(err, file.Close())
+}
+
+// insist makes a request until the broker has answered it.
+func (w *Worker) insist(ctx context.Context, request func() (int, error)) int {
+	for wait := soonest; ctx.Err() == nil; wait = min(2*wait, latest) {
+		if code, err := request(); err == nil && code < http.StatusInternalServerError {
+			return code
+		}
+		pause(ctx, wait)
+	}
+	return 0
+}
+
+// report says how a task has ended. A result counts if the broker says so.
+func (w *Worker) report(ctx context.Context, lease queue.Lease, output string, log queue.Log) {
+	path := queue.FailedPath
+	if log.Code == 0 {
+		switch size, reason := measured(output); {
+		case reason != "":
+			log.Code, log.Reason = 1, reason
+		case w.put(ctx, lease, output, size) != http.StatusOK:
+			return
+		default:
+			path = queue.DonePath
+		}
+	}
+	w.insist(ctx, func() (int, error) { return w.post(ctx, path, w.own(lease, &log), nil) })
+}
+
+// measured is the size of a result. A program need not write one.
+func measured(output string) (size int64, reason string) {
+	info, err := os.Stat(output)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return 0, ""
+	case err != nil:
+		return 0, err.Error()
+	case !info.Mode().IsRegular():
+		return 0, "the output is not a file"
+	case info.Size() > queue.MaxBytes:
+		return 0, "the output is larger than 256 MiB"
+	}
+	return info.Size(), ""
+}
+
+func (w *Worker) put(ctx context.Context, lease queue.Lease, output string, size int64) int {
+	return w.insist(ctx, func() (int, error) {
+		body := io.NopCloser(strings.NewReader(""))
+		if file, err := os.Open(output); err == nil {
+			defer file.Close()
+			body = file
+		} else if size > 0 {
+			return 0, err
+		}
+		to := w.Queue + queue.ResultsPath + url.PathEscape(lease.Task) + "/" + lease.Token
+		request, err := http.NewRequestWithContext(ctx, http.MethodPut, to, io.LimitReader(body, size))
+		if err != nil {
+			return 0, err
+		}
+		request.ContentLength = size
+		if size == 0 {
+			request.Body = http.NoBody
+		}
+		return w.send(request, nil)
+	})
+}
+
+// post sends JSON, and reads the answer into a value if there is one.
+func (w *Worker) post(ctx context.Context, path string, body, into any) (int, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return 0, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.Queue+path, bytes.NewReader(text))
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	return w.send(request, into)
+}
+
+func (w *Worker) send(request *http.Request, into any) (int, error) {
+	answer, err := w.client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	all, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	if err == nil && into != nil && answer.StatusCode == http.StatusOK {
+		err = json.Unmarshal(all, into)
+	}
+	return answer.StatusCode, err
+}
