@@ -118,6 +118,7 @@ LONG_SEED := $(shell date +%s)
 .PHONY: test-long
 test-long: ## 10,000 random lives of each sort, the crash test with every answer, 1,000 AppWrappers that cause no request, what the controller takes, upstream's controller and ours in turn (root); results go to docs/evidence (an hour)
 	$(call evidence,walks,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$(LONG_SEED))
+	$(call evidence,queue-simulator,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestWalks$$' ./controller/internal/broker -queue.walks=10000 -queue.seed=$(LONG_SEED))
 	$(call evidence,crashes,1,go test -count=1 -timeout=60m -v -run '^TestCrash$$' ./controller/internal/appwrapper -crash.every-answer -crash.seeds=200)
 	$(call evidence,chaos,$(LONG_SEED),$(CLUSTER) -timeout=60m ./test/chaos -chaos.rounds=20 -chaos.seed=$(LONG_SEED))
 	$(call evidence,faults,none,$(CLUSTER) ./test/faults)

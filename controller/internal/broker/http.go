@@ -210,10 +210,12 @@ func (b *Broker) add(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	created, err := b.store.Add(r.Context(), name, body, r.ContentLength)
 	// Nobody may be left waiting because the client has gone. What is in the inbox is a task.
-	b.ask(context.WithoutCancel(r.Context()), taskqueue.Added{Task: name, Written: err == nil})
+	answer := b.ask(context.WithoutCancel(r.Context()), taskqueue.Added{Task: name, Written: err == nil})
 	switch {
 	case err != nil:
 		b.refuse(w, err)
+	case answer.Code != http.StatusOK:
+		tell(w, answer)
 	case !created:
 		http.Error(w, "there is a task of this name", http.StatusConflict)
 	}

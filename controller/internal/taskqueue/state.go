@@ -39,8 +39,10 @@ type Record struct {
 	Dead  map[string]bool
 	Tries map[string][]string
 	// Unpublished are tasks that are done, and whose result is not in the outbox.
-	Unpublished     []string
-	Drained, Closed bool
+	Unpublished []string
+	// Drained means that no more tasks will come. That a queue was closed does not count: when
+	// two brokers lived, one may have closed it while the other was given a task.
+	Drained bool
 }
 
 // File is a file below the inbox.
@@ -90,7 +92,7 @@ type task struct {
 // New begins a life of the broker.
 func New(settings Settings, record Record, now time.Time) (State, []Operation) {
 	s := State{
-		Settings: settings, epoch: record.Epoch, seen: now, drained: record.Drained, closed: record.Closed,
+		Settings: settings, epoch: record.Epoch, seen: now, drained: record.Drained,
 		byName: map[string]int{}, leased: map[int]bool{}, paused: map[int]bool{}, adding: map[string]bool{}, workers: map[string]bool{},
 	}
 	if s.epoch > 1 {

@@ -108,6 +108,7 @@ type Operation struct {
 	Writes []Write
 	kind   operationKind
 	at     int
+	task   string
 	token  string
 	code   int
 	pause  bool
@@ -122,6 +123,7 @@ const (
 	burial
 	draining
 	closing
+	addition
 )
 
 // Step is what a broker does about a request: what it writes, what it answers, what it knows then.
@@ -156,7 +158,7 @@ func (s *State) answer(request Request) ([]Operation, Answer) {
 	case Add:
 		return nil, s.mayAdd(r.Task)
 	case Added:
-		return nil, s.added(r)
+		return s.added(r)
 	case Drain:
 		return s.drain()
 	case Bye:
@@ -328,19 +330,20 @@ func (s *State) mayAdd(name string) Answer {
 	return granted
 }
 
-func (s *State) added(r Added) Answer {
-	delete(s.adding, r.Task)
-	if r.Written {
-		s.add(task{name: r.Task, state: queue.Pending})
+// added looks for a later broker when the task is written: one that begins after that finds it.
+func (s *State) added(r Added) ([]Operation, Answer) {
+	if !r.Written {
+		delete(s.adding, r.Task)
+		return nil, granted
 	}
-	return granted
+	return []Operation{s.operation(-1, Operation{kind: addition, task: r.Task, Writes: []Write{{Kind: CheckEpoch}}})}, Answer{}
 }
 
 func (s *State) drain() ([]Operation, Answer) {
 	if s.drained {
 		return nil, granted
 	}
-	return []Operation{s.operation(-1, Operation{kind: draining, Writes: []Write{{Kind: DrainQueue}}})}, Answer{}
+	return []Operation{s.operation(-1, Operation{kind: draining, Writes: []Write{{Kind: DrainQueue}, {Kind: CheckEpoch}}})}, Answer{}
 }
 
 // tick ends pauses, and the leases of silent workers.
@@ -385,11 +388,7 @@ func (s *State) written(w Written) Answer {
 	o := w.Operation
 	s.operations--
 	if o.at < 0 {
-		if o.kind == draining {
-			s.drained = true
-		} else {
-			s.closed, s.closing, s.closedAt = true, false, s.clock
-		}
+		s.writtenOfAll(o)
 		return granted
 	}
 	t := s.tasks[o.at]
@@ -409,6 +408,19 @@ func (s *State) written(w Written) Answer {
 		s.end(o.at, queue.Dead, "")
 	}
 	return granted
+}
+
+// writtenOfAll is what an operation of no one task comes to.
+func (s *State) writtenOfAll(o Operation) {
+	switch o.kind {
+	case draining:
+		s.drained = true
+	case closing:
+		s.closed, s.closing, s.closedAt = true, false, s.clock
+	case addition:
+		delete(s.adding, o.task)
+		s.add(task{name: o.task, state: queue.Pending})
+	}
 }
 
 func (s *State) tried(o Operation) {

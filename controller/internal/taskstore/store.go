@@ -103,7 +103,7 @@ func (s *Store) Load(ctx context.Context) (taskqueue.Record, error) {
 	err = errors.Join(err,
 		s.list(ctx, "dead", func(key string) { record.Dead[key] = true }),
 		s.list(ctx, "done", func(key string) { record.Done[key] = "" }),
-		s.there(ctx, "drained", &record.Drained), s.there(ctx, "closed", &record.Closed),
+		s.there(ctx, "drained", &record.Drained),
 		s.inbox(ctx, &record))
 	if err == nil {
 		err = s.accepted(ctx, &record)
@@ -114,17 +114,17 @@ func (s *Store) Load(ctx context.Context) (taskqueue.Record, error) {
 	return record, nil
 }
 
+// begin creates the next epoch. A broker that lost the answer takes the one after it.
 func (s *Store) begin(ctx context.Context) (int, error) {
-	for {
-		epoch, err := s.Epoch(ctx)
-		if err != nil {
-			return 0, err
-		}
-		created, err := s.create(ctx, "", "epoch", fmt.Sprintf("%08d", epoch+1))
-		if err != nil || created {
-			return epoch + 1, err
+	epoch, err := s.Epoch(ctx)
+	for err == nil {
+		epoch++
+		var created bool
+		if created, err = s.create(ctx, "", "epoch", fmt.Sprintf("%08d", epoch)); created {
+			break
 		}
 	}
+	return epoch, err
 }
 
 // Epoch is the latest life of a broker.
