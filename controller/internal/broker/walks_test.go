@@ -141,7 +141,7 @@ type actor struct {
 	lease *queue.Lease
 	// result is what the program writes; empty if it fails.
 	result          string
-	stored, ended   bool
+	stored          bool
 	busyUntil, gone time.Time
 	renewed         time.Time
 	waits           *answer

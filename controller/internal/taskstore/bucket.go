@@ -74,7 +74,8 @@ func explained(err error) error {
 	return err
 }
 
-// Create is one PUT with If-None-Match.
+// Create is one PUT with If-None-Match. A server may refuse it before it has read the body, and
+// break off: what is there then was there before, or is what was sent.
 func (b *Bucket) Create(ctx context.Context, key string, body io.Reader, size int64) (bool, error) {
 	if size < 0 {
 		return false, errors.New("an object needs a size: send Content-Length")
@@ -85,8 +86,14 @@ func (b *Bucket) Create(ctx context.Context, key string, body io.Reader, size in
 	if err == nil {
 		return true, nil
 	}
-	if minio.ToErrorResponse(err).StatusCode == http.StatusPreconditionFailed {
+	answer := minio.ToErrorResponse(err)
+	if answer.StatusCode == http.StatusPreconditionFailed {
 		return false, nil
+	}
+	if answer.StatusCode == 0 && ctx.Err() == nil {
+		if _, missing := b.client.StatObject(ctx, b.name, b.prefix+key, minio.StatObjectOptions{}); missing == nil {
+			return false, nil
+		}
 	}
 	return false, explained(err)
 }

@@ -52,7 +52,7 @@ func (f *Folder) Create(_ context.Context, key string, body io.Reader, size int6
 	if err != nil {
 		return false, err
 	}
-	defer f.root.Remove(temporary)
+	defer func() { _ = f.root.Remove(temporary) }() // What is left of it hurts nobody.
 	if err := f.makeFolder(path.Dir(key)); err != nil {
 		return false, err
 	}
