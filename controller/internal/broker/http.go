@@ -74,16 +74,16 @@ func (b *Broker) post(w http.ResponseWriter, r *http.Request, path string) {
 
 // requests are those with JSON.
 var requests = map[string]func(body []byte) (taskqueue.Request, error){
-	queue.LeasePath:   worker(func(w queue.Worker) taskqueue.Request { return taskqueue.Lease(w) }),
-	queue.ByePath:     worker(func(w queue.Worker) taskqueue.Request { return taskqueue.Bye(w) }),
+	queue.LeasePath:   ofWorker(func(w queue.Worker) taskqueue.Request { return taskqueue.Lease(w) }),
+	queue.ByePath:     ofWorker(func(w queue.Worker) taskqueue.Request { return taskqueue.Bye(w) }),
 	queue.DrainPath:   func([]byte) (taskqueue.Request, error) { return taskqueue.Drain{}, nil },
-	queue.RenewPath:   report(func(r queue.Report) taskqueue.Request { return taskqueue.Renew(r) }),
-	queue.DonePath:    report(func(r queue.Report) taskqueue.Request { return taskqueue.Success(r) }),
-	queue.FailedPath:  report(func(r queue.Report) taskqueue.Request { return taskqueue.Failure(r) }),
-	queue.ReleasePath: report(func(r queue.Report) taskqueue.Request { return taskqueue.Release(r) }),
+	queue.RenewPath:   ofReport(func(r queue.Report) taskqueue.Request { return taskqueue.Renew(r) }),
+	queue.DonePath:    ofReport(func(r queue.Report) taskqueue.Request { return taskqueue.Success(r) }),
+	queue.FailedPath:  ofReport(func(r queue.Report) taskqueue.Request { return taskqueue.Failure(r) }),
+	queue.ReleasePath: ofReport(func(r queue.Report) taskqueue.Request { return taskqueue.Release(r) }),
 }
 
-func worker(of func(queue.Worker) taskqueue.Request) func([]byte) (taskqueue.Request, error) {
+func ofWorker(of func(queue.Worker) taskqueue.Request) func([]byte) (taskqueue.Request, error) {
 	return func(body []byte) (taskqueue.Request, error) {
 		var w queue.Worker
 		err := json.Unmarshal(body, &w)
@@ -95,7 +95,7 @@ func worker(of func(queue.Worker) taskqueue.Request) func([]byte) (taskqueue.Req
 // maxWorker is how much is remembered of the name of a worker.
 const maxWorker = 253
 
-func report(of func(queue.Report) taskqueue.Request) func([]byte) (taskqueue.Request, error) {
+func ofReport(of func(queue.Report) taskqueue.Request) func([]byte) (taskqueue.Request, error) {
 	return func(body []byte) (taskqueue.Request, error) {
 		var r queue.Report
 		err := json.Unmarshal(body, &r)

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mlbatch/mlbatch/controller/api/queue"
+	"github.com/mlbatch/mlbatch/controller/internal/taskqueue"
+	"github.com/mlbatch/mlbatch/controller/internal/taskstore"
+	"github.com/mlbatch/mlbatch/controller/internal/worker"
+)
+
+// serve is a broker over HTTP until the test ends.
+func serve(t testing.TB, objects taskstore.Objects, settings Settings) (address string, end func() queue.End) {
+	t.Helper()
+	store, err := taskstore.New(objects, taskstore.Place{Run: "r", UID: "u", Inbox: "inbox", Outbox: "outbox"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	b, err := New(ctx, store, settings, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan queue.End, 1)
+	go func() {
+		end, _ := b.Serve(ctx, listener)
+		ended <- end
+	}()
+	t.Cleanup(stop)
+	return "http://" + listener.Addr().String(), func() queue.End { return <-ended }
+}
+
+var ordinary = Settings{Settings: taskqueue.Settings{Lease: 30 * time.Second, MaxAttempts: 1, Open: true}}
+
+func request(t testing.TB, method, url, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(text)
+}
+
+func TestRequests(t *testing.T) {
+	address, end := serve(t, newMemory(), ordinary)
+	for _, row := range []struct {
+		method, path, body string
+		code               int
+		text               string
+	}{
+		{"POST", "/v1/tasks/a%2Fb%20c", "text", 200, ""},
+		{"POST", "/v1/tasks/a%2Fb%20c", "other", 409, ""},
+		{"POST", "/v1/tasks/..%2Fx", "text", 400, ""},
+		{"POST", "/v1/tasks/..", "text", 400, ""},
+		{"PUT", "/v1/tasks/a", "", 405, ""},
+		{"GET", "/v1/tasks/a%2Fb%20c", "", 200, "text"},
+		{"GET", "/v1/tasks/none", "", 404, ""},
+		{"GET", "/v1/tasks/..%2F..%2Fetc%2Fpasswd", "", 400, ""},
+		{"GET", "/v1/none", "", 404, ""},
+		{"POST", "/v1/none", "", 404, ""},
+		{"POST", "/v1/lease", "{", 400, ""},
+		{"POST", "/v1/lease", strings.Repeat(" ", 2<<20), 400, ""},
+		{"POST", "/v1/lease", `{"worker":"w"}`, 200, `{"task":"a/b c","token":"1.1","leaseSeconds":30,"attempt":1}` + "\n"},
+		{"POST", "/v1/done", `{"task":"a/b c","token":"1.1"}`, 409, ""},
+		{"PUT", "/v1/results/a%2Fb%20c/1.2", "result", 409, ""},
+		{"PUT", "/v1/results/a%2Fb%20c/..", "result", 409, ""},
+		{"PUT", "/v1/results/a%2Fb%20c/1.1", "result", 200, ""},
+		{"POST", "/v1/renew", `{"task":"a/b c","token":"1.1"}`, 200, ""},
+		{"POST", "/v1/done", `{"task":"a/b c","token":"1.1"}`, 200, ""},
+		{"POST", "/v1/tasks/bad", "", 200, ""},
+		{"POST", "/v1/drain", "", 200, ""},
+		{"POST", "/v1/tasks/late", "", 410, ""},
+		{"POST", "/v1/lease", `{"worker":"w"}`, 200, `{"task":"bad","token":"1.2","leaseSeconds":30,"attempt":1}` + "\n"},
+		{"POST", "/v1/failed", `{"task":"bad","token":"1.2","log":{"code":7}}`, 200, ""},
+		{
+			"GET", "/v1/stat", "", 200, `{"pending":0,"leased":0,"done":1,"dead":1,"open":true,"drained":true,"closed":true,"tasks":[` +
+				`{"name":"bad","state":"Dead","attempts":1,"worker":"w","code":7},{"name":"a/b c","state":"Done","attempts":0,"worker":"w"}]}` + "\n",
+		},
+		{"POST", "/v1/lease", `{"worker":"w"}`, 410, ""},
+		{"POST", "/v1/bye", `{"worker":"w"}`, 200, ""},
+	} {
+		code, text := request(t, row.method, address+row.path, row.body)
+		if code != row.code || row.text != "" && text != row.text {
+			t.Errorf("%s %s %.60s: %d %s", row.method, row.path, row.body, code, text)
+		}
+	}
+	if got := end(); got != (queue.End{Succeeded: 1, Failed: 1, Message: "1 of 2 tasks have failed for good, and queue.maxFailed is 0: bad"}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// FuzzRequests: no request stops the broker.
+func FuzzRequests(f *testing.F) {
+	address, _ := serve(f, newMemory(), ordinary)
+	handler := http.DefaultClient
+	f.Add("POST", "/v1/done", `{"task":"a"}`)
+	f.Add("PUT", "/v1/results/a/1.1", "")
+	f.Fuzz(func(t *testing.T, method, path, body string) {
+		if strings.Contains(path, "lease") {
+			return // It waits.
+		}
+		r, err := http.NewRequest(method, address, strings.NewReader(body))
+		if err != nil {
+			return
+		}
+		r.URL.Path = "/" + strings.TrimPrefix(path, "/")
+		if answer, err := handler.Do(r); err == nil {
+			answer.Body.Close()
+		}
+		if code, _ := request(t, "GET", address+"/v1/stat", ""); code != 200 {
+			t.Error("the broker answers", code)
+		}
+	})
+}
+
+func TestTooMuchIsRefused(t *testing.T) {
+	b := &Broker{over: make(chan struct{})}
+	close(b.over)
+	for _, path := range []string{"POST /v1/tasks/a", "PUT /v1/results/a/1.1"} {
+		method, where, _ := strings.Cut(path, " ")
+		r := httptest.NewRequest(method, where, bytes.NewReader(nil))
+		for length, want := range map[int64]int{queue.MaxBytes + 1: 413, -1: 411} {
+			r.ContentLength = length
+			w := httptest.NewRecorder()
+			if b.ServeHTTP(w, r); w.Code != want {
+				t.Errorf("%s of %d bytes: %d", path, length, w.Code)
+			}
+		}
+	}
+}
+
+func folderOf(t testing.TB, tasks int) (*taskstore.Folder, string) {
+	t.Helper()
+	name := t.TempDir()
+	if err := os.Mkdir(filepath.Join(name, "inbox"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range tasks {
+		if err := os.WriteFile(filepath.Join(name, "inbox", fmt.Sprintf("%06d", i)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder, err := taskstore.OpenFolder(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder, name
+}
+
+// TestMeasure prints what docs/evidence/queue.log has; it asserts nothing about time.
+func TestMeasure(t *testing.T) {
+	tasks, err := strconv.Atoi(os.Getenv("QUEUE_MEASURE"))
+	if err != nil {
+		tasks = 50
+	}
+	alone, _ := folderOf(t, 0)
+	begin, creates := time.Now(), max(50, tasks/4)
+	for i := range creates {
+		if _, err := alone.Create(t.Context(), fmt.Sprint("x/", i), strings.NewReader("1.1"), 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rate := float64(creates) / time.Since(begin).Seconds()
+	folder, name := folderOf(t, tasks)
+	settings := ordinary
+	settings.Open = false
+	address, end := serve(t, folder, settings)
+	begin = time.Now()
+	var workers sync.WaitGroup
+	for i := range 8 {
+		workers.Go(func() { idle(t, address, fmt.Sprint("w", i)) })
+	}
+	workers.Wait()
+	took := time.Since(begin).Seconds()
+	if got := end(); got.Succeeded != tasks {
+		t.Errorf("%+v", got)
+	}
+	const writes = 4 // output, log.json, done, outbox
+	t.Logf("%.0f synced creates a second alone; a task has %d writes", rate, writes)
+	t.Logf("%d tasks of no length with 8 workers: %.0f a second, which is %.2f of %.0f", tasks, float64(tasks)/took, float64(tasks)/took/(rate/writes), rate/writes)
+	os.RemoveAll(name)
+}
+
+// idle is a worker whose program takes no time.
+func idle(t testing.TB, address, name string) {
+	for {
+		code, text := request(t, "POST", address+queue.LeasePath, `{"worker":"`+name+`"}`)
+		if code == http.StatusGone {
+			request(t, "POST", address+queue.ByePath, `{"worker":"`+name+`"}`)
+			return
+		}
+		task, token := between(text, `"task":"`), between(text, `"token":"`)
+		if code == http.StatusOK {
+			request(t, "PUT", address+queue.ResultsPath+task+"/"+token, "r")
+			request(t, "POST", address+queue.DonePath, `{"task":"`+task+`","token":"`+token+`"}`)
+		}
+	}
+}
+
+func between(text, before string) string {
+	_, rest, _ := strings.Cut(text, before)
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+// TestMemory prints what 100,000 tasks take.
+func TestMemory(t *testing.T) {
+	tasks, err := strconv.Atoi(os.Getenv("QUEUE_MEASURE_MEMORY"))
+	if err != nil {
+		tasks = 1000
+	}
+	folder, _ := folderOf(t, tasks)
+	folder.Relaxed = true
+	address, _ := serve(t, folder, ordinary)
+	for range 5 {
+		request(t, "GET", address+"/v1/stat", "")
+	}
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		if strings.HasPrefix(line, "VmHWM") || strings.HasPrefix(line, "VmRSS") {
+			t.Logf("%d tasks: %s, with the test itself", tasks, strings.Join(strings.Fields(line), " "))
+		}
+	}
+	runtime.KeepAlive(folder)
+}
+
+// A worker ends a program that took too long, that lost its task, or that has to go.
+func TestAWorkerEndsItsProgram(t *testing.T) {
+	settings := ordinary
+	settings.Timeout = time.Second
+	address, end := serve(t, newMemory(), settings)
+	for _, task := range []string{"quick", "slow", "fails"} {
+		if code, _ := request(t, "POST", address+"/v1/tasks/"+task, task); code != 200 {
+			t.Fatal(code)
+		}
+	}
+	request(t, "POST", address+queue.DrainPath, "")
+	w := worker.Worker{
+		Queue: address, Name: "w", Folder: t.TempDir(), Stdout: io.Discard, Stderr: io.Discard,
+		Line: `f() { case $CODEFLARE_TASK in slow) sleep 100;; fails) echo why >&2; exit 7;; esac; cp "$1" "$2"; }; f`,
+	}
+	if err := w.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := end(); got.Succeeded != 1 || got.Failed != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAWorkerGivesItsTaskBack(t *testing.T) {
+	address, _ := serve(t, newMemory(), ordinary)
+	request(t, "POST", address+"/v1/tasks/a", "")
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	w := worker.Worker{Queue: address, Name: "w", Folder: t.TempDir(), Stdout: io.Discard, Stderr: io.Discard, Line: "f() { sleep 100; }; f"}
+	if err := w.Run(ctx); err != worker.ErrStopped { //nolint:errorlint // It is not wrapped.
+		t.Error(err)
+	}
+	if _, text := request(t, "GET", address+queue.StatPath, ""); !strings.Contains(text, `"pending":1`) {
+		t.Error(text)
+	}
+}
