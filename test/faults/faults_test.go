@@ -26,8 +26,6 @@ type fault struct {
 	// pods of the job, each with 5 GPUs, so that no two fit on a node; 1 by default.
 	pods        int32
 	annotations map[string]string
-	// before the job is created; it returns the node that the job should begin on.
-	before func(*testing.T) string
 	// inject breaks something under the pods.
 	inject func(*testing.T, []corev1.Pod)
 	// found in so long; the default is a few seconds.
@@ -70,8 +68,6 @@ var faults = []fault{
 	{sentence: "an exit code that is not final", retries: 1, returns: true, cause: "FailedComponent", annotations: map[string]string{workload.TerminalExitCodesAnnotation: "13"},
 		inject: func(t *testing.T, pods []corev1.Pod) { fail(t, &pods[0], "", 12) }},
 	{sentence: "out of memory", retries: 1, returns: true, cause: "FailedComponent", inject: func(t *testing.T, pods []corev1.Pod) { fail(t, &pods[0], "", 137) }},
-	{sentence: "a kubelet that begins with no pod", cause: "PodNotStarted kubelet-silent", migrations: 1, within: time.Minute,
-		annotations: map[string]string{workload.WarmupGracePeriodDurationAnnotation: "10s", workload.AdmissionGracePeriodDurationAnnotation: "10s"}, before: silentKubelet},
 	{sentence: "a flapping node", inject: func(t *testing.T, pods []corev1.Pod) {
 		node := pods[0].Spec.NodeName
 		kill(t, node)
@@ -92,20 +88,6 @@ var faults = []fault{
 func evict(t *testing.T, pods []corev1.Pod) {
 	t.Helper()
 	change(t, pods[0].Spec.NodeName, func(n *corev1.Node) { n.Labels[gpuHealth] = "EVICT" })
-}
-
-// silentKubelet has a node whose kubelet reports that all is well, and does nothing.
-func silentKubelet(t *testing.T) string {
-	t.Helper()
-	const name = "gpu-29"
-	unplug(t, name)
-	go func() {
-		for t.Context().Err() == nil {
-			_ = report(t.Context(), name, corev1.NodeReady, corev1.ConditionTrue)
-			time.Sleep(5 * time.Second)
-		}
-	}()
-	return name
 }
 
 func tainted(ctx context.Context, name string) error {
@@ -141,18 +123,11 @@ func (f fault) happens(t *testing.T) row {
 	j := &job{T: t, name: fmt.Sprintf("f%x", time.Now().UnixNano()), pods: max(f.pods, 1), gpus: "5", annotations: f.annotations}
 	begin := time.Now()
 	t.Cleanup(j.end)
-	var left []string
-	if f.before != nil {
-		left = []string{f.before(t)}
-		j.edit = prefer(left[0], 100)
-		j.submit()
-	} else {
-		j.submit()
-		j.await("runs", time.Minute, begin, running)
-		left = j.itsNodes()
-		begin = time.Now()
-		f.inject(t, j.itsPods())
-	}
+	j.submit()
+	j.await("runs", time.Minute, begin, running)
+	left := j.itsNodes()
+	begin = time.Now()
+	f.inject(t, j.itsPods())
 	if f.cause == "" {
 		time.Sleep(seconds)
 		if l, moved := j.first(begin, func(aw *workload.AppWrapper) bool { return aw.Status.Phase != workload.AppWrapperRunning }); moved {
@@ -189,7 +164,7 @@ func (f fault) follows(j *job, begin time.Time, left []string) row {
 	}
 	if l, gone := j.first(begin, func(aw *workload.AppWrapper) bool {
 		return aw.Status.Phase != workload.AppWrapperSuspended && meta.IsStatusConditionFalse(aw.Status.Conditions, string(workload.QuotaReserved))
-	}); gone && f.before == nil {
+	}); gone {
 		j.Errorf("it gave its quota back: %v", l.aw.Status.Conditions)
 	}
 	return r
