@@ -193,7 +193,7 @@ func TestTheCallsOfALife(t *testing.T) {
 		"cancel":       begins + "patch status, patch status, patch status, delete",
 		"no right":     "patch status, patch status, get Run, create, review, patch status, try, review, try, patch status, get Run, create, patch status",
 		// Two statuses of each step are not seen, because it ends at once.
-		"sequence": "patch status, " + strings.Repeat("patch status, patch status, get Run, create, patch status, ", 2) + "patch status",
+		"sequence": "patch status, get AppWrapper, " + strings.Repeat("patch status, patch status, get Run, create, patch status, ", 2) + "patch status",
 	} {
 		t.Run(title, func(t *testing.T) {
 			l := newLife(t, troubles.Reliable(nil), nil)

@@ -66,9 +66,22 @@ func (r *Reconciler) observeWork(ctx context.Context, o *observation, s *runlife
 		return nil
 	}
 	var err error
-	s.Plan, err = r.plan(ctx, s)
+	if s.Plan, err = r.plan(ctx, s); err != nil {
+		return err
+	}
 	o.unwatched = o.unwatched || r.settings.Datashim && slices.ContainsFunc(s.Plan.Problems, inputNotFound)
 	s.Answer = r.answers.to(*s)
+	return r.observeEarlier(ctx, s)
+}
+
+// observeEarlier asks the API server whether a Run that is about to become a workflow has an AppWrapper
+// already. Its Application may have been another one a moment ago, and the cache may be late.
+func (r *Reconciler) observeEarlier(ctx context.Context, s *runlife.Snapshot) error {
+	if s.AppWrapper != nil || !s.IsWorkflow() {
+		return nil
+	}
+	var err error
+	s.AppWrapper, err = appWrapper(ctx, r.live, types.NamespacedName{Namespace: s.Run.Namespace, Name: s.AppWrapperName()})
 	return err
 }
 

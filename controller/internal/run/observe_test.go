@@ -3,12 +3,14 @@
 package run
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/runplan"
 )
 
 // Pods that succeeded say which commit they ran, and pods that failed why.
@@ -54,4 +57,46 @@ func endedPod(name string, phase corev1.PodPhase, commit string) *corev1.Pod {
 	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: commit}}
 	pod.Status = corev1.PodStatus{Phase: phase, InitContainerStatuses: []corev1.ContainerStatus{{Name: "code", State: ended}}}
 	return pod
+}
+
+// lateCache has not heard of any AppWrapper.
+type lateCache struct{ client.Reader }
+
+func (c lateCache) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	if _, is := into.(*v1beta2.AppWrapper); is {
+		return apierrors.NewNotFound(v1beta2.GroupVersion.WithResource("appwrappers").GroupResource(), key.Name)
+	}
+	return c.Reader.Get(ctx, key, into, options...)
+}
+
+// The AppWrapper of a Run would hold its quota, and nobody would look after it.
+func TestARunThatHasAnAppWrapperBecomesNoWorkflow(t *testing.T) {
+	run, program, app := givenRun(), givenApplication(), givenApplication()
+	program.Name = theProgram
+	api := fake.NewClientBuilder().WithScheme(scheme(t)).WithStatusSubresource(&v1alpha1.Run{}).WithObjects(run, app, program).Build()
+	counters, err := newMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Reconciler{client: api, cached: lateCache{api}, live: api, recorder: events.NewFakeRecorder(9), metrics: counters, now: time.Now}
+	r.settings.GPUResourceName = "nvidia.com/gpu"
+	sizes := runplan.DefaultSizes()
+	if err := api.Create(t.Context(), &sizes); err != nil {
+		t.Fatal(err)
+	}
+	reconcile := func() {
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: theRun}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reconcile() // promises the AppWrapper
+	reconcile() // creates it
+	app.Spec = v1alpha1.ApplicationSpec{API: v1alpha1.APISequence, Steps: []string{theProgram}}
+	if err := api.Update(t.Context(), app); err != nil {
+		t.Fatal(err)
+	}
+	reconcile()
+	if err := api.Get(t.Context(), theRun, run); err != nil || len(run.Status.Steps) > 0 || run.Status.AppWrapper == nil {
+		t.Errorf("the steps are %v, the AppWrapper %v: %v", run.Status.Steps, run.Status.AppWrapper, err)
+	}
 }

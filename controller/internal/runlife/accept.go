@@ -29,7 +29,7 @@ func unplanned(v *view) (Decision, bool) {
 	if why := v.forbidden(); why != "" {
 		return v.refuse(Forbidden, why), true
 	}
-	if v.AppWrapper != nil && !v.planned() {
+	if v.AppWrapper != nil && !v.IsWorkflow() {
 		// Nothing tells when that AppWrapper goes: it may have another Run's label.
 		return v.refuse(NameTaken, NameTakenBy(v.AppWrapper.Name)).requeueAt(v.now.Add(RefusalPause), v.now), true
 	}

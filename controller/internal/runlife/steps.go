@@ -80,14 +80,14 @@ func fateOf(step v1alpha1.StepStatus, all []v1alpha1.StepStatus) fate {
 	return skipped
 }
 
-// planned: the plan has steps.
-func (v *view) planned() bool {
-	return v.Step == nil && len(v.Plan.Planned) > 0 && v.Plan.Planned[0].Step != nil
+// IsWorkflow: the plan has steps, and is not that of one of them.
+func (s Snapshot) IsWorkflow() bool {
+	return s.Step == nil && len(s.Plan.Planned) > 0 && s.Plan.Planned[0].Step != nil
 }
 
 // frozen: the Run is a workflow, and its steps are as they are now.
 func frozen(v *view) (Decision, bool) {
-	if !v.planned() {
+	if !v.IsWorkflow() {
 		return Decision{}, false
 	}
 	for _, planned := range v.Plan.Planned {
