@@ -309,3 +309,26 @@ func TestAnAppWrapperThatCannotBeStoredIsNotPlanned(t *testing.T) {
 		t.Errorf("got %v", problems)
 	}
 }
+
+// The status of a Run has its steps, and could not be saved.
+func TestAWorkflowThatCannotBeStoredIsNotPlanned(t *testing.T) {
+	in := workflowInput()
+	long := strings.Repeat("a", 32<<10)
+	steps := func(n int) {
+		in.Application.Spec.Workflow.Steps = nil
+		for i := range n {
+			in.Application.Spec.Workflow.Steps = append(in.Application.Spec.Workflow.Steps, v1alpha1.Step{
+				Name: "s" + strconv.Itoa(i), Application: v1alpha1.ApplicationReference{Name: "app"}, Options: &long,
+			})
+		}
+	}
+	steps(31)
+	if got, problems := runplan.Plans(in); len(got) != 31 {
+		t.Errorf("almost a MiB is refused: %v", problems)
+	}
+	steps(32)
+	got, problems := runplan.Plans(in)
+	if got != nil || len(problems) != 1 || !strings.HasSuffix(problems[0].Message, "KiB, and may have 1024: leave long options of steps to their Applications") {
+		t.Errorf("got %d plans, %v", len(got), problems)
+	}
+}

@@ -4,6 +4,7 @@ package runplan
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,7 +21,7 @@ func Plans(in Input) ([]*Planned, []Problem) {
 		return nonNil(planned), problems
 	}
 	steps := stepsOf(in.Application)
-	problems := append(elsewhere(in.Run), waitingForEachOther(steps)...)
+	problems := slices.Concat(elsewhere(in.Run), waitingForEachOther(steps), tooLong(in.Run, steps))
 	if in.Run.Spec.Options != nil {
 		problems = append(problems, impossible("the options of a workflow are those of its steps: leave options of the Run out"))
 	}
@@ -34,6 +35,19 @@ func Plans(in Input) ([]*Planned, []Problem) {
 		return nil, problems
 	}
 	return all, nil
+}
+
+// tooLong: the Run could not be stored with its steps, which its status keeps.
+func tooLong(run *v1alpha1.Run, steps []v1alpha1.Step) []Problem {
+	text, err := json.Marshal([]any{run.ObjectMeta, run.Spec, steps})
+	if err != nil {
+		return []Problem{problem(Refused, "%v", err)}
+	}
+	if len(text) <= largest {
+		return nil
+	}
+	return []Problem{impossible("the Run with its steps would have %d KiB, and may have %d: leave long options of steps to their Applications",
+		len(text)>>10, largest>>10)}
 }
 
 func nonNil(planned *Planned) []*Planned {
