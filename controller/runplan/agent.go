@@ -58,3 +58,11 @@ func (j job) agentResources() corev1.ResourceRequirements {
 	}
 	return corev1.ResourceRequirements{Requests: amounts, Limits: amounts}
 }
+
+// withoutAgent: pods would have a container without an image, which no API server takes.
+func withoutAgent(in Input, data data) []Problem {
+	if in.Settings.AgentImage != "" || !hasCode(in) && len(data.copies) == 0 {
+		return nil
+	}
+	return []Problem{impossible("code and data cannot be fetched, because the controller has no image for that: an administrator sets agentImage in its configuration")}
+}

@@ -125,7 +125,7 @@ func oneRun() runplan.Input {
 		Sizes: []v1alpha1.RunSizeConfiguration{{Spec: v1alpha1.RunSizeConfigurationSpec{Config: map[string]v1alpha1.Size{
 			"own": {Workers: 1, CPU: v1alpha1.MustParseAmount("1"), Memory: v1alpha1.MustParseAmount("1Gi")},
 		}}}},
-		Settings: runplan.DefaultSettings(),
+		Settings: settings(),
 	}
 }
 

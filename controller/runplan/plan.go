@@ -80,7 +80,7 @@ func Plan(in Input) (*Planned, []Problem) {
 	}
 	size, problems := sizeOf(in)
 	data, wrong := dataOf(in)
-	problems = slices.Concat(problems, wrong, repoProblems(in), unfit(in, size))
+	problems = slices.Concat(problems, wrong, repoProblems(in), withoutAgent(in, data), unfit(in, size))
 	if len(problems) > 0 {
 		return nil, problems
 	}

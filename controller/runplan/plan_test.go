@@ -96,8 +96,7 @@ func compiled(t *testing.T) runschema.Schema {
 // inputs are the Runs of some manifests, each with all that is there for it.
 func inputs(t *testing.T, schema runschema.Schema, manifests []byte) []runplan.Input {
 	t.Helper()
-	found := runplan.Input{Settings: runplan.DefaultSettings()}
-	found.Settings.AgentImage = "agent:1"
+	found := runplan.Input{Settings: settings()}
 	apps := map[string]*v1alpha1.Application{}
 	var runs []*v1alpha1.Run
 	for _, text := range strings.Split(string(manifests), "\n---\n") {
@@ -211,6 +210,13 @@ type failer interface {
 	Errorf(format string, args ...any)
 }
 
+// settings are the default ones of a platform that can fetch code and data.
+func settings() runplan.Settings {
+	s := runplan.DefaultSettings()
+	s.AgentImage = "agent:1"
+	return s
+}
+
 // given are a Run and an Application of torch, which a test changes.
 func given(change func(*v1alpha1.Application, *v1alpha1.Run)) runplan.Input {
 	app := &v1alpha1.Application{
@@ -222,7 +228,7 @@ func given(change func(*v1alpha1.Application, *v1alpha1.Run)) runplan.Input {
 		Spec:       v1alpha1.RunSpec{Application: v1alpha1.ApplicationReference{Name: "digits"}},
 	}
 	change(app, run)
-	return runplan.Input{Run: run, Application: app, Sizes: []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes()}, Settings: runplan.DefaultSettings()}
+	return runplan.Input{Run: run, Application: app, Sizes: []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes()}, Settings: settings()}
 }
 
 func TestARunThatIsStoredOwnsItsAppWrapper(t *testing.T) {
@@ -330,5 +336,20 @@ func TestAWorkflowThatCannotBeStoredIsNotPlanned(t *testing.T) {
 	got, problems := runplan.Plans(in)
 	if got != nil || len(problems) != 1 || !strings.HasSuffix(problems[0].Message, "KiB, and may have 1024: leave long options of steps to their Applications") {
 		t.Errorf("got %d plans, %v", len(got), problems)
+	}
+}
+
+func TestWithoutTheAgentNothingIsFetched(t *testing.T) {
+	code := func(app *v1alpha1.Application, _ *v1alpha1.Run) { app.Spec.Repo = "https://h/a/b/tree/c" }
+	bucket := func(app *v1alpha1.Application, _ *v1alpha1.Run) { app.Spec.Inputs = []v1alpha1.Input{{Name: "images"}} }
+	nothing := func(*v1alpha1.Application, *v1alpha1.Run) {}
+	for name, change := range map[string]func(*v1alpha1.Application, *v1alpha1.Run){"code": code, "bucket": bucket, "": nothing} {
+		in := given(change)
+		in.DataSets = []v1alpha1.DataSet{{ObjectMeta: metav1.ObjectMeta{Name: "images"}, Spec: v1alpha1.DataSetSpec{S3: &v1alpha1.S3Source{}}}}
+		in.Settings.AgentImage = ""
+		_, problems := runplan.Plan(in)
+		if refused := len(problems) == 1 && strings.Contains(problems[0].Message, "an administrator sets agentImage"); refused != (name != "") {
+			t.Errorf("%s: %v", name, problems)
+		}
 	}
 }

@@ -312,7 +312,7 @@ func drawInput(t *rapid.T, schema runschema.Schema) runplan.Input {
 			Resources: drawResources(t, "nvidia.com/gpu", "nvidia.com/roce_gdr", "ephemeral-storage"), NodeSelector: map[string]string{"a": "b"},
 		},
 	}}}
-	in := runplan.Input{Run: run, Application: app, Sizes: []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes(), *own}, Settings: runplan.DefaultSettings()}
+	in := runplan.Input{Run: run, Application: app, Sizes: []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes(), *own}, Settings: settings()}
 	in.Settings.Gang = rapid.Bool().Draw(t, "gang")
 	stores(t, schema, v1alpha1.ApplicationKind, app)
 	stores(t, schema, v1alpha1.RunKind, run)
