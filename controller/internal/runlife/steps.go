@@ -80,7 +80,7 @@ func fateOf(step v1alpha1.StepStatus, all []v1alpha1.StepStatus) fate {
 	return skipped
 }
 
-// IsWorkflow: the plan has steps, and is not that of one of them.
+// IsWorkflow tells whether the plan has steps, and is not that of one of them.
 func (s Snapshot) IsWorkflow() bool {
 	return s.Step == nil && len(s.Plan.Planned) > 0 && s.Plan.Planned[0].Step != nil
 }
