@@ -44,28 +44,38 @@ func copyLimit(bucket *v1alpha1.S3Source) resource.Quantity {
 func (j job) addCopies(pod *corev1.PodSpec) {
 	for _, c := range j.data.copies {
 		container := j.agent(c.name, []corev1.VolumeMount{{Name: c.volume, MountPath: dataFolder}}, c.command()...)
-		if name := c.bucket.SecretName; name != "" {
-			authority, optional := fromSecret(authorityVariable, name, authorities), true
-			authority.ValueFrom.SecretKeyRef.Optional = &optional
-			container.Env = []corev1.EnvVar{
-				fromSecret(accessKeyVariable, name, accessKeyID), fromSecret(secretValueVariable, name, secretAccessKey), authority,
-			}
-		}
+		container.Env = keysOf(c.bucket)
 		pod.InitContainers = append(pod.InitContainers, container)
 	}
 }
 
 func (c bucketCopy) command() []string {
 	limit := copyLimit(c.bucket)
-	command := []string{"copy", dataFolder, "--limit=" + limit.String()}
+	return append([]string{"copy", dataFolder, "--limit=" + limit.String()}, placeOf(c.bucket)...)
+}
+
+// placeOf are the options of the agent that say where a bucket is.
+func placeOf(bucket *v1alpha1.S3Source) []string {
+	var options []string
 	for _, option := range []struct{ name, value string }{
-		{"endpoint", c.bucket.Endpoint}, {"bucket", c.bucket.Bucket}, {"prefix", c.bucket.Prefix}, {"region", c.bucket.Region},
+		{"endpoint", bucket.Endpoint}, {"bucket", bucket.Bucket}, {"prefix", bucket.Prefix}, {"region", bucket.Region},
 	} {
 		if option.value != "" {
-			command = append(command, "--"+option.name+"="+literal(option.value))
+			options = append(options, "--"+option.name+"="+literal(option.value))
 		}
 	}
-	return command
+	return options
+}
+
+// keysOf are variables of the agent. Only the kubelet reads the Secret.
+func keysOf(bucket *v1alpha1.S3Source) []corev1.EnvVar {
+	name := bucket.SecretName
+	if name == "" {
+		return nil
+	}
+	authority, optional := fromSecret(authorityVariable, name, authorities), true
+	authority.ValueFrom.SecretKeyRef.Optional = &optional
+	return []corev1.EnvVar{fromSecret(accessKeyVariable, name, accessKeyID), fromSecret(secretValueVariable, name, secretAccessKey), authority}
 }
 
 func fromSecret(variable, secret, key string) corev1.EnvVar {

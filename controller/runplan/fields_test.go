@@ -109,6 +109,17 @@ var changesOfRepo = map[string]func(in *runplan.Input){
 	"Application.repoSecret.namespace": func(in *runplan.Input) { in.Application.Spec.RepoSecret.Namespace = "red" },
 }
 
+// changesOfQueues are of queueInput.
+var changesOfQueues = map[string]func(in *runplan.Input){
+	"Application.workqueue.maxAttempts":        func(in *runplan.Input) { in.Application.Spec.WorkQueue.MaxAttempts = 9 },
+	"Application.workqueue.taskTimeoutSeconds": func(in *runplan.Input) { in.Application.Spec.WorkQueue.TaskTimeoutSeconds = 9 },
+	"Application.workqueue.leaseSeconds":       func(in *runplan.Input) { in.Application.Spec.WorkQueue.LeaseSeconds = 99 },
+	"Run.inbox":                                func(in *runplan.Input) { in.Run.Spec.Inbox = "a" },
+	"Run.queue.dataset.name":                   func(in *runplan.Input) { in.Run.Spec.Queue.DataSet.Name = "nfs" },
+	"Run.queue.open":                           func(in *runplan.Input) { in.Run.Spec.Queue.Open = true },
+	"Run.queue.maxFailed":                      func(in *runplan.Input) { in.Run.Spec.Queue.MaxFailed = 9 },
+}
+
 // noPart are fields about the end of a Run, which is no part of a plan, and those that nothing read
 // in 2023 either.
 var noPart = []string{
@@ -120,7 +131,7 @@ var noPart = []string{
 var tried = []struct {
 	given   func() runplan.Input
 	changes map[string]func(in *runplan.Input)
-}{{fullInput, changes}, {rayInput, changesOfRay}, {workflowInput, changesOfWorkflows}, {repoInput, changesOfRepo}}
+}{{fullInput, changes}, {rayInput, changesOfRay}, {workflowInput, changesOfWorkflows}, {repoInput, changesOfRepo}, {queueInput, changesOfQueues}}
 
 // A field on which no plan depends would be a promise that nobody keeps.
 func TestEveryFieldMatters(t *testing.T) {
@@ -248,6 +259,13 @@ func repoInput() runplan.Input {
 	in.Application.Spec.Code = nil
 	in.Application.Spec.Repo = "https://git.example.com/org/repo/tree/main"
 	in.Application.Spec.RepoSecret = &v1alpha1.SecretReference{Name: "a"}
+	return in
+}
+
+func queueInput() runplan.Input {
+	in := fullInput()
+	in.Application.Spec.API, in.Application.Spec.WorkQueue = v1alpha1.APIWorkQueue, &v1alpha1.WorkQueue{}
+	in.Run.Spec.Queue = &v1alpha1.RunQueue{DataSet: v1alpha1.DataSetReference{Name: "pvc"}}
 	return in
 }
 

@@ -54,6 +54,9 @@ func dataOf(in Input) (data, []Problem) {
 	if in.Application.Spec.API == v1alpha1.APIRay {
 		at[commandFolder] = "the command of ray"
 	}
+	if in.Application.Spec.API == v1alpha1.APIWorkQueue {
+		at[agentFolder], at[tasksFolder] = "the agent", "the tasks"
+	}
 	if hasCode(in) {
 		at[workFolder] = "the code"
 	}
@@ -99,6 +102,17 @@ func (d *data) hidden(at map[string]string) []Problem {
 // mount mounts the i-th input.
 func (d *data) mount(i int, folder string, dataSet v1alpha1.DataSetSpec) {
 	mount := corev1.VolumeMount{Name: fmt.Sprintf("input-%d", i), MountPath: folder, ReadOnly: dataSet.ReadOnly}
+	d.mountVolume(mount, dataSet)
+	if bucket := dataSet.S3; bucket != nil {
+		mount.ReadOnly = true // what is written into a copy would be lost
+		limit := copyLimit(bucket)
+		d.add(mount, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}})
+		d.copies = append(d.copies, bucketCopy{name: fmt.Sprintf("copy-%d", i), volume: mount.Name, bucket: bucket})
+	}
+}
+
+// mountVolume mounts a claim or NFS.
+func (d *data) mountVolume(mount corev1.VolumeMount, dataSet v1alpha1.DataSetSpec) {
 	if claim := dataSet.PVC; claim != nil {
 		mount.SubPath = claim.SubPath
 		d.add(mount, corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
@@ -107,12 +121,6 @@ func (d *data) mount(i int, folder string, dataSet v1alpha1.DataSetSpec) {
 	}
 	if nfs := dataSet.NFS; nfs != nil {
 		d.add(mount, corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: nfs.Server, Path: nfs.Path, ReadOnly: dataSet.ReadOnly}})
-	}
-	if bucket := dataSet.S3; bucket != nil {
-		mount.ReadOnly = true // what is written into a copy would be lost
-		limit := copyLimit(bucket)
-		d.add(mount, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}})
-		d.copies = append(d.copies, bucketCopy{name: fmt.Sprintf("copy-%d", i), volume: mount.Name, bucket: bucket})
 	}
 }
 
@@ -126,12 +134,17 @@ func dataSetOf(in Input, input v1alpha1.Input) (found v1alpha1.DataSet, problems
 	if input.Namespace != "" && input.Namespace != in.Run.Namespace {
 		return found, []Problem{impossible("input %s is in namespace %s and has to be in the Run's%s", name, input.Namespace, comma(in.Run.Namespace))}
 	}
+	return in.dataSet(name, "the Application")
+}
+
+// dataSet is the one of that name, which somebody needs.
+func (in Input) dataSet(name, who string) (found v1alpha1.DataSet, problems []Problem) {
 	for _, dataSet := range in.DataSets {
 		if dataSet.Name == name {
 			return dataSet, nil
 		}
 	}
-	return found, []Problem{problem(InputNotFound, "there is no DataSet %s%s, which the Application needs", name, inNamespace(in.Run.Namespace))}
+	return found, []Problem{problem(InputNotFound, "there is no DataSet %s%s, which %s needs", name, inNamespace(in.Run.Namespace), who)}
 }
 
 func comma(namespace string) string {

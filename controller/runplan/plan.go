@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -44,15 +46,24 @@ type Settings struct {
 	GPUResourceName string
 	// Gang makes PodGroups for pods that no operator groups.
 	Gang bool
-	// AgentImage is of the init containers that fetch what a program needs.
+	// AgentImage is of the init containers that fetch what a program needs, and of brokers.
 	AgentImage string
 	// Datashim: what is no DataSet may be a Dataset of Datashim, which mounts it.
 	Datashim bool
+	// BrokerResources are requested for the broker of a work queue.
+	BrokerResources corev1.ResourceList
+	// BrokerFSGroup is the group that the volume of a broker belongs to, nil for none, where the
+	// Application has no fsGroup.
+	BrokerFSGroup *int64
 }
 
 // DefaultSettings are those of a platform whose administrator changed nothing.
 func DefaultSettings() Settings {
-	return Settings{GPUResourceName: "nvidia.com/gpu", Gang: true}
+	group := int64(agentUser)
+	return Settings{
+		GPUResourceName: "nvidia.com/gpu", Gang: true, BrokerFSGroup: &group,
+		BrokerResources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+	}
 }
 
 // Planned is what is created for a Run.
@@ -76,15 +87,16 @@ func Plan(in Input) (*Planned, []Problem) {
 	}
 	components, known := archetypes[in.Application.Spec.API]
 	if !known {
-		return nil, []Problem{impossible("api must be %s, and is %s", programs(), in.Application.Spec.API)}
+		return nil, []Problem{impossible("api must be %s, and is %s", archetypesBut(""), in.Application.Spec.API)}
 	}
 	size, problems := sizeOf(in)
 	data, wrong := dataOf(in)
-	problems = slices.Concat(problems, wrong, repoProblems(in), withoutAgent(in, data), unfit(in, size))
+	store, missing := storeOf(in)
+	problems = slices.Concat(problems, wrong, missing, repoProblems(in), withoutAgent(in, data), unfit(in, size))
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	j := job{Input: in, name: in.appWrapperName(), size: size, data: data}
+	j := job{Input: in, name: in.appWrapperName(), size: size, data: data, store: store}
 	aw, err := j.appWrapper(append(j.codeFiles(), components(j)...))
 	if err != nil {
 		return nil, []Problem{problem(Refused, "%v", err)}
@@ -121,6 +133,8 @@ var archetypes = map[v1alpha1.API]func(job) []component{
 	v1alpha1.APITorch: job.torch,
 	v1alpha1.APIRay:   job.ray,
 	v1alpha1.APIShell: job.shell,
+	// It cannot be a step.
+	v1alpha1.APIWorkQueue: job.workQueue,
 }
 
 // job is a Run with what was found for it.
@@ -129,6 +143,8 @@ type job struct {
 	name string // of the AppWrapper, and what it wraps
 	size Size
 	data data
+	// store has the tasks of a work queue, and is nil for others.
+	store *v1alpha1.DataSet
 }
 
 func (j job) resolved() v1alpha1.Resolved {
@@ -157,6 +173,7 @@ func (j job) appWrapper(components []component) (*v1beta2.AppWrapper, error) {
 		},
 	}
 	maps.Copy(aw.Annotations, withPrefix(j.Run.Annotations, v1beta2.AnnotationPrefix))
+	maps.Copy(aw.Annotations, j.patience(aw.Annotations))
 	if j.Step != nil && j.Step.Retries != nil {
 		aw.Annotations[v1beta2.RetryLimitAnnotation] = strconv.Itoa(int(*j.Step.Retries))
 	}

@@ -196,7 +196,7 @@ type pods struct {
 // strictly decodes an object into the type that its operator publishes.
 func strictly(t failer, kind string, raw []byte) {
 	t.Helper()
-	types := map[string]any{"RayJob": &rayv1.RayJob{}, "RayCluster": &rayv1.RayCluster{}, "ConfigMap": &corev1.ConfigMap{}, "PyTorchJob": &kubeflow.PyTorchJob{}, "JobSet": &jobset.JobSet{}, "Job": &batchv1.Job{}, "PodGroup": &podgroup.PodGroup{}}
+	types := map[string]any{"RayJob": &rayv1.RayJob{}, "RayCluster": &rayv1.RayCluster{}, "ConfigMap": &corev1.ConfigMap{}, "Service": &corev1.Service{}, "PyTorchJob": &kubeflow.PyTorchJob{}, "JobSet": &jobset.JobSet{}, "Job": &batchv1.Job{}, "PodGroup": &podgroup.PodGroup{}}
 	strict, err := json.UnmarshalStrict(raw, types[kind])
 	if err := errors.Join(append(strict, err)...); err != nil {
 		t.Fatalf("%s: %v", kind, err)
@@ -292,8 +292,8 @@ func TestNamesFit(t *testing.T) {
 
 // Kinds that a later version of the schema may accept.
 func TestAnUnknownAPIIsAProblem(t *testing.T) {
-	planned, problems := runplan.Plan(given(func(app *v1alpha1.Application, _ *v1alpha1.Run) { app.Spec.API = "workqueue" }))
-	want := []runplan.Problem{{Reason: runplan.Impossible, Message: "api must be ray, shell or torch, and is workqueue"}}
+	planned, problems := runplan.Plan(given(func(app *v1alpha1.Application, _ *v1alpha1.Run) { app.Spec.API = "spark" }))
+	want := []runplan.Problem{{Reason: runplan.Impossible, Message: "api must be ray, shell, torch or workqueue, and is spark"}}
 	if diff := cmp.Diff(want, problems); diff != "" || planned != nil {
 		t.Error(diff)
 	}

@@ -85,6 +85,10 @@ func checkPlan(t failer, in runplan.Input, got *runplan.Planned) {
 		}
 	}
 	for _, p := range decoded(t, aw) {
+		if p.template.Labels["codeflare.dev/role"] == "broker" {
+			checkBroker(t, in, p)
+			continue
+		}
 		same(t, "the image", app.Image, p.template.Spec.Containers[0].Image)
 		switch p.template.Labels["codeflare.dev/role"] {
 		case "submitter":
@@ -105,6 +109,28 @@ func checkPlan(t failer, in runplan.Input, got *runplan.Planned) {
 	for _, component := range aw.Spec.Components {
 		if strings.Contains(string(component.Template.Raw), "ttlSecondsAfterFinished") {
 			t.Fatalf("a component removes itself: %s", component.Template.Raw)
+		}
+	}
+}
+
+// checkBroker fails unless there is one broker, which has the store, and nothing of the program.
+func checkBroker(t failer, in runplan.Input, p pods) {
+	t.Helper()
+	pod := p.template.Spec
+	broker := pod.Containers[0]
+	same(t, "the number of brokers", 1, p.count)
+	same(t, "the containers of the broker", 1, len(pod.Containers)+len(pod.InitContainers))
+	same(t, "the broker's image", in.Settings.AgentImage, broker.Image)
+	same(t, "the broker's cpu", "50m", broker.Resources.Requests.Cpu().String())
+	if s := broker.SecurityContext; *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || !*s.RunAsNonRoot || len(s.Capabilities.Drop) != 1 || pod.SecurityContext.FSGroup == nil {
+		t.Fatalf("the broker may do too much, or too little: %v", s)
+	}
+	store := in.Run.Spec.Queue.DataSet.Name
+	same(t, "the volumes of the broker", store != "d" && store != "e", len(pod.Volumes) == 1 && len(broker.VolumeMounts) == 1)
+	same(t, "the keys of the broker", store == "e", len(broker.Env) == 2)
+	for _, word := range broker.Command {
+		if strings.Contains(strings.ReplaceAll(word, "$$", ""), "$(") {
+			t.Fatalf("Kubernetes expands %s", word)
 		}
 	}
 }
@@ -147,8 +173,11 @@ func checkPod(t failer, in runplan.Input, size runplan.Size, pod corev1.PodTempl
 		same(t, "the user", *app.SecurityContext.RunAsUser, *pod.Spec.SecurityContext.RunAsUser)
 	}
 	mounts := len(app.Inputs) - told(app.Inputs, "d") - told(app.Inputs, "e")
-	if app.API != v1alpha1.APIShell {
+	switch app.API {
+	case v1alpha1.APITorch, v1alpha1.APIRay:
 		mounts++ // shared memory
+	case v1alpha1.APIWorkQueue:
+		mounts += 2 // the agent, and the tasks
 	}
 	if app.API == v1alpha1.APIRay && strings.TrimSpace(app.Command) != "" {
 		mounts++ // the command
@@ -233,6 +262,11 @@ func headOf(in runplan.Input, size runplan.Size) corev1.ResourceList {
 // lineOf is what runs in a pod, as the program that reads it gets it.
 func lineOf(t failer, aw *v1beta2.AppWrapper, pod corev1.PodTemplateSpec) string {
 	t.Helper()
+	for _, variable := range pod.Spec.Containers[0].Env {
+		if variable.Name == "CODEFLARE_COMMAND" {
+			return expanded(variable.Value)
+		}
+	}
 	if command := pod.Spec.Containers[0].Command; len(command) > 0 {
 		return expanded(command[len(command)-1])
 	}
@@ -306,6 +340,10 @@ func drawInput(t *rapid.T, schema runschema.Schema) runplan.Input {
 	if rapid.Bool().Draw(t, "annotated") {
 		run.Annotations = map[string]string{topology: "rack", "workload.codeflare.dev.appwrapper/retryLimit": rapid.SampledFrom([]string{"1", "many"}).Draw(t, "retries")}
 	}
+	if has := rapid.IntRange(0, 9).Draw(t, "queue") > 0; has == (app.Spec.API == v1alpha1.APIWorkQueue) {
+		run.Spec.Queue = &v1alpha1.RunQueue{DataSet: v1alpha1.DataSetReference{Name: dataName.Draw(t, "store")}, Open: rapid.Bool().Draw(t, "open")}
+		run.Spec.Inbox = rapid.SampledFrom([]string{"", ".", "a/$(b)"}).Draw(t, "inbox")
+	}
 	own := &v1alpha1.RunSizeConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Spec: v1alpha1.RunSizeConfigurationSpec{Config: map[string]v1alpha1.Size{
 		"own": {
 			Workers: rapid.Int32Range(0, 10000).Draw(t, "own workers"), CPU: drawAmount(t), Memory: drawAmount(t), GPU: rapid.Int32Range(0, 8).Draw(t, "own gpu"),
@@ -375,6 +413,9 @@ func drawApplication(t *rapid.T) v1alpha1.ApplicationSpec {
 		spec.API, spec.Options = v1alpha1.APITorch, lineText.Draw(t, "torch options")
 		spec.Command = rapid.SampledFrom([]string{"", "python3 -u "}).Draw(t, "launcher") + spec.Command
 		spec.Torch = &v1alpha1.Torch{Backend: rapid.SampledFrom([]v1alpha1.TorchBackend{v1alpha1.PyTorchJob, v1alpha1.JobSet}).Draw(t, "backend")}
+	}
+	if spec.API == v1alpha1.APIShell && rapid.Bool().Draw(t, "tasks") {
+		spec.API = v1alpha1.APIWorkQueue
 	}
 	if spec.API == v1alpha1.APIShell && rapid.Bool().Draw(t, "ray") {
 		spec.API, spec.Ray = v1alpha1.APIRay, &v1alpha1.Ray{HeadResources: drawResources(t, "cpu", "nvidia.com/gpu")}

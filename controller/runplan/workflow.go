@@ -65,8 +65,8 @@ func planStep(in Input, step *v1alpha1.Step) (*Planned, []Problem) {
 			in.Application = &in.Applications[i]
 		}
 	}
-	if in.Application != nil && archetypes[in.Application.Spec.API] == nil {
-		return nil, []Problem{impossible("step %s is a %s, and must be %s", step.Name, in.Application.Spec.API, programs())}
+	if in.Application != nil && !isStep(in.Application.Spec.API) {
+		return nil, []Problem{impossible("step %s is a %s, and must be %s", step.Name, in.Application.Spec.API, archetypesBut(v1alpha1.APIWorkQueue))}
 	}
 	if in.Application != nil && isInteractive(in.Application) {
 		return nil, []Problem{impossible("step %s is an interactive cluster, which has no end: give Application %s a command", step.Name, in.Application.Name)}
@@ -78,11 +78,18 @@ func planStep(in Input, step *v1alpha1.Step) (*Planned, []Problem) {
 	return planned, problems
 }
 
-// programs are the archetypes that run a command.
-func programs() string {
+// isStep: Applications of an api can be steps.
+func isStep(api v1alpha1.API) bool {
+	return archetypes[api] != nil && api != v1alpha1.APIWorkQueue
+}
+
+// archetypesBut lists the archetypes but for one.
+func archetypesBut(one v1alpha1.API) string {
 	var all []string
-	for api := range maps.Keys(archetypes) {
-		all = append(all, string(api))
+	for api := range archetypes {
+		if api != one {
+			all = append(all, string(api))
+		}
 	}
 	return list(slices.Sorted(slices.Values(all)), "or")
 }

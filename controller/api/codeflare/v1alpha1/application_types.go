@@ -41,6 +41,8 @@ const (
 	APIRay API = "ray"
 	// APIShell runs the command in each of the workers.
 	APIShell API = "shell"
+	// APIWorkQueue runs the command once for each task of a queue.
+	APIWorkQueue API = "workqueue"
 	// APIWorkflow runs other Applications, each when those before it have ended.
 	APIWorkflow API = "workflow"
 	// APISequence is a workflow whose steps run one after the other.
@@ -52,12 +54,13 @@ func (a API) IsWorkflow() bool { return a == APIWorkflow || a == APISequence }
 
 // ApplicationSpec describes a program.
 //
-// +kubebuilder:validation:XValidation:rule="!(self.api in ['torch', 'ray', 'shell']) || (has(self.image) && size(self.image) > 0)",messageExpression="'a ' + self.api + ' Application needs an image'"
-// +kubebuilder:validation:XValidation:rule="!(self.api in ['torch', 'shell']) || (has(self.command) && size(self.command.trim()) > 0)",messageExpression="'a ' + self.api + ' Application needs a command'"
+// +kubebuilder:validation:XValidation:rule="!(self.api in ['torch', 'ray', 'shell', 'workqueue']) || (has(self.image) && size(self.image) > 0)",messageExpression="'a ' + self.api + ' Application needs an image'"
+// +kubebuilder:validation:XValidation:rule="!(self.api in ['torch', 'shell', 'workqueue']) || (has(self.command) && size(self.command.trim()) > 0)",messageExpression="'a ' + self.api + ' Application needs a command'"
 // +kubebuilder:validation:XValidation:rule="!has(self.ray) || self.api == 'ray'",message="the block ray is for api ray"
 // +kubebuilder:validation:XValidation:rule="self.api == 'ray' || !has(self.requirements) || size(self.requirements) == 0",message="requirements are for api ray: for others, put the packages into the image"
 // +kubebuilder:validation:XValidation:rule="self.api != 'ray' || (has(self.command) && size(self.command.trim()) > 0) || (!has(self.requirements) || size(self.requirements) == 0) && (!has(self.options) || size(self.options.trim()) == 0)",message="a ray Application without a command is an interactive cluster, which takes neither options nor requirements"
 // +kubebuilder:validation:XValidation:rule="!has(self.torch) || self.api == 'torch'",message="the block torch is for api torch"
+// +kubebuilder:validation:XValidation:rule="!has(self.workqueue) || self.api == 'workqueue'",message="the block workqueue is for api workqueue"
 // +kubebuilder:validation:XValidation:rule="has(self.workflow) == (self.api == 'workflow')",message="a workflow Application needs the block workflow, which others do not have"
 // +kubebuilder:validation:XValidation:rule="has(self.steps) == (self.api == 'sequence')",message="a sequence Application needs steps, which others do not have: those of a workflow are in its block"
 // +kubebuilder:validation:XValidation:rule="self.api != 'torch' || !has(self.command) || !self.command.trim().contains('\\n')",message="the command of a torch Application is one line, because torchrun starts it: put more into a script"
@@ -65,19 +68,19 @@ func (a API) IsWorkflow() bool { return a == APIWorkflow || a == APISequence }
 // +kubebuilder:validation:XValidation:rule="!has(self.repo) || !has(self.code)",message="code comes from repo or from code, not from both"
 // +kubebuilder:validation:XValidation:rule="!has(self.repoSecret) || has(self.repo)",message="repoSecret is for repo: add it"
 type ApplicationSpec struct {
-	// API is the archetype: torch, ray, shell, workflow or sequence. The last two only run other
+	// API is the archetype: torch, ray, shell, workqueue, workflow or sequence. The last two only run other
 	// Applications.
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self in ['torch', 'ray', 'shell', 'workflow', 'sequence']",message="api must be torch, ray, shell, workflow or sequence; workqueue is not supported yet, and what was kubeflow is a workflow now"
+	// +kubebuilder:validation:XValidation:rule="self in ['torch', 'ray', 'shell', 'workqueue', 'workflow', 'sequence']",message="api must be torch, ray, workqueue, workflow, shell or sequence; what was kubeflow is a workflow now"
 	API API `json:"api"`
 
-	// Image has the program. It is required for torch, ray and shell.
+	// Image has the program. It is required for all but workflow and sequence.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^\\\\S*$')",message="the name of an image has no blanks"
 	Image string `json:"image,omitempty"`
 
-	// Command is a shell line. It is required for torch and shell; a ray Application without one
+	// Command is a shell line. It is required for torch, shell and workqueue; a ray Application without one
 	// is an interactive cluster. For torch it is a Python program with its arguments; a leading
 	// python or torchrun is left out.
 	// +optional
@@ -161,6 +164,10 @@ type ApplicationSpec struct {
 	// Ray has settings of api ray.
 	// +optional
 	Ray *Ray `json:"ray,omitempty"`
+
+	// WorkQueue has settings of api workqueue.
+	// +optional
+	WorkQueue *WorkQueue `json:"workqueue,omitempty"`
 
 	// Workflow has the steps of api workflow.
 	// +optional

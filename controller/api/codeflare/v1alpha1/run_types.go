@@ -51,7 +51,7 @@ const (
 
 // RunSpec says what is run, and with how much of everything.
 //
-// +kubebuilder:validation:XValidation:rule="self.application == oldSelf.application && has(self.options) == has(oldSelf.options) && (!has(self.options) || self.options == oldSelf.options) && has(self.env) == has(oldSelf.env) && (!has(self.env) || self.env == oldSelf.env) && has(self.envFrom) == has(oldSelf.envFrom) && (!has(self.envFrom) || self.envFrom == oldSelf.envFrom) && has(self.size) == has(oldSelf.size) && (!has(self.size) || self.size == oldSelf.size) && has(self.workers) == has(oldSelf.workers) && (!has(self.workers) || self.workers == oldSelf.workers) && has(self.resources) == has(oldSelf.resources) && (!has(self.resources) || self.resources == oldSelf.resources) && has(self.supportsGpu) == has(oldSelf.supportsGpu) && (!has(self.supportsGpu) || self.supportsGpu == oldSelf.supportsGpu) && has(self.priority) == has(oldSelf.priority) && (!has(self.priority) || self.priority == oldSelf.priority) && has(self.input) == has(oldSelf.input) && (!has(self.input) || self.input == oldSelf.input) && has(self.queueName) == has(oldSelf.queueName) && (!has(self.queueName) || self.queueName == oldSelf.queueName) && has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds) && (!has(self.activeDeadlineSeconds) || self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds)",message="a Run cannot be changed but for cancel and ttlSecondsAfterFinished: make another one"
+// +kubebuilder:validation:XValidation:rule="self.application == oldSelf.application && has(self.options) == has(oldSelf.options) && (!has(self.options) || self.options == oldSelf.options) && has(self.env) == has(oldSelf.env) && (!has(self.env) || self.env == oldSelf.env) && has(self.envFrom) == has(oldSelf.envFrom) && (!has(self.envFrom) || self.envFrom == oldSelf.envFrom) && has(self.size) == has(oldSelf.size) && (!has(self.size) || self.size == oldSelf.size) && has(self.workers) == has(oldSelf.workers) && (!has(self.workers) || self.workers == oldSelf.workers) && has(self.resources) == has(oldSelf.resources) && (!has(self.resources) || self.resources == oldSelf.resources) && has(self.supportsGpu) == has(oldSelf.supportsGpu) && (!has(self.supportsGpu) || self.supportsGpu == oldSelf.supportsGpu) && has(self.priority) == has(oldSelf.priority) && (!has(self.priority) || self.priority == oldSelf.priority) && has(self.input) == has(oldSelf.input) && (!has(self.input) || self.input == oldSelf.input) && has(self.queueName) == has(oldSelf.queueName) && (!has(self.queueName) || self.queueName == oldSelf.queueName) && has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds) && (!has(self.activeDeadlineSeconds) || self.activeDeadlineSeconds == oldSelf.activeDeadlineSeconds) && has(self.inbox) == has(oldSelf.inbox) && (!has(self.inbox) || self.inbox == oldSelf.inbox) && has(self.queue) == has(oldSelf.queue) && (!has(self.queue) || self.queue == oldSelf.queue)",message="a Run cannot be changed but for cancel and ttlSecondsAfterFinished: make another one"
 // +kubebuilder:validation:XValidation:rule="!oldSelf.?cancel.orValue(false) || self.?cancel.orValue(false)",message="a Run that was cancelled stays so: make another one"
 type RunSpec struct {
 	// Application is what is run.
@@ -94,6 +94,19 @@ type RunSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Input string `json:"input,omitempty"`
+
+	// Inbox is the folder of the tasks in the DataSet of a work queue, inbox if absent. A dot is all
+	// of the DataSet.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self == '.' || !self.split('/').exists(part, part in ['', '.', '..'])",message="inbox is a folder of the DataSet: without .. and without / at the beginning or the end"
+	// +kubebuilder:validation:XValidation:rule="!(self.split('/')[0] in ['outbox', '.mlbatch-queue'])",message="inbox is another folder than those of the results, outbox and .mlbatch-queue"
+	Inbox string `json:"inbox,omitempty"`
+
+	// Queue is required for api workqueue.
+	// +optional
+	Queue *RunQueue `json:"queue,omitempty"`
 
 	// QueueName is the LocalQueue. If absent, the AppWrapper controller has a default.
 	// +optional

@@ -104,6 +104,10 @@ type RunStatus struct {
 	// +optional
 	Commit string `json:"commit,omitempty"`
 
+	// Queue has the counts of a work queue, once it has ended.
+	// +optional
+	Queue *QueueStatus `json:"queue,omitempty"`
+
 	// LastFailure is the first container that failed in the last attempt that did.
 	// +optional
 	LastFailure *LastFailure `json:"lastFailure,omitempty"`
