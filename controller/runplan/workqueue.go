@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/api/queue"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
@@ -25,12 +26,8 @@ const (
 	storeFolder = "/codeflare/queue"
 	// outbox is the folder of the results.
 	outbox = "outbox"
-	// queuePort is the broker's.
-	queuePort = 8080
 	// BrokerRole is the role of the broker's pod, and the name of its container.
 	BrokerRole = "broker"
-	// HopelessExitCode is that of a broker that would fail again.
-	HopelessExitCode = 65
 	// uidDigits of the Run are a part of the name of the queue's record.
 	uidDigits = 8
 	// brokerPatience is how long its pods, or the broker, may take to be there again.
@@ -54,7 +51,7 @@ func (j job) workQueue() []component {
 			"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": j.queueName()},
 			"spec": map[string]any{
 				"selector": map[string]string{v1beta2.AppWrapperLabel: j.name, v1alpha1.RoleLabel: BrokerRole},
-				"ports":    []any{map[string]any{"port": queuePort}},
+				"ports":    []any{map[string]any{"port": queue.Port}},
 			},
 		},
 		{
@@ -63,7 +60,7 @@ func (j job) workQueue() []component {
 				"backoffLimit": math.MaxInt32, "template": j.broker(),
 				"podFailurePolicy": map[string]any{"rules": []any{
 					map[string]any{"action": "FailJob", "onExitCodes": map[string]any{
-						"containerName": BrokerRole, "operator": "In", "values": []int{HopelessExitCode},
+						"containerName": BrokerRole, "operator": "In", "values": []int{queue.ExitHopeless},
 					}},
 					map[string]any{"action": "Ignore", "onPodConditions": []any{map[string]any{"type": corev1.DisruptionTarget, "status": corev1.ConditionTrue}}},
 				}},
@@ -82,8 +79,8 @@ func (j job) queueName() string { return j.name + "-queue" }
 // taskWorker is the template of the pods that get tasks. Their agent runs the line for each.
 func (j job) taskWorker() corev1.PodTemplateSpec {
 	template := j.pod("worker", "main", []string{agentFolder + agentProgram, "work", "--work=" + tasksFolder},
-		corev1.EnvVar{Name: v1alpha1.ReservedVariables + "QUEUE", Value: fmt.Sprintf("http://%s:%d", j.queueName(), queuePort)},
-		corev1.EnvVar{Name: v1alpha1.ReservedVariables + "COMMAND", Value: literal(j.line())})
+		corev1.EnvVar{Name: queue.AddressVariable, Value: fmt.Sprintf("http://%s:%d", j.queueName(), queue.Port)},
+		corev1.EnvVar{Name: queue.CommandVariable, Value: literal(j.line())})
 	pod := &template.Spec
 	pod.RestartPolicy = corev1.RestartPolicyOnFailure
 	bin := corev1.VolumeMount{Name: "agent", MountPath: agentFolder}
@@ -107,7 +104,7 @@ func (j job) broker() corev1.PodTemplateSpec {
 	store.mountVolume(corev1.VolumeMount{Name: "queue", MountPath: storeFolder}, j.store.Spec)
 	container := j.agent(BrokerRole, store.mounts, j.brokerCommand()...)
 	container.Resources = j.brokerResources()
-	container.Ports = []corev1.ContainerPort{{ContainerPort: queuePort}}
+	container.Ports = []corev1.ContainerPort{{ContainerPort: queue.Port}}
 	if bucket := j.store.Spec.S3; bucket != nil {
 		container.Env = keysOf(bucket)
 	}
@@ -148,19 +145,19 @@ var oneCPU = resource.MustParse("1")
 
 func (j job) brokerCommand() []string {
 	var settings v1alpha1.WorkQueue
-	if own := j.Application.Spec.WorkQueue; own != nil {
-		settings = *own
+	if block := j.Application.Spec.WorkQueue; block != nil {
+		settings = *block
 	}
 	seconds := func(n int32) string { return (time.Duration(n) * time.Second).String() }
-	queue := j.Run.Spec.Queue
+	own := j.Run.Spec.Queue
 	command := []string{
-		"broker", fmt.Sprintf("--listen=:%d", queuePort), "--run=" + j.Run.Name, "--uid=" + firstDigits(string(j.Run.UID)),
+		"broker", fmt.Sprintf("--listen=:%d", queue.Port), "--run=" + j.Run.Name, "--uid=" + firstDigits(string(j.Run.UID)),
 		"--inbox=" + literal(cmp.Or(j.Run.Spec.Inbox, defaultInbox)), "--outbox=" + outbox,
 		"--lease=" + seconds(cmp.Or(settings.LeaseSeconds, defaultLease)),
 		fmt.Sprintf("--max-attempts=%d", cmp.Or(settings.MaxAttempts, defaultMaxAttempts)),
-		"--task-timeout=" + seconds(settings.TaskTimeoutSeconds), fmt.Sprintf("--max-failed=%d", queue.MaxFailed),
+		"--task-timeout=" + seconds(settings.TaskTimeoutSeconds), fmt.Sprintf("--max-failed=%d", own.MaxFailed),
 	}
-	if queue.Open {
+	if own.Open {
 		command = append(command, "--open")
 	}
 	if bucket := j.store.Spec.S3; bucket != nil {
@@ -177,7 +174,7 @@ func (j job) patience(asked map[string]string) map[string]string {
 	if j.store == nil {
 		return nil
 	}
-	terminal := fmt.Sprint(HopelessExitCode)
+	terminal := fmt.Sprint(queue.ExitHopeless)
 	if own := asked[v1beta2.TerminalExitCodesAnnotation]; own != "" {
 		terminal = own + "," + terminal
 	}
@@ -189,17 +186,17 @@ func (j job) patience(asked map[string]string) map[string]string {
 
 // storeOf is the DataSet with the tasks of a work queue.
 func storeOf(in Input) (*v1alpha1.DataSet, []Problem) {
-	queue := in.Run.Spec.Queue
+	wanted := in.Run.Spec.Queue
 	if in.Application.Spec.API != v1alpha1.APIWorkQueue {
-		if queue != nil || in.Run.Spec.Inbox != "" {
+		if wanted != nil || in.Run.Spec.Inbox != "" {
 			return nil, []Problem{impossible("inbox and queue are of a workqueue Run, and Application %s is of api %s: leave them out", in.Application.Name, in.Application.Spec.API)}
 		}
 		return nil, nil
 	}
-	if queue == nil || queue.DataSet.Name == "" {
+	if wanted == nil || wanted.DataSet.Name == "" {
 		return nil, []Problem{impossible("a workqueue Run needs queue.dataset.name")}
 	}
-	store, problems := in.dataSet(queue.DataSet.Name, "its queue")
+	store, problems := in.dataSet(wanted.DataSet.Name, "its queue")
 	if len(problems) > 0 {
 		return nil, problems
 	}

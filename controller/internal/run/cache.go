@@ -16,6 +16,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/runplan"
 )
 
 // CacheOptions limit the caches to the AppWrappers of Runs, and to what is read.
@@ -76,7 +77,9 @@ func slimAppWrapper(object any) (any, error) {
 	aw.ManagedFields, aw.Annotations, aw.Finalizers = nil, nil, nil
 	aw.Labels = map[string]string{v1alpha1.RunLabel: aw.Labels[v1alpha1.RunLabel]}
 	aw.Spec = v1beta2.AppWrapperSpec{}
-	aw.Status.ComponentStatus = nil
+	aw.Status.ComponentStatus = slices.Clone(slices.DeleteFunc(aw.Status.ComponentStatus, func(c v1beta2.AppWrapperComponentStatus) bool {
+		return c.Name != runplan.BrokerName(aw.Name)
+	}))
 	aw.Status.Conditions = shared(slices.DeleteFunc(aw.Status.Conditions, func(c metav1.Condition) bool {
 		return c.Type != string(v1beta2.PodsReady) && c.Type != string(v1beta2.Unhealthy)
 	}))

@@ -150,7 +150,7 @@ func (r *Reconciler) plan(ctx context.Context, s *runlife.Snapshot) (plan runlif
 const enoughPods = 20
 
 // endedPods are some of a Run's or a step's. Only those that failed say why it failed, and those of an
-// AppWrapper that succeeded, what their code was. Where the right to list pods was taken away, nothing
+// AppWrapper that succeeded, what their code was. A broker tells the counts of its queue. Where the right to list pods was taken away, nothing
 // does. Members cannot give their pods the label of an AppWrapper.
 func (r *Reconciler) endedPods(ctx context.Context, s *runlife.Snapshot) ([]corev1.Pod, error) {
 	phase := corev1.PodFailed
@@ -158,9 +158,15 @@ func (r *Reconciler) endedPods(ctx context.Context, s *runlife.Snapshot) ([]core
 		phase = corev1.PodSucceeded
 	}
 	var pods corev1.PodList
-	err := r.live.List(ctx, &pods, client.InNamespace(s.Run.Namespace), client.Limit(enoughPods),
-		client.MatchingLabels{v1beta2.AppWrapperLabel: s.AppWrapperName(), v1alpha1.RunLabel: s.Run.Name},
+	of := client.MatchingLabels{v1beta2.AppWrapperLabel: s.AppWrapperName(), v1alpha1.RunLabel: s.Run.Name}
+	err := r.live.List(ctx, &pods, client.InNamespace(s.Run.Namespace), client.Limit(enoughPods), of,
 		client.MatchingFields{"status.phase": string(phase)})
+	if err == nil && runplan.HasQueue(s.Run) {
+		var brokers corev1.PodList
+		of[v1alpha1.RoleLabel] = runplan.BrokerRole
+		err = r.live.List(ctx, &brokers, client.InNamespace(s.Run.Namespace), client.Limit(enoughPods), of)
+		pods.Items = append(pods.Items, brokers.Items...)
+	}
 	if apierrors.IsForbidden(err) {
 		log.FromContext(ctx).Info("cannot list the pods, so lastFailure and commit stay as they were", "because", err.Error())
 		return nil, nil

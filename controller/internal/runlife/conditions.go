@@ -40,6 +40,8 @@ const (
 
 	// Succeeded: the program ended well.
 	Succeeded = "Succeeded"
+	// QueueClosed: all tasks of a queue have ended, and not all of its workers.
+	QueueClosed = "QueueClosed"
 	// Cancelled: the author cancelled the Run.
 	Cancelled = "Cancelled"
 	// DeadlineExceeded: activeDeadlineSeconds are over.

@@ -13,16 +13,17 @@ import (
 
 // checks is the specification of a Run that has not ended: the first that applies decides.
 var checks = []func(*view) (Decision, bool){
-	ended,     // what the AppWrapper says at its end stays so, whatever comes at the same moment
-	finished,  // likewise if all steps have ended
-	cancelled, // the author wants no more
-	overdue,   // the deadline is over
-	removed,   // somebody deleted the AppWrapper
-	living,    // the phase of the AppWrapper tells that of the Run
-	stepping,  // the phases of the steps tell that of the Run
-	unplanned, // there is no AppWrapper yet, and there cannot be one
-	frozen,    // the Run is a workflow: from now on its steps count
-	refused,   // the API server does not take the AppWrapper
+	ended,      // what the AppWrapper says at its end stays so, whatever comes at the same moment
+	finished,   // likewise if all steps have ended
+	cancelled,  // the author wants no more
+	overdue,    // the deadline is over
+	removed,    // somebody deleted the AppWrapper
+	leftBehind, // the work is done, and workers do not know it
+	living,     // the phase of the AppWrapper tells that of the Run
+	stepping,   // the phases of the steps tell that of the Run
+	unplanned,  // there is no AppWrapper yet, and there cannot be one
+	frozen,     // the Run is a workflow: from now on its steps count
+	refused,    // the API server does not take the AppWrapper
 }
 
 // Decide returns what to do next for the Run in the snapshot.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/runplan"
 )
 
 // ended: the AppWrapper has succeeded or failed.
@@ -20,16 +21,17 @@ func ended(v *view) (Decision, bool) {
 	}
 	switch aw.Status.Phase {
 	case v1beta2.AppWrapperSucceeded:
-		if v.hasRepo() && v.Pods == nil {
+		if (v.hasRepo() || runplan.HasQueue(v.Run)) && v.Pods == nil {
 			return Decision{NeedsPods: true}, true
 		}
-		return v.succeed(), true
+		return v.succeed(Succeeded), true
 	case v1beta2.AppWrapperFailed:
 		if v.Pods == nil {
 			return Decision{NeedsPods: true}, true
 		}
 		v.rememberFailure()
 		v.rememberCommit() // the event is about the failure
+		v.rememberQueue()
 		reason, message := AppWrapperFailed, "its AppWrapper has failed"
 		if c := v.ofAppWrapper(v1beta2.Unhealthy); isTrue(c) {
 			reason, message = c.Reason, c.Message
@@ -82,13 +84,14 @@ func removed(v *view) (Decision, bool) {
 	return v.fail(AppWrapperDeleted, "its AppWrapper was deleted: to run it again, make another Run"), true
 }
 
-func (v *view) succeed() Decision {
+func (v *view) succeed(reason string) Decision {
 	const message = "it has succeeded"
+	v.rememberQueue()
 	event := normal(Succeeded, actionEnd, message)
 	if differ := v.rememberCommit(); differ != nil {
 		event = *differ
 	}
-	v.set(v1alpha1.Complete, metav1.ConditionTrue, Succeeded, message)
+	v.set(v1alpha1.Complete, metav1.ConditionTrue, reason, message)
 	return v.end(v1alpha1.RunSucceeded, message).announcing(event)
 }
 
@@ -138,6 +141,9 @@ func afterTheRun(v *view) Decision {
 
 // endedBefore: the Run ended although its AppWrapper had not.
 func (v *view) endedBefore() bool {
+	if v.stored(v1alpha1.Complete).Reason == QueueClosed {
+		return true
+	}
 	failed := v.stored(v1alpha1.Failed)
 	return failed.Status == metav1.ConditionTrue && slices.Contains([]string{Cancelled, DeadlineExceeded}, failed.Reason)
 }

@@ -27,7 +27,7 @@ func (v *view) rememberFailure() {
 	if len(all) == 0 {
 		return
 	}
-	first := slices.MinFunc(all, func(a, b failure) int {
+	first := slices.MinFunc(decisive(all), func(a, b failure) int {
 		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.Pod, b.Pod), strings.Compare(a.Container, b.Container))
 	}).LastFailure
 	first.Attempt = v.attempt()

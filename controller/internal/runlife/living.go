@@ -39,6 +39,9 @@ func living(v *view) (Decision, bool) {
 	if at, limited := v.deadline(); limited {
 		d = d.requeueAt(at, v.now)
 	}
+	if at, ended := v.brokerEnded(); ended {
+		d = d.requeueAt(at.Add(WorkersPause), v.now)
+	}
 	return d, true
 }
 

@@ -42,6 +42,9 @@ func (w *world) check(s runlife.Snapshot, d runlife.Decision) {
 		{"only what the Run owns is deleted", d.Effect != runlife.Delete || runlife.Owns(s.Run, s.AppWrapper)},
 		{"the AppWrapper is deleted only after the end", d.Effect != runlife.Delete || was.Phase.Terminal() || !s.Run.DeletionTimestamp.IsZero()},
 		{"the Run is deleted only if it has a time to live", d.Effect != runlife.DeleteRun || s.Run.Spec.TTLSecondsAfterFinished != nil},
+		{"a Run succeeds with its AppWrapper, or two minutes after its broker", is.Phase != v1alpha1.RunSucceeded || was.Phase.Terminal() ||
+			s.AppWrapper.Status.Phase == v1beta2.AppWrapperSucceeded || !w.brokerEnded.IsZero() && !w.now.Before(w.brokerEnded.Add(2*time.Minute))},
+		{"the counts of a queue are there only at the end", is.Queue == nil || is.Phase.Terminal()},
 		{"the present generation was observed", was.Phase.Terminal() || is.ObservedGeneration == s.Run.Generation},
 		{"deciding again decides the same", equality.Semantic.DeepEqual(d, runlife.Decide(s, w.now))},
 	} {
@@ -53,7 +56,7 @@ func (w *world) check(s runlife.Snapshot, d runlife.Decision) {
 
 // deeds are what others do, in a random walk.
 var deeds = map[string]func(*world){
-	"application comes": func(w *world) { w.applies(application()) },
+	"application comes": func(w *world) { w.applies(w.application()) },
 	"application goes":  func(w *world) { w.applies(nil) },
 	"no right":          refusing(runlife.NamespaceNotEnabled),
 	"policy":            refusing(runlife.Refused),
@@ -63,6 +66,8 @@ var deeds = map[string]func(*world){
 	"running":           func(w *world) { w.moves(v1beta2.AppWrapperRunning) },
 	"ready":             (*world).ready,
 	"pod fails":         (*world).podFails,
+	"broker ends":       (*world).brokerEnds,
+	"broker gives up":   (*world).brokerGivesUp,
 	"resetting":         func(w *world) { w.moves(v1beta2.AppWrapperResetting) },
 	"suspending":        func(w *world) { w.moves(v1beta2.AppWrapperSuspending) },
 	"terminating":       func(w *world) { w.moves(v1beta2.AppWrapperTerminating) },
@@ -101,6 +106,7 @@ func TestMain(m *testing.M) { os.Exit(sameseed.Run(m)) }
 func TestPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		deadline := rapid.SampledFrom([]int64{0, 30, 1800}).Draw(t, "deadline")
+		queue := rapid.Bool().Draw(t, "queue")
 		taken := rapid.IntRange(0, 9).Draw(t, "taken") == 0
 		walk := walk(t)
 		crashes := rapid.SliceOfN(rapid.Bool(), 200, 200).Draw(t, "crashes")
@@ -112,6 +118,9 @@ func TestPromises(t *testing.T) {
 		}
 		for _, w := range []*world{calm, rough} {
 			w.broken = func(promise string) { t.Fatalf("broken: %s", promise) }
+			if queue {
+				w.hasQueue()
+			}
 			if deadline > 0 {
 				w.run.Spec.ActiveDeadlineSeconds = &deadline
 			}
@@ -174,7 +183,7 @@ func TestARefusalIsWrittenOnce(t *testing.T) {
 	w := newWorld()
 	w.broken = func(promise string) { t.Errorf("broken: %s", promise) }
 	w.refusal = runlife.Refused
-	w.applies(application())
+	w.applies(w.application())
 	writes, asked := w.writes, w.asked
 	w.pass(time.Hour)
 	if w.writes != writes {

@@ -39,8 +39,8 @@ type Snapshot struct {
 	Plan Plan
 	// Answer is the API server's last answer to Create or Try, nil if there was none.
 	Answer *Answer
-	// Pods are those of the Run that failed or, if the AppWrapper has succeeded, that succeeded. They
-	// are needed only if a Decision says so, and are nil until then.
+	// Pods are those of the Run that failed or, if the AppWrapper has succeeded, that succeeded; and
+	// the broker's, whatever their phase. They are needed only if a Decision says so, and are nil until then.
 	Pods *[]corev1.Pod
 	// Steps are the snapshots of the steps in the status of a workflow, begun by OfStep.
 	Steps []Snapshot

@@ -195,7 +195,7 @@ func finished(v *view) (Decision, bool) {
 	if len(failed) > 0 {
 		return v.fail(StepFailed, strings.Join(failed, "; ")), true
 	}
-	return v.succeed(), true
+	return v.succeed(Succeeded), true
 }
 
 // phases of steps: the Run has the first of them that a step has.

@@ -102,6 +102,31 @@ var stories = map[string]func(*world){
 		w.pass(time.Hour)
 		w.removes()
 	},
+	"a-work-queue": func(w *world) {
+		w.hasQueue()
+		runs(w)
+		w.brokerFails()
+		w.ready()
+		w.brokerEnds()
+		w.moves(v1beta2.AppWrapperSucceeded)
+		w.pass(time.Hour)
+	},
+	"a-work-queue-that-is-given-up": func(w *world) {
+		w.hasQueue()
+		runs(w)
+		w.brokerFails()
+		w.ready()
+		w.pass(time.Hour)
+		w.brokerGivesUp()
+		w.moves(v1beta2.AppWrapperFailed)
+	},
+	"a-worker-outlives-the-broker": func(w *world) {
+		w.hasQueue()
+		runs(w)
+		w.brokerEnds()
+		w.pass(time.Hour)
+		w.removes()
+	},
 	"the-author-may-not-wrap-jobs": func(w *world) {
 		w.run.Annotations[v1alpha1.AuthorMayAnnotation] = "appwrappers.workload.codeflare.dev,pytorchjobs.kubeflow.org"
 		queues(w)
@@ -109,7 +134,7 @@ var stories = map[string]func(*world){
 }
 
 func queues(w *world) {
-	w.applies(application())
+	w.applies(w.application())
 	w.moves(v1beta2.AppWrapperSuspended)
 }
 

@@ -36,6 +36,9 @@ type world struct {
 	answer *runlife.Answer
 	wake   time.Time
 
+	// brokerEnded is when the broker of a work queue did, if it has one and it did.
+	brokerEnded time.Time
+
 	made, writes, asked int // AppWrappers, saves, requests that save nothing
 	lists               int // of pods
 	died                func() bool
@@ -67,7 +70,7 @@ func (w *world) snapshot() runlife.Snapshot {
 	s := runlife.Snapshot{Run: w.run, AppWrapper: w.aw, Answer: w.answer}
 	if runlife.NeedsPlan(s) {
 		s.Plan.Planned, s.Plan.Problems = runplan.Plans(runplan.Input{
-			Run: w.run, Application: w.app, Sizes: []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes()}, Settings: runplan.DefaultSettings(),
+			DataSets: []v1alpha1.DataSet{{ObjectMeta: metav1.ObjectMeta{Name: "tasks"}}}, Run: w.run, Application: w.app, Sizes: []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes()}, Settings: runplan.DefaultSettings(),
 		})
 	}
 	return s
@@ -274,6 +277,9 @@ func (w *world) noteStatus(before v1alpha1.RunStatus, d runlife.Decision) {
 	}
 	if f := d.Status.LastFailure; f != nil && !equality.Semantic.DeepEqual(before.LastFailure, f) {
 		w.notes("", fmt.Sprintf("  lastFailure of attempt %d: %s of %s, %q", f.Attempt, f.Container, f.Pod, f.Message))
+	}
+	if q := d.Status.Queue; before.Queue == nil && q != nil {
+		w.notes("", fmt.Sprintf("  queue of %d results, and %d failures", q.Succeeded, q.Failed))
 	}
 	for _, e := range d.Events {
 		w.notes("", fmt.Sprintf("  event %s %s  %s", e.Type, e.Reason, e.Message))
