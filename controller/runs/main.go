@@ -84,7 +84,10 @@ func setup(mgr ctrl.Manager, c config.Runs) error {
 	if err != nil {
 		return err
 	}
-	settings := runplan.Settings{GPUResourceName: c.GPUResourceName, Gang: c.Gang, AgentImage: c.AgentImage, Datashim: c.Datashim}
+	settings := runplan.Settings{
+		GPUResourceName: c.GPUResourceName, Gang: c.Gang, AgentImage: c.AgentImage, Datashim: c.Datashim, BrokerFSGroup: c.BrokerFSGroup,
+		BrokerResources: corev1.ResourceList{corev1.ResourceCPU: c.BrokerResources.CPU, corev1.ResourceMemory: c.BrokerResources.Memory},
+	}
 	return mgr.Add(servingcert.After(served, func() error { return runs.Setup(mgr, settings) }))
 }
 

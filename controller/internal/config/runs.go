@@ -5,6 +5,7 @@ package config
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -19,6 +20,11 @@ type Runs struct {
 	AgentImage string `json:"agentImage"`
 	// Datashim lets inputs be Datasets of Datashim, too.
 	Datashim bool `json:"datashim"`
+	// BrokerResources are what the broker of a work queue requests.
+	BrokerResources BrokerResources `json:"brokerResources"`
+	// BrokerFSGroup is the group that the volume of a broker belongs to, if the Application names
+	// none. OpenShift assigns one.
+	BrokerFSGroup *int64 `json:"brokerFSGroup"`
 	// WebhooksEnabled switches admission off for development. Then nobody knows who made a Run,
 	// and none is accepted.
 	WebhooksEnabled   bool              `json:"webhooksEnabled"`
@@ -27,12 +33,19 @@ type Runs struct {
 	ClientConnection  ClientConnection  `json:"clientConnection"`
 }
 
+// BrokerResources count for quota.
+type BrokerResources struct {
+	CPU    resource.Quantity `json:"cpu"`
+	Memory resource.Quantity `json:"memory"`
+}
+
 // DefaultRuns is the configuration of an empty file of the controller of Runs.
 func DefaultRuns() Runs {
 	usual := Default()
 	return Runs{
 		GPUResourceName: "nvidia.com/gpu",
 		Gang:            true,
+		BrokerResources: BrokerResources{CPU: resource.MustParse("50m"), Memory: resource.MustParse("128Mi")},
 		WebhooksEnabled: true,
 		CertManagement: CertManagement{
 			CertificateDir:              usual.CertManagement.CertificateDir,
@@ -73,6 +86,15 @@ func (c *Runs) validate() field.ErrorList {
 	}
 	if !strings.Contains(c.GPUResourceName, "/") {
 		problems = append(problems, field.Invalid(at, c.GPUResourceName, "must have a domain, such as nvidia.com/gpu"))
+	}
+	at = field.NewPath("brokerResources")
+	for name, amount := range map[string]resource.Quantity{"cpu": c.BrokerResources.CPU, "memory": c.BrokerResources.Memory} {
+		if amount.Sign() <= 0 {
+			problems = append(problems, field.Invalid(at.Child(name), amount.String(), "must be more than 0"))
+		}
+	}
+	if group := c.BrokerFSGroup; group != nil && *group < 0 {
+		problems = append(problems, field.Invalid(field.NewPath("brokerFSGroup"), *group, "must not be negative"))
 	}
 	if c.WebhooksEnabled {
 		problems = append(problems, c.CertManagement.validate(field.NewPath("certManagement"))...)

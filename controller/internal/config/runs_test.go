@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 )
 
 func TestTheFileOfTheControllerOfRuns(t *testing.T) {
@@ -22,6 +24,9 @@ func TestTheFileOfTheControllerOfRuns(t *testing.T) {
 		"another accelerator":               {"gpuResourceName: amd.com/gpu", func(c *Runs) { c.GPUResourceName = "amd.com/gpu" }},
 		"an image of the agent":             {"agentImage: agent:1", func(c *Runs) { c.AgentImage = "agent:1" }},
 		"Datasets of Datashim":              {"datashim: true", func(c *Runs) { c.Datashim = true }},
+		"more for brokers":                  {"brokerResources: {memory: 1Gi}", func(c *Runs) { c.BrokerResources.Memory = resource.MustParse("1Gi") }},
+		"a group of brokers":                {"brokerFSGroup: 7", func(c *Runs) { c.BrokerFSGroup = ptr.To(int64(7)) }},
+		"a null of brokers":                 {"brokerResources: null\nbrokerFSGroup: null", func(*Runs) {}},
 		"sections are those of the other file": {
 			"controllerManager: {leaderElection: true}\ncertManagement: {certManager: true}\nclientConnection: {qps: 5}",
 			func(c *Runs) {
@@ -50,6 +55,9 @@ func TestWhatTheFileOfTheControllerOfRunsMayNotHave(t *testing.T) {
 		"gang: 1":                                       "gang: a number does not belong here, a boolean (true or false) does",
 		"gpuResourceName: gpu":                          "gpuResourceName: Invalid value: \"gpu\": must have a domain, such as nvidia.com/gpu",
 		"gpuResourceName: 'nvidia.com/ gpu'":            "gpuResourceName: Invalid value",
+		"brokerResources: {cpu: 0}":                     "brokerResources.cpu: Invalid value: \"0\": must be more than 0",
+		"brokerResources: {gpu: 1}":                     "unknown key brokerResources.gpu",
+		"brokerFSGroup: -1":                             "brokerFSGroup: Invalid value: -1: must not be negative",
 		"clientConnection: {burst: 0}":                  "clientConnection.burst: Invalid value: 0: must be at least 1",
 		"clientConnection: {qps: 0}":                    "clientConnection.qps: Invalid value: 0: must be greater than 0",
 		"certManagement: {webhookSecretName: ''}":       "certManagement.webhookSecretName: Required value",
