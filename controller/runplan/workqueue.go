@@ -166,7 +166,8 @@ func (j job) brokerCommand() []string {
 	return append(command, "--folder="+storeFolder)
 }
 
-func firstDigits(uid string) string { return uid[:min(len(uid), uidDigits)] }
+// firstDigits are zeros for a Run that is only planned.
+func firstDigits(uid string) string { return (uid + "00000000")[:uidDigits] }
 
 // patience are annotations of the AppWrapper of a work queue: while the broker or a worker is
 // replaced, nothing is lost. A broker that gives up does so for good.
