@@ -106,8 +106,8 @@ func TestThePageNamesAllCommandsOfRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cmd := range runCommand().Commands() {
-		_, rest, found := strings.Cut(string(page), "\n| `mlbatch run "+cmd.Use+"` |")
+	for _, cmd := range slices.Concat(runCommand().Commands(), queueCommand().Commands()) {
+		_, rest, found := strings.Cut(string(page), "\n| `mlbatch "+cmd.Parent().Name()+" "+cmd.Use+"` |")
 		row, _, _ := strings.Cut(rest, "\n")
 		if !found {
 			t.Errorf("the page has no row for mlbatch run %s", cmd.Use)

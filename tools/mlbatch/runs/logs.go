@@ -12,12 +12,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
 // Selection says which logs are wanted. Without All, it is that of one worker. The pods of api ray
-// have no numbers: worker 0 is the one that submits the command, whose log has the command's, or
+// and workqueue have no numbers: worker 0 is the one that submits the command, whose log has the command's, or
 // else the head.
 type Selection struct {
 	// Step is that of a workflow. It may be empty if only one has pods.
@@ -67,7 +68,7 @@ func latestPods(ctx context.Context, c client.Reader, run *v1alpha1.Run, step st
 
 // first is the name of the pod whose log tells most of a Run of api ray, empty for others.
 func first(pods []podlogs.Pod) string {
-	for _, role := range []string{"submitter", "head"} {
+	for _, role := range []string{"submitter", "head", runplan.BrokerRole} {
 		if i := slices.IndexFunc(pods, func(pod podlogs.Pod) bool { return pod.Role == role }); i >= 0 {
 			return pods[i].Name
 		}
@@ -111,7 +112,7 @@ func noPods(run *v1alpha1.Run) error {
 
 func noWorker(run *v1alpha1.Run, pods []podlogs.Pod, number int) error {
 	if first(pods) != "" {
-		return fmt.Errorf("the workers of Run %s have no numbers, as those of api ray: use --all", run.Name)
+		return fmt.Errorf("the workers of Run %s have no numbers, as those of api ray and workqueue: use --all", run.Name)
 	}
 	if resolved := run.Status.Resolved; resolved != nil && number >= int(resolved.Workers) {
 		return fmt.Errorf("%s %s has no worker %d: its workers are 0 to %d", v1alpha1.RunKind, run.Name, number, resolved.Workers-1)

@@ -148,7 +148,7 @@ func TestWithoutALogASentenceSaysWhy(t *testing.T) {
 		"no pods after a failure":       {[]client.Object{failed}, runs.Selection{}, logOf, "Run a has no pods any more: it is Failed: 1 pod failed; the last failure was container main of pod p: Error, exit code 1: its last lines are in 'mlbatch run status a'"},
 		"a Run that nobody looked at":   {[]client.Object{runOf("a", "", "")}, runs.Selection{}, logOf, "Run a has no pods yet: it is new: no controller of Runs has looked at it"},
 		"no such worker":                {torch(), runs.Selection{Worker: 7}, logOf, "Run a has no worker 7: its workers are 0 to 1"},
-		"a worker of a Ray cluster":     {ray(), runs.Selection{Worker: 1}, logOf, "the workers of Run a have no numbers, as those of api ray: use --all"},
+		"a worker of a Ray cluster":     {ray(), runs.Selection{Worker: 1}, logOf, "the workers of Run a have no numbers, as those of api ray and workqueue: use --all"},
 		"a worker without a pod":        {append(torch()[:1], runOf("a", v1alpha1.RunStarting, "")), runs.Selection{}, logOf, "worker 0 of Run a has no pod: the Run is Starting"},
 		"a container that waits":        {torch(), runs.Selection{}, waits, "cannot read the log of pod m, which is Succeeded: container main is waiting to start"},
 		"a cluster that disappears":     {torch(), runs.Selection{Follow: true}, broken, "the log of pod m broke off: unexpected EOF"},

@@ -57,6 +57,23 @@ func opened(t *testing.T, handle http.HandlerFunc) *runs.Queue {
 	return q
 }
 
+// Workers have no numbers, and the broker's log tells of all tasks.
+func TestTheLogOfAQueueIsTheBrokers(t *testing.T) {
+	var all []client.Object
+	for _, pod := range []*corev1.Pod{rolePod("a-worker", "worker", corev1.PodRunning), rolePod("now", "broker", corev1.PodRunning)} {
+		pod.Spec.Containers = []corev1.Container{{Name: "main"}}
+		all = append(all, pod)
+	}
+	open := func(_ context.Context, _, pod string, _ *corev1.PodLogOptions) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(pod)), nil
+	}
+	var out strings.Builder
+	c := cluster(t, interceptor.Funcs{}, append(all, queueRun(v1alpha1.RunRunning))...)
+	if err := runs.Logs(t.Context(), c, open, queueKey, runs.Selection{}, &out); err != nil || out.String() != "now" {
+		t.Errorf("got the log of %q: %v", &out, err)
+	}
+}
+
 func TestAQueueThatCannotBeAsked(t *testing.T) {
 	broken := func(context.Context, string, string, int) (string, func(), error) {
 		return "", nil, errors.New("no\nway")
