@@ -104,27 +104,34 @@ func (j job) broker() corev1.PodTemplateSpec {
 	store.mountVolume(corev1.VolumeMount{Name: "queue", MountPath: storeFolder}, j.store.Spec)
 	container := j.agent(BrokerRole, store.mounts, j.brokerCommand()...)
 	container.Resources = j.brokerResources()
+	container.SecurityContext.RunAsUser = nil // the pod's counts
 	container.Ports = []corev1.ContainerPort{{ContainerPort: queue.Port}}
 	if bucket := j.store.Spec.S3; bucket != nil {
 		container.Env = keysOf(bucket)
-	}
-	if own := program.SecurityContext; own != nil && own.RunAsUser != nil && *own.RunAsUser != 0 {
-		container.SecurityContext.RunAsUser = nil // as whom the program runs: the tasks are that user's
 	}
 	template.Spec = corev1.PodSpec{
 		RestartPolicy:     corev1.RestartPolicyNever,
 		PriorityClassName: program.PriorityClassName,
 		NodeSelector:      program.NodeSelector,
 		ImagePullSecrets:  program.ImagePullSecrets,
-		SecurityContext:   &corev1.PodSecurityContext{FSGroup: j.Settings.BrokerFSGroup},
+		SecurityContext:   j.brokerSecurity(program.SecurityContext),
 		Volumes:           store.volumes,
 		Containers:        []corev1.Container{container},
 	}
-	if own := program.SecurityContext; own != nil {
-		template.Spec.SecurityContext = own.DeepCopy()
-		template.Spec.SecurityContext.FSGroup = cmp.Or(own.FSGroup, j.Settings.BrokerFSGroup)
-	}
 	return template
+}
+
+// brokerSecurity is that of the program: the tasks are its user's. But the broker is never root.
+func (j job) brokerSecurity(program *corev1.PodSecurityContext) *corev1.PodSecurityContext {
+	security := &corev1.PodSecurityContext{}
+	if program != nil {
+		*security = *program
+	}
+	if user := security.RunAsUser; user != nil && *user == 0 {
+		security.RunAsUser = nil
+	}
+	security.FSGroup = cmp.Or(security.FSGroup, j.Settings.BrokerFSGroup)
+	return security
 }
 
 // brokerResources are those that count for quota. For a moment, the broker takes more.
