@@ -42,8 +42,8 @@ var arrows = map[string][]string{
 		"controller/internal/spelling",
 	},
 	// What is made of a Run. It is pure, too.
-	"controller/runplan":          {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules"},
-	"controller/internal/runlife": {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/runplan"},
+	"controller/runplan":          {"controller/api/codeflare/v1alpha1", "controller/api/queue", "controller/api/v1beta2", "controller/admissionrules"},
+	"controller/internal/runlife": {"controller/api/codeflare/v1alpha1", "controller/api/queue", "controller/api/v1beta2", "controller/runplan"},
 	// The schema of Runs.
 	"controller/runschema": {"controller/api/codeflare/v1alpha1"},
 	// Reviews of access, which several shells request from the API server.
@@ -122,7 +122,7 @@ var arrows = map[string][]string{
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/manifests",
 	},
 	"tools/mlbatch/runs": {
-		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/runplan", "controller/runschema",
+		"controller/api/codeflare/v1alpha1", "controller/api/queue", "controller/api/v1beta2", "controller/admissionrules", "controller/runplan", "controller/runschema",
 		"setup", "tools/mlbatch/manifests", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/submit",
 	},
 	"tools/mlbatch": {
