@@ -150,7 +150,7 @@ func TestWhatChartsSayAgainstValuesIsPlain(t *testing.T) {
 		"a combination": {[]string{"coscheduler.scheduler.name=mine"}, "v1.34.4",
 			`mlbatch: pods would wait for a scheduler that does not exist: appwrapper.config.appwrapper.schedulerName is "scheduler-plugins-scheduler", ` +
 				`coscheduler.scheduler.name is "mine", training-operator.gangSchedulerName is "scheduler-plugins-scheduler"; set all of them to the same name`},
-		"an older Kubernetes": {nil, "v1.33.1",
+		"an older Kubernetes": {[]string{"coscheduler.scheduler.image.tag=v0.34.7"}, "v1.33.1",
 			"mlbatch: the scheduler v0.34.7 is newer than Kubernetes 1.33 and could not start pods there: set coscheduler.scheduler.image.tag and " +
 				"coscheduler.controller.image.tag to a release v0.33.x (or, with helm template, pass the cluster's version as --kube-version)"},
 	} {
