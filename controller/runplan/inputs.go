@@ -45,21 +45,11 @@ func (d *data) add(mount corev1.VolumeMount, source corev1.VolumeSource) {
 func dataOf(in Input) (data, []Problem) {
 	var all data
 	var problems []Problem
-	at := map[string]string{} // which input has a folder, or the prefix of variables
 	if api := in.Application.Spec.API; api == v1alpha1.APITorch || api == v1alpha1.APIRay {
 		all.add(corev1.VolumeMount{Name: "dshm", MountPath: sharedMemory},
 			corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}})
-		at[sharedMemory] = fmt.Sprintf("the shared memory of %s", api)
 	}
-	if in.Application.Spec.API == v1alpha1.APIRay {
-		at[commandFolder] = "the command of ray"
-	}
-	if in.Application.Spec.API == v1alpha1.APIWorkQueue {
-		at[agentFolder], at[tasksFolder] = "the agent", "the tasks"
-	}
-	if hasCode(in) {
-		at[workFolder] = "the code"
-	}
+	at := ownFolders(in) // which input has a folder, or the prefix of variables
 	for i, input := range in.Application.Spec.Inputs {
 		dataSet, wrong := dataSetOf(in, input)
 		if name, is := ofDatashim(in, input, wrong); is {
@@ -83,6 +73,23 @@ func dataOf(in Input) (data, []Problem) {
 		all.mount(i, folder, dataSet.Spec)
 	}
 	return all, append(problems, all.hidden(at)...)
+}
+
+// ownFolders are those that the platform mounts, and what is in them.
+func ownFolders(in Input) map[string]string {
+	at := map[string]string{}
+	switch api := in.Application.Spec.API; api {
+	case v1alpha1.APIRay:
+		at[sharedMemory], at[commandFolder] = "the shared memory of ray", "the command of ray"
+	case v1alpha1.APITorch:
+		at[sharedMemory] = "the shared memory of torch"
+	case v1alpha1.APIWorkQueue:
+		at[agentFolder], at[tasksFolder] = "the agent", "the tasks"
+	}
+	if hasCode(in) {
+		at[workFolder] = "the code"
+	}
+	return at
 }
 
 // hidden are mounts in copies, in which no folder can be made for them.
