@@ -16,6 +16,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/queue"
 	"github.com/mlbatch/mlbatch/controller/internal/broker"
+	"github.com/mlbatch/mlbatch/controller/internal/fetch"
 	"github.com/mlbatch/mlbatch/controller/internal/taskqueue"
 	"github.com/mlbatch/mlbatch/controller/internal/taskstore"
 )
@@ -108,6 +109,11 @@ func (b brokering) objects() (taskstore.Objects, error) {
 	}
 	b.bucket.AccessKeyID = strings.TrimSpace(os.Getenv(accessKeyVariable))
 	b.bucket.SecretAccessKey = strings.TrimSpace(os.Getenv(secretValueVariable))
+	transport, err := fetch.Transport(strings.HasPrefix(b.bucket.Endpoint, "https:"), os.Getenv(authorityVariable))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", taskqueue.ErrHopeless, err)
+	}
+	b.bucket.Transport = transport
 	return taskstore.OpenBucket(b.bucket)
 }
 

@@ -127,7 +127,7 @@ func checkBroker(t failer, in runplan.Input, p pods) {
 	}
 	store := in.Run.Spec.Queue.DataSet.Name
 	same(t, "the volumes of the broker", store != "d" && store != "e", len(pod.Volumes) == 1 && len(broker.VolumeMounts) == 1)
-	same(t, "the keys of the broker", store == "e", len(broker.Env) == 2)
+	same(t, "the keys of the broker, and an authority", store == "e", len(broker.Env) == 3)
 	for _, word := range broker.Command {
 		if strings.Contains(strings.ReplaceAll(word, "$$", ""), "$(") {
 			t.Fatalf("Kubernetes expands %s", word)

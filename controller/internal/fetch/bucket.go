@@ -88,7 +88,7 @@ func (b Bucket) client() (*minio.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the endpoint is no URL: %w", err)
 	}
-	transport, err := b.transport(endpoint.Scheme == "https")
+	transport, err := Transport(endpoint.Scheme == "https", b.Authorities)
 	if err != nil {
 		return nil, err
 	}
@@ -104,20 +104,20 @@ func (b Bucket) client() (*minio.Client, error) {
 	return client, nil
 }
 
-// transport is the library's, which trusts the authorities, too.
-func (b Bucket) transport(secure bool) (*http.Transport, error) {
+// Transport is that of the S3 library, which trusts these certificates in PEM, too.
+func Transport(secure bool, authorities string) (*http.Transport, error) {
 	transport, err := minio.DefaultTransport(secure)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make connections: %w", err)
 	}
-	if !secure || b.Authorities == "" {
+	if !secure || authorities == "" {
 		return transport, nil
 	}
 	trusted, err := x509.SystemCertPool()
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the usual authorities: %w", err)
 	}
-	if !trusted.AppendCertsFromPEM([]byte(b.Authorities)) {
+	if !trusted.AppendCertsFromPEM([]byte(authorities)) {
 		return nil, errors.New("ca.crt in the Secret of the DataSet has no certificate in PEM: correct it")
 	}
 	transport.TLSClientConfig.RootCAs = trusted
