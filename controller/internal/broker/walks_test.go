@@ -251,7 +251,7 @@ func (w *walk) step() error {
 
 // start begins a life of a broker, which may fail at any write.
 func (w *walk) start() error {
-	store, err := taskstore.New(&weather{w.objects, w}, taskstore.Place{Run: "r", UID: "u", Inbox: "inbox", Outbox: "outbox"})
+	store, err := taskstore.New(&weather{Objects: w.objects, walk: w}, taskstore.Place{Run: "r", UID: "u", Inbox: "inbox", Outbox: "outbox"})
 	if err != nil {
 		return err
 	}

@@ -27,19 +27,20 @@ import (
 type weather struct {
 	taskstore.Objects
 	walk *walk
+	// lock is held by calls that are made at once.
+	lock sync.Mutex
 }
 
 var errWeather = errors.New("the store fails")
 
 func (w *weather) before() error {
-	if !w.walk.calm && w.walk.rand.IntN(25) == 0 {
-		return errWeather
-	}
-	return nil
+	return w.after(nil)
 }
 
 // after is of a call whose answer is lost.
 func (w *weather) after(err error) error {
+	w.lock.Lock()
+	defer w.lock.Unlock()
 	if !w.walk.calm && w.walk.rand.IntN(25) == 0 {
 		return errWeather
 	}
