@@ -96,7 +96,6 @@ func (c *Cluster) writeConfigs() error {
 	return errors.Join(
 		c.render(c.configFile("kube-scheduler.yaml"), "kube-scheduler.yaml", map[string]string{"Kubeconfig": c.kubeconfigOf("kube-scheduler")}),
 		c.render(c.configFile("audit-policy.yaml"), "audit-policy.yaml", nil),
-		c.render(c.configFile("admission.yaml"), "admission.yaml", nil),
 		c.render(c.configFile("kwok.yaml"), "kwok.yaml", nil),
 	)
 }

@@ -218,7 +218,6 @@ func TestTheAPIServerHasTheAdmissionPluginsOfOpenShift(t *testing.T) {
 	server := program(t, p, "kube-apiserver")
 	for _, want := range []string{
 		"--audit-policy-file=" + c.configFile("audit-policy.yaml"),
-		"--admission-control-config-file=" + c.configFile("admission.yaml"),
 		"--audit-log-path=" + filepath.Join(c.LogDir(), "audit.log"),
 		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement",
 		"--authorization-mode=Node,RBAC",
@@ -246,7 +245,7 @@ func TestConfigurationFilesAreValid(t *testing.T) {
 	c, _ := planned(t)
 	for file, kind := range map[string]string{
 		"kubelet.yaml": "KubeletConfiguration", "kube-proxy.yaml": "KubeProxyConfiguration",
-		"kube-scheduler.yaml": "KubeSchedulerConfiguration", "audit-policy.yaml": "Policy", "admission.yaml": "AdmissionConfiguration",
+		"kube-scheduler.yaml": "KubeSchedulerConfiguration", "audit-policy.yaml": "Policy",
 	} {
 		var got struct {
 			Kind string `json:"kind"`

@@ -81,7 +81,7 @@ func (c *Cluster) apiServer(bins components.Binaries) plan.Program {
 			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 			"--service-account-key-file=" + c.pkiFile("sa.pub"), "--service-account-signing-key-file=" + c.pkiFile("sa.key"),
 			"--authorization-mode=Node,RBAC",
-			"--enable-admission-plugins=" + c.admissionPlugins(), "--admission-control-config-file=" + c.configFile("admission.yaml"),
+			"--enable-admission-plugins=" + c.admissionPlugins(),
 			"--requestheader-client-ca-file=" + c.pkiFile("front-proxy-ca.crt"), "--requestheader-allowed-names=front-proxy-client",
 			"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			"--proxy-client-cert-file=" + c.pkiFile("front-proxy-client.crt"), "--proxy-client-key-file=" + c.pkiFile("front-proxy-client.key"),
