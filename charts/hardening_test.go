@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chartutil"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -340,7 +341,8 @@ func hasPort(d appsv1.Deployment, to corev1.ServicePort) bool {
 // excused are rules that a release breaks on purpose, or because the upstream chart has no
 // value for them.
 var excused = map[string]string{
-	"kueue-manager-pdb pdb-unhealthy-pod-eviction-policy": "Kueue's chart has no value for it",
+	"kueue-manager-pdb pdb-unhealthy-pod-eviction-policy":     "Kueue's chart has no value for it",
+	"jobset-controller-pdb pdb-unhealthy-pod-eviction-policy": "JobSet's chart has no value for it",
 
 	"mlbatch-edit writes to Secrets by name":                     "members write their own, in their namespace",
 	"kueue-manager-secrets-role writes to Secrets by name":       "a Role of Kueue's chart, in the platform's namespace",
@@ -359,6 +361,8 @@ func releases(t *testing.T) map[string]map[string]any {
 			all[filepath.Base(file)] = values(t, must(os.ReadFile(file))(t))
 		}
 	}
+	all["production, every part"] = chartutil.CoalesceTables(
+		values(t, must(os.ReadFile("../setup/profiles/production.yaml"))(t)), all["every-part.yaml"])
 	for _, part := range append([]string{"appwrapper"}, thinCharts...) {
 		for _, file := range must(filepath.Glob(filepath.Join(ours[part], "*.in.yaml")))(t) {
 			if filepath.Base(file) == "empty-sections.in.yaml" {
@@ -407,32 +411,58 @@ func TestEveryReleaseIsHardened(t *testing.T) {
 	}
 }
 
-func TestProductionProfileHasTwoReplicas(t *testing.T) {
-	in := values(t, must(os.ReadFile("../setup/profiles/production.yaml"))(t))
-	rendered, err := render(t, "mlbatch", in)
+// TestProductionProfileSurvivesANode: every part has a second replica, which takes over.
+func TestProductionProfileSurvivesANode(t *testing.T) {
+	rendered, err := render(t, "mlbatch", releases(t)["production, every part"])
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := objects(t, rendered.Manifest)
-	for deployment, config := range map[string]string{
+	configs := map[string]string{
 		"kueue-controller-manager":      find(t, all, "ConfigMap/kueue-manager-config").Data["controller_manager_config.yaml"],
 		"appwrapper-controller-manager": find(t, all, "ConfigMap/appwrapper-operator-config").Data["config.yaml"],
+		"codeflare-controller-manager":  find(t, all, "ConfigMap/codeflare-config").Data["config.yaml"],
 		"scheduler-plugins-scheduler":   find(t, all, "ConfigMap/scheduler-config").Data["scheduler-config.yaml"],
-	} {
-		var elects struct {
-			LeaderElection    struct{ LeaderElect bool }    // Kueue's, and the scheduler's
-			ControllerManager struct{ LeaderElection bool } // the AppWrapper controller's
+		"jobset-controller":             find(t, all, "ConfigMap/jobset-controller-config").Data["controller_manager_config.yaml"],
+		"lws-controller-manager":        find(t, all, "ConfigMap/lws-manager-config").Data["controller_manager_config.yaml"],
+	}
+	deployments := build(t, rendered.Manifest).deployments
+	for _, d := range deployments {
+		for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+			if !leavesWithin(30, taint, d) {
+				t.Errorf("the pods of %s are replaced only after five minutes if their node has the taint %s", d.Name, taint)
+			}
 		}
-		if err := yaml.Unmarshal([]byte(config), &elects); err != nil {
-			t.Fatal(err)
+		if d.Name == "scheduler-plugins-controller" {
+			continue // reports the status of PodGroups, which nothing waits for
 		}
-		if !elects.LeaderElection.LeaderElect && !elects.ControllerManager.LeaderElection {
-			t.Errorf("%s has no leader election", deployment)
+		if ptr.Deref(d.Spec.Replicas, 1) != 2 {
+			t.Errorf("%s does not have 2 replicas", d.Name)
 		}
-		w := build(t, rendered.Manifest)
-		i := slices.IndexFunc(w.deployments, func(d appsv1.Deployment) bool { return d.Name == deployment })
-		if i < 0 || ptr.Deref(w.deployments[i].Spec.Replicas, 1) != 2 {
-			t.Errorf("%s does not have 2 replicas", deployment)
+		if !elects(t, configs[d.Name], d.Spec.Template.Spec.Containers[0].Args) {
+			t.Errorf("%s has no leader election", d.Name)
 		}
 	}
+	if len(deployments) != 9 {
+		t.Errorf("%d parts, want 9", len(deployments))
+	}
+}
+
+func leavesWithin(seconds int64, taint string, d appsv1.Deployment) bool {
+	return slices.ContainsFunc(d.Spec.Template.Spec.Tolerations, func(o corev1.Toleration) bool {
+		return o.Key == taint && o.Effect == corev1.TaintEffectNoExecute && o.TolerationSeconds != nil && *o.TolerationSeconds <= seconds
+	})
+}
+
+func elects(t *testing.T, config string, args []string) bool {
+	t.Helper()
+	var how struct {
+		LeaderElection    struct{ LeaderElect bool }    // upstream's
+		ControllerManager struct{ LeaderElection bool } // our controllers'
+	}
+	if err := yaml.Unmarshal([]byte(config), &how); err != nil {
+		t.Fatal(err)
+	}
+	return how.LeaderElection.LeaderElect || how.ControllerManager.LeaderElection ||
+		slices.Contains(args, "--leader-elect") || slices.Contains(args, "--enable-leader-election=true")
 }
