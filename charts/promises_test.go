@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/images"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
@@ -430,6 +432,43 @@ func TestImagesMatchVersionsYAML(t *testing.T) {
 		if registry, _, _ := strings.Cut(image, "/"); !strings.Contains(registry, ".") {
 			t.Errorf("image %s does not name its registry", image)
 		}
+	}
+}
+
+// TestEveryImageCanBeMirrored: what 'mlbatch images' lists is what is pulled, and with its values
+// nothing is pulled from elsewhere.
+func TestEveryImageCanBeMirrored(t *testing.T) {
+	v := must(versions())(t)
+	minor := strings.Join(strings.Split(strings.TrimPrefix(v.LocalCluster.Kubernetes, "v"), ".")[:2], ".")
+	all := must(images.Of(must(chartutil.CoalesceValues(load(t, "mlbatch"), optionalParts()))(t), v, minor))(t)
+	var listed, pulled, fromElsewhere []string
+	for _, image := range all {
+		listed = append(listed, image.Reference)
+	}
+	for _, o := range platform(t, optionalParts()) {
+		pulled = append(pulled, o.images()...)
+	}
+	slices.Sort(listed)
+	slices.Sort(pulled)
+	if listed, pulled = slices.Compact(listed), slices.Compact(pulled); !slices.Equal(listed, pulled) {
+		t.Errorf("listed\n%s\npulled\n%s", strings.Join(listed, "\n"), strings.Join(pulled, "\n"))
+	}
+	mirrored := chartutil.CoalesceTables(must(images.Values(all, "registry.example.com/mirror", "company"))(t), optionalParts())
+	for _, o := range platform(t, mirrored) {
+		for _, image := range o.images() {
+			if !strings.HasPrefix(image, "registry.example.com/mirror/") {
+				fromElsewhere = append(fromElsewhere, image)
+			}
+		}
+	}
+	rendered := must(render(t, "mlbatch", mirrored))(t)
+	for _, d := range build(t, rendered.Manifest).deployments {
+		if secrets := d.Spec.Template.Spec.ImagePullSecrets; len(secrets) != 1 || secrets[0].Name != "company" {
+			t.Errorf("%s pulls with the Secrets %v", d.Name, secrets)
+		}
+	}
+	if fromElsewhere != nil {
+		t.Errorf("not pulled from the mirror: %v", fromElsewhere)
 	}
 }
 

@@ -95,6 +95,7 @@ var arrows = map[string][]string{
 	// The mlbatch command, which builds for every operating system.
 	"tools/mlbatch/parts":    {"setup"},
 	"tools/mlbatch/queuefit": nil,
+	"tools/mlbatch/images":   {"setup", "tools/mlbatch/parts", "tools/mlbatch/printing"},
 	"tools/mlbatch/explain":  {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/queuefit"},
 	"tools/mlbatch/reading":  {"tools/mlbatch/printing"},
 	"tools/mlbatch/podlogs":  {"controller/api/codeflare/v1alpha1", "tools/mlbatch/printing"},
@@ -128,7 +129,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch": {
 		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/install",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
-		"tools/mlbatch/explain", "tools/mlbatch/pack", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/top",
+		"tools/mlbatch/explain", "tools/mlbatch/images", "tools/mlbatch/pack", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/top",
 		"tools/mlbatch/why", "tools/mlbatch/work",
 	},
 	// The chart that renders a training job.

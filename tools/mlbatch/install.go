@@ -45,23 +45,33 @@ func (w where) teams() helmrelease.Release {
 	return helmrelease.Release{Name: "teams", Namespace: cmp.Or(w.teamsNamespace, w.namespace)}
 }
 
+// bundle has the flags that select the charts and the values of the platform.
+type bundle struct {
+	charts                string
+	plainHTTP             bool
+	profiles, values, set []string
+}
+
+func (n *bundle) bind(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&n.profiles, "profile", nil, "values for a kind of cluster: "+strings.Join(setup.Profiles(), ", ")+"; may be repeated")
+	flags.StringArrayVarP(&n.values, "values", "f", nil, "file with values of the platform; overrides profiles; may be repeated, later files override earlier ones")
+	flags.StringArrayVar(&n.set, "set", nil, "one value of the platform, such as kueue.enabled=false; overrides files")
+	flags.StringVar(&n.charts, "charts", "", "folder with packaged charts, or oci://REGISTRY/FOLDER (default: dist of this checkout)")
+	flags.BoolVar(&n.plainHTTP, "plain-http", false, "the OCI registry has no TLS")
+}
+
 // installation has the flags of install and upgrade.
 type installation struct {
 	where
-	installer                     install.Installer
-	charts                        string
-	plainHTTP                     bool
-	profiles, values, set, people []string
+	bundle
+	installer install.Installer
+	people    []string
 }
 
 func (n *installation) bind(flags *pflag.FlagSet) {
 	n.where.bind(flags)
-	flags.StringArrayVar(&n.profiles, "profile", nil, "values for a kind of cluster: "+strings.Join(setup.Profiles(), ", ")+"; may be repeated")
-	flags.StringArrayVarP(&n.values, "values", "f", nil, "file with values of the platform; overrides profiles; may be repeated, later files override earlier ones")
-	flags.StringArrayVar(&n.set, "set", nil, "one value of the platform, such as kueue.enabled=false; overrides files")
+	n.bundle.bind(flags)
 	flags.StringArrayVar(&n.people, "teams", nil, "values file of the teams, for the second release")
-	flags.StringVar(&n.charts, "charts", "", "folder with packaged charts, or oci://REGISTRY/FOLDER (default: dist of this checkout)")
-	flags.BoolVar(&n.plainHTTP, "plain-http", false, "the OCI registry has no TLS")
 	flags.BoolVar(&n.installer.TakeOwnership, "take-ownership", false, "adopt objects owned by another release or by none")
 	flags.BoolVar(&n.installer.DryRun, "dry-run", false, "run the checks and change nothing")
 	flags.DurationVar(&n.installer.Timeout, "timeout", helmrelease.DefaultTimeout, "how long to wait for pods, and for each webhook")
@@ -132,7 +142,7 @@ func (n installation) run(cmd *cobra.Command, do func(install.Installer, context
 }
 
 // findCharts finds the charts of both releases in the same folder or registry.
-func (n installation) findCharts(releases ...*helmrelease.Release) error {
+func (n bundle) findCharts(releases ...*helmrelease.Release) error {
 	versions, err := setup.Load()
 	if err != nil {
 		return err

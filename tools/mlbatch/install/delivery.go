@@ -90,11 +90,7 @@ func (d *delivery) prepare(api access.API) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := d.Load(d.archive)
-	if err != nil {
-		return err
-	}
-	if d.all, err = chartutil.CoalesceValues(loaded, d.values); err == nil {
+	if d.all, err = d.AllValues(d.archive, d.values); err == nil {
 		d.manifest, err = d.Render(d.archive, d.values, capabilities)
 	}
 	if err != nil {

@@ -5,6 +5,7 @@
 package parts
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ type Part struct {
 	// Deployments are suffixes of the names of its Deployments, in any installation.
 	Deployments []string
 	Images      []Image
+	// PullSecrets is the field of the part's values that names the Secrets for their registry.
+	PullSecrets string
 	// Component says how its programs are built for local clusters.
 	Component Component
 }
@@ -54,6 +57,9 @@ type Image struct {
 	// Title says what it is; empty for the operator itself.
 	Title string
 	of    func(setup.Operator) string
+	// Value is the field of the part's values that chooses it: a section with a repository and a tag,
+	// or the whole reference.
+	Value string
 	// Package is the main package of its program, and Path the program's path in the image.
 	// An image without a package is not built, but pulled as it is. Of our own parts it is a
 	// folder of the checkout. Our controllers are programs of one image.
@@ -78,8 +84,9 @@ var All = []Part{
 	{
 		Name: "kueue", Title: "Kueue",
 		Chart:       Chart{Upstream: "charts/kueue"},
+		PullSecrets: "controllerManager.imagePullSecrets",
 		Deployments: []string{"kueue-controller-manager"},
-		Images:      []Image{{Token: "kueue", of: main, Package: "sigs.k8s.io/kueue/cmd/kueue", Path: "/manager"}},
+		Images:      []Image{{Token: "kueue", of: main, Value: "controllerManager.manager.image", Package: "sigs.k8s.io/kueue/cmd/kueue", Path: "/manager"}},
 		Component:   Component{Module: "kueue"},
 	},
 	{
@@ -88,11 +95,12 @@ var All = []Part{
 			"config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",
 			"config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml", // the PodGroup controller exits without this CRD
 		}},
+		PullSecrets: "imagePullSecrets",
 		Deployments: []string{"scheduler-plugins-scheduler", "scheduler-plugins-controller"},
 		Images: []Image{
-			{Token: "coscheduler", of: main, Package: "sigs.k8s.io/scheduler-plugins/cmd/scheduler", Path: "/bin/kube-scheduler"},
+			{Token: "coscheduler", of: main, Value: "scheduler.image", Package: "sigs.k8s.io/scheduler-plugins/cmd/scheduler", Path: "/bin/kube-scheduler"},
 			{
-				Token: "coscheduler-controller", Title: "its PodGroup controller", of: controller,
+				Token: "coscheduler-controller", Title: "its PodGroup controller", of: controller, Value: "controller.image",
 				Package: "sigs.k8s.io/scheduler-plugins/cmd/controller", Path: "/bin/controller",
 			},
 		},
@@ -115,10 +123,11 @@ var All = []Part{
 				"files/webhooks.yaml": "manifests/base/webhook/manifests.yaml",
 			},
 		},
+		PullSecrets: "imagePullSecrets",
 		Deployments: []string{"training-operator"},
 		Images: []Image{
-			{Token: "training-operator", of: main, Package: "github.com/kubeflow/training-operator/cmd/training-operator.v1", Path: "/manager"},
-			{Token: "pytorch-init", Title: "init container of PyTorchJobs", of: initial},
+			{Token: "training-operator", of: main, Value: "image", Package: "github.com/kubeflow/training-operator/cmd/training-operator.v1", Path: "/manager"},
+			{Token: "pytorch-init", Title: "init container of PyTorchJobs", of: initial, Value: "pytorch.initContainer.image"},
 		},
 		Component: Component{Module: "kubernetes"},
 	},
@@ -133,8 +142,9 @@ var All = []Part{
 			},
 			Copies: map[string]string{"files/role.yaml": "config/rbac/role.yaml"},
 		},
+		PullSecrets: "imagePullSecrets",
 		Deployments: []string{"kuberay-operator"},
-		Images:      []Image{{Token: "kuberay-operator", of: main, Package: "github.com/ray-project/kuberay/ray-operator", Path: "/manager"}},
+		Images:      []Image{{Token: "kuberay-operator", of: main, Value: "image", Package: "github.com/ray-project/kuberay/ray-operator", Path: "/manager"}},
 		Component:   Component{Module: "kubernetes"},
 	},
 	{
@@ -144,22 +154,25 @@ var All = []Part{
 			{"templates/internalcert/secret.yaml", "\ndata:\n  ca.crt: \"\"\n  ca.key: \"\"\n  tls.crt: \"\"\n  tls.key: \"\"\n", "\n"},
 			priority("templates/controller/deployment.yaml", ".Values.controller"),
 		}},
+		PullSecrets: "image.pullSecrets",
 		Deployments: []string{"jobset-controller", "jobset-controller-manager"},
-		Images:      []Image{{Token: "jobset", of: main, Package: "sigs.k8s.io/jobset", Path: "/manager"}},
+		Images:      []Image{{Token: "jobset", of: main, Value: "image", Package: "sigs.k8s.io/jobset", Path: "/manager"}},
 		Component:   Component{Module: "kueue"},
 	},
 	{
 		Name: "leaderworkerset", Title: "LeaderWorkerSet", Optional: true,
 		Chart:       Chart{Upstream: "charts/lws", Edits: []Edit{priority("templates/manager/deployment.yaml", ".Values")}},
+		PullSecrets: "imagePullSecrets",
 		Deployments: []string{"lws-controller-manager"},
-		Images:      []Image{{Token: "leaderworkerset", of: main, Package: "sigs.k8s.io/lws/cmd", Path: "/manager"}},
+		Images:      []Image{{Token: "leaderworkerset", of: main, Value: "image.manager", Package: "sigs.k8s.io/lws/cmd", Path: "/manager"}},
 		Component:   Component{Module: "kueue"},
 	},
 	{
 		Name: "appwrapper", Title: "AppWrapper controller", Own: true,
 		Chart:       Chart{Folder: "charts/appwrapper"},
+		PullSecrets: "imagePullSecrets",
 		Deployments: []string{"appwrapper-controller-manager"},
-		Images:      []Image{{Token: "controller", of: main, Package: "controller", Path: "/manager"}},
+		Images:      []Image{{Token: "controller", of: main, Value: "image", Package: "controller", Path: "/manager"}},
 	},
 	{
 		Name: "codeflare", Title: "controller of Runs", Optional: true, Own: true,
@@ -169,10 +182,11 @@ var All = []Part{
 			"controller/runschema/crds/codeflare.dev_runs.yaml",
 			"controller/runschema/crds/codeflare.dev_runsizeconfigurations.yaml",
 		}},
+		PullSecrets: "imagePullSecrets",
 		Deployments: []string{"codeflare-controller-manager"},
 		Images: []Image{
-			{Token: "controller", of: main, Package: "controller/runs", Path: "/runs"},
-			{Token: "agent", Title: "agent in the pods of Runs", of: initial, Package: "controller/agent", Path: "/agent"},
+			{Token: "controller", of: main, Value: "image", Package: "controller/runs", Path: "/runs"},
+			{Token: "agent", Title: "agent in the pods of Runs", of: initial, Value: "agent.image", Package: "controller/agent", Path: "/agent"},
 		},
 	},
 }
@@ -256,6 +270,21 @@ func References(versions setup.Versions, of ...Part) []string {
 				all = append(all, reference)
 			}
 		}
+	}
+	return all
+}
+
+// TagsFor returns the tags of the part's images for a minor version of Kubernetes, such as 1.33, or
+// for every version if it is empty.
+func (p Part) TagsFor(kubernetes string, versions setup.Versions) []string {
+	others := p.Operator(versions).OtherKubernetes
+	if tag := others[kubernetes]; tag != "" {
+		return []string{tag}
+	}
+	all := []string{p.Tag(versions)}
+	if kubernetes == "" {
+		all = slices.Compact(slices.Sorted(maps.Values(others)))
+		all = append([]string{p.Tag(versions)}, all...)
 	}
 	return all
 }

@@ -40,3 +40,12 @@ func (r Release) MergedValues() (map[string]any, error) {
 	}
 	return merged, nil
 }
+
+// AllValues returns the values of a release together with the defaults of its chart.
+func (r Release) AllValues(archive []byte, values map[string]any) (map[string]any, error) {
+	loaded, err := r.Load(archive)
+	if err != nil {
+		return nil, err
+	}
+	return chartutil.CoalesceValues(loaded, values)
+}
