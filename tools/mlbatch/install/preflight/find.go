@@ -23,7 +23,7 @@ var checks = []check{
 	otherOperatorRuns, // first, because the objects of such operators have another owner too
 	objectBelongsToAnother,
 	kueueIsMissing,
-	kueueIsTooOld,
+	kueueIsNotSupported,
 	kueueDoesNotKnowAppWrappers,
 	podGroupsAreMissing,
 }

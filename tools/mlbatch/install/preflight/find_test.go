@@ -17,7 +17,7 @@ func fine() Facts {
 		values[part] = map[string]any{"enabled": true}
 	}
 	return Facts{
-		Supported:  setup.Supported{Kubernetes: ">=1.30.0-0 <1.38.0-0", Kueue: ">=0.15.0"},
+		Supported:  setup.Supported{Kubernetes: ">=1.30.0-0 <1.38.0-0", Kueue: ">=0.15.0-0 <0.20.0-0"},
 		Kubernetes: "v1.34.4", Values: values,
 		Releases: []Release{{Name: "mlbatch", Namespace: "mlbatch-system", Wanted: "0.2.1"}},
 	}
@@ -168,7 +168,10 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 		"there is no Kueue at all":                   {func(f *Facts) { off(f, "kueue") }, []string{noKueue}},
 		"their Kueue is too old": {func(f *Facts) { theirKueue(f); f.Kueue.Version = "v0.14.9" },
 			[]string{"the cluster's Kueue is v0.14.9: upgrade it to 0.15.0 or later first"}},
-		"their Kueue is of a nightly build": {func(f *Facts) { theirKueue(f); f.Kueue.Version = "v0.20.0-devel-15-gabc" }, nil},
+		"their Kueue is of a nightly build": {func(f *Facts) { theirKueue(f); f.Kueue.Version = "v0.19.0-devel-15-gabc" }, nil},
+		"their Kueue is newer than this release": {func(f *Facts) { theirKueue(f); f.Kueue.Version = "v0.20.1" },
+			[]string{"the cluster's Kueue is v0.20.1, and this release knows Kueue 0.15.0 to before 0.20.0: 0.20 no longer serves kueue.x-k8s.io/v1beta1 " +
+				"and can lower quotas itself; use an older Kueue, or a release of MLBatch that knows this one"}},
 		"their Kueue does not say its version, and is too old": {func(f *Facts) { theirKueue(f); f.Kueue.Version, f.Kueue.Current = "", false },
 			[]string{"the cluster's Kueue does not serve kueue.x-k8s.io/v1beta2: upgrade it to 0.15.0 or later first"}},
 		"their Kueue does not know AppWrappers": {func(f *Facts) { theirKueue(f); f.Kueue.Frameworks = []string{"batch/job"} },

@@ -65,16 +65,20 @@ func kueueIsMissing(f Facts) []string {
 	return []string{"the cluster has no Kueue, and kueue.enabled is false: set it to true, or install Kueue first"}
 }
 
-func kueueIsTooOld(f Facts) []string {
+func kueueIsNotSupported(f Facts) []string {
 	if f.on("kueue") || !f.Kueue.Served {
 		return nil
 	}
-	minimum := strings.TrimPrefix(f.Supported.Kueue, ">=")
-	if f.Kueue.Version != "" && !chartutil.IsCompatibleRange(f.Supported.Kueue+"-0", f.Kueue.Version) {
-		return []string{fmt.Sprintf("the cluster's Kueue is %s: upgrade it to %s or later first", f.Kueue.Version, minimum)}
-	}
-	if !f.Kueue.Current {
-		return []string{fmt.Sprintf("the cluster's Kueue does not serve kueue.x-k8s.io/v1beta2: upgrade it to %s or later first", minimum)}
+	from, _, _ := strings.Cut(f.Supported.Kueue, " ")
+	older := f.Kueue.Version != "" && !chartutil.IsCompatibleRange(from, f.Kueue.Version)
+	switch {
+	case older:
+		return []string{fmt.Sprintf("the cluster's Kueue is %s: upgrade it to %s or later first", f.Kueue.Version, inWords(from))}
+	case f.Kueue.Version != "" && !chartutil.IsCompatibleRange(f.Supported.Kueue, f.Kueue.Version):
+		return []string{fmt.Sprintf("the cluster's Kueue is %s, and this release knows Kueue %s: 0.20 no longer serves kueue.x-k8s.io/v1beta1 "+
+			"and can lower quotas itself; use an older Kueue, or a release of MLBatch that knows this one", f.Kueue.Version, inWords(f.Supported.Kueue))}
+	case !f.Kueue.Current:
+		return []string{fmt.Sprintf("the cluster's Kueue does not serve kueue.x-k8s.io/v1beta2: upgrade it to %s or later first", inWords(from))}
 	}
 	return nil
 }
