@@ -92,6 +92,9 @@ func notAvailable(ctx context.Context, api access.API, o helmrelease.Object) (st
 		return "", nil
 	}
 	why := fmt.Sprintf("%s: %d of %d pods ready", d.Name, ready, wanted)
+	if refused := podsRefused(*d); refused != "" {
+		return why + ", " + refused, nil
+	}
 	selected, err := api.CoreV1().Pods(d.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set(d.Spec.Selector.MatchLabels).String()})
 	if err != nil {
 		return why, nil //nolint:nilerr // the pods only explain why
@@ -113,6 +116,16 @@ func Pods(d appsv1.Deployment) (wanted, ready int32) {
 	}
 	old := d.Status.Replicas - d.Status.UpdatedReplicas
 	return wanted, max(0, min(d.Status.UpdatedReplicas, d.Status.AvailableReplicas-old))
+}
+
+// podsRefused returns why the API server refuses the pods of a Deployment, as a quota or Pod Security does.
+func podsRefused(d appsv1.Deployment) string {
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			return "its pods are refused: " + c.Message
+		}
+	}
+	return ""
 }
 
 // keeps returns why a pod is not ready, if its status has a reason.

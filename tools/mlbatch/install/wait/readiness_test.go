@@ -57,8 +57,13 @@ func TestWhatADeploymentIsWaitedFor(t *testing.T) {
 		"one pod is not ready":             {change(func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 1 }), nil, "kueue-controller-manager: 1 of 2 pods ready"},
 		"an old pod is ready, no new one":  {change(func(s *appsv1.DeploymentStatus) { s.UpdatedReplicas, s.AvailableReplicas = 1, 1 }), nil, "kueue-controller-manager: 0 of 2 pods ready"},
 		"there are both, and one is to go": {change(func(s *appsv1.DeploymentStatus) { s.Replicas, s.AvailableReplicas = 3, 3 }), nil, ""},
-		"an image cannot be pulled":        {change(func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 1 }), waiting, "kueue-controller-manager: 1 of 2 pods ready, kueue-1 waits: ImagePullBackOff no such image"},
-		"a pod finds no node":              {change(func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 1 }), homeless, "kueue-controller-manager: 1 of 2 pods ready, kueue-2 is not scheduled: 0/3 nodes are available"},
+		"its pods are refused": {change(func(s *appsv1.DeploymentStatus) {
+			s.AvailableReplicas, s.Conditions = 1, []appsv1.DeploymentCondition{{
+				Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "pods are forbidden: insufficient quota",
+			}}
+		}), nil, "kueue-controller-manager: 1 of 2 pods ready, its pods are refused: pods are forbidden: insufficient quota"},
+		"an image cannot be pulled": {change(func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 1 }), waiting, "kueue-controller-manager: 1 of 2 pods ready, kueue-1 waits: ImagePullBackOff no such image"},
+		"a pod finds no node":       {change(func(s *appsv1.DeploymentStatus) { s.AvailableReplicas = 1 }), homeless, "kueue-controller-manager: 1 of 2 pods ready, kueue-2 is not scheduled: 0/3 nodes are available"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			typed := fake.NewClientset(c.deployment)
