@@ -43,6 +43,7 @@ func TestThePlatformComesAndGoes(t *testing.T) {
 		{"in another namespace it is neither absent nor new", otherNamespace},
 		{"an upgrade that is killed while Helm is at work is gone on with", upgradeIsKilled},
 		{"an upgrade keeps the values that it is not given", valuesStay},
+		{"in production, every part outlives its leader", leadersAreKilled},
 		{"work that needs the platform to go keeps it there", workKeepsIt},
 		{"uninstalled, it leaves kinds and queues and no webhook", uninstalled},
 	} {
