@@ -97,10 +97,10 @@ func anyKey(chart string, p path) bool {
 		return false
 	}
 	if chart == "mlbatch" && !slices.Contains([]any{"priorities", "roles", "policies", "networkPolicy"}, p[0]) {
-		return len(p) > 1 // belongs to a part, whose own chart checks it
+		return len(p) > 1 || p[0] == "global" // belongs to a part, whose own chart checks it, or to all charts
 	}
 	names := []any{
-		"nodeSelector", "nodeLabels", "labels", "podAnnotations", "matchLabels", "requests", "limits", "capacity", "quota",
+		"nodeSelector", "nodeLabels", "labels", "podAnnotations", "podLabels", "matchLabels", "requests", "limits", "capacity", "quota",
 		"default", "defaultRequest", "max", "min", "resourceTaints", "labelSelector", "env", "capabilities",
 		"seccompProfile", "topologySpreadConstraints", "global", "sizes",
 	}
