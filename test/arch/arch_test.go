@@ -48,6 +48,8 @@ var arrows = map[string][]string{
 	"controller/runschema": {"controller/api/codeflare/v1alpha1"},
 	// Reviews of access, which several shells request from the API server.
 	"controller/internal/accessreview": nil,
+	// The controller's decisions about nodes, for tools.
+	"controller/nodesigns": {"controller/api/v1beta2", "controller/internal/config", "controller/internal/nodehealth"},
 	// Shells talk to the API server and never import each other.
 	"controller/internal/servingcert":     {"controller/internal/config"},
 	"controller/internal/othercontroller": {"controller/api/v1beta2"},
@@ -102,6 +104,12 @@ var arrows = map[string][]string{
 	"tools/mlbatch/printing": nil,
 	"tools/mlbatch/why":      {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/reading"},
 	"tools/mlbatch/top":      {"tools/mlbatch/printing", "tools/mlbatch/queuefit", "tools/mlbatch/reading"},
+	"tools/mlbatch/checkup": {
+		"controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/audit", "tools/mlbatch/parts",
+	},
+	"tools/mlbatch/clustercheck": {
+		"controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/checkup", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/reading",
+	},
 	"tools/mlbatch/work": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/reading",
 		"tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/why",
@@ -127,7 +135,7 @@ var arrows = map[string][]string{
 		"setup", "tools/mlbatch/manifests", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/submit",
 	},
 	"tools/mlbatch": {
-		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/install",
+		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/checkup", "tools/mlbatch/clustercheck", "tools/mlbatch/install",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
 		"tools/mlbatch/explain", "tools/mlbatch/images", "tools/mlbatch/pack", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/top",
 		"tools/mlbatch/why", "tools/mlbatch/work",
@@ -198,13 +206,14 @@ func inRooms(name string) bool {
 // core are the packages that decide.
 var core = []string{
 	"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/spelling",
-	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/runplan", "controller/internal/runlife", "controller/internal/taskqueue", "tools/mlbatch/explain",
+	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/runplan", "controller/internal/runlife", "controller/internal/taskqueue", "tools/mlbatch/explain", "tools/mlbatch/checkup",
 }
 
 // pure has the external imports of the core. None of them does I/O, waits, logs or draws random
 // numbers. The linter forbids functions of time and meta that read the clock.
 var pure = []string{
 	"cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math", "net/url", "path", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"k8s.io/api/apps/v1",
 	"k8s.io/api/core/v1",
 	"k8s.io/apimachinery/pkg/api/meta",
 	"k8s.io/apimachinery/pkg/api/resource",
@@ -213,6 +222,8 @@ var pure = []string{
 	"k8s.io/apimachinery/pkg/runtime",
 	"k8s.io/apimachinery/pkg/runtime/schema",
 	"k8s.io/apimachinery/pkg/types",
+	"k8s.io/apimachinery/pkg/util/version",
+	"k8s.io/component-helpers/resource",
 	"sigs.k8s.io/kueue/apis/kueue/v1beta2",
 }
 

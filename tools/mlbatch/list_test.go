@@ -102,7 +102,7 @@ func TestListOnAClusterWithoutThePlatform(t *testing.T) {
 }
 
 // everyday are the commands of the page for users.
-var everyday = []string{"list", "status", "wait", "cancel", "retry", "logs", "top"}
+var everyday = []string{"list", "status", "wait", "cancel", "retry", "logs", "top", "check"}
 
 const usersPage = "../../docs/commands.md"
 

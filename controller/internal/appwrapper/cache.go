@@ -16,7 +16,7 @@ import (
 // CacheOptions limit the caches to what belongs to AppWrappers, and of that to the fields
 // that are read. Other pods and Jobs of the cluster are not cached.
 func CacheOptions(c config.AppWrapper) (cache.Options, error) {
-	rules := rulesOf(c)
+	rules := c.NodeRules()
 	labelled, err := labels.NewRequirement(v1beta2.AppWrapperLabel, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err

@@ -39,7 +39,7 @@ var gpuPodsLeave = nodehealth.Reaction{Resources: []corev1.ResourceName{"nvidia.
 func rulesWithAllSources() nodehealth.Rules {
 	c := config.Default().AppWrapper
 	c.NodeHealth.Listed = listedRules
-	return rulesOf(c)
+	return c.NodeRules()
 }
 
 // livingNode is a node with GPUs that are all in order, at some heartbeat.
@@ -118,7 +118,7 @@ func TestARejectedPodIsTheNodesFault(t *testing.T) {
 			w := newWorld(t, aw, gpuNode("n", "OK"))
 			c := config.Default().AppWrapper
 			c.Autopilot.MonitorNodes = tc.monitored
-			w.reconciler.rules = rulesOf(c)
+			w.reconciler.rules = c.NodeRules()
 			w.settle()
 			p := pod("train-0", corev1.PodFailed)
 			p.Spec.NodeName, p.Status.Reason = "n", tc.reason

@@ -17,27 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
 // podsByNode indexes pods that may have to leave their node by its name.
 const podsByNode = "node"
-
-// rulesOf are the rules by which nodes have to be left. If there are none, nodes are neither
-// watched nor cached.
-func rulesOf(c config.AppWrapper) nodehealth.Rules {
-	rules := nodehealth.Rules{Labels: c.Autopilot.ResourceTaints, Listed: c.NodeHealth.Listed, NotReady: c.NodeHealth.NotReady.Rule()}
-	switch {
-	case !c.Autopilot.MonitorNodes:
-		return nodehealth.Rules{}
-	case len(rules.Resources()) == 0:
-		return nodehealth.Rules{Rejections: true}
-	}
-	rules.Rejections = true
-	return rules
-}
 
 // blameNodes notes of each pod that its node rejected it.
 func (r *Reconciler) blameNodes(o *observation) {

@@ -81,7 +81,7 @@ func TestNobodyLooksAtNodesUnlessThatIsWanted(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			c := config.Default().AppWrapper
 			change(&c)
-			if got := rulesOf(c).Resources(); len(got) > 0 {
+			if got := c.NodeRules().Resources(); len(got) > 0 {
 				t.Errorf("got %v", got)
 			}
 		})

@@ -100,7 +100,7 @@ func (a announcements) Eventf(_, _ runtime.Object, _, reason, _, _ string, _ ...
 }
 
 // theRules are the rules of the default configuration.
-var theRules = rulesOf(config.Default().AppWrapper)
+var theRules = config.Default().AppWrapper.NodeRules()
 
 // catchUp updates the caches with pending changes. Relevant changes wake the controller. There
 // are four caches, which can be stale independently.

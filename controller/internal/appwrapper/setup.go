@@ -52,7 +52,7 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 		live:     mgr.GetAPIReader(),
 		recorder: mgr.GetEventRecorder("appwrappers"),
 		metrics:  counters,
-		rules:    rulesOf(c.AppWrapper),
+		rules:    c.AppWrapper.NodeRules(),
 		devices:  devicesOf(c.AppWrapper.Autopilot),
 		defaults: c.AppWrapper.Defaults(),
 		allPods:  forAllPods(c.AppWrapper),

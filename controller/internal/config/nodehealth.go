@@ -75,6 +75,20 @@ func (n NotReady) Rule() nodehealth.NotReady {
 	return nodehealth.NotReady{Leave: n.Leave, Grace: n.GracePeriod.Duration}
 }
 
+// NodeRules are the rules by which nodes have to be left. If there are none, nodes are neither
+// watched nor cached.
+func (c AppWrapper) NodeRules() nodehealth.Rules {
+	rules := nodehealth.Rules{Labels: c.Autopilot.ResourceTaints, Listed: c.NodeHealth.Listed, NotReady: c.NodeHealth.NotReady.Rule()}
+	switch {
+	case !c.Autopilot.MonitorNodes:
+		return nodehealth.Rules{}
+	case len(rules.Resources()) == 0:
+		return nodehealth.Rules{Rejections: true}
+	}
+	rules.Rejections = true
+	return rules
+}
+
 // Why a rule cannot keep new pods away from a node. Affinity, as for labels, sees labels only.
 const (
 	conditionsRepelNobody = "the scheduler does not see conditions: set NoExecute, and let what sets the condition taint or label the node"

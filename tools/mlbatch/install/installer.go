@@ -52,6 +52,16 @@ func (i Installer) Ensure(ctx context.Context) ([]helmrelease.Outcome, error) {
 	return i.run(ctx, ensure)
 }
 
+// Check returns what prevents an installation, and what is unusual but may be intended. It
+// changes nothing.
+func (i Installer) Check(ctx context.Context) (problems, unusual []string, err error) {
+	j, err := i.begin(install)
+	if err != nil {
+		return nil, nil, err
+	}
+	return j.find(ctx)
+}
+
 // step is a step of an installation. It can be repeated after an interruption.
 type step struct {
 	name string
@@ -190,14 +200,10 @@ func named(d *delivery) string {
 
 // check runs the preflight checks and decides the move of each release. It changes nothing.
 func (j *job) check(ctx context.Context) error {
-	if err := j.look(ctx); err != nil {
-		return err
-	}
-	facts, err := j.facts(ctx, j.api, j.all)
+	refusals, warnings, err := j.find(ctx)
 	if err != nil {
 		return err
 	}
-	refusals, warnings := preflight.Find(facts)
 	for _, w := range warnings {
 		fmt.Fprintln(j.Progress, "warning:", w)
 	}
@@ -205,6 +211,19 @@ func (j *job) check(ctx context.Context) error {
 		return failed(refusals)
 	}
 	return j.decide()
+}
+
+// find runs the preflight checks.
+func (j *job) find(ctx context.Context) (refusals, warnings []string, err error) {
+	if err := j.look(ctx); err != nil {
+		return nil, nil, err
+	}
+	facts, err := j.facts(ctx, j.api, j.all)
+	if err != nil {
+		return nil, nil, err
+	}
+	refusals, warnings = preflight.Find(facts)
+	return refusals, warnings, nil
 }
 
 // look observes the releases and their namespaces, each namespace only once.

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package nodesigns answers for tools: what would the AppWrapper controller, with this
+// configuration, think of a node? It decides nothing itself: packages config and nodehealth do.
+package nodesigns
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+)
+
+// Settings are the part of the controller's configuration that is about nodes.
+type Settings struct {
+	rules  nodehealth.Rules
+	enough int
+}
+
+// Default are the settings without a configuration file.
+func Default() Settings { return of(config.Default()) }
+
+// Parse reads the settings from the content of a configuration file.
+func Parse(file []byte) (Settings, error) {
+	c, _, err := config.Parse(file)
+	return of(c), err
+}
+
+func of(c config.Config) Settings {
+	return Settings{rules: c.AppWrapper.NodeRules(), enough: int(c.AppWrapper.NodeHealth.Avoid.SuspectAfter)}
+}
+
+// Unhealthy are the signs for which pods have to leave a node. Missing devices are none of them:
+// the others can be used.
+func (s Settings) Unhealthy(node *corev1.Node) []string {
+	var signs []string
+	for _, f := range s.rules.Findings(node) {
+		if sign := f.Cause.String(); f.Source != nodehealth.DevicesMissing && !slices.Contains(signs, sign) {
+			signs = append(signs, sign)
+		}
+	}
+	return signs
+}
+
+// Suspect is a node that looks healthy, and that several AppWrappers blame.
+type Suspect = nodehealth.Suspect
+
+// Suspects are such nodes at this time.
+func (s Settings) Suspects(all []v1beta2.AppWrapper, now time.Time) []Suspect {
+	var blames []nodehealth.Blame
+	for _, aw := range all {
+		for _, n := range aw.Status.AvoidedNodes {
+			by := types.NamespacedName{Namespace: aw.Namespace, Name: aw.Name}
+			blames = append(blames, nodehealth.Blame{By: by, Node: n.Name, Cause: n.Cause, Until: n.Until.Time})
+		}
+	}
+	return nodehealth.Suspects(blames, s.enough, now)
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkup
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
+)
+
+// definitions are the kinds that the platform uses: the version that it reads, and whose operator
+// has to run if the kind is there.
+var definitions = []struct{ name, version, operator string }{
+	{"appwrappers.workload.codeflare.dev", "v1beta2", ""},
+	{"clusterqueues.kueue.x-k8s.io", "v1beta2", ""},
+	{"cohorts.kueue.x-k8s.io", "v1beta2", ""},
+	{"localqueues.kueue.x-k8s.io", "v1beta2", ""},
+	{"resourceflavors.kueue.x-k8s.io", "v1beta2", ""},
+	{"workloads.kueue.x-k8s.io", "v1beta2", ""},
+	{"podgroups.scheduling.x-k8s.io", "v1alpha1", "coscheduler"},
+	{"pytorchjobs.kubeflow.org", "v1", "training-operator"},
+	{"rayclusters.ray.io", "v1", "kuberay-operator"},
+	{"jobsets.jobset.x-k8s.io", "v1alpha2", "jobset"},
+	{"leaderworkersets.leaderworkerset.x-k8s.io", "v1", "leaderworkerset"},
+	{"runs.codeflare.dev", "v1alpha1", "codeflare"},
+}
+
+// integrations are the frameworks that Kueue needs for what a part runs.
+var integrations = []struct{ operator, framework string }{
+	{"appwrapper", "workload.codeflare.dev/appwrapper"},
+	{"training-operator", "kubeflow.org/pytorchjob"},
+	{"kuberay-operator", "ray.io/rayjob"},
+	{"kuberay-operator", "ray.io/raycluster"},
+	{"jobset", "jobset.x-k8s.io/jobset"},
+}
+
+// essential are the parts without which nothing starts.
+var essential = []string{"kueue", "appwrapper"}
+
+// otherGangs are Deployments of gang schedulers that are not ours.
+var otherGangs = []string{"volcano-scheduler", "yunikorn-scheduler", "kai-scheduler-default"}
+
+func name(d appsv1.Deployment) string { return "Deployment " + d.Namespace + "/" + d.Name }
+
+func wanted(d appsv1.Deployment) int32 {
+	if d.Spec.Replicas == nil {
+		return 1
+	}
+	return *d.Spec.Replicas
+}
+
+// running are the Deployments of a part that are not scaled to zero.
+func (o Objects) running(part string) (found []appsv1.Deployment) {
+	for _, d := range o.Deployments {
+		if p, known := parts.Of(d.Name); known && p.Name == part && wanted(d) > 0 {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+func (o Objects) refused() []sight { return lines("Cluster", o.Install.Problems) }
+
+func (o Objects) unusual() []sight { return lines("Cluster", o.Install.Unusual) }
+
+// installed reports whether a part runs without which nothing starts.
+func (o Objects) installed() bool {
+	return slices.ContainsFunc(essential, func(part string) bool { return len(o.running(part)) > 0 })
+}
+
+func (o Objects) platformMissing() []sight {
+	if o.installed() {
+		return nil
+	}
+	return []sight{of("Cluster", "Deployments of Kueue or the AppWrapper controller", fmt.Sprintf("0 of %d", len(o.Deployments)))}
+}
+
+func (o Objects) componentMissing() (found []sight) {
+	for _, part := range essential {
+		if o.installed() && len(o.running(part)) == 0 {
+			found = append(found, of("Component "+part, "Deployments with replicas", fmt.Sprintf("0 of %d", len(o.Deployments))))
+		}
+	}
+	return found
+}
+
+func (o Objects) componentNotReady() (found []sight) {
+	for _, d := range o.Deployments {
+		if _, known := parts.Of(d.Name); known && d.Status.AvailableReplicas < wanted(d) {
+			found = append(found, of(name(d), "available", fmt.Sprintf("%d of %d pods", d.Status.AvailableReplicas, wanted(d))))
+		}
+	}
+	return found
+}
+
+func (o Objects) componentVersion() (found []sight) {
+	for _, d := range o.Deployments {
+		part, known := parts.Of(d.Name)
+		if containers := d.Spec.Template.Spec.Containers; known && len(containers) > 0 && wanted(d) > 0 {
+			tag, tags := parts.Tag(containers[0].Image), o.tags(part)
+			if tag != "" && len(tags) > 0 && !slices.Contains(tags, tag) {
+				found = append(found, of(name(d), "has", tag, "release has", strings.Join(tags, " or ")))
+			}
+		}
+	}
+	return found
+}
+
+func (o Objects) definitionVersion() (found []sight) {
+	for _, known := range definitions {
+		for _, d := range o.Definitions {
+			if d.Name == known.name && !slices.Contains(d.Served, known.version) {
+				found = append(found, of("CustomResourceDefinition "+d.Name, "served", cmp.Or(strings.Join(d.Served, ", "), "no version"), "used", known.version))
+			}
+		}
+	}
+	return found
+}
+
+func (o Objects) operatorMissing() (found []sight) {
+	for _, known := range definitions {
+		there := slices.ContainsFunc(o.Definitions, func(d Definition) bool { return d.Name == known.name })
+		if there && known.operator != "" && o.installed() && len(o.running(known.operator)) == 0 {
+			found = append(found, of("CustomResourceDefinition "+known.name, "operator", known.operator, "its Deployments", "0"))
+		}
+	}
+	return found
+}
+
+// twoOperators counts namespaces: some parts have two Deployments.
+func (o Objects) twoOperators() (found []sight) {
+	for _, part := range parts.All {
+		var namespaces, names []string
+		for _, d := range o.running(part.Name) {
+			if !slices.Contains(namespaces, d.Namespace) {
+				namespaces, names = append(namespaces, d.Namespace), append(names, d.Namespace+"/"+d.Name)
+			}
+		}
+		if len(namespaces) > 1 {
+			found = append(found, of("Component "+part.Name, "Deployments", some(names)))
+		}
+	}
+	return found
+}
+
+func (o Objects) codeFlareOperator() (found []sight) {
+	for _, d := range o.Deployments {
+		if ours := o.running("appwrapper"); d.Name == "codeflare-operator-manager" && wanted(d) > 0 && len(ours) > 0 {
+			found = append(found, of(name(d), "ours", ours[0].Namespace+"/"+ours[0].Name))
+		}
+	}
+	return found
+}
+
+func (o Objects) twoSchedulers() (found []sight) {
+	for _, d := range o.Deployments {
+		ours := o.running("coscheduler")
+		if slices.Contains(otherGangs, d.Name) && wanted(d) > 0 && len(ours) > 0 {
+			found = append(found, of(name(d), "ours", ours[0].Namespace+"/"+ours[0].Name))
+		}
+	}
+	return found
+}
+
+func (o Objects) workWithoutQueueRuns() []sight {
+	if o.Kueue == nil || o.Kueue.ManagesAll {
+		return nil
+	}
+	return []sight{of("Deployment "+o.Kueue.Deployment, "manageJobsWithoutQueueName", "false")}
+}
+
+func (o Objects) integrationMissing() (found []sight) {
+	if o.Kueue == nil {
+		return nil
+	}
+	for _, i := range integrations {
+		if ds := o.running(i.operator); len(ds) > 0 && !slices.ContainsFunc(o.Kueue.Frameworks, func(f string) bool { return same(f, i.framework) }) {
+			found = append(found, of("Deployment "+o.Kueue.Deployment, "missing", i.framework, "its operator", ds[0].Namespace+"/"+ds[0].Name))
+		}
+	}
+	return found
+}
+
+// same knows both spellings of frameworks: Kueue spells those of others Kind.version.group.
+func same(has, want string) bool {
+	group, kind, _ := strings.Cut(want, "/")
+	has = strings.ToLower(has)
+	return has == want || strings.HasPrefix(has, kind+".") && strings.HasSuffix(has, "."+group)
+}
+
+// twoRecoveries: Kueue waits for pods if it is configured so, and from 0.19 on without being told.
+func (o Objects) twoRecoveries() []sight {
+	if o.Kueue == nil || o.Kueue.Gates["DisableWaitForPodsReady"] {
+		return nil
+	}
+	v, err := version.ParseSemantic(o.Kueue.Version)
+	byItself := err == nil && v.AtLeast(version.MajorMinor(0, 19))
+	if !byItself && !o.Kueue.WaitsForPods {
+		return nil
+	}
+	return []sight{of("Deployment "+o.Kueue.Deployment, "version", o.Kueue.Version, "waitForPodsReady", fmt.Sprint(o.Kueue.WaitsForPods), "DisableWaitForPodsReady", "false")}
+}
+
+func (o Objects) twoQuotaKeepers() []sight {
+	slack := slices.ContainsFunc(o.ClusterQueues, func(q kueue.ClusterQueue) bool { return q.Name == slackQueue })
+	if o.Kueue == nil || !o.Kueue.Gates["DynamicQuotaOrchestration"] || !slack {
+		return nil
+	}
+	return []sight{of("Deployment "+o.Kueue.Deployment, "DynamicQuotaOrchestration", "true", "ClusterQueue", slackQueue)}
+}
+
+// tags are those of a part in this release: the newest, and those for other versions of Kubernetes.
+func (o Objects) tags(p parts.Part) []string {
+	operator := p.Operator(o.Release)
+	all := append([]string{parts.Tag(operator.Image)}, slices.Sorted(maps.Values(operator.OtherKubernetes))...)
+	return slices.Compact(slices.DeleteFunc(all, func(tag string) bool { return tag == "" }))
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+)
+
+// slackQueue lends its quota to all, and has no LocalQueue on purpose.
+const slackQueue = "slack-cluster-queue"
+
+func stopped(policy *kueue.StopPolicy) bool { return policy != nil && *policy != kueue.None }
+
+// inactive is the condition that says why a queue admits nothing.
+func inactive(all []metav1.Condition, active string) *metav1.Condition {
+	c := meta.FindStatusCondition(all, active)
+	if c == nil || c.Status == metav1.ConditionTrue {
+		return nil
+	}
+	return c
+}
+
+func (o Objects) clusterQueueInactive() (found []sight) {
+	for _, q := range o.ClusterQueues {
+		if c := inactive(q.Status.Conditions, kueue.ClusterQueueActive); c != nil && !stopped(q.Spec.StopPolicy) {
+			found = append(found, of("ClusterQueue "+q.Name, "condition Active", string(c.Status), "reason", c.Reason, "message", c.Message, "pending", fmt.Sprint(q.Status.PendingWorkloads)))
+		}
+	}
+	return found
+}
+
+func (o Objects) queueStopped() (found []sight) {
+	for _, q := range o.ClusterQueues {
+		if stopped(q.Spec.StopPolicy) && q.Status.PendingWorkloads > 0 {
+			found = append(found, of("ClusterQueue "+q.Name, "stopPolicy", string(*q.Spec.StopPolicy), "pending", fmt.Sprint(q.Status.PendingWorkloads)))
+		}
+	}
+	for _, q := range o.LocalQueues {
+		if stopped(q.Spec.StopPolicy) && q.Status.PendingWorkloads > 0 {
+			found = append(found, of("LocalQueue "+q.Namespace+"/"+q.Name, "stopPolicy", string(*q.Spec.StopPolicy), "pending", fmt.Sprint(q.Status.PendingWorkloads)))
+		}
+	}
+	return found
+}
+
+func (o Objects) clusterQueueUnused() (found []sight) {
+	for _, q := range o.ClusterQueues {
+		used := slices.ContainsFunc(o.LocalQueues, func(l kueue.LocalQueue) bool { return string(l.Spec.ClusterQueue) == q.Name })
+		if !used && q.Name != slackQueue {
+			found = append(found, of("ClusterQueue "+q.Name, "LocalQueues", fmt.Sprintf("0 of %d", len(o.LocalQueues))))
+		}
+	}
+	return found
+}
+
+// clusterQueue is that of a LocalQueue.
+func (o Objects) clusterQueue(l kueue.LocalQueue) (kueue.ClusterQueue, bool) {
+	i := slices.IndexFunc(o.ClusterQueues, func(q kueue.ClusterQueue) bool { return q.Name == string(l.Spec.ClusterQueue) })
+	if i < 0 {
+		return kueue.ClusterQueue{}, false
+	}
+	return o.ClusterQueues[i], true
+}
+
+func (o Objects) clusterQueueMissing() (found []sight) {
+	for _, l := range o.LocalQueues {
+		if _, there := o.clusterQueue(l); !there {
+			found = append(found, of("LocalQueue "+l.Namespace+"/"+l.Name, "spec.clusterQueue", fmt.Sprintf("%q", l.Spec.ClusterQueue), "pending", fmt.Sprint(l.Status.PendingWorkloads)))
+		}
+	}
+	return found
+}
+
+func (o Objects) localQueueInactive() (found []sight) {
+	for _, l := range o.LocalQueues {
+		q, there := o.clusterQueue(l)
+		above := stopped(q.Spec.StopPolicy) || inactive(q.Status.Conditions, kueue.ClusterQueueActive) != nil
+		if c := inactive(l.Status.Conditions, kueue.LocalQueueActive); c != nil && there && !above && !stopped(l.Spec.StopPolicy) {
+			found = append(found, of("LocalQueue "+l.Namespace+"/"+l.Name, "condition Active", string(c.Status), "reason", c.Reason, "message", c.Message))
+		}
+	}
+	return found
+}
+
+func (o Objects) namespaceUnlabelled() (found []sight) {
+	for _, n := range o.Namespaces {
+		var queues []string
+		for _, l := range o.LocalQueues {
+			if l.Namespace == n.Name {
+				queues = append(queues, l.Name)
+			}
+		}
+		if value := n.Labels[audit.TeamLabel]; len(queues) > 0 && value != "true" && n.Status.Phase != corev1.NamespaceTerminating {
+			found = append(found, of("Namespace "+n.Name, "label "+audit.TeamLabel, fmt.Sprintf("%q", value), "LocalQueues", some(queues)))
+		}
+	}
+	return found
+}
+
+// lines makes sights of sentences.
+func lines(subject string, sentences []string) (found []sight) {
+	for _, sentence := range sentences {
+		if strings.TrimSpace(sentence) != "" {
+			found = append(found, of(subject, "message", sentence))
+		}
+	}
+	return found
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checkup
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+)
+
+// cell is the unit of quota.
+type cell struct {
+	flavor   string
+	resource corev1.ResourceName
+}
+
+func (c cell) String() string { return fmt.Sprintf("ResourceFlavor %s, %s", c.flavor, c.resource) }
+
+// promised is all nominal quota that is not zero.
+func (o Objects) promised() map[cell]resource.Quantity {
+	all := map[cell]resource.Quantity{}
+	add := func(groups []kueue.ResourceGroup) {
+		for _, group := range groups {
+			for _, flavor := range group.Flavors {
+				for _, r := range flavor.Resources {
+					if r.NominalQuota.Sign() > 0 {
+						c := cell{string(flavor.Name), r.Name}
+						sum := all[c]
+						sum.Add(r.NominalQuota)
+						all[c] = sum
+					}
+				}
+			}
+		}
+	}
+	for _, q := range o.ClusterQueues {
+		add(q.Spec.ResourceGroups)
+	}
+	for _, c := range o.Cohorts {
+		add(c.Spec.ResourceGroups)
+	}
+	return all
+}
+
+func sorted(cells map[cell]resource.Quantity) []cell {
+	return slices.SortedFunc(maps.Keys(cells), func(a, b cell) int {
+		return cmp.Or(cmp.Compare(a.flavor, b.flavor), cmp.Compare(a.resource, b.resource))
+	})
+}
+
+// nodesOf are the nodes of a flavor: its labels fit, and queued work may run there.
+func (o Objects) nodesOf(f kueue.ResourceFlavor) (found []corev1.Node) {
+	for _, n := range o.Nodes {
+		if fits(n, f) {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// fits ignores taints other than those of the control plane: who dedicates nodes to work lets
+// the work tolerate them.
+func fits(n corev1.Node, f kueue.ResourceFlavor) bool {
+	for key, value := range f.Spec.NodeLabels {
+		if have, labelled := n.Labels[key]; !labelled || have != value {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return strings.HasPrefix(t.Key, "node-role.kubernetes.io/") && repels(t) && !tolerated(f, t)
+	})
+}
+
+func repels(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }
+
+// tolerated: Kueue gives the tolerations of a flavor to pods, and admits only pods that tolerate
+// its nodeTaints.
+func tolerated(f kueue.ResourceFlavor, t corev1.Taint) bool {
+	return slices.ContainsFunc(f.Spec.NodeTaints, func(known corev1.Taint) bool {
+		return known.Key == t.Key && known.Value == t.Value && known.Effect == t.Effect
+	}) || slices.ContainsFunc(f.Spec.Tolerations, func(known corev1.Toleration) bool {
+		same := known.Operator == corev1.TolerationOpExists || known.Value == t.Value
+		return (known.Key == t.Key || known.Key == "" && known.Operator == corev1.TolerationOpExists) && same && (known.Effect == "" || known.Effect == t.Effect)
+	})
+}
+
+func (o Objects) flavor(name string) (kueue.ResourceFlavor, bool) {
+	i := slices.IndexFunc(o.Flavors, func(f kueue.ResourceFlavor) bool { return f.Name == name })
+	if i < 0 {
+		return kueue.ResourceFlavor{}, false
+	}
+	return o.Flavors[i], true
+}
+
+// flavored are the nodes of any flavor that has quota.
+func (o Objects) flavored() (found []corev1.Node) {
+	used := map[string]bool{}
+	for c := range o.promised() {
+		used[c.flavor] = true
+	}
+	for _, n := range o.Nodes {
+		if slices.ContainsFunc(o.Flavors, func(f kueue.ResourceFlavor) bool { return used[f.Name] && fits(n, f) }) {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+func (o Objects) flavorWithoutNodes() (found []sight) {
+	quota := map[string][]string{}
+	promised := o.promised()
+	for _, c := range sorted(promised) {
+		amount := promised[c]
+		quota[c.flavor] = append(quota[c.flavor], amount.String()+" "+string(c.resource))
+	}
+	for _, f := range o.Flavors {
+		if len(quota[f.Name]) > 0 && len(o.nodesOf(f)) == 0 {
+			labels := make([]string, 0, len(f.Spec.NodeLabels))
+			for _, key := range slices.Sorted(maps.Keys(f.Spec.NodeLabels)) {
+				labels = append(labels, key+"="+f.Spec.NodeLabels[key])
+			}
+			found = append(found, of("ResourceFlavor "+f.Name, "quota", some(quota[f.Name]), "labels", some(labels), "nodes", fmt.Sprintf("0 of %d", len(o.Nodes))))
+		}
+	}
+	return found
+}
+
+func (o Objects) flavorsOverlap() (found []sight) {
+	promised := o.promised()
+	for i, a := range o.Flavors {
+		for _, b := range o.Flavors[i+1:] {
+			var both, nodes []string
+			for _, c := range sorted(promised) {
+				if _, also := promised[cell{b.Name, c.resource}]; also && c.flavor == a.Name {
+					both = append(both, string(c.resource))
+				}
+			}
+			for _, n := range o.nodesOf(a) {
+				if len(both) > 0 && fits(n, b) {
+					nodes = append(nodes, n.Name)
+				}
+			}
+			if len(nodes) > 0 {
+				found = append(found, of("ResourceFlavors "+a.Name+" and "+b.Name, "nodes of both", fmt.Sprint(len(nodes)), "such as", some(nodes), "quota in both", some(both)))
+			}
+		}
+	}
+	return found
+}
+
+// supply is what the nodes of a flavor have of a resource.
+type supply struct {
+	nodes          int
+	total, usable  resource.Quantity
+	outside        resource.Quantity
+	notReady, away []string
+}
+
+func (o Objects) supply(c cell, outside map[string]corev1.ResourceList) (s supply, known bool) {
+	f, known := o.flavor(c.flavor)
+	if !known {
+		return s, false
+	}
+	for _, n := range o.nodesOf(f) {
+		has := most(n, c.resource)
+		s.nodes++
+		s.total.Add(has)
+		switch {
+		case !ready(n):
+			s.notReady = append(s.notReady, n.Name)
+		case n.Spec.Unschedulable:
+			s.away = append(s.away, n.Name)
+		default:
+			usable := n.Status.Allocatable[c.resource]
+			s.usable.Add(usable)
+			s.outside.Add(outside[n.Name][c.resource])
+			s.usable.Sub(outside[n.Name][c.resource])
+		}
+	}
+	return s, true
+}
+
+// most is what a node can have when it is well. Of devices that is its capacity; of the rest
+// the kubelet keeps a part.
+func most(n corev1.Node, name corev1.ResourceName) resource.Quantity {
+	if isDevice(name) {
+		return n.Status.Capacity[name]
+	}
+	return n.Status.Allocatable[name]
+}
+
+func (o Objects) quotaBeyondNodes() (found []sight) {
+	promised := o.promised()
+	for _, c := range sorted(promised) {
+		quota := promised[c]
+		if s, known := o.supply(c, nil); known && s.nodes > 0 && quota.Cmp(s.total) > 0 {
+			found = append(found, of(c.String(), "quota", quota.String(), "nodes have", s.total.String(), "nodes", fmt.Sprint(s.nodes)))
+		}
+	}
+	return found
+}
+
+// quotaBeyondUsable is silent about quota beyond all nodes, of which quotaBeyondNodes speaks.
+func (o Objects) quotaBeyondUsable() (found []sight) {
+	promised, used := o.promised(), o.used(true)
+	for _, c := range sorted(promised) {
+		quota := promised[c]
+		s, known := o.supply(c, used)
+		if !known || s.nodes == 0 || quota.Cmp(s.total) > 0 || quota.Cmp(s.usable) <= 0 {
+			continue
+		}
+		outside := ""
+		if s.outside.Sign() > 0 {
+			outside = s.outside.String()
+		}
+		found = append(found, of(c.String(), "quota", quota.String(), "usable", s.usable.String(), "nodes have", s.total.String(),
+			"used outside the queues", outside, "not ready", some(s.notReady), "cordoned", some(s.away)))
+	}
+	return found
+}
