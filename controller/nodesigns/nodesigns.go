@@ -40,7 +40,7 @@ func of(c config.Config) Settings {
 func (s Settings) Unhealthy(node *corev1.Node) []string {
 	var signs []string
 	for _, f := range s.rules.Findings(node) {
-		if sign := f.Cause.String(); f.Source != nodehealth.DevicesMissing && !slices.Contains(signs, sign) {
+		if sign := f.String(); f.Source != nodehealth.DevicesMissing && !slices.Contains(signs, sign) {
 			signs = append(signs, sign)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,8 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/clustercheck"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/top"
@@ -50,6 +53,7 @@ func TestAMemberUsesTheEverydayCommands(t *testing.T) {
 		m.hasAStatus(ctx)
 		m.hasLogs(ctx)
 		m.seesTheTeam(ctx)
+		m.checksTheCluster(ctx, cfg)
 		m.retriesAndCancels(ctx, sleeper, failer)
 		return ctx
 	}).Feature())
@@ -156,6 +160,35 @@ func (m member) seesTheTeam(ctx context.Context) {
 		if team.Name == m.queue() && (team.Running < 1 || len(team.Quota) == 0 || team.Namespaces[0] != m.namespace) {
 			m.t.Errorf("top says of the team: %+v", team)
 		}
+	}
+}
+
+// checksTheCluster looks as an administrator, who finds no error in a new cluster, and as a member,
+// who is told what was not checked.
+func (m member) checksTheCluster(ctx context.Context, cfg *envconf.Config) {
+	m.t.Helper()
+	look := func(config *rest.Config) checkup.Report {
+		c, err := client.New(config, client.Options{Scheme: m.client.Scheme(), Mapper: clustercheck.Mapper()})
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		objects, err := clustercheck.Read(ctx, c, time.Now())
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		return checkup.Find(objects)
+	}
+	r := look(cfg.Client().RESTConfig())
+	if here.Own && r.Has(checkup.Error) || r.Installed == nil || !*r.Installed || len(r.Unknown) > 0 {
+		m.t.Errorf("check finds %+v, and does not know %q", r.Findings, r.Unknown)
+	}
+	for _, f := range r.Findings {
+		m.t.Logf("check: %s %s %s %v", f.Severity, f.Code, f.Subject, f.Evidence)
+	}
+	as := rest.CopyConfig(cfg.Client().RESTConfig())
+	as.Impersonate = rest.ImpersonationConfig{UserName: "frank", Groups: []string{"system:authenticated"}}
+	if r := look(as); r.Installed != nil || len(r.Findings) > 0 || !slices.Contains(r.Unknown, "you may not list nodes: ask an administrator for a role with this right") {
+		m.t.Errorf("check of a member finds %+v, and does not know %q", r.Findings, r.Unknown)
 	}
 }
 
