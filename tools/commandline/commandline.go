@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -29,6 +30,8 @@ import (
 // Program is a command that users run, such as mlbatch.
 type Program struct {
 	Name string
+	// CalledAs is the name of the file that runs. If it is kubectl-NAME, help says 'kubectl NAME'. Main sets it.
+	CalledAs string
 	// Root builds the root command for this version of MLBatch. Its name, version and settings for errors
 	// follow from the program.
 	Root func(version string) *cobra.Command
@@ -47,6 +50,7 @@ func (s ExitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)
 func (p Program) Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt kills the program
+	p.CalledAs = filepath.Base(os.Args[0])
 	err := p.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	if status := ExitStatus(0); errors.As(err, &status) {
 		os.Exit(int(status))
@@ -66,6 +70,9 @@ func (p Program) Run(ctx context.Context, args []string, out, progress io.Writer
 	}
 	root := p.Root(versions.Version)
 	root.Use, root.Version = p.Name, versions.Version
+	if strings.TrimSuffix(p.CalledAs, ".exe") == "kubectl-"+p.Name {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl " + p.Name}
+	}
 	root.SilenceErrors, root.SilenceUsage, root.DisableSuggestions = true, true, true // an error is one sentence
 	root.SetArgs(args)
 	root.SetOut(out)

@@ -228,3 +228,18 @@ func interruptUntil(t *testing.T, cmd *exec.Cmd) {
 		t.Errorf("it ends with %v and not by the interrupt", cmd.ProcessState)
 	}
 }
+
+// kubectl runs a program kubectl-NAME for 'kubectl NAME'.
+func TestHelpOfAPluginOfKubectl(t *testing.T) {
+	for calledAs, want := range map[string]string{"kubectl-program": "kubectl program submit", "kubectl-program.exe": "kubectl program submit", "program": "  program submit", "other": "  program submit"} {
+		p := program(succeed)
+		p.CalledAs = calledAs
+		out, _, err := run(t.Context(), p, "submit", "--help")
+		if err != nil || !strings.Contains(out, want+" [flags]") {
+			t.Errorf("%s: got %s, %v", calledAs, out, err)
+		}
+		if _, _, err := run(t.Context(), p, "sumbit"); err == nil || !strings.HasSuffix(err.Error(), "see '"+strings.TrimSuffix(strings.TrimSpace(want), " submit")+" --help'") {
+			t.Errorf("%s: got %v", calledAs, err)
+		}
+	}
+}
