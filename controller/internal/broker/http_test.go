@@ -5,6 +5,7 @@ package broker
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +13,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -173,21 +173,20 @@ func folderOf(t testing.TB, tasks int) (*taskstore.Folder, string) {
 	return folder, name
 }
 
-// TestMeasure prints what docs/evidence/queue.log has; it asserts nothing about time.
+var measured = flag.Int("queue.tasks", 50, "how many tasks TestMeasure has: make test-long measures with as many as a queue may have")
+
+// TestMeasure brings a queue in a folder to its end, and prints how fast that was. Only the memory
+// of the process, in which the workers and the test are, too, is asserted.
 func TestMeasure(t *testing.T) {
-	tasks, err := strconv.Atoi(os.Getenv("QUEUE_MEASURE"))
-	if err != nil {
-		tasks = 50
-	}
 	alone, _ := folderOf(t, 0)
-	begin, creates := time.Now(), max(50, tasks/4)
+	begin, creates := time.Now(), min(max(50, *measured/4), 1000)
 	for i := range creates {
 		if _, err := alone.Create(t.Context(), fmt.Sprint("x/", i), strings.NewReader("1.1"), 3); err != nil {
 			t.Fatal(err)
 		}
 	}
 	rate := float64(creates) / time.Since(begin).Seconds()
-	folder, name := folderOf(t, tasks)
+	folder, name := folderOf(t, *measured)
 	settings := ordinary
 	settings.Open = false
 	address, end := serve(t, folder, settings)
@@ -198,13 +197,38 @@ func TestMeasure(t *testing.T) {
 	}
 	workers.Wait()
 	took := time.Since(begin).Seconds()
-	if got := end(); got.Succeeded != tasks {
+	if got := end(); got.Succeeded != *measured || got.Failed > 0 {
 		t.Errorf("%+v", got)
+	}
+	for i := range *measured {
+		if text, err := os.ReadFile(filepath.Join(name, "outbox", fmt.Sprintf("%06d", i))); err != nil || string(text) != "r" {
+			t.Fatalf("task %d has the result %q: %v", i, text, err)
+		}
 	}
 	const writes = 4 // output, log.json, done, outbox
 	t.Logf("%.0f synced creates a second alone; a task has %d writes", rate, writes)
-	t.Logf("%d tasks of no length with 8 workers: %.0f a second, which is %.2f of %.0f", tasks, float64(tasks)/took, float64(tasks)/took/(rate/writes), rate/writes)
-	os.RemoveAll(name)
+	t.Logf("%d tasks of no length with 8 workers, to the end: %.0f a second, which is %.2f of %.0f", *measured, float64(*measured)/took, float64(*measured)/took/(rate/writes), rate/writes)
+	peak := peakMemory(t)
+	t.Logf("%d MiB resident at most, with the workers and the test", peak)
+	if *measured >= queue.MaxTasks && peak > 200 {
+		t.Error("the broker may take 200 MiB")
+	}
+}
+
+// peakMemory is that of this process, in MiB.
+func peakMemory(t *testing.T) int {
+	t.Helper()
+	status, _ := os.ReadFile("/proc/self/status") // There is none but on Linux.
+	for line := range strings.Lines(string(status)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "VmHWM:" {
+			kilobytes, err := strconv.Atoi(fields[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kilobytes >> 10
+		}
+	}
+	return 0
 }
 
 // idle is a worker whose program takes no time.
@@ -227,27 +251,6 @@ func between(text, before string) string {
 	_, rest, _ := strings.Cut(text, before)
 	value, _, _ := strings.Cut(rest, `"`)
 	return value
-}
-
-// TestMemory prints what 100,000 tasks take.
-func TestMemory(t *testing.T) {
-	tasks, err := strconv.Atoi(os.Getenv("QUEUE_MEASURE_MEMORY"))
-	if err != nil {
-		tasks = 1000
-	}
-	folder, _ := folderOf(t, tasks)
-	folder.Relaxed = true
-	address, _ := serve(t, folder, ordinary)
-	for range 5 {
-		request(t, "GET", address+"/v1/stat", "")
-	}
-	status, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(status)) {
-		if strings.HasPrefix(line, "VmHWM") || strings.HasPrefix(line, "VmRSS") {
-			t.Logf("%d tasks: %s, with the test itself", tasks, strings.Join(strings.Fields(line), " "))
-		}
-	}
-	runtime.KeepAlive(folder)
 }
 
 // A worker ends a program that took too long, that lost its task, or that has to go.

@@ -9,9 +9,12 @@ import (
 	"encoding/hex"
 	"encoding/xml"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,50 +26,62 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/taskstore"
 )
 
-// weather lets calls fail: before anything was made, or after.
+// weather lets calls fail: before anything was made, or after. Calls that are made at once come in
+// any order, so what a call meets depends on its key and on what that key has met before.
 type weather struct {
 	taskstore.Objects
 	walk *walk
-	// lock is held by calls that are made at once.
+	seed uint64
 	lock sync.Mutex
+	met  map[string]int
+}
+
+func newWeather(w *walk) *weather {
+	return &weather{Objects: w.objects, walk: w, seed: w.rand.Uint64(), met: map[string]int{}}
 }
 
 var errWeather = errors.New("the store fails")
 
-func (w *weather) before() error {
-	return w.after(nil)
+func (w *weather) before(key string) error {
+	return w.after(key, nil)
 }
 
 // after is of a call whose answer is lost.
-func (w *weather) after(err error) error {
+func (w *weather) after(key string, err error) error {
+	if w.walk.calm {
+		return err
+	}
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if !w.walk.calm && w.walk.rand.IntN(25) == 0 {
+	w.met[key]++
+	hash := fnv.New64a()
+	fmt.Fprint(hash, w.seed, key, w.met[key])
+	if rand.New(rand.NewPCG(hash.Sum64(), 2)).IntN(25) == 0 {
 		return errWeather
 	}
 	return err
 }
 
 func (w *weather) Create(ctx context.Context, key string, body io.Reader, size int64) (bool, error) {
-	if err := w.before(); err != nil {
+	if err := w.before(key); err != nil {
 		return false, err
 	}
 	created, err := w.Objects.Create(ctx, key, body, size)
-	return created, w.after(err)
+	return created, w.after(key, err)
 }
 
 func (w *weather) Open(ctx context.Context, key string) (io.ReadCloser, int64, error) {
-	if err := w.before(); err != nil {
+	if err := w.before(key); err != nil {
 		return nil, 0, err
 	}
 	return w.Objects.Open(ctx, key)
 }
 
 func (w *weather) Copy(ctx context.Context, from, to string) error {
-	if err := w.before(); err != nil {
+	if err := w.before(to); err != nil {
 		return err
 	}
-	return w.after(w.Objects.Copy(ctx, from, to))
+	return w.after(to, w.Objects.Copy(ctx, from, to))
 }
 
 // memory is a store that is only a map.

@@ -219,7 +219,9 @@ func (s *Store) accepted(ctx context.Context, record *taskqueue.Record) error {
 			return err
 		})
 	}
-	return group.Wait()
+	err := group.Wait()
+	slices.Sort(record.Unpublished)
+	return err
 }
 
 func (s *Store) output(task, token string) string {
