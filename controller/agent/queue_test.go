@@ -3,12 +3,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -119,4 +123,80 @@ func awaitResults(t *testing.T, folder string, count int) {
 		}
 	}
 	t.Fatalf("there are fewer than %d results after a minute", count)
+}
+
+// By its exit code a Job knows whether it is of use to start a broker again.
+func TestHowProcessesOfAQueueEnd(t *testing.T) {
+	folder, address := t.TempDir(), freeAddress(t)
+	if err := os.Mkdir(filepath.Join(folder, "inbox"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	broker := func(more ...string) *exec.Cmd {
+		return started(t, append([]string{"broker", "--run=r", "--uid=01234567", "--folder=" + folder}, more...)...)
+	}
+	work := func(line string) *exec.Cmd {
+		worker := started(t, "work", "--work="+t.TempDir())
+		worker.Env = append(worker.Env, "CODEFLARE_QUEUE=http://"+address, "CODEFLARE_COMMAND="+line)
+		return worker
+	}
+	first, stopped := broker("--listen="+address, "--open"), work("sleep 100;")
+	for _, process := range []*exec.Cmd{first, stopped} {
+		if err := process.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	await(t, "the worker has a task", func() bool {
+		// Both are asked again until they are there.
+		answer, err := http.Post("http://"+address+"/v1/tasks/a", "text/plain", strings.NewReader("a"))
+		if err != nil {
+			return false
+		}
+		answer.Body.Close()
+		if answer, err = http.Get("http://" + address + "/v1/stat"); err != nil {
+			return false
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		return strings.Contains(string(text), `"leased":1`)
+	})
+	if err := stopped.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "a worker that was told to end", stopped.Wait(), 1)
+	later := broker("--listen=127.0.0.1:0", "--open")
+	if err := later.Start(); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "a broker that another one has replaced", first.Wait(), 66)
+	if err := later.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "a broker that was told to end", later.Wait(), 1)
+	wantCode(t, "a broker whose store cannot be one", broker("--inbox=outbox").Run(), 65)
+	wantCode(t, "a worker without a queue", started(t, "work").Run(), 1)
+	failing := broker("--listen="+address, "--max-attempts=1", "--lease=2s")
+	if err := failing.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := work("false").Run(); err != nil {
+		t.Error("a worker whose task failed:", err)
+	}
+	wantCode(t, "a broker whose tasks fail", failing.Wait(), 65)
+}
+
+func wantCode(t *testing.T, what string, err error, want int) {
+	t.Helper()
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) || ended.ExitCode() != want {
+		t.Errorf("%s ends with %v, not with exit code %d", what, err, want)
+	}
+}
+
+func await(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not after a minute", what)
+		}
+	}
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package worker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mlbatch/mlbatch/controller/api/queue"
+	"github.com/mlbatch/mlbatch/controller/internal/worker"
+)
+
+// fakeBroker lends one task, and remembers what is said of it.
+type fakeBroker struct {
+	lock  sync.Mutex
+	lease queue.Lease
+	// renewal is the answer to renewals, result what was stored, said what came to each path.
+	renewal int
+	result  string
+	said    map[string][]queue.Report
+}
+
+func (b *fakeBroker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	switch {
+	case r.URL.Path == queue.LeasePath && len(b.said[queue.LeasePath]) == 0:
+		b.said[queue.LeasePath] = []queue.Report{{}}
+		_ = json.NewEncoder(w).Encode(b.lease)
+	case r.URL.Path == queue.LeasePath:
+		w.WriteHeader(http.StatusGone)
+	case strings.HasPrefix(r.URL.Path, queue.TasksPath):
+		_, _ = io.WriteString(w, "content")
+	case strings.HasPrefix(r.URL.Path, queue.ResultsPath):
+		b.result = string(body)
+	default:
+		var report queue.Report
+		_ = json.Unmarshal(body, &report)
+		b.said[r.URL.Path] = append(b.said[r.URL.Path], report)
+		if r.URL.Path == queue.RenewPath {
+			w.WriteHeader(b.renewal)
+		}
+	}
+}
+
+// works lets a worker run one task.
+func works(t *testing.T, line string, change func(*fakeBroker)) *fakeBroker {
+	t.Helper()
+	b := &fakeBroker{lease: queue.Lease{Task: "a/b", Token: "1.1", LeaseSeconds: 1, Attempt: 2}, renewal: http.StatusOK, said: map[string][]queue.Report{}}
+	if change != nil {
+		change(b)
+	}
+	server := httptest.NewServer(b)
+	defer server.Close()
+	w := worker.Worker{Queue: server.URL, Name: "w", Folder: t.TempDir(), Line: line, Stdout: io.Discard, Stderr: io.Discard}
+	ctx, enough := context.WithTimeout(t.Context(), 30*time.Second)
+	defer enough()
+	if err := w.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// What another worker may have is not worked on, and nothing is said of it: the program and all
+// that it has started are killed, also what does not want to end.
+func TestALostLeaseEndsTheProgram(t *testing.T) {
+	folder := t.TempDir()
+	b := works(t, `f() { trap '' TERM; sleep 100 & echo $! $$ > `+folder+`/pids; wait; sleep 100; }; f`, func(b *fakeBroker) { b.renewal = http.StatusConflict })
+	for _, path := range []string{queue.DonePath, queue.FailedPath, queue.ReleasePath} {
+		if len(b.said[path]) > 0 {
+			t.Errorf("%s was told %+v", path, b.said[path])
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "pids"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range strings.Fields(string(text)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !endsSoon(pid) {
+			t.Errorf("process %d still runs", pid)
+		}
+	}
+}
+
+// endsSoon: the kernel takes a moment, and somebody has to reap the child of a dead program.
+func endsSoon(pid int) bool {
+	for range 100 {
+		state, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || err == nil && strings.Contains(string(state), ") Z ") {
+			return true
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return false
+}
+
+func TestWhatAProgramComesTo(t *testing.T) {
+	for sentence, row := range map[string]struct {
+		line   string
+		path   string
+		want   queue.Log
+		result string
+	}{
+		"a result":                  {`f() { cat "$1" "$CODEFLARE_TASK_INPUT" > "$2"; echo out; echo err >&2; }; f`, queue.DonePath, queue.Log{Stdout: "out\n", Stderr: "err\n"}, "contentcontent"},
+		"no output is an empty one": {`true`, queue.DonePath, queue.Log{}, ""},
+		"what it is told":           {`f() { echo "$CODEFLARE_TASK $CODEFLARE_ATTEMPT"; }; f`, queue.DonePath, queue.Log{Stdout: "a/b 2\n"}, ""},
+		"an exit code":              {`f() { exit 7; }; f`, queue.FailedPath, queue.Log{Code: 7}, ""},
+		"a signal":                  {`f() { kill -9 $$; }; f`, queue.FailedPath, queue.Log{Code: 137}, ""},
+		"no such program":           {`/nowhere`, queue.FailedPath, queue.Log{Code: 127}, ""},
+		"a folder for an output":    {`f() { mkdir "$2"; }; f`, queue.FailedPath, queue.Log{Code: 1, Reason: "the output is not a file"}, ""},
+		"too long":                  {`f() { sleep 100; }; f`, queue.FailedPath, queue.Log{Code: 124, Reason: "timeout"}, ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			b := works(t, row.line, func(b *fakeBroker) {
+				if sentence == "too long" {
+					b.lease.TimeoutSeconds = 1
+				}
+			})
+			said := b.said[row.path]
+			if len(said) != 1 || said[0].Task != "a/b" || said[0].Token != "1.1" || said[0].Log == nil || b.result != row.result {
+				t.Fatalf("the result is %q, and said was %+v", b.result, b.said)
+			}
+			got := *said[0].Log
+			if sentence == "no such program" {
+				got.Stderr = "" // the words of the shell
+			}
+			row.want.Worker = "w"
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAWorkerOfSomethingElseSaysSo(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	w := worker.Worker{Queue: server.URL, Name: "w", Folder: t.TempDir(), Line: "true", Stdout: io.Discard, Stderr: io.Discard}
+	if err := w.Run(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "answers 404 to a request for a task: it is not the broker of this queue") {
+		t.Errorf("it says %v", err)
+	}
+}
