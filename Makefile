@@ -104,7 +104,7 @@ platforms: ## Build the command mlbatch for each operating system and processor 
 define evidence
 	@mkdir -p docs/evidence; { \
 		echo "date     $$(date -u +%Y-%m-%dT%H:%MZ)"; \
-		echo "commit   $$(git describe --always --dirty)"; \
+		echo "commit   $$(git describe --always)$$(git diff --quiet HEAD -- ':!docs/evidence' || echo -dirty)"; \
 		echo "machine  $$(nproc) CPUs, $$(go version)"; \
 		echo "seed     $(2)"; \
 		$(3); \
