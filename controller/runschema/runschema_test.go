@@ -159,6 +159,7 @@ func TestTheAPIServerAccepts(t *testing.T) {
 
 func TestTheAPIServerRefuses(t *testing.T) {
 	schema := compiled(t)
+	sentences := map[string]bool{}
 	for name, row := range map[string]struct{ manifest, says string }{
 		"a kind that we do not have":       {`{apiVersion: codeflare.dev/v1alpha1, kind: Runner}`, "codeflare.dev has no kind Runner: use Application, DataSet, Run or RunSizeConfiguration"},
 		"another version":                  {`{apiVersion: codeflare.dev/v1, kind: Run}`, "there is no version codeflare.dev/v1: use codeflare.dev/v1alpha1"},
@@ -280,12 +281,16 @@ func TestTheAPIServerRefuses(t *testing.T) {
 		"a size with cpu twice":            {sizes("config: {a: {workers: 1, cpu: 1, memory: 1Gi, gpu: 1, resources: {cpu: 1}}}"), "spec.config[a].resources: cpu and memory of a size are fields of their own"},
 		"a size of negative GPUs":          {sizes("config: {a: {workers: 1, cpu: 1, memory: 1Gi, gpu: -1}}"), "spec.config.a.gpu: should be greater than or equal to 0"},
 	} {
+		sentences[row.says] = true
 		t.Run(name, func(t *testing.T) {
 			_, err := schema.Create(object(t, row.manifest))
 			if err == nil || !strings.HasPrefix(err.Error(), row.says) || strings.Contains(err.Error(), "; spec") {
 				t.Errorf("got %v\nwant %s", err, row.says)
 			}
 		})
+	}
+	if len(sentences) < 50 {
+		t.Errorf("there are %d sentences, and issue 13 wants 50", len(sentences))
 	}
 }
 
