@@ -116,7 +116,7 @@ SIMULATED := $(CLUSTER) ./test/simulated -run '^TestEveryUserHasAClusterWithTheP
 LONG_SEED := $(shell date +%s)
 
 .PHONY: test-long
-test-long: ## 10,000 random lives of each sort, the crash test with every answer, 1,000 AppWrappers that cause no request, what the controller takes, upstream's controller and ours in turn (root); results go to docs/evidence (an hour)
+test-long: ## 10,000 random lives of each sort, the crash test with every answer, 1,000 AppWrappers that cause no request, what the controller takes, 1,000 Runs at once, upstream's controller and ours in turn (root); results go to docs/evidence (an hour)
 	$(call evidence,walks,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$(LONG_SEED))
 	$(call evidence,queue-simulator,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestWalks$$' ./controller/internal/broker -queue.walks=10000 -queue.seed=$(LONG_SEED))
 	$(call evidence,queue,none,go test -count=1 -timeout=60m -v -run '^TestMeasure$$' ./controller/internal/broker -queue.tasks=100000)
@@ -125,6 +125,7 @@ test-long: ## 10,000 random lives of each sort, the crash test with every answer
 	$(call evidence,faults,none,$(CLUSTER) ./test/faults)
 	$(call evidence,quiet,none,$(SIMULATED) -timeout=60m -quiet.appwrappers=1000 -quiet.for=10m)
 	$(call evidence,scale,none,$(SIMULATED) -timeout=60m -nodes=60 -measure.running=1000$(comma)5000)
+	$(call evidence,runs,none,$(SIMULATED) -timeout=60m -nodes=20 -quiet.appwrappers=1 -runs=1000)
 	$(call evidence,preemption,$(LONG_SEED),go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestPreemptionEnds -preemption.rounds=2000 -preemption.first=$(LONG_SEED))
 	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
 	@$(MAKE) --no-print-directory mutation

@@ -26,7 +26,7 @@ type asked struct {
 	SourceIPs                []string
 	RequestReceivedTimestamp string
 	Stage                    string
-	ObjectRef                struct{ Resource, Subresource, Name string }
+	ObjectRef                struct{ Resource, Subresource, Namespace, Name string }
 }
 
 func (a asked) String() string { return a.RequestReceivedTimestamp + " " + a.Verb + " " + a.RequestURI }
@@ -74,11 +74,17 @@ func (a *audit) news() []asked {
 	}
 }
 
-// ours returns the requests of our controller.
+// ours returns the requests of our controller of AppWrappers.
 func (a *audit) ours() []asked {
 	a.Helper()
+	return a.of("appwrapper-controller-manager")
+}
+
+// of returns the requests of a service account of the platform.
+func (a *audit) of(account string) []asked {
+	a.Helper()
 	return slices.DeleteFunc(a.news(), func(e asked) bool {
-		return e.User.Username != "system:serviceaccount:"+platform.Namespace+":appwrapper-controller-manager"
+		return e.User.Username != "system:serviceaccount:"+platform.Namespace+":"+account
 	})
 }
 
