@@ -52,7 +52,6 @@ var changes = map[string]func(in *runplan.Input){
 	"DataSet.s3.copyLimit":                   func(in *runplan.Input) { in.DataSets[2].Spec.S3.CopyLimit = amount("9") },
 	"DataSet.readOnly":                       func(in *runplan.Input) { in.DataSets[0].Spec.ReadOnly = true },
 	"Run.application.name":                   func(in *runplan.Input) { in.Run.Spec.Application.Name, in.Application = "b", nil },
-	"Run.application.namespace":              func(in *runplan.Input) { in.Run.Spec.Application.Namespace = "red" },
 	"Run.options":                            func(in *runplan.Input) { in.Run.Spec.Options = new(string) },
 	"Run.env":                                func(in *runplan.Input) { in.Run.Spec.Env["A"] = "b" },
 	"Run.envFrom":                            func(in *runplan.Input) { in.Run.Spec.EnvFrom = secret("b") },
@@ -120,10 +119,10 @@ var changesOfQueues = map[string]func(in *runplan.Input){
 	"Run.queue.maxFailed":                      func(in *runplan.Input) { in.Run.Spec.Queue.MaxFailed = 9 },
 }
 
-// noPart are fields about the end of a Run, which is no part of a plan, and those that nothing read
-// in 2023 either.
+// noPart are fields about the end of a Run, which is no part of a plan, the one that says which
+// Application is given, and those that nothing read in 2023 either.
 var noPart = []string{
-	"Run.activeDeadlineSeconds", "Run.ttlSecondsAfterFinished", "Run.cancel",
+	"Run.activeDeadlineSeconds", "Run.ttlSecondsAfterFinished", "Run.cancel", "Run.application.namespace",
 	"Application.minCpu", "Application.minMemory", "Application.minGpu",
 }
 

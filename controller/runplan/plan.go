@@ -6,6 +6,7 @@
 package runplan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -30,7 +31,7 @@ type Input struct {
 	Step *v1alpha1.Step
 	// Application is the one that the Run names, nil if there is none.
 	Application *v1alpha1.Application
-	// Applications are those of the Run's namespace. Only a workflow reads them.
+	// Applications are those of the namespace of Application. Only a workflow reads them.
 	Applications []v1alpha1.Application
 	Sizes        []v1alpha1.RunSizeConfiguration
 	// DataSets are those of the Run's namespace.
@@ -79,7 +80,7 @@ type Planned struct {
 
 // Plan returns what is created for a Run of one program, or all problems that are in the way.
 func Plan(in Input) (*Planned, []Problem) {
-	if problems := elsewhere(in.Run); len(problems) > 0 {
+	if problems := elsewhere(in); len(problems) > 0 {
 		return nil, problems
 	}
 	if in.Application == nil {
@@ -255,15 +256,25 @@ func variables(in Input) map[string]v1alpha1.Text {
 	return all
 }
 
-// elsewhere: the Run names an Application of another namespace.
-func elsewhere(run *v1alpha1.Run) []Problem {
-	app := run.Spec.Application
-	if app.Namespace == "" || app.Namespace == run.Namespace {
+// ApplicationNamespace is where the Application of a Run is. A Run whose author may not get it there
+// is not created.
+func ApplicationNamespace(run *v1alpha1.Run) string {
+	return cmp.Or(run.Spec.Application.Namespace, run.Namespace)
+}
+
+// elsewhere: a step names an Application of another namespace than the workflow's. Nobody has asked
+// whether the author of the Run may get it.
+func elsewhere(in Input) []Problem {
+	if in.Step == nil || in.Step.Application.Namespace == "" {
 		return nil
 	}
-	return []Problem{impossible("Application %s is in namespace %s and has to be in the Run's%s: copy it", app.Name, app.Namespace, comma(run.Namespace))}
+	app, here := in.Step.Application, ApplicationNamespace(in.Run)
+	if app.Namespace == here {
+		return nil
+	}
+	return []Problem{impossible("Application %s is in namespace %s and has to be in the workflow's%s: copy it", app.Name, app.Namespace, comma(here))}
 }
 
 func applicationNotFound(run *v1alpha1.Run) Problem {
-	return problem(ApplicationNotFound, "there is no Application %s%s yet", run.Spec.Application.Name, inNamespace(run.Namespace))
+	return problem(ApplicationNotFound, "there is no Application %s%s yet", run.Spec.Application.Name, inNamespace(ApplicationNamespace(run)))
 }

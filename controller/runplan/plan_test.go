@@ -97,7 +97,7 @@ func compiled(t *testing.T) runschema.Schema {
 func inputs(t *testing.T, schema runschema.Schema, manifests []byte) []runplan.Input {
 	t.Helper()
 	found := runplan.Input{Settings: settings()}
-	apps := map[string]*v1alpha1.Application{}
+	var apps []v1alpha1.Application
 	var runs []*v1alpha1.Run
 	for _, text := range strings.Split(string(manifests), "\n---\n") {
 		if name, is := strings.CutPrefix(text, "# Datashim has "); is {
@@ -107,8 +107,7 @@ func inputs(t *testing.T, schema runschema.Schema, manifests []byte) []runplan.I
 		object := stored(t, schema, text)
 		switch object.GetKind() {
 		case v1alpha1.ApplicationKind:
-			apps[object.GetName()] = convert(t, object, &v1alpha1.Application{})
-			found.Applications = append(found.Applications, *apps[object.GetName()])
+			apps = append(apps, *convert(t, object, &v1alpha1.Application{}))
 		case v1alpha1.DataSetKind:
 			found.DataSets = append(found.DataSets, *convert(t, object, &v1alpha1.DataSet{}))
 		case v1alpha1.RunSizeConfigurationKind:
@@ -123,7 +122,16 @@ func inputs(t *testing.T, schema runschema.Schema, manifests []byte) []runplan.I
 	var all []runplan.Input
 	for _, run := range runs {
 		one := found
-		one.Run, one.Application = run, apps[run.Spec.Application.Name]
+		one.Run = run
+		for _, app := range apps {
+			if app.Namespace != runplan.ApplicationNamespace(run) {
+				continue
+			}
+			one.Applications = append(one.Applications, app)
+			if app.Name == run.Spec.Application.Name {
+				one.Application = &app
+			}
+		}
 		all = append(all, one)
 	}
 	return all

@@ -21,7 +21,7 @@ func Plans(in Input) ([]*Planned, []Problem) {
 		return nonNil(planned), problems
 	}
 	steps := stepsOf(in.Application)
-	problems := slices.Concat(elsewhere(in.Run), waitingForEachOther(steps), tooLong(in.Run, steps))
+	problems := slices.Concat(waitingForEachOther(steps), tooLong(in.Run, steps))
 	if in.Run.Spec.Options != nil {
 		problems = append(problems, impossible("the options of a workflow are those of its steps: leave options of the Run out"))
 	}
@@ -97,7 +97,7 @@ func archetypesBut(one v1alpha1.API) string {
 // ForStep is a Run as one of its steps sees it. All that the step does not have is the Run's.
 func ForStep(run *v1alpha1.Run, step v1alpha1.Step) *v1alpha1.Run {
 	own := *run
-	own.Spec.Application = step.Application
+	own.Spec.Application = v1alpha1.ApplicationReference{Name: step.Application.Name, Namespace: run.Spec.Application.Namespace}
 	own.Spec.Options = step.Options
 	own.Spec.Size = cmp.Or(step.Size, run.Spec.Size)
 	return &own

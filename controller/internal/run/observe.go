@@ -119,7 +119,7 @@ func (r *Reconciler) plan(ctx context.Context, s *runlife.Snapshot) (plan runlif
 	run := s.Run
 	in := runplan.Input{Run: run, Step: s.Step, Settings: r.settings}
 	application := &v1alpha1.Application{}
-	err = r.cached.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: run.Spec.Application.Name}, application)
+	err = r.cached.Get(ctx, types.NamespacedName{Namespace: runplan.ApplicationNamespace(run), Name: run.Spec.Application.Name}, application)
 	switch {
 	case err == nil:
 		in.Application = application
@@ -137,7 +137,7 @@ func (r *Reconciler) plan(ctx context.Context, s *runlife.Snapshot) (plan runlif
 	in.Sizes, in.DataSets = sizes.Items, dataSets.Items
 	if in.Application != nil && in.Application.Spec.API.IsWorkflow() {
 		var applications v1alpha1.ApplicationList
-		if err := r.cached.List(ctx, &applications, client.InNamespace(run.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.cached.List(ctx, &applications, client.InNamespace(application.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return plan, fmt.Errorf("cannot list Applications: %w", err)
 		}
 		in.Applications = applications.Items

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -64,8 +65,8 @@ func Setup(mgr ctrl.Manager, settings runplan.Settings) error {
 	return nil
 }
 
-// waiting indexes the Runs for which an AppWrapper is still to be planned, by the names of their
-// Applications and by anything.
+// waiting indexes the Runs for which an AppWrapper is still to be planned, by their Applications
+// and by anything.
 const (
 	waiting  = "waiting"
 	anything = "*" // no Application has this name
@@ -77,29 +78,31 @@ func waitsFor(object client.Object) []string {
 		return nil
 	}
 	if len(run.Status.Steps) == 0 {
-		return []string{anything, run.Spec.Application.Name}
+		return []string{anything, inNamespace(runplan.ApplicationNamespace(run), run.Spec.Application.Name)}
 	}
 	var names []string
 	for _, step := range run.Status.Steps {
 		if step.Phase == v1alpha1.StepWaiting || step.Phase == v1alpha1.RunPending {
-			names = append(names, anything, step.Application.Name)
+			names = append(names, anything, inNamespace(runplan.ApplicationNamespace(run), step.Application.Name))
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// usedIn are the names of the Applications whose plan depends on one: itself, and workflows that
-// run it.
+// inNamespace is how the index names an Application, which Runs of other namespaces may wait for.
+func inNamespace(namespace, application string) string { return namespace + "/" + application }
+
+// usedIn are the Applications whose plan depends on one: itself, and workflows that run it.
 func usedIn(ctx context.Context, cached client.Reader, app client.Object) []string {
-	names := []string{app.GetName()}
+	names := []string{inNamespace(app.GetNamespace(), app.GetName())}
 	var all v1alpha1.ApplicationList
 	if err := cached.List(ctx, &all, client.InNamespace(app.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "cannot list the workflows of an Application")
 	}
 	for i := range all.Items {
 		if slices.Contains(runplan.ApplicationsOf(&all.Items[i]), app.GetName()) {
-			names = append(names, all.Items[i].Name)
+			names = append(names, inNamespace(app.GetNamespace(), all.Items[i].Name))
 		}
 	}
 	return names
@@ -108,14 +111,14 @@ func usedIn(ctx context.Context, cached client.Reader, app client.Object) []stri
 // wakeWaiting wakes the Runs that may wait for an Application, a DataSet or a size.
 func wakeWaiting(cached client.Reader) handler.MapFunc {
 	return func(ctx context.Context, object client.Object) []reconcile.Request {
-		wanted := []string{anything}
+		wanted, where := []string{anything}, object.GetNamespace()
 		if _, is := object.(*v1alpha1.Application); is {
-			wanted = usedIn(ctx, cached, object)
+			wanted, where = usedIn(ctx, cached, object), metav1.NamespaceAll
 		}
 		var requests []reconcile.Request
 		for _, name := range wanted {
 			var runs v1alpha1.RunList
-			err := cached.List(ctx, &runs, client.InNamespace(object.GetNamespace()), client.MatchingFields{waiting: name}, client.UnsafeDisableDeepCopy)
+			err := cached.List(ctx, &runs, client.InNamespace(where), client.MatchingFields{waiting: name}, client.UnsafeDisableDeepCopy)
 			if err != nil {
 				log.FromContext(ctx).Error(err, "cannot list the Runs that wait") // only a cache that is not indexed does that
 			}

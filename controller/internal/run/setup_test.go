@@ -140,6 +140,28 @@ func TestARunIsWokenByWhatItWaitsFor(t *testing.T) {
 	}
 }
 
+// Applications of other namespaces wake Runs, too, and those of the same name in its own do not count.
+func TestARunIsWokenByAnApplicationOfAnotherNamespace(t *testing.T) {
+	c := newCluster(t)
+	sizes := runplan.DefaultSizes()
+	c.put(v1alpha1.RunSizeConfigurationKind, &sizes)
+	c.put(v1alpha1.ApplicationKind, givenApplication())
+	run := givenRun()
+	run.Spec.Application.Namespace = "red"
+	c.put(v1alpha1.RunKind, run)
+	c.await("there is no Application digits in namespace red yet")
+	sequence, program := givenApplication(), givenApplication()
+	sequence.Namespace, program.Namespace, program.Name = "red", "red", theProgram
+	sequence.Spec = v1alpha1.ApplicationSpec{API: v1alpha1.APISequence, Steps: []string{theProgram}}
+	c.put(v1alpha1.ApplicationKind, sequence)
+	c.await("step step0: there is no Application program in namespace red yet")
+	c.put(v1alpha1.ApplicationKind, program)
+	c.await("step step0 is Queued")
+	if aw := c.api.Get("appwrappers", client.ObjectKey{Namespace: theRun.Namespace, Name: theRun.Name + "-step0"}); aw.Labels[v1alpha1.RunLabel] != theRun.Name {
+		t.Errorf("the labels of the AppWrapper are %v", aw.Labels)
+	}
+}
+
 // Before a workflow is accepted, nothing about the Run names the Applications of its steps.
 func TestAWorkflowIsWokenByWhatItsStepsWaitFor(t *testing.T) {
 	c := newCluster(t)
@@ -166,7 +188,7 @@ func TestAWorkflowIsWokenByWhatItsStepsWaitFor(t *testing.T) {
 	}
 	run := givenRun()
 	run.Status.Steps = []v1alpha1.StepStatus{step(v1alpha1.StepWaiting), step(v1alpha1.RunRunning), step(v1alpha1.RunPending), step(v1alpha1.StepSkipped)}
-	if got := strings.Join(waitsFor(run), " "); got != "* Pending Waiting" {
+	if got := strings.Join(waitsFor(run), " "); got != "* blue/Pending blue/Waiting" {
 		t.Errorf("a workflow is woken by %s", got)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -37,13 +38,14 @@ const (
 // written are the annotations that only these webhooks write.
 var written = []string{v1alpha1.AuthorAnnotation, v1alpha1.AuthorUIDAnnotation, v1alpha1.AuthorMayAnnotation}
 
-// Setup serves both webhooks. They read metadata only: what is wrong with a Run, its CRD says, and
-// what is written in another way than Go writes it stays so. A Run cannot be changed, and applying
+// Setup serves both webhooks. They read metadata and where the Application is: what is wrong with a
+// Run, its CRD says, and what is written in another way than Go writes it stays so. A Run cannot be changed, and applying
 // its manifest again must not look like a change.
 func Setup(mgr ctrl.Manager) error {
 	server := mgr.GetWebhookServer()
-	server.Register(mutatingPath, &admission.Webhook{Handler: recorder{review: accessreview.With(mgr.GetClient())}})
-	server.Register(validatingPath, &admission.Webhook{Handler: keeper{}})
+	review := accessreview.With(mgr.GetClient())
+	server.Register(mutatingPath, &admission.Webhook{Handler: recorder{review: review}})
+	server.Register(validatingPath, &admission.Webhook{Handler: keeper{review: review}})
 	return nil
 }
 
@@ -99,18 +101,24 @@ func (r recorder) may(ctx context.Context, user authenticationv1.UserInfo, names
 	return all, nil
 }
 
-// keeper refuses Runs whose record is not what the recorder wrote.
-type keeper struct{}
+// keeper refuses Runs whose record is not what the recorder wrote, and those of Applications that
+// their authors may not get.
+type keeper struct {
+	review accessreview.Review
+}
 
 // Handle judges creations and updates.
-func (keeper) Handle(_ context.Context, request admission.Request) admission.Response {
+func (k keeper) Handle(ctx context.Context, request admission.Request) admission.Response {
 	after, err := annotationsOf(request.Object)
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
 	switch request.Operation {
 	case admissionv1.Create:
-		return recorded(after, request.UserInfo)
+		if response := recorded(after, request.UserInfo); !response.Allowed {
+			return response
+		}
+		return k.mayGet(ctx, request)
 	case admissionv1.Update:
 		before, err := annotationsOf(request.OldObject)
 		if err != nil {
@@ -130,6 +138,33 @@ func recorded(annotations map[string]string, user authenticationv1.UserInfo) adm
 	}
 	return admission.Denied(fmt.Sprintf("the annotation %s must be the user who creates the Run, %q, but the mutating webhook of Runs was not "+
 		"called, or another one changed what it wrote: ask an administrator", v1alpha1.AuthorAnnotation, user.Username))
+}
+
+// mayGet: the controller reads the Application of another namespace, and the Run shows what it says.
+func (k keeper) mayGet(ctx context.Context, request admission.Request) admission.Response {
+	var run struct {
+		Spec struct {
+			Application struct {
+				Namespace string `json:"namespace"`
+			} `json:"application"`
+		} `json:"spec"`
+	}
+	// encoding/json would also take Namespace, which is another field.
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(request.Object.Raw, &run); err != nil {
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("cannot read where the Application of the Run is: %w", err))
+	}
+	namespace := run.Spec.Application.Namespace
+	if namespace == "" || namespace == request.Namespace {
+		return admission.Allowed("")
+	}
+	allowed, err := k.review.Allows(ctx, request.UserInfo, namespace, "get", v1alpha1.GroupVersion.WithResource("applications"))
+	switch {
+	case err != nil:
+		return admission.Errored(http.StatusInternalServerError, err)
+	case !allowed:
+		return admission.Denied(fmt.Sprintf("user %q may not get applications in namespace %q", request.UserInfo.Username, namespace))
+	}
+	return admission.Allowed("")
 }
 
 func kept(before, after map[string]string) admission.Response {

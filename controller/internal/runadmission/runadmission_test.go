@@ -137,6 +137,49 @@ func TestARunThatCannotBeReadIsRefused(t *testing.T) {
 	}
 }
 
+// Only the API server's word counts: with another spelling a user would name a field that nobody reads.
+func TestAnApplicationOfAnotherNamespace(t *testing.T) {
+	ada := authenticationv1.UserInfo{Username: "ada", UID: "u-1", Groups: []string{"blue"}}
+	for name, tc := range map[string]struct {
+		application, refusal string
+		rights               []string
+	}{
+		"none is named":                {application: `{"name": "a"}`},
+		"the Run's own":                {application: `{"name": "a", "namespace": "blue"}`},
+		"one where the author may":     {application: `{"name": "a", "namespace": "red"}`, rights: []string{"get applications in red"}},
+		"one where the author may not": {application: `{"name": "a", "namespace": "red"}`, refusal: `user "ada" may not get applications in namespace "red"`},
+		"a right to list them":         {application: `{"name": "a", "namespace": "red"}`, rights: []string{"list applications in red", "get applications in blue"}, refusal: "may not get"},
+		"a name that looks like it":    {application: `{"name": "a", "namespace": "red", "Namespace": "blue"}`, refusal: `may not get applications in namespace "red"`},
+		"no name of a namespace":       {application: `{"name": "a", "namespace": 1}`, refusal: "cannot read where the Application of the Run is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			k := keeper{review: func(_ context.Context, r *authorizationv1.SubjectAccessReview) error {
+				asked++
+				a := r.Spec.ResourceAttributes
+				r.Status.Allowed = r.Spec.User == "ada" && slices.Equal(r.Spec.Groups, ada.Groups) && a.Group == "codeflare.dev" &&
+					slices.Contains(tc.rights, a.Verb+" "+a.Resource+" in "+a.Namespace)
+				return nil
+			}}
+			run := `{"metadata": {"annotations": {"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "u-1", "codeflare.dev/author-may": ""}}, "spec": {"application": ` + tc.application + `}}`
+			response := k.Handle(t.Context(), call(t, admissionv1.Create, ada, run, ""))
+			if response.Allowed != (tc.refusal == "") || !response.Allowed && !strings.Contains(response.Result.Message, tc.refusal) {
+				t.Errorf("allowed %t: %v", response.Allowed, response.Result)
+			}
+			if here := !strings.Contains(tc.application, "red"); here && asked > 0 {
+				t.Error("the API server was asked for nothing")
+			}
+		})
+	}
+	k := keeper{review: func(context.Context, *authorizationv1.SubjectAccessReview) error {
+		return errors.New("the API server is away")
+	}}
+	run := `{"metadata": {"annotations": {"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "u-1", "codeflare.dev/author-may": ""}}, "spec": {"application": {"namespace": "red"}}}`
+	if response := k.Handle(t.Context(), call(t, admissionv1.Create, ada, run, "")); response.Allowed || !strings.Contains(response.Result.Message, "the API server is away") {
+		t.Errorf("if the API server is away, it says %v", response.Result)
+	}
+}
+
 func TestTheRecordOfTheAuthorIsKept(t *testing.T) {
 	ada := authenticationv1.UserInfo{Username: "ada", UID: "u-1"}
 	recorded := map[string]string{"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "u-1", "codeflare.dev/author-may": "jobs.batch"}

@@ -106,7 +106,8 @@ func (m Manifests) completed(ctx context.Context, c client.Reader) (Manifests, e
 
 // addApplications adds the Application of a Run and, if that is a workflow, those of its steps.
 func (m *Manifests) addApplications(ctx context.Context, c client.Reader, run v1alpha1.Run) error {
-	if err := m.addApplication(ctx, c, run.Namespace, run.Spec.Application.Name); err != nil {
+	namespace := runplan.ApplicationNamespace(&run)
+	if err := m.addApplication(ctx, c, namespace, run.Spec.Application.Name); err != nil {
 		return err
 	}
 	app := m.input(run).Application
@@ -114,7 +115,7 @@ func (m *Manifests) addApplications(ctx context.Context, c client.Reader, run v1
 		return nil
 	}
 	for _, name := range runplan.ApplicationsOf(app) {
-		if err := m.addApplication(ctx, c, run.Namespace, name); err != nil {
+		if err := m.addApplication(ctx, c, namespace, name); err != nil {
 			return err
 		}
 	}

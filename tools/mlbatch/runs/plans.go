@@ -78,7 +78,7 @@ func (m Manifests) input(run v1alpha1.Run) runplan.Input {
 	run.UID = "" // whoever creates what is printed may not name an owner
 	in := runplan.Input{Run: &run, Sizes: m.Sizes, Settings: settings()}
 	for _, app := range m.Applications {
-		if app.Namespace != run.Namespace {
+		if app.Namespace != runplan.ApplicationNamespace(&run) {
 			continue
 		}
 		in.Applications = append(in.Applications, app)

@@ -137,7 +137,8 @@ type ApplicationReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// Namespace may only repeat the Run's.
+	// Namespace is the Run's, or another one in which the author of the Run may get Applications. That
+	// of a step may only repeat the workflow's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
