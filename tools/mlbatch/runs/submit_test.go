@@ -51,6 +51,27 @@ func submitted(t *testing.T, c client.Client, m runs.Manifests) (out string, not
 	return lines.String(), notes, err
 }
 
+// Only the Application comes from another namespace, and those of a workflow with it.
+func TestAnApplicationOfAnotherNamespaceIsRead(t *testing.T) {
+	here, there := &v1alpha1.Application{}, &v1alpha1.Application{}
+	here.Namespace, here.Name, here.Spec = "blue", "survey", v1alpha1.ApplicationSpec{API: v1alpha1.APIShell, Image: "a", Command: "here"}
+	there.Namespace, there.Name, there.Spec = "red", "survey", v1alpha1.ApplicationSpec{API: v1alpha1.APIShell, Image: "a", Command: "there"}
+	steps := &v1alpha1.Application{}
+	steps.Namespace, steps.Name, steps.Spec = "red", "steps", v1alpha1.ApplicationSpec{API: v1alpha1.APISequence, Steps: []string{"survey"}}
+	c := cluster(t, interceptor.Funcs{}, here, there, steps)
+	for name, says := range map[string]string{"survey": "", "steps": "", "none": "there is no Application none in namespace red yet"} {
+		m := read(t, strings.Replace(run, "{name: survey}", "{namespace: red, name: "+name+"}", 1))
+		plans, _, err := m.Check(t.Context(), c)
+		if says != "" {
+			wording.Wanted(t, err, says)
+			continue
+		}
+		if err != nil || len(plans) != 1 || plans[0].AppWrapper.Namespace != "blue" || !strings.Contains(string(plans[0].AppWrapper.Spec.Components[0].Template.Raw), `"there"`) {
+			t.Errorf("%s: got %+v, %v", name, plans, err)
+		}
+	}
+}
+
 // stored counts the objects of a team.
 func stored(t *testing.T, c client.Client) (count int) {
 	t.Helper()
