@@ -27,6 +27,7 @@ type asked struct {
 	RequestReceivedTimestamp string
 	Stage                    string
 	ObjectRef                struct{ Resource, Subresource, Namespace, Name string }
+	ResponseStatus           struct{ Code int }
 }
 
 func (a asked) String() string { return a.RequestReceivedTimestamp + " " + a.Verb + " " + a.RequestURI }

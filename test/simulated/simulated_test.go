@@ -71,7 +71,7 @@ func story(t *testing.T, p person) {
 		measure(t, p, admin, metrics)
 		tool.appliesAgain()
 		helmTakesOwnership(t, p, admin)
-		runsCost(t, p, admin)
+		runsCost(t, p, admin, fewRuns)
 	}
 }
 
