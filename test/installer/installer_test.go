@@ -60,6 +60,9 @@ func nothingIsTouched(t *testing.T) {
 	isRefused(t, installs("install", "--set=kueu.enabled=false"), "kueu")
 	isRefused(t, installs("upgrade"), "the release mlbatch is not installed: run 'mlbatch install' first")
 	succeeds(t, installs("install", "--dry-run"))
+	if out := succeeds(t, mlbatch("check", "--charts="+charts(), "--profile=openshift")); !strings.Contains(out, "PlatformMissing") || !strings.Contains(out, "InstallUnusual") {
+		t.Errorf("nothing is installed, and the values are not for this cluster, but check prints %s", out)
+	}
 	if out := succeeds(t, mlbatch("uninstall")); !strings.Contains(out, "release mlbatch in namespace mlbatch-system: absent") {
 		t.Errorf("nothing is installed, but uninstall prints %s", out)
 	}
