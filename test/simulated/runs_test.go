@@ -33,15 +33,15 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// make test measures a few, make test-long as many as issue 13 names.
-var runsNumber = flag.Int("runs", 0, "how many Runs are planned at once, on a cluster of their own")
+// TestManyRunsAreCheap of controller/internal/run asserts the same without a cluster.
+var runsNumber = flag.Int("runs", 0, "how many Runs are planned at once, on a cluster of their own (make test-long has 1,000)")
 
-// fewRuns are on the cluster of the story.
-const fewRuns = 20
-
+// TestManyRunsAtOnce lets Runs wait for their Application, be planned at once, run and succeed. It
+// asserts what that costs in requests, and prints how long it took beside the same AppWrappers
+// without Runs, and the memory.
 func TestManyRunsAtOnce(t *testing.T) {
 	if *runsNumber == 0 {
-		t.Skip("make test-long says how many")
+		t.Skip("it takes ten minutes: say how many with -runs")
 	}
 	p := people[0]
 	if _, err := p.up(t); err != nil {
@@ -65,8 +65,6 @@ const (
 	runsNamespace = "runs"
 )
 
-// runsCost lets Runs wait for their Application, be planned at once, run and succeed. It asserts
-// what that costs in requests, and prints how long it took beside the same AppWrappers without Runs.
 func runsCost(t *testing.T, p person, admin client.WithWatch, n int) {
 	enableRuns(t, p, admin)
 	c := newCrowd(t, admin, runsNamespace)
@@ -98,7 +96,7 @@ func runsCost(t *testing.T, p person, admin client.WithWatch, n int) {
 		bare.there.Seconds()/planned.there.Seconds(), bare.running.Seconds()/planned.running.Seconds(), time.Since(began).Round(time.Second))
 	life := log.of(runsAccount)
 	life = append(life, quietRuns(t, log)...)
-	wantLittleMemory(t, p, n)
+	tellMemory(t, p, n)
 	c.end()
 	runs.await(v1alpha1.RunSucceeded, n)
 	wantFewRequests(t, append(life, log.of(runsAccount)...), n)
@@ -308,8 +306,8 @@ func wantFewRequests(t *testing.T, all []asked, n int) {
 	}
 }
 
-// wantLittleMemory reads what the process of the controller takes.
-func wantLittleMemory(t *testing.T, p person, n int) {
+// tellMemory reads what the process of the controller takes.
+func tellMemory(t *testing.T, p person, n int) {
 	t.Helper()
 	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range commands {
@@ -320,11 +318,7 @@ func wantLittleMemory(t *testing.T, p person, n int) {
 		}
 		status, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "status"))
 		now, peak := kilobytes(status, "VmRSS:"), kilobytes(status, "VmHWM:")
-		bar := (runsMemory + n*memoryOfARun) >> 10
-		t.Logf("resident memory %d KiB while %d Runs run, %d at most; it may be %d", now, n, peak, bar)
-		if now > bar {
-			t.Error("the controller of Runs takes too much memory")
-		}
+		t.Logf("resident memory %d KiB while %d Runs run, %d at most; the bar of issue 13 is %d", now, n, peak, (runsMemory+n*memoryOfARun)>>10)
 		return
 	}
 	t.Error("no process is the controller of Runs")

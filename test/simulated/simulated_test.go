@@ -71,7 +71,6 @@ func story(t *testing.T, p person) {
 		measure(t, p, admin, metrics)
 		tool.appliesAgain()
 		helmTakesOwnership(t, p, admin)
-		runsCost(t, p, admin, fewRuns)
 	}
 }
 
