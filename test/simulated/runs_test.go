@@ -73,8 +73,12 @@ func runsCost(t *testing.T, p person, admin client.WithWatch, n int) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "mlbatch-runs"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: platform.Namespace, Name: runsAccount}},
 	}
-	if err := admin.Create(t.Context(), binding); err != nil {
-		t.Fatal(err)
+	sizes := runplan.DefaultSizes()
+	sizes.Name = "default"
+	for _, object := range []client.Object{binding, &sizes} {
+		if err := admin.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
 	}
 	bare := c.pace(n, func() { c.createBare(n) })
 	c.clear()

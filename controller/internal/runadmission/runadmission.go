@@ -38,9 +38,9 @@ const (
 // written are the annotations that only these webhooks write.
 var written = []string{v1alpha1.AuthorAnnotation, v1alpha1.AuthorUIDAnnotation, v1alpha1.AuthorMayAnnotation}
 
-// Setup serves both webhooks. They read metadata and where the Application is: what is wrong with a
-// Run, its CRD says, and what is written in another way than Go writes it stays so. A Run cannot be changed, and applying
-// its manifest again must not look like a change.
+// Setup serves both webhooks. They read metadata, and where the Application is: what is wrong with a
+// Run, its CRD says, and what is written in another way than Go writes it stays so. A Run cannot be
+// changed, and applying its manifest again must not look like a change.
 func Setup(mgr ctrl.Manager) error {
 	server := mgr.GetWebhookServer()
 	review := accessreview.With(mgr.GetClient())
