@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
@@ -17,7 +18,8 @@ import (
 const FieldOwner = "mlbatch-preemption-pause"
 
 // Pause is how long work waits that is preempted again and again: First after the preemption
-// number After, and then twice as long each time, up to Longest. With After 0, it never waits.
+// number After, and then twice as long each time, up to Longest. From then on it also waits until
+// the work that preempted it has ended, so that each can do so only once. With After 0, it never waits.
 type Pause struct {
 	After          int32
 	First, Longest time.Duration
@@ -43,6 +45,15 @@ func (p Pause) Lasts(n int32) time.Duration {
 	return min(d, p.Longest)
 }
 
+// MostHeld is how long work waits at most for what preempted it, which may have no end.
+const MostHeld = 7 * 24 * time.Hour
+
+// again is how often to look whether the work that preempted another has ended.
+const again = time.Minute
+
+// Holds reports whether work that was preempted n times waits for what preempted it.
+func (p Pause) Holds(n int32) bool { return p.After > 0 && n >= p.After && p.Lasts(n) >= p.Longest }
+
 // Action is what to do with a Workload.
 type Action string
 
@@ -60,25 +71,42 @@ type Decision struct {
 	Action
 	// Until is when the pause ends that begins.
 	Until time.Time
+	// Held is whether it ends earlier if the work that preempted this one has ended.
+	Held bool
 	// Look is zero if only a change of the Workload matters.
 	Look time.Time
 }
 
 // Decide says what to do with a Workload. Kueue has pauses of its own in the same field, after its
 // timeout for pods that are not ready and for admission checks. They are not shortened or removed.
-func (p Pause) Decide(w *kueue.Workload, now time.Time) Decision {
-	until := p.until(w)
+// Whether a Workload may still run or wait for that says unfinished.
+func (p Pause) Decide(w *kueue.Workload, now time.Time, unfinished func(types.UID) bool) Decision {
+	d := p.wait(w, now, unfinished)
 	set, ours := requeueAt(w)
-	if until.After(now) {
-		if !set.Equal(until) && (ours || set.Before(until)) {
-			return Decision{Action: Begin, Until: until, Look: until}
+	if d.Until.After(now) {
+		if !set.Equal(d.Until) && (ours || set.Before(d.Until)) {
+			d.Action = Begin
+			return d
 		}
-		return Decision{Look: until}
+		return Decision{Look: d.Look}
 	}
 	if ours {
 		return Decision{Action: End}
 	}
 	return Decision{}
+}
+
+// wait is until when a Workload waits.
+func (p Pause) wait(w *kueue.Workload, now time.Time, unfinished func(types.UID) bool) Decision {
+	until := p.until(w)
+	if until.IsZero() || !p.Holds(Preemptions(w)) || !unfinished(Preemptor(w)) {
+		return Decision{Until: until, Look: until}
+	}
+	d := Decision{Until: until.Add(MostHeld - p.Longest), Look: until, Held: true}
+	if soon := now.Add(again); soon.After(until) {
+		d.Look = soon
+	}
+	return d
 }
 
 // until is when a preempted Workload that has not started again may be queued. It is zero for
@@ -89,8 +117,7 @@ func (p Pause) until(w *kueue.Workload) time.Time {
 	if evicted == nil || evicted.Status != metav1.ConditionTrue || evicted.Reason != kueue.WorkloadEvictedByPreemption {
 		return time.Time{}
 	}
-	deactivated := w.Spec.Active != nil && !*w.Spec.Active
-	if deactivated || !w.DeletionTimestamp.IsZero() || meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished) {
+	if !Unfinished(w) || !w.DeletionTimestamp.IsZero() {
 		return time.Time{}
 	}
 	pause := p.Lasts(Preemptions(w))
@@ -114,6 +141,28 @@ func Preemptions(w *kueue.Workload) int32 {
 	}
 	return n
 }
+
+// Preemptor is the UID of the Workload for which another was preempted last. Only Kueue's message
+// has it.
+func Preemptor(w *kueue.Workload) types.UID {
+	c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadPreempted)
+	if c == nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(c.Message, "(UID: ")
+	uid, _, found := strings.Cut(rest, ",")
+	if !found {
+		return ""
+	}
+	return types.UID(uid)
+}
+
+// Unfinished reports whether a Workload runs or may do so without being changed.
+func Unfinished(w *kueue.Workload) bool {
+	return !deactivated(w) && !meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished)
+}
+
+func deactivated(w *kueue.Workload) bool { return w.Spec.Active != nil && !*w.Spec.Active }
 
 // requeueAt is when Kueue may queue a Workload again, and whether that is from us.
 func requeueAt(w *kueue.Workload) (at time.Time, ours bool) {
@@ -169,10 +218,13 @@ func Slim(w *kueue.Workload) *kueue.Workload {
 			slim.ManagedFields = append(slim.ManagedFields, entry)
 		}
 	}
-	for _, kind := range []string{kueue.WorkloadEvicted, kueue.WorkloadFinished} {
+	for _, kind := range []string{kueue.WorkloadEvicted, kueue.WorkloadFinished, kueue.WorkloadPreempted} {
 		if c := meta.FindStatusCondition(w.Status.Conditions, kind); c != nil {
-			slim.Status.Conditions = append(slim.Status.Conditions,
-				metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime})
+			kept := metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime}
+			if kind == kueue.WorkloadPreempted {
+				kept.Message = c.Message
+			}
+			slim.Status.Conditions = append(slim.Status.Conditions, kept)
 		}
 	}
 	slim.Status.RequeueState, slim.Status.SchedulingStats = w.Status.RequeueState, w.Status.SchedulingStats

@@ -5,11 +5,13 @@ package preemptionpause
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -20,9 +22,31 @@ import (
 func TestHowLongAPauseLasts(t *testing.T) {
 	var lines bytes.Buffer
 	for n := range int32(11) {
-		fmt.Fprintf(&lines, "%d %s\n", n, Default().Lasts(n))
+		holds := ""
+		if Default().Holds(n) {
+			holds = " held"
+		}
+		fmt.Fprintf(&lines, "%d %s%s\n", n, Default().Lasts(n), holds)
 	}
 	golden.Compare(t, "testdata/pauses.golden", lines.Bytes())
+}
+
+func TestWhoPreemptedIt(t *testing.T) {
+	for message, want := range map[string]types.UID{
+		"Preempted to accommodate a workload (UID: 5b60-1, JobUID: 1797) due to reclamation within the cohort": "5b60-1",
+		"Preempted to accommodate a workload (UID: UNKNOWN, JobUID: UNKNOWN) due to prioritization":            "UNKNOWN",
+		"Preempted (UID: 5b60-1": "",
+		"Preempted":              "",
+	} {
+		w := preempted(1, byAnother)
+		w.Status.Conditions[len(w.Status.Conditions)-1].Message = message
+		if got := Preemptor(w); got != want {
+			t.Errorf("%q: %q", message, got)
+		}
+	}
+	if got := Preemptor(preempted(1, nil)); got != "" {
+		t.Errorf("without the condition: %q", got)
+	}
 }
 
 func TestNoNumberOverflows(t *testing.T) {
@@ -81,7 +105,22 @@ func evicted(status metav1.ConditionStatus, reason string) func(*kueue.Workload)
 	}
 }
 
-func deactivated(w *kueue.Workload) { w.Spec.Active = ptr.To(false) }
+func deactivate(w *kueue.Workload) { w.Spec.Active = ptr.To(false) }
+
+// byAnother is as Kueue writes it; the simulation of its scheduler has the test that it does.
+func byAnother(w *kueue.Workload) {
+	c := condition(kueue.WorkloadPreempted, metav1.ConditionTrue, kueue.InCohortReclamationReason, begin)
+	c.Message = "Preempted to accommodate a workload (UID: runs, JobUID: 17) due to reclamation within the cohort; preemptor path: /red; preemptee path: /blue"
+	w.Status.Conditions = append(w.Status.Conditions, c)
+}
+
+func byWhatHasEnded(w *kueue.Workload) {
+	byAnother(w)
+	c := &w.Status.Conditions[len(w.Status.Conditions)-1]
+	c.Message = strings.ReplaceAll(c.Message, "runs", "ended")
+}
+
+func unfinished(uid types.UID) bool { return uid == "runs" }
 
 const kueues = "kueue-admission"
 
@@ -94,6 +133,10 @@ func beginUntil(d time.Duration) Decision {
 	return Decision{Action: Begin, Until: begin.Add(d), Look: begin.Add(d)}
 }
 
+func heldUntil(look time.Duration) Decision {
+	return Decision{Action: Begin, Until: begin.Add(MostHeld), Look: begin.Add(look), Held: true}
+}
+
 func lookAfter(d time.Duration) Decision { return Decision{Look: begin.Add(d)} }
 
 func TestDecide(t *testing.T) {
@@ -103,33 +146,42 @@ func TestDecide(t *testing.T) {
 		after  time.Duration
 		want   Decision
 	}{
-		"two preemptions are normal":                        {2, nil, 0, nothing},
-		"the third begins a pause":                          {3, nil, 5 * time.Second, beginUntil(time.Minute)},
-		"the fourth a longer one":                           {4, nil, 0, beginUntil(2 * time.Minute)},
-		"whoever comes late writes the same":                {4, nil, 100 * time.Second, beginUntil(2 * time.Minute)},
-		"who comes too late writes nothing":                 {4, nil, 3 * time.Minute, nothing},
-		"a pause that is written is waited for":             {3, waits(time.Minute, FieldOwner), 10 * time.Second, lookAfter(time.Minute)},
-		"and ended":                                         {3, waits(time.Minute, FieldOwner), time.Minute, end},
-		"with other settings it changes":                    {3, waits(time.Hour, FieldOwner), 0, beginUntil(time.Minute)},
-		"a longer pause of Kueue is not shortened":          {3, waits(time.Hour, kueues), 0, lookAfter(time.Minute)},
-		"nor removed":                                       {3, waits(time.Hour, kueues), 2 * time.Hour, nothing},
-		"a shorter one is prolonged":                        {3, waits(time.Second, kueues), 0, beginUntil(time.Minute)},
-		"Kueue's own pause after a time-out stays":          {9, both(waits(time.Second, kueues), evicted("True", kueue.WorkloadEvictedByPodsReadyTimeout)), 0, nothing},
-		"an eviction for another reason begins none":        {9, evicted("True", kueue.WorkloadEvictedDueToNodeFailures), 0, nothing},
-		"what runs has no pause":                            {9, evicted("False", "QuotaReserved"), 0, nothing},
-		"and loses one that is left":                        {9, both(waits(time.Hour, FieldOwner), evicted("False", "QuotaReserved")), 0, end},
-		"what is deactivated is left alone":                 {9, deactivated, 0, nothing},
-		"and loses a pause, which Kueue does not end then":  {9, both(waits(time.Hour, FieldOwner), deactivated), 0, end},
-		"what is finished is left alone":                    {9, func(w *kueue.Workload) { w.Status.Conditions[1].Type = kueue.WorkloadFinished }, 0, nothing},
-		"what is being deleted is left alone":               {9, func(w *kueue.Workload) { w.DeletionTimestamp = ptr.To(metav1.NewTime(begin)) }, 0, nothing},
+		"two preemptions are normal":                       {2, nil, 0, nothing},
+		"the third begins a pause":                         {3, nil, 5 * time.Second, beginUntil(time.Minute)},
+		"the fourth a longer one":                          {4, nil, 0, beginUntil(2 * time.Minute)},
+		"whoever comes late writes the same":               {4, nil, 100 * time.Second, beginUntil(2 * time.Minute)},
+		"who comes too late writes nothing":                {4, nil, 3 * time.Minute, nothing},
+		"a pause that is written is waited for":            {3, waits(time.Minute, FieldOwner), 10 * time.Second, lookAfter(time.Minute)},
+		"and ended":                                        {3, waits(time.Minute, FieldOwner), time.Minute, end},
+		"with other settings it changes":                   {3, waits(time.Hour, FieldOwner), 0, beginUntil(time.Minute)},
+		"a longer pause of Kueue is not shortened":         {3, waits(time.Hour, kueues), 0, lookAfter(time.Minute)},
+		"nor removed":                                      {3, waits(time.Hour, kueues), 2 * time.Hour, nothing},
+		"a shorter one is prolonged":                       {3, waits(time.Second, kueues), 0, beginUntil(time.Minute)},
+		"Kueue's own pause after a time-out stays":         {9, both(waits(time.Second, kueues), evicted("True", kueue.WorkloadEvictedByPodsReadyTimeout)), 0, nothing},
+		"an eviction for another reason begins none":       {9, evicted("True", kueue.WorkloadEvictedDueToNodeFailures), 0, nothing},
+		"what runs has no pause":                           {9, evicted("False", "QuotaReserved"), 0, nothing},
+		"and loses one that is left":                       {9, both(waits(time.Hour, FieldOwner), evicted("False", "QuotaReserved")), 0, end},
+		"what is deactivated is left alone":                {9, deactivate, 0, nothing},
+		"and loses a pause, which Kueue does not end then": {9, both(waits(time.Hour, FieldOwner), deactivate), 0, end},
+		"what is finished is left alone":                   {9, func(w *kueue.Workload) { w.Status.Conditions[1].Type = kueue.WorkloadFinished }, 0, nothing},
+		"what is being deleted is left alone":              {9, func(w *kueue.Workload) { w.DeletionTimestamp = ptr.To(metav1.NewTime(begin)) }, 0, nothing},
+		"what takes turns waits for the other":             {9, byAnother, 0, heldUntil(time.Hour)},
+		"not before":                                       {8, byAnother, 0, beginUntil(32 * time.Minute)},
+		"who comes late writes the same then, too":         {9, byAnother, 2 * time.Hour, heldUntil(2*time.Hour + time.Minute)},
+		"it looks again and again":                         {9, both(byAnother, waits(MostHeld, FieldOwner)), 2 * time.Hour, lookAfter(2*time.Hour + time.Minute)},
+		"it waits at most a week":                          {9, both(byAnother, waits(MostHeld, FieldOwner)), MostHeld, end},
+		"if the other has ended, only for the pause":       {9, byWhatHasEnded, 0, beginUntil(time.Hour)},
+		"if the other ends, the pause is shorter":          {9, both(byWhatHasEnded, waits(MostHeld, FieldOwner)), 0, beginUntil(time.Hour)},
+		"or over":                              {9, both(byWhatHasEnded, waits(MostHeld, FieldOwner)), 2 * time.Hour, end},
+		"what is deactivated waits for nobody": {9, both(byAnother, deactivate), 0, nothing},
 		"what was never preempted has no statistics at all": {0, func(w *kueue.Workload) { w.Status.SchedulingStats = nil }, 0, nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := preempted(row.times, row.change)
-			if diff := cmp.Diff(row.want, Default().Decide(w, begin.Add(row.after))); diff != "" {
+			if diff := cmp.Diff(row.want, Default().Decide(w, begin.Add(row.after), unfinished)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if diff := cmp.Diff(row.want, Default().Decide(Slim(w), begin.Add(row.after))); diff != "" {
+			if diff := cmp.Diff(row.want, Default().Decide(Slim(w), begin.Add(row.after), unfinished)); diff != "" {
 				t.Errorf("from the cache (-want +got)\n%s", diff)
 			}
 		})

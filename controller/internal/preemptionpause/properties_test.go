@@ -19,8 +19,9 @@ var anyWorkload = rapid.Custom(func(t *rapid.T) *kueue.Workload {
 		waits(seconds.Draw(t, "until"), rapid.SampledFrom([]string{FieldOwner, kueues}).Draw(t, "owner"))(w)
 	}
 	if rapid.Bool().Draw(t, "deactivated") {
-		deactivated(w)
+		deactivate(w)
 	}
+	rapid.SampledFrom([]func(*kueue.Workload){func(*kueue.Workload) {}, byAnother, byWhatHasEnded}).Draw(t, "by")(w)
 	return w
 })
 
@@ -33,7 +34,7 @@ func TestEveryPauseEndsAndIsWrittenOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, now := anyWorkload.Draw(t, "workload"), begin.Add(seconds.Draw(t, "after"))
 		set, ours := requeueAt(w)
-		d := Default().Decide(w, now)
+		d := Default().Decide(w, now, unfinished)
 		if d.Action != Nothing && !set.IsZero() && !ours && !d.Until.After(set) {
 			t.Fatalf("Kueue's pause until %s is changed: %+v", set, d)
 		}
@@ -44,14 +45,14 @@ func TestEveryPauseEndsAndIsWrittenOnce(t *testing.T) {
 		if d.Action == Begin {
 			waits(d.Until.Sub(begin), FieldOwner)(w)
 			early := now.Add(seconds.Draw(t, "more"))
-			if again := Default().Decide(w, early); again.Action == Begin || early.Before(d.Until) != (again.Action == Nothing) {
+			if again := Default().Decide(w, early, unfinished); again.Action == Begin || early.Before(d.Until) != (again.Action == Nothing) {
 				t.Fatalf("%s after %+v: %+v", early, d, again)
 			}
 			now = d.Until
-			d = Default().Decide(w, now)
+			d = Default().Decide(w, now, unfinished)
 			d.Apply(w, now)
 		}
-		if later := Default().Decide(w, now.Add(time.Hour)); later != (Decision{}) || w.Status.RequeueState != nil {
+		if later := Default().Decide(w, now.Add(time.Hour), unfinished); later != (Decision{}) || w.Status.RequeueState != nil {
 			t.Fatalf("the pause does not end: %+v, %+v", later, w.Status.RequeueState)
 		}
 	})

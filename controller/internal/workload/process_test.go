@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -31,6 +33,9 @@ import (
 // start runs the whole controller with an API server that serves these kinds, until the test ends.
 func start(t *testing.T, pause preemptionpause.Pause, kinds ...schema.GroupVersionKind) *fakeapiserver.Server {
 	t.Helper()
+	registry := ctrlmetrics.Registry
+	ctrlmetrics.Registry = prometheus.NewRegistry() // our metrics can be registered only once
+	t.Cleanup(func() { ctrlmetrics.Registry = registry })
 	api := fakeapiserver.Start(kinds...)
 	t.Cleanup(api.Stop)
 	scheme := runtime.NewScheme()

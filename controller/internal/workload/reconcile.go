@@ -7,10 +7,13 @@ package workload
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +33,7 @@ type Reconciler struct {
 	client   client.Client
 	recorder events.EventRecorder
 	pause    preemptionpause.Pause
+	pauses   *prometheus.CounterVec
 	now      func() time.Time
 }
 
@@ -41,12 +45,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	now := r.now()
-	d := r.pause.Decide(w, now)
+	d, err := r.decide(ctx, w, now)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	if d.Action != preemptionpause.Nothing {
 		if err := r.live.Get(ctx, request.NamespacedName, w); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
-		d = r.pause.Decide(w, now)
+		if d, err = r.decide(ctx, w, now); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	if err := r.write(ctx, w, d, now); err != nil {
 		return ctrl.Result{}, err
@@ -55,6 +64,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{RequeueAfter: d.Look.Sub(now)}, nil
+}
+
+// decide lists Workloads only for one that was preempted so often that it waits for another. The
+// cache is good enough: what preempts others has been there for a while, and no UID comes back.
+func (r *Reconciler) decide(ctx context.Context, w *kueue.Workload, now time.Time) (preemptionpause.Decision, error) {
+	var failed error
+	d := r.pause.Decide(w, now, func(uid types.UID) bool {
+		var all kueue.WorkloadList
+		if failed = r.cached.List(ctx, &all, client.UnsafeDisableDeepCopy); failed != nil {
+			return false
+		}
+		return slices.ContainsFunc(all.Items, func(other kueue.Workload) bool {
+			return other.UID == uid && preemptionpause.Unfinished(&other)
+		})
+	})
+	if failed != nil {
+		return d, fmt.Errorf("cannot list Workloads: %w", failed)
+	}
+	return d, nil
 }
 
 func (r *Reconciler) write(ctx context.Context, w *kueue.Workload, d preemptionpause.Decision, now time.Time) error {
@@ -73,9 +101,10 @@ func (r *Reconciler) write(ctx context.Context, w *kueue.Workload, d preemptionp
 	}
 	log.FromContext(ctx).V(1).Info("pause", "action", d.Action, "preemptions", preemptionpause.Preemptions(w), "until", d.Until)
 	if d.Action == preemptionpause.Begin {
+		r.pauses.WithLabelValues(untilOf(d)).Inc()
 		// Several within minutes are a series, which has the message of the first.
 		r.recorder.Eventf(w, nil, corev1.EventTypeNormal, PausedReason, "Pause",
-			"Preempted again and again: status.requeueState.requeueAt says when it is queued again")
+			"Preempted again and again: status.requeueState.requeueAt says when it is queued again at the latest")
 	}
 	return nil
 }

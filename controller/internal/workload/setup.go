@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -79,9 +80,13 @@ func begin(mgr ctrl.Manager, pause preemptionpause.Pause) error {
 	if err := mgr.Add(workloads); err != nil {
 		return fmt.Errorf("cannot start the cache of Workloads: %w", err)
 	}
+	pauses, err := newMetrics(ctrlmetrics.Registry)
+	if err != nil {
+		return fmt.Errorf("cannot register metrics: %w", err)
+	}
 	r := &Reconciler{
 		cached: workloads, live: mgr.GetAPIReader(), client: mgr.GetClient(), recorder: mgr.GetEventRecorder("appwrappers"),
-		pause: pause, now: time.Now,
+		pause: pause, pauses: pauses, now: time.Now,
 	}
 	err = ctrl.NewControllerManagedBy(mgr).Named("workload").
 		WatchesRawSource(source.Kind[client.Object](workloads, &kueue.Workload{}, &handler.EnqueueRequestForObject{}, changed())).

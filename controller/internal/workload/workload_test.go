@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,6 +34,8 @@ type cluster struct {
 	client.WithWatch
 	*Reconciler
 	recorder *events.FakeRecorder
+	registry *prometheus.Registry
+	pauses   *prometheus.CounterVec
 	now      time.Time
 }
 
@@ -44,7 +47,12 @@ func newCluster(t *testing.T, preemptions int32) *cluster {
 	if err := kueue.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{T: t, now: preemptedAt, recorder: events.NewFakeRecorder(10)}
+	registry := prometheus.NewRegistry()
+	pauses, err := newMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{T: t, now: preemptedAt, recorder: events.NewFakeRecorder(10), registry: registry, pauses: pauses}
 	c.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&kueue.Workload{}).WithReturnManagedFields().
 		WithObjects(&kueue.Workload{ObjectMeta: metav1.ObjectMeta{Name: key.Name, Namespace: key.Namespace}}).Build()
 	c.with(c.WithWatch, c.WithWatch)
@@ -63,7 +71,7 @@ func newCluster(t *testing.T, preemptions int32) *cluster {
 // with starts a controller, as after a restart.
 func (c *cluster) with(cached client.Reader, writes client.Client) {
 	c.Reconciler = &Reconciler{cached: cached, live: c.WithWatch, client: writes, recorder: c.recorder,
-		pause: preemptionpause.Default(), now: func() time.Time { return c.now }}
+		pause: preemptionpause.Default(), pauses: c.pauses, now: func() time.Time { return c.now }}
 }
 
 // kueueWrites applies a whole status as Kueue does.
@@ -116,7 +124,7 @@ func TestAPauseBeginsAndEnds(t *testing.T) {
 	c.mustWaitUntil(2 * time.Minute)
 	select {
 	case e := <-c.recorder.Events:
-		if want := "Normal PausedAfterPreemptions Preempted again and again: status.requeueState.requeueAt says when it is queued again"; e != want {
+		if want := "Normal PausedAfterPreemptions Preempted again and again: status.requeueState.requeueAt says when it is queued again at the latest"; e != want {
 			t.Errorf("event %q", e)
 		}
 	default:
@@ -141,6 +149,85 @@ func TestAPauseBeginsAndEnds(t *testing.T) {
 	if c.reconcile() != 0 || c.stored().ResourceVersion != version || len(c.recorder.Events) > 0 {
 		t.Error("something is written again")
 	}
+	c.mustHaveCounted(1, 0)
+}
+
+// mustHaveCounted checks the pauses that end after a time, and those that wait for other work.
+func (c *cluster) mustHaveCounted(time, preemptor float64) {
+	c.Helper()
+	families, err := c.registry.Gather()
+	if err != nil {
+		c.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, metric := range families[0].GetMetric() {
+		got[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()
+	}
+	if diff := cmp.Diff(map[string]float64{untilTime: time, untilPreemptor: preemptor}, got); diff != "" {
+		c.Errorf("pauses are counted by what they last until (-want +got)\n%s", diff)
+	}
+}
+
+// From the ninth preemption on, it also waits until the work that preempted it has ended.
+func TestWorkWaitsForWhatPreemptedIt(t *testing.T) {
+	for name, end := range map[string]func(*cluster, *kueue.Workload) error{
+		"it has finished": func(c *cluster, other *kueue.Workload) error {
+			other.Status.Conditions = []metav1.Condition{{Type: kueue.WorkloadFinished, Status: metav1.ConditionTrue, Reason: "Succeeded", LastTransitionTime: metav1.NewTime(preemptedAt)}}
+			return c.Status().Update(c.Context(), other)
+		},
+		"it is deactivated": func(c *cluster, other *kueue.Workload) error {
+			other.Spec.Active = ptr.To(false)
+			return c.Update(c.Context(), other)
+		},
+		"it is gone": func(c *cluster, other *kueue.Workload) error { return c.Delete(c.Context(), other) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 9)
+			other := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: "blue", UID: "4-2"}}
+			if err := c.Create(c.Context(), other); err != nil {
+				c.Fatal(err)
+			}
+			c.kueueWrites(func(s *kueue.WorkloadStatus) {
+				s.Conditions = append(s.Conditions, metav1.Condition{Type: kueue.WorkloadPreempted, Status: metav1.ConditionTrue,
+					Reason: kueue.InCohortReclamationReason, LastTransitionTime: metav1.NewTime(preemptedAt),
+					Message: "Preempted to accommodate a workload (UID: 4-2, JobUID: 7) due to reclamation within the cohort"})
+			})
+			if again := c.reconcile(); again != time.Hour {
+				t.Errorf("looks again after %s", again)
+			}
+			c.mustWaitUntil(preemptionpause.MostHeld)
+			c.mustHaveCounted(0, 1)
+			c.now = preemptedAt.Add(5 * time.Hour)
+			if again := c.reconcile(); again != time.Minute {
+				t.Errorf("later, looks again after %s", again)
+			}
+			c.mustWaitUntil(preemptionpause.MostHeld)
+			if err := end(c, other); err != nil {
+				c.Fatal(err)
+			}
+			c.reconcile()
+			c.mustWaitUntil(0)
+			c.mustHaveCounted(0, 1)
+		})
+	}
+}
+
+// A list that fails must not look like a cluster in which all work has ended.
+func TestWorkIsNotQueuedAgainWithoutALook(t *testing.T) {
+	c := newCluster(t, 9)
+	c.with(blind{c.WithWatch}, c.WithWatch)
+	version := c.stored().ResourceVersion
+	_, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+	if err == nil || err.Error() != "cannot list Workloads: no" || c.stored().ResourceVersion != version {
+		t.Error(err)
+	}
+}
+
+// blind is a cache that cannot list.
+type blind struct{ client.Reader }
+
+func (blind) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("no")
 }
 
 func TestFewPreemptionsAreIgnored(t *testing.T) {

@@ -5,6 +5,7 @@ package preemption
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,8 +21,8 @@ import (
 const day = 24 * time.Hour
 
 // pauses are those of our controller by default, which its own test writes: how long after its nth
-// preemption a job is queued again.
-func pauses(t *testing.T) func(n int) time.Duration {
+// preemption a job is queued again, and from which on it also waits for the preemptor to end.
+func pauses(t *testing.T) (pause func(n int) time.Duration, holds int) {
 	t.Helper()
 	text, err := os.ReadFile("../../../../../controller/internal/preemptionpause/testdata/pauses.golden")
 	if err != nil {
@@ -29,14 +30,17 @@ func pauses(t *testing.T) func(n int) time.Duration {
 	}
 	var all []time.Duration
 	for line := range strings.Lines(string(text)) {
-		_, pause, _ := strings.Cut(strings.TrimSpace(line), " ")
-		d, err := time.ParseDuration(pause)
+		fields := strings.Fields(line)
+		d, err := time.ParseDuration(fields[1])
 		if err != nil {
 			t.Fatal(err)
 		}
+		if len(fields) > 2 && holds == 0 {
+			holds = len(all)
+		}
 		all = append(all, d)
 	}
-	return func(n int) time.Duration { return all[min(n, len(all)-1)] }
+	return func(n int) time.Duration { return all[min(n, len(all)-1)] }, holds
 }
 
 // mostIn is how often a job can be preempted within a time with these pauses.
@@ -61,7 +65,7 @@ var releases = map[string]func(*testing.T) Settings{"our settings": ours, "the s
 
 // Our controller's pause bounds all turns. If it comes too late for one, the next is longer.
 func TestAPauseThatDoublesBoundsAllTurns(t *testing.T) {
-	pause := pauses(t)
+	pause, _ := pauses(t)
 	for name, settings := range releases {
 		t.Run(name, func(t *testing.T) {
 			s := settings(t)
@@ -123,35 +127,93 @@ func TestKueueQueuesAgainOnlyIfItIsTold(t *testing.T) {
 	}
 }
 
+// lives are how long jobs run; what they did before a preemption is lost.
+var lives = map[string]func(job string) time.Duration{
+	"jobs without end":    nil,
+	"jobs of 8 h to 48 h": func(job string) time.Duration { return 8*time.Hour + within(40*time.Hour)(job) },
+}
+
+// From its ninth preemption on, a job waits until the one that preempted it has ended. So each can
+// preempt it only once from then on, and the number is bounded, however long we watch. This is so even
+// with the settings of 0.1.0, and if our controller comes too late for the first pauses.
+func TestPreemptionEndsBecauseWorkWaitsForOther(t *testing.T) {
+	pause, holds := pauses(t)
+	for name, settings := range releases {
+		s := settings(t)
+		for life, runs := range lives {
+			ever := map[int]int{}
+			for seed := *first; seed < *first+uint64(*rounds); seed++ {
+				c := randomOf(seed).cluster()
+				c.Stopping, c.Runs, c.Pause, c.Holds, c.Until, c.Late = stops["after 30 s"], runs, pause, holds, 1000*day, int(seed%4)
+				o := Run(c, s)
+				ever[o.MostEver()]++
+				if !o.Ended {
+					t.Errorf("%s, %s, seed %d: after %s it goes on, one was preempted %d times", name, life, seed, o.After, o.MostEver())
+				}
+				if job, by := o.twice(holds); job != "" {
+					t.Errorf("%s, %s, seed %d: %s was preempted by %s again after it had waited for it", name, life, seed, job, by)
+				}
+			}
+			t.Logf("%s, %s: clusters by their highest number of preemptions of a job: %v", name, life, ever)
+		}
+	}
+}
+
+// twice is a job that another has preempted twice although it should have waited for the other.
+func (o Outcome) twice(holds int) (job, by string) {
+	for job, all := range o.By {
+		for i := holds - 1; i < len(all); i++ {
+			if slices.Contains(all[i+1:], all[i]) {
+				return job, all[i]
+			}
+		}
+	}
+	return "", ""
+}
+
 // TestMeasurePause prints what a pause gives and costs in a day.
 func TestMeasurePause(t *testing.T) {
 	if *measure == 0 {
 		t.Skip("for the price of a pause, set -preemption.measure")
 	}
+	pause, holds := pauses(t)
 	for name, settings := range releases {
 		s := settings(t)
-		for _, pause := range []func(int) time.Duration{nil, pauses(t)} {
-			var lost, paused time.Duration
-			turns, pausedIn, open, most := 0, 0, 0, 0
-			for seed := *first; seed < *first+uint64(*measure); seed++ {
-				c := randomOf(seed).cluster()
-				c.Stopping, c.Pause, c.Until = stops["after 30 s"], pause, day
-				o := Run(c, s)
-				lost, paused, most = lost+o.Lost, paused+o.Paused, max(most, o.MostEver())
-				if o.MostEver() > 3 {
-					turns++
-				}
-				if o.Paused > 0 {
-					pausedIn++
-				}
-				if !o.Ended {
-					open++
-				}
+		for life, runs := range lives {
+			for _, how := range []struct {
+				name  string
+				pause func(int) time.Duration
+				holds int
+			}{{"no pause", nil, 0}, {"a pause", pause, 0}, {"a pause that holds", pause, holds}} {
+				fmt.Printf("%s, %s, %s: %s\n", name, life, how.name, price(s, func(c *Cluster) {
+					c.Stopping, c.Runs, c.Pause, c.Holds, c.Until = stops["after 30 s"], runs, how.pause, how.holds, 10*day
+				}))
 			}
-			fmt.Printf("%s, pause: %t: in %d of %d clusters a job was preempted more than 3 times, at most %d; %d had not ended; %.0f GPU-hours lost, %.0f hours paused in %d clusters\n",
-				name, pause != nil, turns, *measure, most, open, lost.Hours(), paused.Hours(), pausedIn)
 		}
 	}
+}
+
+func price(s Settings, change func(*Cluster)) string {
+	var lost, paused, after time.Duration
+	turns, pausedIn, most := 0, 0, 0
+	var open []uint64
+	for seed := *first; seed < *first+uint64(*measure); seed++ {
+		c := randomOf(seed).cluster()
+		change(&c)
+		o := Run(c, s)
+		lost, paused, most, after = lost+o.Lost, paused+o.Paused, max(most, o.MostEver()), after+o.After
+		if o.MostEver() > 3 {
+			turns++
+		}
+		if o.Paused > 0 {
+			pausedIn++
+		}
+		if !o.Ended {
+			open = append(open, seed)
+		}
+	}
+	return fmt.Sprintf("in %d of %d clusters a job was preempted more than 3 times, at most %d; %d had not ended %v; %.0f GPU-hours lost, %.0f hours paused in %d clusters; mean time %.1f h",
+		turns, *measure, most, len(open), open, lost.Hours(), paused.Hours(), pausedIn, after.Hours()/float64(*measure))
 }
 
 // stream is a team whose small jobs keep all its GPUs busy for three days, and a big one, which

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -51,6 +52,9 @@ type Cluster struct {
 	// Pause is how long after its nth preemption a job is queued again; nil for at once. Our controller
 	// writes status.requeueState.requeueAt.
 	Pause func(n int) time.Duration
+	// Holds is from which preemption on a job also waits until the one that preempted it has ended; 0
+	// for never.
+	Holds int
 	// Late is up to which preemption our controller comes only when the job is queued already.
 	Late int
 	// Until is how long the cluster is watched; 0 for until a job is preempted maxPreemptions times.
@@ -84,6 +88,8 @@ type Outcome struct {
 	Lost time.Duration
 	// Ever is the preemptions of each job, also while others arrived.
 	Ever map[string]int
+	// By is for which jobs each was preempted, in order.
+	By map[string][]string
 	// Paused is the time for which jobs were not queued because of Cluster.Pause.
 	Paused time.Duration
 	// Started is when each job started first, since the begin.
@@ -126,6 +132,7 @@ type simulation struct {
 	stopped   map[client.ObjectKey]time.Time // when the last pod of a preempted job ends
 	admitted  map[client.ObjectKey]time.Time
 	paused    map[client.ObjectKey]time.Time // when a preempted job is queued again
+	held      map[client.ObjectKey]string    // for which job it waits after that
 	arrived   int
 	Outcome
 }
@@ -170,7 +177,8 @@ func start(cluster Cluster, settings Settings) *simulation {
 			changed: map[client.ObjectKey]*queue.Workload{}},
 		stopped: map[client.ObjectKey]time.Time{}, admitted: map[client.ObjectKey]time.Time{},
 		paused:  map[client.ObjectKey]time.Time{},
-		Outcome: Outcome{Preemptions: map[string]int{}, Ever: map[string]int{}, Started: map[string]time.Duration{}}}
+		held:    map[client.ObjectKey]string{},
+		Outcome: Outcome{Preemptions: map[string]int{}, Ever: map[string]int{}, By: map[string][]string{}, Started: map[string]time.Duration{}}}
 	pending := expectations.New()
 	s.cache = schedulercache.New(s.api, schedulercache.WithFairSharing(settings.Sharing != nil))
 	s.queues, s.requeuer = queuecache.NewManagerForUnitTestsWithRequeuer(s.api, s.cache,
@@ -342,12 +350,43 @@ func (s *simulation) resume() {
 			continue
 		}
 		delete(s.paused, key)
-		s.patch(key, func(w *queue.Workload) {
-			w.Status.RequeueState = nil
-			workload.SetRequeuedCondition(w, queue.WorkloadBackoffFinished, "", true)
-		})
+		if by := preemptor(s.api.workloads[key]); s.Holds > 0 && s.Ever[key.Name] >= s.Holds && s.unfinished(by) {
+			s.held[key] = by
+			s.note("%s waits for %s to end", key.Name, by)
+		} else {
+			s.queueAgain(key)
+		}
+	}
+	for _, key := range sortedKeys(s.held) {
+		if !s.unfinished(s.held[key]) {
+			delete(s.held, key)
+			s.queueAgain(key)
+		}
 	}
 	s.observe()
+}
+
+func (s *simulation) queueAgain(key client.ObjectKey) {
+	s.patch(key, func(w *queue.Workload) {
+		w.Status.RequeueState = nil
+		workload.SetRequeuedCondition(w, queue.WorkloadBackoffFinished, "", true)
+	})
+}
+
+// preemptor is the job for which one was preempted last.
+func preemptor(w *queue.Workload) string {
+	_, rest, _ := strings.Cut(meta.FindStatusCondition(w.Status.Conditions, queue.WorkloadPreempted).Message, "(UID: ")
+	uid, _, _ := strings.Cut(rest, ",")
+	return uid
+}
+
+func (s *simulation) unfinished(job string) bool {
+	for key := range s.api.workloads {
+		if key.Name == job {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *simulation) patch(key client.ObjectKey, change func(*queue.Workload)) {
@@ -384,6 +423,7 @@ func (s *simulation) update(key client.ObjectKey, before, now *queue.Workload) {
 		s.note("%s starts", key.Name)
 		if _, paused := s.paused[key]; paused { // the controller was late, and Kueue was about to look at it
 			delete(s.paused, key)
+			delete(s.held, key)
 			s.patch(key, func(w *queue.Workload) { w.Status.RequeueState = nil })
 		}
 		s.queues.DeleteWorkload(s.log, name)
@@ -409,6 +449,7 @@ func (s *simulation) preempted(key client.ObjectKey, w *queue.Workload) {
 	why := meta.FindStatusCondition(w.Status.Conditions, queue.WorkloadPreempted)
 	s.note("%s is preempted: %s: %s", key.Name, why.Reason, why.Message)
 	s.Ever[key.Name]++
+	s.By[key.Name] = append(s.By[key.Name], preemptor(w))
 	if s.arrived == len(s.Jobs) {
 		s.Preemptions[key.Name]++
 		gpus := w.Status.Admission.PodSetAssignments[0].ResourceUsage[GPU]
