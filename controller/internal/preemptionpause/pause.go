@@ -99,7 +99,7 @@ func (p Pause) Decide(w *kueue.Workload, now time.Time, unfinished func(types.UI
 // wait is until when a Workload waits.
 func (p Pause) wait(w *kueue.Workload, now time.Time, unfinished func(types.UID) bool) Decision {
 	until := p.until(w)
-	if until.IsZero() || !p.Holds(Preemptions(w)) || !unfinished(Preemptor(w)) {
+	if until.IsZero() || !p.Holds(p.counted(w)) || !unfinished(Preemptor(w)) {
 		return Decision{Until: until, Look: until}
 	}
 	d := Decision{Until: until.Add(MostHeld - p.Longest), Look: until, Held: true}
@@ -107,6 +107,18 @@ func (p Pause) wait(w *kueue.Workload, now time.Time, unfinished func(types.UID)
 		d.Look = soon
 	}
 	return d
+}
+
+// counted is how many preemptions count for the pause: fewer if more important work of the same
+// ClusterQueue preempted it last. So those that borrowed wait first. Meanwhile their victims start
+// within their team's own quota, and the turns end; if all waited alike, all would return at once.
+func (p Pause) counted(w *kueue.Workload) int32 {
+	n := Preemptions(w)
+	c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadPreempted)
+	if c != nil && c.Reason == kueue.InClusterQueueReason {
+		n -= p.After
+	}
+	return n
 }
 
 // until is when a preempted Workload that has not started again may be queued. It is zero for
@@ -120,7 +132,7 @@ func (p Pause) until(w *kueue.Workload) time.Time {
 	if !Unfinished(w) || !w.DeletionTimestamp.IsZero() {
 		return time.Time{}
 	}
-	pause := p.Lasts(Preemptions(w))
+	pause := p.Lasts(p.counted(w))
 	if pause == 0 {
 		return time.Time{}
 	}

@@ -114,6 +114,10 @@ func byAnother(w *kueue.Workload) {
 	w.Status.Conditions = append(w.Status.Conditions, c)
 }
 
+func byItsOwnTeam(w *kueue.Workload) {
+	w.Status.Conditions[len(w.Status.Conditions)-1].Reason = kueue.InClusterQueueReason
+}
+
 func byWhatHasEnded(w *kueue.Workload) {
 	byAnother(w)
 	c := &w.Status.Conditions[len(w.Status.Conditions)-1]
@@ -172,8 +176,11 @@ func TestDecide(t *testing.T) {
 		"it waits at most a week":                          {9, both(byAnother, waits(MostHeld, FieldOwner)), MostHeld, end},
 		"if the other has ended, only for the pause":       {9, byWhatHasEnded, 0, beginUntil(time.Hour)},
 		"if the other ends, the pause is shorter":          {9, both(byWhatHasEnded, waits(MostHeld, FieldOwner)), 0, beginUntil(time.Hour)},
-		"or over":                              {9, both(byWhatHasEnded, waits(MostHeld, FieldOwner)), 2 * time.Hour, end},
-		"what is deactivated waits for nobody": {9, both(byAnother, deactivate), 0, nothing},
+		"or over": {9, both(byWhatHasEnded, waits(MostHeld, FieldOwner)), 2 * time.Hour, end},
+		"what its own team preempted waits later": {5, both(byAnother, byItsOwnTeam), 0, nothing},
+		"and less":                                          {11, both(byAnother, byItsOwnTeam), 0, beginUntil(32 * time.Minute)},
+		"but also for the other":                            {12, both(byAnother, byItsOwnTeam), 0, heldUntil(time.Hour)},
+		"what is deactivated waits for nobody":              {9, both(byAnother, deactivate), 0, nothing},
 		"what was never preempted has no statistics at all": {0, func(w *kueue.Workload) { w.Status.SchedulingStats = nil }, 0, nothing},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,6 +55,8 @@ type Cluster struct {
 	// Holds is from which preemption on a job also waits until the one that preempted it has ended; 0
 	// for never.
 	Holds int
+	// Own is how many preemptions do not count if work of the same queue preempted a job last.
+	Own int
 	// Late is up to which preemption our controller comes only when the job is queued already.
 	Late int
 	// Until is how long the cluster is watched; 0 for until a job is preempted maxPreemptions times.
@@ -331,7 +333,7 @@ func (s *simulation) pause(key client.ObjectKey) {
 		return
 	}
 	since := meta.FindStatusCondition(s.api.workloads[key].Status.Conditions, queue.WorkloadEvicted).LastTransitionTime
-	left := since.Add(s.Pause(s.Ever[key.Name])).Sub(s.clock.Now())
+	left := since.Add(s.Pause(s.counted(key))).Sub(s.clock.Now())
 	if left <= 0 {
 		return
 	}
@@ -350,7 +352,7 @@ func (s *simulation) resume() {
 			continue
 		}
 		delete(s.paused, key)
-		if by := preemptor(s.api.workloads[key]); s.Holds > 0 && s.Ever[key.Name] >= s.Holds && s.unfinished(by) {
+		if by := preemptor(s.api.workloads[key]); s.Holds > 0 && s.counted(key) >= s.Holds && s.unfinished(by) {
 			s.held[key] = by
 			s.note("%s waits for %s to end", key.Name, by)
 		} else {
@@ -371,6 +373,14 @@ func (s *simulation) queueAgain(key client.ObjectKey) {
 		w.Status.RequeueState = nil
 		workload.SetRequeuedCondition(w, queue.WorkloadBackoffFinished, "", true)
 	})
+}
+
+// counted is how many preemptions of a job count for our controller.
+func (s *simulation) counted(key client.ObjectKey) int {
+	if meta.FindStatusCondition(s.api.workloads[key].Status.Conditions, queue.WorkloadPreempted).Reason == queue.InClusterQueueReason {
+		return max(0, s.Ever[key.Name]-s.Own)
+	}
+	return s.Ever[key.Name]
 }
 
 // preemptor is the job for which one was preempted last.
