@@ -10,9 +10,6 @@ import (
 	"testing"
 	"time"
 
-	kubeflow "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -59,20 +56,19 @@ func TestTeamsDoNotTakeTurnsForEver(t *testing.T) {
 }
 
 // As above, but the big jobs are urgent, so that they preempt the small ones of their team: no setting
-// of Kueue ends that. After its third preemption a job waits for a minute, in which the others
-// settle, and nothing happens when it is queued again. The jobs have no AppWrappers, because the
-// pause is for all kinds.
+// of Kueue ends that. After its third preemption a big one waits for a minute. Meanwhile the small ones
+// run within their teams' own quota, and nothing happens when the big ones are queued again.
 func TestUrgentJobsStopTakingTurns(t *testing.T) {
 	testenv.Test(t, features.New("turns").Assess("a pause ends them", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		red, blue := tell(t, cfg, "e2e-borrower", "bert", needs.SimulatedNodes), tell(t, cfg, "e2e-lender", "lena", needs.SimulatedNodes)
 		const urgent, normal = "high-priority", "default-priority"
-		kept, redBig, blueBig := queued("kept", 1, "2", urgent), queued("red-big", 3, "4", urgent), queued("blue-big", 3, "4", urgent)
-		blueNew, redNew := queued("blue-new", 1, "4", normal), queued("red-new", 1, "4", normal)
+		kept, redBig, blueBig := ranked("kept", 1, "2", urgent), ranked("red-big", 3, "4", urgent), ranked("blue-big", 3, "4", urgent)
+		blueNew, redNew := ranked("blue-new", 1, "4", normal), ranked("red-new", 1, "4", normal)
 
 		blue.create(ctx, kept)
-		blue.untilWorkload(ctx, kept, kueue.WorkloadAdmitted, "True", "Admitted")
+		blue.untilPhase(ctx, kept, workload.AppWrapperRunning)
 		red.create(ctx, redBig)
-		red.untilWorkload(ctx, redBig, kueue.WorkloadAdmitted, "True", "Admitted")
+		red.untilPhase(ctx, redBig, workload.AppWrapperRunning)
 		blue.create(ctx, blueBig)
 		blue.untilWorkload(ctx, blueBig, kueue.WorkloadQuotaReserved, "False", "Pending")
 		blue.create(ctx, blueNew)
@@ -87,7 +83,7 @@ func TestUrgentJobsStopTakingTurns(t *testing.T) {
 			blues, other, err := blue.turns(ctx, kept, blueBig, blueNew)
 			return reds + blues, max(one, other), err
 		}
-		red.until(ctx, "a job waits for its pause to end", func(ctx context.Context) (string, error) {
+		red.until(ctx, "a big job waits for its pause to end", func(ctx context.Context) (string, error) {
 			paused, most, err := look(ctx)
 			if err == nil && paused == 0 {
 				return fmt.Sprintf("none does; one was preempted %d times", most), nil
@@ -109,26 +105,24 @@ func TestUrgentJobsStopTakingTurns(t *testing.T) {
 		if _, after, err := look(ctx); after != before || err != nil {
 			t.Errorf("after the pause, a job was preempted %d times and not %d (%v)", after, before, err)
 		}
+		red.untilPhase(ctx, redNew, workload.AppWrapperRunning)
+		blue.untilPhase(ctx, blueNew, workload.AppWrapperRunning)
 		return ctx
 	}).Feature())
 }
 
-// queued is a PyTorchJob in a queue that no AppWrapper wraps.
-func queued(name string, pods int32, gpus, priority string) *kubeflow.PyTorchJob {
-	job := trainingJob(name, pods, gpus)
-	job.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "default-queue"}
-	running := kubeflow.CleanPodPolicyRunning
-	job.Spec.RunPolicy.CleanPodPolicy = &running
-	for _, replicas := range job.Spec.PyTorchReplicaSpecs {
-		replicas.Template.Spec.PriorityClassName = priority
-		replicas.Template.Spec.Tolerations = []corev1.Toleration{{Key: string(gpu), Operator: corev1.TolerationOpExists}}
-	}
-	return job
+// ranked is an AppWrapper whose pods have a priority. It is no bare Job: of a job that Kueue stops
+// within a second of its start, before its operator has reported a pod, pods run for a moment without
+// quota (docs/architecture.md).
+func ranked(name string, pods int32, gpus, priority string) *workload.AppWrapper {
+	job := gpuJobs(name, pods, gpus)
+	job.Spec.Template.Spec.PriorityClassName = priority
+	return wrapped(name, job, nil)
 }
 
 // turns returns how many of a team's jobs wait for their pause to end, and the highest number of
 // preemptions of one.
-func (s *story) turns(ctx context.Context, jobs ...client.Object) (paused int, most int32, err error) {
+func (s *story) turns(ctx context.Context, jobs ...*workload.AppWrapper) (paused int, most int32, err error) {
 	for _, job := range jobs {
 		w, err := s.workloadOf(ctx, job)
 		if err != nil {
