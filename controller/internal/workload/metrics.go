@@ -24,7 +24,7 @@ func untilOf(d preemptionpause.Decision) string {
 // newMetrics counts pauses, once they have been written. Kueue counts preemptions.
 func newMetrics(registry prometheus.Registerer) (*prometheus.CounterVec, error) {
 	pauses := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "appwrapper_preemption_pauses_total",
+		Name: "mlbatch_preemption_pauses_total",
 		Help: "Number of pauses of work that was preempted again and again: for a time, or until the work that preempted it has ended.",
 	}, []string{"until"})
 	for _, until := range []string{untilTime, untilPreemptor} { // Prometheus sees no increase in a series that begins at 1

@@ -159,6 +159,9 @@ func (c *cluster) mustHaveCounted(time, preemptor float64) {
 	if err != nil {
 		c.Fatal(err)
 	}
+	if got := families[0].GetName(); got != "mlbatch_preemption_pauses_total" {
+		c.Errorf("the metric is %s; change the alert, too", got)
+	}
 	got := map[string]float64{}
 	for _, metric := range families[0].GetMetric() {
 		got[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()

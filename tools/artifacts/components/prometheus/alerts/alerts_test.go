@@ -95,6 +95,12 @@ var clusters = map[string]map[string]cluster{
 		"twelve, by two leaders":         {preemptions("0x5 4x10", "0x5 0x10") + "\n" + strings.ReplaceAll(preemptions("0x5 4x10", "0x5 0x10"), `"a"`, `"b"`), true},
 		"its queue is stopped, not work": {strings.ReplaceAll(preemptions("0+1x15", "0x15"), "Preempted", "ClusterQueueStopped"), false},
 	},
+	"WorkHeldAfterPreemptions": {
+		"none ever":                     {`mlbatch_preemption_pauses_total{until="PreemptorEnded"} 0x15`, false},
+		"pauses that end after a time":  {`mlbatch_preemption_pauses_total{until="Time"} 0x5 9x10`, false},
+		"the first since the start":     {`mlbatch_preemption_pauses_total{until="PreemptorEnded"} 0x10 1x5`, true},
+		"one before the leader changed": {`mlbatch_preemption_pauses_total{until="PreemptorEnded",pod="a"} 0x5 1x4 stale`, true},
+	},
 	"AppWrapperStuckDeleting": {
 		"it is being removed": {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="DeletingResources"} 1x15`, true},
 		"it was removed":      {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="DeletingResources"} 0x15`, false},
