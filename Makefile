@@ -127,6 +127,7 @@ test-long: ## 10,000 random lives of each sort, the crash test with every answer
 	$(call evidence,scale,none,$(SIMULATED) -timeout=60m -nodes=60 -measure.running=1000$(comma)5000)
 	$(call evidence,runs,none,$(CLUSTER) -timeout=60m ./test/simulated -run '^TestManyRunsAtOnce$$' -nodes=20 -runs=1000)
 	$(call evidence,preemption,$(LONG_SEED),go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestPreemptionEnds -preemption.rounds=2000 -preemption.first=$(LONG_SEED))
+	$(call evidence,preemption-pause,0,go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestMeasurePause -preemption.measure=500)
 	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
 	@$(MAKE) --no-print-directory mutation
 
