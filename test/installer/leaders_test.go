@@ -19,8 +19,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
-// leadersAreKilled checks that the production profile survives the loss of a node: every leader is
-// killed at once, without time to say so, and the other replica takes over, not a new pod.
+// leadersAreKilled checks that the production profile survives the loss of a node: all leaders are killed at
+// once, no node has room for new pods, and the other replicas take over.
 func leadersAreKilled(t *testing.T) {
 	succeeds(t, mlbatch("upgrade", "--charts="+charts(), "--profile=localcluster", "--profile=production"))
 	wantAllReady(t)
@@ -40,6 +40,7 @@ func leadersAreKilled(t *testing.T) {
 		}
 		return nil
 	})
+	setRoom(t, false)
 	for _, leader := range before {
 		delete(standbys, leader)
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: helmrelease.DefaultNamespace, Name: leader}}
@@ -58,7 +59,23 @@ func leadersAreKilled(t *testing.T) {
 	if diff := cmp.Diff(len(before), len(leaders(t))); diff != "" {
 		t.Errorf("leaders: %s", diff)
 	}
+	setRoom(t, true)
 	wantAllReadySoon(t)
+}
+
+// setRoom uncordons or cordons the node of the platform.
+func setRoom(t *testing.T, room bool) {
+	t.Helper()
+	nodes := &corev1.NodeList{}
+	if err := admin.List(t.Context(), nodes, client.MatchingLabels{"localcluster.mlbatch.dev/real": "true"}); err != nil || len(nodes.Items) != 1 {
+		t.Fatalf("there are %d real nodes (%v)", len(nodes.Items), err)
+	}
+	node := &nodes.Items[0]
+	before := node.DeepCopy()
+	node.Spec.Unschedulable = !room
+	if err := admin.Patch(t.Context(), node, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // leaders returns the pod that leads, for each Lease of the platform.
