@@ -68,9 +68,10 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 		IgnoreOthers: c.ControllerManager.IgnoreOtherControllers,
 	}
 	return mgr.Add(othercontroller.After(served, mgr, own, func() error {
-		if err := appwrapper.Setup(mgr, c); err != nil {
+		evictions := &workload.Evictions{}
+		if err := appwrapper.Setup(mgr, c, evictions); err != nil {
 			return err
 		}
-		return workload.Setup(mgr, c.AppWrapper.PreemptionPause.Pause())
+		return workload.Setup(mgr, c.AppWrapper.PreemptionPause.Pause(), evictions)
 	}))
 }

@@ -66,7 +66,7 @@ var arrows = map[string][]string{
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
 		"controller/internal/accessreview",
 	},
-	"controller/internal/workload": {"controller/internal/accessreview", "controller/internal/preemptionpause"},
+	"controller/internal/workload": {"controller/api/v1beta2", "controller/internal/accessreview", "controller/internal/preemptionpause"},
 	"controller/internal/run": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/internal/accessreview",
 		"controller/internal/runlife", "controller/runplan",

@@ -123,7 +123,7 @@ func (c *cluster) start() {
 	if err != nil {
 		c.Fatal(err)
 	}
-	if err := Setup(mgr, config.Default()); err != nil {
+	if err := Setup(mgr, config.Default(), noEvictions{}); err != nil {
 		c.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

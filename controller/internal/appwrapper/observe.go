@@ -72,10 +72,14 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if !aw.ManagedByThisController() {
 		return nil, nil
 	}
+	evicted, err := r.evicted(ctx, aw.UID)
+	if err != nil {
+		return nil, err
+	}
 	o := &observation{aw: aw, components: make([]component, len(aw.Spec.Components))}
 	policy, _ := lifecycle.ParsePolicy(aw.Annotations, r.defaults)
 	o.snapshot = lifecycle.Snapshot{
-		Suspend:       aw.Spec.Suspend,
+		Suspend:       aw.Spec.Suspend || evicted,
 		Deleting:      !aw.DeletionTimestamp.IsZero(),
 		HasFinalizer:  hasFinalizer(aw),
 		LastFinalizer: hasFinalizer(aw) && len(aw.Finalizers) == 1,

@@ -43,6 +43,8 @@ type Reconciler struct {
 	watch func(context.Context, kinds.Kind) (coverage, error)
 	// lastState is the state in which a component ended that is gone, nil if unknown.
 	lastState func(kinds.Kind, types.NamespacedName) client.Object
+	// evicted tells whether Kueue evicts the AppWrapper with this UID.
+	evicted func(context.Context, types.UID) (bool, error)
 	// recorder tells users what happened.
 	recorder events.EventRecorder
 	metrics  *metrics

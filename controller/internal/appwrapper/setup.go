@@ -21,6 +21,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -33,9 +34,15 @@ import (
 // podsByAppWrapper indexes pods by the AppWrapper that their label names.
 const podsByAppWrapper = "appwrapper"
 
+// Evictions says which AppWrappers Kueue evicts, and wakes them up when that changes.
+type Evictions interface {
+	source.Source
+	Evicted(context.Context, types.UID) (bool, error)
+}
+
 // Setup adds the AppWrapper controller to mgr, whose caches must be made with
 // CacheOptions.
-func Setup(mgr ctrl.Manager, c config.Config) error {
+func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, podsByAppWrapper, appWrapperOfPod); err != nil {
 		return fmt.Errorf("cannot index pods: %w", err)
 	}
@@ -56,6 +63,7 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 		devices:  devicesOf(c.AppWrapper.Autopilot),
 		defaults: c.AppWrapper.Defaults(),
 		allPods:  forAllPods(c.AppWrapper),
+		evicted:  evictions.Evicted,
 		now:      time.Now,
 		since:    time.Now(),
 	}
@@ -68,6 +76,7 @@ func Setup(mgr ctrl.Manager, c config.Config) error {
 		For(&v1beta2.AppWrapper{}, builder.WithPredicates(ours())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(wakeAppWrapperOfPod), builder.WithPredicates(podChanged())).
 		WatchesRawSource(components).
+		WatchesRawSource(evictions).
 		WithOptions(controller.Options{MaxConcurrentReconciles: c.Concurrency, RateLimiter: retryBackoff()})
 	if err := watchNodes(mgr, forAppWrappers, r.rules); err != nil {
 		return err

@@ -86,6 +86,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			return uncovered, nil
 		},
 		lastState: func(kinds.Kind, types.NamespacedName) client.Object { return nil },
+		evicted:   notEvicted,
 		recorder:  events.NewFakeRecorder(100),
 		metrics:   counters,
 		defaults:  lifecycle.StandardDefaults(),

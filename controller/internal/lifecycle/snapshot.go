@@ -38,7 +38,7 @@ import (
 // a decision that no later one can take back, the observer reads live what it rests on,
 // and calls Decide again.
 type Snapshot struct {
-	// Suspend is spec.suspend.
+	// Suspend is spec.suspend, or Kueue wants the quota back and has not set spec.suspend yet.
 	Suspend bool
 	// Deleting: the AppWrapper has a deletionTimestamp.
 	Deleting bool

@@ -224,6 +224,9 @@ func Slim(w *kueue.Workload) *kueue.Workload {
 	slim := &kueue.Workload{}
 	slim.Name, slim.Namespace, slim.UID, slim.ResourceVersion = w.Name, w.Namespace, w.UID, w.ResourceVersion
 	slim.DeletionTimestamp = w.DeletionTimestamp
+	if owner := metav1.GetControllerOf(w); owner != nil {
+		slim.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
 	slim.Spec.Active = w.Spec.Active
 	for _, entry := range w.ManagedFields {
 		if entry.Manager == FieldOwner {

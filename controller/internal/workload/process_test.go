@@ -6,7 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,13 +17,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
@@ -32,6 +35,11 @@ import (
 
 // start runs the whole controller with an API server that serves these kinds, until the test ends.
 func start(t *testing.T, pause preemptionpause.Pause, kinds ...schema.GroupVersionKind) *fakeapiserver.Server {
+	t.Helper()
+	return startWith(t, pause, &Evictions{}, kinds...)
+}
+
+func startWith(t *testing.T, pause preemptionpause.Pause, evictions *Evictions, kinds ...schema.GroupVersionKind) *fakeapiserver.Server {
 	t.Helper()
 	registry := ctrlmetrics.Registry
 	ctrlmetrics.Registry = prometheus.NewRegistry() // our metrics can be registered only once
@@ -54,7 +62,7 @@ func start(t *testing.T, pause preemptionpause.Pause, kinds ...schema.GroupVersi
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Setup(mgr, pause); err != nil {
+	if err := Setup(mgr, pause, evictions); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -93,11 +101,68 @@ func TestTheControllerPausesWork(t *testing.T) {
 	}
 }
 
-// The manager runs on without Kueue, and with the pause disabled nothing is watched.
+// The manager runs on without Kueue.
 func TestTheControllerRunsWithoutKueue(t *testing.T) {
 	start(t, preemptionpause.Default())
-	api := start(t, preemptionpause.Pause{}, kueue.SchemeGroupVersion.WithKind("Workload"))
-	if requests := api.Requests(); slices.ContainsFunc(requests, func(r string) bool { return r != "" }) {
-		t.Errorf("with after: 0, there are requests: %v", requests)
+}
+
+// woken is the queue of the AppWrapper controller.
+func woken(t *testing.T, e *Evictions) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	t.Helper()
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	if err := e.Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	return queue
+}
+
+const evictedWorkload = `{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+	"metadata": {"name": "w", "namespace": "red", "uid": "u", "ownerReferences": [
+		{"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "KIND", "name": "train", "uid": "of-train", "controller": true}]},
+	"status": {"conditions": [
+		{"type": "Evicted", "status": "EVICTED", "reason": "Preempted", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+		{"type": "Finished", "status": "FINISHED", "reason": "Succeeded", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`
+
+func TestAnAppWrapperIsWokenWhenItIsEvictedAndWhenItIsAdmittedAgain(t *testing.T) {
+	evictions := &Evictions{}
+	queue := woken(t, evictions)
+	if evicted, err := evictions.Evicted(t.Context(), "of-train"); evicted || err != nil {
+		t.Errorf("before Workloads are watched: %t, %v", evicted, err)
+	}
+	api := startWith(t, preemptionpause.Pause{}, evictions, kueue.SchemeGroupVersion.WithKind("Workload"))
+	for _, step := range []struct {
+		kind, evicted, finished string
+		want                    bool
+		wakes                   int
+	}{
+		{"AppWrapper", "False", "False", false, 0},
+		{"AppWrapper", "True", "False", true, 1},
+		{"AppWrapper", "False", "False", false, 1}, // admitted again
+		{"AppWrapper", "True", "False", true, 1},
+		{"AppWrapper", "True", "True", false, 1},
+		{"PyTorchJob", "True", "False", false, 0}, // of others
+	} {
+		text := strings.NewReplacer("KIND", step.kind, "EVICTED", step.evicted, "FINISHED", step.finished).Replace(evictedWorkload)
+		if err := api.Put([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			got, err := evictions.Evicted(ctx, "of-train")
+			return got == step.want && queue.Len() >= step.wakes, err
+		})
+		if err != nil {
+			t.Fatalf("%+v: %v, %d are woken", step, err, queue.Len())
+		}
+		if step.wakes > 0 {
+			request, _ := queue.Get()
+			queue.Done(request)
+			if want := (types.NamespacedName{Namespace: "red", Name: "train"}); request.NamespacedName != want {
+				t.Errorf("%+v wakes %s", step, request)
+			}
+		}
+	}
+	if queue.Len() > 0 {
+		t.Errorf("%d more are woken", queue.Len())
 	}
 }

@@ -56,30 +56,38 @@ func slim(object any) (any, error) {
 
 // Setup adds the controller of Workloads to mgr as soon as Kueue is installed, which may be after
 // this controller has started, or never.
-func Setup(mgr ctrl.Manager, pause preemptionpause.Pause) error {
-	if pause.After == 0 {
-		return nil
-	}
+func Setup(mgr ctrl.Manager, pause preemptionpause.Pause, evictions *Evictions) error {
 	return mgr.Add(&candidate{
 		possible: func(ctx context.Context) (bool, error) {
 			return possible(ctx, mgr.GetRESTMapper(), func(ctx context.Context, verb string) (bool, error) {
 				return accessreview.Self(ctx, mgr.GetClient(), "", verb, resource)
 			})
 		},
-		begin: func() error { return begin(mgr, pause) },
-		log:   mgr.GetLogger().WithName("preemptionpause"), interval: interval,
+		begin: func() error { return begin(mgr, pause, evictions) },
+		log:   mgr.GetLogger().WithName("workload"), interval: interval,
 	})
 }
 
-// begin starts the controller.
-func begin(mgr ctrl.Manager, pause preemptionpause.Pause) error {
+// begin begins to watch Workloads, for evictions and for the controller.
+func begin(mgr ctrl.Manager, pause preemptionpause.Pause, evictions *Evictions) error {
 	workloads, err := newCache(mgr)
 	if err != nil {
 		return fmt.Errorf("cannot make the cache of Workloads: %w", err)
 	}
+	if err := evictions.follow(context.Background(), workloads); err != nil {
+		return err
+	}
 	if err := mgr.Add(workloads); err != nil {
 		return fmt.Errorf("cannot start the cache of Workloads: %w", err)
 	}
+	if pause.After == 0 {
+		return nil
+	}
+	return control(mgr, workloads, pause)
+}
+
+// control starts the controller.
+func control(mgr ctrl.Manager, workloads cache.Cache, pause preemptionpause.Pause) error {
 	pauses, err := newMetrics(ctrlmetrics.Registry)
 	if err != nil {
 		return fmt.Errorf("cannot register metrics: %w", err)

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/given"
+)
+
+// noEvictions is a cluster without Kueue.
+type noEvictions struct{}
+
+func (noEvictions) Start(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return nil
+}
+
+func (noEvictions) Evicted(ctx context.Context, aw types.UID) (bool, error) {
+	return notEvicted(ctx, aw)
+}
+
+func notEvicted(context.Context, types.UID) (bool, error) { return false, nil }
+
+// Kueue can start an AppWrapper after it has evicted it. It returns the quota then as soon as it sees
+// an AppWrapper that does not run.
+func TestNothingIsDeployedForAnEvictedAppWrapper(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+	evicted := true
+	w.reconciler.evicted = func(_ context.Context, aw types.UID) (bool, error) { return evicted && aw == w.get().UID, nil }
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperSuspended)
+	if w.exists(jobKind, "j") {
+		t.Error("its Job is created")
+	}
+	evicted = false
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+	w.add(pod("j-1", corev1.PodRunning))
+	w.settle()
+
+	evicted = true
+	w.settle()
+	if w.exists(jobKind, "j") {
+		t.Error("its Job is not deleted, although Kueue wants the quota back")
+	}
+}
+
+func TestWithoutKnowingEvictionsNothingIsDecided(t *testing.T) {
+	w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+	w.reconciler.evicted = func(context.Context, types.UID) (bool, error) { return false, errors.New("no cache") }
+	if _, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(w.get())}); err == nil || len(w.writes) > 0 {
+		t.Errorf("error %v, writes %q", err, w.writes)
+	}
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// byOwner indexes Workloads by the UID of the AppWrapper that controls them.
+const byOwner = "appwrapper"
+
+// Evictions says which AppWrappers Kueue evicts, and wakes them up when that changes. Kueue may start
+// an AppWrapper that it has just evicted, because its caches lag, and then return the quota before it
+// sees that the AppWrapper runs. Until Workloads are watched, no AppWrapper counts as evicted.
+type Evictions struct {
+	mu      sync.Mutex
+	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
+	cached  client.Reader
+	watched toolscache.ResourceEventHandlerRegistration
+}
+
+// Start makes Evictions a source of the AppWrapper controller.
+func (e *Evictions) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.queue = queue
+	return nil
+}
+
+// follow begins to watch Workloads in a cache that has not started.
+func (e *Evictions) follow(ctx context.Context, workloads cache.Cache) error {
+	if err := workloads.IndexField(ctx, &kueue.Workload{}, byOwner, ownerOf); err != nil {
+		return fmt.Errorf("cannot index Workloads: %w", err)
+	}
+	informer, err := workloads.GetInformer(ctx, &kueue.Workload{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("cannot watch Workloads: %w", err)
+	}
+	watched, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { e.wake(nil, object) },
+		UpdateFunc: e.wake,
+		DeleteFunc: func(object any) { e.wake(object, nil) },
+	})
+	if err != nil {
+		return fmt.Errorf("cannot watch Workloads: %w", err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cached, e.watched = workloads, watched
+	return nil
+}
+
+// Evicted tells whether Kueue wants the quota of an AppWrapper back, as far as is known.
+func (e *Evictions) Evicted(ctx context.Context, aw types.UID) (bool, error) {
+	e.mu.Lock()
+	cached, known := e.cached, e.watched != nil && e.watched.HasSynced()
+	e.mu.Unlock()
+	if !known {
+		return false, nil
+	}
+	var all kueue.WorkloadList
+	if err := cached.List(ctx, &all, client.MatchingFields{byOwner: string(aw)}, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("cannot list Workloads: %w", err)
+	}
+	for i := range all.Items {
+		if evicted(&all.Items[i]) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// wake wakes up an AppWrapper if it is evicted now and was not, or the other way round.
+func (e *Evictions) wake(before, after any) {
+	was, is := evicted(before), evicted(after)
+	w, ok := after.(*kueue.Workload)
+	if !ok {
+		w, ok = before.(*kueue.Workload)
+	}
+	if was == is || !ok || len(ownerOf(w)) == 0 {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.queue != nil { // otherwise the controller has not started, and will look at every AppWrapper
+		e.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: w.Namespace, Name: metav1.GetControllerOf(w).Name}})
+	}
+}
+
+// evicted: Kueue resets the condition when it admits the Workload again.
+func evicted(object any) bool {
+	w, ok := object.(*kueue.Workload)
+	return ok && meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadEvicted) &&
+		!meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished)
+}
+
+func ownerOf(object client.Object) []string {
+	owner := metav1.GetControllerOf(object)
+	if owner == nil || owner.Kind != v1beta2.AppWrapperKind {
+		return nil
+	}
+	return []string{string(owner.UID)}
+}
