@@ -3,6 +3,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -32,6 +33,8 @@ type Tree struct {
 	User, Password string
 	// Authorities are certificates in PEM that the server's may be signed by, besides the usual ones.
 	Authorities []byte
+	// Limit is how many bytes are written at most; 0 is 10Gi.
+	Limit int64
 }
 
 // ReadSecret takes what the files of a mounted Secret have for the repository.
@@ -70,7 +73,9 @@ func (t Tree) Fetch(ctx context.Context, to string) (commit string, err error) {
 		return "", fmt.Errorf("cannot make a folder: %w", err)
 	}
 	defer os.RemoveAll(scratch)
-	storage := filesystem.NewStorageWithOptions(osfs.New(scratch), cache.NewObjectLRU(cached), filesystem.Options{LargeObjectThreshold: large})
+	limit := cmp.Or(t.Limit, defaultRoom)
+	left := &room{limit, limit}
+	storage := filesystem.NewStorageWithOptions(disk{osfs.New(scratch), left}, cache.NewObjectLRU(cached), filesystem.Options{LargeObjectThreshold: large})
 	remote := git.NewRemote(storage, &config.RemoteConfig{Name: "origin", URLs: []string{t.Repository}})
 	ref, folder, err := t.resolve(ctx, remote)
 	if err != nil {
@@ -91,7 +96,7 @@ func (t Tree) Fetch(ctx context.Context, to string) (commit string, err error) {
 		return "", fmt.Errorf("cannot open the folder: %w", err)
 	}
 	defer root.Close()
-	return t.write(storage, folder, root)
+	return t.write(storage, folder, root, left)
 }
 
 // resolve asks the server which beginning of the path is a branch or a tag: the longest. Else it may
@@ -121,7 +126,7 @@ func (t Tree) resolve(ctx context.Context, remote *git.Remote) (ref, folder stri
 }
 
 // write writes what was fetched.
-func (t Tree) write(storage *filesystem.Storage, folder string, root *os.Root) (commit string, err error) {
+func (t Tree) write(storage *filesystem.Storage, folder string, root *os.Root, left *room) (commit string, err error) {
 	ref, err := storage.Reference(fetchedRef)
 	if err != nil {
 		return "", fmt.Errorf("cannot find what was fetched: %w", err)
@@ -140,7 +145,7 @@ func (t Tree) write(storage *filesystem.Storage, folder string, root *os.Root) (
 	if err != nil {
 		return "", fmt.Errorf("cannot read the commit %s: %w", fetched.Hash, err)
 	}
-	return fetched.Hash.String(), (&writer{storage: storage, root: root}).tree(tree, ".")
+	return fetched.Hash.String(), (&writer{storage: storage, root: root, room: left}).tree(tree, ".")
 }
 
 // commitOf follows the object of a tag.
@@ -163,7 +168,10 @@ func (t Tree) auth() transport.AuthMethod {
 
 // told says what to do about an error. The library's own words may have a page of HTML.
 func (t Tree) told(err error) error {
+	var full *tooLarge
 	switch {
+	case errors.As(err, &full):
+		return full
 	case errors.Is(err, transport.ErrAuthenticationRequired) && t.Password == "":
 		return fmt.Errorf("%s needs a user and a password: put them into a Secret (user, pat), and name it in repoSecret", t.Repository)
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):

@@ -17,6 +17,7 @@ import (
 type writer struct {
 	storage *filesystem.Storage
 	root    *os.Root
+	room    *room
 }
 
 func (w *writer) tree(tree *object.Tree, folder string) error {
@@ -70,7 +71,7 @@ func (w *writer) file(text io.Reader, name string, mode filemode.FileMode) error
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(file, text); err != nil {
+	if _, err := io.Copy(bounded{file, w.room}, text); err != nil {
 		file.Close()
 		return err
 	}
