@@ -72,14 +72,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if !aw.ManagedByThisController() {
 		return nil, nil
 	}
-	evicted, err := r.evicted(ctx, aw.UID)
-	if err != nil {
-		return nil, err
-	}
 	o := &observation{aw: aw, components: make([]component, len(aw.Spec.Components))}
 	policy, _ := lifecycle.ParsePolicy(aw.Annotations, r.defaults)
 	o.snapshot = lifecycle.Snapshot{
-		Suspend:       aw.Spec.Suspend || evicted,
 		Deleting:      !aw.DeletionTimestamp.IsZero(),
 		HasFinalizer:  hasFinalizer(aw),
 		LastFinalizer: hasFinalizer(aw) && len(aw.Finalizers) == 1,
@@ -91,17 +86,34 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	if r.problem != nil && aw.Status.Phase == v1beta2.AppWrapperEmpty {
 		o.snapshot.Problem = r.problem(decoded)
 	}
+	if err := r.observeQuota(ctx, o); err != nil {
+		return nil, err
+	}
 	o.snapshot.Devices = r.countedDevices(aw, decoded.Templates)
 	o.snapshot.Policy.ResetSurplus = policy.ResetSurplus && !undercounted(decoded)
-	for i := range aw.Spec.Components {
-		if err := r.observeComponent(ctx, o, i, decoded); err != nil {
-			return nil, err
-		}
+	if err := r.observeComponents(ctx, o, decoded); err != nil {
+		return nil, err
 	}
 	if err := r.observeSuspects(ctx, o); err != nil {
 		return nil, err
 	}
 	return o, r.observePods(ctx, o)
+}
+
+// observeQuota: an AppWrapper that Kueue evicts counts as suspended.
+func (r *Reconciler) observeQuota(ctx context.Context, o *observation) error {
+	evicted, err := r.evicted(ctx, o.aw.UID)
+	o.snapshot.Suspend = o.aw.Spec.Suspend || evicted
+	return err
+}
+
+func (r *Reconciler) observeComponents(ctx context.Context, o *observation, decoded admissionrules.Decoded) error {
+	for i := range o.components {
+		if err := r.observeComponent(ctx, o, i, decoded); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *Reconciler) observeComponent(ctx context.Context, o *observation, i int, decoded admissionrules.Decoded) error {

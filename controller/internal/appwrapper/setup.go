@@ -72,6 +72,11 @@ func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions) error {
 	}
 	components := newWatches(mgr, c.AppWrapper.ExtraKinds)
 	r.watch, r.lastState = components.watch, components.ended.get
+	return r.control(mgr, c, components, evictions)
+}
+
+// control starts the controller with everything that triggers it.
+func (r *Reconciler) control(mgr ctrl.Manager, c config.Config, components *watches, evictions Evictions) error {
 	forAppWrappers := ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.AppWrapper{}, builder.WithPredicates(ours())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(wakeAppWrapperOfPod), builder.WithPredicates(podChanged())).

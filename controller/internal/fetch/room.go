@@ -63,12 +63,15 @@ func (d disk) bound(file billy.File, err error) (billy.File, error) {
 	return diskFile{file, d.room}, nil
 }
 
+// Create creates a file within the limit.
 func (d disk) Create(name string) (billy.File, error) { return d.bound(d.Filesystem.Create(name)) }
 
+// OpenFile opens a file within the limit.
 func (d disk) OpenFile(name string, flag int, perm os.FileMode) (billy.File, error) {
 	return d.bound(d.Filesystem.OpenFile(name, flag, perm))
 }
 
+// TempFile creates a file with a new name within the limit.
 func (d disk) TempFile(dir, prefix string) (billy.File, error) {
 	return d.bound(d.Filesystem.TempFile(dir, prefix))
 }
