@@ -34,6 +34,8 @@ var Catalogue = []Entry{
 	{"ComponentMissing", "someone removed a wrapped resource", "submit it again, and delete the AppWrapper instead of its resources", "condition Unhealthy of the AppWrapper, reason MissingComponent"},
 	{"Deactivated", "the Workload was deactivated", "set spec.active of the Workload to true, or submit it again", "spec.active of the Workload"},
 	{"RequeuingLimit", "Kueue deactivated it: its pods were not ready in time too often", "find out why its pods do not become ready, and submit it again", "condition Evicted of the Workload"},
+	{"PausedAfterPreemptions", "it was preempted again and again, and waits for some time before it is queued again", "wait; or submit it again as new work, which does not wait", "status.requeueState and status.schedulingStats of the Workload"},
+	{"HeldAfterPreemptions", "it was preempted again and again, and waits until the work that preempted it last has ended", "wait; or submit it again as new work, which does not wait", "status.requeueState and status.schedulingStats of the Workload"},
 	{"PreemptedInQueue", "more important work of the same queue took its quota", "wait, or use a higher priority", "condition Preempted of the Workload, reason InClusterQueue"},
 	{"PreemptedReclaimed", "it ran on borrowed quota, which its owner has taken back", "wait, or ask an administrator for more quota of your own", "condition Preempted of the Workload, reason InCohortReclamation"},
 	{"PreemptedFairSharing", "it lost its quota to a team that has less than its fair share", "wait until your team uses less", "condition Preempted of the Workload, reason InCohortFairSharing"},

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,9 +71,47 @@ func evicted(o Objects) []Cause {
 		if !known {
 			code = "Preempted"
 		}
-		return []Cause{cause(code, told(o.workload(), *c), since(c.LastTransitionTime), by(c.Message), o.requeue())}
+		preempted := cause(code, told(o.workload(), *c), since(c.LastTransitionTime), by(c.Message))
+		if o.pauses(c.LastTransitionTime) {
+			return []Cause{o.pause(*c), preempted}
+		}
+		o.requeue()(&preempted)
+		return []Cause{preempted}
 	}
 	return o.evictedOtherwise()
+}
+
+// mostHeld is how long work waits for what preempted it: docs/quota.md, controller/internal/preemptionpause.
+const mostHeld = 7 * 24 * time.Hour
+
+// pauses reports whether work waits because it was preempted again and again. Kueue itself sets no
+// such time after a preemption.
+func (o Objects) pauses(preempted metav1.Time) bool {
+	state := o.Workload.Status.RequeueState
+	return state != nil && state.RequeueAt != nil && state.RequeueAt.After(preempted.Time) && state.RequeueAt.After(o.Now)
+}
+
+func (o Objects) pause(preempted metav1.Condition) Cause {
+	at := o.Workload.Status.RequeueState.RequeueAt
+	seen := []Evidence{{o.workload(), "status.requeueState.requeueAt", at.UTC().Format(time.RFC3339)}}
+	if n := o.preemptions(); n > 0 {
+		seen = append(seen, Evidence{o.workload(), "count of preemptions in status.schedulingStats", fmt.Sprint(n)})
+	}
+	if at.Before(&metav1.Time{Time: preempted.LastTransitionTime.Add(mostHeld)}) {
+		return cause("PausedAfterPreemptions", seen[0], also(seen[1:]...), next("Kueue queues it again", at))
+	}
+	return cause("HeldAfterPreemptions", seen[0], also(seen[1:]...), by(preempted.Message), next("Kueue queues it again when that work has ended, at the latest", at))
+}
+
+func (o Objects) preemptions() int32 {
+	if o.Workload.Status.SchedulingStats != nil {
+		for _, e := range o.Workload.Status.SchedulingStats.Evictions {
+			if e.Reason == kueue.WorkloadEvictedByPreemption {
+				return e.Count
+			}
+		}
+	}
+	return 0
 }
 
 func (o Objects) inactive() bool { return o.Workload.Spec.Active != nil && !*o.Workload.Spec.Active }
