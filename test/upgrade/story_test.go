@@ -38,6 +38,7 @@ func TestRunningWorkOutlivesThePlatform(t *testing.T) {
 		{"work is submitted", (*site).submitAll},
 		{"the platform is upgraded", (*site).upgrade},
 		{"what waited gets the quota of what ends", (*site).quotaIsPassedOn},
+		{"the upgrade is rolled back", (*site).rollBack},
 		{"the platform is removed while work runs", (*site).removeForNow},
 		{"it is installed again", (*site).reinstall},
 		{"all of it is removed for good", (*site).removeForGood},
@@ -72,15 +73,25 @@ func (s *site) upgrade() {
 	asks := s.keepAsking()
 	s.applyNext("mlbatch", nextPlatform...)
 	s.applyNext("teams", teams)
-	s.wantNextVersion()
+	s.wantVersion(s.next.newImages(), "next")
 	s.everybodyIsAtWork("upgraded")
 	asks.end()
 	w.sawNothing("the platform was upgraded")
 }
 
-// wantNextVersion checks that the platform runs exactly the images of the next version, and
-// that the CRDs have its mark.
-func (s *site) wantNextVersion() {
+// rollBack returns to the version before, as docs/install.md says.
+func (s *site) rollBack() {
+	s.Helper()
+	w := s.witness()
+	s.rollback("mlbatch")
+	s.rollback("teams")
+	s.wantVersion(s.next.oldImages(), "")
+	s.everybodyIsAtWork("rolled-back")
+	w.sawNothing("the platform was rolled back")
+}
+
+// wantVersion checks that the platform runs exactly these images, and that the CRDs have this mark.
+func (s *site) wantVersion(images []string, mark string) {
 	s.Helper()
 	deployments := &appsv1.DeploymentList{}
 	s.must(s.admin.List(s.Context(), deployments, client.InNamespace(platform.Namespace)))
@@ -93,12 +104,12 @@ func (s *site) wantNextVersion() {
 	}
 	slices.Sort(run)
 	run = slices.Compact(run) // our controllers are in one image
-	if diff := cmp.Diff(s.next.newImages(), run); diff != "" {
+	if diff := cmp.Diff(images, run); diff != "" {
 		s.Errorf("images of operators (-want +got):\n%s", diff)
 	}
-	for name, mark := range s.definitions() {
-		if mark != "next" {
-			s.Errorf("CustomResourceDefinition %s was not upgraded", name)
+	for name, has := range s.definitions() {
+		if has != mark {
+			s.Errorf("CustomResourceDefinition %s has the mark %q, not %q", name, has, mark)
 		}
 	}
 }

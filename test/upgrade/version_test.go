@@ -108,3 +108,5 @@ const (
 )
 
 func (v version) newImages() []string { return slices.Sorted(maps.Values(v.images)) }
+
+func (v version) oldImages() []string { return slices.Sorted(maps.Keys(v.images)) }
