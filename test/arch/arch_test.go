@@ -100,6 +100,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch/images":   {"setup", "tools/mlbatch/parts", "tools/mlbatch/printing"},
 	"tools/mlbatch/explain":  {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/queuefit"},
 	"tools/mlbatch/reading":  {"tools/mlbatch/printing"},
+	"tools/mlbatch/podexec":  {"tools/mlbatch/printing"},
 	"tools/mlbatch/podlogs":  {"controller/api/codeflare/v1alpha1", "tools/mlbatch/printing"},
 	"tools/mlbatch/printing": nil,
 	"tools/mlbatch/why":      {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/reading"},
@@ -137,7 +138,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch": {
 		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/checkup", "tools/mlbatch/clustercheck", "tools/mlbatch/install",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
-		"tools/mlbatch/explain", "tools/mlbatch/images", "tools/mlbatch/pack", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/top",
+		"tools/mlbatch/explain", "tools/mlbatch/images", "tools/mlbatch/pack", "tools/mlbatch/podexec", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/top",
 		"tools/mlbatch/why", "tools/mlbatch/work",
 	},
 	// The chart that renders a training job.

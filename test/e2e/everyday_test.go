@@ -7,6 +7,7 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/clustercheck"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/podexec"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/top"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
@@ -52,6 +55,7 @@ func TestAMemberUsesTheEverydayCommands(t *testing.T) {
 		m.sees(ctx, map[string]string{"sleeper": "Running", "speaker": "Succeeded", "failer": "Failed"})
 		m.hasAStatus(ctx)
 		m.hasLogs(ctx)
+		m.runsCommands(ctx)
 		m.seesTheTeam(ctx)
 		m.checksTheCluster(ctx, cfg)
 		m.retriesAndCancels(ctx, sleeper, failer)
@@ -64,6 +68,7 @@ type member struct {
 	*story
 	client client.WithWatch
 	typed  kubernetes.Interface
+	config *rest.Config
 }
 
 func (s *story) member(cfg *envconf.Config, user string) member {
@@ -82,7 +87,28 @@ func (s *story) member(cfg *envconf.Config, user string) member {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return member{s, c, typed}
+	return member{s, c, typed, config}
+}
+
+// runsCommands in a pod. The role allows that by POST, so WebSockets are refused.
+func (m member) runsCommands(ctx context.Context) {
+	m.t.Helper()
+	pod, err := work.PodOf(ctx, m.client, m.find(ctx, "sleeper"), work.Selection{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for line, want := range map[string]struct {
+		out string
+		err error
+	}{"print evening": {"evening\n", nil}, "exit 7": {"", podexec.Ended(7)}} {
+		var out, progress bytes.Buffer
+		err := podexec.Run(ctx, m.config, pod, podexec.Command{
+			Container: podlogs.Container(pod), Line: append([]string{"/workload"}, strings.Fields(line)...), Out: &out, Err: &progress,
+		})
+		if out.String() != want.out || !errors.Is(err, want.err) {
+			m.t.Errorf("%s: got %q, %q, %v", line, &out, &progress, err)
+		}
+	}
 }
 
 func (m member) find(ctx context.Context, name string) explain.Objects {

@@ -3,9 +3,18 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/top"
 )
@@ -13,6 +22,7 @@ import (
 func topCommand() *cobra.Command {
 	var where runNamespace
 	var format string
+	var every time.Duration
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Show the quota of teams: what is used, borrowed, lent and pending",
@@ -23,24 +33,69 @@ func topCommand() *cobra.Command {
 			if err := oneOf(format, formats); err != nil {
 				return err
 			}
+			if every != 0 && (every < time.Second || format == "json" || format == "yaml") {
+				return errors.New("--watch takes at least a second, and tables only")
+			}
 			c, namespace, err := where.connectReader(cmd)
 			if err != nil {
 				return err
 			}
-			objects, err := top.Read(cmd.Context(), c, namespace)
-			if err != nil {
-				return err
+			if every == 0 {
+				return printTop(cmd.Context(), c, namespace, format, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
-			overview := top.Judge(objects)
-			printNotes(cmd.ErrOrStderr(), overview.Notes)
-			if len(overview.Teams)+len(overview.Queues) == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "there are no queues")
-			}
-			out := cmd.OutOrStdout()
-			return printAs(out, format, overview, func() error { return overview.WriteTable(out, format == "wide") })
+			return redraw(cmd.Context(), cmd.OutOrStdout(), every, func(screen io.Writer) error {
+				return printTop(cmd.Context(), c, namespace, format, screen, screen)
+			})
 		},
 	}
 	where.bind(cmd.Flags(), "namespace of the queues of a member (default: the one in the context)")
 	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, wide, json or yaml")
+	cmd.Flags().DurationVarP(&every, "watch", "w", 0, "redraw the table each time so long has passed (-w alone: 5s)")
+	cmd.Flags().Lookup("watch").NoOptDefVal = "5s"
 	return cmd
+}
+
+func printTop(ctx context.Context, c client.Client, namespace, format string, out, notes io.Writer) error {
+	objects, err := top.Read(ctx, c, namespace)
+	if err != nil {
+		return err
+	}
+	overview := top.Judge(objects)
+	err = printAs(out, format, overview, func() error { return overview.WriteTable(out, format == "wide") })
+	printNotes(notes, overview.Notes)
+	if len(overview.Teams)+len(overview.Queues) == 0 {
+		fmt.Fprintln(notes, "there are no queues")
+	}
+	return err
+}
+
+// Of a terminal: to the first line, and clear what follows in this line, and in all.
+const toTop, clearLine, clearRest = "\x1b[H", "\x1b[K", "\x1b[J"
+
+// redraw prints until it is interrupted, which is no error. On a terminal it prints in place.
+func redraw(ctx context.Context, out io.Writer, every time.Duration, draw func(io.Writer) error) error {
+	file, isFile := out.(*os.File)
+	inPlace := isFile && term.IsTerminal(int(file.Fd()))
+	for {
+		var screen bytes.Buffer
+		err := draw(&screen)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		text := screen.String() + "\n"
+		if inPlace {
+			text = toTop + strings.ReplaceAll(text, "\n", clearLine+"\n") + clearRest
+		}
+		if _, err := io.WriteString(out, text); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(every):
+		}
+	}
 }

@@ -3,9 +3,15 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -92,4 +98,28 @@ func TestTopWithoutQueues(t *testing.T) {
 	kubeconfig, _ := apiServer(t)
 	out, progress, err = command(t, "top", "--kubeconfig="+kubeconfig)
 	wording.OneSentence(t, out+progress, err, "the cluster does not serve clusterqueues: ask an administrator whether the platform is installed")
+}
+
+func TestTopIsRedrawnUntilItIsInterrupted(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	var out bytes.Buffer
+	n := 0
+	err := redraw(ctx, &out, time.Millisecond, func(screen io.Writer) error {
+		if n++; n == 3 {
+			stop()
+		}
+		_, err := fmt.Fprintln(screen, "table", n)
+		return err
+	})
+	if err != nil || out.String() != "table 1\n\ntable 2\n\n" {
+		t.Errorf("got %q, %v", &out, err)
+	}
+	failed := errors.New("failed")
+	if err := redraw(t.Context(), &out, time.Hour, func(io.Writer) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("got %v", err)
+	}
+	for _, line := range []string{"top -w=10ms", "top -w -o json"} {
+		out, progress, _, err := ask(t, teams(), line)
+		wording.OneSentence(t, out+progress, err, "--watch takes at least a second, and tables only")
+	}
 }

@@ -65,6 +65,8 @@ func TestCommandsAboutOnePieceOfWork(t *testing.T) {
 		"wait job/loose":        {says: "Job loose is in no queue, so nothing says when it ends: use 'kubectl wait'"},
 		"cancel job/x -n red":   {says: "there is no job x in namespace red: is the namespace right?"},
 		"logs bare":             {says: "Job bare has no pods yet: it is Admitted: see 'mlbatch why bare'"},
+		"exec train7":           {says: "name the work, and after -- the command: mlbatch exec NAME -- COMMAND"},
+		"exec train7 ls":        {says: "name the work, and after -- the command: mlbatch exec NAME -- COMMAND"},
 		"logs train7":           {says: "AppWrapper train7 has no pods yet: it is Suspended: see 'mlbatch why train7'"},
 		"retry train7":          {says: "AppWrapper train7 has not ended: it is Suspended: wait for its end with 'mlbatch wait train7'"},
 	} {
@@ -81,6 +83,19 @@ func TestCommandsAboutOnePieceOfWork(t *testing.T) {
 				t.Errorf("got %q, %v", out, err)
 			}
 		})
+	}
+}
+
+func TestACommandFollowsTheDashes(t *testing.T) {
+	home(t)
+	kubeconfig, _ := whyServer(t, busyNamespace())
+	for says, args := range map[string][]string{
+		"AppWrapper train7 has no pods yet: it is Suspended: see 'mlbatch why train7'":          {"train7", "--", "ls", "-l"},
+		"name the work, and after -- the command: mlbatch exec NAME -- COMMAND":                 {"train7", "--"},
+		"if any flags in the group [rank pod] are set none of the others can be; [pod rank] we": {"train7", "--rank=1", "--pod=p", "--", "ls"},
+	} {
+		out, progress, err := command(t, append([]string{"exec", "--kubeconfig=" + kubeconfig}, args...)...)
+		wording.OneSentence(t, out+progress, err, says)
 	}
 }
 
@@ -103,7 +118,7 @@ func TestLogsAreReadFromTheCluster(t *testing.T) {
 }
 
 func TestAShellCompletesNames(t *testing.T) {
-	for _, verb := range []string{"why", "status", "wait", "cancel", "retry", "logs"} {
+	for _, verb := range []string{"why", "status", "wait", "cancel", "retry", "logs", "exec"} {
 		home(t)
 		kubeconfig, asked := whyServer(t, busyNamespace())
 		out, _, err := command(t, "__complete", verb, "--kubeconfig="+kubeconfig, "train49")

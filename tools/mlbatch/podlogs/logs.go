@@ -48,6 +48,11 @@ func Labelled(ctx context.Context, open Open, pods []Pod, follow bool, out io.Wr
 // defaultContainer is the annotation with which a pod says which container matters.
 const defaultContainer = "kubectl.kubernetes.io/default-container"
 
+// Container is the pod's default container, or else its first, which is the program's.
+func Container(pod corev1.Pod) string {
+	return cmp.Or(pod.Annotations[defaultContainer], pod.Spec.Containers[0].Name)
+}
+
 // Log copies the log of the pod's default container, or else of its first, which is the program's.
 func (p Pod) Log(ctx context.Context, open Open, follow bool, out io.Writer) error {
 	return p.copyLog(ctx, open, follow, func(log io.Reader) error { _, err := io.Copy(out, log); return err })
@@ -66,8 +71,7 @@ func (p Pod) copyLog(ctx context.Context, open Open, follow bool, write func(io.
 }
 
 func (p Pod) open(ctx context.Context, open Open, follow, timestamps bool) (io.ReadCloser, error) {
-	container := cmp.Or(p.Stored.Annotations[defaultContainer], p.Stored.Spec.Containers[0].Name)
-	log, err := open(ctx, p.Stored.Namespace, p.Name, &corev1.PodLogOptions{Container: container, Follow: follow, Timestamps: timestamps})
+	log, err := open(ctx, p.Stored.Namespace, p.Name, &corev1.PodLogOptions{Container: Container(p.Stored), Follow: follow, Timestamps: timestamps})
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the log of pod %s, which is %s: %w", p.Name, p.State, printing.OneLineError(err))
 	}

@@ -57,6 +57,28 @@ func Logs(ctx context.Context, c client.Client, open podlogs.Open, o explain.Obj
 	return pod.Log(ctx, open, s.Follow, out)
 }
 
+// PodOf is the one pod in which a command is to be run. It runs.
+func PodOf(ctx context.Context, c client.Client, o explain.Objects, s Selection) (corev1.Pod, error) {
+	if o.Run != nil && len(o.Run.Status.Steps) > 0 {
+		return corev1.Pod{}, fmt.Errorf("%s %s has steps: name the AppWrapper of one: 'mlbatch status %s' lists them", v1alpha1.RunKind, o.Run.Name, o.Run.Name)
+	}
+	if o.AppWrapper == nil && o.Job == nil {
+		return corev1.Pod{}, fmt.Errorf("%s %s has no pods: it is %s: see 'mlbatch why %s'", v1alpha1.RunKind, o.Run.Name, o.Run.Status.Phase, o.Run.Name)
+	}
+	pods, err := podsThatAre(ctx, c, o)
+	if err != nil {
+		return corev1.Pod{}, err
+	}
+	pod, err := chosen(summary(o), pods, s)
+	if err != nil {
+		return corev1.Pod{}, err
+	}
+	if pod.Stored.Status.Phase != corev1.PodRunning {
+		return corev1.Pod{}, fmt.Errorf("pod %s does not run: it is %s", pod.Name, pod.State)
+	}
+	return pod.Stored, nil
+}
+
 func logsOfRun(ctx context.Context, c client.Client, open podlogs.Open, o explain.Objects, s Selection, out io.Writer) error {
 	name := o.Run.Name
 	if len(o.Run.Status.Steps) > 0 {

@@ -114,6 +114,37 @@ func TestWithoutALogASentenceSaysWhy(t *testing.T) {
 	}
 }
 
+func TestACommandRunsInThePodThatIsMeant(t *testing.T) {
+	c := cluster(t, interceptor.Funcs{})
+	for _, row := range []struct {
+		work   string
+		wanted work.Selection
+		pod    string
+		says   string
+	}{
+		{"pulls", work.Selection{}, "pulls-master-0", ""},
+		{"pulls", work.Selection{Rank: new(1)}, "", "pod pulls-worker-0 does not run: it is Pending: ImagePullBackOff: Back-off pulling image busybax"},
+		{"pulls", work.Selection{Pod: "x"}, "", "AppWrapper pulls has no pod x: its pods are pulls-master-0 (rank 0), pulls-worker-0 (rank 1)"},
+		{"waits", work.Selection{}, "", "AppWrapper waits has no pods yet: it is Suspended: see 'mlbatch why waits'"},
+	} {
+		pod, err := work.PodOf(t.Context(), c, found(t, c, "blue", row.work), row.wanted)
+		if pod.Name != row.pod {
+			t.Errorf("%s %+v: got pod %q, want %q", row.work, row.wanted, pod.Name, row.pod)
+		}
+		if row.says != "" {
+			wording.OneSentence(t, "", err, row.says)
+		} else if err != nil {
+			t.Errorf("%s: %v", row.work, err)
+		}
+	}
+	run := &v1alpha1.Run{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "study"}, Status: v1alpha1.RunStatus{Phase: "Pending"}}
+	_, err := work.PodOf(t.Context(), c, explain.Objects{Run: run}, work.Selection{})
+	wording.Wanted(t, err, "Run study has no pods: it is Pending: see 'mlbatch why study'")
+	run.Status.Steps = make([]v1alpha1.StepStatus, 1)
+	_, err = work.PodOf(t.Context(), c, explain.Objects{Run: run}, work.Selection{})
+	wording.Wanted(t, err, "Run study has steps: name the AppWrapper of one: 'mlbatch status study' lists them")
+}
+
 func TestLogsOfARunAreThoseOfItsWorkers(t *testing.T) {
 	run := &v1alpha1.Run{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "study"}}
 	pod := podOf("a", "a-1", "1", 0)
