@@ -23,7 +23,7 @@ const module = "github.com/mlbatch/mlbatch/"
 var root = filepath.Join("..", "..")
 
 // afterwards are packages with tests that are in no lane: make test-long runs them.
-var afterwards = []string{"test/takeover"}
+var afterwards = []string{"test/takeover", "test/turns"}
 
 func TestEveryLaneIsATargetThatMakeHelpLists(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -90,7 +90,7 @@ func once(parts []string) bool {
 // clusterTest is a go test command in a Makefile recipe: the package, and the part of it.
 type clusterTest struct{ pkg, part string }
 
-var clusterTestLine = regexp.MustCompile(`go test -tags=cluster .* \./(test/[a-z0-9]+)(?: (-(?:run|skip) '[^']*'))?`)
+var clusterTestLine = regexp.MustCompile(`go test -tags=cluster .* \./(test/[a-z0-9/]+)(?: (-(?:run|skip) '[^']*'))?`)
 
 // clusterTests returns the go test commands of a target.
 func clusterTests(t *testing.T, target string) (all []clusterTest) {

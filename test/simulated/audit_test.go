@@ -5,74 +5,31 @@
 package simulated_test
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/mlbatch/mlbatch/test/auditlog"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// asked is a line of the API server's audit log.
-type asked struct {
-	Verb                     string
-	RequestURI               string
-	User                     struct{ Username string }
-	SourceIPs                []string
-	RequestReceivedTimestamp string
-	Stage                    string
-	ObjectRef                struct{ Resource, Subresource, Namespace, Name string }
-	ResponseStatus           struct{ Code int }
-}
+type asked = auditlog.Request
 
-func (a asked) String() string { return a.RequestReceivedTimestamp + " " + a.Verb + " " + a.RequestURI }
-
-// audit reads the audit log, which does not contain leases (see tools/localcluster/files).
+// audit reads the audit log, or ends the test.
 type audit struct {
 	*testing.T
-	file   string
-	offset int64
+	log *auditlog.Log
 }
 
-func (p person) audit(t *testing.T) *audit {
-	return &audit{T: t, file: filepath.Join(p.dir(), "log", "audit.log")}
-}
+func (p person) audit(t *testing.T) *audit { return &audit{T: t, log: auditlog.Of(p.dir())} }
 
 // news returns the requests that were logged since the last call.
 func (a *audit) news() []asked {
 	a.Helper()
-	f, err := os.Open(a.file)
+	news, err := a.log.News()
 	if err != nil {
 		a.Fatal(err)
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() < a.offset {
-		a.offset = 0 // the log was rotated
-	}
-	if _, err := f.Seek(a.offset, io.SeekStart); err != nil {
-		a.Fatal(err)
-	}
-	var news []asked
-	for lines := bufio.NewReader(f); ; {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return news // the last line may be incomplete
-		}
-		if err != nil {
-			a.Fatal(err)
-		}
-		a.offset += int64(len(line))
-		var event asked
-		if err := json.Unmarshal(line, &event); err != nil {
-			a.Fatal(fmt.Errorf("cannot read the audit log: %w", err))
-		}
-		news = append(news, event)
-	}
+	return news
 }
 
 // ours returns the requests of our controller of AppWrappers.
@@ -84,9 +41,7 @@ func (a *audit) ours() []asked {
 // of returns the requests of a service account of the platform.
 func (a *audit) of(account string) []asked {
 	a.Helper()
-	return slices.DeleteFunc(a.news(), func(e asked) bool {
-		return e.User.Username != "system:serviceaccount:"+platform.Namespace+":"+account
-	})
+	return slices.DeleteFunc(a.news(), func(r asked) bool { return r.Account(platform.Namespace) != account })
 }
 
 // allowed reports whether a request is acceptable while nothing happens: watches expire and are

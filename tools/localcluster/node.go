@@ -21,6 +21,9 @@ import (
 //go:embed stages/pod-complete-when-asked.yaml
 var completeWhenAsked string
 
+//go:embed stages/pod-delete.yaml
+var deletePod string
+
 func (c *Cluster) configFile(name string) string { return filepath.Join(c.Dir(), "config", name) }
 
 func (c *Cluster) containerdSocket() string {
@@ -122,8 +125,8 @@ func (c *Cluster) writeContainerConfigs(bins components.Binaries, tools string) 
 	)
 }
 
-// writeStages joins KWOK's stages for nodes and pods, from its module, with our stage
-// that completes pods.
+// writeStages joins KWOK's stages for nodes and pods, from its module, with our stages
+// that complete and delete pods.
 func (c *Cluster) writeStages() error {
 	cache, err := c.cache()
 	if err != nil {
@@ -133,10 +136,10 @@ func (c *Cluster) writeStages() error {
 	if err != nil {
 		return err
 	}
-	stages := []string{completeWhenAsked}
+	stages := []string{completeWhenAsked, deletePod}
 	for _, file := range []string{
 		"node/fast/node-initialize.yaml", "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
-		"pod/fast/pod-ready.yaml", "pod/fast/pod-delete.yaml",
+		"pod/fast/pod-ready.yaml",
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, "kustomize", "stage", file))
 		if err != nil {

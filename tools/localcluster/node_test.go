@@ -274,7 +274,7 @@ func TestStagesAreKWOKsAndOurs(t *testing.T) {
 		}
 		names = append(names, stage.Metadata.Name)
 	}
-	want := []string{"pod-complete-when-asked", "node-initialize", "node-heartbeat-with-lease", "pod-ready", "pod-delete"}
+	want := []string{"pod-complete-when-asked", "pod-delete", "node-initialize", "node-heartbeat-with-lease", "pod-ready"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}

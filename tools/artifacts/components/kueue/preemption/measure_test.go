@@ -42,7 +42,7 @@ func compare(settings Settings, how string) string {
 	var lost time.Duration
 	var each []int
 	for seed := *first; seed < *first+uint64(*measure); seed++ {
-		c := randomOf(seed).cluster()
+		c := Random(seed)
 		c.Stopping = stops[how]
 		o := Run(c, settings)
 		if !o.Ended {

@@ -75,7 +75,7 @@ func TestAPauseThatDoublesBoundsAllTurns(t *testing.T) {
 			ever := map[int]int{}
 			for how, stopping := range stops {
 				for seed := *first; seed < *first+uint64(*rounds); seed++ {
-					c := randomOf(seed).cluster()
+					c := Random(seed)
 					c.Stopping, c.Pause, c.Own, c.Until = stopping, pause, own, day
 					o := Run(c, s)
 					ever[o.MostEver()]++
@@ -146,7 +146,7 @@ func TestPreemptionEndsBecauseWorkWaitsForOther(t *testing.T) {
 		for life, runs := range lives {
 			ever := map[int]int{}
 			for seed := *first; seed < *first+uint64(*rounds); seed++ {
-				c := randomOf(seed).cluster()
+				c := Random(seed)
 				c.Stopping, c.Runs, c.Pause, c.Own, c.Holds, c.Until, c.Late = stops["after 30 s"], runs, pause, own, holds, 1000*day, int(seed%4)
 				o := Run(c, s)
 				ever[o.MostEver()]++
@@ -201,7 +201,7 @@ func price(s Settings, change func(*Cluster)) string {
 	turns, pausedIn, most := 0, 0, 0
 	var open []uint64
 	for seed := *first; seed < *first+uint64(*measure); seed++ {
-		c := randomOf(seed).cluster()
+		c := Random(seed)
 		change(&c)
 		o := Run(c, s)
 		lost, paused, most, after = lost+o.Lost, paused+o.Paused, max(most, o.MostEver()), after+o.After

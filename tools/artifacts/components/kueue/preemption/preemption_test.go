@@ -37,7 +37,7 @@ func TestPreemptionEnds(t *testing.T) {
 		var loops []uint64
 		most := map[int]int{}
 		for seed := *first; seed < *first+uint64(*rounds); seed++ {
-			c := randomOf(seed).cluster()
+			c := Random(seed)
 			c.Stopping = stopping
 			o := Run(c, settings)
 			if !o.Ended {

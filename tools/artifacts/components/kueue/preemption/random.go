@@ -4,7 +4,6 @@ package preemption
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"time"
 
@@ -21,11 +20,12 @@ type random struct {
 	flavors, cpus int
 }
 
-func randomOf(seed uint64) random {
+// Random is the cluster of a seed. Its jobs run without end.
+func Random(seed uint64) Cluster {
 	r := random{Rand: rand.New(rand.NewPCG(seed, 1))}
 	r.flavors = pick(r, 1, 1, 2)
 	r.cpus = pick(r, 16, 4, 3)
-	return r
+	return r.cluster()
 }
 
 func (r random) maybe(percent int) bool { return r.IntN(100) < percent }
@@ -110,17 +110,4 @@ func (r random) limited(name core.ResourceName, amount int) queue.ResourceQuota 
 		q.LendingLimit = resource.NewQuantity(int64(r.IntN(amount+1)), resource.DecimalSI)
 	}
 	return q
-}
-
-// within is a time to stop for each job, which is always the same.
-func within(longest time.Duration) func(string) time.Duration {
-	return func(job string) time.Duration {
-		h := fnv.New32()
-		h.Write([]byte(job))
-		return time.Duration(h.Sum32()%uint32(longest/time.Second+1)) * time.Second
-	}
-}
-
-func exactly(d time.Duration) func(string) time.Duration {
-	return func(string) time.Duration { return d }
 }

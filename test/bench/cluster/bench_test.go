@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package cluster_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/test/auditlog"
+	"github.com/mlbatch/mlbatch/test/bench"
+	"github.com/mlbatch/mlbatch/test/sandbox"
+)
+
+var (
+	runs   = flag.Int("bench.runs", 0, "measure all scenarios so often; 0 compares those that have a budget with it, with fewer lives")
+	report = flag.String("bench.report", "", "file for the results as JSON, with -bench.runs")
+	commit = flag.String("bench.commit", "", "commit that is measured, for the report")
+)
+
+const (
+	// nodes have room for 1,000 pods beside those that end: 110 each.
+	nodes = 20
+	queue = "everything"
+	// fewer lives are enough to count requests.
+	fewer = 5
+)
+
+// With -bench.runs this measures. Without, it compares counts and ratios with budgets.yaml.
+func TestBench(t *testing.T) {
+	scenarios, err1 := bench.Scenarios()
+	budgets, err2 := bench.Budgets()
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	rounds := *runs
+	if rounds == 0 {
+		rounds = 1
+		scenarios = budgeted(scenarios, budgets)
+	}
+	m := newMachine(t)
+	r := describe(t)
+	for round := range rounds {
+		for _, s := range scenarios {
+			result := m.run(s)
+			t.Logf("round %d, %s: %.1f lives a second", round+1, s.Name, result.PerSecond)
+			r.Results = append(r.Results, result)
+		}
+	}
+	for _, excess := range bench.Exceeded(r, scenarios, budgets) {
+		t.Error(excess)
+	}
+	out := &strings.Builder{}
+	if err := r.Write(out, scenarios); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("\n%s", out)
+	if *runs > 0 {
+		keep(t, r)
+	}
+}
+
+// budgeted are the scenarios with a budget, and bare Jobs to compare with, of fewer lives.
+func budgeted(all []bench.Scenario, budgets map[string]bench.Budget) (some []bench.Scenario) {
+	for _, s := range all {
+		_, limited := budgets[s.Name]
+		if s.Number /= fewer; limited || s.Bare && s.PerSecond == 0 {
+			some = append(some, s)
+		}
+	}
+	return some
+}
+
+func keep(t *testing.T, r bench.Report) {
+	t.Helper()
+	text, err := json.MarshalIndent(r, "", " ")
+	if err == nil && *report != "" {
+		err = os.WriteFile(*report, append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func describe(t *testing.T) bench.Report {
+	t.Helper()
+	versions, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bench.Report{
+		Date: time.Now().UTC().Format(time.DateOnly), Commit: *commit,
+		Machine:  fmt.Sprintf("%d cores, %s %s/%s", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
+		Versions: fmt.Sprintf("Kubernetes %s, Kueue %s", versions.LocalCluster.Kubernetes, versions.Platform["kueue"].Version),
+	}
+}
+
+// machine is the cluster on which scenarios run one after the other.
+type machine struct {
+	*testing.T
+	admin     client.WithWatch
+	processes processes
+	log       *auditlog.Log
+	namespace int
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	admin, cluster := sandbox.Start(t, "bench", 36631, nodes, nil)
+	many := resource.MustParse("1k")
+	sandbox.Create(t, admin, &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: queue}})
+	sandbox.Create(t, admin, &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: queue}, Spec: kueue.ClusterQueueSpec{
+		NamespaceSelector: &metav1.LabelSelector{},
+		ResourceGroups: []kueue.ResourceGroup{{CoveredResources: []corev1.ResourceName{corev1.ResourceCPU}, Flavors: []kueue.FlavorQuotas{
+			{Name: queue, Resources: []kueue.ResourceQuota{{Name: corev1.ResourceCPU, NominalQuota: many}}},
+		}}},
+	}})
+	return &machine{T: t, admin: admin, processes: processes{cluster.Dir()}, log: auditlog.Of(cluster.Dir())}
+}
+
+// run plays a scenario in a namespace of its own, from the first creation until all is gone.
+func (m *machine) run(s bench.Scenario) bench.Result {
+	m.Helper()
+	m.namespace++
+	namespace := fmt.Sprintf("bench-%d", m.namespace)
+	m.create(namespace, s.Queued)
+	l := &lives{T: m.T, Scenario: s, admin: m.admin, namespace: namespace, began: map[string]map[string]time.Time{}, took: map[string][]time.Duration{}}
+	l.watch()
+	m.requests()
+	cpu, begin := m.processes.seconds(m.T), time.Now()
+	l.play()
+	rate := float64(s.Number) / time.Since(begin).Seconds()
+	l.clear()
+	result := bench.Result{
+		Scenario: s.Name, Lives: s.Number, PerSecond: rate, Times: map[string]bench.Quantiles{},
+		Requests: bench.Count(m.requests(), s.Number), CPU: map[string]float64{},
+	}
+	for step, times := range l.took {
+		result.Times[step] = bench.QuantilesOf(times)
+	}
+	for process, seconds := range m.processes.seconds(m.T) {
+		result.CPU[process] = 1000 * (seconds - cpu[process]) / float64(s.Number)
+	}
+	return result
+}
+
+// create creates a namespace: of a team, with a queue, or of nobody.
+func (m *machine) create(namespace string, queued bool) {
+	m.Helper()
+	if !queued {
+		sandbox.Create(m.T, m.admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		return
+	}
+	sandbox.Create(m.T, m.admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: sandbox.Team}})
+	sandbox.Create(m.T, m.admin, &kueue.LocalQueue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: queue}, Spec: kueue.LocalQueueSpec{ClusterQueue: queue},
+	})
+}
+
+func (m *machine) requests() []auditlog.Request {
+	m.Helper()
+	news, err := m.log.News()
+	if err != nil {
+		m.Fatal(err)
+	}
+	return news
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package cluster_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/bench"
+	"github.com/mlbatch/mlbatch/test/sandbox"
+)
+
+const (
+	// authors is how many clients write at the same time.
+	authors = 8
+	// limit is for a step of all lives of a scenario.
+	limit = 20 * time.Minute
+)
+
+// lives are those of one run of a scenario, as a watch tells them.
+type lives struct {
+	*testing.T
+	bench.Scenario
+	admin     client.WithWatch
+	namespace string
+
+	mu    sync.Mutex
+	began map[string]map[string]time.Time // by step, by name
+	took  map[string][]time.Duration      // by step
+}
+
+func (l *lives) watch() {
+	l.Helper()
+	var list client.ObjectList = &workload.AppWrapperList{}
+	if l.Bare {
+		list = &batchv1.JobList{}
+	}
+	w, err := l.admin.Watch(l.Context(), list, client.InNamespace(l.namespace))
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.Cleanup(w.Stop)
+	go func() {
+		for event := range w.ResultChan() {
+			if o, ok := event.Object.(client.Object); ok {
+				l.hear(o, event.Type == watch.Deleted)
+			}
+		}
+	}()
+}
+
+func (l *lives) hear(o client.Object, gone bool) {
+	if gone {
+		l.end(bench.ToGone, o.GetName())
+		return
+	}
+	running, succeeded := state(o)
+	if running || succeeded {
+		l.end(bench.ToRunning, o.GetName())
+	}
+	if succeeded {
+		l.end(bench.ToSucceeded, o.GetName())
+	}
+}
+
+func state(o client.Object) (running, succeeded bool) {
+	switch o := o.(type) {
+	case *workload.AppWrapper:
+		return o.Status.Phase == workload.AppWrapperRunning, o.Status.Phase == workload.AppWrapperSucceeded
+	case *batchv1.Job:
+		complete := slices.ContainsFunc(o.Status.Conditions, func(c batchv1.JobCondition) bool {
+			return c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue
+		})
+		return o.Status.Active > 0, complete
+	}
+	return false, false
+}
+
+func (l *lives) begin(name string, steps ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, step := range steps {
+		if l.began[step] == nil {
+			l.began[step] = map[string]time.Time{}
+		}
+		l.began[step][name] = time.Now()
+	}
+}
+
+func (l *lives) end(step, name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if began, waits := l.began[step][name]; waits {
+		l.took[step] = append(l.took[step], time.Since(began))
+		delete(l.began[step], name)
+	}
+}
+
+// await waits until all lives have come to a step.
+func (l *lives) await(step string) {
+	l.Helper()
+	err := sandbox.Within(l.Context(), limit, func() error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if n := len(l.took[step]); n < l.Number {
+			return fmt.Errorf("%d of %d", n, l.Number)
+		}
+		return nil
+	})
+	if err != nil {
+		l.Fatalf("%s, %s: %v", l.Name, step, err)
+	}
+}
+
+// play lets all lives begin, and waits until they have succeeded.
+func (l *lives) play() {
+	l.Helper()
+	var tick <-chan time.Time
+	if l.PerSecond > 0 {
+		ticker := time.NewTicker(time.Duration(float64(time.Second) / l.PerSecond))
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	l.each(func(ctx context.Context, i int) error {
+		if tick != nil {
+			select {
+			case <-tick:
+			case <-ctx.Done():
+			}
+		}
+		o := l.object(i)
+		l.begin(o.GetName(), bench.ToRunning, bench.ToSucceeded)
+		return l.admin.Create(ctx, o)
+	})
+	l.await(bench.ToSucceeded)
+}
+
+// clear deletes everything, and waits until it is gone.
+func (l *lives) clear() {
+	l.Helper()
+	l.each(func(ctx context.Context, i int) error {
+		o := l.object(i)
+		l.begin(o.GetName(), bench.ToGone)
+		return l.admin.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	})
+	l.await(bench.ToGone)
+	err := sandbox.Within(l.Context(), limit, func() error {
+		pods := &metav1.PartialObjectMetadataList{}
+		pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+		err := l.admin.List(l.Context(), pods, client.InNamespace(l.namespace), client.Limit(1))
+		if err == nil && len(pods.Items) > 0 {
+			err = fmt.Errorf("%s is left", pods.Items[0].Name)
+		}
+		return err
+	})
+	if err != nil {
+		l.Fatalf("%s, the pods: %v", l.Name, err)
+	}
+}
+
+func (l *lives) each(do func(ctx context.Context, i int) error) {
+	l.Helper()
+	all, ctx := errgroup.WithContext(l.Context())
+	next := atomic.Int64{}
+	for range authors {
+		all.Go(func() error {
+			for i := int(next.Add(1)) - 1; i < l.Number; i = int(next.Add(1)) - 1 {
+				if err := do(ctx, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// padding makes a template as large as that of a usual job: 4 KiB.
+var padding = strings.Repeat("x", 3<<10)
+
+func (l *lives) object(i int) client.Object {
+	name := fmt.Sprintf("life-%04d", i)
+	job := &batchv1.Job{
+		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: batchv1.JobSpec{Parallelism: &l.Pods, Completions: &l.Pods, BackoffLimit: new(int32), Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"localcluster.mlbatch.dev/run-for": l.RunFor.Duration.String()}},
+			Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{
+				Name: "main", Image: "registry.example/work:1", Env: []corev1.EnvVar{{Name: "PADDING", Value: padding}},
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
+			}}, Tolerations: []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}},
+		}},
+	}
+	if l.Bare {
+		job.Namespace = l.namespace
+		return job
+	}
+	raw, err := json.Marshal(job)
+	if err != nil {
+		panic(err) // a Job is JSON
+	}
+	aw := &workload.AppWrapper{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name},
+		Spec: workload.AppWrapperSpec{Suspend: l.Queued, Components: []workload.AppWrapperComponent{
+			{Template: runtime.RawExtension{Raw: raw}},
+		}},
+	}
+	if l.Queued {
+		aw.Labels = map[string]string{workload.QueueNameLabel: queue}
+	}
+	return aw
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"strings"
+
+	"github.com/mlbatch/mlbatch/test/auditlog"
+)
+
+// Count is the requests of a life, by who asks and by what is asked. Watches are not counted: they
+// are opened once. Service accounts are called by their name alone.
+func Count(requests []auditlog.Request, lives int) map[string]map[string]float64 {
+	counts := map[string]map[string]float64{}
+	for _, r := range requests {
+		if r.Verb == "watch" {
+			continue
+		}
+		who := r.User.Username[strings.LastIndexByte(r.User.Username, ':')+1:]
+		if counts[who] == nil {
+			counts[who] = map[string]float64{}
+		}
+		counts[who][r.What()] += 1 / float64(lives)
+	}
+	return counts
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mlbatch/mlbatch/test/auditlog"
+	"github.com/mlbatch/mlbatch/test/bench"
+)
+
+func scenarios(t *testing.T) ([]bench.Scenario, map[string]bench.Budget) {
+	t.Helper()
+	all, err1 := bench.Scenarios()
+	budgets, err2 := bench.Budgets()
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	return all, budgets
+}
+
+func TestEveryBudgetIsOfAScenario(t *testing.T) {
+	all, budgets := scenarios(t)
+	for name := range budgets {
+		known := false
+		for _, s := range all {
+			known = known || s.Name == name
+		}
+		if !known {
+			t.Errorf("budgets.yaml has %s, which is no scenario", name)
+		}
+	}
+	if len(budgets) == 0 {
+		t.Error("there is no budget")
+	}
+}
+
+// of makes a report in which a life costs what the budget allows, and something more.
+func of(all []bench.Scenario, budgets map[string]bench.Budget, more float64, rate float64) bench.Report {
+	r := bench.Report{}
+	for _, s := range all {
+		result := bench.Result{Scenario: s.Name, PerSecond: 20, Requests: map[string]map[string]float64{}}
+		if !s.Bare {
+			result.PerSecond = 20 * rate
+		}
+		for who, most := range budgets[s.Name].Requests {
+			result.Requests[who] = map[string]float64{}
+			for what, n := range most {
+				if what != "all" {
+					result.Requests[who][what] = n
+				}
+			}
+			result.Requests[who]["get jobs"] = most["all"] - result.Asked(who, "") + more
+		}
+		r.Results = append(r.Results, result)
+	}
+	return r
+}
+
+func TestBudgets(t *testing.T) {
+	all, budgets := scenarios(t)
+	if excess := bench.Exceeded(of(all, budgets, 0, 1), all, budgets); len(excess) > 0 {
+		t.Errorf("exactly the budget is too much: %q", excess)
+	}
+	if excess := bench.Exceeded(bench.Report{}, all, budgets); len(excess) > 0 {
+		t.Errorf("nothing was measured: %q", excess)
+	}
+	for why, test := range map[string]struct {
+		report bench.Report
+		want   string
+	}{
+		"a request more":        {of(all, budgets, 1, 1), "2-burst: appwrapper-controller-manager sent 15.00 requests of a life (all), and may send 14.00"},
+		"slower than bare Jobs": {of(all, budgets, 0, 0.1), "2-burst: the rate is 0.10 of that of bare Jobs, and must be at least 0.30"},
+	} {
+		if excess := bench.Exceeded(test.report, all, budgets); len(excess) == 0 || excess[0] != test.want {
+			t.Errorf("%s: got %q, want first %q", why, excess, test.want)
+		}
+	}
+}
+
+func TestRequestsAreCountedOfALife(t *testing.T) {
+	request := func(who, verb string) auditlog.Request {
+		r := auditlog.Request{Verb: verb}
+		r.User.Username, r.ObjectRef.Resource, r.ObjectRef.Subresource = who, "appwrappers", "status"
+		return r
+	}
+	got := bench.Count([]auditlog.Request{
+		request("system:serviceaccount:mlbatch-system:ours", "patch"), request("system:serviceaccount:mlbatch-system:ours", "patch"),
+		request("system:serviceaccount:mlbatch-system:ours", "watch"), request("admin", "get"),
+	}, 2)
+	want := map[string]map[string]float64{"ours": {"patch appwrappers/status": 1}, "admin": {"get appwrappers/status": 0.5}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestQuantiles(t *testing.T) {
+	var times []time.Duration
+	for i := 100; i > 0; i-- {
+		times = append(times, time.Duration(i)*time.Millisecond)
+	}
+	if got := bench.QuantilesOf(times); got != (bench.Quantiles{P50: 50, P99: 99}) {
+		t.Errorf("got %v", got)
+	}
+	if got := bench.QuantilesOf(nil); got != (bench.Quantiles{}) {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+func TestTheReportHasTheMiddleOfAllRuns(t *testing.T) {
+	all := []bench.Scenario{{Name: "bare", Says: "bare Jobs", Bare: true, Number: 3}, {Name: "ours", Says: "AppWrappers", Number: 3}}
+	r := bench.Report{Date: "2026-11-23", Commit: "abc", Machine: "2 cores", Versions: "Kubernetes 1"}
+	for i := range 3 {
+		rate := float64(8 + i)
+		r.Results = append(r.Results,
+			bench.Result{Scenario: "bare", PerSecond: 20, CPU: map[string]float64{"etcd": 1, "idle": 0}},
+			bench.Result{
+				Scenario: "ours", PerSecond: rate, Times: map[string]bench.Quantiles{bench.ToRunning: {P50: 1000, P99: 2000}},
+				Requests: map[string]map[string]float64{"ours": {"get jobs": 1, "create jobs": 2}},
+			})
+	}
+	out := &strings.Builder{}
+	if err := r.Write(out, all); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Measured on 2026-11-23 at commit `abc`: 2 cores, Kubernetes 1.",
+		"| AppWrappers | 3 | 9.00 (8.00–10.0) | 45 % | 1000 (1000–1000) | 2000 (2000–2000) | 0 (0–0) | 0 (0–0) |",
+		"| ours | 0 (0–0) | 3.00 (3.00–3.00) |",
+		"| etcd | 1.00 (1.00–1.00) | 0 (0–0) |",
+	} {
+		if !strings.Contains(out.String(), want+"\n") {
+			t.Errorf("the report lacks %s:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out.String(), "idle") {
+		t.Error("the report has a row of zeros")
+	}
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestABadScenarioIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"number: 1":                           "says is missing",
+		"says: x":                             "number and pods must be positive",
+		"{says: x, number: 1, pods: -1}":      "number and pods must be positive",
+		"{says: x, number: 1, perSecond: -1}": "perSecond must not be negative",
+		"{says: x, number: 1, bare: true, queued: true}": "bare Jobs have no queue",
+		"{says: x, number: 1, rate: 1}":                  `unknown field "rate"`,
+	} {
+		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sandbox starts a simulated cluster with the platform for one test, which needs root.
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
+)
+
+// Simulated is the label of the nodes on which pods run.
+const Simulated = "localcluster.mlbatch.dev/simulated"
+
+// Team is the label of a namespace whose work Kueue manages.
+var Team = map[string]string{"mlbatch-team-namespace": "true"}
+
+// Start starts a cluster of so many nodes, of 110 pods each, until the test ends. It removes what
+// an earlier test has left under that name. MLBATCH_E2E_KEEP keeps the cluster of a test that
+// fails. The values are of charts/mlbatch; nil for the defaults.
+func Start(t *testing.T, name string, port, nodes int, values map[string]any) (client.WithWatch, *localcluster.Cluster) {
+	t.Helper()
+	checkout, err := localcluster.FindCheckout(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := localcluster.New(localcluster.Config{
+		Name: name, Mode: localcluster.Simulated, Port: port, SimulatedNodes: nodes, Checkout: checkout,
+	}, os.Stderr)
+	if err == nil {
+		err = cluster.Down()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() && os.Getenv("MLBATCH_E2E_KEEP") != "" {
+			return
+		}
+		if err := cluster.Down(); err != nil {
+			t.Error(err)
+		}
+	})
+	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr, Values: write(t, checkout, values)}
+	if err := site.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return connect(t, cluster), cluster
+}
+
+// write makes a file of values, and returns its path relative to the checkout.
+func write(t *testing.T, checkout string, values map[string]any) []string {
+	t.Helper()
+	if values == nil {
+		return nil
+	}
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	text, err := yaml.Marshal(values)
+	if err == nil {
+		err = os.WriteFile(file, text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(checkout, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{relative}
+}
+
+func connect(t *testing.T, cluster *localcluster.Cluster) client.WithWatch {
+	t.Helper()
+	config, err := cluster.RESTConfig()
+	for _, add := range []func() error{
+		func() error { return workload.AddToScheme(scheme.Scheme) },
+		func() error { return kueue.AddToScheme(scheme.Scheme) },
+	} {
+		if err == nil {
+			err = add()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	admin, err := client.NewWithWatch(config, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return admin
+}
+
+// Create creates an object, or ends the test.
+func Create(t *testing.T, admin client.Client, o client.Object) {
+	t.Helper()
+	if err := admin.Create(t.Context(), o); err != nil {
+		t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
+	}
+}
+
+// Within waits until a condition holds, which says what is missing, or until the limit.
+func Within(ctx context.Context, limit time.Duration, condition func() error) error {
+	end := time.After(limit)
+	for {
+		missing := condition()
+		if missing == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-end:
+			return fmt.Errorf("not within %s: %w", limit, missing)
+		case <-time.After(time.Second / 5):
+		}
+	}
+}
