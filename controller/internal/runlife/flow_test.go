@@ -28,6 +28,8 @@ type flow struct {
 	answers map[string]*runlife.Answer
 	podsOf  map[string][]corev1.Pod
 	madeFor map[string]int
+	// late: the cache does not have the AppWrappers that are not recorded.
+	late bool
 }
 
 func newFlow(steps ...v1alpha1.Step) *flow {
@@ -50,7 +52,10 @@ func (f *flow) snapshot() runlife.Snapshot {
 	f.plan(&s)
 	for i := range f.run.Status.Steps {
 		one := runlife.OfStep(f.run, i)
-		one.AppWrapper, one.Answer = f.works[one.Step.Name], f.answers[one.Step.Name]
+		one.Answer = f.answers[one.Step.Name]
+		if !f.late || f.run.Status.Steps[i].AppWrapper != nil {
+			one.AppWrapper = f.works[one.Step.Name]
+		}
 		f.plan(&one)
 		s.Steps = append(s.Steps, one)
 	}
@@ -150,10 +155,20 @@ func (f *flow) act(s runlife.Snapshot, effect runlife.Effect) bool {
 func (f *flow) settle() {
 	for range 50 {
 		if !f.look() {
+			f.rest()
 			return
 		}
 	}
 	f.broken("the controller comes to rest")
+}
+
+// rest checks what must be true when there is nothing left to do.
+func (f *flow) rest() {
+	for _, step := range f.run.Status.Steps {
+		aw := f.works[step.Name]
+		stopped := step.Phase == v1alpha1.RunCancelled || step.Phase == v1alpha1.StepSkipped
+		f.promise("nothing of a step that was stopped runs", f.late || !stopped || aw == nil || !aw.DeletionTimestamp.IsZero())
+	}
 }
 
 func (f *flow) pass(d time.Duration) {
@@ -196,6 +211,18 @@ func (f *flow) ends(step string, as v1beta2.AppWrapperPhase) {
 func (f *flow) removes(step string) {
 	delete(f.works, step)
 	f.notes("AppWrapper", "of step "+step+" is gone")
+	f.settle()
+}
+
+// lags lets the cache be late, and catchesUp ends that.
+func (f *flow) lags() {
+	f.late = true
+	f.notes("cache", "is late")
+}
+
+func (f *flow) catchesUp() {
+	f.late = false
+	f.notes("cache", "is up to date")
 	f.settle()
 }
 

@@ -73,6 +73,13 @@ var flowStories = map[string]func(*flow){
 		f.refusal = ""
 		f.pass(5 * time.Minute)
 	},
+	"a-step-is-made-and-the-cache-is-late": func(f *flow) {
+		f.lags()
+		f.settle()
+		f.loses() // nothing can be planned for the step that is there
+		f.cancels()
+		f.catchesUp()
+	},
 	"a-workflow-is-deleted": func(f *flow) {
 		f.settle()
 		f.ends("prepare", v1beta2.AppWrapperSucceeded)
@@ -144,6 +151,8 @@ var flowDeeds = map[string]func(*flow, string){
 	"program":    func(f *flow, _ string) { f.finds() },
 	"policy":     func(f *flow, _ string) { f.refusal = runlife.Refused; f.pass(runlife.RefusalPause) },
 	"no policy":  func(f *flow, _ string) { f.refusal = ""; f.pass(runlife.RefusalPause) },
+	"late":       func(f *flow, _ string) { f.lags() },
+	"up to date": func(f *flow, _ string) { f.catchesUp() },
 	"a minute":   func(f *flow, _ string) { f.pass(time.Minute) },
 	"an hour":    func(f *flow, _ string) { f.pass(time.Hour) },
 }

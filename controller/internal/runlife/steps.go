@@ -165,14 +165,15 @@ func (v *view) skip(i int, why string) {
 	step.Phase, step.Message, step.CompletionTime = v1alpha1.StepSkipped, why, &metav1.Time{Time: v.now}
 }
 
-// stop ends the steps that have not ended, when the Run ends.
+// stop ends the steps that have not ended, when the Run ends. A step that could start may have an
+// AppWrapper that no cache has yet: it is cancelled, so that the AppWrapper is deleted when it is seen.
 func (v *view) stop(why string) {
 	for i, step := range v.status.Steps {
 		if step.Ended() {
 			continue
 		}
 		v.skip(i, "the Run has ended: "+why)
-		if step.Phase != v1alpha1.StepWaiting {
+		if step.Phase != v1alpha1.StepWaiting || fateOf(step, v.Run.Status.Steps) == starts {
 			v.status.Steps[i].Phase = v1alpha1.RunCancelled
 		}
 	}
