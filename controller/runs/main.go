@@ -88,7 +88,7 @@ func setup(mgr ctrl.Manager, c config.Runs) error {
 		GPUResourceName: c.GPUResourceName, Gang: c.Gang, AgentImage: c.AgentImage, Datashim: c.Datashim, BrokerFSGroup: c.BrokerFSGroup,
 		BrokerResources: corev1.ResourceList{corev1.ResourceCPU: c.BrokerResources.CPU, corev1.ResourceMemory: c.BrokerResources.Memory},
 	}
-	return mgr.Add(servingcert.After(served, func() error { return runs.Setup(mgr, settings) }))
+	return mgr.Add(servingcert.After(served, func() error { return runs.Setup(mgr, settings, c.WebhooksEnabled) }))
 }
 
 func managerOptions(c config.Runs, namespace string) (ctrl.Options, error) {

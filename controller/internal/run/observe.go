@@ -40,6 +40,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		}
 		return nil, err
 	}
+	if !r.recorded {
+		delete(run.Annotations, v1alpha1.AuthorAnnotation)
+	}
 	o := &observation{Snapshot: runlife.Snapshot{Run: run}}
 	if err := r.observeWork(ctx, o, &o.Snapshot); err != nil {
 		return nil, err

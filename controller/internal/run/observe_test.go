@@ -20,6 +20,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/runplan"
+	"github.com/mlbatch/mlbatch/test/troubles"
 )
 
 // Pods that succeeded say which commit they ran, and pods that failed why.
@@ -40,7 +41,7 @@ func TestTheEndOfARunIsReadFromThePodsThatTellIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &Reconciler{client: api, cached: api, live: api, recorder: events.NewFakeRecorder(9), metrics: counters, now: time.Now}
+		r := &Reconciler{client: api, cached: api, live: api, recorder: events.NewFakeRecorder(9), metrics: counters, now: time.Now, recorded: true}
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: theRun}); err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +79,7 @@ func TestARunThatHasAnAppWrapperBecomesNoWorkflow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Reconciler{client: api, cached: lateCache{api}, live: api, recorder: events.NewFakeRecorder(9), metrics: counters, now: time.Now}
+	r := &Reconciler{client: api, cached: lateCache{api}, live: api, recorder: events.NewFakeRecorder(9), metrics: counters, now: time.Now, recorded: true}
 	r.settings.GPUResourceName = "nvidia.com/gpu"
 	sizes := runplan.DefaultSizes()
 	if err := api.Create(t.Context(), &sizes); err != nil {
@@ -98,5 +99,17 @@ func TestARunThatHasAnAppWrapperBecomesNoWorkflow(t *testing.T) {
 	reconcile()
 	if err := api.Get(t.Context(), theRun, run); err != nil || len(run.Status.Steps) > 0 || run.Status.AppWrapper == nil {
 		t.Errorf("the steps are %v, the AppWrapper %v: %v", run.Status.Steps, run.Status.AppWrapper, err)
+	}
+}
+
+// Without the webhooks, whoever makes a Run writes the annotations that say who did.
+func TestNoRunIsAcceptedWithoutTheWebhooks(t *testing.T) {
+	l := newLife(t, troubles.Reliable(nil), nil)
+	l.process = startProcess(l)
+	l.process.reconciler.recorded = false
+	applies(l)
+	l.tell(nil)
+	if status := l.run().Status; !strings.Contains(status.Message, "it is unknown who made this Run") || len(l.made) > 0 {
+		t.Errorf("it is %s: %s, and there are %d AppWrappers", status.Phase, status.Message, len(l.made))
 	}
 }

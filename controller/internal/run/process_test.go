@@ -56,7 +56,7 @@ func startProcess(l *life) *process {
 	c := unreliable{l.api, l}
 	p.reconciler = &Reconciler{
 		client: c, cached: p.caches, live: c, recorder: announcements(l.told), metrics: counters,
-		settings: runplan.DefaultSettings(), now: func() time.Time { return l.now },
+		settings: runplan.DefaultSettings(), now: func() time.Time { return l.now }, recorded: true,
 	}
 	return p
 }

@@ -47,6 +47,9 @@ type Reconciler struct {
 	metrics  *metrics
 	settings runplan.Settings
 	now      func() time.Time
+	// recorded: the webhooks of Runs are served, so that annotations say who made a Run. Without them, its
+	// author wrote what they say.
+	recorded bool
 
 	// answers are what the API server said to the AppWrappers of Runs.
 	answers answers

@@ -28,8 +28,9 @@ import (
 // concurrency is how many Runs are worked on at the same time.
 const concurrency = 16
 
-// Setup adds the controller of Runs to mgr, whose caches must be made with CacheOptions.
-func Setup(mgr ctrl.Manager, settings runplan.Settings) error {
+// Setup adds the controller of Runs to mgr, whose caches must be made with CacheOptions. No Run is
+// accepted unless the webhooks that record its author are served.
+func Setup(mgr ctrl.Manager, settings runplan.Settings, recorded bool) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Run{}, waiting, waitsFor); err != nil {
 		return fmt.Errorf("cannot index Runs: %w", err)
 	}
@@ -45,6 +46,7 @@ func Setup(mgr ctrl.Manager, settings runplan.Settings) error {
 		metrics:  counters,
 		settings: settings,
 		now:      time.Now,
+		recorded: recorded,
 	}
 	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	wake := handler.EnqueueRequestsFromMapFunc(wakeWaiting(mgr.GetCache()))

@@ -66,7 +66,7 @@ func (c *cluster) start() {
 	if err != nil {
 		c.Fatal(err)
 	}
-	if err := Setup(mgr, runplan.DefaultSettings()); err != nil {
+	if err := Setup(mgr, runplan.DefaultSettings(), true); err != nil {
 		c.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
