@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -178,13 +179,15 @@ func TestACommitThatTheServerDoesNotGive(t *testing.T) {
 	wording.Wanted(t, err, "gives no single commits: name a branch or a tag in repo")
 }
 
-// A redirect to another server must not carry the password there.
+// A redirect to another server must not carry the password there: neither the request that is
+// redirected, nor those after it, which go to the other server at once.
 func TestAnotherServerDoesNotGetThePassword(t *testing.T) {
 	s := serve(t)
 	var seen []string
 	other := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen = append(seen, r.Header.Get("Authorization"))
-		http.NotFound(w, r)
+		seen = append(seen, r.Method+" "+r.Header.Get("Authorization"))
+		r.SetBasicAuth("alice", password) // it gives everybody everything
+		s.answer(w, r)
 	}))
 	defer other.Close()
 	away := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -193,13 +196,34 @@ func TestAnotherServerDoesNotGetThePassword(t *testing.T) {
 	defer away.Close()
 	tree := s.tree("main")
 	tree.Repository = away.URL + "/org/repo"
-	if _, err := tree.Fetch(t.Context(), t.TempDir()); err == nil || len(seen) == 0 {
-		t.Fatalf("the redirect was not followed: %v", err)
+	if _, err := tree.Fetch(t.Context(), t.TempDir()); err != nil {
+		t.Fatal(err)
 	}
-	for _, header := range seen {
-		if header != "" {
-			t.Errorf("the other server got %q", header)
+	if !slices.Contains(seen, "POST ") {
+		t.Errorf("the other server gave nothing: %q", seen)
+	}
+	for _, request := range seen {
+		if _, header, _ := strings.Cut(request, " "); header != "" {
+			t.Errorf("the other server got %q", request)
 		}
+	}
+}
+
+// What is encrypted stays so: a redirect to http is not followed, with or without a password.
+func TestARedirectDoesNotEndTheEncryption(t *testing.T) {
+	s := serve(t)
+	asked := false
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = true }))
+	defer plain.Close()
+	away := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, plain.URL+r.URL.String(), http.StatusFound)
+	}))
+	defer away.Close()
+	tree := s.tree("main")
+	tree.Repository = away.URL + "/org/repo"
+	_, err := tree.Fetch(t.Context(), t.TempDir())
+	if err == nil || asked || strings.Contains(err.Error(), password) {
+		t.Errorf("the other server was asked: %t; %v", asked, err)
 	}
 }
 
