@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -42,7 +43,7 @@ const soonest, latest = 200 * time.Millisecond, 5 * time.Second
 
 // Run runs tasks until there are none.
 func (w *Worker) Run(ctx context.Context) error {
-	w.client.Timeout = 5 * time.Minute
+	w.client = http.Client{Timeout: 5 * time.Minute, Transport: direct()}
 	for {
 		lease := queue.Lease{}
 		code, err := w.post(ctx, queue.LeasePath, queue.Worker{Worker: w.Name}, &lease)
@@ -62,6 +63,11 @@ func (w *Worker) Run(ctx context.Context) error {
 			return fmt.Errorf("%s answers %d to a request for a task: it is not the broker of this queue", w.Queue, code)
 		}
 	}
+}
+
+// direct uses no proxy: one in the environment is for the program, and knows no Services.
+func direct() http.RoundTripper {
+	return &http.Transport{DialContext: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, IdleConnTimeout: 90 * time.Second}
 }
 
 func pause(ctx context.Context, length time.Duration) {

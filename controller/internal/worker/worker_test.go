@@ -10,10 +10,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -148,6 +150,32 @@ func TestWhatAProgramComesTo(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// The environment of a worker is its program's. A proxy in it is for the program, and knows no
+// Services.
+func TestAWorkerAsksTheBrokerWithoutAProxy(t *testing.T) {
+	const child = "MLBATCH_TEST_PROXY_CHILD"
+	if os.Getenv(child) != "" {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_ = (&worker.Worker{Queue: "http://broker.invalid:8080", Line: "true", Name: "w"}).Run(ctx)
+		return
+	}
+	var asked atomic.Int64
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	defer proxy.Close()
+	program := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	program.Env = append(os.Environ(), child+"=1", "HTTP_PROXY="+proxy.URL, "http_proxy="+proxy.URL, "NO_PROXY=", "no_proxy=")
+	if out, err := program.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if n := asked.Load(); n > 0 {
+		t.Errorf("the proxy was asked %d times", n)
 	}
 }
 
