@@ -209,6 +209,10 @@ func (f *flow) ends(step string, as v1beta2.AppWrapperPhase) {
 }
 
 func (f *flow) removes(step string) {
+	recorded := slices.ContainsFunc(f.run.Status.Steps, func(s v1alpha1.StepStatus) bool { return s.Name == step && s.AppWrapper != nil })
+	if !recorded {
+		delete(f.madeFor, step) // nobody has seen it, and another one may be made
+	}
 	delete(f.works, step)
 	f.notes("AppWrapper", "of step "+step+" is gone")
 	f.settle()

@@ -155,6 +155,8 @@ var flowDeeds = map[string]func(*flow, string){
 	"up to date": func(f *flow, _ string) { f.catchesUp() },
 	"a minute":   func(f *flow, _ string) { f.pass(time.Minute) },
 	"an hour":    func(f *flow, _ string) { f.pass(time.Hour) },
+	"back":       func(f *flow, _ string) { f.jumps(-time.Hour) },
+	"ahead":      func(f *flow, _ string) { f.jumps(time.Hour) },
 }
 
 func TestPromisesOfWorkflows(t *testing.T) {

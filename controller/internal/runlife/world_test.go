@@ -174,6 +174,15 @@ func (w *world) pass(d time.Duration) {
 	w.now = until
 }
 
+// jumps lets the clock jump. What the controller waits for comes when as much time has passed as it
+// was to wait.
+func (w *world) jumps(by time.Duration) {
+	w.now = w.now.Add(by)
+	if !w.wake.IsZero() {
+		w.wake = w.wake.Add(by)
+	}
+}
+
 // change lets others change the AppWrapper.
 func (w *world) change(what string, change func(*v1beta2.AppWrapper)) {
 	if w.aw == nil {
