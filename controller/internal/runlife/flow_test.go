@@ -28,8 +28,6 @@ type flow struct {
 	answers map[string]*runlife.Answer
 	podsOf  map[string][]corev1.Pod
 	madeFor map[string]int
-	// late: the cache does not have the AppWrappers that are not recorded.
-	late bool
 }
 
 func newFlow(steps ...v1alpha1.Step) *flow {

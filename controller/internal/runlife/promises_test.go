@@ -78,6 +78,8 @@ var deeds = map[string]func(*world){
 	"cancel":            (*world).cancels,
 	"a minute":          func(w *world) { w.pass(time.Minute) },
 	"an hour":           func(w *world) { w.pass(time.Hour) },
+	"late":              func(w *world) { w.late = true },
+	"up to date":        func(w *world) { w.late = false; w.settle() },
 	"an hour back":      func(w *world) { w.jumps(-time.Hour) },
 	"an hour ahead":     func(w *world) { w.jumps(time.Hour) },
 	"time to live": func(w *world) {

@@ -36,6 +36,9 @@ type world struct {
 	answer *runlife.Answer
 	wake   time.Time
 
+	// late: the cache does not have AppWrappers that are not recorded.
+	late bool
+
 	// brokerEnded is when the broker of a work queue did, if it has one and it did.
 	brokerEnded time.Time
 
@@ -68,6 +71,9 @@ func application() *v1alpha1.Application {
 
 func (w *world) snapshot() runlife.Snapshot {
 	s := runlife.Snapshot{Run: w.run, AppWrapper: w.aw, Answer: w.answer}
+	if w.late && w.run.Status.AppWrapper == nil {
+		s.AppWrapper = nil
+	}
 	if runlife.NeedsPlan(s) {
 		s.Plan.Planned, s.Plan.Problems = runplan.Plans(runplan.Input{
 			DataSets: []v1alpha1.DataSet{{ObjectMeta: metav1.ObjectMeta{Name: "tasks"}}}, Run: w.run, Application: w.app, Sizes: []v1alpha1.RunSizeConfiguration{runplan.DefaultSizes()}, Settings: runplan.DefaultSettings(),
@@ -158,10 +164,19 @@ func appWrapper(owner types.UID) *v1beta2.AppWrapper {
 func (w *world) settle() {
 	for range 20 {
 		if !w.look() {
+			w.rest()
 			return
 		}
 	}
 	w.broken("the controller comes to rest")
+}
+
+// rest checks what must be true when there is nothing left to do.
+func (w *world) rest() {
+	cancelled := w.run != nil && w.run.Status.Phase == v1alpha1.RunCancelled
+	if cancelled && !w.late && w.aw != nil && runlife.Owns(w.run, w.aw) && w.aw.DeletionTimestamp.IsZero() {
+		w.broken("nothing of a Run that was cancelled runs")
+	}
 }
 
 // pass lets time pass. The controller looks whenever it has asked to.
@@ -265,6 +280,9 @@ func (w *world) cancels() {
 // removes lets somebody, or the AppWrapper controller at the end of a deletion, remove the
 // AppWrapper.
 func (w *world) removes() {
+	if w.run != nil && w.run.Status.AppWrapper == nil {
+		w.made = 0 // nobody has seen it, and another one may be made
+	}
 	w.aw = nil
 	w.notes("AppWrapper", "is gone")
 	w.settle()
