@@ -93,7 +93,7 @@ func Plan(in Input) (*Planned, []Problem) {
 	size, problems := sizeOf(in)
 	data, wrong := dataOf(in)
 	store, missing := storeOf(in)
-	problems = slices.Concat(problems, wrong, missing, repoProblems(in), withoutAgent(in, data), unfit(in, size))
+	problems = slices.Concat(problems, wrong, missing, repoProblems(in), withoutAgent(in, data), unfit(in, size), prefixProblems(in))
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -246,14 +246,6 @@ func unfit(in Input, size Size) []Problem {
 		}
 	}
 	return problems
-}
-
-// variables are those of the Application and the Run, whose values count.
-func variables(in Input) map[string]v1alpha1.Text {
-	all := map[string]v1alpha1.Text{}
-	maps.Copy(all, in.Application.Spec.Env)
-	maps.Copy(all, in.Run.Spec.Env)
-	return all
 }
 
 // ApplicationNamespace is where the Application of a Run is. A Run whose author may not get it there
