@@ -209,6 +209,49 @@ func TestTheCallsOfALife(t *testing.T) {
 	}
 }
 
+// A namespace that is being deleted may lose the right first. Then nothing can be created nor deleted,
+// until the AppWrappers and the Run are gone, in any order.
+func TestANamespaceGoesWhateverTheRunDoes(t *testing.T) {
+	refused := refuses(apierrors.NewForbidden(v1beta2.GroupVersion.WithResource("appwrappers").GroupResource(), "x", errors.New("the namespace is being terminated")))
+	goes := func(l *life) {
+		if run := l.run(); run != nil {
+			l.must(l.api.Delete(context.Background(), run))
+		}
+	}
+	phases := map[string][]func(*life){
+		"waiting": nil, "queued": queues, "running": join(queues, starts), "succeeded": stories["success"], "cancelled": join(queues, starts, []func(*life){refused, cancels}),
+		"with a time to live": join([]func(*life){lives}, stories["success"]),
+	}
+	for phase, story := range phases {
+		for order, last := range map[string][]func(*life){
+			"the AppWrapper first": {refused, passing(time.Minute), removes, passing(time.Hour), goes},
+			"the Run first":        {refused, passing(time.Minute), goes, passing(time.Hour)},
+		} {
+			t.Run(phase+", "+order, func(t *testing.T) {
+				l := newLife(t, troubles.Reliable(nil), nil)
+				l.tell(join(story, last))
+				if p := l.place(); !p.Gone || len(p.AppWrappers) > 0 || l.process.failures > 0 {
+					t.Errorf("the Run is gone: %t, AppWrappers: %v, errors: %d", p.Gone, p.AppWrappers, l.process.failures)
+				}
+			})
+		}
+	}
+}
+
+// A Run that was cancelled when the right was missing is deleted when it is back.
+func TestWhatWasCancelledWithoutTheRightEndsLater(t *testing.T) {
+	l := newLife(t, troubles.Reliable(nil), nil)
+	refused := refuses(apierrors.NewForbidden(v1beta2.GroupVersion.WithResource("appwrappers").GroupResource(), "x", errors.New("no right")))
+	l.tell(join(queues, starts, []func(*life){refused, cancels, passing(time.Minute)}))
+	if len(l.appWrappers()) != 1 {
+		t.Fatal("it was deleted without the right")
+	}
+	l.tell([]func(*life){refuses(nil), passing(2 * time.Minute)})
+	if p := l.place(); p.Status.Phase != v1alpha1.RunCancelled || len(p.AppWrappers) > 0 {
+		t.Errorf("it is %s, and there are %v", p.Status.Phase, p.AppWrappers)
+	}
+}
+
 // The cache still has the Run as it was when its AppWrapper was promised. Since then the AppWrapper
 // was made, recorded and deleted by somebody.
 func TestAStaleCacheMakesNoSecondAppWrapper(t *testing.T) {

@@ -4,6 +4,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -235,6 +236,9 @@ func (l *life) create(ctx context.Context, object client.Object, dryRun bool) er
 func (u unreliable) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	asked := (&client.DeleteOptions{}).ApplyOptions(options)
 	return u.life.wire.Carry("delete", writing, func() error {
+		if !u.life.enabled {
+			return apierrors.NewForbidden(v1beta2.GroupVersion.WithResource("x").GroupResource(), object.GetName(), errors.New("no right"))
+		}
 		if aw := u.life.appWrapper(object.GetName()); aw != nil && asked.Preconditions.UID != nil && *asked.Preconditions.UID != aw.UID && object.GetUID() != givenRun().UID {
 			return apierrors.NewConflict(v1beta2.GroupVersion.WithResource("x").GroupResource(), object.GetName(), fmt.Errorf("the UID differs"))
 		}
