@@ -36,6 +36,9 @@ type Input struct {
 	Sizes        []v1alpha1.RunSizeConfiguration
 	// DataSets are those of the Run's namespace.
 	DataSets []v1alpha1.DataSet
+	// Outline plans of the steps of a workflow have the kinds of what is wrapped, and nothing else of it:
+	// all together they may be large, and each is planned again when it starts.
+	Outline bool
 	// Datashim are the names of Datashim's own Datasets in the Run's namespace.
 	Datashim []string
 	Settings Settings
@@ -90,6 +93,9 @@ func Plan(in Input) (*Planned, []Problem) {
 	if !known {
 		return nil, []Problem{impossible("api must be %s, and is %s", archetypesBut(""), in.Application.Spec.API)}
 	}
+	if problems := hopeless(variables(in), in.Application.Spec.Code); len(problems) > 0 {
+		return nil, problems
+	}
 	size, problems := sizeOf(in)
 	data, wrong := dataOf(in)
 	store, missing := storeOf(in)
@@ -108,10 +114,6 @@ func Plan(in Input) (*Planned, []Problem) {
 	return &Planned{Step: in.Step, AppWrapper: aw, Size: size, Resolved: j.resolved()}, nil
 }
 
-// largest is how much an AppWrapper may have in JSON, in bytes. The API server stores no more than
-// 1.5 MiB, and there has to be room for a status.
-const largest = 1 << 20
-
 // refused are the reasons for which the AppWrapper would not be stored.
 func refused(aw *v1beta2.AppWrapper) []Problem {
 	text, err := json.Marshal(aw)
@@ -119,8 +121,7 @@ func refused(aw *v1beta2.AppWrapper) []Problem {
 		return []Problem{problem(Refused, "%v", err)}
 	}
 	if len(text) > largest {
-		return []Problem{problem(Refused, "the AppWrapper would have %d KiB, and may have %d: put long variables into a ConfigMap, and name that in envFrom, and long code into a repository",
-			len(text)>>10, largest>>10)}
+		return []Problem{tooLong(fmt.Sprintf("%d KiB", len(text)>>10))}
 	}
 	var problems []Problem
 	for _, refusal := range admissionrules.ValidateCreate(aw, admissionrules.DefaultLimits) {

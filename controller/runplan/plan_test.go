@@ -318,7 +318,7 @@ func TestAnAppWrapperThatCannotBeStoredIsNotPlanned(t *testing.T) {
 	}
 	in.Run.Spec.Env["V"] = in.Run.Spec.Env["V0"]
 	got, problems := runplan.Plan(in)
-	want := runplan.Problem{Reason: runplan.Refused, Message: "the AppWrapper would have 1025 KiB, and may have 1024: put long variables into a ConfigMap, and name that in envFrom, and long code into a repository"}
+	want := runplan.Problem{Reason: runplan.Refused, Message: "the AppWrapper would have 1025 KiB or more, and may have 1024: put long variables into a ConfigMap, and name that in envFrom, and long code into a repository"}
 	if got != nil || len(problems) != 1 || problems[0] != want {
 		t.Errorf("got %v", problems)
 	}

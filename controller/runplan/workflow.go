@@ -20,14 +20,20 @@ func Plans(in Input) ([]*Planned, []Problem) {
 		planned, problems := Plan(in)
 		return nonNil(planned), problems
 	}
+	if problems := hopeless(in.Run.Spec.Env, nil); len(problems) > 0 {
+		return nil, problems
+	}
 	steps := stepsOf(in.Application)
-	problems := slices.Concat(waitingForEachOther(steps), tooLong(in.Run, steps))
+	problems := slices.Concat(waitingForEachOther(steps), tooManySteps(in.Run, steps))
 	if in.Run.Spec.Options != nil {
 		problems = append(problems, impossible("the options of a workflow are those of its steps: leave options of the Run out"))
 	}
 	var all []*Planned
 	for i := range steps {
 		planned, wrong := planStep(in, &steps[i])
+		if in.Outline {
+			outline(planned)
+		}
 		all = append(all, nonNil(planned)...)
 		problems = append(problems, wrong...)
 	}
@@ -37,8 +43,8 @@ func Plans(in Input) ([]*Planned, []Problem) {
 	return all, nil
 }
 
-// tooLong: the Run could not be stored with its steps, which its status keeps.
-func tooLong(run *v1alpha1.Run, steps []v1alpha1.Step) []Problem {
+// tooManySteps: the Run could not be stored with its steps, which its status keeps.
+func tooManySteps(run *v1alpha1.Run, steps []v1alpha1.Step) []Problem {
 	text, err := json.Marshal([]any{run.ObjectMeta, run.Spec, steps})
 	if err != nil {
 		return []Problem{problem(Refused, "%v", err)}

@@ -120,7 +120,7 @@ func appWrapper(ctx context.Context, from client.Reader, key types.NamespacedNam
 // plan reads what the Run or the step names, and plans it.
 func (r *Reconciler) plan(ctx context.Context, s *runlife.Snapshot) (plan runlife.Plan, err error) {
 	run := s.Run
-	in := runplan.Input{Run: run, Step: s.Step, Settings: r.settings}
+	in := runplan.Input{Run: run, Step: s.Step, Settings: r.settings, Outline: true}
 	application := &v1alpha1.Application{}
 	err = r.cached.Get(ctx, types.NamespacedName{Namespace: runplan.ApplicationNamespace(run), Name: run.Spec.Application.Name}, application)
 	switch {

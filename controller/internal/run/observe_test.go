@@ -4,6 +4,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -111,5 +112,24 @@ func TestNoRunIsAcceptedWithoutTheWebhooks(t *testing.T) {
 	l.tell(nil)
 	if status := l.run().Status; !strings.Contains(status.Message, "it is unknown who made this Run") || len(l.made) > 0 {
 		t.Errorf("it is %s: %s, and there are %d AppWrappers", status.Phase, status.Message, len(l.made))
+	}
+}
+
+// The plans of all steps together may have 32 MiB, and 16 Runs are planned at the same time.
+func TestTheWholePlanOfAWorkflowIsNotKept(t *testing.T) {
+	l := newLife(t, troubles.Reliable(nil), nil)
+	l.edit(func(run *v1alpha1.Run) {
+		run.Spec.Env = map[string]v1alpha1.Text{"A": v1alpha1.Text(strings.Repeat("a", 30<<10))}
+	})
+	appliesSequence(l)
+	l.process = startProcess(l)
+	l.process.catchUp(troubles.Never)
+	o, err := l.process.reconciler.observe(t.Context(), theRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(o.Plan)
+	if len(o.Plan.Planned) != 2 || err != nil || len(text) > 16<<10 {
+		t.Errorf("%d plans have %d bytes: %v", len(o.Plan.Planned), len(text), err)
 	}
 }
