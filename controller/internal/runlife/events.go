@@ -37,7 +37,7 @@ const (
 )
 
 func normal(reason, action, message string) Event {
-	return Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Message: message}
+	return Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Message: note(message)}
 }
 
 // longestNote is the most that events.k8s.io takes.

@@ -3,12 +3,15 @@
 package runlife_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -208,5 +211,19 @@ func TestDecidingChangesNoSnapshot(t *testing.T) {
 	runlife.Decide(s, w.now)
 	if diff := cmp.Diff(copied, s); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// An API server takes 1,024 bytes. What a Run gets may be longer.
+func TestNoEventIsTooLong(t *testing.T) {
+	w := newWorld()
+	w.run.Spec.Resources = v1alpha1.Resources{}
+	for i := range 8 {
+		w.run.Spec.Resources[corev1.ResourceName(fmt.Sprintf("%s%d.example.com/gpu", strings.Repeat("a", 200), i))] = v1alpha1.MustParseAmount("1")
+	}
+	w.app = w.application()
+	d := runlife.Decide(w.snapshot(), w.now)
+	if len(d.Events) != 1 || len(d.Events[0].Message) > 1024 || !strings.HasPrefix(d.Events[0].Message, "1 worker of 1 cpu") {
+		t.Errorf("the events are %v", d.Events)
 	}
 }
