@@ -347,6 +347,26 @@ func TestAWorkflowThatCannotBeStoredIsNotPlanned(t *testing.T) {
 	}
 }
 
+// An Application may have become what no step can be since the Run was accepted.
+func TestAStepThatStartsIsJudgedAgain(t *testing.T) {
+	for want, change := range map[string]func(*v1alpha1.ApplicationSpec){
+		"step a is an interactive cluster, which has no end: give Application app a command": func(app *v1alpha1.ApplicationSpec) {
+			*app = v1alpha1.ApplicationSpec{API: v1alpha1.APIRay, Image: "ray:2"}
+		},
+		"step a is a workqueue, and must be ray, shell or torch": func(app *v1alpha1.ApplicationSpec) { app.API = v1alpha1.APIWorkQueue },
+		"step a is a workflow, and must be ray, shell or torch":  func(app *v1alpha1.ApplicationSpec) { app.API = v1alpha1.APIWorkflow },
+	} {
+		in := workflowInput()
+		in.Step, in.Application = &in.Application.Spec.Workflow.Steps[0], &in.Applications[0]
+		in.Run = runplan.ForStep(in.Run, *in.Step)
+		change(&in.Application.Spec)
+		got, problems := runplan.Plans(in)
+		if got != nil || len(problems) != 1 || problems[0].Message != want {
+			t.Errorf("got %d plans, %v, want %q", len(got), problems, want)
+		}
+	}
+}
+
 func TestWithoutTheAgentNothingIsFetched(t *testing.T) {
 	code := func(app *v1alpha1.Application, _ *v1alpha1.Run) { app.Spec.Repo = "https://h/a/b/tree/c" }
 	bucket := func(app *v1alpha1.Application, _ *v1alpha1.Run) { app.Spec.Inputs = []v1alpha1.Input{{Name: "images"}} }

@@ -16,6 +16,9 @@ import (
 // Plans returns what is created for a Run or for one step: one AppWrapper, or that of each step of a
 // workflow.
 func Plans(in Input) ([]*Planned, []Problem) {
+	if problems := noStep(in); len(problems) > 0 {
+		return nil, problems
+	}
 	if in.Step != nil || in.Application == nil || !in.Application.Spec.API.IsWorkflow() {
 		planned, problems := Plan(in)
 		return nonNil(planned), problems
@@ -71,17 +74,27 @@ func planStep(in Input, step *v1alpha1.Step) (*Planned, []Problem) {
 			in.Application = &in.Applications[i]
 		}
 	}
-	if in.Application != nil && !isStep(in.Application.Spec.API) {
-		return nil, []Problem{impossible("step %s is a %s, and must be %s", step.Name, in.Application.Spec.API, archetypesBut(v1alpha1.APIWorkQueue))}
-	}
-	if in.Application != nil && isInteractive(in.Application) {
-		return nil, []Problem{impossible("step %s is an interactive cluster, which has no end: give Application %s a command", step.Name, in.Application.Name)}
+	if problems := noStep(in); len(problems) > 0 {
+		return nil, problems
 	}
 	planned, problems := Plan(in)
 	for i := range problems {
 		problems[i].Message = "step " + step.Name + ": " + problems[i].Message
 	}
 	return planned, problems
+}
+
+// noStep: the Application of a step cannot be one. It may have changed since the Run was accepted.
+func noStep(in Input) []Problem {
+	switch {
+	case in.Step == nil || in.Application == nil:
+		return nil
+	case !isStep(in.Application.Spec.API):
+		return []Problem{impossible("step %s is a %s, and must be %s", in.Step.Name, in.Application.Spec.API, archetypesBut(v1alpha1.APIWorkQueue))}
+	case isInteractive(in.Application):
+		return []Problem{impossible("step %s is an interactive cluster, which has no end: give Application %s a command", in.Step.Name, in.Application.Name)}
+	}
+	return nil
 }
 
 // isStep: Applications of an api can be steps.
