@@ -268,3 +268,15 @@ func TestTheRetriesOfAllStepsCount(t *testing.T) {
 		t.Errorf("%d retries, want 3", got)
 	}
 }
+
+// A Run that was planned may find its Application to be a workflow, as long as it has no AppWrapper.
+// What it would have got is not what its steps get.
+func TestAWorkflowHasNoSizeOfAnEarlierPlan(t *testing.T) {
+	f := pipeline()
+	f.broken = func(promise string) { t.Errorf("broken: %s", promise) }
+	f.run.Status.Resolved = &v1alpha1.Resolved{Size: "xl", Workers: 20, Repo: "https://h/a/b/tree/c"}
+	f.settle()
+	if got := f.run.Status.Resolved; got != nil || len(f.run.Status.Steps) == 0 {
+		t.Errorf("it has the size %v", got)
+	}
+}
