@@ -3,8 +3,10 @@
 package runschema_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -63,4 +65,46 @@ func meaning(schema apiextensionsv1.JSONSchemaProps) string {
 		text += " Default: `" + strings.Trim(string(schema.Default.Raw), `"`) + "`."
 	}
 	return text
+}
+
+// The sentences that the page quotes are those of the rules. Those that begin with "the annotation"
+// are of a webhook.
+func TestThePageQuotesTheRules(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "When a manifest is read:\n\n| sentence | what to do |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	lines := strings.Split(table, "\n")
+	var rules strings.Builder
+	for _, crd := range crds(t) {
+		rulesOf(*crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &rules)
+	}
+	for _, line := range lines {
+		quoted, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |")
+		quoted, _, _ = strings.Cut(quoted, " …")
+		if !strings.HasPrefix(quoted, "the annotation") && !strings.Contains(rules.String(), quoted) {
+			t.Errorf("no rule says %q", quoted)
+		}
+	}
+	if len(lines) < 20 {
+		t.Errorf("the page quotes %d rules", len(lines))
+	}
+}
+
+// rulesOf collects the sentences of a schema. A few are made of parts: their api stands for any.
+func rulesOf(schema apiextensionsv1.JSONSchemaProps, all *strings.Builder) {
+	for _, rule := range schema.XValidations {
+		fmt.Fprintln(all, cmp.Or(rule.Message, strings.NewReplacer("' + self.api + '", "torch", "'", "").Replace(rule.MessageExpression)))
+	}
+	for name := range schema.Properties {
+		rulesOf(schema.Properties[name], all)
+	}
+	if schema.Items != nil {
+		rulesOf(*schema.Items.Schema, all)
+	}
+	if schema.AdditionalProperties != nil {
+		rulesOf(*schema.AdditionalProperties.Schema, all)
+	}
 }
