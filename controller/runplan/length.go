@@ -41,10 +41,10 @@ func hopeless(variables map[string]v1alpha1.Text, code []v1alpha1.CodeFile) []Pr
 func encodedLength(text string) int {
 	length := len(text)
 	for _, c := range []byte(text) {
-		switch c {
-		case '"', '\\', '\n', '\r', '\t':
+		switch {
+		case strings.IndexByte("\"\\\b\f\n\r\t", c) >= 0:
 			length++
-		case '<', '>', '&':
+		case c < ' ' || c == '<' || c == '>' || c == '&':
 			length += len(`\u003c`) - 1
 		}
 	}

@@ -26,6 +26,7 @@ func TestAnAppWrapperOfTwoRolesThatCannotBeStoredIsNotPlanned(t *testing.T) {
 
 // Many of these at once must not take the memory of the controller.
 func TestToRefuseWhatIsTooLargeCostsLittle(t *testing.T) {
+	controls := func(_ *v1alpha1.Application, run *v1alpha1.Run) { run.Spec.Env = longVariables(20, "\x01") }
 	long := func(app *v1alpha1.Application, run *v1alpha1.Run) {
 		app.Spec.Env, run.Spec.Env = longVariables(44, "$"), longVariables(44, "<")
 		for i := range 8 {
@@ -34,7 +35,7 @@ func TestToRefuseWhatIsTooLargeCostsLittle(t *testing.T) {
 	}
 	one, many := given(long), workflowInput()
 	long(&many.Applications[0], many.Run)
-	for name, in := range map[string]runplan.Input{"a Run": one, "a workflow": many} {
+	for name, in := range map[string]runplan.Input{"a Run": one, "a workflow": many, "a Run of control characters": given(controls)} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		got, problems := runplan.Plans(in)
