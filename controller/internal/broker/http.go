@@ -158,6 +158,11 @@ func (b *Broker) task(w http.ResponseWriter, r *http.Request, escaped string) {
 
 func (b *Broker) send(w http.ResponseWriter, r *http.Request, name string) {
 	body, size, err := b.store.Open(r.Context(), name)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, taskqueue.ErrHopeless) {
+		b.log.Printf("task %q cannot be read: %v", name, err)
+		http.Error(w, "the broker may not read the task", http.StatusForbidden) // It stays so: no worker may wait for it.
+		return
+	}
 	if err != nil {
 		b.refuse(w, err)
 		return
@@ -168,7 +173,7 @@ func (b *Broker) send(w http.ResponseWriter, r *http.Request, name string) {
 	_, _ = io.CopyN(w, body, size) // The worker sees that it is too short.
 }
 
-// refuse says why the store did not do it.
+// refuse says why the store did not do it. Of one that never will, the broker ends.
 func (b *Broker) refuse(w http.ResponseWriter, err error) {
 	var long *http.MaxBytesError
 	switch {
@@ -180,6 +185,9 @@ func (b *Broker) refuse(w http.ResponseWriter, err error) {
 		http.Error(w, tooLong, http.StatusRequestEntityTooLarge)
 	default:
 		b.log.Printf("the store fails: %v", err)
+		if errors.Is(err, taskqueue.ErrHopeless) {
+			b.fail(err)
+		}
 		http.Error(w, "the store fails: try again", http.StatusServiceUnavailable)
 	}
 }

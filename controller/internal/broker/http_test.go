@@ -5,9 +5,11 @@ package broker
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -287,5 +289,81 @@ func TestAWorkerGivesItsTaskBack(t *testing.T) {
 	}
 	if _, text := request(t, "GET", address+queue.StatPath, ""); !strings.Contains(text, `"pending":1`) {
 		t.Error(text)
+	}
+}
+
+// locked is a store of which some calls are not allowed.
+type locked struct {
+	taskstore.Objects
+	open, create error
+}
+
+func (l locked) Open(ctx context.Context, key string) (io.ReadCloser, int64, error) {
+	if l.open != nil && strings.HasPrefix(key, "inbox/") {
+		return nil, 0, l.open
+	}
+	return l.Objects.Open(ctx, key)
+}
+
+func (l locked) Create(ctx context.Context, key string, body io.Reader, size int64) (bool, error) {
+	if l.create != nil && strings.HasSuffix(key, "/output") {
+		return false, l.create
+	}
+	return l.Objects.Create(ctx, key, body, size)
+}
+
+// A task that the broker may not read is given up, and does not keep a worker for ever.
+func TestATaskThatNobodyMayReadIsDead(t *testing.T) {
+	for _, denied := range []error{fmt.Errorf("open inbox/a: %w", fs.ErrPermission), fmt.Errorf("%w: denied", taskqueue.ErrHopeless)} {
+		address, end := serve(t, locked{Objects: newMemory(), open: denied}, ordinary)
+		request(t, "POST", address+"/v1/tasks/a", "")
+		request(t, "POST", address+queue.DrainPath, "")
+		if code, text := request(t, "GET", address+"/v1/tasks/a", ""); code != http.StatusForbidden || text != "the broker may not read the task\n" {
+			t.Errorf("%d %s", code, text)
+		}
+		ctx, enough := context.WithTimeout(t.Context(), 20*time.Second)
+		defer enough()
+		w := worker.Worker{Queue: address, Name: "w", Folder: t.TempDir(), Stdout: io.Discard, Stderr: io.Discard, Line: "true"}
+		if err := w.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := end(); got.Failed != 1 {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// Of a store that takes no results, and never will, the broker says so.
+func TestAStoreThatTakesNoResultsIsHopeless(t *testing.T) {
+	store, err := taskstore.New(locked{Objects: newMemory(), create: fmt.Errorf("%w: denied", taskqueue.ErrHopeless)}, taskstore.Place{Run: "r", UID: "u", Inbox: "inbox", Outbox: "outbox"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := New(t.Context(), store, ordinary, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := b.Serve(t.Context(), listener)
+		ended <- err
+	}()
+	address := "http://" + listener.Addr().String()
+	request(t, "POST", address+"/v1/tasks/a", "")
+	request(t, "POST", address+queue.LeasePath, `{"worker":"w"}`)
+	if code, _ := request(t, "PUT", address+"/v1/results/a/1.1", "r"); code != http.StatusServiceUnavailable {
+		t.Error(code)
+	}
+	select {
+	case err := <-ended:
+		if !errors.Is(err, taskqueue.ErrHopeless) {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the broker goes on")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mlbatch/mlbatch/controller/api/queue"
@@ -65,9 +65,12 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 }
 
-// direct uses no proxy: one in the environment is for the program, and knows no Services.
+// direct makes connections without a proxy. A proxy that the program's environment has is for what
+// is outside, and does not know the broker.
 func direct() http.RoundTripper {
-	return &http.Transport{DialContext: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, IdleConnTimeout: 90 * time.Second}
+	return &http.Transport{
+		DialContext: (&net.Dialer{Timeout: 30 * time.Second}).DialContext, MaxIdleConns: 2, IdleConnTimeout: time.Minute,
+	}
 }
 
 func pause(ctx context.Context, length time.Duration) {
@@ -77,35 +80,49 @@ func pause(ctx context.Context, length time.Duration) {
 	}
 }
 
-// task is one lease, from its beginning to the report.
+// task is one lease, from its beginning to the report. The error is of a worker that can run no
+// task: it ends, so that it takes no other one before its pod has paused.
 func (w *Worker) task(stopped context.Context, lease queue.Lease) error {
-	folder, err := os.MkdirTemp(w.Folder, "task-")
-	if err != nil {
-		return fmt.Errorf("cannot make a folder for task %s: %w", lease.Task, err)
-	}
-	defer os.RemoveAll(folder)
 	ctx, lost := context.WithCancelCause(stopped)
 	defer lost(nil)
 	go w.renew(ctx, lease, lost)
-	input, output := filepath.Join(folder, "input"), filepath.Join(folder, "output")
 	log := queue.Log{Worker: w.Name, Code: 1}
-	if there, err := w.fetch(ctx, lease, input); err != nil {
-		log.Reason = err.Error()
-	} else if !there {
-		log.Reason = "the task is not in the inbox any more"
-	} else {
-		log = w.execute(ctx, lease, input, output)
+	folder, sick := os.MkdirTemp(w.Folder, "task-")
+	defer os.RemoveAll(folder)
+	output := filepath.Join(folder, "output")
+	if sick == nil {
+		log, sick = w.attempt(ctx, lease, filepath.Join(folder, "input"), output)
 	}
-	if stopped.Err() != nil {
-		return w.release(stopped, lease)
+	if sick != nil {
+		log.Reason = sick.Error()
 	}
 	if ctx.Err() == nil {
 		w.report(ctx, lease, output, log)
 	}
-	if stopped.Err() != nil {
+	switch {
+	case stopped.Err() != nil:
 		return w.release(stopped, lease)
+	case sick != nil && ctx.Err() == nil:
+		return fmt.Errorf("cannot make the files of task %s: %w", lease.Task, sick)
 	}
 	return nil
+}
+
+// attempt runs the program with the task.
+func (w *Worker) attempt(ctx context.Context, lease queue.Lease, input, output string) (queue.Log, error) {
+	log := queue.Log{Worker: w.Name, Code: 1}
+	code, err := w.fetch(ctx, lease, input)
+	switch {
+	case err != nil:
+		return log, err
+	case code == http.StatusOK:
+		return w.execute(ctx, lease, input, output), nil
+	case code == http.StatusForbidden:
+		log.Reason = "the broker may not read the task"
+	default:
+		log.Reason = "the task is not in the inbox any more"
+	}
+	return log, nil
 }
 
 // release gives a task back, when there is a little time left.
@@ -139,10 +156,10 @@ func (w *Worker) renew(ctx context.Context, lease queue.Lease, lost context.Canc
 	}
 }
 
-// fetch writes the task into a file.
-func (w *Worker) fetch(ctx context.Context, lease queue.Lease, to string) (there bool, err error) {
-	var failed error
-	code := w.insist(ctx, func() (int, error) {
+// fetch writes the task into a file. The error is of the file.
+func (w *Worker) fetch(ctx context.Context, lease queue.Lease, to string) (code int, failed error) {
+	code = w.insist(ctx, func() (int, error) {
+		failed = nil
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.Queue+queue.TasksPath+url.PathEscape(lease.Task), nil)
 		if err != nil {
 			return 0, err
@@ -159,7 +176,7 @@ func (w *Worker) fetch(ctx context.Context, lease queue.Lease, to string) (there
 		failed = save(to, body)
 		return answer.StatusCode, body.err
 	})
-	return code == http.StatusOK, failed
+	return code, failed
 }
 
 // source tells an answer that broke off from a disk that is full.
@@ -201,10 +218,15 @@ func (w *Worker) insist(ctx context.Context, request func() (int, error)) int {
 func (w *Worker) report(ctx context.Context, lease queue.Lease, output string, log queue.Log) {
 	path := queue.FailedPath
 	if log.Code == 0 {
-		switch size, reason := measured(output); {
+		size, reason := measured(output)
+		code := 0
+		if reason == "" {
+			code, reason = w.put(ctx, lease, output, size)
+		}
+		switch {
 		case reason != "":
 			log.Code, log.Reason = 1, reason
-		case w.put(ctx, lease, output, size) != http.StatusOK:
+		case code != http.StatusOK:
 			return
 		default:
 			path = queue.DonePath
@@ -229,17 +251,21 @@ func measured(output string) (size int64, reason string) {
 	return info.Size(), ""
 }
 
-func (w *Worker) put(ctx context.Context, lease queue.Lease, output string, size int64) int {
-	return w.insist(ctx, func() (int, error) {
-		body := io.NopCloser(strings.NewReader(""))
-		if file, err := os.Open(output); err == nil {
+// put stores a result. There is a reason if the output cannot be read: it is of no use to insist.
+func (w *Worker) put(ctx context.Context, lease queue.Lease, output string, size int64) (code int, reason string) {
+	code = w.insist(ctx, func() (int, error) {
+		body := &sized{Reader: http.NoBody, left: size}
+		if size > 0 {
+			file, err := os.Open(output)
+			if err != nil {
+				reason = err.Error()
+				return 0, nil
+			}
 			defer file.Close()
-			body = file
-		} else if size > 0 {
-			return 0, err
+			body.Reader = io.LimitReader(file, size)
 		}
 		to := w.Queue + queue.ResultsPath + url.PathEscape(lease.Task) + "/" + lease.Token
-		request, err := http.NewRequestWithContext(ctx, http.MethodPut, to, io.LimitReader(body, size))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPut, to, body)
 		if err != nil {
 			return 0, err
 		}
@@ -247,8 +273,31 @@ func (w *Worker) put(ctx context.Context, lease queue.Lease, output string, size
 		if size == 0 {
 			request.Body = http.NoBody
 		}
-		return w.send(request, nil)
+		code, err := w.send(request, nil)
+		if err != nil && body.short.Load() {
+			reason = "the output is shorter than its size, or cannot be read"
+			return 0, nil
+		}
+		return code, err
 	})
+	return code, reason
+}
+
+// sized tells an output that broke off from a broker that did.
+type sized struct {
+	io.Reader
+	left  int64
+	short atomic.Bool
+}
+
+// Read is called by one goroutine, and short is read by another.
+func (s *sized) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	s.left -= int64(n)
+	if err != nil && s.left > 0 {
+		s.short.Store(true)
+	}
+	return n, err
 }
 
 // post sends JSON, and reads the answer into a value if there is one.

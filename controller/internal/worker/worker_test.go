@@ -34,6 +34,8 @@ type fakeBroker struct {
 	renewal int
 	result  string
 	said    map[string][]queue.Report
+	// task and put, if they are set, answer requests for the task and with the result.
+	task, put http.HandlerFunc
 }
 
 func (b *fakeBroker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -41,6 +43,10 @@ func (b *fakeBroker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer b.lock.Unlock()
 	body, _ := io.ReadAll(r.Body)
 	switch {
+	case b.task != nil && strings.HasPrefix(r.URL.Path, queue.TasksPath):
+		b.task(w, r)
+	case b.put != nil && strings.HasPrefix(r.URL.Path, queue.ResultsPath):
+		b.put(w, r)
 	case r.URL.Path == queue.LeasePath && len(b.said[queue.LeasePath]) == 0:
 		b.said[queue.LeasePath] = []queue.Report{{}}
 		_ = json.NewEncoder(w).Encode(b.lease)
@@ -153,29 +159,81 @@ func TestWhatAProgramComesTo(t *testing.T) {
 	}
 }
 
-// The environment of a worker is its program's. A proxy in it is for the program, and knows no
-// Services.
-func TestAWorkerAsksTheBrokerWithoutAProxy(t *testing.T) {
-	const child = "MLBATCH_TEST_PROXY_CHILD"
-	if os.Getenv(child) != "" {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		_ = (&worker.Worker{Queue: "http://broker.invalid:8080", Line: "true", Name: "w"}).Run(ctx)
-		return
+// A task that the broker may not read stays so.
+func TestATaskThatCannotBeReadFails(t *testing.T) {
+	b := works(t, "true", func(b *fakeBroker) {
+		b.task = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }
+	})
+	if said := b.said[queue.FailedPath]; len(said) != 1 || said[0].Log.Reason != "the broker may not read the task" {
+		t.Errorf("said was %+v", b.said)
 	}
-	var asked atomic.Int64
+}
+
+// What was left of the program makes the output shorter while it is sent again.
+func TestAnOutputThatBreaksOffFails(t *testing.T) {
+	for sentence, change := range map[string]func(string) error{
+		"it is shorter":    func(output string) error { return os.Truncate(output, 1) },
+		"it is not there":  os.Remove,
+		"it is folder now": func(output string) error { return errors.Join(os.Remove(output), os.Mkdir(output, 0o755)) },
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			where := filepath.Join(t.TempDir(), "where")
+			b := works(t, `f() { echo long >"$2"; printf %s "$2" >`+where+`; }; f`, func(b *fakeBroker) {
+				b.put = func(w http.ResponseWriter, _ *http.Request) {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					if output, err := os.ReadFile(where); err == nil && os.Remove(where) == nil {
+						if err := change(string(output)); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			})
+			if said := b.said[queue.FailedPath]; len(said) != 1 || said[0].Log.Code != 1 || said[0].Log.Reason == "" {
+				t.Errorf("said was %+v", b.said)
+			}
+		})
+	}
+}
+
+// A worker whose disk fails does not go through the queue: it says so of one task, and ends.
+func TestASickWorkerEnds(t *testing.T) {
+	b := &fakeBroker{lease: queue.Lease{Task: "a", Token: "1.1", LeaseSeconds: 1, Attempt: 1}, renewal: http.StatusOK, said: map[string][]queue.Report{}}
+	server := httptest.NewServer(b)
+	defer server.Close()
+	w := worker.Worker{Queue: server.URL, Name: "w", Folder: filepath.Join(t.TempDir(), "none"), Line: "true", Stdout: io.Discard, Stderr: io.Discard}
+	if err := w.Run(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "cannot make the files of task a: ") {
+		t.Errorf("it says %v", err)
+	}
+	if said := b.said[queue.FailedPath]; len(said) != 1 || said[0].Log.Reason == "" {
+		t.Errorf("said was %+v", b.said)
+	}
+}
+
+// asWorker makes the test program a worker of a queue that only a proxy could know.
+const asWorker = "MLBATCH_TEST_AS_WORKER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asWorker) == "" {
+		os.Exit(m.Run())
+	}
+	ctx, enough := context.WithTimeout(context.Background(), time.Second)
+	defer enough()
+	w := worker.Worker{Queue: "http://queue.invalid:8080", Name: "w", Line: "true", Stdout: io.Discard, Stderr: io.Discard}
+	_ = w.Run(ctx)
+}
+
+// A proxy is for what is outside of the cluster.
+func TestTheBrokerIsBehindNoProxy(t *testing.T) {
+	var asked atomic.Int32
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
 		w.WriteHeader(http.StatusBadGateway)
 	}))
 	defer proxy.Close()
-	program := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-	program.Env = append(os.Environ(), child+"=1", "HTTP_PROXY="+proxy.URL, "http_proxy="+proxy.URL, "NO_PROXY=", "no_proxy=")
-	if out, err := program.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if n := asked.Load(); n > 0 {
-		t.Errorf("the proxy was asked %d times", n)
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.Env = append(os.Environ(), asWorker+"=1", "HTTP_PROXY="+proxy.URL, "http_proxy="+proxy.URL, "NO_PROXY=", "no_proxy=")
+	if out, err := command.CombinedOutput(); err != nil || asked.Load() > 0 {
+		t.Errorf("the proxy was asked %d times: %v\n%s", asked.Load(), err, out)
 	}
 }
 
