@@ -18,6 +18,9 @@ import (
 // Key is how the store calls a task: no key has a slash, and none is longer than a file name.
 func Key(name string) string {
 	key := url.PathEscape(name)
+	if key == "." || key == ".." {
+		return strings.ReplaceAll(key, ".", "%2E") // In a bucket there can be such a file.
+	}
 	if len(key) <= queue.MaxName {
 		return key
 	}
@@ -26,10 +29,15 @@ func Key(name string) string {
 }
 
 // Named is whether a file below the inbox, or a request, can have this name. No such name leaves
-// the inbox.
+// the inbox, and none is another one after an S3 server has listed it.
 func Named(name string) bool {
 	outside := name == "" || name == "." || name == ".." || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "/")
-	return !outside && path.Clean(name) == name && utf8.ValidString(name) && !strings.ContainsRune(name, 0) && len(url.PathEscape(name)) <= queue.MaxName
+	return !outside && path.Clean(name) == name && utf8.ValidString(name) && !strings.ContainsFunc(name, unlisted) && len(url.PathEscape(name)) <= queue.MaxName
+}
+
+// unlisted is what XML cannot have.
+func unlisted(r rune) bool {
+	return r < ' ' && !strings.ContainsRune("\t\n\r", r) || r == 0xFFFE || r == 0xFFFF
 }
 
 // token names an attempt: which life of the broker leased it, as which lease of that life.

@@ -5,6 +5,7 @@ package taskqueue
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -303,6 +304,18 @@ func TestWhatCannotBeTriedIsDead(t *testing.T) {
 	})
 	if s := d.stat(); s.Dead != 4 || s.Pending != 1 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// No key is a path, and no two names have one key.
+func TestKeysAreNoPaths(t *testing.T) {
+	seen := map[string]string{}
+	for _, name := range []string{".", "..", "...", "%2E", "%2E%2E", "a/b", "a%2Fb", "../a", "/", "A", "a", strings.Repeat("a", 201), strings.Repeat("a", 202), strings.Repeat("a", 200)} {
+		key := Key(name)
+		if other, there := seen[key]; there || strings.Contains(key, "/") || path.Clean("x/"+key) != "x/"+key || len(key) > 255 {
+			t.Errorf("%q has the key %q, which %q has", name, key, other)
+		}
+		seen[key] = name
 	}
 }
 

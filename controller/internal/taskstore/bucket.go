@@ -54,10 +54,15 @@ func OpenBucket(a Access) (*Bucket, error) {
 	return &Bucket{client: client, name: a.Name, prefix: prefix}, nil
 }
 
+// tooSkewed is of a server whose clock is another one: one of them may be corrected soon.
+const tooSkewed = "RequestTimeTooSkewed"
+
 // explained tells errors that stay from those that go.
 func explained(err error) error {
 	answer := minio.ToErrorResponse(err)
 	switch answer.Code {
+	case tooSkewed:
+		return err
 	case minio.NoSuchKey:
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	case minio.NoSuchBucket:

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/mlbatch/mlbatch/controller/internal/taskqueue"
 )
@@ -35,8 +36,26 @@ func OpenFolder(name string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: cannot open the folder: %w", taskqueue.ErrHopeless, err)
 	}
-	return &Folder{root: root, life: rand.Text()}, nil
+	f := &Folder{root: root, life: rand.Text()}
+	f.sweep()
+	return f, nil
 }
+
+// abandoned is how long nothing was written into the file of a broker that is dead.
+const abandoned = 48 * time.Hour
+
+// sweep removes what brokers that were killed were writing. What it cannot remove hurts nobody.
+func (f *Folder) sweep() {
+	left, _ := fs.ReadDir(f.root.FS(), temporaries) // There is none before the first broker.
+	for _, entry := range left {
+		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > abandoned {
+			_ = f.root.Remove(path.Join(temporaries, entry.Name())) // It may be somebody else's.
+		}
+	}
+}
+
+// temporaries has files that are being written, of all queues.
+const temporaries = records + "/temporary"
 
 const (
 	folders os.FileMode = 0o755
@@ -57,7 +76,11 @@ func (f *Folder) Create(_ context.Context, key string, body io.Reader, size int6
 		return false, err
 	}
 	err = f.root.Link(temporary, key)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if errors.Is(err, fs.ErrExist) {
+		if there, err := f.root.Lstat(key); err == nil && !there.Mode().IsRegular() {
+			return false, fmt.Errorf("%s is there, and is not a file: %w", key, fs.ErrInvalid)
+		}
+	} else if err != nil {
 		return false, err
 	}
 	return err == nil, f.sync(path.Dir(key))
@@ -73,6 +96,7 @@ func (f *Folder) write(body io.Reader, size int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	_ = file.Chmod(files) // Some file systems have no rights.
 	written, err := io.Copy(file, body)
 	if err == nil && size >= 0 && written != size {
 		err = fmt.Errorf("%d bytes came of %d: %w", written, size, io.ErrUnexpectedEOF)
@@ -87,7 +111,7 @@ func (f *Folder) write(body io.Reader, size int64) (string, error) {
 }
 
 func (f *Folder) unused() string {
-	return path.Join(records, "temporary", f.life+"-"+strconv.FormatInt(f.temporary.Add(1), 10))
+	return path.Join(temporaries, f.life+"-"+strconv.FormatInt(f.temporary.Add(1), 10))
 }
 
 // makeFolder makes a folder durable, and those above it.
@@ -101,10 +125,28 @@ func (f *Folder) makeFolder(name string) error {
 	if err := f.makeFolder(path.Dir(name)); err != nil {
 		return err
 	}
-	if err := f.root.Mkdir(name, folders); err != nil && !errors.Is(err, fs.ErrExist) {
+	err := f.root.Mkdir(name, folders)
+	switch {
+	case err == nil:
+		_ = f.root.Chmod(name, f.rights(name)) // Some file systems have no rights.
+	case !errors.Is(err, fs.ErrExist):
 		return err
+	default:
+		if info, err := f.root.Stat(name); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s is there, and is not a folder: %w", name, fs.ErrInvalid)
+		}
 	}
 	return f.sync(path.Dir(name))
+}
+
+// rights of a new folder are those of the folder above it: queues of other users, and people, use
+// it, too. But only its broker writes what a queue remembers.
+func (f *Folder) rights(name string) os.FileMode {
+	above, err := f.root.Stat(path.Dir(name))
+	if err != nil || within(name, records) && name != records && name != temporaries {
+		return folders
+	}
+	return folders | above.Mode()&(os.ModePerm|os.ModeSetgid|os.ModeSticky)
 }
 
 func (f *Folder) sync(folder string) error {
@@ -141,6 +183,9 @@ func (f *Folder) List(ctx context.Context, folder string, each func(key string, 
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // It is not there, or went just now.
 		}
+		if errors.Is(err, fs.ErrPermission) {
+			return unreadable(key, err)
+		}
 		if err != nil || !entry.Type().IsRegular() {
 			return errors.Join(err, ctx.Err())
 		}
@@ -154,6 +199,14 @@ func (f *Folder) List(ctx context.Context, folder string, each func(key string, 
 		return err
 	})
 	return err
+}
+
+// unreadable is of a folder that may have tasks. The one of the file system has none.
+func unreadable(folder string, err error) error {
+	if path.Base(folder) == "lost+found" {
+		return fs.SkipDir
+	}
+	return fmt.Errorf("%w: the broker may not read the folder %s: let its user do so, who is %d: %w", taskqueue.ErrHopeless, folder, os.Geteuid(), err)
 }
 
 // Copy is another link of the file.

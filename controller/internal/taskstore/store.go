@@ -11,11 +11,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -64,7 +66,7 @@ func New(objects Objects, place Place) (*Store, error) {
 	switch {
 	case !fs.ValidPath(place.Inbox) || !fs.ValidPath(place.Outbox):
 		return nil, fmt.Errorf("inbox %q or outbox %q is not a folder of the data: correct inbox of the Run", place.Inbox, place.Outbox)
-	case within(place.Inbox, records) || within(place.Inbox, place.Outbox):
+	case recorded(place.Inbox) || within(place.Inbox, place.Outbox):
 		return nil, fmt.Errorf("inbox %q has what the queue writes: choose another inbox of the Run", place.Inbox)
 	}
 	return &Store{objects: objects, place: place, own: path.Join(records, place.Run+"-"+place.UID)}, nil
@@ -74,10 +76,18 @@ func within(name, folder string) bool {
 	return name == folder || strings.HasPrefix(name, folder+"/")
 }
 
+// recorded is whether a file is of what a queue remembers: ours, or one that is in a folder below.
+func recorded(key string) bool {
+	return slices.Contains(strings.Split(key, "/"), records)
+}
+
 // Probe finds out whether the store creates a file once.
 func (s *Store) Probe(ctx context.Context) error {
 	for second := range 2 {
 		created, err := s.objects.Create(ctx, path.Join(s.own, "probe"), strings.NewReader(""), 0)
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			return fmt.Errorf("%w: the broker may not write to the folder: let its user do so, who is %d: %w", taskqueue.ErrHopeless, os.Geteuid(), err)
+		}
 		if err != nil {
 			return fmt.Errorf("cannot write to the store: %w", err)
 		}
@@ -163,7 +173,7 @@ func (s *Store) there(ctx context.Context, name string, found *bool) error {
 // inbox finds the tasks.
 func (s *Store) inbox(ctx context.Context, record *taskqueue.Record) error {
 	err := s.objects.List(ctx, s.place.Inbox, func(key string, size int64) {
-		if !within(key, s.place.Outbox) && !within(key, records) {
+		if !within(key, s.place.Outbox) && !recorded(key) {
 			record.Inbox = append(record.Inbox, taskqueue.File{Name: s.name(key), Size: size})
 		}
 	})
@@ -182,7 +192,7 @@ func (s *Store) name(key string) string {
 // file is that of a task.
 func (s *Store) file(task string) (string, error) {
 	key := path.Join(s.place.Inbox, task)
-	if !taskqueue.Named(task) || within(key, s.place.Outbox) || within(key, records) {
+	if !taskqueue.Named(task) || within(key, s.place.Outbox) || recorded(key) {
 		return "", fmt.Errorf("there cannot be a task %q: %w", task, fs.ErrInvalid)
 	}
 	return key, nil
