@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -213,7 +214,7 @@ func (b *Broker) add(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	if answer := b.ask(r.Context(), taskqueue.Add{Task: name}); answer.Code != http.StatusOK {
-		tell(w, answer)
+		http.Error(w, notAdded[answer.Code], answer.Code)
 		return
 	}
 	created, err := b.store.Add(r.Context(), name, body, r.ContentLength)
@@ -225,8 +226,16 @@ func (b *Broker) add(w http.ResponseWriter, r *http.Request, name string) {
 	case answer.Code != http.StatusOK:
 		tell(w, answer)
 	case !created:
-		http.Error(w, "there is a task of this name", http.StatusConflict)
+		http.Error(w, notAdded[http.StatusConflict], http.StatusConflict)
 	}
+}
+
+// notAdded says to people why there is no new task.
+var notAdded = map[int]string{
+	http.StatusConflict:            "there is a task of this name",
+	http.StatusGone:                "the queue takes no more tasks",
+	http.StatusServiceUnavailable:  "the broker ends: try again",
+	http.StatusInsufficientStorage: fmt.Sprintf("the queue has %d tasks, and no queue has more", queue.MaxTasks),
 }
 
 func (b *Broker) result(w http.ResponseWriter, r *http.Request, rest string) {

@@ -77,7 +77,7 @@ func TestRequests(t *testing.T) {
 		text               string
 	}{
 		{"POST", "/v1/tasks/a%2Fb%20c", "text", 200, ""},
-		{"POST", "/v1/tasks/a%2Fb%20c", "other", 409, ""},
+		{"POST", "/v1/tasks/a%2Fb%20c", "other", 409, "there is a task of this name\n"},
 		{"POST", "/v1/tasks/..%2Fx", "text", 400, ""},
 		{"POST", "/v1/tasks/..", "text", 400, ""},
 		{"PUT", "/v1/tasks/a", "", 405, ""},
@@ -97,7 +97,7 @@ func TestRequests(t *testing.T) {
 		{"POST", "/v1/done", `{"task":"a/b c","token":"1.1"}`, 200, ""},
 		{"POST", "/v1/tasks/bad", "", 200, ""},
 		{"POST", "/v1/drain", "", 200, ""},
-		{"POST", "/v1/tasks/late", "", 410, ""},
+		{"POST", "/v1/tasks/late", "", 410, "the queue takes no more tasks\n"},
 		{"POST", "/v1/lease", `{"worker":"w"}`, 200, `{"task":"bad","token":"1.2","leaseSeconds":30,"attempt":1}` + "\n"},
 		{"POST", "/v1/failed", `{"task":"bad","token":"1.2","log":{"code":7}}`, 200, ""},
 		{

@@ -67,11 +67,37 @@ func OpenQueue(ctx context.Context, c client.Reader, forward Forward, key client
 
 // Add makes a task of each file, which has the file's name.
 func (q *Queue) Add(ctx context.Context, files []string, out io.Writer) error {
+	if err := checkTasks(files); err != nil {
+		return err
+	}
 	for _, file := range files {
 		if err := q.addFile(ctx, file); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "task %s was added to Run %s\n", printing.OneLine(filepath.Base(file)), q.run)
+	}
+	return nil
+}
+
+// checkTasks refuses what cannot become tasks, before one of them does.
+func checkTasks(files []string) error {
+	named := map[string]string{}
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			return fmt.Errorf("cannot read the task: %w", err)
+		}
+		name := filepath.Base(file)
+		other, there := named[name]
+		switch {
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%s is no file: name the files of the tasks", file)
+		case info.Size() > queue.MaxBytes:
+			return fmt.Errorf("%s is larger than %d MiB: a task has at most that", file, queue.MaxBytes>>20)
+		case there:
+			return fmt.Errorf("%s and %s would both be task %s: rename one", other, file, printing.OneLine(name))
+		}
+		named[name] = file
 	}
 	return nil
 }
@@ -85,9 +111,6 @@ func (q *Queue) addFile(ctx context.Context, file string) error {
 	info, err := content.Stat()
 	if err != nil {
 		return fmt.Errorf("cannot read the task: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file: name the files of the tasks", file)
 	}
 	body, err := q.ask(ctx, http.MethodPost, queue.TasksPath+url.PathEscape(filepath.Base(file)), content, info.Size())
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,6 +119,31 @@ func TestFilesBecomeTasks(t *testing.T) {
 	}
 	if err := q.Add(t.Context(), []string{folder}, &out); err == nil || err.Error() != folder+" is no file: name the files of the tasks" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What cannot become a task is refused before it is sent.
+func TestFilesThatCannotBeTasks(t *testing.T) {
+	folder := t.TempDir()
+	q := opened(t, func(http.ResponseWriter, *http.Request) { t.Error("the broker was asked") })
+	large, pipe, first, second := filepath.Join(folder, "large"), filepath.Join(folder, "pipe"), filepath.Join(folder, "1", "same"), filepath.Join(folder, "2", "same")
+	for _, err := range []error{
+		os.Mkdir(filepath.Dir(first), 0o755), os.Mkdir(filepath.Dir(second), 0o755), os.WriteFile(first, nil, 0o600), os.WriteFile(second, nil, 0o600),
+		os.WriteFile(large, nil, 0o600), os.Truncate(large, queue.MaxBytes+1), syscall.Mkfifo(pipe, 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, files := range map[string][]string{
+		large + " is larger than 256 MiB: a task has at most that":                  {first, large},
+		pipe + " is no file: name the files of the tasks":                           {first, pipe},
+		first + " and " + second + " would both be task same: rename one":           {first, second},
+		"cannot read the task: stat " + folder + "/none: no such file or directory": {first, folder + "/none"},
+	} {
+		if err := q.Add(t.Context(), files, io.Discard); err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
 	}
 }
 
