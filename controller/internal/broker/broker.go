@@ -52,6 +52,10 @@ type Broker struct {
 	failed   chan error
 	// over is closed when nothing is answered any more.
 	over chan struct{}
+	// idle is how long a client may send nothing of a body.
+	idle time.Duration
+	// reports has those with logs that are in memory.
+	reports chan struct{}
 	// waiting are requests for tasks when there is none.
 	waiting []call
 	// backlog are operations that are not begun; writing counts those that are.
@@ -84,6 +88,7 @@ type ending struct {
 func New(ctx context.Context, store Store, settings Settings, out io.Writer) (*Broker, error) {
 	b := &Broker{
 		store: store, settings: settings, log: log.New(out, "", log.LstdFlags|log.LUTC),
+		idle: time.Minute, reports: make(chan struct{}, writers),
 		calls: make(chan call), written: make(chan ending), failed: make(chan error, 1), over: make(chan struct{}),
 	}
 	if err := store.Probe(ctx); err != nil {
@@ -105,7 +110,7 @@ func New(ctx context.Context, store Store, settings Settings, out io.Writer) (*B
 func (b *Broker) Serve(ctx context.Context, listener net.Listener) (queue.End, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	server := &http.Server{Handler: b, ReadHeaderTimeout: time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: b.log}
+	server := &http.Server{Handler: b, ReadHeaderTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: b.log}
 	go func() { b.fail(server.Serve(listener)) }()
 	defer server.Close()
 	go b.watchEpoch(ctx)

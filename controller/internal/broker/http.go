@@ -28,6 +28,7 @@ const maxReport = 14 * queue.MaxLog
 // ServeHTTP answers requests of workers and people. Names in paths stay escaped until they are a
 // task's: no server may think that they are folders.
 func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Body = steady{r.Body, http.NewResponseController(w), b.idle}
 	path := r.URL.EscapedPath()
 	if rest, found := strings.CutPrefix(path, queue.TasksPath); found {
 		b.task(w, r, rest)
@@ -55,6 +56,14 @@ func (b *Broker) post(w http.ResponseWriter, r *http.Request, path string) {
 		http.Error(w, "there is no such request", http.StatusNotFound)
 		return
 	}
+	if path == queue.DonePath || path == queue.FailedPath {
+		select {
+		case b.reports <- struct{}{}:
+			defer func() { <-b.reports }()
+		case <-r.Context().Done():
+			return
+		}
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReport))
 	if err != nil {
 		http.Error(w, "the body is too long, or broke off", http.StatusBadRequest)
@@ -71,6 +80,23 @@ func (b *Broker) post(w http.ResponseWriter, r *http.Request, path string) {
 		b.ask(context.WithoutCancel(r.Context()), taskqueue.Release{Task: lease.Task, Token: lease.Token})
 	}
 	tell(w, answer)
+}
+
+// steady is the body of a client that does not stall. How long it takes in all does not matter.
+type steady struct {
+	io.ReadCloser
+	connection *http.ResponseController
+	idle       time.Duration
+}
+
+// Read has a deadline. After the body there is none: the client waits for us then.
+func (s steady) Read(p []byte) (int, error) {
+	_ = s.connection.SetReadDeadline(time.Now().Add(s.idle)) // The one of a test has no deadlines.
+	n, err := s.ReadCloser.Read(p)
+	if err != nil {
+		_ = s.connection.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }
 
 // requests are those with JSON.
@@ -157,6 +183,9 @@ func (b *Broker) task(w http.ResponseWriter, r *http.Request, escaped string) {
 	}
 }
 
+// slowest is how long a worker may take to get a task. It gives up earlier itself.
+const slowest = 10 * time.Minute
+
 func (b *Broker) send(w http.ResponseWriter, r *http.Request, name string) {
 	body, size, err := b.store.Open(r.Context(), name)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, taskqueue.ErrHopeless) {
@@ -169,6 +198,9 @@ func (b *Broker) send(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	defer body.Close()
+	connection := http.NewResponseController(w)
+	_ = connection.SetWriteDeadline(time.Now().Add(slowest)) // The one of a test has no deadlines.
+	defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	_, _ = io.CopyN(w, body, size) // The worker sees that it is too short.
