@@ -86,7 +86,7 @@ type Report struct {
 type Log struct {
 	Worker string `json:"worker"`
 	Code   int    `json:"code"`
-	// Reason is of attempts that ended without an exit code: expired or timeout.
+	// Reason is of attempts that ended without an exit code: expired, released or timeout.
 	Reason string `json:"reason,omitempty"`
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`

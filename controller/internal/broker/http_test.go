@@ -100,11 +100,11 @@ func TestRequests(t *testing.T) {
 		{"POST", "/v1/tasks/late", "", 410, "the queue takes no more tasks\n"},
 		{"POST", "/v1/lease", `{"worker":"w"}`, 200, `{"task":"bad","token":"1.2","leaseSeconds":30,"attempt":1}` + "\n"},
 		{"POST", "/v1/failed", `{"task":"bad","token":"1.2","log":{"code":7}}`, 200, ""},
+		{"POST", "/v1/lease", `{"worker":"w"}`, 410, ""}, // It waits until the queue is closed.
 		{
 			"GET", "/v1/stat", "", 200, `{"pending":0,"leased":0,"done":1,"dead":1,"open":true,"drained":true,"closed":true,"tasks":[` +
 				`{"name":"bad","state":"Dead","attempts":1,"worker":"w","code":7},{"name":"a/b c","state":"Done","attempts":0,"worker":"w"}]}` + "\n",
 		},
-		{"POST", "/v1/lease", `{"worker":"w"}`, 410, ""},
 		{"POST", "/v1/bye", `{"worker":"w"}`, 200, ""},
 	} {
 		code, text := request(t, row.method, address+row.path, row.body)

@@ -86,7 +86,9 @@ type task struct {
 	token, worker string
 	until         time.Duration
 	tries         []string
-	code          int
+	// releases counts how often workers have given it back, in this life of the broker.
+	releases int
+	code     int
 }
 
 // New begins a life of the broker.

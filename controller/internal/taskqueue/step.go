@@ -16,6 +16,8 @@ const (
 	farewell = 30 * time.Second
 	// After the first failure a task pauses for shortest; it doubles up to longest.
 	shortest, longest = 10 * time.Second, 5 * time.Minute
+	// mostReleases of a task are no tries, in one life of the broker.
+	mostReleases = 20
 )
 
 // Request is one of the types below.
@@ -154,7 +156,7 @@ func (s *State) answer(request Request) ([]Operation, Answer) {
 	case Failure:
 		return s.failure(queue.Report(r))
 	case Release:
-		return nil, s.release(queue.Report(r))
+		return s.release(queue.Report(r))
 	case Add:
 		return nil, s.mayAdd(r.Task)
 	case Added:
@@ -300,18 +302,23 @@ func (s *State) try(at int, log queue.Log, pause bool) Operation {
 	return s.operation(at, Operation{kind: attempt, token: t.token, code: log.Code, pause: pause, Writes: writes})
 }
 
-func (s *State) release(r queue.Report) Answer {
+// release gives a task back, which is no try. But a program can end its worker, for example by
+// filling the disk: a task that was given back too often has failed each time after.
+func (s *State) release(r queue.Report) ([]Operation, Answer) {
 	at, there := s.byName[r.Task]
 	switch {
 	case !there:
-		return unknown
+		return nil, unknown
 	case s.tasks[at].busy:
-		return later
+		return nil, later
 	case !s.holds(at, r):
-		return refused
+		return nil, refused
+	}
+	if s.tasks[at].releases++; s.tasks[at].releases > mostReleases {
+		return []Operation{s.try(at, queue.Log{Worker: s.tasks[at].worker, Reason: "released"}, true)}, Answer{}
 	}
 	s.free(at)
-	return granted
+	return nil, granted
 }
 
 func (s *State) mayAdd(name string) Answer {

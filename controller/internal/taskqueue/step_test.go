@@ -99,6 +99,14 @@ func (d *desk) after(length time.Duration) {
 
 func of(l queue.Lease) queue.Report { return queue.Report{Task: l.Task, Token: l.Token, Worker: "w"} }
 
+// second is the token of the second task, which is leased. The first one is given back.
+func (d *desk) second() string {
+	first := d.leased("w")
+	token := d.leased("w").Token
+	d.want(OK, Release(of(first)))
+	return token
+}
+
 func (d *desk) stat() queue.Stat { return d.ask(Stat{}).Body.(queue.Stat) }
 
 func TestTheRowsOfTheTable(t *testing.T) {
@@ -201,6 +209,23 @@ func TestTheRowsOfTheTable(t *testing.T) {
 			d.want(Refused, Release(of(l)))
 			if again := d.leased("w"); again.Task != "a" || again.Attempt != 1 {
 				d.Errorf("%+v", again)
+			}
+		},
+		"a task that ends its workers, again and again, is given up": func(d *desk) {
+			d.want(OK, Success{Task: "b", Token: d.second()})
+			for range 19 {
+				l := d.leased("w")
+				d.want(OK, Release(of(l)))
+				if l.Attempt != 1 {
+					d.Fatalf("it was a try: %+v", l)
+				}
+			}
+			for range 3 {
+				d.want(OK, Release(of(d.leased("w"))))
+				d.after(time.Minute)
+			}
+			if s := d.stat(); s.Dead != 1 || !s.Closed || s.Tasks[0].Attempts != 3 {
+				d.Errorf("%+v", s)
 			}
 		},
 		"a clock that jumps is no try": func(d *desk) {
