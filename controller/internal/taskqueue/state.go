@@ -6,6 +6,7 @@ package taskqueue
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -125,16 +126,31 @@ func (s *State) load(file File, record Record) []Operation {
 		t.state = queue.Dead
 	}
 	at := s.add(t)
-	if t.state == queue.Pending && (file.Size > queue.MaxBytes || !Named(file.Name) || at >= queue.MaxTasks || len(t.tries) >= s.MaxAttempts) {
-		return []Operation{s.bury(at)}
+	if t.state != queue.Pending {
+		return nil
 	}
-	return nil
+	reason := ""
+	switch {
+	case file.Size > queue.MaxBytes:
+		reason = fmt.Sprintf("it is larger than %d MiB", queue.MaxBytes>>20)
+	case !Named(file.Name):
+		reason = "no task can have this name"
+	case at >= queue.MaxTasks:
+		reason = fmt.Sprintf("a queue has at most %d tasks", queue.MaxTasks)
+	case len(t.tries) >= s.MaxAttempts:
+		reason = fmt.Sprintf("it was tried %d times", len(t.tries))
+	default:
+		return nil
+	}
+	return []Operation{s.bury(at, reason)}
 }
 
 // bury gives up a task that cannot be tried.
-func (s *State) bury(at int) Operation {
+func (s *State) bury(at int, reason string) Operation {
 	s.end(at, queue.Pending, "")
-	return s.operation(at, Operation{kind: burial, Writes: []Write{{Kind: CheckEpoch}, {Kind: Bury, Task: s.tasks[at].name}}})
+	return s.operation(at, Operation{kind: burial, Writes: []Write{
+		{Kind: CheckEpoch}, {Kind: Bury, Task: s.tasks[at].name, Log: &queue.Log{Reason: reason}},
+	}})
 }
 
 func (s *State) add(t task) int {

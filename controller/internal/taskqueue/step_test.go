@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -329,6 +330,16 @@ func TestWhatCannotBeTriedIsDead(t *testing.T) {
 	})
 	if s := d.stat(); s.Dead != 4 || s.Pending != 1 {
 		t.Errorf("%+v", s)
+	}
+	var reasons []string
+	for _, w := range d.wrote {
+		if w.Kind == Bury && w.Log != nil {
+			reasons = append(reasons, w.Log.Reason)
+		}
+	}
+	want := []string{"it is larger than 256 MiB", "no task can have this name", "no task can have this name", "it was tried 3 times"}
+	if !slices.Equal(reasons, want) {
+		t.Errorf("the store says why: %q", reasons)
 	}
 }
 
