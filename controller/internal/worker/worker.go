@@ -240,6 +240,9 @@ func measured(output string) (size int64, reason string) {
 	info, err := os.Stat(output)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
+		if _, err := os.Lstat(output); err == nil {
+			return 0, "the output is a link to nothing"
+		}
 		return 0, ""
 	case err != nil:
 		return 0, err.Error()

@@ -134,6 +134,9 @@ func TestWhatAProgramComesTo(t *testing.T) {
 		"an exit code":              {`f() { exit 7; }; f`, queue.FailedPath, queue.Log{Code: 7}, ""},
 		"a signal":                  {`f() { kill -9 $$; }; f`, queue.FailedPath, queue.Log{Code: 137}, ""},
 		"no such program":           {`/nowhere`, queue.FailedPath, queue.Log{Code: 127}, ""},
+		"a link for an output":      {`f() { ln -s "$1" "$2"; }; f`, queue.DonePath, queue.Log{}, "content"},
+		"a link to nothing":         {`f() { ln -s nothing "$2"; }; f`, queue.FailedPath, queue.Log{Code: 1, Reason: "the output is a link to nothing"}, ""},
+		"a link to a device":        {`f() { ln -s /dev/zero "$2"; }; f`, queue.FailedPath, queue.Log{Code: 1, Reason: "the output is not a file"}, ""},
 		"a folder for an output":    {`f() { mkdir "$2"; }; f`, queue.FailedPath, queue.Log{Code: 1, Reason: "the output is not a file"}, ""},
 		"too long":                  {`f() { sleep 100; }; f`, queue.FailedPath, queue.Log{Code: 124, Reason: "timeout"}, ""},
 	} {
