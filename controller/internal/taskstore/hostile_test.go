@@ -3,6 +3,7 @@
 package taskstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -184,6 +185,32 @@ func TestAFolderOfSomebodyElseIsHopeless(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// linkless is of a file system, some of which have no links.
+type linkless struct {
+	Objects
+	err error
+}
+
+func (l linkless) Create(context.Context, string, io.Reader, int64) (bool, error) {
+	return false, &os.LinkError{Op: "linkat", Old: "a", New: "b", Err: l.err}
+}
+
+// What will be so at the next start, too, is hopeless. A disk may have room again.
+func TestAFileSystemWithoutLinksIsHopeless(t *testing.T) {
+	for err, want := range map[error]string{
+		syscall.EPERM: "its file system has no hard links", syscall.ENOTSUP: "its file system has no hard links",
+		syscall.EACCES: "the broker may not write to the folder", syscall.EROFS: "the broker may not write to the folder", syscall.ENOSPC: "",
+	} {
+		store, wrong := New(linkless{err: err}, place)
+		if wrong != nil {
+			t.Fatal(wrong)
+		}
+		if got := store.Probe(t.Context()); errors.Is(got, taskqueue.ErrHopeless) != (want != "") || !strings.Contains(got.Error(), want) {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
 }
 
 // File systems have a folder that nobody may read. Tasks in another such folder are not forgotten.

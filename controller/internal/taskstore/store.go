@@ -85,17 +85,26 @@ func recorded(key string) bool {
 func (s *Store) Probe(ctx context.Context) error {
 	for second := range 2 {
 		created, err := s.objects.Create(ctx, path.Join(s.own, "probe"), strings.NewReader(""), 0)
-		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-			return fmt.Errorf("%w: the broker may not write to the folder: let its user do so, who is %d: %w", taskqueue.ErrHopeless, os.Geteuid(), err)
-		}
 		if err != nil {
-			return fmt.Errorf("cannot write to the store: %w", err)
+			return unwritable(err)
 		}
 		if second > 0 && created {
 			return fmt.Errorf("%w: the bucket does not honour If-None-Match, without which two results of a task could be accepted", taskqueue.ErrHopeless)
 		}
 	}
 	return nil
+}
+
+// unwritable tells errors that stay from those that go.
+func unwritable(err error) error {
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &link) && (errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported)):
+		return fmt.Errorf("%w: its file system has no hard links, without which two results of a task could be accepted: %w", taskqueue.ErrHopeless, err)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: the broker may not write to the folder: let its user do so, who is %d: %w", taskqueue.ErrHopeless, os.Geteuid(), err)
+	}
+	return fmt.Errorf("cannot write to the store: %w", err)
 }
 
 // Load begins another life of the broker, and reads all that was written before.
