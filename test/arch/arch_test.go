@@ -32,6 +32,7 @@ var arrows = map[string][]string{
 	"controller/internal/spelling":        nil,
 	"controller/internal/preemptionpause": nil,
 	"controller/internal/nodehealth":      {"controller/internal/podtemplate"},
+	"controller/internal/slackquota":      {"controller/internal/nodehealth"},
 	"controller/internal/lifecycle":       {"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/nodehealth"},
 	// Admission rules and the configuration file.
 	"controller/internal/config": {
@@ -207,13 +208,13 @@ func inRooms(name string) bool {
 // core are the packages that decide.
 var core = []string{
 	"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/spelling",
-	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/runplan", "controller/internal/runlife", "controller/internal/taskqueue", "tools/mlbatch/explain", "tools/mlbatch/checkup",
+	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/internal/slackquota", "controller/runplan", "controller/internal/runlife", "controller/internal/taskqueue", "tools/mlbatch/explain", "tools/mlbatch/checkup",
 }
 
 // pure has the external imports of the core. None of them does I/O, waits, logs or draws random
 // numbers. The linter forbids functions of time and meta that read the clock.
 var pure = []string{
-	"cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math", "net/url", "path", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"bytes", "cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math", "net/url", "path", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"k8s.io/api/apps/v1",
 	"k8s.io/api/core/v1",
 	"k8s.io/apimachinery/pkg/api/meta",

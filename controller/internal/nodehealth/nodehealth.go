@@ -254,6 +254,11 @@ func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 	return (anyKey || t.Key == taint.Key) && sameValue && (t.Effect == "" || t.Effect == taint.Effect)
 }
 
+// Tolerates tells whether one of the tolerations is of the taint.
+func Tolerates(tolerations []corev1.Toleration, taint corev1.Taint) bool {
+	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) })
+}
+
 // isDefault: Kubernetes gives every pod these tolerations, so they say nothing about it.
 func isDefault(t corev1.Toleration) bool {
 	const seconds = 300

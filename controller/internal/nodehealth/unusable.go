@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodehealth
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Unusable are the signs that say that new pods get nothing of a resource on this node, or nothing
+// at all (AllPods). There are more of them than Findings: pods may run on where no new pod starts.
+// Missing devices are none of them, because the others can be used.
+func (r Rules) Unusable(node *corev1.Node) []Finding {
+	unusable := slices.Concat(r.inCondition(node), r.tainted(node))
+	for resource, labels := range r.Labels {
+		for _, l := range labels {
+			if value, ok := node.Labels[l.Key]; ok && value == l.Value && repels(l) {
+				cause := Cause{NodeLabel, l.Key + "=" + l.Value}
+				unusable = append(unusable, Finding{Cause: cause, Resource: corev1.ResourceName(resource)})
+			}
+		}
+	}
+	if node.Spec.Unschedulable {
+		unusable = append(unusable, Finding{Cause: Cause{NodeTaint, corev1.TaintNodeUnschedulable}, Resource: AllPods})
+	}
+	for _, t := range node.Spec.Taints {
+		if ofKubernetes(t) && repels(t) && t.Key != corev1.TaintNodeMemoryPressure { // pods that request memory tolerate it
+			unusable = append(unusable, Finding{Cause: Cause{NodeTaint, t.Key}, Resource: AllPods})
+		}
+	}
+	return unusable
+}
+
+// IsSign tells whether a taint is about the health of a node, and not about what the node is for.
+func (r Rules) IsSign(t corev1.Taint) bool {
+	return ofKubernetes(t) || slices.ContainsFunc(r.Taints, func(rule TaintRule) bool { return rule.matches(t) })
+}
+
+// repels: new pods get no place on the node.
+func repels(t corev1.Taint) bool {
+	return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+}
+
+// ofKubernetes are the taints of the node controllers.
+func ofKubernetes(t corev1.Taint) bool {
+	return strings.HasPrefix(t.Key, "node.kubernetes.io/") || strings.HasPrefix(t.Key, "node.cloudprovider.kubernetes.io/")
+}
