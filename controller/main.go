@@ -16,6 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/othercontroller"
 	"github.com/mlbatch/mlbatch/controller/internal/serving"
+	"github.com/mlbatch/mlbatch/controller/internal/slackqueue"
 	"github.com/mlbatch/mlbatch/controller/internal/workload"
 )
 
@@ -70,6 +71,10 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 	return mgr.Add(othercontroller.After(served, mgr, own, func() error {
 		evictions := &workload.Evictions{}
 		if err := appwrapper.Setup(mgr, c, evictions); err != nil {
+			return err
+		}
+		slack := slackqueue.Settings{Queues: c.AppWrapper.SlackQueues(), Rules: c.AppWrapper.SlackRules(), Namespace: namespace}
+		if err := slackqueue.Setup(mgr, slack); err != nil {
 			return err
 		}
 		return workload.Setup(mgr, c.AppWrapper.PreemptionPause.Pause(), evictions)

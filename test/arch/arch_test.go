@@ -49,6 +49,8 @@ var arrows = map[string][]string{
 	"controller/runschema": {"controller/api/codeflare/v1alpha1"},
 	// Reviews of access, which several shells request from the API server.
 	"controller/internal/accessreview": nil,
+	// Whether something can be watched yet.
+	"controller/internal/watchable": {"controller/internal/accessreview"},
 	// The controller's decisions about nodes, for tools.
 	"controller/nodesigns": {"controller/api/v1beta2", "controller/internal/config", "controller/internal/nodehealth"},
 	// Shells talk to the API server and never import each other.
@@ -67,7 +69,8 @@ var arrows = map[string][]string{
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
 		"controller/internal/accessreview",
 	},
-	"controller/internal/workload": {"controller/api/v1beta2", "controller/internal/accessreview", "controller/internal/preemptionpause"},
+	"controller/internal/workload": {"controller/api/v1beta2", "controller/internal/preemptionpause", "controller/internal/watchable"},
+	"controller/internal/slackqueue": {"controller/internal/nodehealth", "controller/internal/slackquota", "controller/internal/watchable"},
 	"controller/internal/run": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/internal/accessreview",
 		"controller/internal/runlife", "controller/runplan",
@@ -77,7 +80,7 @@ var arrows = map[string][]string{
 	// main assembles the parts.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/othercontroller", "controller/internal/workload",
+		"controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
 	},
 	"controller/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/config",

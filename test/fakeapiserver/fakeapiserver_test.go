@@ -81,6 +81,29 @@ func TestAPatchOfAnEarlierVersionIsAConflict(t *testing.T) {
 	}
 }
 
+func TestAJSONPatchChangesOnlyWhatItNames(t *testing.T) {
+	api, c := start(t)
+	object := job()
+	version := api.Get("jobs", client.ObjectKeyFromObject(object)).ResourceVersion
+	patch := func(version string) client.Patch {
+		return client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/metadata/resourceVersion","value":"`+version+`"},
+			{"op":"add","path":"/spec/more","value":2},{"op":"add","path":"/metadata/annotations","value":{"a":"b"}}]`))
+	}
+	if err := c.Patch(t.Context(), object, patch("0")); !apierrors.IsConflict(err) {
+		t.Errorf("of an earlier version: %v", err)
+	}
+	if err := c.Patch(t.Context(), object, patch(version)); err != nil {
+		t.Fatal(err)
+	}
+	stored := api.Get("jobs", client.ObjectKeyFromObject(object))
+	if spec := string(stored.Fields["spec"]); spec != `{"count":1,"more":2}` || stored.Annotations["a"] != "b" || stored.Labels["a"] != "b" {
+		t.Errorf("spec %s, metadata %+v", spec, stored.ObjectMeta)
+	}
+	if err := c.Patch(t.Context(), object, client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/none"}]`))); err == nil {
+		t.Error("what is not there was removed")
+	}
+}
+
 // Like a real server, it answers in protobuf.
 func TestWhoWantsMetadataAloneIsGivenThat(t *testing.T) {
 	api, c := start(t)

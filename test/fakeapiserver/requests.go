@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -184,13 +185,30 @@ func (s *Server) create(q request, body []byte) (*Object, error) {
 	return object, nil
 }
 
-// patch applies a merge patch, either to the status or to everything else.
+// change is the object after a merge patch, of its status or of everything else, or after a JSON
+// patch, which may change both.
+func (q request) change(before *Object, patch []byte) (*Object, error) {
+	if q.Header.Get("Content-Type") != string(types.JSONPatchType) {
+		return before.merge(patch, func(field string) bool { return q.status == (field == "status") })
+	}
+	operations, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, err
+	}
+	text, err := operations.Apply(before.text)
+	if err != nil {
+		return nil, err
+	}
+	return parseObject(text)
+}
+
+// patch stores what a patch changes.
 func (s *Server) patch(q request, change []byte) (*Object, error) {
 	before, err := s.find(q)
 	if err != nil {
 		return nil, err
 	}
-	after, err := before.merge(change, func(field string) bool { return q.status == (field == "status") })
+	after, err := q.change(before, change)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,10 @@ type Server struct {
 	requests []string
 }
 
-// Start starts a server for these namespaced kinds. It allows everything in access reviews, and
+// inNoNamespace are the kinds without one.
+var inNoNamespace = []string{"Node", "ClusterQueue", "ResourceFlavor"}
+
+// Start starts a server for these kinds. It allows everything in access reviews, and
 // drops events.
 func Start(kinds ...schema.GroupVersionKind) *Server {
 	s := &Server{
@@ -52,7 +55,11 @@ func Start(kinds ...schema.GroupVersionKind) *Server {
 	}
 	s.mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
 	for _, kind := range kinds {
-		s.mapper.Add(kind, meta.RESTScopeNamespace)
+		scope := meta.RESTScopeNamespace
+		if slices.Contains(inNoNamespace, kind.Kind) {
+			scope = meta.RESTScopeRoot
+		}
+		s.mapper.Add(kind, scope)
 		resource, _ := meta.UnsafeGuessKindToResource(kind)
 		s.kinds[resource.Resource] = kind
 		s.stored[resource.Resource] = map[types.NamespacedName]*Object{}

@@ -78,3 +78,11 @@ if no controller is available. The controller's own changes need no admission ch
 - name: not-by-the-controller
   expression: request.userInfo.username != 'system:serviceaccount:{{ .Release.Namespace }}:appwrapper-controller-manager'
 {{- end }}
+
+{{/* The names of the slack queues as JSON; empty if there are none, or if nodes are not watched. */}}
+{{- define "appwrapper.slackQueues" -}}
+{{- $aw := ((.Values.config).appwrapper) | default dict -}}
+{{- $names := concat (list ($aw.slackQueueName | default "")) ($aw.slackQueueNames | default list) | uniq -}}
+{{- $names = without $names "" -}}
+{{- if and $names (ne (toString ($aw.autopilot).monitorNodes) "false") }}{{ toJson $names }}{{ end }}
+{{- end }}

@@ -18,7 +18,7 @@ import (
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
 // installations; clientConnection, concurrency, appwrapper.podSetLimit,
 // appwrapper.componentLimit, appwrapper.kueue, appwrapper.policies, appwrapper.resetSurplusPods,
-// appwrapper.autopilot.migrationLimit, appwrapper.nodeHealth, appwrapper.preemptionPause and controllerManager.ignoreOtherControllers are additions.
+// appwrapper.autopilot.migrationLimit, appwrapper.nodeHealth, appwrapper.preemptionPause, appwrapper.slackQueueNames and controllerManager.ignoreOtherControllers are additions.
 type Config struct {
 	AppWrapper        AppWrapper        `json:"appwrapper"`
 	CertManagement    CertManagement    `json:"certManagement"`
@@ -45,6 +45,9 @@ type AppWrapper struct {
 	SchedulerName string `json:"schedulerName"`
 	// DefaultQueueName is the queue of AppWrappers that come without a queue label; empty sets none.
 	DefaultQueueName string `json:"defaultQueueName"`
+	// SlackQueueName and SlackQueueNames are of ClusterQueues whose quota shrinks with the nodes.
+	SlackQueueName  string   `json:"slackQueueName"`
+	SlackQueueNames []string `json:"slackQueueNames"`
 	// PodSetLimit is the most pod sets that one AppWrapper may have: 8 up to Kueue 0.18, 18 from 0.19.
 	PodSetLimit int `json:"podSetLimit"`
 	// PreemptionPause is how long work waits that is preempted again and again.
@@ -81,7 +84,6 @@ type Policies struct {
 // accepted so that an existing file still loads, and each is answered with a note.
 type legacyAppWrapper struct {
 	EnableKueueIntegrations json.RawMessage `json:"enableKueueIntegrations,omitempty"`
-	SlackQueueName          json.RawMessage `json:"slackQueueName,omitempty"`
 	KueueJobReconciller     json.RawMessage `json:"kueueJobReconciller,omitempty"`
 }
 

@@ -93,6 +93,10 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 		"an unknown key in a section":                {"appwrapper: {faultTolerance: {retryLimits: 1}}", "appwrapper.faultTolerance.retryLimits"},
 		"a key in another case":                      {"appwrapper: {schedulername: x}", "appwrapper.schedulername"},
 		"an unknown key of a taint":                  {"appwrapper: {autopilot: {resourceTaints: {gpu: [{k: v}]}}}", "appwrapper.autopilot.resourceTaints.gpu[0].k"},
+		"a slack queue that cannot exist":            {"appwrapper: {slackQueueName: Slack_Queue}", "appwrapper.slackQueueName"},
+		"a slack queue without a name":               {"appwrapper: {slackQueueNames: [a, '']}", "appwrapper.slackQueueNames[1]"},
+		"a slack queue in a list":                    {"appwrapper: {slackQueueNames: [a/b]}", "appwrapper.slackQueueNames[0]"},
+		"a slack queue that is a number":             {"appwrapper: {slackQueueName: 1}", "appwrapper.slackQueueName"},
 		"a key given twice":                          {"concurrency: 1\nconcurrency: 2", "concurrency"},
 		"a duration with days":                       {"appwrapper: {faultTolerance: {resetPause: 7d}}", "appwrapper.faultTolerance.resetPause"},
 		"a duration with a fraction of a nanosecond": {"appwrapper: {faultTolerance: {resetPause: 0.5}}", "appwrapper.faultTolerance.resetPause"},
@@ -196,7 +200,6 @@ func TestParseNamesAllUnknownKeys(t *testing.T) {
 func TestParseAcceptsLegacyKeysWithANoteEach(t *testing.T) {
 	for name, tc := range map[string]struct{ file, key string }{
 		"the switch of Kueue integrations": {"appwrapper: {enableKueueIntegrations: true}", "appwrapper.enableKueueIntegrations"},
-		"the slack queue":                  {"appwrapper: {slackQueueName: slack}", "appwrapper.slackQueueName"},
 		"the job reconciler":               {"appwrapper: {kueueJobReconciller: {manageJobsWithoutQueueName: true}}", "appwrapper.kueueJobReconciller"},
 		"secure serving":                   {"controllerManager: {metrics: {secureServing: true}}", "controllerManager.metrics.secureServing"},
 	} {

@@ -120,11 +120,11 @@ type legacy struct {
 }
 
 func (c *Config) notes() []string {
-	return withoutEffect(append([]legacy{
+	notes := withoutEffect(append([]legacy{
 		{"appwrapper.enableKueueIntegrations", "Kueue itself decides which kinds it queues", c.AppWrapper.EnableKueueIntegrations},
-		{"appwrapper.slackQueueName", "slack quota is not kept by this controller yet", c.AppWrapper.SlackQueueName},
 		{"appwrapper.kueueJobReconciller", "Kueue ships its own AppWrapper integration", c.AppWrapper.KueueJobReconciller},
 	}, c.ControllerManager.legacy()...))
+	return append(notes, c.AppWrapper.slackNotes()...)
 }
 
 func (m *ControllerManager) legacy() []legacy {

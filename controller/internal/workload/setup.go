@@ -7,26 +7,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/api/meta"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
+	"github.com/mlbatch/mlbatch/controller/internal/watchable"
 )
-
-// interval is how often to look whether Kueue is installed, until it is.
-const interval = 30 * time.Second
 
 // concurrency is how many Workloads are worked on at the same time.
 const concurrency = 4
@@ -34,10 +28,6 @@ const concurrency = 4
 // patience is for a Kueue whose conversion webhook is down, as during its upgrade. AppWrappers must
 // not depend on it, and the process would end when the time is over.
 const patience = 365 * 24 * time.Hour
-
-// resource is what Kueue must serve. Without it, or without the right to watch it, an informer
-// would hang, and end the process.
-var resource = kueue.SchemeGroupVersion.WithResource("workloads")
 
 // newCache has of Workloads what is read. It is not that of the manager, which could not be made
 // without Kueue.
@@ -57,15 +47,8 @@ func slim(object any) (any, error) {
 // Setup adds the controller of Workloads to mgr as soon as Kueue is installed, which may be after
 // this controller has started, or never.
 func Setup(mgr ctrl.Manager, pause preemptionpause.Pause, evictions *Evictions) error {
-	return mgr.Add(&candidate{
-		possible: func(ctx context.Context) (bool, error) {
-			return possible(ctx, mgr.GetRESTMapper(), func(ctx context.Context, verb string) (bool, error) {
-				return accessreview.Self(ctx, mgr.GetClient(), "", verb, resource)
-			})
-		},
-		begin: func() error { return begin(mgr, pause, evictions) },
-		log:   mgr.GetLogger().WithName("workload"), interval: interval,
-	})
+	return watchable.Then(mgr, "workload", func() error { return begin(mgr, pause, evictions) },
+		watchable.Needed{GroupVersionResource: kueue.SchemeGroupVersion.WithResource("workloads"), Verbs: []string{"get", "list", "watch"}})
 }
 
 // begin begins to watch Workloads, for evictions and for the controller.
@@ -113,48 +96,4 @@ func changed() predicate.Predicate {
 		return ok && preemptionpause.Preemptions(w) > 0
 	})
 	return predicate.And[client.Object](preempted, predicate.Funcs{DeleteFunc: func(event.DeleteEvent) bool { return false }})
-}
-
-func possible(ctx context.Context, mapper meta.RESTMapper, allowed func(ctx context.Context, verb string) (bool, error)) (bool, error) {
-	_, err := mapper.KindFor(resource)
-	if meta.IsNoMatchError(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("cannot find Kueue's Workloads: %w", err)
-	}
-	for _, verb := range []string{"get", "list", "watch"} {
-		if allowed, err := allowed(ctx, verb); err != nil || !allowed {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// candidate waits until Workloads can be watched.
-type candidate struct {
-	possible func(context.Context) (bool, error)
-	begin    func() error
-	log      logr.Logger
-	interval time.Duration
-}
-
-var _ manager.Runnable = &candidate{}
-
-// Start returns when begin has run, or when the process ends.
-func (c *candidate) Start(ctx context.Context) error {
-	for {
-		possible, err := c.possible(ctx)
-		if possible {
-			return c.begin()
-		}
-		if err != nil && ctx.Err() == nil {
-			c.log.Error(err, "cannot check whether Workloads can be watched")
-		}
-		select {
-		case <-time.After(c.interval):
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -326,49 +325,5 @@ func TestTheCacheKeepsWhatIsRead(t *testing.T) {
 	kept, err := slim(w)
 	if err != nil || kept.(*kueue.Workload).Spec.PodSets != nil || preemptionpause.Preemptions(kept.(*kueue.Workload)) != 4 {
 		t.Errorf("%+v, %v", kept, err)
-	}
-}
-
-// Kueue may be installed later, and rights may be missing. Neither ends the process.
-func TestItWaitsForKueue(t *testing.T) {
-	answers := []struct {
-		possible bool
-		err      error
-	}{{false, nil}, {false, errors.New("no answer")}, {true, nil}}
-	looks, begun := 0, 0
-	c := &candidate{
-		possible: func(context.Context) (bool, error) { looks++; return answers[looks-1].possible, answers[looks-1].err },
-		begin:    func() error { begun++; return nil },
-		log:      logr.Discard(), interval: time.Nanosecond,
-	}
-	if err := c.Start(t.Context()); err != nil || looks != 3 || begun != 1 {
-		t.Errorf("%d looks, begun %d times: %v", looks, begun, err)
-	}
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	looks, c.interval = 0, time.Hour
-	if err := c.Start(stopped); err != nil || begun != 1 {
-		t.Errorf("at the end of the process, begun %d times: %v", begun, err)
-	}
-}
-
-func TestItIsPossibleWithKueueAndTheRights(t *testing.T) {
-	served := meta.NewDefaultRESTMapper(nil)
-	served.Add(kueue.SchemeGroupVersion.WithKind("Workload"), meta.RESTScopeNamespace)
-	for name, row := range map[string]struct {
-		mapper meta.RESTMapper
-		denied string
-		want   bool
-	}{
-		"it is":         {served, "", true},
-		"without Kueue": {meta.NewDefaultRESTMapper(nil), "", false},
-		"without get":   {served, "get", false},
-		"without list":  {served, "list", false},
-		"without watch": {served, "watch", false},
-	} {
-		got, err := possible(t.Context(), row.mapper, func(_ context.Context, verb string) (bool, error) { return verb != row.denied, nil })
-		if diff := cmp.Diff(row.want, got); diff != "" || err != nil {
-			t.Errorf("%s: %t, %v", name, got, err)
-		}
 	}
 }

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package slackqueue keeps the lending limits of slack queues. How much they may lend decides
+// package slackquota.
+package slackqueue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
+)
+
+// DevicesName is of the ConfigMap in which the controller remembers the devices of nodes.
+const DevicesName = "mlbatch-node-devices"
+
+// settle is how long changes are collected, so that a rack that fails is one write.
+const settle = 300 * time.Millisecond
+
+// Settings are what the configuration file says.
+type Settings struct {
+	// Queues are the names of the slack queues.
+	Queues []string
+	// Rules say how a node shows that it is unhealthy.
+	Rules nodehealth.Rules
+	// Namespace is the controller's own.
+	Namespace string
+}
+
+// reconciler writes the limits of all slack queues.
+type reconciler struct {
+	Settings
+	cached client.Reader
+	client client.Client
+	settle time.Duration
+}
+
+// Reconcile decides from the caches. A write fails if the queue has changed since, and is then
+// decided again.
+func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	var nodes corev1.NodeList
+	if err := r.cached.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return ctrl.Result{}, fmt.Errorf("cannot list nodes: %w", err)
+	}
+	var flavors kueue.ResourceFlavorList
+	if err := r.cached.List(ctx, &flavors, client.UnsafeDisableDeepCopy); err != nil {
+		return ctrl.Result{}, fmt.Errorf("cannot list ResourceFlavors: %w", err)
+	}
+	devices, failed := r.remember(ctx, nodes.Items)
+	if devices == nil {
+		return ctrl.Result{}, failed
+	}
+	missing := slackquota.Find(r.Rules, flavors.Items, nodes.Items, devices)
+	stale := false
+	for _, name := range r.Queues {
+		err := r.keep(ctx, name, missing)
+		if apierrors.IsConflict(err) {
+			stale = true
+		} else {
+			failed = errors.Join(failed, err)
+		}
+	}
+	if failed == nil && stale {
+		return ctrl.Result{RequeueAfter: r.settle}, nil // the cache ignores changes that do not matter
+	}
+	return ctrl.Result{}, failed
+}
+
+// keep writes the limits of one queue, if they change.
+func (r *reconciler) keep(ctx context.Context, name string, missing slackquota.Missing) error {
+	q := &kueue.ClusterQueue{}
+	if err := r.cached.Get(ctx, client.ObjectKey{Name: name}, q); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	decision := slackquota.Decide(q, missing)
+	if decision.Nothing() || q.DeletionTimestamp != nil {
+		return nil
+	}
+	patch := client.RawPatch(types.JSONPatchType, decision.Patch(q))
+	err := r.client.Patch(ctx, q, patch, client.FieldOwner(slackquota.FieldOwner))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return client.IgnoreNotFound(err)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the lending limits of ClusterQueue %s: %w", name, err)
+	}
+	log.FromContext(ctx).Info("lending limits", "queue", name, "changes", decision.Changes)
+	return nil
+}
+
+// remember stores of each node the most devices that it has shown. It returns nil if what is
+// stored cannot be read.
+func (r *reconciler) remember(ctx context.Context, nodes []corev1.Node) (slackquota.Devices, error) {
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: DevicesName}}
+	err := r.cached.Get(ctx, client.ObjectKeyFromObject(stored), stored)
+	absent := apierrors.IsNotFound(err)
+	if err != nil && !absent {
+		return nil, fmt.Errorf("cannot read ConfigMap %s: %w", DevicesName, err)
+	}
+	devices := slackquota.Parse(stored.Data).Learn(nodes)
+	changes := devices.Changes(stored.Data)
+	if len(changes) == 0 {
+		return devices, nil
+	}
+	change, _ := json.Marshal(map[string]any{"data": changes}) // cannot fail: there are only strings
+	if absent {
+		_ = json.Unmarshal(change, stored) // likewise
+		err = r.client.Create(ctx, stored, client.FieldOwner(slackquota.FieldOwner))
+	} else {
+		err = r.client.Patch(ctx, stored, client.RawPatch(types.MergePatchType, change), client.FieldOwner(slackquota.FieldOwner))
+	}
+	if err != nil {
+		return devices, fmt.Errorf("cannot write ConfigMap %s: %w", DevicesName, err)
+	}
+	return devices, nil
+}
