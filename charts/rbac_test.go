@@ -279,6 +279,38 @@ func TestControllerMayPauseWorkUnlessThatIsDisabled(t *testing.T) {
 	}
 }
 
+func TestControllerMayChangeOnlyTheQuotaOfSlackQueues(t *testing.T) {
+	for what, row := range map[string]struct {
+		config map[string]any
+		want   []string
+	}{
+		"by default none":              {map[string]any{}, nil},
+		"if all values are null":       {map[string]any{"slackQueueName": nil, "slackQueueNames": nil, "autopilot": nil}, nil},
+		"one":                          {map[string]any{"slackQueueName": "a"}, []string{"a"}},
+		"several, each once":           {map[string]any{"slackQueueName": "a", "slackQueueNames": []any{"b", "a"}}, []string{"a", "b"}},
+		"unless nodes are not watched": {map[string]any{"slackQueueName": "a", "autopilot": map[string]any{"monitorNodes": false}}, nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			config := map[string]any{"appwrapper": row.config}
+			role := clusterRolesWith(t, map[string]any{"appwrapper": map[string]any{"config": config}})["appwrapper-manager-role"]
+			var got []string
+			for _, rule := range role.Rules {
+				if slices.Contains(rule.Resources, "clusterqueues") && slices.Contains(rule.Verbs, "patch") {
+					got = append(got, rule.ResourceNames...)
+				}
+			}
+			if !slices.Equal(got, row.want) {
+				t.Errorf("it may patch %q, want %q", got, row.want)
+			}
+			for _, resource := range []string{"clusterqueues", "resourceflavors"} {
+				if may := allows(role, "watch", "kueue.x-k8s.io", resource); may != (row.want != nil) {
+					t.Errorf("it may watch %s: %t", resource, may)
+				}
+			}
+		})
+	}
+}
+
 // Upstream's role has the permissions for all kinds; MPIJobs need far more than the others.
 func TestTrainingOperatorHasOnlyThePermissionsOfItsKinds(t *testing.T) {
 	rights := []struct {

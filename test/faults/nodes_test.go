@@ -106,7 +106,7 @@ func heal(t *testing.T, name string) {
 		err = recreate(ctx, name)
 	}
 	healthy := func(s *corev1.NodeStatus) {
-		s.Allocatable[gpu] = resource.MustParse("8")
+		s.Capacity[gpu], s.Allocatable[gpu] = resource.MustParse("8"), resource.MustParse("8")
 		s.Conditions = slices.DeleteFunc(s.Conditions, func(c corev1.NodeCondition) bool { return c.Type == xid })
 	}
 	err = errors.Join(err, updateStatus(ctx, name, healthy), report(ctx, name, corev1.NodeReady, corev1.ConditionTrue))
