@@ -20,6 +20,7 @@ import (
 type Settings struct {
 	rules  nodehealth.Rules
 	enough int
+	slack  []string
 }
 
 // Default are the settings without a configuration file.
@@ -32,8 +33,11 @@ func Parse(file []byte) (Settings, error) {
 }
 
 func of(c config.Config) Settings {
-	return Settings{rules: c.AppWrapper.NodeRules(), enough: int(c.AppWrapper.NodeHealth.Avoid.SuspectAfter)}
+	return Settings{rules: c.AppWrapper.NodeRules(), enough: int(c.AppWrapper.NodeHealth.Avoid.SuspectAfter), slack: c.AppWrapper.SlackQueues()}
 }
+
+// SlackQueues are the ClusterQueues whose lending limits follow the nodes.
+func (s Settings) SlackQueues() []string { return s.slack }
 
 // Unhealthy are the signs for which pods have to leave a node. Missing devices are none of them:
 // the others can be used.

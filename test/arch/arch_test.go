@@ -32,7 +32,7 @@ var arrows = map[string][]string{
 	"controller/internal/spelling":        nil,
 	"controller/internal/preemptionpause": nil,
 	"controller/internal/nodehealth":      {"controller/internal/podtemplate"},
-	"controller/internal/slackquota":      {"controller/internal/nodehealth"},
+	"controller/internal/slackquota":      {"controller/api/v1beta2", "controller/internal/nodehealth"},
 	"controller/internal/lifecycle":       {"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/nodehealth"},
 	// Admission rules and the configuration file.
 	"controller/internal/config": {

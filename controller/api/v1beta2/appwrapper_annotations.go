@@ -33,6 +33,10 @@ const (
 	AppWrapperFinalizer = "workload.codeflare.dev/finalizer"
 )
 
+// LoweredLendingLimitsAnnotation is on ClusterQueues that lend less because of bad nodes. It has
+// the lending limits that were lowered, and those of the administrator.
+const LoweredLendingLimitsAnnotation = "workload.codeflare.dev/lowered-lending-limits"
+
 // AnnotationPrefix is what the controller's annotations have in common.
 const AnnotationPrefix = "workload.codeflare.dev.appwrapper/"
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
 
@@ -207,7 +208,7 @@ func (c *cluster) limit(flavor kueue.ResourceFlavorReference, name corev1.Resour
 
 func (c *cluster) mustHaveNoNote() {
 	c.Helper()
-	if text, ok := c.queue.Annotations[Annotation]; ok {
+	if text, ok := c.queue.Annotations[v1beta2.LoweredLendingLimitsAnnotation]; ok {
 		c.Errorf("the annotation remains: %s", text)
 	}
 }

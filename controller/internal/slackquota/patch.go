@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 // operation is one of a JSON patch.
@@ -34,14 +36,14 @@ func (d Decision) Patch(q *kueue.ClusterQueue) []byte {
 }
 
 func (d Decision) annotate(q *kueue.ClusterQueue) []operation {
-	path := "/metadata/annotations/" + strings.ReplaceAll(Annotation, "/", "~1")
+	path := "/metadata/annotations/" + strings.ReplaceAll(v1beta2.LoweredLendingLimitsAnnotation, "/", "~1")
 	switch {
 	case !d.note:
 		return nil
 	case d.Note == "":
 		return []operation{{Op: "remove", Path: path}}
 	case len(q.Annotations) == 0:
-		return []operation{{"add", "/metadata/annotations", map[string]string{Annotation: d.Note}}}
+		return []operation{{"add", "/metadata/annotations", map[string]string{v1beta2.LoweredLendingLimitsAnnotation: d.Note}}}
 	}
 	return []operation{{"add", path, d.Note}}
 }

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 // state is what happens to a node with 8 GPUs.
@@ -157,7 +159,7 @@ func TestTheOrderOfEventsDoesNotMatter(t *testing.T) {
 		if diff := cmp.Diff(one.queue.Spec, other.queue.Spec); diff != "" {
 			t.Errorf("limits differ (-one +other)\n%s", diff)
 		}
-		if a, b := one.queue.Annotations[Annotation], other.queue.Annotations[Annotation]; a != b {
+		if a, b := one.queue.Annotations[v1beta2.LoweredLendingLimitsAnnotation], other.queue.Annotations[v1beta2.LoweredLendingLimitsAnnotation]; a != b {
 			t.Errorf("notes differ: %s and %s", a, b)
 		}
 	})

@@ -12,11 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
-)
 
-// Annotation of a slack queue has the lending limits that were lowered, and those of its
-// administrator, which return when nothing is missing any more.
-const Annotation = "workload.codeflare.dev/lowered-lending-limits"
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
 
 // FieldOwner is who lowers limits, in the managed fields of a ClusterQueue.
 const FieldOwner = "mlbatch-slack-quota"
@@ -28,7 +26,8 @@ type Lowered struct {
 	From *resource.Quantity `json:"from,omitempty"`
 }
 
-// note has what was lowered, by flavor and resource.
+// note has what was lowered, by flavor and resource. The annotation keeps it, so that the limits of
+// the administrator return when nothing is missing any more.
 type note map[kueue.ResourceFlavorReference]map[corev1.ResourceName]*Lowered
 
 // Change is a lending limit that has to be written; nil is none.
@@ -73,7 +72,7 @@ func Decide(q *kueue.ClusterQueue, missing Missing) Decision {
 		}
 	}
 	d.Note = after.String()
-	d.note = d.Note != q.Annotations[Annotation]
+	d.note = d.Note != q.Annotations[v1beta2.LoweredLendingLimitsAnnotation]
 	return d
 }
 
@@ -113,7 +112,7 @@ func same(a, b *resource.Quantity) bool {
 // then the administrator's.
 func noteOf(q *kueue.ClusterQueue) note {
 	var n note
-	if err := json.Unmarshal([]byte(q.Annotations[Annotation]), &n); err != nil {
+	if err := json.Unmarshal([]byte(q.Annotations[v1beta2.LoweredLendingLimitsAnnotation]), &n); err != nil {
 		return nil
 	}
 	return n

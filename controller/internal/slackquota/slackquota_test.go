@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 // The story is that of AppWrapper 0.30, which releases since 1.1 do not know.
@@ -149,7 +151,7 @@ func TestANoteThatCannotBeReadIsReplaced(t *testing.T) {
 	a := nodeOf("a", 4)
 	a.Spec.Unschedulable = true
 	c := newCluster(t, "6", a)
-	c.queue.Annotations = map[string]string{Annotation: "{", "other": "stays"}
+	c.queue.Annotations = map[string]string{v1beta2.LoweredLendingLimitsAnnotation: "{", "other": "stays"}
 	c.settle()
 	c.lends("all", gpu, "2")
 	a.Spec.Unschedulable = false

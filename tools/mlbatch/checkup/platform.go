@@ -210,11 +210,11 @@ func (o Objects) twoRecoveries() []sight {
 }
 
 func (o Objects) twoQuotaKeepers() []sight {
-	slack := slices.ContainsFunc(o.ClusterQueues, func(q kueue.ClusterQueue) bool { return q.Name == slackQueue })
-	if o.Kueue == nil || !o.Kueue.Gates["DynamicQuotaOrchestration"] || !slack {
+	slack := slices.IndexFunc(o.ClusterQueues, func(q kueue.ClusterQueue) bool { return o.isSlack(q.Name) })
+	if o.Kueue == nil || !o.Kueue.Gates["DynamicQuotaOrchestration"] || slack < 0 {
 		return nil
 	}
-	return []sight{of("Deployment "+o.Kueue.Deployment, "DynamicQuotaOrchestration", "true", "ClusterQueue", slackQueue)}
+	return []sight{of("Deployment "+o.Kueue.Deployment, "DynamicQuotaOrchestration", "true", "ClusterQueue", o.ClusterQueues[slack].Name)}
 }
 
 // tags are those of a part in this release: the newest, and those for other versions of Kubernetes.

@@ -15,8 +15,27 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
 )
 
-// slackQueue lends its quota to all, and has no LocalQueue on purpose.
+// slackQueue is the usual name of one, which the teams chart reserves.
 const slackQueue = "slack-cluster-queue"
+
+// isSlack tells whether a queue lends its quota to all. It has no LocalQueue on purpose.
+func (o Objects) isSlack(name string) bool {
+	return name == slackQueue || slices.Contains(o.Signs.SlackQueues(), name)
+}
+
+// slackQueueUnkept: without a cohort, Kueue allows no lending limit.
+func (o Objects) slackQueueUnkept() (found []sight) {
+	for _, name := range o.Signs.SlackQueues() {
+		i := slices.IndexFunc(o.ClusterQueues, func(q kueue.ClusterQueue) bool { return q.Name == name })
+		switch {
+		case i < 0:
+			found = append(found, of("ClusterQueue "+name, "ClusterQueues", fmt.Sprintf("0 of %d have this name", len(o.ClusterQueues))))
+		case o.ClusterQueues[i].Spec.CohortName == "":
+			found = append(found, of("ClusterQueue "+name, "cohortName", `""`))
+		}
+	}
+	return found
+}
 
 func stopped(policy *kueue.StopPolicy) bool { return policy != nil && *policy != kueue.None }
 
@@ -55,7 +74,7 @@ func (o Objects) queueStopped() (found []sight) {
 func (o Objects) clusterQueueUnused() (found []sight) {
 	for _, q := range o.ClusterQueues {
 		used := slices.ContainsFunc(o.LocalQueues, func(l kueue.LocalQueue) bool { return string(l.Spec.ClusterQueue) == q.Name })
-		if !used && q.Name != slackQueue {
+		if !used && !o.isSlack(q.Name) {
 			found = append(found, of("ClusterQueue "+q.Name, "LocalQueues", fmt.Sprintf("0 of %d", len(o.LocalQueues))))
 		}
 	}

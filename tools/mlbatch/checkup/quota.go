@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 // cell is the unit of quota.
@@ -24,15 +26,31 @@ func (c cell) String() string { return fmt.Sprintf("ResourceFlavor %s, %s", c.fl
 
 // promised is all nominal quota that is not zero.
 func (o Objects) promised() map[cell]resource.Quantity {
+	return o.quota(func(_ kueue.ClusterQueue, r kueue.ResourceQuota) resource.Quantity { return r.NominalQuota })
+}
+
+// promisedNow has of slack queues what they lend, because nobody can use the rest.
+func (o Objects) promisedNow() map[cell]resource.Quantity {
+	return o.quota(func(q kueue.ClusterQueue, r kueue.ResourceQuota) resource.Quantity {
+		_, lends := q.Annotations[v1beta2.LoweredLendingLimitsAnnotation]
+		if lends && r.LendingLimit != nil && r.LendingLimit.Cmp(r.NominalQuota) < 0 {
+			return *r.LendingLimit
+		}
+		return r.NominalQuota
+	})
+}
+
+// quota adds up the cells with nominal quota.
+func (o Objects) quota(of func(kueue.ClusterQueue, kueue.ResourceQuota) resource.Quantity) map[cell]resource.Quantity {
 	all := map[cell]resource.Quantity{}
-	add := func(groups []kueue.ResourceGroup) {
-		for _, group := range groups {
+	add := func(q kueue.ClusterQueue) {
+		for _, group := range q.Spec.ResourceGroups {
 			for _, flavor := range group.Flavors {
 				for _, r := range flavor.Resources {
 					if r.NominalQuota.Sign() > 0 {
 						c := cell{string(flavor.Name), r.Name}
 						sum := all[c]
-						sum.Add(r.NominalQuota)
+						sum.Add(of(q, r))
 						all[c] = sum
 					}
 				}
@@ -40,10 +58,10 @@ func (o Objects) promised() map[cell]resource.Quantity {
 		}
 	}
 	for _, q := range o.ClusterQueues {
-		add(q.Spec.ResourceGroups)
+		add(q)
 	}
 	for _, c := range o.Cohorts {
-		add(c.Spec.ResourceGroups)
+		add(kueue.ClusterQueue{Spec: kueue.ClusterQueueSpec{ResourceGroups: c.Spec.ResourceGroups}})
 	}
 	return all
 }
@@ -208,11 +226,11 @@ func (o Objects) quotaBeyondNodes() (found []sight) {
 
 // quotaBeyondUsable is silent about quota beyond all nodes, of which quotaBeyondNodes speaks.
 func (o Objects) quotaBeyondUsable() (found []sight) {
-	promised, used := o.promised(), o.used(true)
+	promised, now, used := o.promised(), o.promisedNow(), o.used(true)
 	for _, c := range sorted(promised) {
-		quota := promised[c]
+		all, quota := promised[c], now[c]
 		s, known := o.supply(c, used)
-		if !known || s.nodes == 0 || quota.Cmp(s.total) > 0 || quota.Cmp(s.usable) <= 0 {
+		if !known || s.nodes == 0 || all.Cmp(s.total) > 0 || quota.Cmp(s.usable) <= 0 {
 			continue
 		}
 		outside := ""
