@@ -131,6 +131,8 @@ var arrows = map[string][]string{
 	"tools/mlbatch/audit":          {"controller/api/v1beta2", "tools/mlbatch/queuefit"},
 	"tools/mlbatch/audit/snapshot": {"controller/api/v1beta2", "tools/mlbatch/audit"},
 	"tools/mlbatch/submit":         {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
+	"tools/mlbatch/teamsfile":      {"tools/mlbatch/printing"},
+	"tools/mlbatch/teamschart":     {"charts", "tools/mlbatch/install/helmrelease"},
 	"tools/mlbatch/manifests":      nil,
 	"tools/mlbatch/pack": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/manifests",
@@ -143,7 +145,7 @@ var arrows = map[string][]string{
 		"controller/api/v1beta2", "setup", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/checkup", "tools/mlbatch/clustercheck", "tools/mlbatch/install",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
 		"tools/mlbatch/explain", "tools/mlbatch/images", "tools/mlbatch/pack", "tools/mlbatch/podexec", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/top",
-		"tools/mlbatch/why", "tools/mlbatch/work",
+		"tools/mlbatch/teamschart", "tools/mlbatch/teamsfile", "tools/mlbatch/why", "tools/mlbatch/work",
 	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},

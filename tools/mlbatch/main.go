@@ -28,6 +28,6 @@ func program() commandline.Program {
 func rootCommand(version string) *cobra.Command {
 	root := &cobra.Command{Short: "Queueing, quota and fault recovery for batch AI/ML work on Kubernetes"}
 	root.AddCommand(installCommand(), upgradeCommand(), uninstallCommand(), componentsCommand(), imagesCommand(), clusterCommand(), submitCommand(version), auditCommand(), runCommand(), queueCommand(), packCommand(), whyCommand())
-	root.AddCommand(listCommand(), statusOfWorkCommand(), waitCommand(), cancelWorkCommand(), retryWorkCommand(), logsOfWorkCommand(), execCommand(), topCommand(), checkCommand())
+	root.AddCommand(listCommand(), statusOfWorkCommand(), waitCommand(), cancelWorkCommand(), retryWorkCommand(), logsOfWorkCommand(), execCommand(), topCommand(), checkCommand(), teamCommand())
 	return root
 }

@@ -117,6 +117,18 @@ func suggesting(err error, target why.Target) error {
 
 // meant says what to do about an unknown name.
 func meant(name string, names []string) string {
+	near := similar(name, names)
+	switch {
+	case len(near) > 0:
+		return ": did you mean " + strings.Join(near, " or ") + "?"
+	case len(names) > 0:
+		return ": 'mlbatch list' lists what there is"
+	}
+	return ": is the namespace right?"
+}
+
+// similar returns at most three names that are near another one.
+func similar(name string, names []string) []string {
 	all := &cobra.Command{SuggestionsMinimumDistance: 2} // cobra knows how near words are
 	for _, n := range names {
 		all.AddCommand(&cobra.Command{Use: n, Run: func(*cobra.Command, []string) {}})
@@ -124,11 +136,5 @@ func meant(name string, names []string) string {
 	near := all.SuggestionsFor(name)
 	slices.Sort(near)
 	near = slices.Compact(near)
-	switch {
-	case len(near) > 0:
-		return ": did you mean " + strings.Join(near[:min(len(near), 3)], " or ") + "?"
-	case len(names) > 0:
-		return ": 'mlbatch list' lists what there is"
-	}
-	return ": is the namespace right?"
+	return near[:min(len(near), 3)]
 }
