@@ -18,11 +18,11 @@ import (
 func printed(t *testing.T, path, line string) string {
 	t.Helper()
 	out, progress, err := command(t, append(strings.Fields("team "+line), "--file="+path)...)
-	text := fmt.Sprintf("$ mlbatch team %s\n%s%s", line, out, strings.ReplaceAll(progress, path, "teams.yaml"))
+	text := fmt.Sprintf("$ mlbatch team %s\n%s%s", line, out, progress)
 	if err != nil {
-		text += "error: " + strings.ReplaceAll(err.Error(), path, "teams.yaml") + "\n"
+		text += "error: " + err.Error() + "\n"
 	}
-	return text + "\n"
+	return strings.ReplaceAll(text, path, "teams.yaml") + "\n"
 }
 
 func TestTeamListAndShow(t *testing.T) {
@@ -60,14 +60,43 @@ func teamsYAML(t *testing.T, text string) string {
 func TestTeamRefusesInASentence(t *testing.T) {
 	research := filepath.Join("testdata", "team", "research.yaml")
 	for line, want := range map[string]string{
-		"team list -f /no/such/file":         "there is no file /no/such/file: name the values file of the teams with --file",
-		"team list -f /dev/null":             "cannot read /dev/null: the file has no values",
-		"team list -o wide":                  `unknown output format "wide": use table, json or yaml`,
-		"team list now":                      `unknown command "now" for "mlbatch team list"`,
-		"team show":                          "name one team: mlbatch team show TEAM",
-		"team show visoin -f " + research:    `there is no team "visoin" in the file: did you mean vision?`,
-		"team show marketing -f " + research: `there is no team "marketing" in the file: it has vision, speech`,
-		"team show vision -f " + "testdata":  "cannot read the teams: read testdata",
+		"team list -f /no/such/file":                                          "there is no file /no/such/file: name the values file of the teams with --file",
+		"team list -f /dev/null":                                              "cannot read /dev/null: the file has no values",
+		"team list -o wide":                                                   `unknown output format "wide": use table, json or yaml`,
+		"team list now":                                                       `unknown command "now" for "mlbatch team list"`,
+		"team show":                                                           "name one team: mlbatch team show TEAM",
+		"team show visoin -f " + research:                                     `there is no team "visoin" in the file: did you mean vision?`,
+		"team show marketing -f " + research:                                  `there is no team "marketing" in the file: it has vision, speech`,
+		"team show vision -f testdata":                                        "cannot read the teams: read testdata",
+		"team set":                                                            "name one team: mlbatch team set TEAM [FLAVOR:]RESOURCE=AMOUNT…",
+		"team set cpu=1":                                                      "name one team: mlbatch team set TEAM [FLAVOR:]RESOURCE=AMOUNT…",
+		"team set vision":                                                     `say which quota team "vision" gets: mlbatch team set TEAM`,
+		"team add new --weight=2":                                             `say which quota team "new" gets: mlbatch team add TEAM`,
+		"team remove":                                                         "name one team: mlbatch team remove TEAM",
+		"team set vision cpu":                                                 `cannot read "cpu": write [FLAVOR:]RESOURCE=AMOUNT`,
+		"team set vision cpu=":                                                `cannot read "cpu=": write [FLAVOR:]RESOURCE=AMOUNT`,
+		"team set vision cpu=1,2":                                             `cannot read "cpu=1,2": write [FLAVOR:]RESOURCE=AMOUNT`,
+		"team set vision cpu=1,limit=2":                                       `cannot read "cpu=1,limit=2": write [FLAVOR:]RESOURCE=AMOUNT`,
+		"team set vision cpu=none,lendingLimit=2":                             `cannot read "cpu=none,lendingLimit=2": write [FLAVOR:]RESOURCE=AMOUNT`,
+		"team set vision cpu=12x":                                             `cannot read "cpu=12x": "12x" is not an amount: write a number`,
+		"team set vision --weight=big":                                        `invalid argument "big" for "--weight" flag`,
+		"team set visoin cpu=1 -f " + research:                                `there is no team "visoin" in the file: did you mean vision?`,
+		"team remove visoin -f " + research:                                   `there is no team "visoin" in the file: did you mean vision?`,
+		"team add vision cpu=1 -f " + research:                                `the file already has a team "vision": 'mlbatch team set' changes it`,
+		"team set vision cpu=1 -f " + research:                                "the file has 2 flavors: say which one cpu is for, such as default-flavor:cpu=…",
+		"team set vision h10:cpu=1 -f " + research:                            `there is no flavor "h10" in the file: did you mean h100?`,
+		"team set vision h100:cpu=1 h100:cpu=2 -f " + research:                "cpu in flavor h100 is set twice: write its amount and limits once, with commas",
+		"team set vision h100:pods=lendingLimit=1 -f " + research:             `team "vision" has no quota of pods in flavor h100: write h100:pods=AMOUNT`,
+		"team set vision h100:pods=none -f " + research:                       `team "vision" has no quota of pods in flavor h100: write h100:pods=AMOUNT`,
+		"team set vision --remove-user=alcie -f " + research:                  `there is no member of the team's users "alcie" in the file: did you mean alice?`,
+		"team set vision --weight=-1 -f " + research:                          research + " is not changed, because the chart would refuse it: the chart does not take these values: teams: teams/0/weight: minimum: got -1, want 0",
+		"team set vision h100:cpu=1e3k -f " + research:                        `cannot read "h100:cpu=1e3k": "1e3k" is not an amount`,
+		"team set vision h100:nvidia.com/gpu=41 -f " + research:               research + ` is not changed, because the chart would refuse it: teams: flavor "h100" has 64 of nvidia.com/gpu, but the quota adds up to more: vision has 41, speech has 24`,
+		"team set vision h100:cpu=none -f " + research:                        research + ` is not changed, because the chart would refuse it: teams: team "vision": `,
+		"team set vision h100:nvidia.com/gpu=,lendingLimit=40 -f " + research: `cannot read "h100:nvidia.com/gpu=,lendingLimit=40"`,
+		"team set vision h100:nvidia.com/gpu=lendingLimit=40 -f " + research:  research + ` is not changed, because the chart would refuse it: teams: team "vision": flavor "h100" lends 40 of nvidia.com/gpu, more than the nominal 32`,
+		"team add Big! h100:cpu=1 -f " + research:                             research + " is not changed, because the chart would refuse it: the chart does not take these values: teams: teams/2/name: ",
+		"team add slack h100:cpu=1 h100:memory=1 -f " + research:              research + ` is not changed, because the chart would refuse it: teams: the name "slack" is reserved`,
 	} {
 		t.Run(line, func(t *testing.T) {
 			home(t)
@@ -75,4 +104,135 @@ func TestTeamRefusesInASentence(t *testing.T) {
 			wording.OneSentence(t, out+progress, err, want)
 		})
 	}
+}
+
+// Each line changes the file that the line before left. What a change does to the file is printed, too.
+func TestTeamChanges(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "team", "research.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := os.ReadFile(filepath.Join("..", "..", "setup", "teams", "three-teams.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all bytes.Buffer
+	for _, row := range []struct {
+		file  string
+		lines []string
+	}{
+		{string(text), []string{
+			"set vision h100:nvidia.com/gpu=40",
+			"set vision h100:nvidia.com/gpu=40",
+			"set vision h100:nvidia.com/gpu=40.0,lendingLimit=none,borrowingLimit=8 h100:cpu=400,lendingLimit=100 -o json",
+			"set speech default-flavor:cpu=80 h100:nvidia.com/gpu=borrowingLimit=none",
+			"set speech --weight=2 --add-user=carol --add-group=interns --remove-group=speech-edit-group",
+			"set speech --cohort=reserch --dry-run",
+			"set vision h100:pods=100 h100:nvidia.com/gpus=1 default-flavor:pods=1 default-flavor:nvidia.com/gpus=0 --dry-run",
+			"add language default-flavor:cpu=8 default-flavor:memory=64Gi h100:nvidia.com/gpu=4,lendingLimit=0 h100:cpu=8 h100:memory=64Gi default-flavor:nvidia.com/gpu=0 --user=dave --user=on --weight=0.5",
+			"remove vision",
+			"remove language",
+			"remove speech",
+			"add first default-flavor:cpu=8 default-flavor:memory=64Gi --namespace=one --existing-namespace --group=a --queue=q --cohort=",
+		}},
+		{string(shared), []string{"set vision nvidia.com/gpu=24", "set language cpu=199 pods=201", "remove vision", "remove speech", "set language cpu=200 --dry-run -o yaml"}},
+		{`{"flavors": [{"name": "a"}], "teams": [{"name": "vision", "quota": {"a": {"cpu": 1, "memory": "1Gi"}}}]}` + "\n", []string{
+			"set vision cpu=2,borrowingLimit=1 --add-user=alice",
+			"add speech cpu=1 memory=1Gi",
+			"remove vision",
+		}},
+		{"teams: []  # none yet\n", []string{"add vision cpu=1 memory=1Gi --user=alice", "remove vision"}},
+		{"cohort: all", []string{"add vision cpu=1 memory=1Gi --user=alice"}},
+	} {
+		path := teamsYAML(t, row.file)
+		for _, line := range row.lines {
+			before, _ := os.ReadFile(path)
+			all.WriteString(printed(t, path, line))
+			after, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.WriteString(lineDiff(string(before), string(after)))
+		}
+		all.WriteString("----\n")
+	}
+	golden.Compare(t, filepath.Join("testdata", "team", "changes.txt"), all.Bytes())
+}
+
+// lineDiff are the lines that differ between two texts.
+func lineDiff(before, after string) string {
+	old, now := strings.Split(before, "\n"), strings.Split(after, "\n")
+	same := make([][]int, len(old)+1) // how many lines the rests of both have in common
+	for i := range same {
+		same[i] = make([]int, len(now)+1)
+	}
+	for i := len(old) - 1; i >= 0; i-- {
+		for j := len(now) - 1; j >= 0; j-- {
+			if same[i][j] = max(same[i+1][j], same[i][j+1]); old[i] == now[j] {
+				same[i][j] = same[i+1][j+1] + 1
+			}
+		}
+	}
+	var text strings.Builder
+	for i, j := 0, 0; i < len(old) || j < len(now); {
+		switch {
+		case i < len(old) && j < len(now) && old[i] == now[j]:
+			i, j = i+1, j+1
+		case j == len(now) || i < len(old) && same[i+1][j] >= same[i][j+1]:
+			text.WriteString("- " + old[i] + "\n")
+			i++
+		default:
+			text.WriteString("+ " + now[j] + "\n")
+			j++
+		}
+	}
+	if before == after {
+		return ""
+	}
+	return text.String() + "\n"
+}
+
+// A file that is a link, and its permissions, stay.
+func TestTeamSetKeepsLinksAndPermissions(t *testing.T) {
+	path := teamsYAML(t, "teams: [{name: a, quota: {default-flavor: {cpu: 1, memory: 1}}}]\n")
+	link := filepath.Join(t.TempDir(), "link.yaml")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := command(t, "team", "set", "a", "cpu=2", "--file="+link); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	info, statErr := os.Lstat(link)
+	mode, modeErr := os.Stat(path)
+	if err != nil || statErr != nil || modeErr != nil || string(text) != "teams: [{name: a, quota: {default-flavor: {cpu: 2, memory: 1}}}]\n" || info.Mode()&os.ModeSymlink == 0 || mode.Mode().Perm() != 0o640 {
+		t.Errorf("got %q, %v, %v, %v", text, info, mode, err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("the folder has %v, %v", entries, err)
+	}
+}
+
+// What another program writes meanwhile is not lost.
+func TestTeamSetDoesNotOverwriteAChange(t *testing.T) {
+	path := teamsYAML(t, "teams: [] # new\n")
+	err := replaceFile(path, []byte("teams: []\n"), []byte("teams: [{name: a}]\n"))
+	wording.OneSentence(t, "", err, path+" has changed meanwhile: run the command again")
+}
+
+func TestTeamPage(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "team", "research.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := teamsYAML(t, string(text))
+	out, progress, err := command(t, "team", "set", "vision", "h100:nvidia.com/gpu=40", "--file="+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Between(t, "../../docs/commands.md", "<!-- team: written by go test ./tools/mlbatch -run TestTeamPage -update -->\n```\n", "```\n<!-- end of team -->", out+strings.ReplaceAll(progress, path, "teams.yaml"))
 }

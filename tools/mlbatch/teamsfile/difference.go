@@ -92,6 +92,28 @@ func (t Teams) addTo(all map[cell]*Share, cohort string, quota Quota) {
 	}
 }
 
+// Resources are those that some team or cohort has quota of.
+func (t Teams) Resources() []string {
+	names := map[string]bool{}
+	for c := range t.cells() {
+		names[c.resource] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// CohortNames are those that the file lists or that a team is in.
+func (t Teams) CohortNames() []string {
+	names := map[string]bool{}
+	for _, cohort := range t.Cohorts {
+		names[cohort.Name] = true
+	}
+	for _, team := range t.Teams {
+		names[team.Cohort] = true
+	}
+	delete(names, "")
+	return slices.Sorted(maps.Keys(names))
+}
+
 func (t Teams) parent(cohort string) string {
 	for _, c := range t.Cohorts {
 		if c.Name == cohort {

@@ -80,11 +80,9 @@ func (f File) lines(from, to *yamlv3.Node, column int, lastItem bool) (piece, er
 	if lastItem && first > 0 && blank(f.line(first-1)) {
 		first--
 	}
-	p := piece{from: f.starts[first], to: len(f.text)}
-	if last+1 < len(f.starts) {
-		p.to = f.starts[last+1]
-	} else if first > 0 { // the file may not end with a line break
-		p.from = f.starts[first-1] + len(f.line(first-1))
+	p := piece{from: f.start(first), to: f.start(last + 1)}
+	if last+1 >= len(f.starts) && first > 0 { // the file does not end with a line break
+		p.from = f.start(first-1) + len(f.line(first-1))
 	}
 	return p, nil
 }

@@ -118,7 +118,7 @@ func (f File) addedInFlow(parent *yamlv3.Node, entry string) (piece, error) {
 func (f File) after(line int, lines ...string) piece {
 	text, newline := strings.Join(lines, f.newline()), f.newline()
 	if line+1 < len(f.starts) {
-		return piece{f.starts[line+1], f.starts[line+1], text + newline}
+		return piece{f.start(line + 1), f.start(line + 1), text + newline}
 	}
 	return piece{len(f.text), len(f.text), newline + text}
 }
@@ -194,7 +194,7 @@ func indentedBy(column int, lines []string) []string {
 
 // dash is the column of the dash of a block's item.
 func (f File) dash(item *yamlv3.Node) (int, error) {
-	before := f.text[f.starts[item.Line-1]:f.offset(item)]
+	before := f.text[f.start(item.Line-1):f.offset(item)]
 	if strings.TrimSpace(before) != "-" {
 		return 0, byHand(item)
 	}

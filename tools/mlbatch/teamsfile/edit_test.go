@@ -201,7 +201,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(text))
 	}
 	for _, text := range []string{
-		"teams: []", "teams: ~", "{\"teams\": [{\"name\": \"a\"}]}", "a: &x {b: *x}", "teams:\n- &t\n  name: a\n- *t", "teams:\n- ? name\n  : a", "teams: [{name: a, quota: {f: {cpu: 1}}}] # '",
+		"teams: []", "teams: ~", "ams:\n- ? n", "{\"teams\": [{\"name\": \"a\"}]}", "a: &x {b: *x}", "teams:\n- &t\n  name: a\n- *t", "teams:\n- ? name\n  : a", "teams: [{name: a, quota: {f: {cpu: 1}}}] # '",
 		"teams:\n- name: a\n  users: |\n   x\n", "teams:\n- <<: {name: a}", "teams:\n\u2028- name: a", "\"te\\\n ams\": [a,]", "a: !!map\n b: 1", "--- # a\nteams:\n- name: 'a\n    b'\n...\n",
 	} {
 		f.Add(text)

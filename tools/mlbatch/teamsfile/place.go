@@ -61,12 +61,20 @@ func position(n *yamlv3.Node, step string) int {
 
 // offset is where a node begins, with its anchor and its tag.
 func (f File) offset(n *yamlv3.Node) int {
-	at := f.starts[n.Line-1]
+	at := f.start(n.Line - 1)
 	for range n.Column - 1 {
 		_, size := utf8.DecodeRuneInString(f.text[at:])
 		at += size
 	}
 	return at
+}
+
+// start is where a line begins. The parser puts an empty value behind the last line, if nothing follows.
+func (f File) start(line int) int {
+	if line < 0 || line >= len(f.starts) {
+		return len(f.text)
+	}
+	return f.starts[line]
 }
 
 // content is where a node begins, without its anchor and its tag.
@@ -180,14 +188,7 @@ func (f File) last(n *yamlv3.Node) (int, error) {
 
 // line is the text of a line, without its break.
 func (f File) line(i int) string {
-	if i < 0 || i >= len(f.starts) {
-		return ""
-	}
-	end := len(f.text)
-	if i+1 < len(f.starts) {
-		end = f.starts[i+1]
-	}
-	return strings.TrimRight(f.text[f.starts[i]:end], "\r\n")
+	return strings.TrimRight(f.text[f.start(i):max(f.start(i), f.start(i+1))], "\r\n")
 }
 
 // indent is how far a line is indented, and whether it is a comment.

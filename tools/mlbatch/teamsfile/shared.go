@@ -124,7 +124,7 @@ func (f File) copyTo(alias *yamlv3.Node, keep bool) ([]piece, error) {
 		return []piece{{from, to, strings.TrimSpace(anchor + " " + f.text[f.content(original):end])}}, nil
 	}
 	key := f.keyOf(alias)
-	if key == nil || strings.TrimSpace(f.text[f.starts[alias.Line-1]:from]) == "" {
+	if key == nil || strings.TrimSpace(f.text[f.start(alias.Line-1):from]) == "" {
 		return nil, byHand(alias)
 	}
 	lines, err := f.block(original, key.Column+1)
