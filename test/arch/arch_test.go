@@ -133,6 +133,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch/submit":         {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
 	"tools/mlbatch/teamsfile":      {"tools/mlbatch/printing"},
 	"tools/mlbatch/teamschart":     {"charts", "tools/mlbatch/install/helmrelease"},
+	"tools/mlbatch/teamsdiff":      {"tools/mlbatch/printing", "tools/mlbatch/reading", "tools/mlbatch/teamsfile"},
 	"tools/mlbatch/manifests":      nil,
 	"tools/mlbatch/pack": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/manifests",
@@ -145,7 +146,7 @@ var arrows = map[string][]string{
 		"controller/api/v1beta2", "setup", "tools/artifacts/atomicfile", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/checkup", "tools/mlbatch/clustercheck", "tools/mlbatch/install",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
 		"tools/mlbatch/explain", "tools/mlbatch/images", "tools/mlbatch/pack", "tools/mlbatch/podexec", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/top",
-		"tools/mlbatch/teamschart", "tools/mlbatch/teamsfile", "tools/mlbatch/why", "tools/mlbatch/work",
+		"tools/mlbatch/teamschart", "tools/mlbatch/teamsdiff", "tools/mlbatch/teamsfile", "tools/mlbatch/why", "tools/mlbatch/work",
 	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},
@@ -195,7 +196,8 @@ var arrows = map[string][]string{
 }
 
 // tried has imports that only tests may have: the installer is tested with the packaged charts,
-// plans with objects that the schema accepts, and the generator's jobs against those of Runs.
+// plans with objects that the schema accepts, the generator's jobs against those of Runs, and the comparison of teams
+// with what their chart renders.
 var tried = map[string][]string{
 	"tools/mlbatch/install/helmrelease": {"tools/artifacts/charts/packaging", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/wait":        {"tools/artifacts/charts/packaging"},
@@ -203,6 +205,7 @@ var tried = map[string][]string{
 	"controller/internal/broker":        {"controller/internal/taskstore", "controller/internal/worker"},
 	"tools/mlbatch":                     {"controller/api/codeflare/v1alpha1", "controller/runplan"},
 	"tools/pytorchjob-generator":        {"controller/api/codeflare/v1alpha1", "controller/runplan"},
+	"tools/mlbatch/teamsdiff":           {"tools/mlbatch/teamschart"},
 }
 
 // inRooms reports whether a package has a row in arrows.

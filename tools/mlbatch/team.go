@@ -36,7 +36,7 @@ func teamCommand() *cobra.Command {
 		Long: "Show and change the teams and their quota in the values file of the chart teams (docs/quota.md). Only 'mlbatch team\n" +
 			"diff' asks the cluster, and none changes it: 'mlbatch upgrade --teams FILE' applies the file.",
 	}
-	cmd.AddCommand(teamListCommand(), teamShowCommand(), teamAddCommand(), teamSetCommand(), teamRemoveCommand())
+	cmd.AddCommand(teamListCommand(), teamShowCommand(), teamAddCommand(), teamSetCommand(), teamRemoveCommand(), teamDiffCommand())
 	return cmd
 }
 

@@ -4,14 +4,21 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
 	"github.com/mlbatch/mlbatch/test/golden"
 	"github.com/mlbatch/mlbatch/test/wording"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/teamschart"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/teamsfile"
 )
 
 // printed are the output and the notes of a command line about a file.
@@ -60,14 +67,19 @@ func teamsYAML(t *testing.T, text string) string {
 func TestTeamRefusesInASentence(t *testing.T) {
 	research := filepath.Join("testdata", "team", "research.yaml")
 	for line, want := range map[string]string{
-		"team list -f /no/such/file":                                          "there is no file /no/such/file: name the values file of the teams with --file",
-		"team list -f /dev/null":                                              "cannot read /dev/null: the file has no values",
-		"team list -o wide":                                                   `unknown output format "wide": use table, json or yaml`,
-		"team list now":                                                       `unknown command "now" for "mlbatch team list"`,
-		"team show":                                                           "name one team: mlbatch team show TEAM",
-		"team show visoin -f " + research:                                     `there is no team "visoin" in the file: did you mean vision?`,
-		"team show marketing -f " + research:                                  `there is no team "marketing" in the file: it has vision, speech`,
-		"team show vision -f testdata":                                        "cannot read the teams: read testdata",
+		"team list -f /no/such/file":                                 "there is no file /no/such/file: name the values file of the teams with --file",
+		"team list -f /dev/null":                                     "cannot read /dev/null: the file has no values",
+		"team list -o wide":                                          `unknown output format "wide": use table, json or yaml`,
+		"team list now":                                              `unknown command "now" for "mlbatch team list"`,
+		"team show":                                                  "name one team: mlbatch team show TEAM",
+		"team show visoin -f " + research:                            `there is no team "visoin" in the file: did you mean vision?`,
+		"team show marketing -f " + research:                         `there is no team "marketing" in the file: it has vision, speech`,
+		"team show vision -f testdata":                               "cannot read the teams: read testdata",
+		"team diff -f /no/such/file":                                 "there is no file /no/such/file: name the values file of the teams with --file",
+		"team diff -o wide":                                          `unknown output format "wide": use table, json or yaml`,
+		"team diff --kubeconfig=/no/such/file -f " + research:        "cannot find the cluster: check --kubeconfig and --context",
+		"team diff --kubeconfig=testdata/nobody.yaml -f " + research: "cannot list clusterqueues: check --kubeconfig and --context: ",
+		"team diff -f testdata/team/refused.yaml":                    `the chart refuses testdata/team/refused.yaml: teams: team "vision" has no quota`,
 		"team set":                                                            "name one team: mlbatch team set TEAM [FLAVOR:]RESOURCE=AMOUNT…",
 		"team set cpu=1":                                                      "name one team: mlbatch team set TEAM [FLAVOR:]RESOURCE=AMOUNT…",
 		"team set vision":                                                     `say which quota team "vision" gets: mlbatch team set TEAM`,
@@ -235,4 +247,86 @@ func TestTeamPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Between(t, "../../docs/commands.md", "<!-- team: written by go test ./tools/mlbatch -run TestTeamPage -update -->\n```\n", "```\n<!-- end of team -->", out+strings.ReplaceAll(progress, path, "teams.yaml"))
+}
+
+const twoTeams = "cohorts: [{name: all}]\ncohort: all\nteams:\n- {name: vision, quota: {default-flavor: {cpu: 4, memory: 1Gi}}}\n- {name: speech, quota: {default-flavor: {cpu: 8, memory: 1Gi}}}\n"
+
+// applied is a world that has what the chart makes of a file.
+func applied(t *testing.T, text string) map[string]string {
+	t.Helper()
+	chart, err := teamschart.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := teamsfile.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests, err := chart.Render(file.Values())
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := map[string][]string{}
+	for _, document := range strings.Split(strings.Join(manifests, "\n---\n"), "\n---\n") {
+		object, err := yaml.YAMLToJSON([]byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kind struct{ Kind string }
+		if err := json.Unmarshal(object, &kind); err != nil {
+			t.Fatal(err)
+		}
+		items[kind.Kind] = append(items[kind.Kind], string(object))
+	}
+	world := map[string]string{"/api/v1/namespaces": list("v1", "Namespace", items["Namespace"]...)}
+	for kind, resource := range map[string]string{"ClusterQueue": "clusterqueues", "LocalQueue": "localqueues", "Cohort": "cohorts", "ResourceFlavor": "resourceflavors"} {
+		world[queues+"/"+resource] = list("kueue.x-k8s.io/v1beta2", kind, items[kind]...)
+	}
+	return world
+}
+
+func TestTeamDiff(t *testing.T) {
+	const limit = "?limit=500"
+	five := []string{
+		"GET " + queues + "/clusterqueues" + limit, "GET " + queues + "/localqueues" + limit, "GET " + queues + "/cohorts" + limit,
+		"GET " + queues + "/resourceflavors" + limit, "GET /api/v1/namespaces" + limit,
+	}
+	path := teamsYAML(t, twoTeams)
+	for name, row := range map[string]struct {
+		world         map[string]string
+		forbidden     []string
+		out, progress string
+		requests      []string
+		err           error
+	}{
+		"the same": {world: applied(t, twoTeams), progress: "the cluster has what " + path + " says\n", requests: five},
+		"another quota": {
+			world: applied(t, strings.Replace(twoTeams, "cpu: 4", "cpu: 3", 1)), requests: five, err: somethingFound,
+			out: "QUOTA OF     FLAVOR          RESOURCE  CLUSTER  FILE  CHANGE\nteam vision  default-flavor  cpu       3        4     +1\ncohort all   default-flavor  cpu       11       12    +1\n",
+		},
+		"a user who may not": {
+			world: applied(t, twoTeams), forbidden: []string{"/api/v1/namespaces"}, requests: five,
+			err: errors.New("you may not list namespaces: ask an administrator for a role with this right"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, progress, requests, err := ask(t, row.world, "team diff --file="+path, row.forbidden...)
+			if out != row.out || progress != row.progress || fmt.Sprint(err) != fmt.Sprint(row.err) {
+				t.Errorf("got %s, %q, %v", out, progress, err)
+			}
+			if diff := cmp.Diff(row.requests, requests); diff != "" {
+				t.Errorf("requests (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTeamDiffReadsAllPages(t *testing.T) {
+	world := applied(t, twoTeams)
+	world[queues+"/clusterqueues?2"] = world[queues+"/clusterqueues"]
+	world[queues+"/clusterqueues"] = `{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ClusterQueueList","metadata":{"continue":"2"},"items":[]}`
+	out, _, requests, err := ask(t, world, "team diff -o json --file="+teamsYAML(t, twoTeams))
+	if err != nil || len(requests) != 6 || out != "{\n  \"objects\": [],\n  \"quota\": []\n}\n" {
+		t.Errorf("got %s, %q, %v", out, requests, err)
+	}
 }

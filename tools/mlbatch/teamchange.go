@@ -124,6 +124,7 @@ type teamResult struct {
 	Team    string                 `json:"team"`
 	Changed bool                   `json:"changed"`
 	DryRun  bool                   `json:"dryRun,omitempty"`
+	Removed bool                   `json:"removed,omitempty"`
 	Quota   []teamsfile.Difference `json:"quota"`
 }
 
@@ -145,7 +146,7 @@ func (t teamChanger) run(cmd *cobra.Command, args []string, edit teamEdit) error
 	if err != nil {
 		return err
 	}
-	result := teamResult{t.path, args[0], !changed.Same(file), t.dryRun, append([]teamsfile.Difference{}, teamsfile.Differences(before, after)...)}
+	result := teamResult{t.path, args[0], !changed.Same(file), t.dryRun, len(after.Teams) < len(before.Teams), append([]teamsfile.Difference{}, teamsfile.Differences(before, after)...)}
 	if result.Changed && !t.dryRun {
 		if err := replaceFile(t.path, file.Bytes(), changed.Bytes()); err != nil {
 			return err
@@ -194,6 +195,9 @@ func (t teamChanger) report(cmd *cobra.Command, r teamResult) error {
 		fmt.Fprintf(progress, "dry run: %s is not changed\n", r.File)
 	default:
 		fmt.Fprintf(progress, "%s is changed; 'mlbatch upgrade --teams %[1]s' applies it\n", r.File)
+	}
+	if r.Removed {
+		fmt.Fprintf(progress, "note: the cluster keeps the namespace, queues, work and quota of team %s until you delete them (docs/quota.md)\n", r.Team)
 	}
 	out := cmd.OutOrStdout()
 	return printAs(out, t.format, r, func() error {
