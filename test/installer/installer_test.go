@@ -40,6 +40,7 @@ func TestThePlatformComesAndGoes(t *testing.T) {
 		{"what cannot work is refused before anything is changed", nothingIsTouched},
 		{"an installation that is killed after each step is gone on with", killedAfterEachStep},
 		{"a second installation changes nothing", nothingIsChanged},
+		{"the cluster has what the file of the teams says", theFileIsCompared},
 		{"in another namespace it is neither absent nor new", otherNamespace},
 		{"an upgrade that is killed while Helm is at work is gone on with", upgradeIsKilled},
 		{"an upgrade keeps the values that it is not given", valuesStay},
