@@ -111,7 +111,7 @@ func teamAndQuota(usage string, flagsSuffice bool) cobra.PositionalArgs {
 		switch {
 		case len(args) == 0 || args[0] == "" || strings.Contains(args[0], "="):
 			return errors.New("name one team: mlbatch team " + usage)
-		case len(args) == 1 && !(flagsSuffice && changed):
+		case len(args) == 1 && (!flagsSuffice || !changed):
 			return fmt.Errorf("say which quota team %q gets: mlbatch team %s", args[0], usage)
 		}
 		return nil

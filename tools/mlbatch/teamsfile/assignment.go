@@ -39,20 +39,17 @@ const wording = "write [FLAVOR:]RESOURCE=AMOUNT[,borrowingLimit=AMOUNT][,lending
 // ParseAssignment reads how a user writes a quota.
 func ParseAssignment(text string) (Assignment, error) {
 	wrong := fmt.Errorf("cannot read %q: %s", text, wording)
-	name, value, found := strings.Cut(text, "=")
-	if !found || name == "" || value == "" {
-		return Assignment{}, wrong
-	}
+	name, value, _ := strings.Cut(text, "=")
 	a := Assignment{Resource: name}
-	if flavor, rest, two := strings.Cut(name, ":"); two {
-		a.Flavor, a.Resource = flavor, rest
+	if flavor, of, two := strings.Cut(name, ":"); two {
+		a.Flavor, a.Resource = flavor, of
 	}
 	for _, part := range strings.Split(value, ",") {
 		target, amount := a.part(part)
 		if target == nil || *target != "" || amount == "" {
 			return Assignment{}, wrong
 		}
-		if _, err := resource.ParseQuantity(amount); err != nil && amount != None {
+		if !isAmount(amount) {
 			return Assignment{}, fmt.Errorf("cannot read %q: %q is not an amount: write a number, with a unit if it needs one, such as 8, 500m or 512Gi", text, amount)
 		}
 		*target = amount
@@ -75,6 +72,11 @@ func (a *Assignment) part(text string) (target *string, amount string) {
 		return &a.LendingLimit, amount
 	}
 	return nil, ""
+}
+
+func isAmount(text string) bool {
+	_, err := resource.ParseQuantity(text)
+	return err == nil || text == None
 }
 
 // completed finds the flavors of assignments: a file with one flavor need not be told which.

@@ -3,6 +3,7 @@
 package teamsfile
 
 import (
+	"slices"
 	"strconv"
 
 	yamlv3 "go.yaml.in/yaml/v3"
@@ -11,7 +12,7 @@ import (
 // drop removes a key or an item, with the comments that belong to it.
 func (f File) drop(path []string) (File, error) {
 	want := f.copied()
-	if !forget(want, path) {
+	if _, has := forget(want, path); !has {
 		return File{}, byHand(f.root)
 	}
 	f, err := f.unshared(path)
@@ -103,28 +104,28 @@ func (f File) emptied(list *yamlv3.Node) ([]piece, error) {
 	return []piece{{colon, colon, " []"}, p}, err
 }
 
-// forget removes the value at a path.
-func forget(values any, path []string) bool {
+// forget returns values without the one at a path, and whether there was one.
+func forget(values any, path []string) (any, bool) {
 	switch parent := values.(type) {
 	case map[string]any:
 		below, has := parent[path[0]]
 		if len(path) == 1 {
 			delete(parent, path[0])
-			return has
+			return parent, has
 		}
-		i, err := strconv.Atoi(path[1])
-		list, isList := below.([]any)
-		if len(path) > 2 || !isList || err != nil {
-			return forget(below, path[1:])
-		}
-		if i >= len(list) {
-			return false
-		}
-		parent[path[0]] = append(list[:i:i], list[i+1:]...)
-		return true
+		parent[path[0]], has = forget(below, path[1:])
+		return parent, has
 	case []any:
 		i, err := strconv.Atoi(path[0])
-		return err == nil && i < len(parent) && len(path) > 1 && forget(parent[i], path[1:])
+		switch {
+		case err != nil || i >= len(parent):
+			return parent, false
+		case len(path) == 1:
+			return slices.Delete(parent, i, i+1), true
+		}
+		below, has := forget(parent[i], path[1:])
+		parent[i] = below
+		return parent, has
 	}
-	return false
+	return values, false
 }

@@ -158,20 +158,26 @@ func (f File) pushed(list *yamlv3.Node, text string, lines []string) ([]piece, e
 		p, err := f.addedInFlow(list, text)
 		return []piece{p}, err
 	}
-	item := list.Content[len(list.Content)-1]
-	column, err := f.dash(item)
+	p, err := f.item(list, lines)
+	return []piece{p}, err
+}
+
+// item writes lines behind the last item of a block. If the items have empty lines between them, so does the new one.
+func (f File) item(list *yamlv3.Node, lines []string) (piece, error) {
+	last := list.Content[len(list.Content)-1]
+	column, err := f.dash(last)
 	if err != nil {
-		return nil, err
+		return piece{}, err
 	}
-	line, err := f.last(item)
+	line, err := f.last(last)
 	if err != nil {
-		return nil, err
+		return piece{}, err
 	}
 	indented := indentedBy(column, lines)
-	if first := f.above(item.Line-1, column); len(lines) > 1 && len(list.Content) > 1 && blank(f.line(first-1)) {
+	if first := f.above(last.Line-1, column); len(lines) > 1 && len(list.Content) > 1 && blank(f.line(first-1)) {
 		indented = append([]string{""}, indented...)
 	}
-	return []piece{f.after(f.below(line, column), indented...)}, nil
+	return f.after(f.below(line, column), indented...), nil
 }
 
 // begun writes the first item of an empty list as a block below its key.

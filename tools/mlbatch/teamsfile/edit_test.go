@@ -144,11 +144,7 @@ func TestAChangeIsToOneTeam(t *testing.T) {
 		text := written(t)
 		file, before := parse(t, text)
 		name := rapid.SampledFrom(before.Names()).Draw(t, "team")
-		set, err := file.Set(before, name, teamsfile.Settings{Quota: assignments(t, "a:cpu=9,borrowingLimit=1", "a:nvidia.com/gpu=3", "c:cpu=1")})
-		if unknown := (teamsfile.UnknownError{}); err == nil || !cmp.Equal(unknown, unknown) {
-			t.Fatalf("flavor c is not in the file, but got %v", err)
-		}
-		set, err = file.Set(before, name, teamsfile.Settings{Quota: assignments(t, "a:cpu=9,borrowingLimit=1", "a:nvidia.com/gpu=3", "b:memory=5Gi"), Users: teamsfile.Members{Add: []string{"carol"}}})
+		set, err := file.Set(before, name, teamsfile.Settings{Quota: assignments(t, "a:cpu=9,borrowingLimit=1", "a:nvidia.com/gpu=3", "b:memory=5Gi"), Users: teamsfile.Members{Add: []string{"carol"}}})
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, text)
 		}

@@ -130,26 +130,36 @@ func (f File) end(n *yamlv3.Node) (int, error) {
 // flow is the size of a collection in brackets or braces, or -1.
 func flow(text string) int {
 	depth := 0
-	for at := 0; at < len(text); at++ {
-		begins := at > 0 && strings.IndexByte(" \t\n[{,:", text[at-1]) >= 0
-		switch c := text[at]; {
-		case begins && (c == '"' || c == '\''):
-			size := quoted(text[at:])
-			if size < 0 {
-				return -1
-			}
-			at += size - 1
-		case begins && c == '#':
-			at += length(text[at:], "\n")
-		case c == '[' || c == '{':
+	for at := 0; at < len(text); {
+		switch text[at] {
+		case '[', '{':
 			depth++
-		case c == ']' || c == '}':
+		case ']', '}':
 			if depth--; depth == 0 {
 				return at + 1
 			}
 		}
+		size := token(text, at)
+		if size < 0 {
+			return -1
+		}
+		at += size
 	}
 	return -1
+}
+
+// token is the size of a text in quotes or of a comment, and else 1. It is -1 if a quote has no end.
+func token(text string, at int) int {
+	if at == 0 || strings.IndexByte(" \t\n[{,:", text[at-1]) < 0 { // it does not begin here
+		return 1
+	}
+	switch text[at] {
+	case '"', '\'':
+		return quoted(text[at:])
+	case '#':
+		return length(text[at:], "\n")
+	}
+	return 1
 }
 
 // quoted is the size of a text in quotes, or -1.

@@ -40,22 +40,31 @@ func (f File) Set(t Teams, name string, s Settings) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
+	if f, err = f.setStanding(path, team, s); err != nil {
+		return File{}, err
+	}
+	if f, err = f.setMembers(under(path, "users"), team.Users, s.Users); err != nil {
+		return File{}, err
+	}
+	if f, err = f.setMembers(under(path, "groups"), team.Groups, s.Groups); err != nil {
+		return File{}, err
+	}
+	for _, a := range quota {
+		if f, err = f.setShare(under(path, "quota"), team, a); err != nil {
+			return File{}, err
+		}
+	}
+	return f, nil
+}
+
+// setStanding sets what a team is among the others.
+func (f File) setStanding(path []string, team Team, s Settings) (File, error) {
+	var err error
 	if s.Cohort != nil && *s.Cohort != team.Cohort {
 		f, err = f.put(under(path, "cohort"), f.scalar(*s.Cohort))
 	}
 	if err == nil && s.Weight != nil && (team.Weight == nil || *team.Weight != *s.Weight) {
 		f, err = f.put(under(path, "weight"), weight(*s.Weight))
-	}
-	if err == nil {
-		f, err = f.setMembers(under(path, "users"), team.Users, s.Users)
-	}
-	if err == nil {
-		f, err = f.setMembers(under(path, "groups"), team.Groups, s.Groups)
-	}
-	for _, a := range quota {
-		if err == nil {
-			f, err = f.setShare(under(path, "quota"), team, a)
-		}
 	}
 	return f, err
 }
