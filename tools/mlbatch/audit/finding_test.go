@@ -231,6 +231,16 @@ var cases = []struct {
 		m.Pods[0].Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
 	}},
 	{"a pod that is more important than the system", func(m *Moment) { m.Pods[0].Spec.PriorityClassName = "system-node-critical" }},
+	{"work that is more important than the system, whose pods are not", func(m *Moment) {
+		m.Workloads[0].Spec.PriorityClassRef = kueue.NewPodPriorityClassRef("system-node-critical")
+	}},
+	{"work that was so important, and has ended", func(m *Moment) {
+		m.Pods, m.Workloads[0].Spec.PriorityClassRef = nil, kueue.NewPodPriorityClassRef("system-node-critical")
+		given.Finished(&m.Workloads[0])
+	}},
+	{"work of a class of Kueue's", func(m *Moment) {
+		m.Workloads[0].Spec.PriorityClassRef = kueue.NewWorkloadPriorityClassRef("system-tests")
+	}},
 	{"Services that are open, and one that is not", func(m *Moment) {
 		for i, spec := range []corev1.ServiceSpec{
 			{Type: corev1.ServiceTypeNodePort}, {Type: corev1.ServiceTypeLoadBalancer}, {ExternalIPs: []string{"192.0.2.1"}}, {Type: corev1.ServiceTypeClusterIP},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
 // misplaced: pods run on the nodes of their flavor, and never where only the cluster's own pods
@@ -86,11 +87,27 @@ func nodeRights(spec corev1.PodSpec) []string {
 	return has
 }
 
-// systemPriority: a team's pods are not more important than the cluster's own.
+// ofSystem is how the names of the system's PriorityClasses begin. Nobody else may use it.
+const ofSystem = "system-"
+
+// systemPriority: a team's pods are not more important than the cluster's own, and its work is not
+// more important than that of all others. A PyTorchJob may give only its Workload a class.
 func (l look) systemPriority() []Finding {
 	var found []Finding
+	for _, w := range l.Workloads {
+		class := w.Spec.PriorityClassRef
+		if class == nil || class.Kind != kueue.PodPriorityClassKind || !strings.HasPrefix(class.Name, ofSystem) {
+			continue
+		}
+		if l.audited(w.Namespace) && !isTrue(w, kueue.WorkloadFinished) {
+			found = append(found, Finding{
+				Object:   WorkloadHolder(w).String(),
+				Evidence: "Workload " + w.Name + " has the PriorityClass " + class.Name + ", so it goes before all other work",
+			})
+		}
+	}
 	for _, p := range l.running {
-		if strings.HasPrefix(p.Spec.PriorityClassName, "system-") {
+		if strings.HasPrefix(p.Spec.PriorityClassName, ofSystem) {
 			found = append(found, finding(p, "it has the PriorityClass "+p.Spec.PriorityClassName+", so it evicts other teams' pods and parts of the cluster"))
 		}
 	}
