@@ -36,6 +36,9 @@ type Policy struct {
 	Avoid Avoidance
 	// ForcefulDeletionGrace is how long a deletion may take before it is forced.
 	ForcefulDeletionGrace time.Duration
+	// KeptGrace is the longest that quota is held for what cannot use it: the configured
+	// forceful deletion grace, or admission grace, which no annotation makes longer.
+	KeptGrace time.Duration
 	// DeletionOnFailureHold is how long the components of a failed workload are kept.
 	DeletionOnFailureHold time.Duration
 	// SuccessTTL is how long the components of a successful workload are kept.
@@ -74,6 +77,7 @@ func Annotations() []string {
 func (r *reader) policy(d Defaults) Policy {
 	asked := d
 	asked.SurplusGrace = d.FailureGrace
+	asked.KeptGrace = max(d.ForcefulDeletionGrace, d.AdmissionGrace)
 	for _, p := range periods {
 		if p.Ceiling == GraceCeilingKey {
 			*p.In(&asked) = r.grace(p.Annotation, *p.In(&d))

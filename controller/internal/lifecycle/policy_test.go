@@ -26,9 +26,10 @@ func TestParsePolicy(t *testing.T) {
 	)
 	type annotations = map[string]string
 	cases := map[string]struct {
-		given    annotations
-		want     func(*lifecycle.Policy)
-		problems []string
+		configured func(*lifecycle.Defaults)
+		given      annotations
+		want       func(*lifecycle.Policy)
+		problems   []string
 	}{
 		"without annotations the defaults hold": {
 			want: func(*lifecycle.Policy) {},
@@ -47,6 +48,13 @@ func TestParsePolicy(t *testing.T) {
 				p.AdmissionGrace, p.WarmupGrace, p.FailureGrace = time.Second, 2*time.Second, 3*time.Second
 				p.RetryPause, p.ForcefulDeletionGrace = 4*time.Second, 5*time.Second
 				p.DeletionOnFailureHold, p.SuccessTTL = 6*time.Second, 7*time.Second
+			},
+		},
+		"an administrator may give what is kept more time": {
+			configured: func(d *lifecycle.Defaults) { d.AdmissionGrace, d.ForcefulDeletionGrace = 2*time.Hour, time.Hour },
+			given:      annotations{v1beta2.ForcefulDeletionGracePeriodAnnotation: "3h"},
+			want: func(p *lifecycle.Policy) {
+				p.AdmissionGrace, p.ForcefulDeletionGrace, p.KeptGrace = 2*time.Hour, 3*time.Hour, 2*time.Hour
 			},
 		},
 		"durations may be composed":           {given: annotations{pause: "1h30m"}, want: func(p *lifecycle.Policy) { p.RetryPause = 90 * time.Minute }},
@@ -95,7 +103,11 @@ func TestParsePolicy(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			want := standardPolicy()
 			c.want(&want)
-			got, problems := lifecycle.ParsePolicy(c.given, lifecycle.StandardDefaults())
+			defaults := lifecycle.StandardDefaults()
+			if c.configured != nil {
+				c.configured(&defaults)
+			}
+			got, problems := lifecycle.ParsePolicy(c.given, defaults)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

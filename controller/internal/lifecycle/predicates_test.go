@@ -75,7 +75,13 @@ func holdsForNothing(m moment) bool {
 
 // patience is how long to wait for what does not go away.
 func (m moment) patience() time.Duration {
-	return max(m.policy.ForcefulDeletionGrace, m.policy.AdmissionGrace)
+	return min(max(m.policy.ForcefulDeletionGrace, m.policy.AdmissionGrace), m.policy.KeptGrace)
+}
+
+// gaveUp reports whether a removal had waited long enough for what does not go away.
+func gaveUp(m moment) bool {
+	removed := m.was.Phase == v1beta2.AppWrapperResetting || m.was.Phase == v1beta2.AppWrapperSuspending
+	return removed && m.waited(m.past.useful, m.patience())
 }
 
 // isRefused reports whether the attempt ended because a creation was refused.

@@ -52,11 +52,11 @@ func (v *view) orGiveUp(d Decision, released v1beta2.AppWrapperCondition) Decisi
 		return d
 	}
 	since := later(v.transitionTime(released), v.transitionTime(v1beta2.DeletingResources))
-	deadline := since.Add(max(v.Policy.ForcefulDeletionGrace, v.Policy.AdmissionGrace))
+	deadline := since.Add(min(max(v.Policy.ForcefulDeletionGrace, v.Policy.AdmissionGrace), v.Policy.KeptGrace))
 	if !v.now.Before(deadline) {
 		return v.fail(v1beta2.ReasonCreateFailed, "the components cannot be created again: "+v.deletionBlockers()).because(CauseOldComponentRemains)
 	}
-	if d.Requeue == 0 {
+	if d.Requeue == 0 || deadline.Before(v.now.Add(d.Requeue)) {
 		d = d.requeueAt(deadline, v.now)
 	}
 	return d

@@ -106,6 +106,16 @@ func TestResetting(t *testing.T) {
 			after: 3*time.Minute - time.Second,
 			want:  outcome{Phase: resetting, Effect: lifecycle.ForceDelete, Targets: []int{0}, Requeue: time.Second},
 		},
+		"no annotation keeps the quota longer for it": {
+			given: []change{kept(2 * time.Minute), policy(func(p *lifecycle.Policy) { p.ForcefulDeletionGrace, p.AdmissionGrace = time.Hour, time.Hour })},
+			after: 12 * time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperFailed, Event: "CreateFailed", Conditions: map[string]string{"Unhealthy": "True CreateFailed"}},
+		},
+		"then is the next look, though force is due later": {
+			given: []change{kept(2 * time.Minute), policy(func(p *lifecycle.Policy) { p.ForcefulDeletionGrace = time.Hour })},
+			after: 5 * time.Minute,
+			want:  outcome{Phase: resetting, Requeue: 7 * time.Minute},
+		},
 		"what may make pods is waited for, however long": {
 			given: []change{terminatingJob, keptBy("a"), condition(v1beta2.ResourcesDeployed, metav1.ConditionFalse, "Resetting", 2*time.Minute)},
 			after: time.Hour,

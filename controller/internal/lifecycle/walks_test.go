@@ -168,6 +168,7 @@ func drawLife(t *rapid.T) (lifecycle.Policy, func() []*resource) {
 		RetryLimit:            int32(rapid.IntRange(0, 2).Draw(t, "retry limit")),
 		MigrationLimit:        int32(rapid.IntRange(0, 2).Draw(t, "migration limit")),
 		ForcefulDeletionGrace: draw("forceful deletion grace"),
+		KeptGrace:             2 * time.Minute, // sometimes less than the others
 		DeletionOnFailureHold: draw("hold"),
 		SuccessTTL:            time.Minute + draw("success TTL"),
 		TerminalExitCodes:     []int32{13},
