@@ -156,22 +156,24 @@ func (o *observation) confirmed(i int, found client.Object) {
 }
 
 // ofThisAttempt: component i was created by this attempt, so what it reports about its end is
-// believed of the cache, too. Attempts are named by seconds: one that began in the second in
-// which the last was removed may have the name of the last.
+// believed of the cache, too.
 func (o *observation) ofThisAttempt(i int) bool {
 	object := o.components[i].object
-	if object == nil || object.GetAnnotations()[v1beta2.AttemptAnnotation] != attempt(o.aw) {
-		return false
-	}
+	return object != nil && o.namesThisAttempt(object)
+}
+
+// namesThisAttempt: attempts are named by seconds. One that began in the second in which the last
+// was removed may have the name of the last.
+func (o *observation) namesThisAttempt(object client.Object) bool {
 	began := condition(o.aw.Status, v1beta2.ResourcesDeployed).LastTransitionTime
 	removed := condition(o.aw.Status, v1beta2.DeletingResources).LastTransitionTime
-	return removed.Unix() < began.Unix()
+	return object.GetAnnotations()[v1beta2.AttemptAnnotation] == attempt(o.aw) && removed.Unix() < began.Unix()
 }
 
 // seeLast adds the verdict of a component that is gone, if this attempt created it: one of the
 // attempt before had the same name and owner.
 func (o *observation) seeLast(i int, last client.Object) {
-	if last != nil && belongsTo(last, o.aw) && last.GetAnnotations()[v1beta2.AttemptAnnotation] == attempt(o.aw) {
+	if last != nil && belongsTo(last, o.aw) && o.namesThisAttempt(last) {
 		o.snapshot.Components[i].Verdict = verdict(o.components[i].kind, last)
 	}
 }

@@ -110,6 +110,26 @@ func TestAComponentThatIsGoneHasEndedAsItsWatchTold(t *testing.T) {
 	}
 }
 
+// Attempts are named by seconds.
+func TestTheLastWordsOfAnAttemptOfTheSameSecondTellNothing(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		removed time.Duration // the attempt before, before now
+		phase   v1beta2.AppWrapperPhase
+	}{
+		"the last was removed a second before": {time.Second, v1beta2.AppWrapperSucceeded},
+		"the last was removed just before":     {0, v1beta2.AppWrapperFailed},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := runningWorld(t)
+			w.followsOne(tc.removed)
+			w.listen().OnDelete(endedJob(t, "Complete", attempt(w.get())))
+			w.vanish()
+			w.reconcile()
+			w.expectPhase(tc.phase)
+		})
+	}
+}
+
 // resumingWorld has an AppWrapper of the Jobs "j", which exists, and "k", which is refused.
 func resumingWorld(t *testing.T, retryPause string) *world {
 	t.Helper()

@@ -129,20 +129,26 @@ func TestTheCacheIsBelievedOnlyOfAnAttemptWithANameOfItsOwn(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w := runningWorld(t)
-			aw := w.get()
-			aw.Status.Conditions = append(aw.Status.Conditions, metav1.Condition{
-				Type: string(v1beta2.DeletingResources), Status: metav1.ConditionFalse, Reason: v1beta2.ReasonDeletionComplete,
-				LastTransitionTime: metav1.Time{Time: w.now.Add(-tc.removed)},
-			})
-			if err := w.api.Status().Update(t.Context(), aw); err != nil {
-				t.Fatal(err)
-			}
-			w.reconciler.cached, w.reconciler.echoes = outdated(w, endedJob(t, "Complete", attempt(aw))), echoes{}
+			w.followsOne(tc.removed)
+			w.reconciler.cached, w.reconciler.echoes = outdated(w, endedJob(t, "Complete", attempt(w.get()))), echoes{}
 			w.reconcile()
 			if succeeded(w.get().Status, 0) != tc.believed {
 				t.Errorf("that the component has succeeded is believed: %t", !tc.believed)
 			}
 		})
+	}
+}
+
+// followsOne says that another attempt was removed such a time ago.
+func (w *world) followsOne(removed time.Duration) {
+	w.Helper()
+	aw := w.get()
+	aw.Status.Conditions = append(aw.Status.Conditions, metav1.Condition{
+		Type: string(v1beta2.DeletingResources), Status: metav1.ConditionFalse, Reason: v1beta2.ReasonDeletionComplete,
+		LastTransitionTime: metav1.Time{Time: w.now.Add(-removed)},
+	})
+	if err := w.api.Status().Update(w.Context(), aw); err != nil {
+		w.Fatal(err)
 	}
 }
 
