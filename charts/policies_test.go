@@ -10,6 +10,7 @@ import (
 
 	admissionregistration "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -102,6 +103,7 @@ type request struct {
 	subresource string
 	object, old string            // YAML; the kind is that of either
 	options     string            // of a deletion; YAML
+	labels      map[string]string // of the namespace
 	annotations map[string]string // of the namespace
 }
 
@@ -128,7 +130,7 @@ func judge(t *testing.T, policy validating.Validator, r request, may bool) (refu
 		oldObject, attributes.VersionedOldObject = old, admission.NewLazyObject(old)
 	}
 	attributes.Attributes = admission.NewAttributesRecord(newObject, oldObject, gvk, "blue", known.GetName(), gvr, r.subresource, r.operation, options, false, member)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "blue", Annotations: r.annotations}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "blue", Labels: r.labels, Annotations: r.annotations}}
 	result := policy.Validate(t.Context(), gvr, attributes, nil, namespace, celconfig.RuntimeCELCostBudget, rights(may))
 	for _, d := range result.Decisions {
 		if d.Evaluation == validating.EvalError {
@@ -226,8 +228,60 @@ func TestPoliciesCanWarnOnly(t *testing.T) {
 				t.Errorf("%s: %s does %v", enforcement, binding.Name, binding.Spec.ValidationActions)
 			}
 		}
-		if bindings != 7 {
+		if bindings != 8 {
 			t.Errorf("there are %d bindings", bindings)
+		}
+	}
+}
+
+// An administrator can do without one of them.
+func TestEachPolicyCanBeDisabledAlone(t *testing.T) {
+	values := map[string]string{
+		"ownership": "mlbatch-ownership", "lifecycle": "mlbatch-lifecycle", "labels": "mlbatch-labels", "growth": "mlbatch-growth",
+		"placement": "mlbatch-placement", "priorities": "mlbatch-priorities", "exposure": "mlbatch-exposure", "podSecurity": "mlbatch-pod-security",
+	}
+	all := policiesWith(t, nil)
+	if len(all) != len(values) {
+		t.Errorf("there are %d policies", len(all))
+	}
+	for value, name := range values {
+		off := map[string]any{"policies": map[string]any{value: map[string]any{"enabled": false}}}
+		if value == "placement" || value == "podSecurity" { // the webhook's switch has to be the same
+			off["appwrapper"] = map[string]any{"config": map[string]any{"appwrapper": map[string]any{"policies": map[string]any{value: false}}}}
+		}
+		left := policiesWith(t, off)
+		if _, there := left[name]; there || len(left) != len(all)-1 {
+			t.Errorf("without %s there are %d policies", value, len(left))
+		}
+		if manifest := must(render(t, "mlbatch", off))(t).Manifest; strings.Contains(manifest, "policyName: "+name+"\n") {
+			t.Errorf("without %s there is its binding", value)
+		}
+	}
+}
+
+// An administrator's group can act as a controller in an emergency.
+func TestOthersCanBeMadeControllers(t *testing.T) {
+	manifest := must(render(t, "mlbatch", map[string]any{"policies": map[string]any{"controllers": map[string]any{
+		"groups": []any{"emergency"}, "users": []any{"root"}, "serviceAccounts": []any{map[string]any{"name": "own", "namespace": "operators"}},
+	}}}))(t).Manifest
+	var bound []string
+	for _, document := range strings.Split(manifest, "\n---\n") {
+		var binding rbacv1.ClusterRoleBinding
+		if parse(t, document).Kind != "ClusterRoleBinding" || yaml.Unmarshal([]byte(document), &binding) != nil || binding.RoleRef.Name != "mlbatch-control" {
+			continue
+		}
+		for _, s := range binding.Subjects {
+			bound = append(bound, s.Kind+" "+s.Namespace+"/"+s.Name)
+		}
+	}
+	for _, who := range []string{"Group /emergency", "User /root", "ServiceAccount operators/own", "User /system:kube-controller-manager"} {
+		if !slices.Contains(bound, who) {
+			t.Errorf("%s is not among %q", who, bound)
+		}
+	}
+	for _, who := range bound {
+		if strings.HasPrefix(who, "Group /system:") && who != "Group /system:serviceaccounts:kube-system" {
+			t.Errorf("%s may act as a controller", who)
 		}
 	}
 }
@@ -409,10 +463,13 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"a headless Service":                   {operation: admission.Create, object: serviceWith("clusterIP: None")},
 		"a Secret":                             {operation: admission.Create, object: `{apiVersion: v1, kind: Secret, metadata: {name: s}, type: Opaque}`},
 		"a Service of before the policies":     {operation: admission.Update, object: serviceWith("type: NodePort, externalIPs: [1.1.1.1], a: b"), old: serviceWith("type: NodePort, externalIPs: [1.1.1.1]")},
+		"a PyTorchJob that stays on its node":  {operation: admission.Update, object: strings.Replace(pyTorchJobWith("nodeName: n"), "Running", "All", 1), old: pyTorchJobWith("nodeName: n")},
 		"a RayCluster of before the policies":  {operation: admission.Update, object: rayClusterWith("suspend: true, a: b, headGroupSpec: {enableIngress: true, serviceType: NodePort}"), old: rayClusterWith("suspend: true, headGroupSpec: {enableIngress: true, serviceType: NodePort}")},
 		"a Secret of no type":                  {operation: admission.Create, object: `{apiVersion: v1, kind: Secret, metadata: {name: s}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			r.labels = map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}
+			r.annotations = map[string]string{"mlbatch-priorities": "low-priority"}
 			for policy, p := range compiled {
 				if matches(policy, r) {
 					if got := judge(t, p, r, false); len(got) > 0 {
@@ -509,16 +566,25 @@ func TestWhatAnotherObjectControlsIsNotJudgedForGrowth(t *testing.T) {
 
 // A change is judged as well as a creation.
 func TestPoliciesJudgeWhatAnObjectBecomes(t *testing.T) {
-	exposure := policies(t)["mlbatch-exposure"]
+	compiled := policies(t)
 	for name, c := range map[string]struct{ object, old, want string }{
 		"a Service that gets another type":   {serviceWith("type: NodePort"), serviceWith("type: ClusterIP"), "type LoadBalancer or NodePort"},
 		"a Service that gets one more":       {serviceWith("type: LoadBalancer"), serviceWith("type: NodePort"), "type LoadBalancer or NodePort"},
 		"a Service that gets an externalIP":  {serviceWith("externalIPs: [a, b]"), serviceWith("externalIPs: [a]"), "externalIPs"},
 		"a RayCluster that gets an Ingress":  {rayClusterWith("headGroupSpec: {enableIngress: true}"), rayClusterWith("headGroupSpec: {}"), "enableIngress"},
 		"a RayJob that gets a load balancer": {rayJobWith("headGroupSpec: {serviceType: LoadBalancer}"), rayJobWith("headGroupSpec: {}"), "serviceType"},
+		"a PyTorchJob that gets a node":      {pyTorchJobWith("nodeName: n"), pyTorchJobWith(""), "may not name their node"},
+		"a PyTorchJob that tolerates more":   {pyTorchJobWith("tolerations: [{operator: Exists}]"), pyTorchJobWith("nodeName: n"), "may not tolerate every taint"},
+		"a Ray head that gets a node":        {rayClusterWith("headGroupSpec: {template: {spec: {nodeName: n}}}"), rayClusterWith("headGroupSpec: {}"), "may not name their node"},
+		"a RayJob on control planes": {rayJobWith("workerGroupSpecs: [{template: {spec: {tolerations: [{key: node-role.kubernetes.io/a}]}}}]"), rayJobWith("workerGroupSpecs: [{}]"),
+			"may not run on control planes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judge(t, exposure, request{operation: admission.Update, object: c.object, old: c.old}, true)
+			policy := "mlbatch-placement"
+			if len(judge(t, compiled["mlbatch-exposure"], request{operation: admission.Create, object: c.object}, true)) > 0 {
+				policy = "mlbatch-exposure"
+			}
+			got := judge(t, compiled[policy], request{operation: admission.Update, object: c.object, old: c.old}, true)
 			if len(got) != 1 || !strings.Contains(got[0], c.want) {
 				t.Errorf("want one refusal with %q, got %q", c.want, got)
 			}
@@ -585,9 +651,59 @@ func TestStartedWorkKeepsItsTemplates(t *testing.T) {
 	}
 }
 
+// Kueue ranks work by its class before there are pods, which are refused.
+func TestWorkHasAPriorityOfItsTeam(t *testing.T) {
+	policy := policies(t)["mlbatch-priorities"]
+	const system, low = "system-node-critical", "low-priority"
+	team := map[string]string{"mlbatch-priorities": "low-priority,high-priority"}
+	inTemplate := func(class string) string { return "template: {spec: {priorityClassName: " + class + "}}" }
+	for name, of := range map[string]func(class string) string{
+		"a PyTorchJob's worker": func(class string) string { return pyTorchJobWith("priorityClassName: " + class) },
+		"a PyTorchJob whose pods name none": func(class string) string {
+			return strings.Replace(pyTorchJobWith(""), "runPolicy: {", "runPolicy: {schedulingPolicy: {priorityClass: "+class+"}, ", 1)
+		},
+		"a Ray head": func(class string) string { return rayClusterWith("headGroupSpec: {" + inTemplate(class) + "}") },
+		"a Ray worker": func(class string) string {
+			return rayClusterWith("workerGroupSpecs: [{}, {" + inTemplate(class) + "}]")
+		},
+		"a RayJob's head":      func(class string) string { return rayJobWith("headGroupSpec: {" + inTemplate(class) + "}") },
+		"a RayJob's worker":    func(class string) string { return rayJobWith("workerGroupSpecs: [{" + inTemplate(class) + "}]") },
+		"a RayJob's submitter": func(class string) string { return rayJobThat("submitterPodT" + inTemplate(class)[1:]) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range []struct {
+				what        string
+				object, old string
+				annotations map[string]string
+				refused     bool
+			}{
+				{"of the system", of(system), "", team, true},
+				{"that becomes one of the system", of(system), of(low), team, true},
+				{"that gets one", of(system), of(`""`), team, true},
+				{"of the team", of(low), "", team, false},
+				{"of none", of(`""`), "", team, false},
+				{"of before the policies", of(system), of(system), team, false},
+				{"in a namespace of any priority", of(system), "", nil, false},
+			} {
+				r := request{operation: admission.Create, object: c.object, old: c.old, annotations: c.annotations}
+				if c.old != "" {
+					r.operation = admission.Update
+				}
+				for _, controller := range []bool{false, true} {
+					got := judge(t, policy, r, controller)
+					if c.refused != (len(got) == 1) || c.refused && got[0] != "this team's work may not have the priority class system-node-critical: choose one of low-priority, high-priority, or leave it out" {
+						t.Errorf("%s: got %q", c.what, got)
+					}
+				}
+			}
+		})
+	}
+}
+
 // A team with exceptions is held to the rest of the level baseline.
 func TestTheLevelBaselineHasExceptionsForATeam(t *testing.T) {
 	policy := policies(t)["mlbatch-pod-security"]
+	excepted := map[string]string{"mlbatch-pod-security": "baseline", "pod-security.kubernetes.io/enforce": "privileged"}
 	given := map[string]string{"mlbatch-allowed-capabilities": "IPC_LOCK", "mlbatch-allowed-host-paths": "/mnt/a,/mnt/b"}
 	none := map[string]string{"mlbatch-allowed-capabilities": "", "mlbatch-allowed-host-paths": ""}
 	container := func(fields string) string { return "containers: [{name: a}, {name: b, " + fields + "}]" }
@@ -633,22 +749,78 @@ func TestTheLevelBaselineHasExceptionsForATeam(t *testing.T) {
 		"a hook that calls another host": {given, container("lifecycle: {preStop: {httpGet: {host: 169.254.169.254, port: 80}}}"), "name a host"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judge(t, policy, request{operation: admission.Create, object: podWith(c.pod), annotations: c.annotations}, true)
+			got := judge(t, policy, request{operation: admission.Create, object: podWith(c.pod), labels: excepted, annotations: c.annotations}, true)
 			if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
 				t.Errorf("want %q, got %q", c.want, got)
 			}
 			namespace := admissionrules.Namespace{
-				Labels:      map[string]string{"mlbatch-pod-security": "baseline", "pod-security.kubernetes.io/enforce": "privileged"},
+				Labels:      excepted,
 				Annotations: c.annotations, Policies: admissionrules.Policies{PodSecurity: true},
 			}
 			if says := wrapped(t, podWith(c.pod)).ValidatePods(namespace); len(says) != len(got) {
 				t.Errorf("the webhook says %v, and the policy %q", says.ToAggregate(), got)
 			}
+			for kind, work := range workOf(c.pod) {
+				ofWork := judge(t, policy, request{operation: admission.Create, object: work, labels: excepted, annotations: c.annotations}, false)
+				if !slices.Equal(ofWork, got) {
+					t.Errorf("%s: got %q", kind, ofWork)
+				}
+			}
 		})
 	}
 	unconfined := strings.Replace(podWith(container("")), "name: p", "name: p, annotations: {container.apparmor.security.beta.kubernetes.io/a: unconfined}", 1)
-	if got := judge(t, policy, request{operation: admission.Create, object: unconfined, annotations: given}, true); len(got) != 1 {
+	if got := judge(t, policy, request{operation: admission.Create, object: unconfined, labels: excepted, annotations: given}, true); len(got) != 1 {
 		t.Errorf("the annotation of AppArmor gets %q", got)
+	}
+}
+
+// workOf is work with such a template, by its kind.
+func workOf(spec string) map[string]string {
+	template := "template: {spec: {" + spec + "}}"
+	return map[string]string{
+		"PyTorchJob": pyTorchJobWith(spec),
+		"RayCluster": rayClusterWith("headGroupSpec: {template: {spec: {}}}, workerGroupSpecs: [{groupName: a}, {" + template + "}]"),
+		"head":       rayJobWith("headGroupSpec: {" + template + "}"),
+		"submitter":  rayJobThat("submitterPodT" + template[1:]),
+	}
+}
+
+// The API server's own check looks at pods, and work has its quota before there are any.
+func TestWorkIsHeldToTheLevelOfItsNamespace(t *testing.T) {
+	policy := policies(t)["mlbatch-pod-security"]
+	const fine, bad = "containers: [{name: a}]", "containers: [{name: a, securityContext: {privileged: true}}]"
+	at := func(level string) map[string]string {
+		return map[string]string{"pod-security.kubernetes.io/enforce": level}
+	}
+	for kind, refused := range workOf(bad) {
+		accepted := workOf(fine)[kind]
+		for what, c := range map[string]struct {
+			object, old string
+			labels      map[string]string
+			want        int
+		}{
+			"in a namespace of the level baseline":   {refused, "", at("baseline"), 1},
+			"in one of the level restricted":         {refused, "", at("restricted"), 1},
+			"in one that enforces nothing":           {refused, "", nil, 0},
+			"in one of the level privileged":         {refused, "", at("privileged"), 0},
+			"as it should be":                        {accepted, "", at("baseline"), 0},
+			"that becomes so while it waits":         {refused, accepted, at("baseline"), 1},
+			"of before the policies":                 {refused, refused, at("baseline"), 0},
+			"of before the policies, that is better": {accepted, refused, at("baseline"), 0},
+		} {
+			r := request{operation: admission.Create, object: c.object, old: c.old, labels: c.labels}
+			if c.old != "" {
+				r.operation = admission.Update
+			}
+			for _, controller := range []bool{false, true} {
+				if got := judge(t, policy, r, controller); len(got) != c.want || c.want == 1 && !strings.Contains(got[0], "may not be privileged") {
+					t.Errorf("%s %s: got %q", kind, what, got)
+				}
+			}
+		}
+	}
+	if got := judge(t, policy, request{operation: admission.Create, object: podWith(bad), labels: at("baseline")}, true); len(got) > 0 {
+		t.Errorf("a pod that the API server judges itself: %q", got)
 	}
 }
 
@@ -712,11 +884,13 @@ func matches(policy string, r request) bool {
 	case "mlbatch-lifecycle":
 		return has("AppWrapper", "PyTorchJob", "RayCluster", "RayJob") || has("Job", "Pod", "ReplicaSet") && r.operation == admission.Delete
 	case "mlbatch-pod-security":
-		return false // for labelled namespaces only, see below
+		return has("Pod", "PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
 	case "mlbatch-growth":
 		return has("PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
+	case "mlbatch-priorities":
+		return has("PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
 	case "mlbatch-placement":
-		return has("Pod", "PyTorchJob", "RayCluster", "RayJob") && r.operation == admission.Create
+		return has("Pod") && r.operation == admission.Create || has("PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
 	case "mlbatch-labels":
 		return !has("AppWrapper", "Service", "Secret") && r.operation != admission.Delete
 	case "mlbatch-exposure":

@@ -4,7 +4,7 @@ RBAC cannot express them: they are about what an object says, not about its kind
 charts/policies_test.go has what each refuses and accepts.
 */}}
 
-{{/* Puts a policy into force in team namespaces, or in those with another label. */}}
+{{/* Puts a policy into force in team namespaces. */}}
 {{- define "mlbatch.policyBinding" }}
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -19,10 +19,18 @@ spec:
   matchResources:
     namespaceSelector:
       matchLabels:
-        {{ .label | default "mlbatch-team-namespace" }}: {{ .is | default "true" | quote }}
+        mlbatch-team-namespace: "true"
 {{- end }}
 
 {{/* True for users who may do what only controllers do. */}}
 {{- define "mlbatch.isController" -}}
 authorizer.group('workload.codeflare.dev').resource('appwrappers').namespace(request.namespace).check('control').allowed()
+{{- end }}
+
+{{/* The pod templates of the PyTorchJob, RayCluster or RayJob in this variable. */}}
+{{- define "mlbatch.templatesOf" -}}
+(request.kind.kind == 'PyTorchJob' ?
+dyn({{ . }}).spec.?pytorchReplicaSpecs.orValue({}).map(r, dyn({{ . }}).spec.pytorchReplicaSpecs[r].?template.orValue({})) :
+[dyn({{ . }}).spec.?submitterPodTemplate.orValue({})] + [request.kind.kind == 'RayJob' ? dyn({{ . }}).spec.?rayClusterSpec.orValue({}) : dyn({{ . }}).spec]
+.map(c, [c.?headGroupSpec.template.orValue({})] + c.?workerGroupSpecs.orValue([]).map(g, g.?template.orValue({})))[0])
 {{- end }}
