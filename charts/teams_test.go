@@ -299,7 +299,7 @@ func TestEgressIsLimitedAsWritten(t *testing.T) {
 		to       []string
 	}{
 		"by default": {nil, nil, []int32{53, 53, 5353, 5353, 8053, 8053, 443, 6443}, []string{
-			"all pods", "0.0.0.0/0 except [169.254.169.254/32 100.100.100.200/32]", "::/0 except [fd00:ec2::254/128 fd20:ce::254/128]",
+			"all pods", "0.0.0.0/0 except [169.254.169.254/32 168.63.129.16/32 100.100.100.200/32]", "::/0 except [fd00:ec2::254/128 fd20:ce::254/128]",
 		}},
 		"with one other address": {map[string]any{"deniedEgress": []any{"10.0.0.0/8"}, "dnsPorts": nil, "apiServerPorts": nil}, nil, nil, []string{
 			"all pods", "0.0.0.0/0 except [10.0.0.0/8]", "::/0 except []",
