@@ -57,7 +57,9 @@ var promises = []promise{
 	{"success is kept for its time to live, counted from the success", saves, beginsRemoval(v1beta2.AppWrapperSucceeded), func(m moment) bool { return m.waited(m.past.entered, m.policy.SuccessTTL) }},
 	{"a failure is held as long as was asked, counted from the failure", saves, beginsRemoval(v1beta2.AppWrapperFailed), func(m moment) bool { return m.suspend || m.waited(m.past.entered, m.policy.DeletionOnFailureHold) }},
 	{"failed and lost pods have a grace, counted from when they were noticed", saves, blames(v1beta2.ReasonFoundFailedPods, v1beta2.ReasonInsufficientPodsReady), graceIsOver},
-	{"a refusal is a failure only when it is final or the admission grace is over", saves, blames(v1beta2.ReasonCreateFailed), func(m moment) bool { return m.past.rejected || m.waited(m.past.attempt, m.policy.AdmissionGrace) || gaveUp(m) }},
+	{"a refusal is a failure only when it is final or the admission grace is over", saves, blames(v1beta2.ReasonCreateFailed), func(m moment) bool {
+		return m.past.rejected || m.waited(m.past.attempt, m.policy.AdmissionGrace) || gaveUp(m)
+	}},
 	{"no retry is spent on time in which nobody tried to create anything", saves, isRefused, func(m moment) bool { return m.past.rejected || m.past.triedUntil(m.now) >= m.policy.AdmissionGrace }},
 	{"force is used only when an ordinary deletion has had its grace", forces, always, func(m moment) bool { return m.waited(m.past.removal, m.policy.ForcefulDeletionGrace) }},
 	{"no pod is removed by force while its owner would replace it", forces, hasPods, func(m moment) bool { return !slices.ContainsFunc(m.resources, (*resource).makesPods) }},
