@@ -88,7 +88,11 @@ var attacks = []attack{
 		answer: "only controllers may create objects that another object controls",
 		try:    func(s *story, ctx context.Context) error { return s.spoof(ctx, "rayjob") },
 		won: func(s *story, ctx context.Context) (string, error) {
-			return s.podsOf(ctx, "ray.io/originated-from-cr-name=rayjob", 1)
+			cluster, err := s.clusterOf(ctx, rayWork{name: "rayjob"})
+			if err != nil {
+				return err.Error(), nil
+			}
+			return s.podsOf(ctx, "ray.io/cluster="+cluster.Name, 1)
 		},
 		found: found{"over-reservation", "AppWrapper door", "rayjob-"},
 	},
