@@ -34,7 +34,7 @@ func theFileIsCompared(t *testing.T) {
 		t.Errorf("got %v, %s%s\nwant status 3 and the row %s", err, out, progress, row)
 	}
 	edit(t, "add", "green", "cpu=1", "memory=1Gi", "nvidia.com/gpu=8", "nvidia.com/roce_gdr=0", "pods=10", "--file="+file)
-	if out, _, _ := finish(mlbatch("team", "diff", "--file="+file)); !strings.Contains(out, "ClusterQueue green-cluster-queue  created") {
+	if out, _, _ := finish(mlbatch("team", "diff", "--file="+file)); !strings.Contains(out, "ClusterQueue green-cluster-queue  missing") {
 		t.Errorf("the new team is missing in\n%s", out)
 	}
 	edit(t, "remove", "green", "--file="+file)

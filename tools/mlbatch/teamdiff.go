@@ -25,7 +25,7 @@ func teamDiffCommand() *cobra.Command {
 	var t teamComparer
 	cmd := &cobra.Command{
 		Use:   "diff",
-		Short: "Compare the file with the cluster: what would an upgrade change?",
+		Short: "Compare the file with the cluster: does it have what the file says?",
 		Long: "Compare the file with the cluster: namespaces, queues, cohorts, flavors and quota of the chart teams. It reads five\n" +
 			"lists and changes nothing. Members, limits, priorities and network policies are not compared. Exit status: 0 if the\n" +
 			"cluster has what the file says, 3 if not, 1 if the command could not look.",

@@ -23,25 +23,25 @@ type Report struct {
 // Difference is an object, or a field of it.
 type Difference struct {
 	Object string `json:"object"`
-	// Change is what an upgrade with the file does: Created, Changed, or Kept.
-	Change Change `json:"change"`
-	Field  string `json:"field,omitempty"`
+	// State is Missing, Differs or Kept.
+	State State  `json:"state"`
+	Field string `json:"field,omitempty"`
 	// Cluster and File are the values of the field.
 	Cluster string `json:"cluster,omitempty"`
 	File    string `json:"file,omitempty"`
 }
 
-// Change is what an upgrade with the file does.
-type Change string
+// State is what is the matter with an object.
+type State string
 
-// The changes.
+// The states.
 const (
-	// Created is an object that the cluster does not have.
-	Created Change = "created"
-	// Changed is a field that has another value.
-	Changed Change = "changed"
+	// Missing is an object that the cluster does not have.
+	Missing State = "missing"
+	// Differs is an object with a field that has another value.
+	Differs State = "differs"
 	// Kept is an object that the file no longer has. The chart leaves it, with its quota.
-	Kept Change = "kept"
+	Kept State = "kept"
 )
 
 // Found reports whether there is a difference.
@@ -62,7 +62,7 @@ func Compare(cluster, wanted []Object) Report {
 			now = append(now, o)
 		case o.ofTeams && ours[o.release]:
 			now = append(now, o)
-			r.Objects = append(r.Objects, Difference{Object: o.String(), Change: Kept})
+			r.Objects = append(r.Objects, Difference{Object: o.String(), State: Kept})
 		case o.ofTeams:
 			others[o.release] = true
 		}
@@ -71,7 +71,7 @@ func Compare(cluster, wanted []Object) Report {
 		if o, both := has[want.String()]; both {
 			r.Objects = append(r.Objects, fields(o, want)...)
 		} else {
-			r.Objects = append(r.Objects, Difference{Object: want.String(), Change: Created})
+			r.Objects = append(r.Objects, Difference{Object: want.String(), State: Missing})
 		}
 	}
 	slices.SortStableFunc(r.Objects, func(a, b Difference) int { return strings.Compare(a.Object, b.Object) })
@@ -124,7 +124,7 @@ func fields(o, want Object) []Difference {
 	var differences []Difference
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if o.fields[key] != want.fields[key] {
-			differences = append(differences, Difference{o.String(), Changed, key, o.fields[key], want.fields[key]})
+			differences = append(differences, Difference{o.String(), Differs, key, o.fields[key], want.fields[key]})
 		}
 	}
 	return differences

@@ -13,9 +13,9 @@ import (
 // WriteTable prints the differences of objects, and below them those of quota.
 func (r Report) WriteTable(out io.Writer) error {
 	if len(r.Objects) > 0 {
-		rows := [][]string{{"OBJECT", "UPGRADE", "FIELD", "CLUSTER", "FILE"}}
+		rows := [][]string{{"OBJECT", "STATE", "FIELD", "CLUSTER", "FILE"}}
 		for _, d := range r.Objects {
-			rows = append(rows, []string{d.Object, string(d.Change), d.Field, d.Cluster, d.File})
+			rows = append(rows, []string{d.Object, string(d.State), d.Field, d.Cluster, d.File})
 		}
 		if err := printing.Table(out, rows); err != nil {
 			return err
