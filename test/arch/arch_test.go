@@ -69,7 +69,7 @@ var arrows = map[string][]string{
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
 		"controller/internal/accessreview",
 	},
-	"controller/internal/workload": {"controller/api/v1beta2", "controller/internal/preemptionpause", "controller/internal/watchable"},
+	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/preemptionpause", "controller/internal/watchable"},
 	"controller/internal/slackqueue": {"controller/internal/nodehealth", "controller/internal/slackquota", "controller/internal/watchable"},
 	"controller/internal/run": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/internal/accessreview",

@@ -12,13 +12,13 @@ import (
 	"net/url"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	remoteexec "k8s.io/client-go/util/exec"
 	"k8s.io/kubectl/pkg/util/term"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
@@ -88,6 +88,7 @@ func (c Command) stream(ctx context.Context, remote remotecommand.Executor) erro
 // sizes are those of the terminal window, as it changes.
 type sizes struct{ term.TerminalSizeQueue }
 
+// Next waits until the window has another size; nil if it will have none.
 func (s sizes) Next() *remotecommand.TerminalSize {
 	if s.TerminalSizeQueue == nil {
 		return nil
