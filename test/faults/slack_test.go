@@ -116,7 +116,9 @@ func TestASlackQueueFollowsTheNodes(t *testing.T) {
 	lends(t, "15") // 8 of one, and the device of the other
 	cordon(t, false, 2)
 	lends(t, "23")
-	changeStatus(t, "gpu-1", func(s *corev1.NodeStatus) { s.Capacity[gpu], s.Allocatable[gpu] = resource.MustParse("8"), resource.MustParse("8") })
+	changeStatus(t, "gpu-1", func(s *corev1.NodeStatus) {
+		s.Capacity[gpu], s.Allocatable[gpu] = resource.MustParse("8"), resource.MustParse("8")
+	})
 	lends(t, "")
 	logDelays(t)
 }

@@ -13,24 +13,35 @@ import (
 // at all (AllPods). There are more of them than Findings: pods may run on where no new pod starts.
 // Missing devices are none of them, because the others can be used.
 func (r Rules) Unusable(node *corev1.Node) []Finding {
-	unusable := slices.Concat(r.inCondition(node), r.tainted(node))
+	return slices.Concat(r.inCondition(node), r.tainted(node), r.repelling(node), closed(node))
+}
+
+// repelling are labels that keep new pods away, whether or not others have to leave.
+func (r Rules) repelling(node *corev1.Node) []Finding {
+	var findings []Finding
 	for resource, labels := range r.Labels {
 		for _, l := range labels {
 			if value, ok := node.Labels[l.Key]; ok && value == l.Value && repels(l) {
 				cause := Cause{NodeLabel, l.Key + "=" + l.Value}
-				unusable = append(unusable, Finding{Cause: cause, Resource: corev1.ResourceName(resource)})
+				findings = append(findings, Finding{Cause: cause, Resource: corev1.ResourceName(resource)})
 			}
 		}
 	}
+	return findings
+}
+
+// closed is why the node takes no new pods at all, whatever the rules.
+func closed(node *corev1.Node) []Finding {
+	var findings []Finding
 	if node.Spec.Unschedulable {
-		unusable = append(unusable, Finding{Cause: Cause{NodeTaint, corev1.TaintNodeUnschedulable}, Resource: AllPods})
+		findings = append(findings, Finding{Cause: Cause{NodeTaint, corev1.TaintNodeUnschedulable}, Resource: AllPods})
 	}
 	for _, t := range node.Spec.Taints {
 		if ofKubernetes(t) && repels(t) && t.Key != corev1.TaintNodeMemoryPressure { // pods that request memory tolerate it
-			unusable = append(unusable, Finding{Cause: Cause{NodeTaint, t.Key}, Resource: AllPods})
+			findings = append(findings, Finding{Cause: Cause{NodeTaint, t.Key}, Resource: AllPods})
 		}
 	}
-	return unusable
+	return findings
 }
 
 // IsSign tells whether a taint is about the health of a node, and not about what the node is for.

@@ -164,7 +164,7 @@ func (c *cluster) touch(manager string) {
 	c.version++
 	c.queue.ResourceVersion = fmt.Sprint(c.version)
 	c.queue.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate,
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:resourceGroups":{}}}`)}}}
+		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:resourceGroups":{}}}`)}}
 }
 
 // quota of a flavor and a resource.

@@ -3,8 +3,8 @@
 package slackquota
 
 import (
-	"bytes"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -22,5 +22,5 @@ func ofUpstream(q *kueue.ClusterQueue) bool {
 
 func wroteQuotas(f metav1.ManagedFieldsEntry) bool {
 	return f.Manager == "manager" && f.Operation == metav1.ManagedFieldsOperationUpdate && f.FieldsV1 != nil &&
-		bytes.Contains(f.FieldsV1.Raw, []byte(`"f:resourceGroups"`))
+		strings.Contains(f.FieldsV1.GetRawString(), `"f:resourceGroups"`)
 }
