@@ -26,7 +26,7 @@ const (
 	// calm is how long nobody is preempted, or waits for a time, until we call it the end.
 	calm = 2 * time.Minute
 	// watched is how long turns are watched, if they do not end.
-	watched = 15 * time.Minute
+	watched = 8 * time.Minute
 	// mostPreemptions is how often work is preempted at most before it waits until others end.
 	mostPreemptions = 12
 )
