@@ -112,7 +112,11 @@ func (q *Queue) addFile(ctx context.Context, file string) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the task: %w", err)
 	}
-	body, err := q.ask(ctx, http.MethodPost, queue.TasksPath+url.PathEscape(filepath.Base(file)), content, info.Size())
+	var task io.Reader = content
+	if info.Size() == 0 {
+		task = http.NoBody // Of another body, 0 would mean that nobody knows its length.
+	}
+	body, err := q.ask(ctx, http.MethodPost, queue.TasksPath+url.PathEscape(filepath.Base(file)), task, info.Size())
 	if err != nil {
 		return fmt.Errorf("cannot add task %s: %w", printing.OneLine(filepath.Base(file)), err)
 	}

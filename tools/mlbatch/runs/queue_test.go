@@ -122,6 +122,23 @@ func TestFilesBecomeTasks(t *testing.T) {
 	}
 }
 
+// A task may be no more than its name. Its length is said, too: a broker takes no others.
+func TestAnEmptyFileBecomesATask(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	q := opened(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			http.Error(w, fmt.Sprint("its length is ", r.ContentLength), http.StatusLengthRequired)
+		}
+	})
+	var out strings.Builder
+	if err := q.Add(t.Context(), []string{file}, &out); err != nil || out.String() != "task empty was added to Run letters\n" {
+		t.Errorf("printed %q: %v", &out, err)
+	}
+}
+
 // What cannot become a task is refused before it is sent.
 func TestFilesThatCannotBeTasks(t *testing.T) {
 	folder := t.TempDir()
