@@ -78,10 +78,11 @@ func (m moment) patience() time.Duration {
 	return min(max(m.policy.ForcefulDeletionGrace, m.policy.AdmissionGrace), m.policy.KeptGrace)
 }
 
-// gaveUp reports whether a removal had waited long enough for what does not go away.
+// gaveUp reports whether a removal had waited long enough for what does not go away. Quota that
+// comes meanwhile does not make it longer.
 func gaveUp(m moment) bool {
 	removed := m.was.Phase == v1beta2.AppWrapperResetting || m.was.Phase == v1beta2.AppWrapperSuspending
-	return removed && m.waited(m.past.useful, m.patience())
+	return removed && m.waited(m.past.removal, m.patience())
 }
 
 // isRefused reports whether the attempt ended because a creation was refused.
