@@ -58,7 +58,7 @@ RACED := $(addprefix ./controller/internal/,admission appwrapper broker fetch ot
 # The other modules read files outside them, of which Go's cache does not notice changes.
 .PHONY: unit
 unit: ## Tests that need no cluster, each once (4 minutes when warm)
-	go test $$(go list ./... | grep -v -x -F $(RACED:./%=-e github.com/mlbatch/mlbatch/%))
+	go test -timeout=20m $$(go list ./... | grep -v -x -F $(RACED:./%=-e github.com/mlbatch/mlbatch/%))
 	go test -run '^TestCrash$$' ./controller/internal/appwrapper ./controller/internal/run
 	go -C tools/artifacts/components/kueue test -count=1 ./...
 	go -C tools/artifacts/components/ray test ./...
@@ -128,6 +128,7 @@ test-long: ## 10,000 random lives of each sort, the crash test with every answer
 	$(call evidence,runs,none,$(CLUSTER) -timeout=60m ./test/simulated -run '^TestManyRunsAtOnce$$' -nodes=20 -runs=1000)
 	$(call evidence,preemption,$(LONG_SEED),go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestPreemptionEnds -preemption.rounds=2000 -preemption.first=$(LONG_SEED))
 	$(call evidence,preemption-pause,0,go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestMeasurePause -preemption.measure=500)
+	@$(MAKE) --no-print-directory bench
 	$(call evidence,turns,none,$(CLUSTER) -timeout=90m ./test/turns)
 	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
 	@$(MAKE) --no-print-directory mutation
@@ -160,12 +161,8 @@ chaos: ## The real controller while the API server fails, others write, and kind
 	$(CLUSTER) ./test/chaos
 
 .PHONY: bench
-bench: ## Measure all scenarios three times on a simulated cluster; results go to docs/evidence (root; 40 minutes)
+bench: ## Measure all scenarios three times on a simulated cluster; results go to docs/evidence (root; part of test-long)
 	$(call evidence,bench,none,$(CLUSTER) -timeout=90m ./test/bench/cluster -bench.runs=$(or $(RUNS),3) -bench.commit=$$(git describe --always) -bench.report=$(CURDIR)/docs/evidence/bench.json)
-
-.PHONY: bench-check
-bench-check: ## Compare the requests of a life and the rate of bare Jobs with test/bench/budgets.yaml (root; 4 minutes when warm)
-	$(CLUSTER) ./test/bench/cluster
 
 .PHONY: faults
 faults: ## Faults of nodes and programs on a simulated cluster, beside healthy work (root; 8 minutes when warm)

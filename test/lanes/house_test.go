@@ -23,7 +23,7 @@ const module = "github.com/mlbatch/mlbatch/"
 var root = filepath.Join("..", "..")
 
 // afterwards are packages with tests that are in no lane: make test-long runs them.
-var afterwards = []string{"test/takeover", "test/turns"}
+var afterwards = []string{"test/bench/cluster", "test/takeover", "test/turns"}
 
 func TestEveryLaneIsATargetThatMakeHelpLists(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))

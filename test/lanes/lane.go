@@ -57,7 +57,6 @@ var lanes = []lane{
 	{name: "simulated-users", root: true, inputs: with(platform, "test/auditlog", "test/simulated")},
 	{name: "chaos", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/chaos")},
 	{name: "faults", root: true, inputs: with(platform, "test/faults")},
-	{name: "bench-check", root: true, inputs: with(platform, "test/auditlog", "test/bench", "test/sandbox")},
 	{name: "counted", root: true, inputs: with(platform, "test/counted", "test/e2e/testdata")},
 	{name: "helm", inputs: with(platform, "test/helm")},
 	{name: "installs", root: true, inputs: with(platform, "test/installer")},
