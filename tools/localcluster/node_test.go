@@ -280,6 +280,17 @@ func TestStagesAreKWOKsAndOurs(t *testing.T) {
 	}
 }
 
+// What holds a pod must hold it here, too: our stage may be another one than KWOK's in when it deletes only.
+func TestADeletedPodKeepsItsFinalizers(t *testing.T) {
+	var stage struct{ Spec struct{ Next map[string]any } }
+	if err := yaml.Unmarshal([]byte(deletePod), &stage); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"delete": true}, stage.Spec.Next); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAMissingModuleIsNamed(t *testing.T) {
 	folder := components.Module(checkout(t), "kueue")
 	_, err := moduleDir(folder, "example.org/other")
