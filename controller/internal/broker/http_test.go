@@ -312,7 +312,7 @@ func (l locked) Create(ctx context.Context, key string, body io.Reader, size int
 	return l.Objects.Create(ctx, key, body, size)
 }
 
-// A task that the broker may not read is given up, and does not keep a worker for ever.
+// A task that the broker may not read is given up, and does not keep a worker.
 func TestATaskThatNobodyMayReadIsDead(t *testing.T) {
 	for _, denied := range []error{fmt.Errorf("open inbox/a: %w", fs.ErrPermission), fmt.Errorf("%w: denied", taskqueue.ErrHopeless)} {
 		address, end := serve(t, locked{Objects: newMemory(), open: denied}, ordinary)

@@ -49,7 +49,7 @@ func (f *Folder) sweep() {
 	left, _ := fs.ReadDir(f.root.FS(), temporaries) // There is none before the first broker.
 	for _, entry := range left {
 		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > abandoned {
-			_ = f.root.Remove(path.Join(temporaries, entry.Name())) // It may be somebody else's.
+			_ = f.root.Remove(path.Join(temporaries, entry.Name())) // It may belong to another user.
 		}
 	}
 }

@@ -242,7 +242,7 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// What brokers that were killed were writing takes no room for ever.
+// What brokers that were killed were writing is removed in the end.
 func TestWhatTheDeadWereWritingIsRemoved(t *testing.T) {
 	name := t.TempDir()
 	temporary := filepath.Join(name, ".mlbatch-queue", "temporary")
