@@ -126,7 +126,9 @@ func (c *Cluster) writeContainerConfigs(bins components.Binaries, tools string) 
 }
 
 // writeStages joins KWOK's stages for nodes and pods, from its module, with our stages
-// that complete and delete pods.
+// that complete and delete pods. There is no heartbeat: leases show that nodes are alive, and KWOK
+// sends one that is planned (after ten minutes) even when it no longer simulates the node, so that a
+// dead node would be ready again.
 func (c *Cluster) writeStages() error {
 	cache, err := c.cache()
 	if err != nil {
@@ -137,10 +139,7 @@ func (c *Cluster) writeStages() error {
 		return err
 	}
 	stages := []string{completeWhenAsked, deletePod}
-	for _, file := range []string{
-		"node/fast/node-initialize.yaml", "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
-		"pod/fast/pod-ready.yaml",
-	} {
+	for _, file := range []string{"node/fast/node-initialize.yaml", "pod/fast/pod-ready.yaml"} {
 		data, err := os.ReadFile(filepath.Join(dir, "kustomize", "stage", file))
 		if err != nil {
 			return fmt.Errorf("cannot read KWOK's stages: %w", err)
