@@ -52,12 +52,12 @@ test-full: ## All lanes; those that pass are recorded in docs/evidence/lanes.log
 # What has goroutines is tested with the race detector, the rest without it. The crash test
 # has a goroutine for each story: its calm lives say as much about races as all, and the
 # others run without it.
-RACED := $(addprefix ./controller/internal/,admission appwrapper broker fetch othercontroller metricsaccess run servingcert slackqueue taskstore watchable worker workload) ./test/quotawatch ./test/workload \
-	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/filelock artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode mlbatch mlbatch/podlogs mlbatch/runs)
+RACED := $(addprefix ./controller/internal/,admission appwrapper broker fetch othercontroller metricsaccess run servingcert slackqueue taskstore watchable worker workload) ./test/quotawatch ./test/sandbox ./test/workload \
+	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/filelock artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode mlbatch mlbatch/podlogs mlbatch/runs mlbatch/why)
 
 # The other modules read files outside them, of which Go's cache does not notice changes.
 .PHONY: unit
-unit: ## Tests that need no cluster, each once (4 minutes when warm)
+unit: ## Tests that need no cluster, each once (7 minutes when warm)
 	go test -timeout=20m $$(go list ./... | grep -v -x -F $(RACED:./%=-e github.com/mlbatch/mlbatch/%))
 	go test -run '^TestCrash$$' ./controller/internal/appwrapper ./controller/internal/run
 	go -C tools/artifacts/components/kueue test -count=1 ./...
@@ -108,7 +108,7 @@ define evidence
 		echo "machine  $$(nproc) CPUs, $$(go version)"; \
 		echo "seed     $(2)"; \
 		$(3); \
-	} 2>&1 | sed -e '/^ *=== /d' -e '/^ *--- PASS: .*\//d' -e 's/^    [a-z_]*_test.go:[0-9]*: //' | tee docs/evidence/$(1).log
+	} 2>&1 | sed -e '/^ *=== /d' -e '/Updated featureGates=/d' -e '/^ *--- PASS: .*\//d' -e 's/^    [a-z_]*_test.go:[0-9]*: //' | tee docs/evidence/$(1).log
 endef
 
 comma := ,
@@ -116,11 +116,14 @@ SIMULATED := $(CLUSTER) ./test/simulated -run '^TestEveryUserHasAClusterWithTheP
 LONG_SEED := $(shell date +%s)
 
 .PHONY: test-long
-test-long: ## 10,000 random lives of each sort, the crash test with every answer, 1,000 AppWrappers that cause no request, what the controller takes, 1,000 Runs at once, upstream's controller and ours in turn (root); results go to docs/evidence (an hour)
+test-long: ## 10,000 random lives of each sort, the crash tests with every answer, 1,000 AppWrappers that cause no request, what the controller takes, 1,000 Runs at once, upstream's controller and ours in turn (root); results go to docs/evidence (an hour)
 	$(call evidence,walks,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$(LONG_SEED))
+	$(call evidence,run-walks,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/runlife -rapid.checks=10000 -rapid.seed=$(LONG_SEED))
 	$(call evidence,queue-simulator,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestWalks$$' ./controller/internal/broker -queue.walks=10000 -queue.seed=$(LONG_SEED))
 	$(call evidence,queue,none,go test -count=1 -timeout=60m -v -run '^TestMeasure$$' ./controller/internal/broker -queue.tasks=100000)
 	$(call evidence,crashes,1,go test -count=1 -timeout=60m -v -run '^TestCrash$$' ./controller/internal/appwrapper -crash.every-answer -crash.seeds=200)
+	$(call evidence,run-crashes,1,go test -count=1 -timeout=60m -v -run '^TestCrash$$' ./controller/internal/run -crash.every-answer -crash.seeds=200)
+	$(call evidence,cost,none,go test -count=1 -timeout=30m -v -run '^TestALifeCostsTheSameAmongMany$$' ./controller/internal/appwrapper -among=10000)
 	$(call evidence,chaos,$(LONG_SEED),$(CLUSTER) -timeout=60m ./test/chaos -chaos.rounds=20 -chaos.seed=$(LONG_SEED))
 	$(call evidence,faults,none,$(CLUSTER) ./test/faults)
 	$(call evidence,quiet,none,$(SIMULATED) -timeout=60m -quiet.appwrappers=1000 -quiet.for=10m)
@@ -144,9 +147,21 @@ mutation: ## Change each operator of the pure packages and see which changes no 
 	$(call evidence,mutation,1,for package in $(MUTATED); do echo "== $$package"; \
 		go tool -modfile=tools/mutation.mod gremlins unleash --workers 2 --test-cpu 1 --timeout-coefficient 20 --output-statuses lctv "$$package" || exit 1; done)
 
+E2E := E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) $(CLUSTER) ./test/e2e
+# Each takes a minute or more.
+LONG_STORIES := TestEverySampleRuns|TestTheSamplesAndTheManifestsOf2023Run|TestAnOpenQueueInABucketSurvivesItsPods|TestAWorkQueueSurvivesItsPods|TestRunsOfOneTeamDoNotDisturbAnothers|TestARayRunThatHasSucceededNeverRunsAgain|TestExamplesOfSettingsFilesSucceed|TestWhyNamesWhatIsWrong
+
 .PHONY: e2e
 e2e: ## End-to-end tests with the real components, on a local cluster or on yours (E2E_KUBECONFIG=FILE, see docs/testing.md)
-	E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) $(CLUSTER) ./test/e2e
+	$(E2E) -skip '^(TestUndefendedAttacksSucceed|$(LONG_STORIES))$$'
+
+.PHONY: long-stories
+long-stories: ## All samples, and other end-to-end tests that take long, like e2e (root; 16 minutes when warm)
+	$(E2E) -run '^($(LONG_STORIES))$$'
+
+.PHONY: undefended
+undefended: ## Each attack on the platform succeeds without its defence, on a local cluster (root; 8 minutes when warm)
+	$(E2E) -run '^TestUndefendedAttacksSucceed$$' -parallel=6
 
 .PHONY: simulated
 simulated: ## The platform on a simulated cluster of root, and a minute in which nothing may be asked (root; 5 minutes when warm)
@@ -163,6 +178,10 @@ chaos: ## The real controller while the API server fails, others write, and kind
 .PHONY: bench
 bench: ## Measure all scenarios three times on a simulated cluster; results go to docs/evidence (root; part of test-long)
 	$(call evidence,bench,none,$(CLUSTER) -timeout=90m ./test/bench/cluster -bench.runs=$(or $(RUNS),3) -bench.commit=$$(git describe --always) -bench.report=$(CURDIR)/docs/evidence/bench.json)
+
+.PHONY: bench-check
+bench-check: ## Compare requests and rates with test/bench/budgets.yaml, on a simulated cluster (root; 5 minutes when warm)
+	$(CLUSTER) ./test/bench/cluster
 
 .PHONY: faults
 faults: ## Faults of nodes and programs on a simulated cluster, beside healthy work (root; 8 minutes when warm)
@@ -190,7 +209,7 @@ vm: ## The local cluster on stock Debian 12 and 13, with systemd and cgroup v2, 
 
 .PHONY: lint
 lint: ## The linter, with the conventions of docs/architecture.md
-	$(TOOL) golangci-lint run ./...
+	$(TOOL) golangci-lint run --allow-parallel-runners ./...
 
 ##@ Make
 

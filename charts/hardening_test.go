@@ -79,6 +79,7 @@ var rules = []struct {
 	wrong func(world, appsv1.Deployment) string
 }{
 	{"pod-security-restricted", notRestricted},
+	{"host-network", onTheNodesNetwork},
 	{"no-read-only-root-fs", container(func(c corev1.Container) bool {
 		return c.SecurityContext != nil && c.SecurityContext.ReadOnlyRootFilesystem != nil && *c.SecurityContext.ReadOnlyRootFilesystem
 	})},
@@ -184,8 +185,17 @@ func notRestricted(_ world, d appsv1.Deployment) string {
 		return err.Error()
 	}
 	level := podsecurity.LevelVersion{Level: podsecurity.LevelRestricted, Version: podsecurity.LatestVersion()}
-	result := policy.AggregateCheckResults(evaluator.EvaluatePod(level, &d.Spec.Template.ObjectMeta, &d.Spec.Template.Spec))
+	pod := d.Spec.Template.Spec.DeepCopy()
+	pod.HostNetwork = false // onTheNodesNetwork looks at it
+	result := policy.AggregateCheckResults(evaluator.EvaluatePod(level, &d.Spec.Template.ObjectMeta, pod))
 	return result.ForbiddenDetail()
+}
+
+func onTheNodesNetwork(_ world, d appsv1.Deployment) string {
+	if d.Spec.Template.Spec.HostNetwork {
+		return "nobody asked for the node's network"
+	}
+	return ""
 }
 
 // named reports whether a probe calls a port that the container declares. Port numbers,
@@ -374,6 +384,11 @@ func releases(t *testing.T) map[string]map[string]any {
 	return all
 }
 
+// asksFor: some control planes cannot reach the network of pods.
+func asksFor(release, broken string) bool {
+	return filepath.Base(release) == "pods.in.yaml" && broken == "host-network"
+}
+
 func TestEveryReleaseIsHardened(t *testing.T) {
 	needed := map[string]bool{}
 	for name, in := range releases(t) {
@@ -392,7 +407,7 @@ func TestEveryReleaseIsHardened(t *testing.T) {
 			w := build(t, rendered.Manifest)
 			for _, d := range w.deployments {
 				for _, rule := range rules {
-					if wrong := rule.wrong(w, d); wrong != "" {
+					if wrong := rule.wrong(w, d); wrong != "" && !asksFor(name, rule.name) {
 						blame(d.Name, rule.name, wrong)
 					}
 				}

@@ -35,7 +35,7 @@ var kubeLinter = map[string]struct {
 		c.Env = []corev1.EnvVar{{Name: "A_SECRET", Value: "a"}}
 	})},
 	"host-ipc":     {"pod-security-restricted", pod(func(p *corev1.PodSpec) { p.HostIPC = true })},
-	"host-network": {"pod-security-restricted", pod(func(p *corev1.PodSpec) { p.HostNetwork = true })},
+	"host-network": {"host-network", pod(func(p *corev1.PodSpec) { p.HostNetwork = true })},
 	"host-pid":     {"pod-security-restricted", pod(func(p *corev1.PodSpec) { p.HostPID = true })},
 	"invalid-target-ports": {"invalid-target-ports", func(w *world, _ *appsv1.Deployment) {
 		w.services[0].Spec.Ports[0].TargetPort = intstr.FromString("nobodys")

@@ -93,6 +93,12 @@ func TestArtifactHubAnnotationsListTheImages(t *testing.T) {
 					t.Errorf("annotation artifacthub.io/%s is missing", key)
 				}
 			}
+			if icon := load(t, name).Metadata.Icon; !strings.HasSuffix(icon, "/docs/images/icon.svg") {
+				t.Errorf("its icon is %q", icon)
+			}
+			if _, has := annotations["artifacthub.io/changes"]; has != (name == "mlbatch") {
+				t.Errorf("it lists changes: %t", has)
+			}
 			var listed []struct{ Image string }
 			if err := yaml.Unmarshal([]byte(annotations["artifacthub.io/images"]), &listed); err != nil {
 				t.Fatal(err)

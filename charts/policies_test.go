@@ -213,7 +213,7 @@ func TestPoliciesCanWarnOnly(t *testing.T) {
 	} {
 		rendered := must(render(t, "mlbatch", map[string]any{
 			"policies":   map[string]any{"enforcement": enforcement},
-			"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{"policies": map[string]any{"placement": false, "podSecurity": false}}}},
+			"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{"policies": map[string]any{"placement": false, "exposure": false, "podSecurity": false}}}},
 		}))(t)
 		bindings := 0
 		for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
@@ -246,7 +246,7 @@ func TestEachPolicyCanBeDisabledAlone(t *testing.T) {
 	}
 	for value, name := range values {
 		off := map[string]any{"policies": map[string]any{value: map[string]any{"enabled": false}}}
-		if value == "placement" || value == "podSecurity" { // the webhook's switch has to be the same
+		if value == "placement" || value == "exposure" || value == "podSecurity" { // the webhook's switch has to be the same
 			off["appwrapper"] = map[string]any{"config": map[string]any{"appwrapper": map[string]any{"policies": map[string]any{value: false}}}}
 		}
 		left := policiesWith(t, off)
@@ -465,6 +465,8 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"a Service of before the policies":     {operation: admission.Update, object: serviceWith("type: NodePort, externalIPs: [1.1.1.1], a: b"), old: serviceWith("type: NodePort, externalIPs: [1.1.1.1]")},
 		"a PyTorchJob that stays on its node":  {operation: admission.Update, object: strings.Replace(pyTorchJobWith("nodeName: n"), "Running", "All", 1), old: pyTorchJobWith("nodeName: n")},
 		"a RayCluster of before the policies":  {operation: admission.Update, object: rayClusterWith("suspend: true, a: b, headGroupSpec: {enableIngress: true, serviceType: NodePort}"), old: rayClusterWith("suspend: true, headGroupSpec: {enableIngress: true, serviceType: NodePort}")},
+		"a RayCluster that names its Service":  {operation: admission.Create, object: rayClusterWith("headGroupSpec: {headService: {metadata: {name: mine}, spec: {type: ClusterIP}}}")},
+		"a RayService of before the policies":  {operation: admission.Update, object: rayServiceWith("a: b, serveService: {spec: {type: NodePort}}"), old: rayServiceWith("serveService: {spec: {type: NodePort}}")},
 		"a Secret of no type":                  {operation: admission.Create, object: `{apiVersion: v1, kind: Secret, metadata: {name: s}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -495,7 +497,7 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 	const toNode, toAll, toMasters = "nodeName: node-1", "tolerations: [{key: a}, {operator: Exists}]", "tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists}]"
 	const noNode, noAll, noMasters = "may not name their node", "may not tolerate every taint", "may not run on control planes"
 	const toCordoned = "tolerations: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]"
-	ofTeam := admissionrules.Namespace{Labels: map[string]string{"mlbatch-team-namespace": "true"}, Policies: admissionrules.Policies{Placement: true}}
+	ofTeam := admissionrules.Namespace{Labels: map[string]string{"mlbatch-team-namespace": "true"}, Policies: admissionrules.Policies{Placement: true, Exposure: true}}
 	for name, c := range map[string]struct{ policy, object, want string }{
 		"a pod on a node":                        {"placement", podWith(toNode), noNode},
 		"a pod that tolerates everything":        {"placement", podWith(toAll), noAll},
@@ -532,8 +534,11 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 		"a token that never expires":             {"exposure", `{apiVersion: v1, kind: Secret, metadata: {name: s}, type: kubernetes.io/service-account-token}`, "never expires"},
 		"a RayCluster with an Ingress":           {"exposure", rayClusterWith("headGroupSpec: {enableIngress: true}"), "enableIngress"},
 		"a RayJob with an Ingress":               {"exposure", rayJobWith("headGroupSpec: {enableIngress: true}"), "enableIngress"},
-		"a RayService with an Ingress":           {"exposure", `{apiVersion: ray.io/v1, kind: RayService, metadata: {name: r}, spec: {rayClusterConfig: {headGroupSpec: {enableIngress: true}}}}`, "enableIngress"},
+		"a RayService with an Ingress":           {"exposure", rayServiceWith("rayClusterConfig: {headGroupSpec: {enableIngress: true}}"), "enableIngress"},
 		"a RayCluster with a port on each node":  {"exposure", rayClusterWith("headGroupSpec: {serviceType: NodePort}"), "serviceType"},
+		"a RayCluster whose Service has one":     {"exposure", rayClusterWith("headGroupSpec: {headService: {spec: {type: LoadBalancer}}}"), "type LoadBalancer or NodePort"},
+		"a RayJob whose Service has an address":  {"exposure", rayJobWith("headGroupSpec: {headService: {spec: {externalIPs: [1.1.1.1]}}}"), "externalIPs"},
+		"a RayService that serves on each node":  {"exposure", rayServiceWith("serveService: {spec: {type: NodePort}}"), "type LoadBalancer or NodePort"},
 		"a RayCluster with a load balancer":      {"exposure", rayClusterWith("headGroupSpec: {serviceType: LoadBalancer}"), "serviceType"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -546,8 +551,8 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 				} else if len(got) != 1 || !strings.Contains(got[0], c.want) {
 					t.Errorf("want one refusal with %q, got %q", c.want, got)
 				}
-				if c.policy == "placement" {
-					if says := wrapped(t, c.object).ValidatePods(ofTeam); len(says) != 1 || says[0].Detail != got[0] {
+				if c.policy == "placement" || c.policy == "exposure" {
+					if says := wrapped(t, c.object).ValidateIn(ofTeam); len(says) != 1 || says[0].Detail != got[0] {
 						t.Errorf("the webhook says %v, and the policy %q", says, got)
 					}
 				}
@@ -567,15 +572,18 @@ func TestWhatAnotherObjectControlsIsNotJudgedForGrowth(t *testing.T) {
 // A change is judged as well as a creation.
 func TestPoliciesJudgeWhatAnObjectBecomes(t *testing.T) {
 	compiled := policies(t)
+	const served = "serveService: {spec: {type: NodePort}}"
 	for name, c := range map[string]struct{ object, old, want string }{
-		"a Service that gets another type":   {serviceWith("type: NodePort"), serviceWith("type: ClusterIP"), "type LoadBalancer or NodePort"},
-		"a Service that gets one more":       {serviceWith("type: LoadBalancer"), serviceWith("type: NodePort"), "type LoadBalancer or NodePort"},
-		"a Service that gets an externalIP":  {serviceWith("externalIPs: [a, b]"), serviceWith("externalIPs: [a]"), "externalIPs"},
-		"a RayCluster that gets an Ingress":  {rayClusterWith("headGroupSpec: {enableIngress: true}"), rayClusterWith("headGroupSpec: {}"), "enableIngress"},
-		"a RayJob that gets a load balancer": {rayJobWith("headGroupSpec: {serviceType: LoadBalancer}"), rayJobWith("headGroupSpec: {}"), "serviceType"},
-		"a PyTorchJob that gets a node":      {pyTorchJobWith("nodeName: n"), pyTorchJobWith(""), "may not name their node"},
-		"a PyTorchJob that tolerates more":   {pyTorchJobWith("tolerations: [{operator: Exists}]"), pyTorchJobWith("nodeName: n"), "may not tolerate every taint"},
-		"a Ray head that gets a node":        {rayClusterWith("headGroupSpec: {template: {spec: {nodeName: n}}}"), rayClusterWith("headGroupSpec: {}"), "may not name their node"},
+		"a Service that gets another type":    {serviceWith("type: NodePort"), serviceWith("type: ClusterIP"), "type LoadBalancer or NodePort"},
+		"a Service that gets one more":        {serviceWith("type: LoadBalancer"), serviceWith("type: NodePort"), "type LoadBalancer or NodePort"},
+		"a Service that gets an externalIP":   {serviceWith("externalIPs: [a, b]"), serviceWith("externalIPs: [a]"), "externalIPs"},
+		"a RayCluster that gets an Ingress":   {rayClusterWith("headGroupSpec: {enableIngress: true}"), rayClusterWith("headGroupSpec: {}"), "enableIngress"},
+		"a RayCluster whose Service gets one": {rayClusterWith("headGroupSpec: {headService: {spec: {type: NodePort}}}"), rayClusterWith("headGroupSpec: {headService: {spec: {}}}"), "type LoadBalancer or NodePort"},
+		"a RayService that gets another":      {rayServiceWith(served), rayServiceWith("rayClusterConfig: {headGroupSpec: {headService: {spec: {type: NodePort}}}}"), "type LoadBalancer or NodePort"},
+		"a RayJob that gets a load balancer":  {rayJobWith("headGroupSpec: {serviceType: LoadBalancer}"), rayJobWith("headGroupSpec: {}"), "serviceType"},
+		"a PyTorchJob that gets a node":       {pyTorchJobWith("nodeName: n"), pyTorchJobWith(""), "may not name their node"},
+		"a PyTorchJob that tolerates more":    {pyTorchJobWith("tolerations: [{operator: Exists}]"), pyTorchJobWith("nodeName: n"), "may not tolerate every taint"},
+		"a Ray head that gets a node":         {rayClusterWith("headGroupSpec: {template: {spec: {nodeName: n}}}"), rayClusterWith("headGroupSpec: {}"), "may not name their node"},
 		"a RayJob on control planes": {rayJobWith("workerGroupSpecs: [{template: {spec: {tolerations: [{key: node-role.kubernetes.io/a}]}}}]"), rayJobWith("workerGroupSpecs: [{}]"),
 			"may not run on control planes"},
 	} {
@@ -757,7 +765,7 @@ func TestTheLevelBaselineHasExceptionsForATeam(t *testing.T) {
 				Labels:      excepted,
 				Annotations: c.annotations, Policies: admissionrules.Policies{PodSecurity: true},
 			}
-			if says := wrapped(t, podWith(c.pod)).ValidatePods(namespace); len(says) != len(got) {
+			if says := wrapped(t, podWith(c.pod)).ValidateIn(namespace); len(says) != len(got) {
 				t.Errorf("the webhook says %v, and the policy %q", says.ToAggregate(), got)
 			}
 			for kind, work := range workOf(c.pod) {
@@ -856,6 +864,10 @@ func rayClusterWith(spec string) string {
 
 func rayJobWith(spec string) string {
 	return `{apiVersion: ray.io/v1, kind: RayJob, metadata: {name: r}, spec: {rayClusterSpec: {` + spec + `}}}`
+}
+
+func rayServiceWith(spec string) string {
+	return `{apiVersion: ray.io/v1, kind: RayService, metadata: {name: r}, spec: {` + spec + `}}`
 }
 
 func rayJobThat(fields string) string {

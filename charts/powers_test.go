@@ -95,30 +95,40 @@ func rulesByAccount(t *testing.T, values map[string]any) map[string][]rbac.Polic
 	return found
 }
 
-// Whom the profile of OpenShift AI lets act as controllers, the page names with a source.
+// Whom the profiles of OpenShift AI let act as controllers, the page names with a source.
 func TestThePageNamesTheControllersOfOpenShiftAI(t *testing.T) {
-	page := string(must(os.ReadFile(filepath.Join("..", "docs", "install.md")))(t))
-	rendered := must(render(t, "mlbatch", values(t, must(setup.Profile("openshift-ai"))(t))))(t)
-	theirs := 0
-	for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
-		var binding rbac.ClusterRoleBinding
-		if o := parse(t, document); o.Kind != "ClusterRoleBinding" || o.Name != "mlbatch-control" {
-			continue
-		}
-		if err := yaml.UnmarshalStrict([]byte(document), &binding); err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range binding.Subjects {
+	page := string(must(os.ReadFile(filepath.Join("..", "docs", "openshift-ai.md")))(t))
+	for profile, want := range map[string]int{"openshift-ai": 8, "openshift-ai-own-kueue": 5} {
+		theirs := 0
+		for _, s := range controllersOf(t, values(t, must(setup.Profile(profile))(t))) {
 			if s.Kind != "ServiceAccount" || s.Namespace == namespace {
 				continue
 			}
 			theirs++
-			if !strings.Contains(page, "\n| `"+s.Name+"` |") {
-				t.Errorf("docs/install.md has no line for %s in %s", s.Name, s.Namespace)
+			if !strings.Contains(page, "\n| `"+s.Name+"`") {
+				t.Errorf("docs/openshift-ai.md has no line for %s in %s", s.Name, s.Namespace)
 			}
 		}
+		if theirs != want {
+			t.Errorf("%s: %d service accounts act as controllers", profile, theirs)
+		}
 	}
-	if theirs != 8 {
-		t.Errorf("%d service accounts act as controllers", theirs)
+}
+
+// controllersOf are whom these values let act as controllers.
+func controllersOf(t *testing.T, in map[string]any) []rbac.Subject {
+	t.Helper()
+	rendered := must(render(t, "mlbatch", in))(t)
+	for _, document := range strings.Split(rendered.Manifest, "\n---\n") {
+		if o := parse(t, document); o.Kind != "ClusterRoleBinding" || o.Name != "mlbatch-control" {
+			continue
+		}
+		var binding rbac.ClusterRoleBinding
+		if err := yaml.UnmarshalStrict([]byte(document), &binding); err != nil {
+			t.Fatal(err)
+		}
+		return binding.Subjects
 	}
+	t.Fatal("nobody acts as a controller")
+	return nil
 }

@@ -8,10 +8,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -95,28 +96,6 @@ func TestAllPartsUseOneAcceleratorName(t *testing.T) {
 	gpu := single(t, "pytorchjob-generator").Values["resources"].(map[string]any)["gpu"].(map[string]any)
 	if gpu["resourceName"] != platforms {
 		t.Errorf("jobs request %v, but the platform uses %v", gpu["resourceName"], platforms)
-	}
-}
-
-// On every supported version of Kubernetes, the charts render without any values, and the scheduler of
-// gangs is not newer than the API server.
-func TestTheSchedulerFitsTheCluster(t *testing.T) {
-	v := must(versions())(t)
-	for minor := 30; minor <= 37; minor++ {
-		kubernetes := fmt.Sprintf("v1.%d.2-gke.100", minor)
-		rendered, err := renderFor(t, kubernetes, "mlbatch", nil)
-		if err != nil {
-			t.Errorf("%s: %v", kubernetes, err)
-			continue
-		}
-		for _, image := range []string{v.Platform["coscheduler"].Image, v.Platform["coscheduler"].ControllerImage} {
-			name, _, _ := strings.Cut(image, ":")
-			_, after, _ := strings.Cut(rendered.Manifest, name+":v0.")
-			of, err := strconv.Atoi(strings.Split(after, ".")[0])
-			if err != nil || of > minor || of < minor-2 {
-				t.Errorf("%s: the release of %s is for 1.%d (%v)", kubernetes, name, of, err)
-			}
-		}
 	}
 }
 
@@ -441,7 +420,7 @@ func TestEveryImageCanBeMirrored(t *testing.T) {
 	v := must(versions())(t)
 	minor := strings.Join(strings.Split(strings.TrimPrefix(v.LocalCluster.Kubernetes, "v"), ".")[:2], ".")
 	all := must(images.Of(must(chartutil.CoalesceValues(load(t, "mlbatch"), optionalParts()))(t), v, minor))(t)
-	var listed, pulled, fromElsewhere []string
+	var listed, pulled []string
 	for _, image := range all {
 		listed = append(listed, image.Reference)
 	}
@@ -453,22 +432,52 @@ func TestEveryImageCanBeMirrored(t *testing.T) {
 	if listed, pulled = slices.Compact(listed), slices.Compact(pulled); !slices.Equal(listed, pulled) {
 		t.Errorf("listed\n%s\npulled\n%s", strings.Join(listed, "\n"), strings.Join(pulled, "\n"))
 	}
-	mirrored := chartutil.CoalesceTables(must(images.Values(all, "registry.example.com/mirror", "company"))(t), optionalParts())
-	for _, o := range platform(t, mirrored) {
-		for _, image := range o.images() {
-			if !strings.HasPrefix(image, "registry.example.com/mirror/") {
-				fromElsewhere = append(fromElsewhere, image)
-			}
-		}
-	}
+	mirrored := chartutil.CoalesceTables(images.Values("registry.example.com/mirror", "company"), optionalParts())
 	rendered := must(render(t, "mlbatch", mirrored))(t)
+	listed, pulled = nil, nil
+	for _, image := range must(images.From("registry.example.com/mirror", all))(t) {
+		listed = append(listed, image.Reference)
+	}
+	for _, o := range objects(t, rendered.Manifest) {
+		pulled = append(pulled, o.images()...)
+	}
+	slices.Sort(listed)
+	slices.Sort(pulled)
+	if listed, pulled = slices.Compact(listed), slices.Compact(pulled); !slices.Equal(listed, pulled) {
+		t.Errorf("the mirror has\n%s\npulled\n%s", strings.Join(listed, "\n"), strings.Join(pulled, "\n"))
+	}
+	if template := find(t, objects(t, rendered.Manifest), "ConfigMap/training-operator-config").Data["initContainer.yaml"]; strings.Contains(template, "docker.io") {
+		t.Errorf("the init container of PyTorchJobs is\n%s", template)
+	}
 	for _, d := range build(t, rendered.Manifest).deployments {
 		if secrets := d.Spec.Template.Spec.ImagePullSecrets; len(secrets) != 1 || secrets[0].Name != "company" {
 			t.Errorf("%s pulls with the Secrets %v", d.Name, secrets)
 		}
 	}
-	if fromElsewhere != nil {
-		t.Errorf("not pulled from the mirror: %v", fromElsewhere)
+}
+
+// TestGlobalsAreWrittenAsInOtherCharts: a chart around ours may have globals of other charts, which name
+// Secrets without a key. A part's own Secrets stay, and an image without a registry gets one.
+func TestGlobalsAreWrittenAsInOtherCharts(t *testing.T) {
+	rendered := must(render(t, "mlbatch", map[string]any{
+		"global":     map[string]any{"imageRegistry": "registry.example.com/", "imagePullSecrets": []any{"company"}, "theirs": 1},
+		"appwrapper": map[string]any{"imagePullSecrets": []any{map[string]any{"name": "own"}}, "image": map[string]any{"repository": "controller", "tag": "1"}},
+	}))(t)
+	for _, d := range build(t, rendered.Manifest).deployments {
+		var secrets []string
+		for _, secret := range d.Spec.Template.Spec.ImagePullSecrets {
+			secrets = append(secrets, secret.Name)
+		}
+		want := []string{"company"}
+		if d.Name == "appwrapper-controller-manager" {
+			want = []string{"own", "company"}
+			if image := d.Spec.Template.Spec.Containers[0].Image; image != "registry.example.com/controller:1" {
+				t.Errorf("its image is %s", image)
+			}
+		}
+		if !slices.Equal(secrets, want) {
+			t.Errorf("%s pulls with %q, want %q", d.Name, secrets, want)
+		}
 	}
 }
 
@@ -481,6 +490,56 @@ func TestKueueAcceptsItsConfiguration(t *testing.T) {
 	}
 	if config.WaitForPodsReady != nil {
 		t.Error("waitForPodsReady is set, but the AppWrapper controller handles pods that do not become ready")
+	}
+}
+
+// Kueue would start only with keys that it knows. Those at the top are in the schema of the umbrella chart.
+func TestTheSchemaHasTheKeysOfKueuesConfiguration(t *testing.T) {
+	var schema struct {
+		Properties struct {
+			Kueue struct {
+				Properties struct {
+					ManagerConfig struct {
+						Properties struct {
+							Configuration struct{ Properties map[string]any }
+						}
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(single(t, "mlbatch").Schema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[kueueconfig.Configuration]()) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "apiVersion" && name != "kind" {
+			want = append(want, name)
+		}
+	}
+	slices.Sort(want)
+	if got := slices.Sorted(maps.Keys(schema.Properties.Kueue.Properties.ManagerConfig.Properties.Configuration.Properties)); !slices.Equal(got, want) {
+		t.Errorf("the schema has\n%q, and Kueue\n%q", got, want)
+	}
+}
+
+// TestKueuesConfigurationIsMerged: what is not named stays as it is, null removes, and a list replaces. A text
+// takes the place of all.
+func TestKueuesConfigurationIsMerged(t *testing.T) {
+	read := func(managerConfig map[string]any) (c kueueconfig.Configuration) {
+		values := map[string]any{"kueue": map[string]any{"managerConfig": managerConfig}}
+		decode(t, find(t, platform(t, values), "ConfigMap/kueue-manager-config").Data["controller_manager_config.yaml"], &c)
+		return c
+	}
+	merged := read(map[string]any{"configuration": map[string]any{
+		"clientConnection": map[string]any{"qps": 50}, "fairSharing": nil, "multiKueue": map[string]any{"origin": "here"},
+	}})
+	if *merged.ClientConnection.QPS != 50 || *merged.ClientConnection.Burst != 500 || *merged.MultiKueue.Origin != "here" || merged.FairSharing != nil || !merged.ManageJobsWithoutQueueName {
+		t.Errorf("it is %+v", merged)
+	}
+	least := kueueReads("integrations: {frameworks: [workload.codeflare.dev/appwrapper, kubeflow.org/pytorchjob, ray.io/rayjob, ray.io/raycluster]}")
+	if text := read(least["managerConfig"].(map[string]any)); text.ClientConnection != nil || len(text.Integrations.Frameworks) != 4 {
+		t.Errorf("it is %+v", text)
 	}
 }
 

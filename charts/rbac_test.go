@@ -98,6 +98,19 @@ func TestTeamMembersCreateComputeThroughQueuesOnly(t *testing.T) {
 	}
 }
 
+// A ClusterQueue's list would name the waiting work of other teams: members have mlbatch-view-queues by default.
+func TestMembersSeePositionsInTheirOwnQueuesOnly(t *testing.T) {
+	roles := clusterRoles(t)
+	for _, name := range []string{"mlbatch-edit", "mlbatch-view", "mlbatch-view-queues"} {
+		if got, want := allows(roles[name], "get", "visibility.kueue.x-k8s.io", "localqueues/pendingworkloads"), name != "mlbatch-view-queues"; got != want {
+			t.Errorf("%s may see the positions in LocalQueues: %t, want %t", name, got, want)
+		}
+		if allows(roles[name], "get", "visibility.kueue.x-k8s.io", "clusterqueues/pendingworkloads") {
+			t.Errorf("%s may see the waiting work of all teams", name)
+		}
+	}
+}
+
 func TestRolesIncludeExtraKinds(t *testing.T) {
 	roles := clusterRolesWith(t, map[string]any{"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{
 		"extraKinds": []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Rocket", "resource": "rockets"}},

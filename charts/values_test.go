@@ -100,9 +100,9 @@ func anyKey(chart string, p path) bool {
 		return len(p) > 1 || p[0] == "global" // belongs to a part, whose own chart checks it, or to all charts
 	}
 	names := []any{
-		"nodeSelector", "nodeLabels", "labels", "podAnnotations", "podLabels", "matchLabels", "requests", "limits", "capacity", "quota",
+		"nodeSelector", "nodeLabels", "labels", "annotations", "podAnnotations", "podLabels", "matchLabels", "requests", "limits", "capacity", "quota",
 		"default", "defaultRequest", "max", "min", "resourceTaints", "labelSelector", "env", "capabilities",
-		"seccompProfile", "topologySpreadConstraints", "global", "sizes",
+		"seccompProfile", "topologySpreadConstraints", "global", "sizes", "pluginConfig",
 	}
 	for i, step := range p {
 		switch {
@@ -220,9 +220,9 @@ func isPart(chart string, p path) bool {
 	return chart == "mlbatch" && len(p) > 2 && p[0] != "kueue"
 }
 
-// explained reports whether Kubernetes, or the API of Runs, defines and documents the key.
+// explained reports whether Kubernetes, Kueue, or the API of Runs, defines and documents the key.
 func explained(p path) bool {
-	for _, key := range []any{"resources", "image", "securityContext", "sizes"} {
+	for _, key := range []any{"resources", "image", "securityContext", "sizes", "configuration"} {
 		if i := slices.Index(p, key); i >= 0 && i < len(p)-1 {
 			return true
 		}

@@ -24,7 +24,7 @@ func TestPodsStayOnTheNodesOfTheirFlavor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			aw := appWrapper(t, component(strings.Replace(job, "containers:", tc.spec+", containers:", 1)))
-			if problems := Decode(aw).ValidatePods(tc.namespace); (len(problems) == 1) != tc.refused || len(problems) > 1 {
+			if problems := Decode(aw).ValidateIn(tc.namespace); (len(problems) == 1) != tc.refused || len(problems) > 1 {
 				t.Errorf("got %v", problems)
 			}
 		})

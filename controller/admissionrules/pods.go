@@ -18,10 +18,11 @@ type Namespace struct {
 	Policies            Policies
 }
 
-// Policies are those of charts/mlbatch that the API server enforces for pods.
+// Policies are those of charts/mlbatch that the API server enforces for what is wrapped.
 type Policies struct {
 	PodSecurity bool
 	Placement   bool
+	Exposure    bool
 }
 
 // podRule returns why the API server would refuse the pods of a template, or "".
@@ -35,11 +36,16 @@ var podRules = []podRule{
 	placement,
 }
 
-// ValidatePods lists the templates whose pods the API server would refuse in the namespace.
-// It refuses only pods, and an AppWrapper has its quota before there are any.
-func (d Decoded) ValidatePods(namespace Namespace) field.ErrorList {
+// ValidateIn lists the templates that the API server would refuse in the namespace, and those
+// whose pods it would refuse. It does so when they are created, and then the AppWrapper has its
+// quota.
+func (d Decoded) ValidateIn(namespace Namespace) field.ErrorList {
 	var problems field.ErrorList
-	for i := range d.Templates {
+	for i, template := range d.Templates {
+		if template != nil {
+			at := field.NewPath("spec", "components").Index(i).Child("template")
+			problems = append(problems, exposed(namespace, template, at)...)
+		}
 		templates := d.podTemplates(i)
 		for _, rule := range podRules {
 			if why, at := firstOf(templates, namespace, rule); why != "" {

@@ -58,7 +58,7 @@ func TestPodsAreHeldToTheLevelOfTheirNamespace(t *testing.T) {
 		"what is no pod set, which another rule refuses": {declared("[{path: template.spec.nowhere}]", custom), Namespace{Labels: levels(enforce, "restricted")}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			problems := Decode(appWrapper(t, tc.component)).ValidatePods(tc.namespace)
+			problems := Decode(appWrapper(t, tc.component)).ValidateIn(tc.namespace)
 			if tc.refused == "" {
 				if len(problems) > 0 {
 					t.Errorf("unexpected: %v", problems)

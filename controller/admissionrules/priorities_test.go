@@ -18,7 +18,7 @@ func TestPodsHaveAPriorityOfTheirTeam(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			aw := appWrapper(t, component(strings.Replace(job, "containers:", "priorityClassName: '"+tc.class+"', containers:", 1)))
-			problems := Decode(aw).ValidatePods(Namespace{Annotations: map[string]string{"mlbatch-priorities": tc.allowed}})
+			problems := Decode(aw).ValidateIn(Namespace{Annotations: map[string]string{"mlbatch-priorities": tc.allowed}})
 			if tc.refused == "" && len(problems) > 0 {
 				t.Errorf("unexpected: %v", problems)
 			}

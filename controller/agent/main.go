@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The agent: what MLBatch runs in the pods of Runs, beside the user's program. It brings code and
-// data into folders before the program starts, and runs work queues. It knows nothing of the cluster, and has no rights there.
+// data into folders before the program starts, and runs work queues. It knows nothing of the
+// cluster, and has no rights there.
 package main
 
 import (

@@ -10,10 +10,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
 )
 
 // Settings are the part of the controller's configuration that is about nodes.
@@ -21,6 +23,9 @@ type Settings struct {
 	rules  nodehealth.Rules
 	enough int
 	slack  []string
+	// supply are the rules by which nodes lack resources.
+	supply  nodehealth.Rules
+	devices slackquota.Devices
 }
 
 // Default are the settings without a configuration file.
@@ -33,7 +38,10 @@ func Parse(file []byte) (Settings, error) {
 }
 
 func of(c config.Config) Settings {
-	return Settings{rules: c.AppWrapper.NodeRules(), enough: int(c.AppWrapper.NodeHealth.Avoid.SuspectAfter), slack: c.AppWrapper.SlackQueues()}
+	return Settings{
+		rules: c.AppWrapper.NodeRules(), enough: int(c.AppWrapper.NodeHealth.Avoid.SuspectAfter),
+		slack: c.AppWrapper.SlackQueues(), supply: c.AppWrapper.SlackRules(),
+	}
 }
 
 // SlackQueues are the ClusterQueues whose lending limits follow the nodes.
@@ -49,6 +57,42 @@ func (s Settings) Unhealthy(node *corev1.Node) []string {
 		}
 	}
 	return signs
+}
+
+// DevicesName is of the ConfigMap, in the namespace of the controller, with the devices that nodes have shown.
+const DevicesName = slackquota.DevicesName
+
+// Remembering are the settings together with the data of that ConfigMap.
+func (s Settings) Remembering(data map[string]string) Settings {
+	s.devices = slackquota.Parse(data)
+	return s
+}
+
+// Stock is what a node has of a resource: in total, usable, and why that is less.
+type Stock = slackquota.Stock
+
+// Supply is what the nodes of a flavor have of a resource.
+type Supply = slackquota.Supply
+
+// Supplies are by flavor and resource.
+type Supplies = slackquota.Supplies
+
+// Causes are why something is unusable, those first that explain others.
+func Causes() []nodehealth.Source { return slackquota.Causes() }
+
+// Stocks are what a node has, by resource, as the lending limits of slack queues count it.
+func (s Settings) Stocks(node *corev1.Node) map[corev1.ResourceName]Stock {
+	return slackquota.Stocks(s.supply, node, s.devices)
+}
+
+// Serves tells whether work in the flavor may run on the node, apart from its health.
+func Serves(node *corev1.Node, flavor *kueue.ResourceFlavor) bool {
+	return slackquota.Serves(node, flavor)
+}
+
+// Supplies add up the stocks of all nodes.
+func (s Settings) Supplies(flavors []kueue.ResourceFlavor, nodes []corev1.Node) Supplies {
+	return slackquota.Count(s.supply, flavors, nodes, s.devices)
 }
 
 // Suspect is a node that looks healthy, and that several AppWrappers blame.

@@ -40,7 +40,7 @@ func (j job) codeFiles() []component {
 	}}
 }
 
-func (j job) codeName() string { return j.name + "-code" }
+func (j job) codeName() string { return beside(j.name, "code") }
 
 // addCode gives a pod the code of its program, in a folder that everybody may write to: programs
 // run as any user, and a volume of a ConfigMap would be read-only.

@@ -32,6 +32,10 @@ func AppWrapperName(run, step string) string {
 	return name[:longestName-hashLength-1] + "-" + hex.EncodeToString(sum[:])[:hashLength]
 }
 
+// beside is the name of what an AppWrapper has beside its program. No Run has a dot in its name, so
+// that nothing of another Run is called so.
+func beside(appWrapper, what string) string { return appWrapper + "." + what }
+
 func (in Input) appWrapperName() string {
 	if in.Step == nil {
 		return AppWrapperName(in.Run.Name, "")

@@ -175,7 +175,7 @@ func (j job) appWrapper(components []component) (*v1beta2.AppWrapper, error) {
 		},
 	}
 	maps.Copy(aw.Annotations, withPrefix(j.Run.Annotations, v1beta2.AnnotationPrefix))
-	maps.Copy(aw.Annotations, j.patience(aw.Annotations))
+	maps.Copy(aw.Annotations, j.graceAnnotations(aw.Annotations))
 	if j.Step != nil && j.Step.Retries != nil {
 		aw.Annotations[v1beta2.RetryLimitAnnotation] = strconv.Itoa(int(*j.Step.Retries))
 	}

@@ -275,7 +275,7 @@ func lineOf(t failer, aw *v1beta2.AppWrapper, pod corev1.PodTemplateSpec) string
 		if err := json.Unmarshal(component.Template.Raw, &files); err != nil {
 			t.Fatalf("%v", err)
 		}
-		if strings.HasSuffix(files.Name, "-command") {
+		if strings.HasSuffix(files.Name, ".command") {
 			return files.Data["main"]
 		}
 	}

@@ -121,7 +121,7 @@ func (j job) submitter() corev1.PodTemplateSpec {
 	return template
 }
 
-func (j job) commandName() string { return j.name + "-command" }
+func (j job) commandName() string { return beside(j.name, "command") }
 
 func (j job) mountCommand(pod *corev1.PodSpec) {
 	source := corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: j.commandName()}}}

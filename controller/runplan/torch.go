@@ -59,15 +59,22 @@ func (j job) jobSet(command []string) []component {
 		"apiVersion": "jobset.x-k8s.io/v1alpha2",
 		"kind":       "JobSet",
 		"metadata":   map[string]any{"name": j.name},
-		"spec": map[string]any{"replicatedJobs": []any{map[string]any{
-			"name": "node", "replicas": 1, "template": map[string]any{"spec": j.indexed(template)},
-		}}},
+		"spec": map[string]any{
+			"network": map[string]any{"subdomain": j.subdomain()},
+			"replicatedJobs": []any{map[string]any{
+				"name": "node", "replicas": 1, "template": map[string]any{"spec": j.indexed(template)},
+			}},
+		},
 	})
 }
 
+// subdomain is that of the pods of a JobSet, and the name of its Service. By default that would be the
+// JobSet's, which the Service of another Run may have.
+func (j job) subdomain() string { return j.name + "-nodes" }
+
 // gang makes one group of the pods of some templates, which start together.
 func (j job) gang(pods int32, templates ...corev1.PodTemplateSpec) component {
-	name := j.name + "-gang"
+	name := beside(j.name, "gang")
 	for _, template := range templates {
 		template.Labels["scheduling.x-k8s.io/pod-group"] = name
 	}
@@ -90,7 +97,7 @@ func (j job) indexed(template corev1.PodTemplateSpec) map[string]any {
 // rendezvous are the variables of setByTorch for a JobSet.
 func (j job) rendezvous() []corev1.EnvVar {
 	return []corev1.EnvVar{
-		{Name: "MASTER_ADDR", Value: fmt.Sprintf("%s-node-0-0.%s", j.name, j.name)},
+		{Name: "MASTER_ADDR", Value: fmt.Sprintf("%s-node-0-0.%s", j.name, j.subdomain())},
 		{Name: "MASTER_PORT", Value: "23456"},
 		{Name: "WORLD_SIZE", Value: strconv.Itoa(int(j.size.Workers))},
 		{Name: "RANK", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{

@@ -30,8 +30,8 @@ const (
 	BrokerRole = "broker"
 	// uidDigits of the Run are a part of the name of the queue's record.
 	uidDigits = 8
-	// brokerPatience is how long its pods, or the broker, may take to be there again.
-	brokerPatience = "10m"
+	// absenceLimit is how long its pods, or the broker, may take to be there again.
+	absenceLimit = "10m"
 )
 
 // Defaults of the schema, for what has not passed it.
@@ -42,7 +42,7 @@ const (
 )
 
 // BrokerName is the name of the Job of the broker.
-func BrokerName(appWrapper string) string { return appWrapper + "-broker" }
+func BrokerName(appWrapper string) string { return beside(appWrapper, "broker") }
 
 // workQueue hands out tasks: only the broker sees where they are.
 func (j job) workQueue() []component {
@@ -176,9 +176,9 @@ func (j job) brokerCommand() []string {
 // firstDigits are zeros for a Run that is only planned.
 func firstDigits(uid string) string { return (uid + "00000000")[:uidDigits] }
 
-// patience are annotations of the AppWrapper of a work queue: while the broker or a worker is
+// graceAnnotations are those of the AppWrapper of a work queue: while the broker or a worker is
 // replaced, nothing is lost. A broker that gives up does so for good.
-func (j job) patience(asked map[string]string) map[string]string {
+func (j job) graceAnnotations(asked map[string]string) map[string]string {
 	if j.store == nil {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (j job) patience(asked map[string]string) map[string]string {
 		terminal = own + "," + terminal
 	}
 	return map[string]string{
-		v1beta2.FailureGracePeriodDurationAnnotation: cmp.Or(asked[v1beta2.FailureGracePeriodDurationAnnotation], brokerPatience),
+		v1beta2.FailureGracePeriodDurationAnnotation: cmp.Or(asked[v1beta2.FailureGracePeriodDurationAnnotation], absenceLimit),
 		v1beta2.TerminalExitCodesAnnotation:          terminal,
 	}
 }

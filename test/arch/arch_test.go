@@ -33,7 +33,9 @@ var arrows = map[string][]string{
 	"controller/internal/preemptionpause": nil,
 	"controller/internal/nodehealth":      {"controller/internal/podtemplate"},
 	"controller/internal/slackquota":      {"controller/api/v1beta2", "controller/internal/nodehealth"},
-	"controller/internal/lifecycle":       {"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/nodehealth"},
+	"controller/quotareason":              nil,
+	"controller/ledger":                   {"controller/api/v1beta2"},
+	"controller/internal/lifecycle":       {"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/nodehealth", "controller/ledger", "controller/quotareason"},
 	// Admission rules and the configuration file.
 	"controller/internal/config": {
 		"controller/internal/preemptionpause", "controller/internal/spelling", "controller/internal/kinds", "controller/internal/lifecycle", "controller/internal/nodehealth",
@@ -52,7 +54,7 @@ var arrows = map[string][]string{
 	// Whether something can be watched yet.
 	"controller/internal/watchable": {"controller/internal/accessreview"},
 	// The controller's decisions about nodes, for tools.
-	"controller/nodesigns": {"controller/api/v1beta2", "controller/internal/config", "controller/internal/nodehealth"},
+	"controller/nodesigns": {"controller/api/v1beta2", "controller/internal/config", "controller/internal/nodehealth", "controller/internal/slackquota"},
 	// Shells talk to the API server and never import each other.
 	"controller/internal/servingcert":     {"controller/internal/config"},
 	"controller/internal/othercontroller": {"controller/api/v1beta2"},
@@ -67,9 +69,9 @@ var arrows = map[string][]string{
 	"controller/internal/appwrapper": {
 		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules",
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
-		"controller/internal/accessreview",
+		"controller/internal/accessreview", "controller/ledger", "controller/quotareason",
 	},
-	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/preemptionpause", "controller/internal/watchable"},
+	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/preemptionpause", "controller/internal/watchable", "controller/quotareason"},
 	"controller/internal/slackqueue": {"controller/internal/nodehealth", "controller/internal/slackquota", "controller/internal/watchable"},
 	"controller/internal/run": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/internal/accessreview",
@@ -102,18 +104,22 @@ var arrows = map[string][]string{
 	"tools/mlbatch/parts":    {"setup"},
 	"tools/mlbatch/queuefit": nil,
 	"tools/mlbatch/images":   {"setup", "tools/mlbatch/parts", "tools/mlbatch/printing"},
-	"tools/mlbatch/explain":  {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/queuefit"},
+	"tools/mlbatch/explain":  {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/quotareason", "tools/mlbatch/queuefit"},
 	"tools/mlbatch/reading":  {"tools/mlbatch/printing"},
 	"tools/mlbatch/podexec":  {"tools/mlbatch/printing"},
 	"tools/mlbatch/podlogs":  {"controller/api/codeflare/v1alpha1", "tools/mlbatch/printing"},
 	"tools/mlbatch/printing": nil,
-	"tools/mlbatch/why":      {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/reading"},
-	"tools/mlbatch/top":      {"tools/mlbatch/printing", "tools/mlbatch/queuefit", "tools/mlbatch/reading"},
+	"tools/mlbatch/why":      {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/parts", "tools/mlbatch/reading"},
+	"tools/mlbatch/top": {
+		"controller/api/v1beta2", "controller/nodesigns", "tools/mlbatch/audit", "tools/mlbatch/nodesettings", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/queuefit", "tools/mlbatch/reading",
+	},
+	"tools/mlbatch/usage":        {"controller/admissionrules", "controller/api/v1beta2", "controller/ledger", "tools/mlbatch/printing", "tools/mlbatch/reading"},
+	"tools/mlbatch/nodesettings": {"controller/nodesigns", "tools/mlbatch/reading"},
 	"tools/mlbatch/checkup": {
 		"controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/audit", "tools/mlbatch/parts",
 	},
 	"tools/mlbatch/clustercheck": {
-		"controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/checkup", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/reading",
+		"controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/checkup", "tools/mlbatch/nodesettings", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/reading",
 	},
 	"tools/mlbatch/work": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/reading",
@@ -121,12 +127,13 @@ var arrows = map[string][]string{
 	},
 	"tools/mlbatch/install/preflight":   {"setup", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/access":      nil,
+	"tools/mlbatch/install/changes":     nil,
 	"tools/mlbatch/install/helmrelease": {"setup", "tools/mlbatch/install/access", "tools/mlbatch/install/preflight"},
-	"tools/mlbatch/install/wait":        {"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease"},
+	"tools/mlbatch/install/wait":        {"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/parts"},
 	"tools/mlbatch/install/uninstall":   {"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight"},
 	"tools/mlbatch/install": {
-		"setup", "tools/mlbatch/parts", "tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/preflight",
-		"tools/mlbatch/install/wait",
+		"setup", "tools/mlbatch/parts", "tools/mlbatch/install/access", "tools/mlbatch/install/changes", "tools/mlbatch/install/helmrelease",
+		"tools/mlbatch/install/preflight", "tools/mlbatch/install/wait",
 	},
 	"tools/mlbatch/audit":          {"controller/api/v1beta2", "tools/mlbatch/queuefit"},
 	"tools/mlbatch/audit/snapshot": {"controller/api/v1beta2", "tools/mlbatch/audit"},
@@ -146,7 +153,7 @@ var arrows = map[string][]string{
 		"controller/api/v1beta2", "setup", "tools/artifacts/atomicfile", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/checkup", "tools/mlbatch/clustercheck", "tools/mlbatch/install",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
 		"tools/mlbatch/explain", "tools/mlbatch/images", "tools/mlbatch/pack", "tools/mlbatch/podexec", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/top",
-		"tools/mlbatch/teamschart", "tools/mlbatch/teamsdiff", "tools/mlbatch/teamsfile", "tools/mlbatch/why", "tools/mlbatch/work",
+		"tools/mlbatch/teamschart", "tools/mlbatch/teamsdiff", "tools/mlbatch/teamsfile", "tools/mlbatch/usage", "tools/mlbatch/why", "tools/mlbatch/work",
 	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},
@@ -200,7 +207,6 @@ var arrows = map[string][]string{
 // with what their chart renders.
 var tried = map[string][]string{
 	"tools/mlbatch/install/helmrelease": {"tools/artifacts/charts/packaging", "tools/mlbatch/parts"},
-	"tools/mlbatch/install/wait":        {"tools/artifacts/charts/packaging"},
 	"controller/runplan":                {"controller/runschema"},
 	"controller/internal/broker":        {"controller/internal/taskstore", "controller/internal/worker"},
 	"tools/mlbatch":                     {"controller/api/codeflare/v1alpha1", "controller/runplan"},
@@ -216,7 +222,7 @@ func inRooms(name string) bool {
 // core are the packages that decide.
 var core = []string{
 	"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/spelling",
-	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/internal/slackquota", "controller/runplan", "controller/internal/runlife", "controller/internal/taskqueue", "tools/mlbatch/explain", "tools/mlbatch/checkup",
+	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/internal/slackquota", "controller/ledger", "controller/quotareason", "controller/runplan", "controller/internal/runlife", "controller/internal/taskqueue", "tools/mlbatch/explain", "tools/mlbatch/checkup",
 }
 
 // pure has the external imports of the core. None of them does I/O, waits, logs or draws random
@@ -234,6 +240,7 @@ var pure = []string{
 	"k8s.io/apimachinery/pkg/types",
 	"k8s.io/apimachinery/pkg/util/version",
 	"k8s.io/component-helpers/resource",
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity",
 	"sigs.k8s.io/kueue/apis/kueue/v1beta2",
 }
 

@@ -18,6 +18,8 @@ type Budget struct {
 	Requests map[string]map[string]float64 `json:"requests"`
 	// OfBareJobs is the least rate, as a part of that of bare Jobs in the same run; 0 for any.
 	OfBareJobs float64 `json:"ofBareJobs,omitempty"`
+	// OfAppWrappers is the least rate of Runs, as a part of that of AppWrappers in the same run; 0 for any.
+	OfAppWrappers float64 `json:"ofAppWrappers,omitempty"`
 }
 
 //go:embed budgets.yaml
@@ -39,11 +41,33 @@ func Exceeded(r Report, scenarios []Scenario, budgets map[string]Budget) (all []
 				all = append(all, tooMany(s.Name, who, what, budget.Requests[who][what], runs)...)
 			}
 		}
-		if ratio, ok := r.Ratio(s, scenarios); ok && ratio < budget.OfBareJobs {
-			all = append(all, fmt.Sprintf("%s: the rate is %.2f of that of bare Jobs, and must be at least %.2f", s.Name, ratio, budget.OfBareJobs))
-		}
+		ratio, ok := r.Ratio(s, scenarios)
+		all = append(all, tooSlow(s.Name, "bare Jobs", ratio, budget.OfBareJobs, ok)...)
+		ratio, ok = r.OfAppWrappers(s, scenarios)
+		all = append(all, tooSlow(s.Name, "AppWrappers", ratio, budget.OfAppWrappers, ok)...)
 	}
 	return all
+}
+
+func tooSlow(scenario, others string, ratio, least float64, measured bool) []string {
+	if !measured || ratio >= least {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: the rate is %.2f of that of %s, and must be at least %.2f", scenario, ratio, others, least)}
+}
+
+// Limited are the scenarios that have a budget, and those to which it compares them.
+func Limited(scenarios []Scenario, budgets map[string]Budget) (some []Scenario) {
+	for _, s := range scenarios {
+		compared := slices.ContainsFunc(scenarios, func(other Scenario) bool {
+			budget := budgets[other.Name]
+			return other.ofOneShape(s) && (s.Bare && budget.OfBareJobs > 0 || s.plain() && budget.OfAppWrappers > 0)
+		})
+		if _, limited := budgets[s.Name]; limited || compared {
+			some = append(some, s)
+		}
+	}
+	return some
 }
 
 func tooMany(scenario, who, what string, most float64, runs []Result) (all []string) {

@@ -61,6 +61,33 @@ func of(all []bench.Scenario, budgets map[string]bench.Budget, more float64, rat
 	return r
 }
 
+// slowRuns lets Runs be slower than AppWrappers.
+func slowRuns(r bench.Report, all []bench.Scenario) bench.Report {
+	for i, s := range all {
+		if s.Runs {
+			r.Results[i].PerSecond *= 0.4
+		}
+	}
+	return r
+}
+
+func TestWhatBudgetsCompareWithIsMeasured(t *testing.T) {
+	all, budgets := scenarios(t)
+	limited := bench.Limited(all, budgets)
+	r := of(limited, budgets, 0, 1)
+	for _, s := range limited {
+		if _, ok := r.Ratio(s, limited); budgets[s.Name].OfBareJobs > 0 && !ok {
+			t.Errorf("%s is not compared with bare Jobs", s.Name)
+		}
+		if _, ok := r.OfAppWrappers(s, limited); budgets[s.Name].OfAppWrappers > 0 && !ok {
+			t.Errorf("%s is not compared with AppWrappers", s.Name)
+		}
+	}
+	if len(limited) == len(all) {
+		t.Error("everything is measured")
+	}
+}
+
 func TestBudgets(t *testing.T) {
 	all, budgets := scenarios(t)
 	if excess := bench.Exceeded(of(all, budgets, 0, 1), all, budgets); len(excess) > 0 {
@@ -73,8 +100,9 @@ func TestBudgets(t *testing.T) {
 		report bench.Report
 		want   string
 	}{
-		"a request more":        {of(all, budgets, 1, 1), "2-burst: appwrapper-controller-manager sent 15.00 requests of a life (all), and may send 14.00"},
+		"a request more":        {of(all, budgets, 1, 1), "2-burst: appwrapper-controller-manager sent 13.50 requests of a life (all), and may send 12.50"},
 		"slower than bare Jobs": {of(all, budgets, 0, 0.1), "2-burst: the rate is 0.10 of that of bare Jobs, and must be at least 0.30"},
+		"Runs that are slow":    {slowRuns(of(all, budgets, 0, 1), all), "8-runs: the rate is 0.40 of that of AppWrappers, and must be at least 0.50"},
 	} {
 		if excess := bench.Exceeded(test.report, all, budgets); len(excess) == 0 || excess[0] != test.want {
 			t.Errorf("%s: got %q, want first %q", why, excess, test.want)
@@ -112,7 +140,9 @@ func TestQuantiles(t *testing.T) {
 }
 
 func TestTheReportHasTheMiddleOfAllRuns(t *testing.T) {
-	all := []bench.Scenario{{Name: "bare", Says: "bare Jobs", Bare: true, Number: 3}, {Name: "ours", Says: "AppWrappers", Number: 3}}
+	all := []bench.Scenario{
+		{Name: "bare", Says: "bare Jobs", Bare: true, Number: 3}, {Name: "ours", Says: "AppWrappers", Number: 3}, {Name: "runs", Says: "Runs", Runs: true, Number: 3},
+	}
 	r := bench.Report{Date: "2026-11-23", Commit: "abc", Machine: "2 cores", Versions: "Kubernetes 1"}
 	for i := range 3 {
 		rate := float64(8 + i)
@@ -120,8 +150,9 @@ func TestTheReportHasTheMiddleOfAllRuns(t *testing.T) {
 			bench.Result{Scenario: "bare", PerSecond: 20, CPU: map[string]float64{"etcd": 1, "idle": 0}},
 			bench.Result{
 				Scenario: "ours", PerSecond: rate, Times: map[string]bench.Quantiles{bench.ToRunning: {P50: 1000, P99: 2000}},
-				Requests: map[string]map[string]float64{"ours": {"get jobs": 1, "create jobs": 2}},
-			})
+				Requests: map[string]map[string]float64{bench.Ours: {"get jobs": 1, "create jobs": 2}},
+			},
+			bench.Result{Scenario: "runs", PerSecond: rate * 2 / 3})
 	}
 	out := &strings.Builder{}
 	if err := r.Write(out, all); err != nil {
@@ -129,9 +160,12 @@ func TestTheReportHasTheMiddleOfAllRuns(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Measured on 2026-11-23 at commit `abc`: 2 cores, Kubernetes 1.",
-		"| AppWrappers | 3 | 9.00 (8.00–10.0) | 45 % | 1000 (1000–1000) | 2000 (2000–2000) | 0 (0–0) | 0 (0–0) |",
-		"| ours | 0 (0–0) | 3.00 (3.00–3.00) |",
-		"| etcd | 1.00 (1.00–1.00) | 0 (0–0) |",
+		"| AppWrappers | 3 | 9.00 (8.00–10.0) | 45 % |  | 1000 (1000–1000) | 2000 (2000–2000) | 0 (0–0) | 0 (0–0) |",
+		"| Runs | 3 | 6.00 (5.33–6.67) | 30 % | 67 % | 0 (0–0) | 0 (0–0) | 0 (0–0) | 0 (0–0) |",
+		"| appwrapper-controller-manager | 0 (0–0) | 3.00 (3.00–3.00) | 0 (0–0) |",
+		"| requests of a life by appwrapper-controller-manager | bare | ours | runs |",
+		"| create jobs | 0 (0–0) | 2.00 (2.00–2.00) | 0 (0–0) |",
+		"| etcd | 1.00 (1.00–1.00) | 0 (0–0) | 0 (0–0) |",
 	} {
 		if !strings.Contains(out.String(), want+"\n") {
 			t.Errorf("the report lacks %s:\n%s", want, out)

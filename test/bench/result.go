@@ -26,6 +26,12 @@ type Result struct {
 	CPU map[string]float64 `json:"cpuMilliseconds"`
 }
 
+// Our controllers, whose requests the report lists one by one: that of AppWrappers, and that of Runs.
+const (
+	Ours   = "appwrapper-controller-manager"
+	OfRuns = "codeflare-controller-manager"
+)
+
 // The times of a life.
 const (
 	ToRunning   = "to Running"
@@ -114,15 +120,15 @@ func number(v float64) string {
 func (r Report) Write(w io.Writer, scenarios []Scenario) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "Measured on %s at commit `%s`: %s, %s.\n\n", r.Date, r.Commit, r.Machine, r.Versions)
-	fmt.Fprint(b, "| scenario | runs | lives a second | of bare Jobs | to Running, ms: p50 | p99 | to gone, ms: p50 | p99 |\n|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprint(b, "| scenario | runs | lives a second | of bare Jobs | of AppWrappers | to Running, ms: p50 | p99 | to gone, ms: p50 | p99 |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, s := range scenarios {
 		runs := r.of(s.Name)
 		if len(runs) == 0 {
 			continue
 		}
 		column := func(value func(Result) float64) string { return spread(runs, value) }
-		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s | %s | %s |\n", s.Says, len(runs),
-			column(func(r Result) float64 { return r.PerSecond }), r.ofBare(s, scenarios),
+		fmt.Fprintf(b, "| %s | %d | %s | %s | %s | %s | %s | %s | %s |\n", s.Says, len(runs),
+			column(func(r Result) float64 { return r.PerSecond }), percent(r.Ratio(s, scenarios)), percent(r.OfAppWrappers(s, scenarios)),
 			column(func(r Result) float64 { return r.Times[ToRunning].P50 }), column(func(r Result) float64 { return r.Times[ToRunning].P99 }),
 			column(func(r Result) float64 { return r.Times[ToGone].P50 }), column(func(r Result) float64 { return r.Times[ToGone].P99 }))
 	}
@@ -133,14 +139,15 @@ func (r Report) Write(w io.Writer, scenarios []Scenario) error {
 		}
 		return sums
 	})
+	for _, who := range []string{Ours, OfRuns} {
+		r.table(b, "requests of a life by "+who, scenarios, func(r Result) map[string]float64 { return r.Requests[who] })
+	}
 	r.table(b, "processor time of a life, in ms", scenarios, func(r Result) map[string]float64 { return r.CPU })
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// ofBare is the rate of a scenario as a part of that of bare Jobs of the same shape.
-func (r Report) ofBare(s Scenario, scenarios []Scenario) string {
-	ratio, ok := r.Ratio(s, scenarios)
+func percent(ratio float64, ok bool) string {
 	if !ok {
 		return ""
 	}
@@ -149,17 +156,31 @@ func (r Report) ofBare(s Scenario, scenarios []Scenario) string {
 
 // Ratio is the rate of a scenario as a part of that of bare Jobs of the same shape, if there are any.
 func (r Report) Ratio(s Scenario, scenarios []Scenario) (float64, bool) {
-	i := slices.IndexFunc(scenarios, func(bare Scenario) bool {
-		return bare.Bare && bare.Number == s.Number && bare.Pods == s.Pods && bare.PerSecond == s.PerSecond
-	})
-	if s.Bare || i < 0 {
+	if s.Bare {
 		return 0, false
 	}
-	ours, bare := r.of(s.Name), r.of(scenarios[i].Name)
-	if len(ours) == 0 || len(bare) == 0 {
+	return r.beside(s, scenarios, func(other Scenario) bool { return other.Bare })
+}
+
+// OfAppWrappers is the rate of Runs as a part of that of as many AppWrappers, if there are any.
+func (r Report) OfAppWrappers(s Scenario, scenarios []Scenario) (float64, bool) {
+	if !s.Runs {
 		return 0, false
 	}
-	return middle(ours) / middle(bare), true
+	return r.beside(s, scenarios, Scenario.plain)
+}
+
+// beside compares the rate with that of a scenario of the same shape.
+func (r Report) beside(s Scenario, scenarios []Scenario, with func(Scenario) bool) (float64, bool) {
+	i := slices.IndexFunc(scenarios, func(other Scenario) bool { return with(other) && other.ofOneShape(s) })
+	if i < 0 {
+		return 0, false
+	}
+	ours, others := r.of(s.Name), r.of(scenarios[i].Name)
+	if len(ours) == 0 || len(others) == 0 {
+		return 0, false
+	}
+	return middle(ours) / middle(others), true
 }
 
 func middle(runs []Result) float64 {

@@ -21,6 +21,8 @@ type Scenario struct {
 	Says string `json:"says"`
 	// Bare lives are Jobs without an AppWrapper.
 	Bare bool `json:"bare,omitempty"`
+	// Runs: each life is a Run with its AppWrapper.
+	Runs bool `json:"runs,omitempty"`
 	// Queued lives go through a queue of Kueue that has quota for all.
 	Queued bool `json:"queued,omitempty"`
 	// Number of lives.
@@ -58,20 +60,37 @@ func Scenarios() ([]Scenario, error) {
 	return all, nil
 }
 
+// ofOneShape: as many lives, with as many pods, begin as fast.
+func (s Scenario) ofOneShape(other Scenario) bool {
+	return s.Number == other.Number && s.Pods == other.Pods && s.PerSecond == other.PerSecond
+}
+
+// plain lives are AppWrappers alone, in no queue.
+func (s Scenario) plain() bool { return !s.Bare && !s.Runs && !s.Queued }
+
 func parse(text []byte) (Scenario, error) {
 	s := Scenario{Pods: 1, RunFor: metav1.Duration{Duration: time.Second}}
 	if err := yaml.UnmarshalStrict(text, &s); err != nil {
 		return s, err
 	}
+	return s, s.check()
+}
+
+func (s Scenario) check() error {
 	switch {
 	case s.Says == "":
-		return s, fmt.Errorf("says is missing")
+		return fmt.Errorf("says is missing")
 	case s.Number <= 0 || s.Pods <= 0:
-		return s, fmt.Errorf("number and pods must be positive")
+		return fmt.Errorf("number and pods must be positive")
 	case s.PerSecond < 0:
-		return s, fmt.Errorf("perSecond must not be negative")
+		return fmt.Errorf("perSecond must not be negative")
 	case s.Bare && s.Queued:
-		return s, fmt.Errorf("bare Jobs have no queue: Kueue does not manage them here")
+		return fmt.Errorf("bare Jobs have no queue: Kueue does not manage them here")
+	case s.Runs && !s.simple():
+		return fmt.Errorf("runs are of one pod, in no queue, and begin at once")
 	}
-	return s, nil
+	return nil
 }
+
+// simple lives have one pod, no queue, and begin at once.
+func (s Scenario) simple() bool { return !s.Bare && !s.Queued && s.Pods == 1 && s.PerSecond == 0 }

@@ -121,12 +121,12 @@ func TestAWrappedKindGoesAndComes(t *testing.T) {
 	report(t, done)
 	awaitPhase(t, done, workload.AppWrapperSucceeded)
 
-	seen, unseen := train(t, "goes"), train(t, "goes-unseen")
-	awaitDeployed(t, seen)
-	awaitDeployed(t, unseen)
+	watched, unwatched := train(t, "goes"), train(t, "goes-unwatched")
+	awaitDeployed(t, watched)
+	awaitDeployed(t, unwatched)
 	uninstallPart(t, way)
-	awaitPhase(t, seen, workload.AppWrapperFailed)
-	for _, key := range []client.ObjectKey{early, done, seen, unseen} {
+	awaitPhase(t, watched, workload.AppWrapperFailed)
+	for _, key := range []client.ObjectKey{early, done, watched, unwatched} {
 		remove(t, key)
 		awaitGone(t, key)
 	}

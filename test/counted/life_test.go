@@ -28,8 +28,8 @@ const (
 	gpu = corev1.ResourceName("nvidia.com/gpu")
 	// settling is how long nothing must happen before a spec has all its pods.
 	settling = 2 * time.Second
-	// patience bounds the life of one spec that has pods but does not settle.
-	patience = time.Minute
+	// settleLimit bounds the life of one spec that has pods but does not settle.
+	settleLimit = time.Minute
 	// tooLate is when a spec that has no pods is not expected to get any. KubeRay calls one head
 	// after the other, and no simulated head answers.
 	tooLate    = 6 * time.Second
@@ -83,7 +83,7 @@ func (l *life) live(ctx context.Context) error {
 
 // watch compares pods with quota whenever a pod changes, until nothing happens any more.
 func (l *life) watch(ctx context.Context, from string, aw *workload.AppWrapper) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
 	events, err := admin.Watch(ctx, &corev1.PodList{}, client.InNamespace(l.namespace), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: from}})
 	if err != nil {

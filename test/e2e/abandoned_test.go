@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
@@ -32,17 +31,13 @@ var (
 	abandonedCluster = rayWork{"raycluster", "abandoned-cluster", 3, "InvalidRayClusterSpec"}
 )
 
-// admitRay runs Ray work until KubeRay knows that all its pods run.
-func (s *story) admitRay(ctx context.Context, w rayWork) {
-	s.t.Helper()
-	s.create(ctx, s.unwrapped(w.kind, w.name))
-	s.until(ctx, w.name+" is ready", func(ctx context.Context) (string, error) {
-		cluster, err := s.clusterOf(ctx, w)
-		if err != nil || meta.IsStatusConditionTrue(cluster.Status.Conditions, string(rayv1.RayClusterProvisioned)) {
-			return "", err
-		}
-		return fmt.Sprintf("its conditions are %+v", cluster.Status.Conditions), nil
-	})
+// rayIsReady returns "" once KubeRay knows that all pods of Ray work run.
+func (s *story) rayIsReady(ctx context.Context, w rayWork) (string, error) {
+	cluster, err := s.clusterOf(ctx, w)
+	if err != nil || meta.IsStatusConditionTrue(cluster.Status.Conditions, string(rayv1.RayClusterProvisioned)) {
+		return "", err
+	}
+	return fmt.Sprintf("its conditions are %+v", cluster.Status.Conditions), nil
 }
 
 // clusterOf is the RayCluster that the work is, or that KubeRay has made for it.
@@ -60,7 +55,7 @@ func (s *story) clusterOf(ctx context.Context, w rayWork) (rayv1.RayCluster, err
 }
 
 // rayOutlived returns "" if all pods of the work run without quota, some seconds after KubeRay has
-// given it up. It then removes the work.
+// given it up.
 func (s *story) rayOutlived(ctx context.Context, w rayWork) (string, error) {
 	events := &corev1.EventList{}
 	if err := s.admin.List(ctx, events, resources.WithFieldSelector("reason="+w.event)); err != nil {
@@ -89,7 +84,7 @@ func (s *story) rayOutlived(ctx context.Context, w rayWork) (string, error) {
 			return fmt.Sprintf("Kueue holds quota for %d of its pods", quota), nil
 		}
 	}
-	return "", s.user.Delete(ctx, s.unwrapped(w.kind, w.name), client.PropagationPolicy(metav1.DeletePropagationForeground))
+	return "", nil
 }
 
 // podsWithQuota is how many pods have quota through an object. Only Workloads hold quota.

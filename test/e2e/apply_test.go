@@ -29,38 +29,40 @@ import (
 func TestAManifestIsAppliedAgain(t *testing.T) {
 	testenv.Test(t, features.New("apply").Assess("what Kueue wrote stays", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-applied", "amy", needs.Pods)
-		for _, again := range []func(*story, context.Context, *workload.AppWrapper){(*story).apply, (*story).applyOnServer} {
-			s.applyAgainWhileItRuns(ctx, again)
-			s.applyAgainBeforeARetry(ctx, again)
+		// Each has its own name: Kueue takes a Workload that is not collected yet for that of the next
+		// AppWrapper with the name.
+		for name, again := range map[string]func(*story, context.Context, *workload.AppWrapper){"client": (*story).apply, "server": (*story).applyOnServer} {
+			s.applyAgainWhileItRuns(ctx, "steady-"+name, again)
+			s.applyAgainBeforeARetry(ctx, "again-"+name, again)
 		}
 		return ctx
 	}).Feature())
 }
 
-func (s *story) applyAgainWhileItRuns(ctx context.Context, again func(*story, context.Context, *workload.AppWrapper)) {
+func (s *story) applyAgainWhileItRuns(ctx context.Context, name string, again func(*story, context.Context, *workload.AppWrapper)) {
 	s.t.Helper()
-	manifest := wrapped("steady", job("steady", "200m", "linger", "0s"), nil)
+	manifest := wrapped(name, job(name, "200m", "linger", "0s"), nil)
 	aw := manifest.DeepCopy()
 	s.apply(ctx, aw)
 	s.untilPhase(ctx, aw, workload.AppWrapperRunning)
-	s.untilRunning(ctx, "steady", 1)
-	admitted, before := aw.Spec, s.uids(ctx, "steady")
+	s.untilRunning(ctx, name, 1)
+	admitted, before := aw.Spec, s.uids(ctx, name)
 
 	again(s, ctx, manifest.DeepCopy())
 	s.untilPhase(ctx, aw, workload.AppWrapperRunning)
 	if diff := cmp.Diff(admitted, aw.Spec); diff != "" {
 		s.t.Errorf("applying changed it (-before +after)\n%s", diff)
 	}
-	if diff := cmp.Diff(before, s.uids(ctx, "steady")); diff != "" {
+	if diff := cmp.Diff(before, s.uids(ctx, name)); diff != "" {
 		s.t.Errorf("its pods were replaced (-before +after)\n%s", diff)
 	}
 	s.remove(ctx, aw)
 	s.until(ctx, "it is removed", func(ctx context.Context) (string, error) { return s.stillThere(ctx, aw) })
 }
 
-func (s *story) applyAgainBeforeARetry(ctx context.Context, again func(*story, context.Context, *workload.AppWrapper)) {
+func (s *story) applyAgainBeforeARetry(ctx context.Context, name string, again func(*story, context.Context, *workload.AppWrapper)) {
 	s.t.Helper()
-	manifest := wrapped("again", job("again", "200m", "exit", "3"), map[string]string{
+	manifest := wrapped(name, job(name, "200m", "exit", "3"), map[string]string{
 		workload.RetryLimitAnnotation:                   "1",
 		workload.RetryPausePeriodDurationAnnotation:     "5s",
 		workload.DeletionOnFailureGracePeriodAnnotation: "1h",
@@ -70,7 +72,7 @@ func (s *story) applyAgainBeforeARetry(ctx context.Context, again func(*story, c
 	s.untilPhase(ctx, aw, workload.AppWrapperResetting)
 	again(s, ctx, manifest.DeepCopy())
 	s.untilPhase(ctx, aw, workload.AppWrapperFailed)
-	pods, err := s.pods(ctx, "again")
+	pods, err := s.pods(ctx, name)
 	if err != nil || len(pods) == 0 {
 		s.t.Fatalf("the second attempt left %d pods (%v)", len(pods), err)
 	}

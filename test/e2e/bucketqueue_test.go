@@ -11,10 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -57,7 +57,7 @@ func TestAnOpenQueueInABucketSurvivesItsPods(t *testing.T) {
 		if c := run.Status.Queue; c == nil || c.Succeeded != 80 || c.Failed != 1 || run.Status.Retries != 0 {
 			t.Errorf("after %d retries, the counts of the queue are %+v", run.Status.Retries, c)
 		}
-		if said, err := q.mlbatch(ctx, "ls", q.run); err == nil || !strings.Contains(said, "Run sevens is Succeeded: its queue answers only while it runs, and its results are in outbox of DataSet numbers") {
+		if said, err := q.mlbatch(ctx, "queue", "ls", q.run); err == nil || !strings.Contains(said, "Run sevens is Succeeded: its queue answers only while it runs, and its results are in outbox of DataSet numbers") {
 			t.Errorf("ls of a queue that has ended says %q", said)
 		}
 		s.hasMultiplied(ctx, "numbers", 80)
@@ -73,7 +73,7 @@ type openQueue struct {
 	files   string
 }
 
-// command is mlbatch queue in the namespace of the story, with the rights of a user.
+// command is mlbatch in the namespace of the story, with the rights of a user.
 func (s *story) command(ctx context.Context, user string) func(ctx context.Context, args ...string) (string, error) {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -93,7 +93,7 @@ func (s *story) command(ctx context.Context, user string) func(ctx context.Conte
 	return func(ctx context.Context, args ...string) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, waitLimit)
 		defer cancel()
-		command := exec.CommandContext(ctx, filepath.Join(dir, "mlbatch"), append([]string{"queue", "--namespace", s.namespace}, args...)...) //nolint:gosec // It was built a moment ago.
+		command := exec.CommandContext(ctx, filepath.Join(dir, "mlbatch"), slices.Concat(args, []string{"--namespace", s.namespace})...) //nolint:gosec // It was built a moment ago.
 		command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
 		said, err := command.CombinedOutput()
 		return string(said), err
@@ -103,22 +103,26 @@ func (s *story) command(ctx context.Context, user string) func(ctx context.Conte
 // bucket makes a server, and a DataSet below a prefix of its bucket.
 func (s *story) bucket(ctx context.Context, name, prefix string) {
 	s.t.Helper()
+	s.create(ctx, &v1alpha1.DataSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.DataSetSpec{S3: &v1alpha1.S3Source{
+		Endpoint: s.serveBucket(ctx, name), Bucket: "pictures", Prefix: prefix, SecretName: name,
+	}}})
+}
+
+// serveBucket starts a server, makes a Secret for it, and returns its URL.
+func (s *story) serveBucket(ctx context.Context, secret string) string {
+	s.t.Helper()
 	server := s3Server("s3", "admin", "correct")
 	s.create(ctx, server)
 	s.untilReady(ctx, server)
-	s.create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{"accessKeyID": "admin", "secretAccessKey": "correct"},
-	})
-	s.create(ctx, &v1alpha1.DataSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.DataSetSpec{S3: &v1alpha1.S3Source{
-		Endpoint: "http://s3." + s.namespace + ".svc:7070", Bucket: "pictures", Prefix: prefix, SecretName: name,
-	}}})
+	s.create(ctx, secretOf(secret, map[string]string{"accessKeyID": "admin", "secretAccessKey": "correct"}))
+	return "http://s3." + s.namespace + ".svc:7070"
 }
 
 // until asks until the queue is as it shall be. While there is no broker, nobody answers.
 func (q openQueue) until(ctx context.Context, what string, is func(queue.Stat) bool) {
 	q.t.Helper()
 	q.story.until(ctx, what, func(ctx context.Context) (string, error) {
-		said, err := q.mlbatch(ctx, "ls", q.run, "--output", "json")
+		said, err := q.mlbatch(ctx, "queue", "ls", q.run, "--output", "json")
 		var stat queue.Stat
 		if err != nil || json.Unmarshal([]byte(said), &stat) != nil || !is(stat) {
 			return fmt.Sprintf("ls says %.300s", said), nil
@@ -130,7 +134,7 @@ func (q openQueue) until(ctx context.Context, what string, is func(queue.Stat) b
 // add makes tasks of numbers, and others without one. No task is added twice.
 func (q openQueue) add(ctx context.Context, first, end int, others ...string) {
 	q.t.Helper()
-	args := []string{"add", q.run}
+	args := []string{"queue", "add", q.run}
 	for i := first; i < end; i++ {
 		others = append(others, fmt.Sprint(i))
 	}
@@ -144,7 +148,7 @@ func (q openQueue) add(ctx context.Context, first, end int, others ...string) {
 	if said, err := q.mlbatch(ctx, args...); err != nil || strings.Count(said, " was added to Run "+q.run+"\n") != len(others) {
 		q.t.Fatalf("add says %v: %s", err, said)
 	}
-	if said, err := q.mlbatch(ctx, "add", q.run, args[2]); err == nil || !strings.Contains(said, "there is a task of this name") {
+	if said, err := q.mlbatch(ctx, "queue", "add", q.run, args[3]); err == nil || !strings.Contains(said, "there is a task of this name") {
 		q.t.Errorf("a task that is added again: %v: %s", err, said)
 	}
 }
@@ -152,14 +156,14 @@ func (q openQueue) add(ctx context.Context, first, end int, others ...string) {
 // drain closes the queue: no task can be added then.
 func (q openQueue) drain(ctx context.Context) {
 	q.t.Helper()
-	if said, err := q.mlbatch(ctx, "drain", q.run); err != nil {
+	if said, err := q.mlbatch(ctx, "queue", "drain", q.run); err != nil {
 		q.t.Fatalf("drain says %v: %s", err, said)
 	}
 	late := filepath.Join(q.files, "late")
 	if err := os.WriteFile(late, nil, 0o600); err != nil {
 		q.t.Fatal(err)
 	}
-	if said, err := q.mlbatch(ctx, "add", q.run, late); err == nil || !strings.Contains(said, "the queue takes no more tasks") {
+	if said, err := q.mlbatch(ctx, "queue", "add", q.run, late); err == nil || !strings.Contains(said, "the queue takes no more tasks") {
 		q.t.Errorf("a task that comes too late: %v: %s", err, said)
 	}
 }

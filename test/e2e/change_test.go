@@ -19,6 +19,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
@@ -45,6 +46,8 @@ func TestATeamIsChangedWhileItWorks(t *testing.T) {
 		s.untilLaterThan(ctx, first)
 		s.waitsBecause(ctx, second, "insufficient unused quota")
 		s.whySays(ctx, second, "Quota")
+		s.isNext(ctx, knowing(t, cfg, why.Mapper(), "chris"), second)
+		s.untilReason(ctx, second, quotareason.WaitingForQuota)
 
 		team("chris", "12", "")
 		s.untilPhase(ctx, second, workload.AppWrapperRunning)
@@ -113,6 +116,33 @@ func (s *story) whySays(ctx context.Context, aw *workload.AppWrapper, code strin
 	if err != nil || len(answer.Causes) == 0 || !strings.HasPrefix(string(answer.Causes[0].Code), code) {
 		s.t.Errorf("why %s does not begin with %s: %v\n%s", aw.Name, code, err, explain.Text(answer, time.Now()))
 	}
+}
+
+// isNext checks that the user is told the position in the queue, which only Kueue knows.
+func (s *story) isNext(ctx context.Context, reader client.Client, aw *workload.AppWrapper) {
+	s.t.Helper()
+	s.until(ctx, "why says that "+aw.Name+" is the next", func(ctx context.Context) (string, error) {
+		answer, err := why.Explain(ctx, reader, why.Target{Kind: "appwrapper", Namespace: s.namespace, Name: aw.Name}, time.Now())
+		if text := explain.Text(answer, time.Now()); !strings.Contains(text, explain.FirstInQueue) || len(answer.Unknown) > 0 {
+			return text, err
+		}
+		return "", err
+	})
+}
+
+// untilReason waits until the AppWrapper itself says why it waits, which takes ten seconds.
+func (s *story) untilReason(ctx context.Context, aw *workload.AppWrapper, want quotareason.Reason) {
+	s.t.Helper()
+	s.until(ctx, aw.Name+" says why it waits", func(ctx context.Context) (string, error) {
+		if err := s.user.Get(ctx, client.ObjectKeyFromObject(aw), aw); err != nil {
+			return "", err
+		}
+		c := meta.FindStatusCondition(aw.Status.Conditions, string(workload.QuotaReserved))
+		if c == nil || c.Reason != string(want) || c.Message != quotareason.Sentence(want) {
+			return fmt.Sprintf("its condition is %+v", c), nil
+		}
+		return "", nil
+	})
 }
 
 // waitsBecause creates an AppWrapper, if it does not exist, and waits until its user can read

@@ -15,16 +15,18 @@ import (
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
 )
 
-// GKE refuses critical pods in a namespace without a quota for them. That of the platform counts its pods.
-func TestThePlatformHasAQuotaForItsCriticalPods(t *testing.T) {
-	testenv.Test(t, features.New("critical").Assess("it counts them", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
-		s := tell(t, cfg, "e2e-critical", "crit", needs.Machine)
-		quota := &corev1.ResourceQuota{}
-		if err := s.admin.Get(ctx, "mlbatch-critical-pods", "mlbatch-system", quota); err != nil {
-			t.Fatal(err)
+// The class of the platform is the highest that is not of the system, which GKE refuses outside kube-system.
+func TestThePlatformIsMoreImportantThanTheTeams(t *testing.T) {
+	testenv.Test(t, features.New("critical").Assess("all its pods have its class", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		requires(t, needs.Machine)
+		pods := &corev1.PodList{}
+		if err := cfg.Client().Resources("mlbatch-system").List(ctx, pods); err != nil || len(pods.Items) < 5 {
+			t.Fatalf("the platform has %d pods (%v)", len(pods.Items), err)
 		}
-		if used := quota.Status.Used[corev1.ResourcePods]; used.Value() < 5 {
-			t.Errorf("%s pods of the platform are critical", used.String())
+		for _, pod := range pods.Items {
+			if pod.Spec.Priority == nil || *pod.Spec.Priority != 1_000_000_000 {
+				t.Errorf("%s has the class %q", pod.Name, pod.Spec.PriorityClassName)
+			}
 		}
 		return ctx
 	}).Feature())

@@ -30,6 +30,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/top"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/work"
 )
@@ -57,6 +58,7 @@ func TestAMemberUsesTheEverydayCommands(t *testing.T) {
 		m.hasLogs(ctx)
 		m.runsCommands(ctx)
 		m.seesTheTeam(ctx)
+		m.seesWhatWasUsed(ctx)
 		m.checksTheCluster(ctx, cfg)
 		m.retriesAndCancels(ctx, sleeper, failer)
 		return ctx
@@ -177,15 +179,32 @@ func fmtError(err error) string {
 
 func (m member) seesTheTeam(ctx context.Context) {
 	m.t.Helper()
-	objects, err := top.Read(ctx, m.client, m.namespace)
-	overview := top.Judge(objects)
+	objects, err := top.Read(ctx, m.client, m.namespace, "")
+	overview := top.Judge(objects, "")
 	if err != nil || len(overview.Notes) == 0 || !strings.HasPrefix(overview.Notes[0], "you may not list nodes: ") {
 		m.t.Errorf("top says %+v, %v", overview.Notes, err)
+	}
+	if _, err := top.Read(ctx, m.client, m.namespace, top.ByNode); err == nil || !strings.HasPrefix(err.Error(), "you may not list nodes: ") {
+		m.t.Errorf("top by node says: %v", err)
 	}
 	for _, team := range overview.Teams {
 		if team.Name == m.queue() && (team.Running < 1 || len(team.Quota) == 0 || team.Namespaces[0] != m.namespace) {
 			m.t.Errorf("top says of the team: %+v", team)
 		}
+	}
+}
+
+// seesWhatWasUsed compares the books with Kueue's own: to two seconds of a tenth of a core for each AppWrapper.
+func (m member) seesWhatWasUsed(ctx context.Context) {
+	m.t.Helper()
+	objects, err := usage.Read(ctx, m.client, "", m.namespace)
+	r := usage.Count(objects, usage.Query{By: "appwrapper"}, time.Now())
+	if err != nil || len(r.Rows) != 3 || len(r.Kueue) != 1 || !strings.HasPrefix(r.Notes[0], "you may not list appwrappers in all namespaces: ") {
+		m.t.Fatalf("usage says %+v, %v", r, err)
+	}
+	const tolerated = usage.Hours(3 * 2 * 100)
+	if c := r.Kueue[0]; c.Compared != 3 || c.Books == 0 || c.Books-c.Kueue > tolerated || c.Kueue-c.Books > tolerated {
+		m.t.Errorf("usage says %+v of %+v", c, r.Rows)
 	}
 }
 
@@ -233,10 +252,38 @@ func (m member) retriesAndCancels(ctx context.Context, sleeper, failer *workload
 	if err := work.Retry(ctx, m.client, m.find(ctx, "speaker"), io.Discard); err == nil || !strings.Contains(err.Error(), "keeps its resources") {
 		m.t.Errorf("speaker is repeated: %v", err)
 	}
+	deletion := m.watches(ctx, "sleeper")
 	for _, aw := range []*workload.AppWrapper{sleeper, again} {
 		if err := work.Cancel(ctx, m.client, m.find(ctx, aw.Name), io.Discard); err != nil {
 			m.t.Error(err)
 		}
 		m.until(ctx, aw.Name+" is gone", func(ctx context.Context) (string, error) { return m.stillThere(ctx, aw) })
 	}
+	if err := <-deletion; err == nil || err.Error() != "sleeper was deleted in namespace "+m.namespace {
+		m.t.Errorf("why --watch ends with: %v", err)
+	}
+}
+
+// watches is why --watch of work that is deleted after it returns. It does not look again unless a watch tells of
+// something.
+func (m member) watches(ctx context.Context, name string) <-chan error {
+	m.t.Helper()
+	shown, ended := make(chan struct{}, 1), make(chan error, 1)
+	show := func(explain.Explanation, time.Time) error {
+		select {
+		case shown <- struct{}{}:
+		default:
+		}
+		return nil
+	}
+	pace := why.Pace{Least: time.Second, Most: time.Hour}
+	go func() {
+		ended <- why.Watch(ctx, m.client, why.Target{Namespace: m.namespace, Name: name}, pace, why.Screen{Show: show, Unsure: func(err error) { m.t.Log(err) }})
+	}()
+	select {
+	case <-shown:
+	case err := <-ended:
+		m.t.Fatalf("why --watch does not begin: %v", err)
+	}
+	return ended
 }

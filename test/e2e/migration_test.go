@@ -7,8 +7,6 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
-	"sigs.k8s.io/yaml"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
@@ -157,20 +154,6 @@ func (s *story) reportReady(ctx context.Context, name string, status corev1.Cond
 	if err := s.admin.GetControllerRuntimeClient().Status().Patch(ctx, node, client.RawPatch(types.StrategicMergePatchType, []byte(patch))); err != nil {
 		s.t.Fatal(err)
 	}
-}
-
-// sample reads one of the samples.
-func sample(t *testing.T, file string) *workload.AppWrapper {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../samples", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	aw := &workload.AppWrapper{}
-	if err := yaml.UnmarshalStrict(text, aw); err != nil {
-		t.Fatal(err)
-	}
-	return aw
 }
 
 // mark labels a node as Autopilot does; an empty value removes the label.

@@ -42,6 +42,24 @@ func TestAnUrgentJobTakesTheQuotaOfAnother(t *testing.T) {
 		if patient.Status.Retries != 0 {
 			t.Errorf("a preemption counted as %d retries", patient.Status.Retries)
 		}
+		s.remove(ctx, patient)
+		s.remove(ctx, urgent)
+		return ctx
+	}).Assess("work without a class ranks as default-priority", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "e2e-serving", "sven", needs.SimulatedNodes)
+		low := wrapped("low", withPriority(gpuJob("low", "8"), "low-priority"), nil)
+		plain := wrapped("plain", gpuJob("plain", "8"), nil)
+		middle := wrapped("middle", withPriority(gpuJob("middle", "8"), "default-priority"), nil)
+
+		s.runs(ctx, low)
+		s.create(ctx, plain)
+		s.untilWorkload(ctx, low, kueue.WorkloadPreempted, "True", kueue.InClusterQueueReason)
+		s.untilPhase(ctx, plain, workload.AppWrapperRunning)
+		s.remove(ctx, low)
+		s.waitsBecause(ctx, middle, "insufficient unused quota")
+		s.change(ctx, s.onlyPod(ctx, "plain"), succeeds)
+		s.untilPhase(ctx, middle, workload.AppWrapperRunning)
+		s.waitsBecause(ctx, wrapped("plain-too", gpuJob("plain-too", "8"), nil), "insufficient unused quota")
 		return ctx
 	}).Feature())
 }

@@ -31,7 +31,7 @@ const tasks = 200
 func TestAWorkQueueSurvivesItsPods(t *testing.T) {
 	testenv.Test(t, features.New("work queue").Assess("each task has one result", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-runs", "ruth", needs.TrainingPods, needs.Runs, needs.Machine)
-		folder := s.tasks()
+		folder := s.tasks(tasks)
 		s.claim(ctx, "numbers", folder)
 		s.create(ctx, &v1alpha1.DataSet{
 			ObjectMeta: metav1.ObjectMeta{Name: "numbers"}, Spec: v1alpha1.DataSetSpec{PVC: &v1alpha1.PVCSource{ClaimName: "numbers"}},
@@ -70,14 +70,14 @@ func TestAWorkQueueSurvivesItsPods(t *testing.T) {
 }
 
 // tasks makes a folder of tasks, in which everybody may write. Each is a number.
-func (s *story) tasks() string {
+func (s *story) tasks(n int) string {
 	s.t.Helper()
 	folder := s.t.TempDir()
 	inbox := filepath.Join(folder, "inbox")
 	if err := os.Mkdir(inbox, 0o700); err != nil {
 		s.t.Fatal(err)
 	}
-	for i := range tasks {
+	for i := range n {
 		if err := os.WriteFile(filepath.Join(inbox, fmt.Sprint(i)), []byte(fmt.Sprintln(i)), 0o600); err != nil {
 			s.t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func (s *story) tasks() string {
 			s.t.Fatal(err)
 		}
 	}
-	for i := range tasks {
+	for i := range n {
 		if err := os.Chmod(filepath.Join(inbox, fmt.Sprint(i)), 0o644); err != nil { //nolint:gosec // Likewise.
 			s.t.Fatal(err)
 		}

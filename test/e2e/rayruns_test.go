@@ -7,6 +7,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -140,14 +141,16 @@ func (s *story) watchRayClusters(ctx context.Context, cfg *envconf.Config) *rayC
 	return all
 }
 
+// logOfSubmitter is that of the last one: the Job of KubeRay submits again if the head did not listen yet.
 func (s *story) logOfSubmitter(ctx context.Context, run *v1alpha1.Run) string {
 	s.t.Helper()
 	pods := &corev1.PodList{}
 	selector := v1alpha1.RunLabel + "=" + run.Name + "," + v1alpha1.RoleLabel + "=submitter"
-	if err := s.admin.List(ctx, pods, resources.WithLabelSelector(selector)); err != nil || len(pods.Items) != 1 {
-		s.t.Fatalf("there are %d pods that submit: %v", len(pods.Items), err)
+	if err := s.admin.List(ctx, pods, resources.WithLabelSelector(selector)); err != nil || len(pods.Items) == 0 {
+		s.t.Fatalf("no pod submits: %v", err)
 	}
-	log, err := s.api.CoreV1().Pods(s.namespace).GetLogs(pods.Items[0].Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+	last := slices.MaxFunc(pods.Items, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	log, err := s.api.CoreV1().Pods(s.namespace).GetLogs(last.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if err != nil {
 		s.t.Fatal(err)
 	}

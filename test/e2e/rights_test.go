@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
@@ -90,6 +91,7 @@ var rights = []struct{ group, resource, verbs string }{
 	{"kueue.x-k8s.io", "localqueues", reads},
 	{"kueue.x-k8s.io", "workloads", reads},
 	{"kueue.x-k8s.io", "workloads/status", ""},
+	{"visibility.kueue.x-k8s.io", "localqueues/pendingworkloads", "get"},
 	{"admissionregistration.k8s.io", "validatingwebhookconfigurations", ""},
 	{"apiextensions.k8s.io", "customresourcedefinitions", ""},
 }
@@ -97,6 +99,7 @@ var rights = []struct{ group, resource, verbs string }{
 // clusterRights are the permissions of a team's member on cluster-scoped resources.
 var clusterRights = []struct{ group, resource, verbs string }{
 	{"kueue.x-k8s.io", "clusterqueues", reads},
+	{"visibility.kueue.x-k8s.io", "clusterqueues/pendingworkloads", ""},
 	{"kueue.x-k8s.io", "cohorts", reads},
 	{"kueue.x-k8s.io", "resourceflavors", reads},
 	{"kueue.x-k8s.io", "topologies", reads},
@@ -108,6 +111,32 @@ var clusterRights = []struct{ group, resource, verbs string }{
 	{"", "persistentvolumes", ""},
 	{"rbac.authorization.k8s.io", "clusterroles", ""},
 	{"rbac.authorization.k8s.io", "clusterrolebindings", ""},
+}
+
+// rightsOfEditors are what docs/security.md says of Kubernetes' own roles admin and edit.
+var rightsOfEditors = []struct{ group, resource, may, mayNot string }{
+	{"", "pods", "create", "wrap"},
+	{"", "secrets", "get", "wrap"},
+	{"apps", "deployments", "create", "wrap"},
+	{"apps", "deployments/scale", "update", ""},
+	{"batch", "jobs", "create", "wrap"},
+	{"workload.codeflare.dev", "appwrappers", "", "control"},
+	{"workload.codeflare.dev", "appwrappers", "", "unsuspend"},
+	{"kueue.x-k8s.io", "workloads/status", "", "update"},
+}
+
+// bind gives somebody a role in the story's namespace.
+func (s *story) bind(ctx context.Context, role, user string) {
+	s.t.Helper()
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user, Namespace: s.namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	if err := s.admin.Create(ctx, binding); err != nil {
+		s.t.Fatal(err)
+	}
+	s.created = append(s.created, binding)
 }
 
 // asked is a user whose permissions the API server is asked about.
@@ -138,6 +167,27 @@ func TestMembersMayDoWhatTheirRoleSaysInTheirNamespaceOnly(t *testing.T) {
 				want := slices.Contains(strings.Fields(row.verbs), verb)
 				if got := allowed(ctx, t, s.api, asked{"amy", "", everybody}, verb, row.group, row.resource); got != want {
 					t.Errorf("%s %s of %q: %t, want %t", verb, row.resource, row.group, got, want)
+				}
+			}
+		}
+		return ctx
+	})
+	feature.Assess("somebody with Kubernetes' own role, in the team's namespace", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
+		s := tell(t, cfg, "e2e-applied", "amy", needs.Pods)
+		for _, role := range []string{"admin", "edit"} {
+			who := asked{"e2e-" + role, "e2e-applied", everybody}
+			s.bind(ctx, role, who.user)
+			s.until(ctx, "the binding has an effect", func(ctx context.Context) (string, error) {
+				if !allowed(ctx, t, s.api, who, "create", "", "pods") {
+					return "it has none", nil
+				}
+				return "", nil
+			})
+			for _, row := range rightsOfEditors {
+				for verb, want := range map[string]bool{row.may: true, row.mayNot: false} {
+					if verb != "" && allowed(ctx, t, s.api, who, verb, row.group, row.resource) != want {
+						t.Errorf("%s %s of %q: %t, want %t", verb, row.resource, row.group, !want, want)
+					}
 				}
 			}
 		}

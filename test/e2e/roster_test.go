@@ -21,7 +21,7 @@ import (
 
 // ownRosters are releases of stories in addition to the release of the stories' teams, in the
 // same namespace. Releases of examples exist on our own cluster only.
-var ownRosters = []string{"mlbatch-e2e-newcomers", "mlbatch-e2e-beside", "mlbatch-e2e-changes", "mlbatch-e2e-departures"}
+var ownRosters = []string{"mlbatch-e2e-newcomers", "mlbatch-e2e-beside", "mlbatch-e2e-changes", "mlbatch-e2e-departures", "mlbatch-e2e-undefended"}
 
 // roster is a release of charts/teams that a story changes as an administrator would: with its
 // values file.

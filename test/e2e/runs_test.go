@@ -14,10 +14,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
@@ -68,6 +70,11 @@ func TestARunWaitsIsCancelledAndFails(t *testing.T) {
 		s.create(ctx, s.program("sleeper", sleeps))
 		s.create(ctx, s.program("failing", "echo no data; exit 7"))
 
+		s.create(ctx, s.program("quick", "true"))
+		short, forgotten := execution("short", "sleeper", "50m"), execution("forgotten", "quick", "50m")
+		short.Spec.ActiveDeadlineSeconds, forgotten.Spec.TTLSecondsAfterFinished = ptr.To[int64](2), ptr.To[int32](1)
+		s.create(ctx, short)
+		s.create(ctx, forgotten)
 		first := execution("first", "sleeper", "700m")
 		s.create(ctx, first)
 		s.untilRun(ctx, first, v1alpha1.RunRunning)
@@ -91,6 +98,7 @@ func TestARunWaitsIsCancelledAndFails(t *testing.T) {
 		if f := third.Status.LastFailure; f == nil || f.ExitCode == nil || *f.ExitCode != 7 || !strings.Contains(f.Message, "no data") {
 			t.Errorf("its last failure is %+v", f)
 		}
+		s.endsByTheClock(ctx, short, forgotten)
 		// Whoever deletes a Run deletes its work.
 		s.remove(ctx, second)
 		s.until(ctx, "the AppWrapper of a deleted Run goes", func(ctx context.Context) (string, error) {
@@ -98,6 +106,27 @@ func TestARunWaitsIsCancelledAndFails(t *testing.T) {
 		})
 		return ctx
 	}).Feature())
+}
+
+// endsByTheClock: one Run has run longer than it may, and the other is forgotten after its end.
+func (s *story) endsByTheClock(ctx context.Context, short, forgotten *v1alpha1.Run) {
+	s.t.Helper()
+	s.untilRun(ctx, short, v1alpha1.RunFailed)
+	if c := meta.FindStatusCondition(short.Status.Conditions, v1alpha1.Failed); c == nil || c.Reason != "DeadlineExceeded" {
+		s.t.Errorf("a Run that took too long says %+v", c)
+	}
+	s.until(ctx, "the Run with a time to live goes", func(ctx context.Context) (string, error) {
+		err := s.admin.Get(ctx, forgotten.Name, s.namespace, forgotten)
+		if apierrors.IsNotFound(err) {
+			return "", nil
+		}
+		return fmt.Sprintf("it is %s: %s", forgotten.Status.Phase, forgotten.Status.Message), err
+	})
+	for _, run := range []*v1alpha1.Run{short, forgotten} {
+		s.until(ctx, "the AppWrapper of "+run.Name+" goes", func(ctx context.Context) (string, error) {
+			return s.stillThere(ctx, &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Name: run.Name}})
+		})
+	}
 }
 
 // Nobody gets more by a Run than by an AppWrapper of their own.

@@ -43,6 +43,7 @@ type story struct {
 	clusterQueue string
 	admin        *resources.Resources
 	user         client.Client
+	editor       client.Client        // a user with Kubernetes' own role edit; see befriend
 	api          kubernetes.Interface // the administrator's, for logs
 	created      []client.Object
 }
@@ -61,8 +62,21 @@ func requires(t *testing.T, wanted ...needs.Need) {
 }
 
 // tell begins a story if this cluster has what it needs. If the test fails, it prints objects,
-// events and logs.
+// events and logs. It removes what the story has created.
 func tell(t *testing.T, cfg *envconf.Config, namespace, user string, wanted ...needs.Need) *story {
+	t.Helper()
+	s := begin(t, cfg, namespace, user, wanted...)
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.explain()
+		}
+		s.clear()
+	})
+	return s
+}
+
+// begin begins a story that cleans up by itself.
+func begin(t *testing.T, cfg *envconf.Config, namespace, user string, wanted ...needs.Need) *story {
 	t.Helper()
 	requires(t, wanted...)
 	config := rest.CopyConfig(cfg.Client().RESTConfig())
@@ -74,22 +88,21 @@ func tell(t *testing.T, cfg *envconf.Config, namespace, user string, wanted ...n
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &story{t: t, namespace: namespace, admin: admin.WithNamespace(namespace), user: as(t, cfg, user), api: api}
-	t.Cleanup(func() {
-		if t.Failed() {
-			s.explain()
-		}
-		s.clear()
-	})
-	return s
+	return &story{t: t, namespace: namespace, admin: admin.WithNamespace(namespace), user: as(t, cfg, user), api: api}
 }
 
 // as returns a client that impersonates a user in groups.
 func as(t *testing.T, cfg *envconf.Config, user string, groups ...string) client.Client {
 	t.Helper()
+	return knowing(t, cfg, nil, user, groups...)
+}
+
+// knowing is as, with a mapper of its own: mlbatch does not ask the cluster which kinds it serves.
+func knowing(t *testing.T, cfg *envconf.Config, mapper meta.RESTMapper, user string, groups ...string) client.Client {
+	t.Helper()
 	config := rest.CopyConfig(cfg.Client().RESTConfig())
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
-	member, err := client.New(config, client.Options{Scheme: cfg.Client().Resources().GetScheme()})
+	member, err := client.New(config, client.Options{Scheme: cfg.Client().Resources().GetScheme(), Mapper: mapper})
 	if err != nil {
 		t.Fatal(err)
 	}

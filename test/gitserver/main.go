@@ -58,7 +58,7 @@ func makeRepository(dir string) error {
 	if err := os.MkdirAll(src, 0o755); err != nil {
 		return fmt.Errorf("cannot make the repository: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(src, "hello.sh"), []byte("echo \"the repository says hello\"\nls\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(src, "hello.sh"), []byte("echo \"the repository says hello\"\necho *\n"), 0o755); err != nil {
 		return fmt.Errorf("cannot make the repository: %w", err)
 	}
 	for _, args := range [][]string{

@@ -28,6 +28,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // TestThePlatformComesAndGoes follows one platform from installation to removal. Each subtest
@@ -88,7 +89,10 @@ func killedAfterEachStep(t *testing.T) {
 		t.Fatalf("the releases are %q: the command was not killed while Helm was running", left)
 	}
 	isRefused(t, installs("upgrade", "--set=kueue.enabled=false"), "the cluster has no Kueue")
-	isKilled(t, installs("install"), "[3/5]", at)
+	for _, cmd := range []*exec.Cmd{installs("install"), mlbatch("uninstall")} {
+		isRefused(t, cmd, "the release mlbatch is pending-install since ", "or, if it was killed, run this one with --resume-interrupted")
+	}
+	isKilled(t, installs("install", "--resume-interrupted"), "[3/5]", at)
 	isKilled(t, installs("install"), "[4/5]", at)
 	isKilled(t, installs("install"), "[5/5]", at)
 	succeeds(t, installs("install"))
@@ -139,7 +143,10 @@ func upgradeIsKilled(t *testing.T) {
 		return nil
 	})
 	isRefused(t, installs("install"), "an upgrade of the release mlbatch was interrupted: resume with 'mlbatch upgrade'")
-	succeeds(t, upgrade())
+	isRefused(t, upgrade(), "the release mlbatch is pending-upgrade since ")
+	resumed := upgrade()
+	resumed.Args = append(resumed.Args, "--resume-interrupted")
+	succeeds(t, resumed)
 	wantAllReady(t)
 	before["appwrapper-controller-manager"]++
 	if diff := cmp.Diff(before, generations(t)); diff != "" {
@@ -149,6 +156,14 @@ func upgradeIsKilled(t *testing.T) {
 
 func valuesStay(t *testing.T) {
 	before := generations(t)
+	told := succeeds(t, mlbatch("upgrade", "--charts="+charts(), "--set=appwrapper.podAnnotations.new=yes", "--diff"))
+	const changed = "changed  Deployment.apps mlbatch-system/appwrapper-controller-manager\n             spec.template.metadata.annotations.new: none → \"yes\"\n"
+	if !strings.Contains(told, changed) || !strings.Contains(told, "release teams: 0.1.0 → 0.1.0\n  no object changes\n") {
+		t.Errorf("it prints %s", told)
+	}
+	if diff := cmp.Diff(before, generations(t)); diff != "" {
+		t.Errorf("--diff changes Deployments: %s", diff)
+	}
 	out := succeeds(t, mlbatch("upgrade", "--charts="+charts(), "--set=appwrapper.podAnnotations.new=yes"))
 	if want := "release mlbatch 0.1.0 in namespace mlbatch-system: upgraded\nrelease teams 0.1.0 in namespace mlbatch-system: unchanged\n"; out != want {
 		t.Errorf("it prints %q, want %q", out, want)
@@ -260,8 +275,8 @@ func canBeRead(t *testing.T) {
 	})
 }
 
-// wantAllReady checks that the command reports every installed component as ready, and no other
-// component.
+// wantAllReady checks that the command reports both releases and every installed component as ready, and
+// no other component.
 func wantAllReady(t *testing.T) {
 	t.Helper()
 	out, progress, err := finish(mlbatch("components", "--output=json"))
@@ -272,9 +287,20 @@ func wantAllReady(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &all); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, c := range all {
-		off := c.Name == "jobset" || c.Name == "leaderworkerset" || c.Name == "codeflare"
-		if off != (c.State == "off") || c.Ready == off || !off && c.Found != c.Wanted {
+	if len(all) < 2 || all[0].Name != "release mlbatch" || all[1].Name != "release teams" {
+		t.Fatalf("the releases do not come first: %+v", all)
+	}
+	for _, c := range all[:2] {
+		if !c.Ready || c.State != "installed" || c.Found != c.Wanted {
+			t.Errorf("%+v", c)
+		}
+	}
+	for _, c := range all[2:] {
+		part, known := parts.Named(c.Name)
+		if !known {
+			t.Errorf("%s is no part of the platform", c.Name)
+		}
+		if off := part.Optional; off != (c.State == "off") || c.Ready == off || !off && c.Found != c.Wanted {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -74,17 +74,51 @@ func TestWhatIsNoLaneRunsInTestLong(t *testing.T) {
 	}
 }
 
-// once reports whether the parts that lanes run are the whole package, without overlap.
+// once reports whether the parts that lanes run are the whole package, without overlap: one lane
+// skips what the others run.
 func once(parts []string) bool {
-	switch len(parts) {
-	case 1:
+	if len(parts) == 1 {
 		return parts[0] == ""
-	case 2:
-		run, isRun := strings.CutPrefix(parts[0], "-run ")
-		skip, isSkip := strings.CutPrefix(parts[1], "-skip ")
-		return isRun && isSkip && run == skip
 	}
-	return false
+	var run, skipped []string
+	skips := 0
+	for _, part := range parts {
+		if pattern, isSkip := strings.CutPrefix(part, "-skip "); isSkip {
+			skipped = alternatives(pattern)
+			skips++
+		} else {
+			run = append(run, alternatives(strings.TrimPrefix(part, "-run "))...)
+		}
+	}
+	slices.Sort(run)
+	slices.Sort(skipped)
+	return skips == 1 && slices.Equal(run, skipped)
+}
+
+// alternatives are those of a quoted pattern like '^(A|B)$'.
+func alternatives(pattern string) []string {
+	return strings.Split(strings.Trim(pattern, "'^$()"), "|")
+}
+
+func TestPartsThatRunOnce(t *testing.T) {
+	for _, test := range []struct {
+		parts []string
+		want  bool
+	}{
+		{[]string{""}, true},
+		{[]string{"-run '^A$'"}, false},
+		{[]string{"-run '^A$'", "-skip '^A$'"}, true},
+		{[]string{"-skip '^(A|B|C)$'", "-run '^(C|A)$'", "-run '^B$'"}, true},
+		{[]string{"-skip '^(A|B|C)$'", "-run '^(C|A)$'"}, false},
+		{[]string{"-skip '^(A|B)$'", "-run '^(B|A)$'", "-run '^B$'"}, false},
+		{[]string{"", "-run '^A$'"}, false},
+		{[]string{"-skip '^A$'", "-skip '^A$'"}, false},
+		{nil, false},
+	} {
+		if got := once(test.parts); got != test.want {
+			t.Errorf("%q: %v", test.parts, got)
+		}
+	}
 }
 
 // clusterTest is a go test command in a Makefile recipe: the package, and the part of it.

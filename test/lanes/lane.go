@@ -47,20 +47,22 @@ var lanes = []lane{
 	{name: "lint", essential: true, inputs: everything},
 	{name: "unit", essential: true, inputs: everything},
 	{name: "e2e", essential: true, root: true, unless: "E2E_KUBECONFIG", inputs: everything},
-	{name: "simulated", essential: true, root: true, inputs: with(platform, "test/auditlog", "test/simulated")},
+	{name: "simulated", essential: true, root: true, inputs: with(platform, "test/auditlog", "test/sandbox", "test/simulated")},
 	{name: "fuzz", inputs: []string{"controller", "go.mod", "go.sum"}},
 	{name: "mutants", inputs: []string{"charts", "controller", "go.mod", "go.sum", "setup", "test", "tools"}},
 	{name: "platforms", inputs: []string{
 		"Makefile", "controller/api", "controller/admissionrules", "controller/internal", "controller/runplan", "controller/runschema", "go.mod", "go.sum", "setup", "tools/mlbatch", "tools/pytorchjob-generator",
 	}},
+	{name: "long-stories", root: true, unless: "E2E_KUBECONFIG", inputs: with(platform, "docs/codeflare.md", "test/e2e", "test/explain", "test/quotawatch", "tools/pytorchjob-generator")},
+	{name: "undefended", root: true, inputs: with(platform, "test/e2e", "test/explain", "test/quotawatch", "tools/pytorchjob-generator")},
 	{name: "robust", root: true, inputs: with(cluster, "test/explain", "test/localcluster", "test/workload")},
-	{name: "simulated-users", root: true, inputs: with(platform, "test/auditlog", "test/simulated")},
+	{name: "simulated-users", root: true, inputs: with(platform, "test/auditlog", "test/sandbox", "test/simulated")},
 	{name: "chaos", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/chaos")},
 	{name: "faults", root: true, inputs: with(platform, "test/faults")},
 	{name: "counted", root: true, inputs: with(platform, "test/counted", "test/e2e/testdata")},
 	{name: "helm", inputs: with(platform, "test/helm")},
 	{name: "installs", root: true, inputs: with(platform, "test/installer")},
-	{name: "upgrade", root: true, inputs: with(platform, "docs/install.md", "test/explain", "test/quotawatch", "test/upgrade", "test/workload")},
+	{name: "upgrade", root: true, inputs: with(platform, "docs/install.md", "docs/quota.md", "test/explain", "test/quotawatch", "test/upgrade", "test/workload")},
 }
 
 func with(inputs []string, more ...string) []string { return slices.Concat(inputs, more) }

@@ -55,14 +55,21 @@ func (t *tally) add(m audit.Moment) {
 	}
 	t.weigh(m)
 	for _, e := range m.Excesses() {
-		aside, expected := t.expected[e.Holder.NamespacedName]
-		switch {
-		case expected:
-			t.expected[e.Holder.NamespacedName] = append(aside, e)
-		default:
-			t.see(e, m)
+		planted := e.Holder.NamespacedName
+		if whole := (types.NamespacedName{Namespace: planted.Namespace}); t.isExpected(whole) {
+			planted = whole
 		}
+		if !t.isExpected(planted) {
+			t.see(e, m)
+			continue
+		}
+		t.expected[planted] = append(t.expected[planted], e)
 	}
+}
+
+func (t *tally) isExpected(name types.NamespacedName) bool {
+	_, expected := t.expected[name]
+	return expected
 }
 
 func (t *tally) see(e audit.Excess, m audit.Moment) {

@@ -75,8 +75,8 @@ func Start(ctx context.Context, api client.WithWatch, out io.Writer) (*Watch, er
 	return w, nil
 }
 
-// Expect excludes the findings about one AppWrapper, for a test that violates its quota on
-// purpose. The returned function returns the findings so far.
+// Expect excludes the findings about one AppWrapper, or without a name about a namespace, for a test
+// that violates quota on purpose. The returned function returns the findings so far.
 func (w *Watch) Expect(appWrapper types.NamespacedName) func() []audit.Excess {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +134,7 @@ const waitLimit = time.Minute
 
 // look checks one revision.
 func (w *Watch) look(ctx context.Context, at string) {
-	m, err := w.recall(ctx, at)
+	m, err := w.readRevision(ctx, at)
 	if err == nil && len(m.Unexcused()) > 0 {
 		err = w.confirm(ctx, m)
 	}
@@ -150,15 +150,15 @@ func (w *Watch) look(ctx context.Context, at string) {
 // confirm reads a moment with a violation again. A server that returns two different answers
 // for one revision must not be mistaken for a wrong controller.
 func (w *Watch) confirm(ctx context.Context, m audit.Moment) error {
-	again, err := w.recall(ctx, m.Revision)
+	again, err := w.readRevision(ctx, m.Revision)
 	if err != nil || slices.Equal(m.Excesses(), again.Excesses()) {
 		return err
 	}
 	return fmt.Errorf("the API server gave two answers for revision %s: %v, then %v", m.Revision, m.Excesses(), again.Excesses())
 }
 
-// recall reads one revision.
-func (w *Watch) recall(ctx context.Context, at string) (m audit.Moment, err error) {
+// readRevision reads one revision.
+func (w *Watch) readRevision(ctx context.Context, at string) (m audit.Moment, err error) {
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
 		m, last = read(ctx, w.api, at)

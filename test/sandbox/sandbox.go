@@ -17,6 +17,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
@@ -87,6 +88,7 @@ func connect(t *testing.T, cluster *localcluster.Cluster) client.WithWatch {
 	config, err := cluster.RESTConfig()
 	for _, add := range []func() error{
 		func() error { return workload.AddToScheme(scheme.Scheme) },
+		func() error { return v1alpha1.AddToScheme(scheme.Scheme) },
 		func() error { return kueue.AddToScheme(scheme.Scheme) },
 	} {
 		if err == nil {

@@ -19,14 +19,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/sandbox"
 )
 
-// longPatience is the limit for thousands of objects.
-const longPatience = 20 * time.Minute
+// crowdLimit is the limit for thousands of objects.
+const crowdLimit = 20 * time.Minute
 
 // authors is how many clients write at the same time.
 const authors = 8
@@ -49,17 +49,7 @@ func newCrowd(t *testing.T, admin client.WithWatch, namespace string) *crowd {
 		t.Fatal(err)
 	}
 	c := &crowd{T: t, admin: admin, namespace: namespace, last: map[string]*workload.AppWrapper{}}
-	w, err := admin.Watch(t.Context(), &workload.AppWrapperList{}, client.InNamespace(namespace))
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		for event := range w.ResultChan() {
-			if aw, ok := event.Object.(*workload.AppWrapper); ok {
-				c.hear(aw, event.Type == watch.Deleted)
-			}
-		}
-	}()
+	sandbox.Follow(t, admin, &workload.AppWrapperList{}, c.hear, client.InNamespace(namespace))
 	return c
 }
 
@@ -125,7 +115,7 @@ func (c *crowd) create(from, to int, suspend bool, runFor string) {
 // await waits until so many AppWrappers are in a phase, and no others exist.
 func (c *crowd) await(phase workload.AppWrapperPhase, n int) {
 	c.Helper()
-	awaitFor(c.T, longPatience, fmt.Sprintf("%d are %s", n, phase), func(context.Context) error {
+	awaitFor(c.T, crowdLimit, fmt.Sprintf("%d are %s", n, phase), func(context.Context) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, aw := range c.last {
@@ -150,7 +140,7 @@ func (c *crowd) clear() {
 		return c.admin.Delete(ctx, &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: names[i]}})
 	})
 	c.await("", 0)
-	awaitFor(c.T, longPatience, "no pod is left", func(ctx context.Context) error {
+	awaitFor(c.T, crowdLimit, "no pod is left", func(ctx context.Context) error {
 		pods := &metav1.PartialObjectMetadataList{}
 		pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 		if err := c.admin.List(ctx, pods, client.InNamespace(c.namespace)); err != nil {

@@ -29,26 +29,27 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// Metrics of the controller's process.
+// Metrics of a controller's process.
 const (
 	reconciles = "controller_runtime_reconcile_total"
 	processor  = "process_cpu_seconds_total"
 	resident   = "process_resident_memory_bytes"
 )
 
-// scraper reads the controller's metrics as Prometheus does.
+// scraper reads a controller's metrics as Prometheus does.
 type scraper struct {
 	*testing.T
 	url, token string
 	http       *http.Client
 }
 
-func newScraper(t *testing.T, p person, admin client.Client) *scraper {
+// newScraper reads those of the controller of a chart.
+func newScraper(t *testing.T, p person, admin client.Client, chart string) *scraper {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "scraper"}}
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "scraper"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "appwrapper-metrics-reader"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: chart + "-metrics-reader"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "scraper"}},
 	}
 	token := &authenticationv1.TokenRequest{}
@@ -56,7 +57,7 @@ func newScraper(t *testing.T, p person, admin client.Client) *scraper {
 	err := errors.Join(
 		admin.Create(t.Context(), account), admin.Create(t.Context(), binding),
 		admin.SubResource("token").Create(t.Context(), account, token),
-		admin.List(t.Context(), pods, client.InNamespace(platform.Namespace), client.MatchingLabels{"app.kubernetes.io/name": "appwrapper"}),
+		admin.List(t.Context(), pods, client.InNamespace(platform.Namespace), client.MatchingLabels{"app.kubernetes.io/name": chart}),
 	)
 	if err != nil || len(pods.Items) != 1 {
 		t.Fatalf("there are %d pods of our controller, error %v", len(pods.Items), err)

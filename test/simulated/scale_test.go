@@ -187,7 +187,7 @@ func (c *crowd) times(n int, wanted func(before, after *workload.AppWrapper) boo
 	}
 	c.mu.Unlock()
 	do(t)
-	awaitFor(c.T, longPatience, "all are seen", func(context.Context) error {
+	awaitFor(c.T, crowdLimit, "all are seen", func(context.Context) error {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if len(t.took) < n {

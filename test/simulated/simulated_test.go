@@ -66,7 +66,7 @@ func story(t *testing.T, p person) {
 	await(t, "an operator that was killed is ready again", func(ctx context.Context) error { return restarted(ctx, admin, before) })
 	wantOperatorsToBeThemselves(t, p)
 	if p.uid == 0 { // once is enough
-		metrics := newScraper(t, p, admin)
+		metrics := newScraper(t, p, admin, "appwrapper")
 		newCrowd(t, admin, "quiet").staysQuiet(p, metrics)
 		measure(t, p, admin, metrics)
 		tool.appliesAgain()

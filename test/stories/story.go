@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 )
 
 // Story is the life of one AppWrapper.
@@ -19,6 +21,8 @@ type Story struct {
 	Annotations map[string]string
 	// MigrationLimit is the configured limit.
 	MigrationLimit int32
+	// AtOnce means that it need not wait for quota.
+	AtOnce bool
 	// Components are what the AppWrapper wraps.
 	Components []Component
 	// Steps run one after the other.
@@ -68,6 +72,8 @@ type World interface {
 	// Admit and Evict are what Kueue does.
 	Admit()
 	Evict()
+	// Wait is what Kueue says of an AppWrapper that it does not admit.
+	Wait(quotareason.Reason)
 	// Delete deletes the AppWrapper; sparing means with --cascade=orphan.
 	Delete(sparing bool)
 
@@ -94,6 +100,10 @@ type World interface {
 	// RemoveAddedPods removes all of them.
 	AddPod()
 	RemoveAddedPods()
+	// Hang: the first running pod of a component that was ready is not ready any more. GoOn: all pods
+	// that run are ready.
+	Hang(component int)
+	GoOn()
 	// EvictPod deletes the first pod of a component; its kubelet has to stop it.
 	EvictPod(component int)
 	// LosePod removes the first pod of a component.

@@ -18,6 +18,10 @@ var successes = []Story{
 		after(3*time.Hour).then("owner", "the Job is complete", completes(0)).
 		after(2 * time.Hour),
 
+	tell("success without a queue", job("train", 1)).atOnce().podsStart().
+		after(time.Hour).then("owner", "the Job is complete", completes(0)).
+		after(time.Hour).deleted(),
+
 	tell("success of a PyTorchJob whose workers live on", pyTorchJob("train", 3)).admitted().
 		after(5*time.Second).podsStart().
 		after(time.Hour).then("owner", "the master ends and the PyTorchJob has succeeded; the workers idle", func(w World) {

@@ -6,12 +6,25 @@ import (
 	"time"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 )
 
 var suspensions = []Story{
+	tell("waiting for quota, and its status says why", job("train", 1)).waits(quotareason.WaitingForQuota).
+		after(5 * time.Second).
+		after(time.Minute).waits(quotareason.ExceedsMaxQuota).
+		after(time.Hour).runs(),
+
 	tell("suspension by Kueue while running", job("train", 2)).runs().
 		after(time.Hour).evicted().
 		after(time.Hour).admitted().podsStart(),
+
+	tell("suspension after a checkpoint", job("train", 2)).
+		with(v1beta2.LastCheckpointAnnotation, "2030-01-01T12:50:00Z").runs().
+		after(time.Hour).evicted().
+		after(time.Hour).admitted().
+		after(5*time.Second).podsStart().
+		after(time.Hour).then("owner", "the Job is complete", completes(0)),
 
 	tell("suspension while a pod is stuck holds the quota", job("train", 2)).runs().
 		after(time.Hour).nodeIsLost().evicted().

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 )
 
 // All returns all stories.
 func All() []Story {
-	return slices.Concat(successes, failures, surpluses, refusals, nodes, migrations, suspensions, deletions)
+	return slices.Concat(successes, failures, hangs, surpluses, refusals, nodes, migrations, suspensions, deletions)
 }
 
 func tell(name string, components ...Component) Story {
@@ -58,6 +60,12 @@ func (s Story) with(annotation, value string) Story {
 	return s
 }
 
+// atOnce: it need not wait for quota.
+func (s Story) atOnce() Story {
+	s.AtOnce = true
+	return s
+}
+
 func (s Story) migratingAtMost(limit int32) Story {
 	s.MigrationLimit = limit
 	return s
@@ -74,6 +82,10 @@ func (s Story) after(d time.Duration) Story {
 
 func (s Story) admitted() Story {
 	return s.then("Kueue", "admits it", World.Admit)
+}
+
+func (s Story) waits(reason quotareason.Reason) Story {
+	return s.then("Kueue", "says "+string(reason), func(w World) { w.Wait(reason) })
 }
 
 func (s Story) evicted() Story {
@@ -127,6 +139,10 @@ func (s Story) nodeRecovers() Story {
 // evictsAPod is what the node lifecycle controller does for a NoExecute taint.
 func (s Story) evictsAPod() Story {
 	return s.then("node", "evicts a pod", func(w World) { w.EvictPod(0) })
+}
+
+func (s Story) hangs() Story {
+	return s.then("kubelet", "a pod is not ready any more", func(w World) { w.Hang(0) })
 }
 
 func (s Story) podIsAdded() Story {

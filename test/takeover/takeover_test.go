@@ -42,8 +42,8 @@ func TestControllersTakeEachOthersPlace(t *testing.T) {
 	})
 	before := s.world(t, all)
 	theirs.end(t, syscall.SIGKILL)
-	unseen := s.aNewOne(t, "unseen", workload.AppWrapperSuspended)
-	s.awaitPhase(t, unseen, workload.AppWrapperSuspended)
+	untouched := s.aNewOne(t, "untouched", workload.AppWrapperSuspended)
+	s.awaitPhase(t, untouched, workload.AppWrapperSuspended)
 	taken := s.hasLookedAtAll(t, "ours")
 	s.unchanged(t, "from upstream to ours", all, before)
 
@@ -55,8 +55,8 @@ func TestControllersTakeEachOthersPlace(t *testing.T) {
 	s.unchanged(t, "from ours to upstream", all, before)
 	s.podsEnd(t, taken[0])
 	s.awaitPhase(t, taken[0], workload.AppWrapperSucceeded)
-	s.isUnsuspended(t, unseen)
-	s.awaitPhase(t, unseen, workload.AppWrapperRunning)
+	s.isUnsuspended(t, untouched)
+	s.awaitPhase(t, untouched, workload.AppWrapperRunning)
 	t.Log("upstream goes on with what ours has begun")
 
 	before = s.world(t, all)

@@ -6,6 +6,7 @@ package turns_test
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -24,6 +25,10 @@ type settings struct {
 	withinClusterQueue kueue.PreemptionPolicy
 	// values of charts/mlbatch; nil for the defaults.
 	values map[string]any
+	// watched is how long turns are watched after the last arrival, if they do not end before.
+	watched time.Duration
+	// ends: they must.
+	ends bool
 }
 
 // cluster starts a simulated cluster with the platform, until the test ends.

@@ -6,7 +6,10 @@ package turns_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/test/sandbox"
 )
 
 // defaults are those values of charts/mlbatch that decide about preemption.
@@ -27,7 +32,11 @@ func defaults(t *testing.T) (chart struct {
 				Enabled bool
 			}
 		}
-		ManagerConfig struct{ ControllerManagerConfigYaml string }
+		ManagerConfig struct {
+			Configuration struct {
+				FairSharing struct{ PreemptionStrategies []string }
+			}
+		}
 	}
 },
 ) {
@@ -49,8 +58,14 @@ type life struct {
 	preemptions int32
 	admitted    time.Time // of the attempt that runs
 	last        time.Time // preemption
-	lost        time.Duration
+	losses      []loss
 	waits       time.Time // until then
+}
+
+// loss is what a job had done before a preemption: the time of each of its GPUs.
+type loss struct {
+	at   time.Time
+	lost time.Duration
 }
 
 // workloads are the lives of all Workloads.
@@ -62,17 +77,7 @@ type workloads struct {
 func watchWorkloads(t *testing.T, admin client.WithWatch) *workloads {
 	t.Helper()
 	w := &workloads{lives: map[string]*life{}}
-	watch, err := admin.Watch(t.Context(), &kueue.WorkloadList{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		for event := range watch.ResultChan() {
-			if seen, ok := event.Object.(*kueue.Workload); ok {
-				w.hear(seen)
-			}
-		}
-	}()
+	sandbox.Follow(t, admin, &kueue.WorkloadList{}, func(seen *kueue.Workload, _ bool) { w.hear(seen) })
 	return w
 }
 
@@ -96,7 +101,7 @@ func (l *life) hear(seen *kueue.Workload) {
 		evicted := meta.FindStatusCondition(seen.Status.Conditions, kueue.WorkloadEvicted)
 		l.preemptions, l.last = n, evicted.LastTransitionTime.Time
 		if !l.admitted.IsZero() {
-			l.lost += l.last.Sub(l.admitted) * time.Duration(l.gpus)
+			l.losses = append(l.losses, loss{l.last, l.last.Sub(l.admitted) * time.Duration(l.gpus)})
 		}
 		l.admitted = time.Time{}
 	}
@@ -141,26 +146,50 @@ func (w *workloads) calm(lately time.Duration) error {
 
 // count is what was seen of one play.
 type count struct {
-	jobs      int
-	most, sum int32
-	lost      time.Duration
-	last      time.Time
+	jobs map[int32]int // by the number of preemptions of each
+	lost time.Duration // by all
+	late time.Duration // of that, after the last arrival
+	last time.Time
 }
 
-func (w *workloads) count(plays []play, p play) (c count) {
+func (w *workloads) count(plays []play, p play, arrived time.Time) count {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	c := count{jobs: map[int32]int{}}
 	for _, l := range w.lives {
-		if of, ok := of(plays, l.namespace); !ok || of.name("") != p.name("") {
-			continue
-		}
-		c.jobs++
-		c.sum += l.preemptions
-		c.most = max(c.most, l.preemptions)
-		c.lost += l.lost
-		if l.last.After(c.last) {
-			c.last = l.last
+		if of, ok := of(plays, l.namespace); ok && of.name("") == p.name("") {
+			c.add(l, arrived)
 		}
 	}
 	return c
+}
+
+func (c *count) add(l *life, arrived time.Time) {
+	c.jobs[l.preemptions]++
+	for _, x := range l.losses {
+		c.lost += x.lost
+		if x.at.After(arrived) {
+			c.late += x.lost
+		}
+	}
+	if l.last.After(c.last) {
+		c.last = l.last
+	}
+}
+
+// all is the number of jobs, the highest number of preemptions of one, and that of all.
+func (c count) all() (jobs int, most, sum int32) {
+	for n, those := range c.jobs {
+		jobs, most, sum = jobs+those, max(most, n), sum+n*int32(those)
+	}
+	return jobs, most, sum
+}
+
+// String says how many jobs were preempted how often.
+func (c count) String() string {
+	var parts []string
+	for _, n := range slices.Sorted(maps.Keys(c.jobs)) {
+		parts = append(parts, fmt.Sprintf("%d×%d", c.jobs[n], n))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -100,7 +100,7 @@ func (s *site) wantGPUs(want string) {
 // removeForGood runs the commands of docs/install.md.
 func (s *site) removeForGood() {
 	s.Helper()
-	for _, line := range s.documented("### For good") {
+	for _, line := range s.documented("install.md", "### For good") {
 		if release, ours := strings.CutPrefix(line, "helm uninstall "); ours {
 			name, _, _ := strings.Cut(release, " ")
 			s.uninstall(name)
@@ -121,16 +121,16 @@ func (s *site) removeForGood() {
 	}
 }
 
-// documented returns the commands of the block that follows these words in docs/install.md.
-func (s *site) documented(words string) []string {
+// documented returns the commands of the block that follows these words in a page of docs.
+func (s *site) documented(page, words string) []string {
 	s.Helper()
-	text, err := os.ReadFile(filepath.Join(s.Checkout, "docs", "install.md"))
+	text, err := os.ReadFile(filepath.Join(s.Checkout, "docs", page))
 	s.must(err)
 	_, after, found := strings.Cut(string(text), words)
 	_, after, _ = strings.Cut(after, "```sh\n")
 	block, _, closed := strings.Cut(after, "```")
 	if !found || !closed {
-		s.Fatalf("docs/install.md has no commands after %q", words)
+		s.Fatalf("docs/%s has no commands after %q", page, words)
 	}
 	return strings.Split(strings.TrimSpace(strings.ReplaceAll(block, "\\\n", "")), "\n")
 }

@@ -41,6 +41,7 @@ func TestRunningWorkOutlivesThePlatform(t *testing.T) {
 		{"the upgrade is rolled back", (*site).rollBack},
 		{"the platform is removed while work runs", (*site).removeForNow},
 		{"it is installed again", (*site).reinstall},
+		{"the priorities of an older release are replaced", (*site).replacePriorities},
 		{"all of it is removed for good", (*site).removeForGood},
 	} {
 		s.timed(step.what, func() { step.do(s) })

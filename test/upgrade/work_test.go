@@ -81,9 +81,12 @@ func (s *site) submitAll() {
 		}
 		return err
 	})
-	s.untilPhase(client.ObjectKeyFromObject(waiting), workload.AppWrapperSuspended)
-	s.until("the waiting one is known to Kueue", func(ctx context.Context) error {
-		_, err := s.workloadOf(ctx, waiting)
+	s.until("the status of the waiting one says why", func(ctx context.Context) error {
+		aw := &workload.AppWrapper{}
+		err := s.admin.Get(ctx, client.ObjectKeyFromObject(waiting), aw)
+		if err == nil && meta.FindStatusCondition(aw.Status.Conditions, string(workload.QuotaReserved)) == nil {
+			return errors.New("it says nothing")
+		}
 		return err
 	})
 	s.untilPodsRun("blue", 3)

@@ -50,7 +50,7 @@ func auditCommand() *cobra.Command {
 			if err := a.check(); err != nil {
 				return err
 			}
-			api, _, err := connect(a.cluster, cmd.ErrOrStderr())
+			api, _, err := connect(cmd, a.cluster)
 			if err != nil {
 				return err
 			}

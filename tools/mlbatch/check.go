@@ -81,7 +81,7 @@ func (c checker) run(cmd *cobra.Command) error {
 
 // report looks at the cluster and, if it does not have the platform, at what install looks at.
 func (c checker) report(cmd *cobra.Command) (checkup.Report, error) {
-	config, _, err := configOf(c.cluster, cmd.ErrOrStderr())
+	config, _, err := configOf(cmd, c.cluster)
 	if err != nil {
 		return checkup.Report{}, err
 	}

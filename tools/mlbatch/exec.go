@@ -60,7 +60,7 @@ func (x *execution) run(cmd *cobra.Command, c client.WithWatch, found explain.Ob
 	if err != nil {
 		return err
 	}
-	config, _, err := configOf(x.cluster, cmd.ErrOrStderr())
+	config, _, err := configOf(cmd, x.cluster)
 	if err != nil {
 		return err
 	}

@@ -31,12 +31,16 @@ func imagesCommand() *cobra.Command {
 			if format != "text" && format != "json" {
 				return unknownFormat(format)
 			}
-			all, err := b.images(kubernetes)
+			all, registry, err := b.images(kubernetes)
+			if err == nil && mirror != "" {
+				return mirrorTo(cmd, strings.TrimSuffix(mirror, "/"), secret, all)
+			}
+			if err == nil && registry != "" {
+				all, err = images.From(registry, all)
+			}
 			switch {
 			case err != nil:
 				return err
-			case mirror != "":
-				return mirrorTo(cmd, strings.TrimSuffix(mirror, "/"), secret, all)
 			case format == "json":
 				return printing.JSON(cmd.OutOrStdout(), all)
 			}
@@ -66,31 +70,33 @@ func minorOf(flag string, versions setup.Versions) (string, error) {
 	return minor[1], nil
 }
 
-// images returns the images of the platform with these charts and values.
-func (n bundle) images(kubernetes string) ([]images.Image, error) {
+// images returns the images of the platform with these charts and values, and the registry from which
+// the values pull all of them, if there is one.
+func (n bundle) images(kubernetes string) (all []images.Image, registry string, err error) {
 	versions, err := setup.Load()
 	if err == nil && kubernetes != "" {
 		kubernetes, err = minorOf(kubernetes, versions)
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	platform := helmrelease.Release{Name: "mlbatch", Profiles: n.profiles, Values: n.values, Set: n.set}
 	if err := n.findCharts(&platform); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	archive, err := platform.Fetch()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	values, err := platform.MergedValues()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if values, err = platform.AllValues(archive, values); err != nil {
-		return nil, fmt.Errorf("the chart does not take these values: %w", err)
+		return nil, "", fmt.Errorf("the chart does not take these values: %w", err)
 	}
-	return images.Of(values, versions, kubernetes)
+	all, err = images.Of(values, versions, kubernetes)
+	return all, images.Registry(values), err
 }
 
 func printImages(out io.Writer, all []images.Image) error {
@@ -102,13 +108,9 @@ func printImages(out io.Writer, all []images.Image) error {
 }
 
 func mirrorTo(cmd *cobra.Command, folder, secret string, all []images.Image) error {
-	values, err := images.Values(all, folder, secret)
-	if err != nil {
-		return err
-	}
 	mirror := images.Mirror{Folder: folder, Progress: printing.NewLines(cmd.ErrOrStderr())}
 	if err := mirror.Copy(cmd.Context(), all); err != nil {
 		return err
 	}
-	return printing.YAML(cmd.OutOrStdout(), values)
+	return printing.YAML(cmd.OutOrStdout(), images.Values(folder, secret))
 }

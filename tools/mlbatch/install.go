@@ -73,6 +73,7 @@ func (n *installation) bind(flags *pflag.FlagSet) {
 	n.bundle.bind(flags)
 	flags.StringArrayVar(&n.people, "teams", nil, "values file of the teams, for the second release")
 	flags.BoolVar(&n.installer.TakeOwnership, "take-ownership", false, "adopt objects owned by another release or by none")
+	flags.BoolVar(&n.installer.ResumeInterrupted, "resume-interrupted", false, "go on although another command began to change a release and has not finished: it was killed")
 	flags.BoolVar(&n.installer.DryRun, "dry-run", false, "run the checks and change nothing")
 	flags.DurationVar(&n.installer.Timeout, "timeout", helmrelease.DefaultTimeout, "how long to wait for pods, and for each webhook")
 }
@@ -97,6 +98,7 @@ func installCommand() *cobra.Command {
 
 func upgradeCommand() *cobra.Command {
 	var n installation
+	var diff bool
 	cmd := &cobra.Command{
 		Use:   "upgrade",
 		Short: "Upgrade the platform and the teams, or change their values, without stopping running work",
@@ -106,10 +108,14 @@ func upgradeCommand() *cobra.Command {
 			"an older minor version is refused.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if diff {
+				n.installer.Diff, n.installer.DryRun = cmd.OutOrStdout(), true
+			}
 			return n.run(cmd, install.Installer.Upgrade)
 		},
 	}
 	n.bind(cmd.Flags())
+	cmd.Flags().BoolVar(&diff, "diff", false, "run the checks, print what would change in the objects of both releases, and change nothing")
 	cmd.Flags().BoolVar(&n.installer.ResetValues, "reset-values", false, "discard the platform's current values")
 	return cmd
 }

@@ -102,7 +102,7 @@ func TestListOnAClusterWithoutThePlatform(t *testing.T) {
 }
 
 // everyday are the commands of the page for users.
-var everyday = []string{"list", "status", "wait", "cancel", "retry", "logs", "top", "check"}
+var everyday = []string{"list", "status", "wait", "cancel", "retry", "logs", "top", "usage", "check"}
 
 const usersPage = "../../docs/commands.md"
 
@@ -123,7 +123,7 @@ func TestThePageOfCommandsNamesAllFlags(t *testing.T) {
 			t.Errorf("the page has no row for mlbatch %s", cmd.Use)
 		}
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-			if flag.Name != "kubeconfig" && flag.Name != "context" && flag.Name != "namespace" && !strings.Contains(row, "--"+flag.Name) {
+			if flag.Name != "kubeconfig" && flag.Name != "context" && flag.Name != "namespace" && flag.Name != "verbose" && !strings.Contains(row, "--"+flag.Name) {
 				t.Errorf("the row of mlbatch %s lacks --%s", cmd.Use, flag.Name)
 			}
 		})

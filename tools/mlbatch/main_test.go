@@ -7,8 +7,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,6 +20,12 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
+
+// No test depends on how fast the machine is.
+func TestMain(m *testing.M) {
+	slow = time.Hour
+	os.Exit(m.Run())
+}
 
 // command runs a command line of a user with an empty home.
 func command(t *testing.T, args ...string) (out, progress string, err error) {
@@ -53,13 +61,15 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"audit --grace=-1s":                                               "--grace is negative: write a duration such as 2m",
 		"audit --kubeconfig=/no/such/file":                                "cannot find the cluster: check --kubeconfig and --context",
 		"audit --kubeconfig=testdata/nobody.yaml":                         "cannot read the cluster: ",
-		"submit":                      "name the settings file of the job with --filename",
-		"run":                         "say what to do: see 'mlbatch run --help'",
-		"run plna":                    `unknown command "plna" for "mlbatch run": see 'mlbatch run --help'`,
-		"run plan":                    "name the files of the Runs: mlbatch run plan FILE…",
-		"run plan /no/such/file":      "cannot read the manifests: open /no/such/file",
-		"run plan -o xml /dev/null":   `unknown output format "xml": use yaml or json`,
-		"run plan /dev/null":          "there is no Run in /dev/null: name a file that has one",
+		"submit":                    "name the settings file of the job with --filename",
+		"run":                       "say what to do: see 'mlbatch run --help'",
+		"run plna":                  `unknown command "plna" for "mlbatch run": see 'mlbatch run --help'`,
+		"run plan":                  "name the files of the Runs: mlbatch run plan FILE…",
+		"run plan /no/such/file":    "cannot read the manifests: open /no/such/file",
+		"run plan -o xml /dev/null": `unknown output format "xml": use yaml or json`,
+		"run plan /dev/null":        "there is no Run in /dev/null: name a file that has one",
+		"run plan ../../samples/codeflare/digits.yaml --kubeconfig=testdata/nobody.yaml": "cannot list the RunSizeConfigurations: ",
+		"run plan ../../samples/codeflare/digits.yaml --kubeconfig=/no/such/file":        "cannot find the cluster: check --kubeconfig and --context",
 		"run submit":                  "name the files of the Runs: mlbatch run submit FILE…",
 		"run submit /no/such/file":    "cannot read the manifests: open /no/such/file",
 		"run list now":                `unknown command "now" for "mlbatch run list": see 'mlbatch run list --help'`,
@@ -77,10 +87,10 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"run list --kubeconfig=/no/such/file":           "cannot find the cluster: check --kubeconfig and --context",
 		"run submit --wiat a":                           "unknown flag: --wiat: see 'mlbatch run submit --help'",
 		"why":                                           "name one AppWrapper, Run or job: mlbatch why NAME",
-		"why a -o wide":                                 `unknown output format "wide": use text or json`,
+		"why a -o wide":                                 `unknown output format "wide": use table, json or yaml`,
 		"why a --kubeconfig=/no/such/file":              "cannot find the cluster: check --kubeconfig and --context",
-		"why job/a --kubeconfig=testdata/nobody.yaml":   "cannot read Job a: ",
-		"why aw/a --kubeconfig=testdata/nobody.yaml":    "cannot read AppWrapper a: ",
+		"why job/a --kubeconfig=testdata/nobody.yaml":   "cannot get jobs in namespace default: check --kubeconfig and --context: ",
+		"why aw/a --kubeconfig=testdata/nobody.yaml":    "cannot get appwrappers in namespace default: check --kubeconfig and --context: ",
 		"list now":                        `unknown command "now" for "mlbatch list": see 'mlbatch list --help'`,
 		"list -o text":                    `unknown output format "text": use table, wide, json or yaml`,
 		"list -A -n blue":                 "--namespace and --all-namespaces exclude each other: remove one of them",
@@ -93,6 +103,14 @@ func TestWhatCannotBeDoneIsOneSentence(t *testing.T) {
 		"cancel pod/x --kubeconfig=testdata/nobody.yaml": `cannot read "pod/x": write NAME or KIND/NAME; kinds are appwrapper, run, job, `,
 		"top -o text":                             `unknown output format "text": use table, wide, json or yaml`,
 		"top --kubeconfig=testdata/nobody.yaml":   "cannot list clusterqueues: check --kubeconfig and --context: ",
+		"usage -o yaml":                           `unknown output format "yaml": use table, csv or json`,
+		"usage --by node":                         `unknown --by "node": use team, user, queue, cause or appwrapper`,
+		"usage --since=-1h":                       `invalid argument "-1h" for "--since" flag: write a time that is longer than 0, such as 12h or 7d`,
+		"usage --since=0d":                        `invalid argument "0d" for "--since" flag: write a time that is longer than 0`,
+		"usage --since=-7d":                       `invalid argument "-7d" for "--since" flag: write a time that is longer than 0`,
+		"usage --since=99999999999d":              `invalid argument "99999999999d" for "--since" flag: write a time that is longer than 0`,
+		"usage --since=lately":                    `invalid argument "lately" for "--since" flag: write a time that is longer than 0`,
+		"usage --kubeconfig=testdata/nobody.yaml": "cannot list appwrappers in all namespaces: check --kubeconfig and --context: ",
 		"check -o text":                           `unknown output format "text": use table, wide, json or yaml`,
 		"check --fail-on=bad":                     `unknown severity "bad": use error, warning or note`,
 		"check --kubeconfig=/no/such/file":        "cannot find the cluster: check --kubeconfig and --context",

@@ -19,6 +19,7 @@ type wrapping struct {
 	options   pack.Options
 	podSets   []string
 	recursive bool
+	fromMCAD  bool
 	format    string
 }
 
@@ -40,6 +41,7 @@ func packCommand() *cobra.Command {
 	flags.StringVar(&w.options.Priority, "priority", "", "PriorityClass of all pods")
 	flags.StringArrayVar(&w.podSets, "pod-set", nil, "pods of a kind that MLBatch does not know: KIND/NAME:PATH=REPLICAS, such as ReplicationController/web:spec.template=2; may be repeated")
 	flags.BoolVar(&w.options.PodGroup, "pod-group", false, "let all pods start together or none, with a PodGroup")
+	flags.BoolVar(&w.fromMCAD, "from-mcad", false, "take one AppWrapper of MCAD (v1beta1), and wrap its objects")
 	flags.BoolVarP(&w.recursive, "recursive", "R", false, "take the manifests in folders of folders, too")
 	flags.StringVarP(&w.format, "output", "o", "yaml", "yaml or json")
 	return cmd
@@ -64,7 +66,11 @@ func (w wrapping) run(cmd *cobra.Command, files []string) error {
 	if err != nil {
 		return err
 	}
-	packed := pack.Pack(documents, w.options)
+	convert := pack.Pack
+	if w.fromMCAD {
+		convert = pack.FromMCAD
+	}
+	packed := convert(documents, w.options)
 	if err := refused(cmd.ErrOrStderr(), packed.Refusals); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,11 @@ func TestWhatCannotBePackedIsOneSentence(t *testing.T) {
 		return "{apiVersion: " + apiVersion + ", kind: " + kind + ", metadata: {name: x}}"
 	}
 	for name, row := range map[string]struct{ flags, manifest, says string }{
+		"no AppWrapper of MCAD": {"--from-mcad", aPod, "--from-mcad takes one AppWrapper of v1beta1, and nothing else: convert them one after the other"},
+		"what MCAD had before": {"--from-mcad", `{apiVersion: mcad.ibm.com/v1beta1, kind: AppWrapper, metadata: {name: a}, spec: {resources: {Items: [1]}}}`,
+			"work.yaml: AppWrapper/a: spec.resources.Items has objects: only GenericItems are taken over, move them there"},
+		"a number that is none": {"--from-mcad", `{apiVersion: mcad.ibm.com/v1beta1, kind: AppWrapper, metadata: {name: a}, spec: {priority: high}}`,
+			"work.yaml: AppWrapper/a: it cannot be read as an AppWrapper of MCAD: "},
 		"no file":             {"missing.yaml", aPod, "cannot read the manifests: open missing.yaml"},
 		"an unknown format":   {"-o xml", aPod, `unknown output format "xml": use yaml or json`},
 		"no object":           {"", "# nothing\n---\n", "there is no object in the manifests"},
@@ -220,6 +226,32 @@ func TestThePageOfPack(t *testing.T) {
 			t.Errorf("the page lacks --%s", flag.Name)
 		}
 	})
+}
+
+const pageAboutMCAD = "../../docs/migrate-mcad.md"
+
+// The command of the page is run on the manifest of the page.
+func TestThePageAboutMCAD(t *testing.T) {
+	page, file := example(t, pageAboutMCAD, "")
+	var found [][]string
+	for line := range strings.Lines(page) {
+		if strings.Contains(line, "old.yaml > new.yaml") {
+			found = append(found, calls(strings.TrimSpace(line))...)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("the page has these commands: %q", found)
+	}
+	args := found[0]
+	args[slices.Index(args, "old.yaml")] = file
+	out, notes, err := command(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const by = ": written by go test ./tools/mlbatch -run TestThePageAboutMCAD -update -->\n"
+	notes = strings.ReplaceAll(notes, file, "old.yaml")
+	golden.Between(t, pageAboutMCAD, "<!-- notes"+by+"```text\n", "```\n<!-- end of notes -->", notes)
+	golden.Between(t, pageAboutMCAD, "<!-- output"+by+"```yaml\n", "```\n<!-- end of output -->", out)
 }
 
 // The path of an object that is like a pod is the object itself.

@@ -98,7 +98,7 @@ func (n runNamespace) withQueue(cmd *cobra.Command, run string, do func(*runs.Qu
 	if err != nil {
 		return err
 	}
-	config, _, err := configOf(n.cluster, cmd.ErrOrStderr())
+	config, _, err := configOf(cmd, n.cluster)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
@@ -43,24 +44,27 @@ func printNotes(progress io.Writer, notes []string) {
 }
 
 func planCommand() *cobra.Command {
-	var format, namespace string
+	var p planning
+	var format string
 	cmd := &cobra.Command{
 		Use:   "plan FILE…",
-		Short: "Print the AppWrappers that Runs become, without a cluster",
+		Short: "Print the AppWrappers that Runs become",
 		Long: "Print the AppWrapper of each Run in the files, as 'kubectl apply' takes it. The files have the Runs and what they\n" +
-			"need: Applications, DataSets and, instead of the default sizes, RunSizeConfigurations. The file - is standard input.\n" +
-			"Nothing is asked of a cluster: the manifests are judged as an API server judges them.",
+			"need: Applications, DataSets and RunSizeConfigurations. The file - is standard input. What the files lack comes from the\n" +
+			"cluster. Without a cluster, or with --offline, the files have all, and sizes are the default ones unless they are\n" +
+			"in them.\n" +
+			"Nothing is created: the manifests are judged as an API server judges them.",
 		Args: someFiles("name the files of the Runs: mlbatch run plan FILE…"),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			printAs, known := printers[format]
 			if !known {
 				return fmt.Errorf("unknown output format %q: use yaml or json", format)
 			}
-			manifests, err := runs.Read(files, cmd.InOrStdin(), namespace)
+			manifests, err := runs.Read(files, cmd.InOrStdin(), p.where.name)
 			if err != nil {
 				return err
 			}
-			plans, notes, err := manifests.Plan()
+			plans, notes, err := p.plan(cmd, manifests)
 			if err != nil {
 				return err
 			}
@@ -69,6 +73,30 @@ func planCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "yaml", "yaml or json")
-	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of objects that name none (default: none is written)")
+	cmd.Flags().BoolVar(&p.offline, "offline", false, "ask no cluster")
+	p.where.bind(cmd.Flags(), "namespace of objects that name none (default: the one in the context; without a cluster, none is written)")
 	return cmd
+}
+
+// planning has the flags of mlbatch run plan.
+type planning struct {
+	where   runNamespace
+	offline bool
+}
+
+func (p planning) plan(cmd *cobra.Command, manifests runs.Manifests) (plans []runs.Plan, notes []string, err error) {
+	if p.offline {
+		return manifests.Plan()
+	}
+	c, namespace, err := p.where.connect(cmd)
+	if errors.Is(err, access.ErrNone) {
+		return manifests.Plan()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if manifests, err = manifests.In(namespace); err != nil {
+		return nil, nil, err
+	}
+	return manifests.PlanOn(cmd.Context(), c)
 }

@@ -54,12 +54,12 @@ func fileOf(t *testing.T, manifests []byte) string {
 // The page for researchers shows what the command prints for its manifests.
 func TestThePageShowsThePlanOfItsExample(t *testing.T) {
 	_, file := example(t, researchers, withData)
-	out, notes, err := command(t, "run", "plan", file)
+	out, notes, err := command(t, "run", "plan", "--offline", file)
 	if err != nil || notes != "note: the files have no RunSizeConfiguration: the default sizes are used\n" {
 		t.Fatalf("got %q, %v", notes, err)
 	}
 	golden.Between(t, researchers, "<!-- plan: written by go test ./tools/mlbatch -run TestThePage -update -->\n```yaml\n", "```\n<!-- end of plan -->", out)
-	again, _, err := command(t, "run", "plan", "-o", "json", "-n", "blue", file)
+	again, _, err := command(t, "run", "plan", "--offline", "-o", "json", "-n", "blue", file)
 	if err != nil || !strings.Contains(again, `"namespace": "blue"`) {
 		t.Errorf("as JSON it is %s, %v", again, err)
 	}
@@ -68,7 +68,7 @@ func TestThePageShowsThePlanOfItsExample(t *testing.T) {
 // The end-to-end tests run it.
 func TestTheFirstExampleOfThePageCanBePlanned(t *testing.T) {
 	_, file := example(t, researchers, "## From nothing to a finished Run\n")
-	if out, _, err := command(t, "run", "plan", file); err != nil || !strings.HasPrefix(out, "# Run hello: 1 worker of 100m cpu, 64Mi memory\n") {
+	if out, _, err := command(t, "run", "plan", "--offline", file); err != nil || !strings.HasPrefix(out, "# Run hello: 1 worker of 100m cpu, 64Mi memory\n") {
 		t.Errorf("got %q, %v", out, err)
 	}
 }
@@ -79,8 +79,23 @@ func TestTheSamplesCanBePlanned(t *testing.T) {
 		t.Fatalf("there are no samples: %v", err)
 	}
 	for _, file := range files {
-		if out, _, err := command(t, "run", "plan", file); err != nil || out == "" {
+		if out, _, err := command(t, "run", "plan", "--offline", file); err != nil || out == "" {
 			t.Errorf("%s: got %q, %v", file, out, err)
+		}
+	}
+}
+
+// Who has no cluster needs no flag.
+func TestAPlanNeedsNoKubeconfig(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/no/such/file")
+	for _, sample := range []string{"digits", "workflow"} {
+		file := "../../samples/codeflare/" + sample + ".yaml"
+		offline, _, err := command(t, "run", "plan", "--offline", file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, _, err := command(t, "run", "plan", file); err != nil || out != offline {
+			t.Errorf("%s: got %q, %v", sample, out, err)
 		}
 	}
 }

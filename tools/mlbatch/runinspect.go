@@ -37,7 +37,7 @@ const ofTheContext = "namespace of the Run (default: the one in the context)"
 
 // connect returns a client and the namespace.
 func (n runNamespace) connect(cmd *cobra.Command) (client.WithWatch, string, error) {
-	c, current, err := connect(n.cluster, cmd.ErrOrStderr())
+	c, current, err := connect(cmd, n.cluster)
 	return c, cmp.Or(n.name, current), err
 }
 
@@ -175,7 +175,7 @@ func logsCommand() *cobra.Command {
 }
 
 func (n runNamespace) openLog(cmd *cobra.Command) (podlogs.Open, error) {
-	config, _, err := configOf(n.cluster, cmd.ErrOrStderr())
+	config, _, err := configOf(cmd, n.cluster)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"net/http"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -56,7 +56,7 @@ func (s submission) run(cmd *cobra.Command, version string) error {
 	if err != nil {
 		return err
 	}
-	c, current, err := connect(s.cluster, cmd.ErrOrStderr())
+	c, current, err := connect(cmd, s.cluster)
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (s submission) submit(ctx context.Context, cmd *cobra.Command, c client.Wit
 }
 
 // connect returns a client and the namespace of the kubeconfig's context.
-func connect(cluster access.Cluster, warnings io.Writer) (client.WithWatch, string, error) {
-	config, namespace, err := configOf(cluster, warnings)
+func connect(cmd *cobra.Command, cluster access.Cluster) (client.WithWatch, string, error) {
+	config, namespace, err := configOf(cmd, cluster)
 	if err != nil {
 		return nil, "", err
 	}
@@ -106,7 +106,7 @@ func connect(cluster access.Cluster, warnings io.Writer) (client.WithWatch, stri
 }
 
 // configOf returns how to connect to the cluster, and the namespace of the kubeconfig's context.
-func configOf(cluster access.Cluster, warnings io.Writer) (*rest.Config, string, error) {
+func configOf(cmd *cobra.Command, cluster access.Cluster) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = cluster.Kubeconfig
 	config := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: cluster.Context})
@@ -121,6 +121,7 @@ func configOf(cluster access.Cluster, warnings io.Writer) (*rest.Config, string,
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot read the namespace of the context: %w", err)
 	}
-	restConfig.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{})
+	restConfig.WarningHandler = rest.NewWarningWriter(cmd.ErrOrStderr(), rest.WarningWriterOptions{})
+	restConfig.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted(cmd.Context(), next) })
 	return restConfig, namespace, nil
 }

@@ -25,6 +25,7 @@ type teamChanger struct {
 	settings teamsfile.Settings
 	cohort   string
 	weight   float64
+	stop     string
 }
 
 func (t *teamChanger) bind(cmd *cobra.Command) *cobra.Command {
@@ -37,6 +38,7 @@ func (t *teamChanger) bind(cmd *cobra.Command) *cobra.Command {
 func (t *teamChanger) bindSettings(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVar(&t.cohort, "cohort", "", "cohort of the team, instead of that of the whole file; --cohort= for none")
 	cmd.Flags().Float64Var(&t.weight, "weight", 1, "share of the quota that can be borrowed, relative to the other teams")
+	cmd.Flags().StringVar(&t.stop, "stop-policy", "None", "Hold admits no more work of the team, HoldAndDrain also evicts what runs, and None ends both")
 	return t.bind(cmd)
 }
 
@@ -47,7 +49,7 @@ func teamAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add TEAM [FLAVOR:]RESOURCE=AMOUNT…",
 		Short: "Add a team to the end of the file",
-		Long: "Add a team with its quota to the end of the file. Write quota as " + quotaArguments + ".\n" +
+		Long: "Add a team with its quota to the end of the file. Write quota as\n" + quotaArguments + ".\n" +
 			"The flavor can be left out if the file has only one. What the chart would refuse is not written.",
 		Example: "  mlbatch team add language h100:cpu=320 h100:memory=4Ti h100:nvidia.com/gpu=32,lendingLimit=16 --group=language-edit-group",
 		Args:    teamAndQuota("add TEAM [FLAVOR:]RESOURCE=AMOUNT…", false),
@@ -68,7 +70,7 @@ func teamSetCommand() *cobra.Command {
 	var t teamChanger
 	cmd := &cobra.Command{
 		Use:   "set TEAM [FLAVOR:]RESOURCE=AMOUNT…",
-		Short: "Change the quota, cohort, weight or members of a team of the file",
+		Short: "Change the quota, cohort, weight or members of a team of the file, or stop it",
 		Long: "Change a team of the file. Write quota as " + quotaArguments + ".\n" +
 			"What is left out stays as it is; 'none' removes a limit, or a resource. The flavor can be left out if the file has\n" +
 			"only one. Teams that share their quota with an anchor keep what they have. What the chart would refuse is not written.",
@@ -107,7 +109,7 @@ func teamRemoveCommand() *cobra.Command {
 // teamAndQuota wants the name of a team, and what to change.
 func teamAndQuota(usage string, flagsSuffice bool) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		changed := slices.ContainsFunc([]string{"cohort", "weight", "add-user", "remove-user", "add-group", "remove-group"}, cmd.Flags().Changed)
+		changed := slices.ContainsFunc([]string{"cohort", "weight", "stop-policy", "add-user", "remove-user", "add-group", "remove-group"}, cmd.Flags().Changed)
 		switch {
 		case len(args) == 0 || args[0] == "" || strings.Contains(args[0], "="):
 			return errors.New("name one team: mlbatch team " + usage)
@@ -169,6 +171,9 @@ func (t *teamChanger) readSettings(cmd *cobra.Command, quota []string) error {
 	}
 	if cmd.Flags().Changed("weight") {
 		t.settings.Weight = &t.weight
+	}
+	if cmd.Flags().Changed("stop-policy") {
+		t.settings.StopPolicy = &t.stop
 	}
 	return nil
 }

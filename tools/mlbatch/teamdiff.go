@@ -79,7 +79,7 @@ func (t teamComparer) wanted() ([]teamsdiff.Object, error) {
 }
 
 func (t teamComparer) read(cmd *cobra.Command) ([]teamsdiff.Object, error) {
-	config, _, err := configOf(t.cluster, cmd.ErrOrStderr())
+	config, _, err := configOf(cmd, t.cluster)
 	if err != nil {
 		return nil, err
 	}

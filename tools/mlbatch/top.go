@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,16 +22,19 @@ import (
 
 func topCommand() *cobra.Command {
 	var where runNamespace
-	var format string
+	var format, view string
 	var every time.Duration
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Show the quota of teams: what is used, borrowed, lent and pending",
 		Long: "Show the quota of each team, what is lent in each cohort, and whether the nodes have what is promised. Who may\n" +
-			"not see ClusterQueues gets the queues of the namespace.",
+			"not see ClusterQueues gets the queues of the namespace. --by shows one of these alone, or nodes.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf(format, formats); err != nil {
+				return err
+			}
+			if err := viewOf(view); err != nil {
 				return err
 			}
 			if every != 0 && (every < time.Second || format == "json" || format == "yaml") {
@@ -40,30 +44,44 @@ func topCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if every == 0 {
-				return printTop(cmd.Context(), c, namespace, format, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			show := func(out, notes io.Writer) error {
+				return printTop(cmd.Context(), c, namespace, top.View(view), format, out, notes)
 			}
-			return redraw(cmd.Context(), cmd.OutOrStdout(), every, func(screen io.Writer) error {
-				return printTop(cmd.Context(), c, namespace, format, screen, screen)
-			})
+			if every == 0 {
+				return show(cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			return redraw(cmd.Context(), cmd.OutOrStdout(), every, func(screen io.Writer) error { return show(screen, screen) })
 		},
 	}
 	where.bind(cmd.Flags(), "namespace of the queues of a member (default: the one in the context)")
 	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, wide, json or yaml")
+	cmd.Flags().StringVar(&view, "by", "", "show only this: team, queue, node or flavor")
 	cmd.Flags().DurationVarP(&every, "watch", "w", 0, "redraw the table each time so long has passed (-w alone: 5s)")
 	cmd.Flags().Lookup("watch").NoOptDefVal = "5s"
 	return cmd
 }
 
-func printTop(ctx context.Context, c client.Client, namespace, format string, out, notes io.Writer) error {
-	objects, err := top.Read(ctx, c, namespace)
+// viewOf is an error if there is no such view.
+func viewOf(name string) error {
+	if all := top.Views(); name != "" && !slices.Contains(all, name) {
+		return fmt.Errorf("cannot show anything by %s: use %s", name, strings.Join(all, ", "))
+	}
+	return nil
+}
+
+func printTop(ctx context.Context, c client.Client, namespace string, view top.View, format string, out, notes io.Writer) error {
+	objects, err := top.Read(ctx, c, namespace, view)
 	if err != nil {
 		return err
 	}
-	overview := top.Judge(objects)
+	overview := top.Judge(objects, view)
 	err = printAs(out, format, overview, func() error { return overview.WriteTable(out, format == "wide") })
 	printNotes(notes, overview.Notes)
-	if len(overview.Teams)+len(overview.Queues) == 0 {
+	switch {
+	case !overview.Empty():
+	case view == top.ByNode:
+		fmt.Fprintln(notes, "there are no nodes")
+	default:
 		fmt.Fprintln(notes, "there are no queues")
 	}
 	return err

@@ -23,7 +23,10 @@ func teams() map[string]string {
 	world := crowded()
 	world[queues+"/localqueues"] = world[inBlue+"/localqueues"]
 	world[queues+"/resourceflavors"] = list("kueue.x-k8s.io/v1beta2", "ResourceFlavor", `{"metadata":{"name":"a"}}`)
-	world["/api/v1/nodes"] = list("v1", "Node", `{"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"2"},"conditions":[{"type":"Ready","status":"True"}]}}`)
+	world["/api/v1/nodes"] = list("v1", "Node", `{"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"2","nvidia.com/gpu":"2"},"conditions":[{"type":"Ready","status":"True"}]}}`)
+	world["/api/v1/pods"] = list("v1", "Pod", `{"metadata":{"name":"p"},"spec":{"nodeName":"n","containers":[{"name":"c","resources":{"requests":{"nvidia.com/gpu":"1"}}}]},"status":{"phase":"Running"}}`)
+	world[deployments] = list("apps/v1", "Deployment", fmt.Sprintf(deployed, "appwrapper-controller-manager", "r/controller:1", "", "ours"))
+	world[settingsOf] = list("v1", "ConfigMap", `{"metadata":{"name":"any"},"data":{"config.yaml":"appwrapper: {slackQueueName: slack}"}}`)
 	return world
 }
 
@@ -35,9 +38,14 @@ func TestTopReadsAFewLists(t *testing.T) {
 		cohorts = "GET " + queues + "/cohorts?limit=500"
 		flavors = "GET " + queues + "/resourceflavors?limit=500"
 		nodes   = "GET /api/v1/nodes?limit=500"
+		parts   = "GET " + deployments + "?limit=500"
+		ours    = "GET " + settingsOf + "?fieldSelector=metadata.name%3Dours&limit=500"
+		devices = "GET " + settingsOf + "?fieldSelector=metadata.name%3Dmlbatch-node-devices&limit=500"
+		pods    = "GET /api/v1/pods?fieldSelector=spec.nodeName%21%3D%2Cstatus.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed&limit=500"
 		may     = ": ask an administrator for a role with this right; "
 	)
 	for name, row := range map[string]struct {
+		by        string
 		forbidden []string
 		out       string
 		notes     string
@@ -45,8 +53,16 @@ func TestTopReadsAFewLists(t *testing.T) {
 	}{
 		"an administrator": {
 			out:      "red   all     0        0        a       cpu       [##########]+  6     4      2         0\n",
-			notes:    "note: the quota of cpu in flavor a is 8, but the nodes that take its pods have 2\n",
-			requests: []string{teamsOf, all, cohorts, flavors, nodes},
+			notes:    "note: the quota of cpu in flavor a that can be used is 8, but pods can get 2 of its nodes\n",
+			requests: []string{teamsOf, all, cohorts, flavors, nodes, parts, ours, devices, pods},
+		},
+		"somebody who may see nodes, and not how the controller judges them": {
+			forbidden: []string{deployments, "/api/v1/pods"},
+			out:       "a       cpu       8     8      0      0      2      2       -         -\n",
+			notes: "note: you may not list deployments" + may + "nodes count as usable unless they show one of the usual signs\n" +
+				"note: you may not list pods" + may + "what is stranded is missing\n" +
+				"note: the quota of cpu in flavor a that can be used is 8, but pods can get 2 of its nodes\n",
+			requests: []string{teamsOf, all, cohorts, flavors, nodes, parts, pods},
 		},
 		"a member who may see queues": {
 			forbidden: []string{queues + "/localqueues", "/api/v1/nodes"},
@@ -60,9 +76,30 @@ func TestTopReadsAFewLists(t *testing.T) {
 			notes:     "note: you may not list clusterqueues" + may + "the role mlbatch-view-queues has it; these are the queues of namespace blue\n",
 			requests:  []string{teamsOf, own},
 		},
+		"teams alone": {
+			by: "team", out: "red   all     0        0        a       cpu       [##########]+  6     4      2         0\n", requests: []string{teamsOf, all},
+		},
+		"flavors alone": {
+			by: "flavor", out: "a       cpu       8     8      0      0      2      2       -         -\n",
+			notes:    "note: the quota of cpu in flavor a that can be used is 8, but pods can get 2 of its nodes\n",
+			requests: []string{teamsOf, cohorts, flavors, nodes, parts, ours, devices, pods},
+		},
+		"queues alone": {by: "queue", out: "default  blue          0        0        -       -         -\n", requests: []string{all}},
+		"queues of a member": {
+			by: "queue", forbidden: []string{queues + "/localqueues"}, out: "default  blue          0        0        -       -         -\n",
+			notes: "note: you may not list localqueues" + may + "these are the queues of namespace blue\n", requests: []string{all, own},
+		},
+		"nodes alone": {
+			by: "node", out: "n     a        nvidia.com/gpu  [#####.....]  1     2       2      1     -\n", requests: []string{nodes, flavors, parts, ours, devices, pods},
+		},
+		"nodes without pods": {
+			by: "node", forbidden: []string{"/api/v1/pods", queues}, out: "n     -        nvidia.com/gpu  -    -     2       2      -     -\n",
+			notes:    "note: you may not list resourceflavors" + may + "the flavors of nodes are missing\nnote: you may not list pods" + may + "what is used is missing\n",
+			requests: []string{nodes, flavors, parts, ours, devices, pods},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, progress, requests, err := ask(t, teams(), "top", row.forbidden...)
+			out, progress, requests, err := ask(t, teams(), "top --by="+row.by, row.forbidden...)
 			if err != nil || !strings.Contains(out, row.out) || progress != row.notes {
 				t.Errorf("got %s\n%q, %v", out, progress, err)
 			}
@@ -83,6 +120,20 @@ func TestTopForPrograms(t *testing.T) {
 	}
 	if err != nil || json.Unmarshal([]byte(out), &answer) != nil || len(answer.Teams) != 2 || answer.Teams[1].Quota[0].Borrowed != "2" {
 		t.Errorf("got %s, %v", out, err)
+	}
+}
+
+func TestAViewNeedsItsOwnRight(t *testing.T) {
+	for view, resource := range map[string]string{"team": "clusterqueues", "flavor": "clusterqueues", "node": "nodes"} {
+		out, progress, _, err := ask(t, teams(), "top --by="+view, queues+"/clusterqueues", "/api/v1/nodes")
+		wording.OneSentence(t, out+progress, err, "you may not list "+resource+": ask an administrator for a role with this right")
+	}
+	out, progress, _, err := ask(t, teams(), "top --by=cohort")
+	wording.OneSentence(t, out+progress, err, "cannot show anything by cohort: use team, queue, node, flavor")
+	empty := teams()
+	empty["/api/v1/nodes"] = list("v1", "Node")
+	if out, progress, _, err := ask(t, empty, "top --by=node"); err != nil || out != "" || progress != "there are no nodes\n" {
+		t.Errorf("got %q, %q, %v", out, progress, err)
 	}
 }
 

@@ -37,6 +37,7 @@ func uninstallCommand() *cobra.Command {
 	w.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&withTeams, "with-teams", false, "remove the release of the teams first: roles, limits and network policies")
 	cmd.Flags().BoolVar(&u.Force, "force", false, "uninstall even if work is left that cannot be deleted until the platform is installed again")
+	cmd.Flags().BoolVar(&u.ResumeInterrupted, "resume-interrupted", false, "go on although another command began to change a release and has not finished: it was killed")
 	cmd.Flags().DurationVar(&u.Timeout, "timeout", helmrelease.DefaultTimeout, "how long to wait until everything is gone")
 	return cmd
 }

@@ -22,32 +22,39 @@ import (
 func whyCommand() *cobra.Command {
 	var where runNamespace
 	var format string
+	var watch bool
 	cmd := &cobra.Command{
 		Use:   "why NAME",
 		Short: "Say why work waits, does not start or has failed",
 		Long: "Say why an AppWrapper, a Run or a bare job waits, does not start or has failed, what happens next, and what\n" +
-			"you can do. If names are not unique, write KIND/NAME. It reads a few objects, and changes none.",
+			"you can do. If names are not unique, write KIND/NAME. It reads a few objects, and changes none.\n\n" +
+			"--watch says it again whenever the state or the causes change, until the work has ended or you interrupt it.\n" +
+			"Then the exit status is 0; if the work was deleted, it is 1.",
 		Args: oneWork,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if format != "text" && format != "json" {
-				return unknownFormat(format)
+			if err := oneOf(format, []string{"table", "json", "yaml"}); err != nil {
+				return err
 			}
 			c, target, err := where.find(cmd, names[0])
 			if err != nil {
 				return err
+			}
+			if watch {
+				return watchWhy(cmd, c, target, format)
 			}
 			return printWhy(cmd, c, target, format)
 		},
 	}
 	where.bind(cmd.Flags(), ofTheWork)
 	cmd.ValidArgsFunction = where.names
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "say it again whenever the state or the causes change, until the work has ended")
+	cmd.Flags().StringVarP(&format, "output", "o", "table", "table, json or yaml")
 	return cmd
 }
 
 // connectReader returns a client that does not ask the cluster which kinds it serves.
 func (n runNamespace) connectReader(cmd *cobra.Command) (client.WithWatch, string, error) {
-	config, namespace, err := configOf(n.cluster, cmd.ErrOrStderr())
+	config, namespace, err := configOf(cmd, n.cluster)
 	if err != nil {
 		return nil, "", err
 	}
@@ -73,13 +80,20 @@ func oneWork(cmd *cobra.Command, names []string) error {
 	return nil
 }
 
-// names completes the names of AppWrappers and Runs for a shell.
-func (n *runNamespace) names(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// names completes NAME and KIND/NAME for a shell.
+func (n *runNamespace) names(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	c, namespace, err := n.connectReader(cmd)
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names := why.Names(cmd.Context(), c, namespace)
+	var names []string
+	if kind, _, both := strings.Cut(typed, "/"); both {
+		for _, name := range why.NamesOf(cmd.Context(), c, namespace, kind) {
+			names = append(names, kind+"/"+name)
+		}
+	} else {
+		names = append(why.Names(cmd.Context(), c, namespace), why.BareJobs(cmd.Context(), c, namespace)...)
+	}
 	slices.Sort(names)
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
@@ -100,11 +114,32 @@ func printWhy(cmd *cobra.Command, c client.Client, target why.Target, format str
 	if err != nil {
 		return suggesting(err, target)
 	}
-	if format == "json" {
-		return printing.JSON(cmd.OutOrStdout(), answer)
+	out := cmd.OutOrStdout()
+	return printAs(out, format, answer, func() error {
+		_, err := io.WriteString(out, explain.Text(answer, now))
+		return err
+	})
+}
+
+// watchWhy prints each explanation below its time; for programs, as a document of its own.
+func watchWhy(cmd *cobra.Command, c client.WithWatch, target why.Target, format string) error {
+	out := cmd.OutOrStdout()
+	show := func(answer explain.Explanation, now time.Time) error {
+		switch format {
+		case "table":
+			fmt.Fprintf(out, "%s\n", now.UTC().Format(time.RFC3339))
+		case "yaml":
+			fmt.Fprintln(out, "---")
+		}
+		return printAs(out, format, answer, func() error {
+			_, err := fmt.Fprintf(out, "%s\n", explain.Text(answer, now))
+			return err
+		})
 	}
-	_, err = io.WriteString(cmd.OutOrStdout(), explain.Text(answer, now))
-	return err
+	unsure := func(err error) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s; it is tried again\n", printing.OneLine(err.Error()))
+	}
+	return suggesting(why.Watch(cmd.Context(), c, target, why.Usual(), why.Screen{Show: show, Unsure: unsure}), target)
 }
 
 // suggesting adds to an error what could have been meant.

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mlbatch/mlbatch/test/wording"
 )
@@ -130,6 +132,10 @@ func TestWhySaysWhyInAFewRequests(t *testing.T) {
 			line: "why train7", forbidden: everyone, never: "red",
 			want: []string{"\nQuota: there is too little unused quota.\n", "unknown: you may not read the ClusterQueues, which say whose quota is in use: an administrator can bind the role mlbatch-view-queues\n"},
 		},
+		"a position that may not be read is no secret": {
+			line: "why train7", forbidden: []string{"/apis/visibility"}, never: "ahead",
+			want: []string{"\nQuotaLent: ", "unknown: you may not read its position in the queue\n"},
+		},
 		"without Workloads nothing is known of quota": {
 			line: "why train7", forbidden: []string{inBlue + "/workloads"}, never: "NoWorkload",
 			want: []string{"Nothing is known to be wrong.\n", "unknown: you may not read the Workloads, which say whether it has quota\n"},
@@ -140,6 +146,8 @@ func TestWhySaysWhyInAFewRequests(t *testing.T) {
 		"a bare job without a queue":      {line: "why jobs/loose", want: []string{"NotQueued: "}},
 		"an AppWrapper by kind":           {line: "why aw/train7 -n blue", want: []string{"QuotaLent: "}},
 		"programs":                        {line: "why train7 -o json", want: []string{`"code": "QuotaLent"`, `"missing": "2"`}},
+		"programs that read YAML":         {line: "why train7 -o yaml", want: []string{"- code: QuotaLent\n", "missing: \"2\"\n"}},
+		"a table, which is the default":   {line: "why train7 -o table", want: []string{"\nQuotaLent: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home(t)
@@ -160,6 +168,154 @@ func TestWhySaysWhyInAFewRequests(t *testing.T) {
 				t.Errorf("%d requests: %q", len(requests), requests)
 			}
 		})
+	}
+}
+
+const (
+	nodesPath = "/api/v1/nodes"
+	podsPath  = "/api/v1/pods"
+	podsIn    = "/api/v1/namespaces/blue/pods"
+)
+
+// fullCluster is a busy namespace of which one Job finds no node, on a cluster with 1,500 pods.
+func fullCluster() map[string]string {
+	world := busyNamespace()
+	world[inBlue+"/workloads"] = list("kueue.x-k8s.io/v1beta2", "Workload", strings.Replace(bareWorkload, `"status":{`,
+		`"status":{"admission":{"clusterQueue":"blue","podSetAssignments":[{"name":"main","flavors":{"cpu":"a"}}]},`, 1))
+	world[podsIn] = list("v1", "Pod", `{"metadata":{"name":"bare-0","namespace":"blue"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"4"}}}]},
+		"status":{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/2 nodes are available: 2 Insufficient cpu."}]}}`)
+	node := `{"metadata":{"name":%q},"status":{"allocatable":{"cpu":"3"}}}`
+	world[nodesPath] = list("v1", "Node", fmt.Sprintf(node, "n1"), fmt.Sprintf(node, "n2"))
+	other := `{"metadata":{"name":"other"},"spec":{"nodeName":"n1","containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}]}}`
+	world[podsPath] = `{"apiVersion":"v1","kind":"PodList","metadata":{"continue":"2"},"items":[` + other + `]}`
+	world[podsPath+"?2"] = `{"apiVersion":"v1","kind":"PodList","metadata":{"continue":"3"},"items":[]}`
+	world[podsPath+"?3"] = list("v1", "Pod")
+	world[queues+"/resourceflavors/a"] = `{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor","metadata":{"name":"a"}}`
+	return world
+}
+
+func TestWhyComparesWhatWaitsWithTheNodes(t *testing.T) {
+	tooMany := fullCluster()
+	tooMany[podsPath+"?3"] = `{"apiVersion":"v1","kind":"PodList","metadata":{"continue":"4"},"items":[]}`
+	small := "\nNodesTooSmall: "
+	full := fullCluster()
+	full[nodesPath] = list("v1", "Node", `{"metadata":{"name":"n1"},"status":{"allocatable":{"cpu":"5"}}}`)
+	for name, row := range map[string]struct {
+		world     map[string]string
+		forbidden []string
+		want      []string
+	}{
+		"an administrator":                {fullCluster(), nil, []string{small, "seen: Node n2, free cpu: 3 of 3\n  seen: Node n1, free cpu: 1 of 3\n"}},
+		"more quota than the nodes have":  {full, nil, []string{"\nNodesFull: ", "\nQuotaBeyondNodes: ", "sum of the quota of cpu: 8\n", "sum of what its nodes have of cpu: 5\n"}},
+		"a member":                        {fullCluster(), []string{nodesPath, podsPath}, []string{"\nPodNotScheduled: ", "unknown: you may not read the nodes, which say where there is room\n"}},
+		"who may see nodes, but not pods": {fullCluster(), []string{podsPath}, []string{"\nPodNotScheduled: ", "unknown: you may not read the pods of all nodes, which say where there is room\n"}},
+		"who may not see quota":           {full, []string{queues + "/clusterqueues"}, []string{"\nNodesFull: ", "unknown: you may not read the ClusterQueues, which say how much quota is promised\n"}},
+		"who may not see flavors":         {full, []string{queues + "/resourceflavors"}, []string{"\nNodesFull: ", "unknown: you may not read ResourceFlavor a\n"}},
+		"a larger cluster":                {tooMany, nil, []string{"\nPodNotScheduled: ", "unknown: there are more than 1500 pods on nodes: what the nodes have free is not known\n"}},
+	} {
+		out, progress, requests, err := ask(t, row.world, "why bare", row.forbidden...)
+		for _, want := range row.want {
+			if err != nil || progress != "" || !strings.Contains(out, want) {
+				t.Errorf("%s: %q is missing in %q, %q, %v", name, want, out, progress, err)
+			}
+		}
+		if len(requests) > 12 {
+			t.Errorf("%s: %d requests: %q", name, len(requests), requests)
+		}
+	}
+}
+
+func TestWhyLooksForWhatMayBeMissing(t *testing.T) {
+	none := list("kueue.x-k8s.io/v1beta2", "Workload")
+	urgent := busyNamespace()
+	urgent[wrappers+"/train0"] = strings.Replace(urgent[wrappers+"/train0"], `"labels":{`, `"labels":{"kueue.x-k8s.io/priority-class":"urgent",`, 1)
+	urgent[inBlue+"/workloads"] = none
+	known := maps.Clone(urgent)
+	known[queues+"/workloadpriorityclasses/urgent"] = `{"metadata":{"name":"urgent"}}`
+	withoutKueue := busyNamespace()
+	delete(withoutKueue, inBlue+"/workloads")
+	running := busyNamespace()
+	running[inBlue+"/workloads"] = none
+	running[wrappers+"/train0"] = `{"apiVersion":"workload.codeflare.dev/v1beta2","kind":"AppWrapper","metadata":{"name":"train0","namespace":"blue","uid":"uid-0"},"status":{"phase":"Running",
+		"componentStatus":[{"name":"train0","kind":"Job","podSets":[{"path":"template"}],"conditions":[{"type":"ResourcesDeployed","status":"True","reason":"x","lastTransitionTime":"2026-01-01T00:00:00Z"}]}]}}`
+	for name, row := range map[string]struct {
+		world     map[string]string
+		forbidden []string
+		want      []string
+	}{
+		"a priority that there is not": {urgent, nil, []string{"\nUnknownPriority: ", "seen: WorkloadPriorityClass urgent does not exist\n"}},
+		"a priority that there is":     {known, nil, []string{"\nNoWorkload: "}},
+		"a priority that nobody may read": {urgent, []string{queues + "/workloadpriorityclasses"},
+			[]string{"\nNoWorkload: ", "unknown: you may not read WorkloadPriorityClass urgent, which it names\n"}},
+		"Kueue":                     {withoutKueue, nil, []string{"\nKueueMissing: ", "seen: API kueue.x-k8s.io does not exist\n"}},
+		"pods":                      {running, nil, []string{"\nOperatorSilent: ", "seen: Pod of AppWrapper train0 does not exist\n"}},
+		"pods that nobody may read": {running, []string{podsIn}, []string{"Nothing is known to be wrong.\n", "unknown: you may not read the pods\n"}},
+	} {
+		out, progress, _, err := ask(t, row.world, "why train0", row.forbidden...)
+		for _, want := range row.want {
+			if err != nil || progress != "" || !strings.Contains(out, want) {
+				t.Errorf("%s: %q is missing in %q, %q, %v", name, want, out, progress, err)
+			}
+		}
+	}
+}
+
+func TestWithoutPermissionTheVerbAndTheResourceAreNamed(t *testing.T) {
+	for line, path := range map[string]string{
+		"why job/loose": "/apis/batch", "why run/survey": group, "why aw/train7": wrappers, "why pytorchjob/wrapped": "/apis/kubeflow.org",
+	} {
+		home(t)
+		kubeconfig, _ := whyServer(t, busyNamespace(), path)
+		out, progress, err := command(t, append(strings.Fields(line), "--kubeconfig="+kubeconfig)...)
+		kind, _, _ := strings.Cut(strings.TrimPrefix(line, "why "), "/")
+		resource := strings.Replace(kind, "aw", "appwrapper", 1) + "s"
+		wording.OneSentence(t, out+progress, err, "you may not get "+resource+" in namespace blue: ask an administrator for a role with this right")
+	}
+}
+
+func TestRequestsAndTimeAreToldOnDemand(t *testing.T) {
+	home(t)
+	kubeconfig, asked := whyServer(t, busyNamespace())
+	_, progress, err := command(t, "why", "train7", "-v", "--kubeconfig="+kubeconfig)
+	if want := fmt.Sprintf("%d requests, ", len(asked())); err != nil || !strings.HasPrefix(progress, want) || !strings.HasSuffix(progress, " s\n") {
+		t.Errorf("got %q, %v, want %q", progress, err, want)
+	}
+	slow = 0
+	t.Cleanup(func() { slow = time.Hour })
+	for line, told := range map[string]bool{"list": true, "why train7": true, "wait speaker": false} {
+		_, progress, _ := command(t, append(strings.Fields(line), "--kubeconfig="+kubeconfig)...)
+		if got := strings.Contains(progress, " requests, "); got != told {
+			t.Errorf("%s prints %q", line, progress)
+		}
+	}
+}
+
+func TestNamesAreCompleted(t *testing.T) {
+	world := busyNamespace()
+	world["/apis/batch/v1/namespaces/blue/jobs"] = list("batch/v1", "Job", `{"metadata":{"name":"loose"}}`)
+	kubeconfig, _ := whyServer(t, world)
+	for typed, want := range map[string][]string{
+		"": {"bare\n", "train0\n", "train499\n"}, "job/": {"job/loose\n"}, "aw/tr": {"aw/train0\n"}, "jobs/l": {"jobs/loose\n"}, "pod/": {":4\n"},
+	} {
+		home(t)
+		out, _, err := command(t, "__complete", "why", "--kubeconfig="+kubeconfig, typed)
+		for _, name := range want {
+			if err != nil || !strings.Contains(out, name) {
+				t.Errorf("%q: %q is missing in %.200s, %v", typed, name, out, err)
+			}
+		}
+	}
+}
+
+func TestAllPagesOfPodsAreRead(t *testing.T) {
+	home(t)
+	world, path := busyNamespace(), "/api/v1/namespaces/blue/pods"
+	world[path] = `{"apiVersion":"v1","kind":"PodList","metadata":{"continue":"2"},"items":[]}`
+	world[path+"?2"] = list("v1", "Pod", `{"metadata":{"name":"late"},"status":{"reason":"Evicted","message":"low on memory"}}`)
+	kubeconfig, _ := whyServer(t, world)
+	out, _, err := command(t, "why", "train7", "--kubeconfig="+kubeconfig)
+	if err != nil || !strings.Contains(out, "PodEvicted: ") {
+		t.Errorf("got %s, %v", out, err)
 	}
 }
 
@@ -200,4 +356,22 @@ func TestTheAnswerForProgramsIsJSON(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(out), &answer) != nil || len(answer.Causes) != 1 || len(answer.Causes[0].Evidence) != 1 {
 		t.Errorf("got %s, %v", out, err)
 	}
+}
+
+// Work that has ended is explained once.
+func TestAWatchEndsWithTheWork(t *testing.T) {
+	world := busyNamespace()
+	world[wrappers+"/done"] = `{"apiVersion":"workload.codeflare.dev/v1beta2","kind":"AppWrapper","metadata":{"name":"done","namespace":"blue"},"status":{"phase":"Succeeded"}}`
+	for line, want := range map[string]string{
+		"why done -w":              "Z\nAppWrapper done in namespace blue is Succeeded.\n\nSucceeded: the work is done.\n",
+		"why done --watch -o json": "{\n  \"kind\": \"AppWrapper\",\n",
+		"why done --watch -o yaml": "---\ncauses:\n- code: Succeeded\n",
+	} {
+		out, progress, requests, err := ask(t, world, line)
+		if err != nil || progress != "" || !strings.Contains(out, want) || strings.Count(out, "the work is done") != 1 || len(requests) > 12 {
+			t.Errorf("%s: got %q, %q, %v, %q", line, out, progress, err, requests)
+		}
+	}
+	out, progress, _, err := ask(t, world, "why trian7 --watch")
+	wording.OneSentence(t, out+progress, err, "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?")
 }

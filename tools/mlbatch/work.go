@@ -123,10 +123,14 @@ func logsOfWorkCommand() *cobra.Command {
 		Use:   "logs NAME",
 		Short: "Print the log of one pod of an AppWrapper, a Run or a job, or of all",
 		Long: "Print the log of the only pod, or of the one with rank 0: the master of a PyTorchJob, or the first of an indexed\n" +
-			"Job. --rank and --pod choose another one. Logs are there as long as the pods are.",
+			"Job. --rank and --pod choose another one. Logs are there as long as the pods are: of an attempt that has failed,\n" +
+			"until its pods are gone.",
 	}, &where, func(cmd *cobra.Command, c client.WithWatch, found explain.Objects) error {
 		if cmd.Flags().Changed("rank") {
 			wanted.Rank = &rank
+		}
+		if cmd.Flags().Changed("attempt") && wanted.Attempt < 1 {
+			return errors.New("attempts are counted from 1: leave --attempt out for the present one")
 		}
 		open, err := where.openLog(cmd)
 		if err != nil {
@@ -137,6 +141,7 @@ func logsOfWorkCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&rank, "rank", 0, "rank of the pod, from 0")
 	flags.StringVar(&wanted.Pod, "pod", "", "name of the pod")
+	flags.Int32Var(&wanted.Attempt, "attempt", 0, "number of the attempt, from 1 (default: the one whose pods are there)")
 	flags.BoolVar(&wanted.All, "all", false, "print the logs of all pods; each line begins with the rank of its pod, or its name")
 	flags.BoolVarP(&wanted.Follow, "follow", "f", false, "print what comes until the containers end")
 	cmd.MarkFlagsMutuallyExclusive("rank", "pod", "all")

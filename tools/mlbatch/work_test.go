@@ -55,20 +55,22 @@ func TestCancelAsksFirst(t *testing.T) {
 
 func TestCommandsAboutOnePieceOfWork(t *testing.T) {
 	for line, row := range map[string]struct{ out, says string }{
-		"status train7":         {out: "AppWrapper train7 in namespace blue is Suspended.\nQuotaLent: "},
-		"status survey":         {out: "Run survey in namespace blue is Queued.\n"},
-		"status bare":           {out: "Job bare in namespace blue is admitted.\n"},
-		"status train7 -o json": {out: `"state": "Suspended"`},
-		"status train7 -o yaml": {out: "\nstate: Suspended\n"},
-		"status trian7":         {says: "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?"},
-		"wait trian7":           {says: "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?"},
-		"wait job/loose":        {says: "Job loose is in no queue, so nothing says when it ends: use 'kubectl wait'"},
-		"cancel job/x -n red":   {says: "there is no job x in namespace red: is the namespace right?"},
-		"logs bare":             {says: "Job bare has no pods yet: it is Admitted: see 'mlbatch why bare'"},
-		"exec train7":           {says: "name the work, and after -- the command: mlbatch exec NAME -- COMMAND"},
-		"exec train7 ls":        {says: "name the work, and after -- the command: mlbatch exec NAME -- COMMAND"},
-		"logs train7":           {says: "AppWrapper train7 has no pods yet: it is Suspended: see 'mlbatch why train7'"},
-		"retry train7":          {says: "AppWrapper train7 has not ended: it is Suspended: wait for its end with 'mlbatch wait train7'"},
+		"status train7":           {out: "AppWrapper train7 in namespace blue is Suspended.\nQuotaLent: "},
+		"status survey":           {out: "Run survey in namespace blue is Queued.\n"},
+		"status bare":             {out: "Job bare in namespace blue is admitted.\n"},
+		"status train7 -o json":   {out: `"state": "Suspended"`},
+		"status train7 -o yaml":   {out: "\nstate: Suspended\n"},
+		"status trian7":           {says: "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?"},
+		"wait trian7":             {says: "there is no AppWrapper, Run or queued job trian7 in namespace blue: did you mean train7?"},
+		"wait job/loose":          {says: "Job loose is in no queue, so nothing says when it ends: use 'kubectl wait'"},
+		"cancel job/x -n red":     {says: "there is no job x in namespace red: is the namespace right?"},
+		"logs bare":               {says: "Job bare has no pods yet: it is Admitted: see 'mlbatch why bare'"},
+		"exec train7":             {says: "name the work, and after -- the command: mlbatch exec NAME -- COMMAND"},
+		"exec train7 ls":          {says: "name the work, and after -- the command: mlbatch exec NAME -- COMMAND"},
+		"logs train7 --attempt 2": {says: "AppWrapper train7 has no attempt 2: the present one is 1"},
+		"logs train7 --attempt 0": {says: "attempts are counted from 1: leave --attempt out for the present one"},
+		"logs train7":             {says: "AppWrapper train7 has no pods yet: it is Suspended: see 'mlbatch why train7'"},
+		"retry train7":            {says: "AppWrapper train7 has not ended: it is Suspended: wait for its end with 'mlbatch wait train7'"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			out, progress, requests, err := ask(t, busyNamespace(), line)
@@ -122,7 +124,7 @@ func TestAShellCompletesNames(t *testing.T) {
 		home(t)
 		kubeconfig, asked := whyServer(t, busyNamespace())
 		out, _, err := command(t, "__complete", verb, "--kubeconfig="+kubeconfig, "train49")
-		if err != nil || !strings.HasPrefix(out, "train0\ntrain1\n") || !strings.HasSuffix(out, "\n:4\n") || len(asked()) != 2 {
+		if err != nil || !strings.HasPrefix(out, "bare\ntrain0\ntrain1\n") || !strings.HasSuffix(out, "\n:4\n") || len(asked()) != 3 {
 			t.Errorf("%s: got %.100s, %v, %q", verb, out, err, asked())
 		}
 	}

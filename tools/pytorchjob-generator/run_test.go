@@ -65,6 +65,12 @@ func plannedAs(t *testing.T, backend v1alpha1.TorchBackend, workers, gpus int32)
 	if planned == nil {
 		t.Fatal(problems)
 	}
+	// Two names are others, so that no other Run makes objects of the same names.
+	names := strings.NewReplacer("digits.gang", "digits-gang", "digits-nodes", "digits")
+	for i := range planned.AppWrapper.Spec.Components {
+		raw := &planned.AppWrapper.Spec.Components[i].Template.Raw
+		*raw = []byte(names.Replace(string(*raw)))
+	}
 	return planned.AppWrapper
 }
 

@@ -15,10 +15,11 @@ control-plane: controller-manager
 app.kubernetes.io/part-of: mlbatch
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{ include "platform.release" . }}
 {{- end }}
 
 {{- define "appwrapper.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ include "platform.image" (list . .Values.image.repository (.Values.image.tag | default .Chart.AppVersion)) }}
 {{- end }}
 
 {{/*

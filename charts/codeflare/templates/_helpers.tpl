@@ -11,10 +11,11 @@ control-plane: controller-manager
 app.kubernetes.io/part-of: mlbatch
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{ include "platform.release" . }}
 {{- end }}
 
 {{- define "codeflare.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ include "platform.image" (list . .Values.image.repository (.Values.image.tag | default .Chart.AppVersion)) }}
 {{- end }}
 
 {{/* The configuration file, with the platform's resource name of GPUs, and the agent's image. */}}
@@ -24,7 +25,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $_ := set $config "gpuResourceName" ((.Values.global).gpuResourceName | default "nvidia.com/gpu") }}
 {{- end }}
 {{- $agent := .Values.agent.image }}
-{{- $_ := set $config "agentImage" (printf "%s:%s" $agent.repository ($agent.tag | default .Chart.AppVersion)) }}
+{{- $_ := set $config "agentImage" (include "platform.image" (list . $agent.repository ($agent.tag | default .Chart.AppVersion))) }}
 {{- toYaml $config }}
 {{- end }}
 

@@ -9,6 +9,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 app.kubernetes.io/part-of: mlbatch
 app.kubernetes.io/version: {{ (index . 0).Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
+{{ include "platform.release" (index . 0) }}
 {{- end }}
 
 {{/*
@@ -20,12 +21,12 @@ by the minor version of Kubernetes, and the default.
 {{- $image := index . 1 }}
 {{- $tags := get ($root.Files.Get "files/tags.yaml" | fromYaml) (index . 2) }}
 {{- $kubernetes := printf "%s.%s" $root.Capabilities.KubeVersion.Major (regexFind "^[0-9]+" $root.Capabilities.KubeVersion.Minor) }}
-{{- $image.repository }}:{{ $image.tag | default (get $tags $kubernetes) | default $tags.default }}
+{{- include "platform.image" (list $root $image.repository ($image.tag | default (get $tags $kubernetes) | default $tags.default)) }}
 {{- end }}
 
 {{/* Pod settings shared by both components. */}}
 {{- define "coscheduler.pod" -}}
-{{- with .Values.imagePullSecrets }}
+{{- with include "platform.pullSecrets" (list . .Values.imagePullSecrets) | fromYamlArray }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -39,6 +40,10 @@ securityContext:
   {{- end }}
   seccompProfile:
     type: RuntimeDefault
+{{- if .Values.hostNetwork }}
+hostNetwork: true
+dnsPolicy: ClusterFirstWithHostNet
+{{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
@@ -78,6 +83,9 @@ leaderElection:
   leaderElect: true
   resourceName: {{ quote .Values.scheduler.name }}
   resourceNamespace: {{ .Release.Namespace }}
+clientConnection:
+  qps: {{ .Values.scheduler.clientConnection.qps }}
+  burst: {{ .Values.scheduler.clientConnection.burst }}
 profiles:
   - schedulerName: {{ quote .Values.scheduler.name }}
     plugins:
@@ -108,5 +116,8 @@ profiles:
                   score: 0
                 - utilization: 100
                   score: 10
+      {{- end }}
+      {{- with .Values.scheduler.pluginConfig }}
+      {{- toYaml . | nindent 6 }}
       {{- end }}
 {{- end }}

@@ -8,4 +8,5 @@ app.kubernetes.io/component: kuberay-operator
 app.kubernetes.io/part-of: mlbatch
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{ include "platform.release" . }}
 {{- end }}

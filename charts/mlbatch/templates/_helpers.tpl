@@ -3,6 +3,25 @@ app.kubernetes.io/name: mlbatch
 app.kubernetes.io/part-of: mlbatch
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The PriorityClass of each part that is enabled, by the value that sets it. */}}
+{{- define "mlbatch.priorityClasses" -}}
+{{- $classes := dict }}
+{{- if .Values.kueue.enabled }}
+{{- $_ := set $classes "kueue.controllerManager.manager.priorityClassName" ((.Values.kueue.controllerManager).manager).priorityClassName }}
+{{- end }}
+{{- if .Values.jobset.enabled }}
+{{- $_ := set $classes "jobset.controller.priorityClassName" (.Values.jobset.controller).priorityClassName }}
+{{- end }}
+{{- range $part := list "coscheduler" "training-operator" "kuberay-operator" "leaderworkerset" "appwrapper" "codeflare" }}
+{{- if (index $.Values $part).enabled }}
+{{- $_ := set $classes (printf "%s.priorityClassName" $part) (index $.Values $part).priorityClassName }}
+{{- end }}
+{{- end }}
+{{- toYaml $classes }}
 {{- end }}
 
 {{/* The scheduler that the controller sets on wrapped pods; empty if none. */}}

@@ -1,7 +1,9 @@
 {{- define "teams.labels" -}}
 app.kubernetes.io/name: teams
+app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/part-of: mlbatch
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
 {{/*

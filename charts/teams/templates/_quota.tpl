@@ -32,15 +32,28 @@
   {{- end }}
 {{- end }}
 
-{{/* Resource groups of a queue or a cohort. Flavors keep the order of the values file: (dict "flavors" … "quota" …) */}}
+{{/* The resources of a flavor's quota in one line. */}}
+{{- define "teams.resources" -}}
+{{- keys . | sortAlpha | join ", " }}
+{{- end }}
+
+{{/*
+Resource groups of a queue or a cohort: flavors with the same resources are one group. Groups and flavors
+keep the order of the values file: (dict "flavors" … "quota" …)
+*/}}
 {{- define "teams.resourceGroups" -}}
 {{- $owner := . -}}
+{{- $groups := list -}}
+{{- range .flavors -}}
+{{- with get $owner.quota .name }}{{ $groups = append $groups (include "teams.resources" .) }}{{ end -}}
+{{- end -}}
+{{- range $group := uniq $groups }}
 - coveredResources:
-    {{- toYaml (keys (values .quota | first) | sortAlpha) | nindent 4 }}
+    {{- toYaml (splitList ", " $group) | nindent 4 }}
   flavors:
-    {{- range $flavor := .flavors }}
-    {{- with get $owner.quota $flavor.name }}
-    {{- $quota := . }}
+    {{- range $flavor := $owner.flavors }}
+    {{- $quota := get $owner.quota $flavor.name | default dict }}
+    {{- if eq (include "teams.resources" $quota) $group }}
     - name: {{ quote $flavor.name }}
       resources:
         {{- range $name := keys $quota | sortAlpha }}
@@ -48,4 +61,5 @@
         {{- end }}
     {{- end }}
     {{- end }}
+{{- end }}
 {{- end }}

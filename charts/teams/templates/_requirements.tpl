@@ -3,6 +3,7 @@ Renders nothing. Fails with a sentence if the values are wrong. Every template i
 it first, because the order in which Helm renders them is not specified.
 */}}
 {{- define "teams.requirements" -}}
+{{- include "teams.require.topologies" . }}
 {{- include "teams.require.flavors" . }}
 {{- include "teams.require.cohorts" . }}
 {{- include "teams.require.limits" (dict "who" "limits" "limits" .Values.limits) }}
@@ -10,14 +11,41 @@ it first, because the order in which Helm renders them is not specified.
 {{- include "teams.require.capacity" . }}
 {{- end }}
 
+{{- define "teams.require.topologies" -}}
+{{- $topologies := list }}
+{{- range .Values.topologies }}
+{{- if has .name $topologies }}
+{{- fail (printf "teams: topology %q is listed twice" .name) }}
+{{- end }}
+{{- $topologies = append $topologies .name }}
+{{- if has "kubernetes.io/hostname" (initial .levels) }}
+{{- fail (printf "teams: topology %q: nothing is narrower than kubernetes.io/hostname: move it to the end of its levels" .name) }}
+{{- end }}
+{{- end }}
+{{- range .Values.flavors }}
+{{- if and $topologies .topologyName (not (has .topologyName $topologies)) }}
+{{- fail (printf "teams: flavor %q: the topology %q is not listed in topologies" .name .topologyName) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "teams.require.flavors" -}}
 {{- $flavors := list }}
+{{- range .Values.requiredResources }}
+{{- include "teams.require.resource" (dict "who" "requiredResources" "resource" .) }}
+{{- end }}
 {{- range .Values.flavors }}
 {{- if has .name $flavors }}
 {{- fail (printf "teams: flavor %q is listed twice" .name) }}
 {{- end }}
 {{- $flavors = append $flavors .name }}
 {{- $flavor := .name }}
+{{- if and .topologyName (not .nodeLabels) }}
+{{- fail (printf "teams: flavor %q: topologyName needs nodeLabels, by which Kueue finds the nodes of the topology: add a label that all of them have" $flavor) }}
+{{- end }}
+{{- range $resource, $_ := .capacity }}
+{{- include "teams.require.resource" (dict "who" (printf "the capacity of flavor %q" $flavor) "resource" $resource) }}
+{{- end }}
 {{- range .tolerations }}
 {{- $exists := eq (.operator | default "Equal") "Exists" }}
 {{- if and $exists .value }}
@@ -28,6 +56,36 @@ it first, because the order in which Helm renders them is not specified.
 {{- end }}
 {{- if and (hasKey . "tolerationSeconds") (ne (.effect | default "") "NoExecute") }}
 {{- fail (printf "teams: flavor %q: a toleration with tolerationSeconds needs the effect NoExecute" $flavor) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
+Names that no pod requests, but people write: (dict "who" … "resource" …). Kueue would accept them, and count nothing.
+*/}}
+{{- define "teams.require.resource" -}}
+{{- $meant := dict "gpu" "nvidia.com/gpu" "gpus" "nvidia.com/gpu" "nvidia.com/gpus" "nvidia.com/gpu" "nvidia.com/gpu" "nvidia.com/gpu" }}
+{{- $meant = merge $meant (dict "cpu" "cpu" "cpus" "cpu" "cores" "cpu" "memory" "memory" "mem" "memory" "ram" "memory" "pod" "pods" "pods" "pods") }}
+{{- $right := get $meant (lower .resource) }}
+{{- if and $right (ne $right .resource) }}
+{{- fail (printf "teams: %s: no pod requests %s: write %s, or another name that the nodes have" .who .resource $right) }}
+{{- end }}
+{{- end }}
+
+{{/* Members of one team. RBAC takes each entry as one name. */}}
+{{- define "teams.require.members" -}}
+{{- $team := . }}
+{{- range $field := list "users" "groups" }}
+{{- range $name := get $team $field | default list }}
+{{- if has $name (list "system:authenticated" "system:unauthenticated" "system:serviceaccounts" "system:anonymous") }}
+{{- fail (printf "teams: team %q: %s has %s, so people who are in no team could use its quota: name the members" $team.name $field $name) }}
+{{- end }}
+{{- if contains "*" $name }}
+{{- fail (printf "teams: team %q: %s has %q, and no name can stand for others: name the members, or a group" $team.name $field $name) }}
+{{- end }}
+{{- if and (contains "," $name) (not (contains "=" $name)) }}
+{{- fail (printf "teams: team %q: %s has %q, which is taken for one name: write a list with an entry for each" $team.name $field $name) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -79,8 +137,11 @@ it first, because the order in which Helm renders them is not specified.
 {{- $names = append $names .name }}
 {{- $namespaces = append $namespaces $namespace }}
 {{- include "teams.require.names" . }}
+{{- include "teams.require.members" . }}
 {{- include "teams.require.namespace" (dict "team" .name "namespace" $namespace "runs" ($.Values.controller.runs.enabled | ternary ($.Values.controller.runs.serviceAccount.namespace | default $.Release.Namespace) "") "controllers" ($.Values.controller.serviceAccount.namespace | default ($.Values.controller.wrappedSecrets | ternary $.Release.Namespace ""))) }}
 {{- include "teams.require.limits" (dict "who" (printf "team %q: limits" .name) "limits" .limits) }}
+{{- include "teams.require.metadata" . }}
+{{- include "teams.require.queues" . }}
 {{- $security := include "teams.podSecurity" (dict "team" . "all" $.Values.podSecurity) | fromYaml }}
 {{- if and (or $security.capabilities $security.hostPaths) (ne ($security.enforce | default "") "baseline") }}
 {{- fail (printf "teams: team %q: podSecurity.capabilities and podSecurity.hostPaths are exceptions from the level baseline: set podSecurity.enforce to baseline, or remove them" .name) }}
@@ -95,11 +156,13 @@ it first, because the order in which Helm renders them is not specified.
 {{- if not .quota }}
 {{- fail (printf "teams: team %q has no quota, so none of its work could be admitted" .name) }}
 {{- end }}
-{{- range $flavor, $quota := .quota }}
-{{- range $.Values.requiredResources }}
-{{- if not (hasKey $quota .) }}
-{{- fail (printf "teams: team %q: the quota in flavor %q lacks %s, so work that requests it would never be admitted: add it, even as 0 (see requiredResources)" $team.name $flavor .) }}
+{{- $covered := list }}
+{{- range .quota }}
+{{- $covered = concat $covered (keys .) }}
 {{- end }}
+{{- range $.Values.requiredResources }}
+{{- if not (has . $covered) }}
+{{- fail (printf "teams: team %q: the quota in flavor %q lacks %s, so work that requests it would never be admitted: add it, even as 0 (see requiredResources)" $team.name (keys $team.quota | sortAlpha | first) .) }}
 {{- end }}
 {{- end }}
 {{- include "teams.require.quota" (dict "root" $ "who" (printf "team %q" .name) "quota" .quota "lends" $cohort "why" "the team is in no cohort" "alone" true) }}
@@ -120,6 +183,64 @@ it first, because the order in which Helm renders them is not specified.
 {{- end }}
 {{- if eq .name "slack" }}
 {{- fail "teams: the name \"slack\" is reserved for the queue slack-cluster-queue, which belongs to no team: choose another name" }}
+{{- end }}
+{{- end }}
+
+{{/* Labels and annotations that this chart, Helm, or Kubernetes sets on the namespace of a team. */}}
+{{- define "teams.require.metadata" -}}
+{{- $team := . }}
+{{- $instead := dict "pod-security.kubernetes.io/" "podSecurity" "mlbatch-priorities" "priorities" "mlbatch-allowed-" "podSecurity" "mlbatch-pod-security" "podSecurity" }}
+{{- range $field := list "labels" "annotations" }}
+{{- $given := get $team $field | default dict }}
+{{- if and $given (eq $team.createNamespace false) }}
+{{- fail (printf "teams: team %q: %s have no effect if createNamespace is false: set them on the namespace yourself" $team.name $field) }}
+{{- end }}
+{{- range $key := keys $given | sortAlpha }}
+{{- range $prefix, $value := $instead }}
+{{- if hasPrefix $prefix $key }}
+{{- fail (printf "teams: team %q: %s cannot have %s, which the chart sets: remove it, and set %s" $team.name $field $key $value) }}
+{{- end }}
+{{- end }}
+{{- if regexMatch "^(mlbatch-|app\\.kubernetes\\.io/(name|part-of|managed-by)$|kubernetes\\.io/|(meta\\.)?helm\\.sh/|argocd\\.argoproj\\.io/sync-options$)" $key }}
+{{- fail (printf "teams: team %q: %s cannot have %s, which the chart, Helm or Kubernetes sets: remove it" $team.name $field $key) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The ClusterQueue's other fields, and the team's other LocalQueues. */}}
+{{- define "teams.require.queues" -}}
+{{- $team := . }}
+{{- $owned := dict "cohortName" "cohort of the team" "resourceGroups" "quota of the team" "fairSharing" "weight of the team" "stopPolicy" "stopPolicy of the team" }}
+{{- $_ := set $owned "namespaceSelector" "namespace of the team" }}
+{{- range $key, $instead := $owned }}
+{{- if hasKey ($team.clusterQueue | default dict) $key }}
+{{- fail (printf "teams: team %q: clusterQueue cannot have %s, which the chart sets: use %s" $team.name $key $instead) }}
+{{- end }}
+{{- end }}
+{{- with ($team.clusterQueue).flavorFungibility }}
+{{- if and .preference (not (and (eq (toString .whenCanBorrow) "TryNextFlavor") (eq (toString .whenCanPreempt) "TryNextFlavor"))) }}
+{{- fail (printf "teams: team %q: clusterQueue.flavorFungibility.preference needs whenCanBorrow and whenCanPreempt to be TryNextFlavor" $team.name) }}
+{{- end }}
+{{- end }}
+{{- with ($team.clusterQueue).preemption }}
+{{- if and (eq (toString .reclaimWithinCohort) "Never") (has (.borrowWithinCohort).policy (list "LowerPriority")) }}
+{{- fail (printf "teams: team %q: clusterQueue.preemption cannot preempt to borrow if it does not reclaim: set borrowWithinCohort.policy to Never, or reclaimWithinCohort to LowerPriority or Any" $team.name) }}
+{{- end }}
+{{- end }}
+{{- $names := list ($team.queueName | default "default-queue") }}
+{{- range .queues }}
+{{- if has .name $names }}
+{{- fail (printf "teams: team %q has the queue %q twice: the first queue is queueName, and queues are those beside it" $team.name .name) }}
+{{- end }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- range $check := (($team.clusterQueue).admissionChecksStrategy).admissionChecks }}
+{{- range $check.onFlavors }}
+{{- if not (hasKey ($team.quota | default dict) .) }}
+{{- fail (printf "teams: team %q: the admission check %q is on flavor %q, in which the team has no quota" $team.name $check.name .) }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -181,14 +302,23 @@ include the quota of its teams, so they may exceed its own quota.
 {{- if not (has $flavor $flavors) }}
 {{- fail (printf "teams: %s has quota in flavor %q, which is not listed in flavors" $owner.who $flavor) }}
 {{- end }}
-{{- $covered := keys (get $owner.quota (keys $owner.quota | sortAlpha | first)) | sortAlpha | join ", " }}
 {{- if not $quota }}
 {{- fail (printf "teams: %s: the quota in flavor %q lists no resource" $owner.who $flavor) }}
 {{- end }}
-{{- if ne (keys $quota | sortAlpha | join ", ") $covered }}
-{{- fail (printf "teams: %s: all its flavors must list the same resources, but flavor %q lists %s and another lists %s" $owner.who $flavor (keys $quota | sortAlpha | join ", ") $covered) }}
+{{- range $another := keys $owner.quota | sortAlpha }}
+{{- $covered := get $owner.quota $another | default dict }}
+{{- $shared := list }}
+{{- range $resource, $_ := $quota }}
+{{- if hasKey $covered $resource }}
+{{- $shared = append $shared $resource }}
+{{- end }}
+{{- end }}
+{{- if and $shared (lt $another $flavor) (ne (include "teams.resources" $quota) (include "teams.resources" $covered)) }}
+{{- fail (printf "teams: %s: flavors that share a resource must list the same resources, but flavor %q lists %s and another lists %s" $owner.who $flavor (include "teams.resources" $quota) (include "teams.resources" $covered)) }}
+{{- end }}
 {{- end }}
 {{- range $resource, $amount := $quota }}
+{{- include "teams.require.resource" (dict "who" (printf "%s: the quota in flavor %q" $owner.who $flavor) "resource" $resource) }}
 {{- if kindIs "map" $amount }}
 {{- if and (not $owner.lends) (or (hasKey $amount "lendingLimit") (hasKey $amount "borrowingLimit")) }}
 {{- fail (printf "teams: %s: flavor %q limits lending or borrowing of %s, but %s" $owner.who $flavor $resource $owner.why) }}

@@ -8,13 +8,14 @@ app.kubernetes.io/name: training-operator
 app.kubernetes.io/part-of: mlbatch
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{ include "platform.release" . }}
 {{- end }}
 
 {{/* The operator fills in the placeholders in double braces for each worker. */}}
 {{- define "training-operator.init-container" -}}
 {{- with .Values.pytorch.initContainer -}}
 - name: init-pytorch
-  image: {{ .image }}
+  image: {{ include "platform.reference" (list $ .image) }}
   imagePullPolicy: {{ .imagePullPolicy }}
   command:
     {{- toYaml .command | nindent 4 }}

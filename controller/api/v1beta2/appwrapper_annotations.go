@@ -68,6 +68,12 @@ const (
 	RetryableExitCodesAnnotation = AnnotationPrefix + "retryableExitCodes"
 	// AvoidNodesAnnotation: false lets pods return to nodes that failed this workload.
 	AvoidNodesAnnotation = AnnotationPrefix + "avoidNodes"
+	// NoProgressGracePeriodDurationAnnotation: how long a pod with a readiness probe may run without being
+	// ready. Then the attempt counts as failed. 0s: no limit.
+	NoProgressGracePeriodDurationAnnotation = AnnotationPrefix + "noProgressGracePeriodDuration"
+	// LastCheckpointAnnotation: when the workload last saved what it had done, such as
+	// 2026-11-24T17:05:00Z. What came before is not lost when it is stopped.
+	LastCheckpointAnnotation = AnnotationPrefix + "lastCheckpoint"
 )
 
 // Annotations of a pod set that describe it to Kueue's topology-aware scheduling.

@@ -63,6 +63,9 @@ const (
 
 // The reasons of an AppWrapper's conditions that are not the name of a phase.
 const (
+	// ReasonAdmitted: there is quota, which the components use or may use. It is an addition of this
+	// controller: AppWrapper 1.2 has the name of the phase here.
+	ReasonAdmitted = "Admitted"
 	// ReasonSufficientPodsReady: running and succeeded pods are as many as expected.
 	ReasonSufficientPodsReady = "SufficientPodsReady"
 	// ReasonInsufficientPodsReady: running and succeeded pods are fewer than expected.
@@ -83,6 +86,8 @@ const (
 	ReasonMigrationLimitReached = "MigrationLimitReached"
 	// ReasonNodesHealthy: no pod uses an unhealthy resource of its node any more.
 	ReasonNodesHealthy = "NodesHealthy"
+	// ReasonNoProgress: a pod has not been ready for longer than the no-progress grace.
+	ReasonNoProgress = "NoProgress"
 	// ReasonSurplusPods: pods exceed the pod sets for longer than the failure grace.
 	ReasonSurplusPods = "SurplusPods"
 	// ReasonNoSurplusPods: pods do not exceed the pod sets any more.

@@ -36,6 +36,11 @@ type AppWrapperStatus struct {
 	// +listType=atomic
 	AvoidedNodes []AvoidedNode `json:"avoidedNodes,omitempty"`
 
+	// Usage is what the time was used for in which quota was reserved. It is an addition of this
+	// controller: where it is dropped, counting begins anew.
+	// +optional
+	Usage *AppWrapperUsage `json:"usage,omitempty"`
+
 	// Conditions describe quota, deployment, readiness, health and deletion.
 	// +optional
 	// +patchMergeKey=type
@@ -60,6 +65,54 @@ type AvoidedNode struct {
 
 	// Until is when it is forgotten.
 	Until metav1.Time `json:"until"`
+}
+
+// AppWrapperUsage has the seconds for which quota was reserved, each in one class. Package
+// controller/ledger says which.
+type AppWrapperUsage struct {
+	// At is until when time is counted. What comes after is counted with the next change of the
+	// status.
+	At metav1.Time `json:"at"`
+
+	// StartingSeconds: until enough pods ran.
+	// +optional
+	StartingSeconds int64 `json:"startingSeconds,omitempty"`
+
+	// InFlightSeconds are of the present attempt. When it ends, they become useful or lost.
+	// +optional
+	InFlightSeconds int64 `json:"inFlightSeconds,omitempty"`
+
+	// UsefulSeconds: work that succeeded, or that a checkpoint saved.
+	// +optional
+	UsefulSeconds int64 `json:"usefulSeconds,omitempty"`
+
+	// LostToNodeSeconds: work that was lost because of unhealthy nodes.
+	// +optional
+	LostToNodeSeconds int64 `json:"lostToNodeSeconds,omitempty"`
+
+	// LostToFailureSeconds: work that was lost because it failed.
+	// +optional
+	LostToFailureSeconds int64 `json:"lostToFailureSeconds,omitempty"`
+
+	// LostToHangSeconds: work that was lost because it made no progress.
+	// +optional
+	LostToHangSeconds int64 `json:"lostToHangSeconds,omitempty"`
+
+	// LostToPreemptionSeconds: work that was lost because the quota was taken back.
+	// +optional
+	LostToPreemptionSeconds int64 `json:"lostToPreemptionSeconds,omitempty"`
+
+	// PausingSeconds: between two attempts.
+	// +optional
+	PausingSeconds int64 `json:"pausingSeconds,omitempty"`
+
+	// EndingSeconds: while components were removed.
+	// +optional
+	EndingSeconds int64 `json:"endingSeconds,omitempty"`
+
+	// HeldSeconds: while the components of a failed AppWrapper were kept.
+	// +optional
+	HeldSeconds int64 `json:"heldSeconds,omitempty"`
 }
 
 // AppWrapperComponentStatus is what is known about one component.

@@ -20,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Resources Deployed",type="string",JSONPath=`.status.conditions[?(@.type=="ResourcesDeployed")].status`
 // +kubebuilder:printcolumn:name="Unhealthy",type="string",JSONPath=`.status.conditions[?(@.type=="Unhealthy")].status`
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="QuotaReserved")].reason`
 type AppWrapper struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -34,6 +34,7 @@ func TestWordsKeepTheirSpelling(t *testing.T) {
 		"workload.codeflare.dev.appwrapper/successTTLDuration":                   SuccessTTLAnnotation,
 		"workload.codeflare.dev.appwrapper/terminalExitCodes":                    TerminalExitCodesAnnotation,
 		"workload.codeflare.dev.appwrapper/retryableExitCodes":                   RetryableExitCodesAnnotation,
+		"workload.codeflare.dev.appwrapper/lastCheckpoint":                       LastCheckpointAnnotation,
 		"workload.codeflare.dev.appwrapper/tas-pod-index-label":                  PodSetAnnotationTASPodIndexLabel,
 		"workload.codeflare.dev.appwrapper/tas-sub-group-index-label":            PodSetAnnotationTASSubGroupIndexLabel,
 		"workload.codeflare.dev.appwrapper/tas-sub-group-count":                  PodSetAnnotationTASSubGroupCount,
@@ -43,10 +44,11 @@ func TestWordsKeepTheirSpelling(t *testing.T) {
 		"Failed": string(AppWrapperFailed), "Terminating": string(AppWrapperTerminating),
 
 		"QuotaReserved": string(QuotaReserved), "ResourcesDeployed": string(ResourcesDeployed), "PodsReady": string(PodsReady),
+		"NoProgress":  ReasonNoProgress,
 		"SurplusPods": ReasonSurplusPods, "NoSurplusPods": ReasonNoSurplusPods,
 		"Unhealthy": string(Unhealthy), "DeletingResources": string(DeletingResources),
 
-		"SufficientPodsReady": ReasonSufficientPodsReady, "InsufficientPodsReady": ReasonInsufficientPodsReady,
+		"Admitted": ReasonAdmitted, "SufficientPodsReady": ReasonSufficientPodsReady, "InsufficientPodsReady": ReasonInsufficientPodsReady,
 		"CreateFailed": ReasonCreateFailed, "MissingComponent": ReasonMissingComponent, "FailedComponent": ReasonFailedComponent,
 		"FoundFailedPods": ReasonFoundFailedPods, "FoundNoFailedPods": ReasonFoundNoFailedPods, "AutopilotNoExecute": ReasonAutopilotNoExecute,
 		"DeletionInitiated": ReasonDeletionInitiated, "DeletionComplete": ReasonDeletionComplete, "DeletionPaused": ReasonDeletionPaused,
@@ -125,6 +127,7 @@ func TestTheDefinitionHasTheNamesAndColumnsOfAppWrapper12(t *testing.T) {
 		`Resources Deployed string .status.conditions[?(@.type=="ResourcesDeployed")].status`,
 		`Unhealthy string .status.conditions[?(@.type=="Unhealthy")].status`,
 		"Age date .metadata.creationTimestamp",
+		`Reason string .status.conditions[?(@.type=="QuotaReserved")].reason`, // ours
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -191,6 +194,18 @@ func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 		+status.avoidedNodes[].name:string
 		+status.avoidedNodes[].until:string
 		+status.migrations:integer
+		+status.usage:object!at
+		+status.usage.at:string
+		+status.usage.startingSeconds:integer
+		+status.usage.inFlightSeconds:integer
+		+status.usage.usefulSeconds:integer
+		+status.usage.lostToNodeSeconds:integer
+		+status.usage.lostToFailureSeconds:integer
+		+status.usage.lostToHangSeconds:integer
+		+status.usage.lostToPreemptionSeconds:integer
+		+status.usage.pausingSeconds:integer
+		+status.usage.endingSeconds:integer
+		+status.usage.heldSeconds:integer
 		status.phase:string
 		+status.phaseTransitionTime:string
 		status.resettingCount:integer`)

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
@@ -88,7 +90,7 @@ func TestOnlyKueueChangesPodSetInfos(t *testing.T) {
 			if err := newDefaulter(t).Default(admission.NewContextWithRequest(t.Context(), r), got); err != nil {
 				t.Fatal(err)
 			}
-			sent.Spec.Components = tc.want.Spec.Components
+			sent.Spec.Components, sent.Finalizers = tc.want.Spec.Components, got.Finalizers
 			if diff := cmp.Diff(sent, got); diff != "" {
 				t.Errorf("stored (-want +got)\n%s", diff)
 			}
@@ -194,6 +196,40 @@ func TestTheMutatingWebhookOnlyPutsPodSetInfosBack(t *testing.T) {
 			}
 			if strings.Join(got, ", ") != tc.want {
 				t.Errorf("patches %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheStartOfAnAppWrapperAddsTheFinalizer(t *testing.T) {
+	waits := given.AppWrapper("a").With(given.Job("j", 1))
+	runs := given.AppWrapper("a").Unsuspended().With(given.Job("j", 1))
+	elsewhere := func(b *given.AppWrapperBuilder) *v1beta2.AppWrapper {
+		aw := b.Build()
+		aw.Spec.ManagedBy = ptr.To("example.com/other")
+		return aw
+	}
+	for name, tc := range map[string]struct {
+		user         string
+		stored, sent *v1beta2.AppWrapper
+		want         bool
+	}{
+		"Kueue starts it":                   {kueueUser, waits.Build(), runs.Build(), true},
+		"its author starts it":              {"ada", waits.Build(), runs.Build(), true},
+		"Kueue leaves it suspended":         {kueueUser, waits.Build(), waits.Build(), false},
+		"its author leaves it suspended":    {"ada", waits.Build(), waits.Build(), false},
+		"Kueue stops it":                    {kueueUser, runs.Build(), waits.Build(), false},
+		"it runs already":                   {"ada", runs.Build(), runs.Build(), false},
+		"another controller will deploy it": {kueueUser, elsewhere(waits), elsewhere(runs), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := request(t, admissionv1.Update, tc.stored, tc.sent)
+			r.UserInfo.Username = tc.user
+			if err := newDefaulter(t).Default(admission.NewContextWithRequest(t.Context(), r), tc.sent); err != nil {
+				t.Fatal(err)
+			}
+			if got := controllerutil.ContainsFinalizer(tc.sent, v1beta2.AppWrapperFinalizer); got != tc.want {
+				t.Errorf("it has the finalizer: %t, want %t", got, tc.want)
 			}
 		})
 	}

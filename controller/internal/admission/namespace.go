@@ -45,14 +45,14 @@ func fromCache(reader client.Reader) readNamespace {
 	}
 }
 
-// checkPods refuses and warns of pods that the API server would refuse. A namespace that cannot
-// be read is no reason to refuse anything.
-func (n namespace) checkPods(decoded admissionrules.Decoded, policies config.Policies) (field.ErrorList, admission.Warnings) {
+// check refuses what the API server would refuse to create, and warns of pods. A namespace that
+// cannot be read is no reason to refuse anything.
+func (n namespace) check(decoded admissionrules.Decoded, policies config.Policies) (field.ErrorList, admission.Warnings) {
 	if n.unread != nil {
 		return nil, nil
 	}
 	in := admissionrules.Namespace{Labels: n.labels, Annotations: n.annotations, Policies: admissionrules.Policies(policies)}
-	if problems := decoded.ValidatePods(in); len(problems) > 0 {
+	if problems := decoded.ValidateIn(in); len(problems) > 0 {
 		return problems, nil
 	}
 	return nil, decoded.WarningsOnPods(in)

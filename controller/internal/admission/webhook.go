@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
@@ -33,6 +35,10 @@ var appWrappers = v1beta2.GroupVersion.WithResource("appwrappers")
 // for creation as a creation, and changes what must not change. It does not know this path,
 // and the API server ignores the failure.
 const updatePath = "/update-workload-codeflare-dev-v1beta2-appwrapper"
+
+// mayWrapFor is how long an author's right to wrap a kind is not asked for again: as many jobs of an
+// author often come together. The rights to start work and to name its author are asked for each time.
+const mayWrapFor = 10 * time.Second
 
 // Setup serves both webhooks at the paths that controller-runtime derives from the
 // kind: /mutate- and /validate-workload-codeflare-dev-v1beta2-appwrapper. The
@@ -55,7 +61,7 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 		},
 	}
 	if c.UserRBACAdmissionCheck {
-		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, review: review}
+		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, review: review.Remembering(mayWrapFor, time.Now)}
 	}
 	defaulter := &defaulter{queue: c.DefaultQueueName, kueue: kueue, review: review, decode: admission.NewDecoder(mgr.GetScheme()).DecodeRaw}
 	err = ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).WithDefaulter(defaulter).WithValidator(validator).Complete()
@@ -93,16 +99,28 @@ func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 		}
 		return nil
 	}
-	if isKueue {
+	if isKueue && aw.Spec.Suspend {
 		return nil
 	}
 	stored := &v1beta2.AppWrapper{}
 	if err := d.decode(request.OldObject, stored); err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	keepWhatWasWritten(stored, aw)
-	d.keepFromNodes(ctx, request.UserInfo, stored, aw)
+	if !isKueue {
+		keepWhatWasWritten(stored, aw)
+		d.keepFromNodes(ctx, request.UserInfo, stored, aw)
+	}
+	guard(stored, aw)
 	return nil
+}
+
+// guard adds our finalizer with the write that starts an AppWrapper, which saves the controller one of
+// its own. Never earlier: what waits must go without a controller, and what another controller manages
+// must go without this one.
+func guard(stored, sent *v1beta2.AppWrapper) {
+	if unsuspends(stored, sent) && sent.ManagedByThisController() {
+		controllerutil.AddFinalizer(sent, v1beta2.AppWrapperFinalizer)
+	}
 }
 
 type validator struct {
@@ -142,7 +160,7 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	var warnings admission.Warnings
 	if aw.ManagedByThisController() {
 		problems = append(problems, v.own.check(ctx, aw.Namespace, kinds)...)
-		refused, warned := found.checkPods(decoded, v.policies)
+		refused, warned := found.check(decoded, v.policies)
 		problems, warnings = append(problems, refused...), warned
 	}
 	warnings = slices.Concat(v.managed.warning(aw, found), warnings, decoded.WarningsOnCreate())

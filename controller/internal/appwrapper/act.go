@@ -32,7 +32,11 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 		o.snapshot.HasFinalizer = true
 		return 0, err == nil, err
 	case lifecycle.RemoveFinalizer:
-		return 0, false, r.removeFinalizer(ctx, o.aw)
+		err := r.removeFinalizer(ctx, o.aw)
+		if err == nil {
+			r.closeBooks(o)
+		}
+		return 0, false, err
 	}
 	if unchanged, err := r.confirmItself(ctx, o, d.Effect); err != nil || !unchanged {
 		return 0, false, err
@@ -49,9 +53,10 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 
 // confirmItself tells whether the AppWrapper is still the one that was decided upon: Kueue takes
 // quota back, and gives it again, by changing it. If this reconcile has saved it, the answer has
-// told that. Otherwise this reads it from the API server, with the templates that a create needs.
+// told that. One that is being deleted stays so. Otherwise this reads it from the API server, with the
+// templates that a create needs.
 func (r *Reconciler) confirmItself(ctx context.Context, o *observation, effect lifecycle.Effect) (unchanged bool, err error) {
-	if o.whole || o.current && effect != lifecycle.Create {
+	if o.whole || (o.current || o.snapshot.Deleting) && effect != lifecycle.Create {
 		return true, nil
 	}
 	now := &v1beta2.AppWrapper{}

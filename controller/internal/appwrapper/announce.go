@@ -18,6 +18,7 @@ const longestNote = 1024
 // wording of events is lifecycle's.
 func (r *Reconciler) announce(ctx context.Context, o *observation, d lifecycle.Decision) {
 	r.metrics.changed(o.aw, o.snapshot.Status, d)
+	r.metrics.used(o, o.snapshot.Status.Usage, d.Status.Usage, r.devices)
 	logDecision(ctx, o, d)
 	if d.Event != nil {
 		r.tell(o, d.Event)

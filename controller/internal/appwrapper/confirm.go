@@ -219,6 +219,9 @@ func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
 	if err != nil {
 		return fmt.Errorf("cannot list the pods: %w", err)
 	}
+	for i := range pods.Items {
+		pods.Items[i].Status.Conditions = slimPodConditions(&pods.Items[i])
+	}
 	o.podsConfirmed = true
 	return r.seePods(ctx, o, pods.Items)
 }

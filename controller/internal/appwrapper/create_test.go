@@ -150,7 +150,7 @@ func TestACrashAfterTheCreateMakesNoSecondObject(t *testing.T) {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "c-"},
 	})
 	w := newWorld(t, given.AppWrapper("a").With(generated).Unsuspended().Build())
-	w.dieAt(5) // the save that all components exist
+	w.dieAt(4) // the save that all components exist
 	w.expectPhase(v1beta2.AppWrapperResuming)
 	w.settle()
 	w.expectPhase(v1beta2.AppWrapperRunning)

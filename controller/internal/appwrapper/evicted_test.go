@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,10 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
-// noEvictions is a cluster without Kueue.
+// noEvictions is Kueue that evicts nothing, and says of all that waits that there is too little quota.
 type noEvictions struct{}
 
 func (noEvictions) Start(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
@@ -27,6 +29,18 @@ func (noEvictions) Start(context.Context, workqueue.TypedRateLimitingInterface[r
 func (noEvictions) Evicted(ctx context.Context, aw types.UID) (bool, error) {
 	return notEvicted(ctx, aw)
 }
+
+func (noEvictions) Waits(context.Context, types.UID) (quotareason.Reason, error) {
+	return quotareason.WaitingForQuota, nil
+}
+
+func notWaiting(context.Context, types.UID) (quotareason.Reason, error) { return "", nil }
+
+func (noEvictions) ReservedSince(ctx context.Context, aw types.UID) (time.Time, error) {
+	return neverReserved(ctx, aw)
+}
+
+func neverReserved(context.Context, types.UID) (time.Time, error) { return time.Time{}, nil }
 
 func notEvicted(context.Context, types.UID) (bool, error) { return false, nil }
 

@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
@@ -80,8 +81,8 @@ func (c *cluster) play(change fakeapiserver.Change) {
 	}
 }
 
-func (c *cluster) addPod(job *fakeapiserver.Object, i int) {
-	c.put(podText, "NAME", podName(job, i), "OWNER", job.GetName(), "UID", string(job.GetUID()))
+func (c *cluster) addPod(job *fakeapiserver.Object, i int, changes ...string) {
+	c.put(podText, append(changes, "NAME", podName(job, i), "OWNER", job.GetName(), "UID", string(job.GetUID()))...)
 }
 
 func podName(job *fakeapiserver.Object, i int) string {
@@ -101,6 +102,10 @@ func phaseOf(aw *fakeapiserver.Object) v1beta2.AppWrapperPhase {
 	return status.Phase
 }
 
+// quiet is a logger. A manager takes logr.Discard() for none, and its loggers of each look would then be
+// kept for the one that main sets.
+var quiet = logr.New(ctrllog.NullLogSink{})
+
 // start starts the controller, or a new one after the last has stopped.
 func (c *cluster) start() {
 	c.Helper()
@@ -114,7 +119,7 @@ func (c *cluster) start() {
 	mapper := &ownMapper{c.api.Mapper()}
 	c.last = weak.Make(mapper)
 	mgr, err := ctrl.NewManager(c.api.Config(), ctrl.Options{
-		Scheme: scheme(c), Cache: caches, Logger: logr.Discard(),
+		Scheme: scheme(c), Cache: caches, Logger: quiet,
 		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",

@@ -3,8 +3,10 @@
 package appwrapper
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/ledger"
 )
 
 // hear is called for every change in the world.
@@ -42,6 +45,7 @@ func (l *life) checkMove(before, after *v1beta2.AppWrapper) {
 	if !l.quota && !claims(before) && claims(after) {
 		l.broken("quota is claimed only while there is some")
 	}
+	l.checkBooks(before, after)
 	policy, _ := lifecycle.ParsePolicy(after.Annotations, lifecycle.StandardDefaults())
 	if after.Status.Migrations > l.story.MigrationLimit {
 		l.broken("migrations stay within their own limit")
@@ -57,6 +61,25 @@ func (l *life) checkMove(before, after *v1beta2.AppWrapper) {
 		if !reflect.DeepEqual(c.PodSets, after.Status.ComponentStatus[i].PodSets) {
 			l.broken("pod sets never change")
 		}
+	}
+}
+
+// checkBooks compares the classes with Kueue's clock. What Kueue reserves after the AppWrapper has given
+// its quota back is another quota. Times in a status are whole seconds.
+func (l *life) checkBooks(before, after *v1beta2.AppWrapper) {
+	claimed := l.claimed
+	switch had, has := claims(before), claims(after); {
+	case had && !has:
+		l.claimed += l.now.Sub(l.reserved)
+		claimed, l.reserved = l.claimed, l.now
+	case has && !had:
+		l.claims++
+		claimed += l.now.Sub(l.reserved)
+	case has:
+		claimed += l.now.Sub(l.reserved)
+	}
+	if off := ledger.Sum(ledger.Until(after.Status, l.now)) - claimed; off.Abs() > time.Duration(l.claims)*time.Second {
+		l.broken(fmt.Sprintf("the books balance; they are off by %s", off))
 	}
 }
 

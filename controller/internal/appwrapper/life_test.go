@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 	"github.com/mlbatch/mlbatch/test/given"
 	"github.com/mlbatch/mlbatch/test/stories"
 	"github.com/mlbatch/mlbatch/test/troubles"
@@ -31,7 +33,14 @@ type life struct {
 	process  *process  // nil while none runs
 	startsAt time.Time // when the next one starts
 
-	quota   bool // according to Kueue
+	waits    quotareason.Reason
+	quota    bool      // according to Kueue
+	reserved time.Time // since when
+	// claims is how often the AppWrapper has claimed quota, and claimed for how long Kueue has reserved
+	// it until it was given back.
+	claims  int
+	claimed time.Duration
+
 	permits map[int]bool
 	silent  map[string]bool // pods whose kubelet does not respond
 	made    int             // pods created so far
@@ -59,6 +68,10 @@ func live(t *testing.T, story stories.Story, w *troubles.Wire, calm *life) *life
 	builder := given.AppWrapper("a")
 	for _, c := range story.Components {
 		builder.With(componentOf(c))
+	}
+	if story.AtOnce {
+		builder.Unsuspended()
+		l.quota, l.reserved = true, l.now
 	}
 	aw := builder.Build()
 	aw.Annotations = story.Annotations
@@ -166,6 +179,8 @@ func (l *life) control() (moved bool) {
 			return false
 		}
 		l.process, moved = startProcess(l.api, l.wire, l.told, l.story.MigrationLimit, func() time.Time { return l.now }), true
+		l.process.reconciler.waits = func(context.Context, types.UID) (quotareason.Reason, error) { return l.waits, nil }
+		l.process.reconciler.reserved = func(context.Context, types.UID) (time.Time, error) { return l.reserved, nil }
 	}
 	moved = l.process.catchUp(l.wire.Lags) || moved
 	moved = l.process.informers.begin(l.process.seen.objects) || moved

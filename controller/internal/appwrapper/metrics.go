@@ -23,6 +23,8 @@ type metrics struct {
 	surpluses   *prometheus.CounterVec
 	migrations  *prometheus.CounterVec
 	suspicions  *prometheus.CounterVec
+	usage       *prometheus.CounterVec
+	deviceUsage *prometheus.CounterVec
 }
 
 // The waits that histograms tell apart, in seconds. The times in a status are whole
@@ -54,6 +56,10 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			"Number of times that an AppWrapper was reset to leave unhealthy nodes, once for each cause in docs/lifecycle.md.", "cause"),
 		suspicions: counter("appwrapper_suspect_node_reports_total",
 			"Number of times that a node failed one more AppWrapper after it had failed enough others, by the causes in docs/lifecycle.md.", "cause"),
+		usage: counter("appwrapper_usage_seconds_total",
+			"Seconds for which quota was reserved, by the classes in docs/fault-tolerance.md; those of an attempt once it has ended.", "namespace", "class"),
+		deviceUsage: counter("appwrapper_usage_device_seconds_total",
+			"The same, times the devices of the AppWrapper. Devices that the configuration does not name are Other.", "namespace", "resource", "class"),
 	}
 	for _, c := range m.all() {
 		if err := registry.Register(c); err != nil {
@@ -73,7 +79,7 @@ func histogram(name, help string) prometheus.Histogram {
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.phases, m.transitions, m.inPhase, m.created, m.ready, m.resets, m.refusals, m.surpluses, m.migrations, m.suspicions}
+	return []prometheus.Collector{m.phases, m.transitions, m.inPhase, m.created, m.ready, m.resets, m.refusals, m.surpluses, m.migrations, m.suspicions, m.usage, m.deviceUsage}
 }
 
 // beginAtZero shows what alerts ask for before it first happens: Prometheus sees no

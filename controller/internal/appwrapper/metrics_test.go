@@ -23,6 +23,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/test/given"
 	"github.com/mlbatch/mlbatch/test/golden"
+	"github.com/mlbatch/mlbatch/test/metricspage"
 	"github.com/mlbatch/mlbatch/test/stories"
 	"github.com/mlbatch/mlbatch/test/troubles"
 )
@@ -138,6 +139,7 @@ func TestANewLeaderMeasuresWhatBeganUnderAnother(t *testing.T) {
 		{"appwrapper_phase_total", `namespace="team-a",phase="Resetting"`, 1},
 		{"appwrapper_resets_total", `cause="FailedComponent"`, 1},
 		{"appwrapper_transitions_total", `cause="ComponentFailed",from="Running",to="Resetting"`, 1},
+		{"appwrapper_usage_seconds_total", `class="LostToFailure",namespace="team-a"`, 3600},
 	}
 	if got := scrape(t, w.reconciler.metrics); !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
@@ -245,27 +247,11 @@ func TestWhatAlertsAskForIsThereBeforeItHappens(t *testing.T) {
 
 var described = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: "([^"]+)", unit: "[^"]*", constLabels: \{\}, variableLabels: \{([^}]*)\}`)
 
-// TestTheDocumentationHasTheMetrics compares the table with the registered metrics.
 func TestTheDocumentationHasTheMetrics(t *testing.T) {
-	m, err := newMetrics(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table strings.Builder
-	table.WriteString("\n| metric | type | labels | meaning |\n|---|---|---|---|\n")
-	for _, c := range m.all() {
-		kind := "histogram"
-		if _, is := c.(*prometheus.CounterVec); is {
-			kind = "counter"
-		}
-		descriptions := make(chan *prometheus.Desc, 1)
-		c.Describe(descriptions)
-		found := described.FindStringSubmatch((<-descriptions).String())
-		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", found[1], kind, strings.ReplaceAll(found[3], ",", ", "), found[2])
-	}
-	table.WriteString("\n")
-	golden.Between(t, filepath.Join("..", "..", "..", "docs", "monitoring.md"),
-		"<!-- metrics: written by go test ./controller/internal/appwrapper -update -->\n", "<!-- end of metrics -->\n", table.String())
+	metricspage.Compare(t, "controller/internal/appwrapper", func(registry prometheus.Registerer) error {
+		_, err := newMetrics(registry)
+		return err
+	})
 }
 
 // TestMetricsInTheDocumentationExist also reads what the charts ask Prometheus for.

@@ -76,6 +76,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	policy, _ := lifecycle.ParsePolicy(aw.Annotations, r.defaults)
 	o.snapshot = lifecycle.Snapshot{
 		Deleting:      !aw.DeletionTimestamp.IsZero(),
+		DeletedAt:     ptr.Deref(aw.DeletionTimestamp, metav1.Time{}).Time,
 		HasFinalizer:  hasFinalizer(aw),
 		LastFinalizer: hasFinalizer(aw) && len(aw.Finalizers) == 1,
 		Status:        *aw.Status.DeepCopy(),
@@ -100,10 +101,15 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	return o, r.observePods(ctx, o)
 }
 
-// observeQuota: an AppWrapper that Kueue evicts counts as suspended.
+// observeQuota: an AppWrapper that Kueue evicts counts as suspended. Why there is no quota matters only
+// to those that wait.
 func (r *Reconciler) observeQuota(ctx context.Context, o *observation) error {
 	evicted, err := r.evicted(ctx, o.aw.UID)
 	o.snapshot.Suspend = o.aw.Spec.Suspend || evicted
+	if err != nil || o.aw.Status.Phase != v1beta2.AppWrapperSuspended {
+		return err
+	}
+	o.snapshot.Waits, err = r.waits(ctx, o.aw.UID)
 	return err
 }
 
@@ -245,16 +251,27 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 		started = pod.Status.StartTime.Time
 	}
 	return lifecycle.Pod{
-		Node:        pod.Spec.NodeName,
-		Started:     started,
-		Devices:     devicesOfPod(pod),
-		Name:        pod.Name,
-		Component:   o.componentOf(pod),
-		Phase:       pod.Status.Phase,
-		Terminating: !pod.DeletionTimestamp.IsZero(),
-		Finalizers:  pod.Finalizers,
-		ExitCodes:   exitCodes(pod),
+		Node:          pod.Spec.NodeName,
+		Started:       started,
+		NotReadySince: notReadySince(pod),
+		Devices:       devicesOfPod(pod),
+		Name:          pod.Name,
+		Component:     o.componentOf(pod),
+		Phase:         pod.Status.Phase,
+		Terminating:   !pod.DeletionTimestamp.IsZero(),
+		Finalizers:    pod.Finalizers,
+		ExitCodes:     exitCodes(pod),
 	}
+}
+
+// notReadySince reads what slimPodConditions has left.
+func notReadySince(pod *corev1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue && pod.Status.Phase == corev1.PodRunning {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
 }
 
 func exitCodes(pod *corev1.Pod) []int32 {
@@ -285,8 +302,12 @@ const unlabelledPollInterval = 10 * time.Second
 // has waited already, in this phase and in this process.
 func (o *observation) nextLook(d lifecycle.Decision, now, since time.Time) time.Duration {
 	removal := condition(d.Status, v1beta2.DeletingResources)
-	if removal.Status == metav1.ConditionTrue && (o.beginning || o.unwatched || o.unlabelled) {
-		return pollAfter(now, longestRemoval, since, removal.LastTransitionTime.Time)
+	began := removal.LastTransitionTime.Time
+	if o.snapshot.DeletedAt.After(began) {
+		began = o.snapshot.DeletedAt
+	}
+	if (removal.Status == metav1.ConditionTrue || o.snapshot.Deleting) && (o.beginning || o.unwatched || o.unlabelled) {
+		return pollAfter(now, longestRemoval, since, began)
 	}
 	if o.beginning {
 		return pollAfter(now, longestWait, since, ptr.Deref(d.Status.PhaseTransitionTime, metav1.Time{}).Time)

@@ -50,6 +50,7 @@ func (g gallery) failing(t *testing.T, annotations map[string]string) *world {
 // tools/artifacts/components/kube-state-metrics reads these.
 func TestAppWrappersOfEachPhase(t *testing.T) {
 	g := gallery{}
+	g.settle(newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Build()))
 	g.failing(t, map[string]string{v1beta2.RetryLimitAnnotation: "0"})
 	w := g.failing(t, nil)
 	if err := w.api.Delete(t.Context(), pod("j-1", "")); err != nil {

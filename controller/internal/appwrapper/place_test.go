@@ -95,7 +95,7 @@ func (l *life) place() place {
 // timeless removes the times and the text of the latest refusal.
 func timeless(status v1beta2.AppWrapperStatus) v1beta2.AppWrapperStatus {
 	status = *status.DeepCopy()
-	status.PhaseTransitionTime = nil
+	status.PhaseTransitionTime, status.Usage = nil, nil // checkBooks looks at it
 	for i := range status.AvoidedNodes {
 		status.AvoidedNodes[i].Until = metav1.Time{}
 	}

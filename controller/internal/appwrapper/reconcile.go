@@ -24,6 +24,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 )
 
 // +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers,verbs=get;list;watch;update;patch
@@ -45,6 +46,10 @@ type Reconciler struct {
 	lastState func(kinds.Kind, types.NamespacedName) client.Object
 	// evicted tells whether Kueue evicts the AppWrapper with this UID.
 	evicted func(context.Context, types.UID) (bool, error)
+	// waits tells why Kueue does not give the AppWrapper with this UID quota.
+	waits func(context.Context, types.UID) (quotareason.Reason, error)
+	// reserved is since when Kueue reserves quota for the AppWrapper with this UID; zero if unknown.
+	reserved func(context.Context, types.UID) (time.Time, error)
 	// recorder tells users what happened.
 	recorder events.EventRecorder
 	metrics  *metrics
@@ -91,6 +96,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *Reconciler) step(ctx context.Context, o *observation) (wait time.Duration, more bool, err error) {
 	d, err := r.decide(ctx, o, r.now())
 	if err != nil {
+		return 0, false, err
+	}
+	if err := r.keepBooks(ctx, o, &d); err != nil {
 		return 0, false, err
 	}
 	if err := r.saveDecision(ctx, o, d); err != nil {

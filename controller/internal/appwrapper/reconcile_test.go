@@ -73,14 +73,14 @@ var readsOfALife = []string{
 	"get j", "list", // nothing is left
 }
 
-func TestALifeCostsSixWritesAndOneCreateAndItsEndThree(t *testing.T) {
+func TestALifeCostsFiveWritesAndOneCreateAndItsEndTwo(t *testing.T) {
 	w := runningWorld(t)
 	w.setJobCondition("j", "Complete")
 	w.setPodPhase("j-1", corev1.PodSucceeded)
 	w.settle()
 	w.expectPhase(v1beta2.AppWrapperSucceeded)
 	const status = "patch status of a"
-	want := []string{status, "patch a", status, "create j", status, status, status}
+	want := []string{"patch a", status, "create j", status, status, status}
 	if diff := cmp.Diff(want, w.writes); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -88,11 +88,12 @@ func TestALifeCostsSixWritesAndOneCreateAndItsEndThree(t *testing.T) {
 	if err := errors.Join(w.api.Delete(t.Context(), pod("j-1", "")), w.api.Delete(t.Context(), w.get())); err != nil {
 		t.Fatal(err)
 	}
+	w.now = w.get().DeletionTimestamp.Time
 	w.settle()
 	if diff := cmp.Diff(readsOfALife, w.liveReads); diff != "" {
 		t.Errorf("live reads (-want +got)\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{status, "delete j", "patch a"}, w.writes); diff != "" || w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") {
+	if diff := cmp.Diff([]string{"delete j", "patch a"}, w.writes); diff != "" || w.exists(v1beta2.GroupVersion.WithKind(v1beta2.AppWrapperKind), "a") {
 		t.Errorf("until it is gone (-want +got)\n%s", diff)
 	}
 }
@@ -148,7 +149,7 @@ func TestOnlyTheAnswerThatBeginsAnAttemptBringsTheAppWrapperBack(t *testing.T) {
 	for range 2 {
 		w.reconcile()
 	}
-	if saves != 4 || others != 2 || whole != 1 {
+	if saves != 3 || others != 2 || whole != 1 {
 		t.Errorf("%d saves and %d changes of the finalizer, of which %d bring it back", saves, others, whole)
 	}
 }
@@ -184,8 +185,8 @@ func TestNothingIsDeployedOnQuotaThatHasBeenTakenBack(t *testing.T) {
 		diesAt int
 		phase  v1beta2.AppWrapperPhase
 	}{
-		"before it was seen to be unsuspended": {3, v1beta2.AppWrapperSuspended},
-		"while the components are created":     {4, v1beta2.AppWrapperResuming},
+		"before it was seen to be unsuspended": {2, v1beta2.AppWrapperEmpty},
+		"while the components are created":     {3, v1beta2.AppWrapperResuming},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
@@ -360,11 +361,15 @@ func TestADeletedAppWrapperGoesAfterItsPods(t *testing.T) {
 	if err := w.api.Delete(t.Context(), w.get()); err != nil {
 		t.Fatal(err)
 	}
+	w.now = w.get().DeletionTimestamp.Time
 	w.settle()
-	w.expectPhase(v1beta2.AppWrapperTerminating)
+	w.expectPhase(v1beta2.AppWrapperRunning)
 	if w.exists(jobKind, "j") {
 		t.Error("the Job is still there")
 	}
+	w.now = w.now.Add(5 * time.Second)
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperTerminating)
 	if err := w.api.Delete(t.Context(), pod("j-1", "")); err != nil {
 		t.Fatal(err)
 	}

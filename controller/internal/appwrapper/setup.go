@@ -29,15 +29,19 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 )
 
 // podsByAppWrapper indexes pods by the AppWrapper that their label names.
 const podsByAppWrapper = "appwrapper"
 
-// Evictions says which AppWrappers Kueue evicts, and wakes them up when that changes.
+// Evictions says which AppWrappers Kueue evicts and why others wait, and wakes them up when that changes.
+// It also says since when Kueue reserves the quota of one.
 type Evictions interface {
 	source.Source
 	Evicted(context.Context, types.UID) (bool, error)
+	Waits(context.Context, types.UID) (quotareason.Reason, error)
+	ReservedSince(context.Context, types.UID) (time.Time, error)
 }
 
 // Setup adds the AppWrapper controller to mgr, whose caches must be made with
@@ -64,6 +68,8 @@ func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions) error {
 		defaults: c.AppWrapper.Defaults(),
 		allPods:  forAllPods(c.AppWrapper),
 		evicted:  evictions.Evicted,
+		waits:    evictions.Waits,
+		reserved: evictions.ReservedSince,
 		now:      time.Now,
 		since:    time.Now(),
 	}
@@ -144,8 +150,8 @@ func watchNodes(mgr ctrl.Manager, forAppWrappers *builder.Builder, rules nodehea
 	return nil
 }
 
-// podChanged passes what a decision depends on in a pod: its phase, whether it has started or is
-// being deleted, and its node if it may have to leave that. A new pod without a node is not relevant.
+// podChanged passes what a decision depends on in a pod: its phase, whether it has started, hangs
+// or is being deleted, and its node if it may have to leave that. A new pod without a node is not relevant.
 func podChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
@@ -155,10 +161,24 @@ func podChanged() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*corev1.Pod)
 			after, also := e.ObjectNew.(*corev1.Pod)
-			return ok && also && (before.Status.Phase != after.Status.Phase || before.Spec.NodeName != after.Spec.NodeName ||
-				(before.Status.StartTime == nil) != (after.Status.StartTime == nil) || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
+			return ok && also && relevantOf(before) != relevantOf(after)
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return true },
+	}
+}
+
+// podState is what a decision depends on in a pod.
+type podState struct {
+	phase             corev1.PodPhase
+	node              string
+	started, deleting bool
+	notReadySince     int64
+}
+
+func relevantOf(pod *corev1.Pod) podState {
+	return podState{
+		phase: pod.Status.Phase, node: pod.Spec.NodeName, started: pod.Status.StartTime != nil,
+		deleting: !pod.DeletionTimestamp.IsZero(), notReadySince: notReadySince(pod).Unix(),
 	}
 }
 

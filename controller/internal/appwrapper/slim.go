@@ -172,6 +172,27 @@ func (in *interner) slimStatus(whole map[string]any) map[string]any {
 	return slim
 }
 
+// slimPodConditions are those that podOf reads. Few pods have one.
+func slimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
+	var slim []corev1.PodCondition
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget || tellsOfAHang(pod, c) {
+			slim = append(slim, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+		}
+	}
+	return slim
+}
+
+// tellsOfAHang: a pod is not ready because a readiness probe of its author says so. A pod without one is
+// ready as soon as it runs. One without containers is slim already.
+func tellsOfAHang(pod *corev1.Pod, c corev1.PodCondition) bool {
+	if c.Type != corev1.PodReady || c.Status == corev1.ConditionTrue || pod.Status.Phase != corev1.PodRunning {
+		return false
+	}
+	probed := func(c corev1.Container) bool { return c.ReadinessProbe != nil }
+	return len(pod.Spec.Containers) == 0 || slices.ContainsFunc(pod.Spec.Containers, probed)
+}
+
 // slimPod leaves what podOf and the verdict on a bare pod read, and what a delete needs.
 func (in *interner) slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim := &corev1.Pod{}
@@ -180,11 +201,7 @@ func (in *interner) slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim.OwnerReferences, slim.Finalizers = in.slimOwners(pod.OwnerReferences), pod.Finalizers
 	in.internAll(slim.Finalizers)
 	slim.Status.Phase, slim.Status.StartTime = intern(in, pod.Status.Phase), pod.Status.StartTime
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.DisruptionTarget { // few pods have it
-			slim.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
-		}
-	}
+	slim.Status.Conditions = slimPodConditions(pod)
 	slim.Labels = ourLabels(pod)
 	for _, container := range pod.Status.ContainerStatuses {
 		if whole := container.State.Terminated; whole != nil {

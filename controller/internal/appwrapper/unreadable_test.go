@@ -74,16 +74,16 @@ func TestACompanionThatMayNotBeSeenIsLeftToTheGarbageCollector(t *testing.T) {
 
 func TestWhatMayNotBeSeenKeepsNothingElseAlive(t *testing.T) {
 	for sentence, tc := range map[string]struct {
-		unseen string
-		end    func(*world)
-		gone   schema.GroupVersionKind
+		unreadable string
+		end        func(*world)
+		gone       schema.GroupVersionKind
 	}{
 		"a job, when its AppWrapper is deleted":        {"j", (*world).delete, configMapKind},
 		"a job, when Kueue takes the quota back":       {"j", suspended, configMapKind},
 		"a companion, when Kueue takes the quota back": {"c", suspended, jobKind},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			w := unreadable(t, tc.unseen)
+			w := unreadable(t, tc.unreadable)
 			tc.end(w)
 			if err := w.persist(); err == nil || !strings.Contains(err.Error(), "the permission to get it is missing") {
 				t.Errorf("got %v", err)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 	"github.com/mlbatch/mlbatch/test/stories"
 )
 
@@ -30,8 +31,19 @@ func (l *life) suspend(value bool) {
 // Admit plays Kueue's admission, which does not happen if the AppWrapper has finished.
 func (l *life) Admit() {
 	if aw := l.api.theOne(); aw != nil && aw.Spec.Suspend && !finished(aw) {
+		if !l.quota {
+			l.reserved = l.now
+		}
 		l.suspend(false)
 		l.quota = true
+	}
+}
+
+// Wait is Kueue's reason, which wakes up the AppWrapper.
+func (l *life) Wait(reason quotareason.Reason) {
+	l.waits = reason
+	if l.process != nil {
+		l.process.queue.Add(theRequest)
 	}
 }
 
@@ -115,6 +127,25 @@ func (l *life) RemoveAddedPods() {
 		if _, owned := pod.Labels[v1beta2.AppWrapperComponentLabel]; !owned {
 			l.api.remove(pod)
 		}
+	}
+}
+
+func (l *life) Hang(component int) {
+	for _, pod := range l.running(component) {
+		if len(pod.Status.Conditions) == 0 {
+			l.api.change(pod, func(o client.Object) {
+				o.(*corev1.Pod).Status.Conditions = []corev1.PodCondition{{
+					Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Time{Time: l.now},
+				}}
+			})
+			return
+		}
+	}
+}
+
+func (l *life) GoOn() {
+	for _, pod := range l.api.pods() {
+		l.api.change(pod, func(o client.Object) { o.(*corev1.Pod).Status.Conditions = nil })
 	}
 }
 

@@ -170,7 +170,7 @@ func TestComponentsWakeTheirAppWrapperWhenTheyEndOrGo(t *testing.T) {
 		"one that begins to go is":                   {func(h toolscache.ResourceEventHandler) { h.OnUpdate(running, going) }, true},
 		"one that is kept by fewer is":               {func(h toolscache.ResourceEventHandler) { h.OnUpdate(kept, going) }, true},
 		"one that is gone is":                        {func(h toolscache.ResourceEventHandler) { h.OnDelete(running) }, true},
-		"one that went unseen is":                    {func(h toolscache.ResourceEventHandler) { h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: running}) }, true},
+		"one whose end was missed is":                {func(h toolscache.ResourceEventHandler) { h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: running}) }, true},
 		"one that belongs to nobody wakes nobody":    {func(h toolscache.ResourceEventHandler) { h.OnDelete(job("j", "")) }, false},
 		"one of another controller wakes none of us": {func(h toolscache.ResourceEventHandler) { h.OnDelete(ownedBy("apps/v1", "Deployment")) }, false},
 		"one of a namesake of ours wakes none":       {func(h toolscache.ResourceEventHandler) { h.OnDelete(ownedBy("example.com/v1", "AppWrapper")) }, false},

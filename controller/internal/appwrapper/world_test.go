@@ -87,6 +87,8 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		},
 		lastState: func(kinds.Kind, types.NamespacedName) client.Object { return nil },
 		evicted:   notEvicted,
+		waits:     notWaiting,
+		reserved:  neverReserved,
 		recorder:  events.NewFakeRecorder(100),
 		metrics:   counters,
 		defaults:  lifecycle.StandardDefaults(),

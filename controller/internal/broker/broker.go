@@ -52,7 +52,7 @@ type Broker struct {
 	failed   chan error
 	// over is closed when nothing is answered any more.
 	over chan struct{}
-	// idle is how long a client may send nothing of a body.
+	// idle is how long a client may send nothing of a body, or read nothing of an answer.
 	idle time.Duration
 	// reports has those with logs that are in memory.
 	reports chan struct{}

@@ -28,7 +28,9 @@ const maxReport = 14 * queue.MaxLog
 // ServeHTTP answers requests of workers and people. Names in paths stay escaped until they are a
 // task's: no server may think that they are folders.
 func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r.Body = steady{r.Body, http.NewResponseController(w), b.idle}
+	connection := http.NewResponseController(w)
+	_ = connection.SetWriteDeadline(time.Time{}) // That of the answer before is over. The connection of a test has none.
+	r.Body = steady{r.Body, connection, b.idle}
 	path := r.URL.EscapedPath()
 	if rest, found := strings.CutPrefix(path, queue.TasksPath); found {
 		b.task(w, r, rest)
@@ -39,7 +41,7 @@ func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if path == queue.StatPath && r.Method == http.MethodGet {
-		tell(w, b.ask(r.Context(), taskqueue.Stat{}))
+		b.tell(w, b.ask(r.Context(), taskqueue.Stat{}))
 		return
 	}
 	if r.Method != http.MethodPost {
@@ -79,7 +81,7 @@ func (b *Broker) post(w http.ResponseWriter, r *http.Request, path string) {
 		// Nobody is there to run it.
 		b.ask(context.WithoutCancel(r.Context()), taskqueue.Release{Task: lease.Task, Token: lease.Token})
 	}
-	tell(w, answer)
+	b.tell(w, answer)
 }
 
 // steady is the body of a client that does not stall. How long it takes in all does not matter.
@@ -91,7 +93,7 @@ type steady struct {
 
 // Read has a deadline. After the body there is none: the client waits for us then.
 func (s steady) Read(p []byte) (int, error) {
-	_ = s.connection.SetReadDeadline(time.Now().Add(s.idle)) // The one of a test has no deadlines.
+	_ = s.connection.SetReadDeadline(time.Now().Add(s.idle))
 	n, err := s.ReadCloser.Read(p)
 	if err != nil {
 		_ = s.connection.SetReadDeadline(time.Time{})
@@ -138,7 +140,9 @@ func shortened(text string, length int) string {
 	return text[:min(len(text), length)]
 }
 
-func tell(w http.ResponseWriter, answer taskqueue.Answer) {
+// tell does not wait for a client that does not read.
+func (b *Broker) tell(w http.ResponseWriter, answer taskqueue.Answer) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(b.idle))
 	if answer.Body == nil {
 		w.WriteHeader(answer.Code)
 		return
@@ -198,9 +202,7 @@ func (b *Broker) send(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	defer body.Close()
-	connection := http.NewResponseController(w)
-	_ = connection.SetWriteDeadline(time.Now().Add(slowest)) // The one of a test has no deadlines.
-	defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowest))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	_, _ = io.CopyN(w, body, size) // The worker sees that it is too short.
@@ -256,7 +258,7 @@ func (b *Broker) add(w http.ResponseWriter, r *http.Request, name string) {
 	case err != nil:
 		b.refuse(w, err)
 	case answer.Code != http.StatusOK:
-		tell(w, answer)
+		b.tell(w, answer)
 	case !created:
 		http.Error(w, notAdded[http.StatusConflict], http.StatusConflict)
 	}
@@ -282,7 +284,7 @@ func (b *Broker) result(w http.ResponseWriter, r *http.Request, rest string) {
 		return
 	}
 	if answer := b.ask(r.Context(), taskqueue.Result{Task: name, Token: token}); answer.Code != http.StatusOK {
-		tell(w, answer)
+		b.tell(w, answer)
 		return
 	}
 	if err := b.store.PutResult(r.Context(), name, token, body, r.ContentLength); err != nil {

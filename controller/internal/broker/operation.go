@@ -60,8 +60,8 @@ func (p *progress) written() taskqueue.Written {
 }
 
 const (
-	// patience is how long a store may fail before the broker starts again.
-	patience = 2 * time.Minute
+	// storeFailureLimit is how long a store may fail before the broker starts again.
+	storeFailureLimit = 2 * time.Minute
 	// A write that failed is made again after soonest; it doubles up to latest.
 	soonest, latest = 50 * time.Millisecond, 5 * time.Second
 )
@@ -74,7 +74,7 @@ func (b *Broker) write(ctx context.Context, p *progress) error {
 		case err == nil:
 			pause, failing = soonest, 0
 			continue
-		case errors.Is(err, ErrReplaced), errors.Is(err, taskqueue.ErrHopeless), failing > patience, ctx.Err() != nil:
+		case errors.Is(err, ErrReplaced), errors.Is(err, taskqueue.ErrHopeless), failing > storeFailureLimit, ctx.Err() != nil:
 			return err
 		}
 		b.log.Printf("the store fails: %v", err)

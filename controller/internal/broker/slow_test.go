@@ -4,10 +4,12 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,7 +19,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/taskstore"
 )
 
-// impatient is a broker that waits a second for the rest of a body.
+// impatient is a broker that waits a second for a client that stalls.
 func impatient(t *testing.T) (address string) {
 	t.Helper()
 	store, err := taskstore.New(newMemory(), taskstore.Place{Run: "r", UID: "u", Inbox: "inbox", Outbox: "outbox"})
@@ -84,11 +86,27 @@ func TestAClientThatIsSlowIsHeard(t *testing.T) {
 		t.Errorf("%d %s", code, text)
 	}
 	waits := begun(t, address, "POST", queue.LeasePath, "{}", 2)
-	time.Sleep(1500 * time.Millisecond)
+	time.Sleep(1500 * time.Millisecond) // longer than the broker waits for a request
 	request(t, "POST", "http://"+address+"/v1/tasks/next", "")
 	answer := make([]byte, 15)
 	if _, err := io.ReadFull(waits, answer); err != nil || string(answer) != "HTTP/1.1 200 OK" {
 		t.Errorf("%q, %v", answer, err)
+	}
+}
+
+// A client that asks and asks, and reads no answer, is left.
+func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
+	client := begun(t, impatient(t), "GET", queue.StatPath, "", 0)
+	again := []byte("GET " + queue.StatPath + " HTTP/1.1\r\nHost: broker\r\n\r\n")
+	for {
+		_ = client.SetWriteDeadline(time.Now().Add(10 * time.Second))
+		_, err := client.Write(again)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal("the broker waits for it") // All that is between us is full.
+		}
+		if err != nil {
+			return
+		}
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
 // installations; clientConnection, concurrency, appwrapper.podSetLimit,
 // appwrapper.componentLimit, appwrapper.kueue, appwrapper.policies, appwrapper.resetSurplusPods,
-// appwrapper.autopilot.migrationLimit, appwrapper.nodeHealth, appwrapper.preemptionPause, appwrapper.slackQueueNames and controllerManager.ignoreOtherControllers are additions.
+// appwrapper.autopilot.migrationLimit, appwrapper.nodeHealth, appwrapper.preemptionPause,
+// appwrapper.slackQueueNames and controllerManager.ignoreOtherControllers are additions.
 type Config struct {
 	AppWrapper        AppWrapper        `json:"appwrapper"`
 	CertManagement    CertManagement    `json:"certManagement"`
@@ -73,11 +74,12 @@ type Kueue struct {
 	ManagedJobsNamespaceSelector *metav1.LabelSelector `json:"managedJobsNamespaceSelector"`
 }
 
-// Policies of the API server refuse pods. What one of them would refuse is refused when its
-// AppWrapper is created, before it gets quota.
+// Policies of the API server refuse pods and other objects. What one of them would refuse is
+// refused when its AppWrapper is created, before it gets quota.
 type Policies struct {
 	PodSecurity bool `json:"podSecurity"`
 	Placement   bool `json:"placement"`
+	Exposure    bool `json:"exposure"`
 }
 
 // legacyAppWrapper holds keys that earlier AppWrapper releases acted on. They are

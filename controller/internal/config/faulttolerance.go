@@ -13,15 +13,16 @@ import (
 // FaultTolerance holds the grace periods and limits that an AppWrapper's annotations may
 // change, and the ceilings of those annotations. Defaults are those of the lifecycle's table.
 type FaultTolerance struct {
-	AdmissionGracePeriod Duration `json:"admissionGracePeriod"`
-	WarmupGracePeriod    Duration `json:"warmupGracePeriod"`
-	FailureGracePeriod   Duration `json:"failureGracePeriod"`
-	ResetPause           Duration `json:"resetPause"`
-	RetryLimit           int32    `json:"retryLimit"`
-	DeletionGracePeriod  Duration `json:"deletionGracePeriod"`
-	GracePeriodCeiling   Duration `json:"gracePeriodCeiling"`
-	RetryLimitCeiling    int32    `json:"retryLimitCeiling"`
-	SuccessTTLCeiling    Duration `json:"successTTLCeiling"`
+	AdmissionGracePeriod  Duration `json:"admissionGracePeriod"`
+	WarmupGracePeriod     Duration `json:"warmupGracePeriod"`
+	FailureGracePeriod    Duration `json:"failureGracePeriod"`
+	ResetPause            Duration `json:"resetPause"`
+	RetryLimit            int32    `json:"retryLimit"`
+	DeletionGracePeriod   Duration `json:"deletionGracePeriod"`
+	NoProgressGracePeriod Duration `json:"noProgressGracePeriod"`
+	GracePeriodCeiling    Duration `json:"gracePeriodCeiling"`
+	RetryLimitCeiling     int32    `json:"retryLimitCeiling"`
+	SuccessTTLCeiling     Duration `json:"successTTLCeiling"`
 }
 
 // periods are the durations by their keys in the lifecycle's table.
@@ -32,6 +33,7 @@ func (f *FaultTolerance) periods() map[string]*Duration {
 		"failureGracePeriod":      &f.FailureGracePeriod,
 		"resetPause":              &f.ResetPause,
 		"deletionGracePeriod":     &f.DeletionGracePeriod,
+		"noProgressGracePeriod":   &f.NoProgressGracePeriod,
 		lifecycle.GraceCeilingKey: &f.GracePeriodCeiling,
 		"successTTLCeiling":       &f.SuccessTTLCeiling,
 	}

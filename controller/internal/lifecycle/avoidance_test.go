@@ -108,8 +108,7 @@ func TestAnAttemptSaysWhichNodesItAvoids(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			s := deployed(v1beta2.AppWrapperResetting)
-			absent(&s)
-			condition(v1beta2.ResourcesDeployed, metav1.ConditionFalse, "Resetting", 0)(&s)
+			removed(0)(&s)
 			tc.given(&s)
 			d := lifecycle.Decide(s, deployedAt.Add(2*time.Hour))
 			if d.Status.Phase != v1beta2.AppWrapperResuming {

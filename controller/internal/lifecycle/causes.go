@@ -22,6 +22,7 @@ const (
 	CauseComponentFailed     Cause = "ComponentFailed"
 	CauseNodeUnhealthy       Cause = "NodeUnhealthy"
 	CauseSurplusPods         Cause = "SurplusPods"
+	CauseNoProgress          Cause = "NoProgress"
 	CausePodsFailed          Cause = "PodsFailed"
 	CausePodsReady           Cause = "PodsReady"
 	CauseReadinessLate       Cause = "ReadinessLate"
@@ -37,7 +38,7 @@ func Causes() []Cause {
 		CauseAccepted, CauseInvalidAppWrapper, CauseInvalidComponent, CauseQuotaGiven,
 		CauseComponentsExist, CauseCreationRejected, CauseCreationRefused, CauseOldComponentRemains,
 		CauseAllSucceeded, CauseSuspended, CauseComponentMissing, CauseComponentFailed, CauseNodeUnhealthy,
-		CauseSurplusPods, CausePodsFailed, CauseReadinessLate,
+		CauseSurplusPods, CauseNoProgress, CausePodsFailed, CauseReadinessLate,
 		CauseRetryPauseOver, CauseEverythingGone, CauseDeleted,
 	}
 }

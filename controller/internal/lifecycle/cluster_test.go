@@ -126,7 +126,7 @@ func (p *pod) become(now time.Time, phase corev1.PodPhase, exitCodes []int32) {
 	if p.Started.IsZero() {
 		p.Started = now
 	}
-	p.Phase, p.ExitCodes = phase, exitCodes
+	p.Phase, p.ExitCodes, p.NotReadySince = phase, exitCodes, time.Time{}
 }
 
 func (w *world) starts(component int) {
@@ -136,6 +136,11 @@ func (w *world) starts(component int) {
 // onePod moves the first running pod of a component to another phase.
 func (w *world) onePod(component int, to corev1.PodPhase, exitCodes ...int32) {
 	w.EndPod(component, to, exitCodes...)
+	w.settle()
+}
+
+func (w *world) hangs(component int) {
+	w.Hang(component)
 	w.settle()
 }
 

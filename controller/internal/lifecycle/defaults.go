@@ -54,6 +54,8 @@ var periods = []Setting[time.Duration]{
 		10 * time.Minute, func(d *Defaults) *time.Duration { return &d.ForcefulDeletionGrace }},
 	{"", v1beta2.DeletionOnFailureGracePeriodAnnotation, GraceCeilingKey,
 		0, func(d *Defaults) *time.Duration { return &d.DeletionOnFailureHold }},
+	{"noProgressGracePeriod", v1beta2.NoProgressGracePeriodDurationAnnotation, GraceCeilingKey,
+		0, func(d *Defaults) *time.Duration { return &d.NoProgressGrace }},
 	{"successTTLCeiling", v1beta2.SuccessTTLAnnotation, "",
 		7 * day, func(d *Defaults) *time.Duration { return &d.SuccessTTL }},
 	{GraceCeilingKey, "", "",

@@ -45,6 +45,7 @@ type route struct{ from, to v1beta2.AppWrapperPhase }
 
 var drawn = map[route]arrow{
 	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperSuspended}:      {"M72 145 H136", 102, 135, "middle", 20},
+	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperResuming}:       {"M66 137 V104 Q66 98 72 98 H454 Q460 98 460 104 V108", 84, 90, "start", 30},
 	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperFailed}:         {"M60 133 V60 Q60 54 66 54 H1160 Q1166 54 1166 60 V349 Q1166 355 1160 355 H1124", 84, 46, "start", 60},
 	{v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming}:   {"M290 145 H396", 343, 135, "middle", 20},
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning}:     {"M560 145 H716", 638, 135, "middle", 30},

@@ -9,7 +9,7 @@ import (
 )
 
 // empty is the phase "", in which the controller sees the AppWrapper for the first time. It
-// records the pod sets, which never change again.
+// records the pod sets, which never change again. One that need not wait for quota begins at once.
 func empty(v *view) Decision {
 	v.status.ComponentStatus = initialComponents(v.Components)
 	if v.Problem != "" {
@@ -20,7 +20,10 @@ func empty(v *view) Decision {
 			return v.fail(v1beta2.ReasonCreateFailed, fmt.Sprintf("component %d cannot be deployed: %s", i, c.Problem)).because(CauseInvalidComponent)
 		}
 	}
-	return v.move(v1beta2.AppWrapperSuspended).because(CauseAccepted)
+	if v.Suspend || !v.admittedAsAWhole() {
+		return v.move(v1beta2.AppWrapperSuspended).because(CauseAccepted)
+	}
+	return v.begin()
 }
 
 func initialComponents(components []Component) []v1beta2.AppWrapperComponentStatus {

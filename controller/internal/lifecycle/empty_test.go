@@ -22,9 +22,26 @@ func TestEmpty(t *testing.T) {
 		"it becomes Suspended": {
 			want: outcome{Phase: v1beta2.AppWrapperSuspended},
 		},
-		"it becomes Suspended even if it is not to wait for quota": {
-			given: []change{func(s *lifecycle.Snapshot) { s.Suspend = false }},
-			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
+		"if it need not wait for quota, the finalizer comes first": {
+			given: []change{unsuspended},
+			want:  outcome{Phase: v1beta2.AppWrapperEmpty, Effect: lifecycle.AddFinalizer},
+		},
+		"and then the first attempt begins in the same write": {
+			given: []change{unsuspended, func(s *lifecycle.Snapshot) { s.HasFinalizer = true }},
+			want: outcome{Phase: v1beta2.AppWrapperResuming, Conditions: map[string]string{
+				"QuotaReserved": "True Admitted", "ResourcesDeployed": "True Resuming", "PodsReady": "False Resuming", "Unhealthy": "False Resuming"}},
+		},
+		"it becomes Suspended if it was admitted for some of its pod sets": {
+			given: []change{unsuspended, func(s *lifecycle.Snapshot) {
+				s.Components = append(s.Components, s.Components[0])
+				s.Components[0].PodSetInfos = 1
+			}},
+			want: outcome{Phase: v1beta2.AppWrapperSuspended},
+		},
+		"it fails if a component is invalid, even if it need not wait": {
+			given: []change{unsuspended, func(s *lifecycle.Snapshot) { s.Components[0].Problem = "replicas is not a number" }},
+			want: outcome{Phase: v1beta2.AppWrapperFailed, Event: "CreateFailed",
+				Conditions: map[string]string{"Unhealthy": "True CreateFailed"}},
 		},
 		"it fails if a component is invalid": {
 			given: []change{func(s *lifecycle.Snapshot) { s.Components[0].Problem = "replicas is not a number" }},

@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -55,11 +56,11 @@ func avoidingEvent(message string) *Event {
 	return &Event{Type: corev1.EventTypeNormal, Reason: reasonNodesAvoided, Action: actionResuming, Message: message}
 }
 
-func suspendingEvent(from v1beta2.AppWrapperPhase) *Event {
-	return &Event{
-		Type:    corev1.EventTypeNormal,
-		Reason:  reasonExternallySuspended,
-		Action:  actionSuspending,
-		Message: "spec.suspend became true while the phase was " + string(from),
+// suspendingEvent says what the suspension costs.
+func suspendingEvent(from v1beta2.AppWrapperPhase, lost time.Duration) *Event {
+	message := "spec.suspend became true while the phase was " + string(from)
+	if lost > 0 {
+		message += fmt.Sprintf("; %s of work since the last known checkpoint are lost", lost)
 	}
+	return &Event{Type: corev1.EventTypeNormal, Reason: reasonExternallySuspended, Action: actionSuspending, Message: message}
 }

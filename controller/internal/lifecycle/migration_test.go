@@ -265,8 +265,7 @@ func TestAnAttemptKnowsThatItBeganWithAMigration(t *testing.T) {
 		v1beta2.ReasonInsufficientPodsReady: string(v1beta2.AppWrapperResuming),
 	} {
 		s := deployed(v1beta2.AppWrapperResetting)
-		absent(&s)
-		condition(v1beta2.ResourcesDeployed, metav1.ConditionFalse, "Resetting", 0)(&s)
+		removed(0)(&s)
 		condition(v1beta2.Unhealthy, metav1.ConditionTrue, reason, 0)(&s)
 		d := lifecycle.Decide(s, deployedAt.Add(time.Hour))
 		if got := meta.FindStatusCondition(d.Status.Conditions, string(v1beta2.PodsReady)); d.Status.Phase != v1beta2.AppWrapperResuming || got.Reason != want {

@@ -27,7 +27,7 @@ type way struct {
 
 var (
 	refusals      = []lifecycle.Cause{lifecycle.CauseCreationRefused, lifecycle.CauseOldComponentRemains}
-	failures      = []lifecycle.Cause{lifecycle.CauseComponentFailed, lifecycle.CauseSurplusPods, lifecycle.CausePodsFailed, lifecycle.CauseReadinessLate}
+	failures      = []lifecycle.Cause{lifecycle.CauseComponentFailed, lifecycle.CauseSurplusPods, lifecycle.CauseNoProgress, lifecycle.CausePodsFailed, lifecycle.CauseReadinessLate}
 	unhealthyNode = lifecycle.CauseNodeUnhealthy
 )
 
@@ -35,6 +35,7 @@ var (
 // docs/lifecycle.md shows them as a table and as a picture.
 var ways = []way{
 	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperSuspended, []lifecycle.Cause{lifecycle.CauseAccepted}},
+	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperResuming, []lifecycle.Cause{lifecycle.CauseQuotaGiven}},
 	{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperFailed, []lifecycle.Cause{lifecycle.CauseInvalidAppWrapper, lifecycle.CauseInvalidComponent}},
 	{v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming, []lifecycle.Cause{lifecycle.CauseQuotaGiven}},
 	{v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning, []lifecycle.Cause{lifecycle.CauseComponentsExist}},

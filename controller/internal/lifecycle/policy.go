@@ -24,6 +24,8 @@ type Policy struct {
 	// SurplusGrace is how long pods may exceed the pod sets: the configured failure grace, which
 	// no annotation makes longer.
 	SurplusGrace time.Duration
+	// NoProgressGrace is how long a pod may run without being ready; 0 is no limit.
+	NoProgressGrace time.Duration
 	// ResetSurplus: pods that exceed the pod sets for longer are a failure, and not only reported.
 	ResetSurplus bool
 	// RetryPause is how long to wait after one attempt is gone and before the next.
@@ -47,6 +49,8 @@ type Policy struct {
 	TerminalExitCodes []int32
 	// RetryableExitCodes, if any, are the only exit codes that allow a retry.
 	RetryableExitCodes []int32
+	// LastCheckpoint is when the workload last saved what it had done; zero if it does not say.
+	LastCheckpoint time.Time
 }
 
 // Problem is an annotation that cannot be parsed. The default is used instead.
@@ -86,6 +90,7 @@ func (r *reader) policy(d Defaults) Policy {
 	asked.RetryLimit = min(r.count(v1beta2.RetryLimitAnnotation, d.RetryLimit), d.RetryLimitCeiling)
 	asked.TerminalExitCodes = r.exitCodes(v1beta2.TerminalExitCodesAnnotation)
 	asked.RetryableExitCodes = r.exitCodes(v1beta2.RetryableExitCodesAnnotation)
+	asked.LastCheckpoint = r.time(v1beta2.LastCheckpointAnnotation)
 	if !r.flag(v1beta2.AvoidNodesAnnotation, true) {
 		asked.Avoid.Nodes = 0
 	}
@@ -158,6 +163,18 @@ func (r *reader) flag(annotation string, otherwise bool) bool {
 		return otherwise
 	}
 	return text == "true"
+}
+
+func (r *reader) time(annotation string) time.Time {
+	text, ok := r.text(annotation)
+	if !ok {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		r.problem(annotation, text, errors.New("is not a time such as 2026-11-24T17:05:00Z"))
+	}
+	return t
 }
 
 func (r *reader) exitCodes(annotation string) []int32 {

@@ -148,7 +148,7 @@ func FuzzParsePolicy(f *testing.F) {
 			}
 		}
 		for _, d := range []time.Duration{policy.AdmissionGrace, policy.WarmupGrace, policy.FailureGrace,
-			policy.RetryPause, policy.ForcefulDeletionGrace, policy.DeletionOnFailureHold} {
+			policy.RetryPause, policy.ForcefulDeletionGrace, policy.DeletionOnFailureHold, policy.NoProgressGrace} {
 			if d < 0 || d > defaults.GraceCeiling {
 				t.Errorf("a period of %s", d)
 			}
@@ -166,14 +166,15 @@ func FuzzParsePolicy(f *testing.F) {
 // written returns the policy as annotations.
 func written(p lifecycle.Policy) map[string]string {
 	annotations := map[string]string{
-		v1beta2.AdmissionGracePeriodDurationAnnotation: p.AdmissionGrace.String(),
-		v1beta2.WarmupGracePeriodDurationAnnotation:    p.WarmupGrace.String(),
-		v1beta2.FailureGracePeriodDurationAnnotation:   p.FailureGrace.String(),
-		v1beta2.RetryPausePeriodDurationAnnotation:     p.RetryPause.String(),
-		v1beta2.RetryLimitAnnotation:                   fmt.Sprint(p.RetryLimit),
-		v1beta2.ForcefulDeletionGracePeriodAnnotation:  p.ForcefulDeletionGrace.String(),
-		v1beta2.DeletionOnFailureGracePeriodAnnotation: p.DeletionOnFailureHold.String(),
-		v1beta2.SuccessTTLAnnotation:                   p.SuccessTTL.String(),
+		v1beta2.AdmissionGracePeriodDurationAnnotation:  p.AdmissionGrace.String(),
+		v1beta2.WarmupGracePeriodDurationAnnotation:     p.WarmupGrace.String(),
+		v1beta2.FailureGracePeriodDurationAnnotation:    p.FailureGrace.String(),
+		v1beta2.RetryPausePeriodDurationAnnotation:      p.RetryPause.String(),
+		v1beta2.RetryLimitAnnotation:                    fmt.Sprint(p.RetryLimit),
+		v1beta2.ForcefulDeletionGracePeriodAnnotation:   p.ForcefulDeletionGrace.String(),
+		v1beta2.DeletionOnFailureGracePeriodAnnotation:  p.DeletionOnFailureHold.String(),
+		v1beta2.NoProgressGracePeriodDurationAnnotation: p.NoProgressGrace.String(),
+		v1beta2.SuccessTTLAnnotation:                    p.SuccessTTL.String(),
 	}
 	for name, codes := range map[string][]int32{
 		v1beta2.TerminalExitCodesAnnotation: p.TerminalExitCodes, v1beta2.RetryableExitCodesAnnotation: p.RetryableExitCodes,

@@ -73,8 +73,8 @@ func holdsForNothing(m moment) bool {
 	return m.quota && removes && !m.deleting && m.onlyKept() && (m.shell == nil || !m.now.Before(m.shell.away))
 }
 
-// patience is how long to wait for what does not go away.
-func (m moment) patience() time.Duration {
+// removalGrace is how long to wait for what does not go away.
+func (m moment) removalGrace() time.Duration {
 	return min(max(m.policy.ForcefulDeletionGrace, m.policy.AdmissionGrace), m.policy.KeptGrace)
 }
 
@@ -82,7 +82,7 @@ func (m moment) patience() time.Duration {
 // comes meanwhile does not make it longer.
 func gaveUp(m moment) bool {
 	removed := m.was.Phase == v1beta2.AppWrapperResetting || m.was.Phase == v1beta2.AppWrapperSuspending
-	return removed && m.waited(m.past.removal, m.patience())
+	return removed && m.waited(m.past.removal, m.removalGrace())
 }
 
 // isRefused reports whether the attempt ended because a creation was refused.
@@ -120,7 +120,7 @@ func isHealthy(m moment) bool {
 		}
 	}
 	busy := func(p lifecycle.Pod) bool {
-		return p.Phase == corev1.PodRunning && !p.Terminating && p.MigrateFrom == ""
+		return p.Phase == corev1.PodRunning && !p.Terminating && p.MigrateFrom == "" && p.NotReadySince.IsZero()
 	}
 	return len(o.Pods) == expected && !slices.ContainsFunc(o.Pods, func(p lifecycle.Pod) bool { return !busy(p) })
 }
@@ -135,6 +135,7 @@ func (m moment) waited(since time.Time, d time.Duration) bool {
 var removal = []lifecycle.Effect{lifecycle.Delete, lifecycle.ForceDelete}
 
 var effects = map[v1beta2.AppWrapperPhase][]lifecycle.Effect{
+	v1beta2.AppWrapperEmpty:       {lifecycle.AddFinalizer},
 	v1beta2.AppWrapperSuspended:   {lifecycle.AddFinalizer},
 	v1beta2.AppWrapperResuming:    {lifecycle.Create},
 	v1beta2.AppWrapperRunning:     removal, // if its pods outlive a component
@@ -146,7 +147,7 @@ var effects = map[v1beta2.AppWrapperPhase][]lifecycle.Effect{
 }
 
 func hasEffect(m moment) bool {
-	if m.seen.Deleting && m.decision.Effect == lifecycle.RemoveFinalizer {
+	if m.seen.Deleting && (m.decision.Effect == lifecycle.RemoveFinalizer || m.decision.Effect == lifecycle.Delete) {
 		return true
 	}
 	return slices.Contains(effects[m.decision.Status.Phase], m.decision.Effect)
@@ -256,6 +257,22 @@ func (m moment) surplusFor(d time.Duration) bool {
 		running -= int(r.replicas)
 	}
 	return running > 0
+}
+
+// mayNotHang reports whether the AppWrapper rests in Running, has not finished, and asked not to hang.
+func mayNotHang(m moment) bool {
+	return m.status.Phase == v1beta2.AppWrapperRunning && m.policy.NoProgressGrace > 0 && !m.deleting && (m.shell == nil || !m.now.Before(m.shell.away)) &&
+		!meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.DeletingResources)) && !achieved(m)
+}
+
+// hangsFor reports whether a pod that is to work has not been ready for that long.
+func (m moment) hangsFor(d time.Duration) bool {
+	for _, p := range m.pods {
+		if p.Phase == corev1.PodRunning && !p.Terminating && p.MigrateFrom == "" && !m.past.reported[p.Component] && !p.NotReadySince.IsZero() && m.waited(p.NotReadySince, d) {
+			return true
+		}
+	}
+	return false
 }
 
 func achieved(m moment) bool {

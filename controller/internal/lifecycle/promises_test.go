@@ -24,7 +24,7 @@ var promises = []promise{
 	{"nothing is created without quota", creates, always, func(m moment) bool { return m.quota }},
 	{"nothing is created that a deletion could leave behind", creates, always, func(m moment) bool { return m.hasFinalizer }},
 	{"quota is given back only when no pod is Pending or Running", frees, always, func(m moment) bool { return !slices.ContainsFunc(m.pods, usesQuota) }},
-	{"quota is not held for long when only what makes no pods is left", settles, holdsForNothing, func(m moment) bool { return !m.waited(m.past.useful, m.patience()+pollInterval) }},
+	{"quota is not held for long when only what makes no pods is left", settles, holdsForNothing, func(m moment) bool { return !m.waited(m.past.useful, m.removalGrace()+pollInterval) }},
 	{"quota that Kueue wants back is given back", recalls, notDeleted, func(m moment) bool { return !m.quota }},
 	{"an attempt begins when nothing is left of the one before", saves, entering(v1beta2.AppWrapperResuming), func(m moment) bool { return !m.occupied() }},
 
@@ -50,6 +50,8 @@ var promises = []promise{
 	{"a failure that a node is to blame for costs no retry while a migration is left", decides, failsAgain, noNodeIsToBlame},
 	{"no pod stays on an unhealthy node while a migration is left", settles, mayMigrate, hasMigrated},
 	{"pods that exceed the pod sets for longer than their grace end the attempt", settles, mayHaveNoSurplus, func(m moment) bool { return !m.surplusFor(m.policy.SurplusGrace) }},
+	{"a pod that has not been ready for its grace ends the attempt", settles, mayNotHang, func(m moment) bool { return !m.hangsFor(m.policy.NoProgressGrace) }},
+	{"an attempt ends for want of progress only when a pod was not ready for the grace", saves, blames(v1beta2.ReasonNoProgress), func(m moment) bool { return m.hangsFor(m.policy.NoProgressGrace) }},
 	{"an attempt ends for surplus pods only when there were any for the grace", saves, blames(v1beta2.ReasonSurplusPods), func(m moment) bool { return m.surplusFor(m.policy.SurplusGrace) }},
 
 	// Timers.
@@ -63,6 +65,13 @@ var promises = []promise{
 	{"no retry is spent on time in which nobody tried to create anything", saves, isRefused, func(m moment) bool { return m.past.rejected || m.past.triedUntil(m.now) >= m.policy.AdmissionGrace }},
 	{"force is used only when an ordinary deletion has had its grace", forces, always, func(m moment) bool { return m.waited(m.past.removal, m.policy.ForcefulDeletionGrace) }},
 	{"no pod is removed by force while its owner would replace it", forces, hasPods, func(m moment) bool { return !slices.ContainsFunc(m.resources, (*resource).makesPods) }},
+
+	// The books.
+	{"each second for which quota was reserved is in one class of the books", saves, always, booksBalance},
+	{"no sum of the books falls, except what is in flight", saves, always, noSumFalls},
+	{"nothing is in flight when no attempt is under way", saves, func(m moment) bool { return m.status.Usage != nil }, func(m moment) bool {
+		return m.status.Usage.InFlightSeconds == 0 || m.status.Phase == v1beta2.AppWrapperRunning
+	}},
 
 	// Saves, events and wake-ups.
 	{"a crash after any save or effect ends in the same place", compares, always, func(m moment) bool { return reflect.DeepEqual(m.place(), m.other.place()) }},

@@ -134,12 +134,7 @@ func (v *view) remove(targets []int) Decision {
 	if late || slices.ContainsFunc(v.Components, func(c Component) bool { return c.Unreadable }) {
 		v.set(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, v.deletionBlockers())
 	}
-	undeleted := make([]int, 0, len(targets))
-	for _, i := range targets {
-		if !v.Components[i].Terminating {
-			undeleted = append(undeleted, i)
-		}
-	}
+	undeleted := v.undeleted(targets)
 	if late && len(v.Pods) > 0 && !slices.ContainsFunc(undeleted, v.makesPods) {
 		return v.do(ForceDelete, targets)
 	}
@@ -150,6 +145,16 @@ func (v *view) remove(targets []int) Decision {
 		return v.stay().requeueAt(deadline, v.now)
 	}
 	return v.do(ForceDelete, targets)
+}
+
+func (v *view) undeleted(targets []int) []int {
+	undeleted := make([]int, 0, len(targets))
+	for _, i := range targets {
+		if !v.Components[i].Terminating {
+			undeleted = append(undeleted, i)
+		}
+	}
+	return undeleted
 }
 
 func (v *view) existsAndMakesPods(i int) bool {

@@ -38,6 +38,7 @@ func resetting(v *view) Decision {
 	if v.releasable() {
 		v.clear(v1beta2.ResourcesDeployed, reason, onlyKept)
 	}
+	saidGone := v.saysGone()
 	if d, gone := v.tearDown(); !gone {
 		return v.orGiveUp(d, v1beta2.ResourcesDeployed)
 	}
@@ -46,10 +47,22 @@ func resetting(v *view) Decision {
 		return v.stay().requeueAt(v.now.Add(v.Policy.RetryPause), v.now)
 	}
 	gone := later(v.transitionTime(v1beta2.ResourcesDeployed), v.transitionTime(v1beta2.DeletingResources))
-	if next := gone.Add(v.Policy.RetryPause); v.now.Before(next) {
+	// Even without a pause, the status first says that the components are gone: to be created again is
+	// another change, at another time.
+	if next := gone.Add(v.Policy.RetryPause); !saidGone || v.now.Before(next) {
 		return v.stay().requeueAt(next, v.now)
 	}
 	return v.deploy(v.retryMessage()).because(CauseRetryPauseOver)
+}
+
+// saysGone: the status says of every component that it is gone, or was never deployed.
+func (v *view) saysGone() bool {
+	for i := range v.Components {
+		if c := v.componentCondition(i, v1beta2.ResourcesDeployed); c != nil && c.Status != metav1.ConditionFalse {
+			return false
+		}
+	}
+	return true
 }
 
 // retryMessage says how many retries and migrations there were.

@@ -101,7 +101,7 @@ func TestResetting(t *testing.T) {
 			after: 12 * time.Minute,
 			want:  outcome{Phase: v1beta2.AppWrapperFailed, Retries: 1, Event: "CreateFailed", Conditions: map[string]string{"Unhealthy": "True CreateFailed"}},
 		},
-		"who has no patience waits for it as long as for a creation": {
+		"without a forceful deletion grace it is waited for as long as for a creation": {
 			given: []change{kept(2 * time.Minute), policy(func(p *lifecycle.Policy) { p.ForcefulDeletionGrace = 0 })},
 			after: 3*time.Minute - time.Second,
 			want:  outcome{Phase: resetting, Effect: lifecycle.ForceDelete, Targets: []int{0}, Requeue: time.Second},
@@ -125,6 +125,11 @@ func TestResetting(t *testing.T) {
 			given: []change{kept(2 * time.Minute), absent},
 			after: 3 * time.Minute,
 			want:  outcome{Phase: resetting, Requeue: 90 * time.Second, Conditions: map[string]string{"DeletingResources": "False DeletionComplete"}},
+		},
+		"without a pause, it is said first that it is gone": {
+			given: []change{kept(2 * time.Minute), absent, policy(func(p *lifecycle.Policy) { p.RetryPause = 0 })},
+			after: 3 * time.Minute,
+			want:  outcome{Phase: resetting, Conditions: map[string]string{"DeletingResources": "False DeletionComplete"}},
 		},
 		"suspension takes precedence": {
 			given: []change{suspend},

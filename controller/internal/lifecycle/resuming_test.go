@@ -27,6 +27,7 @@ func TestResuming(t *testing.T) {
 	}
 	rejected := componentCondition(0, v1beta2.ResourcesDeployed, metav1.ConditionFalse, v1beta2.ReasonComponentCreationRejected, 0)
 	createFailed := map[string]string{"Unhealthy": "True CreateFailed"}
+	ready := map[string]string{"PodsReady": "True SufficientPodsReady", "Unhealthy": "False FoundNoFailedPods"}
 	checkRows(t, base, map[string]row{
 		"a missing component is created": {
 			want: outcome{Phase: v1beta2.AppWrapperResuming, Effect: lifecycle.Create, Targets: []int{0}, Requeue: time.Minute},
@@ -46,6 +47,10 @@ func TestResuming(t *testing.T) {
 		"it becomes Running when all components exist": {
 			given: []change{exists},
 			want:  outcome{Phase: v1beta2.AppWrapperRunning},
+		},
+		"if pods are ready by then, the same write says so": {
+			given: []change{exists, withPods(runs, runs)},
+			want:  endsIn(v1beta2.AppWrapperRunning, "", ready),
 		},
 		"it becomes Running when all components exist, however late": {
 			given: []change{exists},
@@ -130,11 +135,11 @@ func TestResuming(t *testing.T) {
 		},
 		"nor if its creation was refused once": {
 			given: []change{refused(0), finished},
-			want:  outcome{Phase: v1beta2.AppWrapperRunning},
+			want:  endsIn(v1beta2.AppWrapperRunning, "", ready),
 		},
 		"a component that has succeeded need not stay": {
 			given: []change{terminatingJob, verdict(kinds.Succeeded)},
-			want:  outcome{Phase: v1beta2.AppWrapperRunning},
+			want:  endsIn(v1beta2.AppWrapperRunning, "", ready),
 		},
 		"without retries left it fails": {
 			given: []change{refused(55 * time.Second), retried(3)},

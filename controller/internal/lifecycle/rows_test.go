@@ -148,7 +148,7 @@ func oneJob(phase v1beta2.AppWrapperPhase) lifecycle.Snapshot {
 func deployed(phase v1beta2.AppWrapperPhase) lifecycle.Snapshot {
 	s := oneJob(phase)
 	for _, c := range []change{
-		condition(v1beta2.QuotaReserved, metav1.ConditionTrue, "Resuming", 0),
+		condition(v1beta2.QuotaReserved, metav1.ConditionTrue, "Admitted", 0),
 		condition(v1beta2.ResourcesDeployed, metav1.ConditionTrue, "Resuming", 0),
 		condition(v1beta2.PodsReady, metav1.ConditionFalse, "Resuming", 0),
 		condition(v1beta2.Unhealthy, metav1.ConditionFalse, "Resuming", 0),
@@ -213,7 +213,12 @@ func keptBy(finalizers ...string) change {
 
 func suspend(s *lifecycle.Snapshot) { s.Suspend = true }
 
+func unsuspended(s *lifecycle.Snapshot) { s.Suspend = false }
+
 func deleted(s *lifecycle.Snapshot) { s.Deleting = true }
+
+// ours: nobody else has a finalizer.
+func ours(s *lifecycle.Snapshot) { s.LastFinalizer = true }
 
 func withoutFinalizer(s *lifecycle.Snapshot) { s.HasFinalizer = false }
 

@@ -26,6 +26,7 @@ var checks = []struct {
 	{CauseComponentFailed, componentFailed},    // a component reports failure: retry
 	{CauseNodeUnhealthy, podsOnUnhealthyNodes}, // a pod uses an unhealthy resource: migrate, which is no retry
 	{CauseSurplusPods, surplusPods},            // more pods than there is quota for: retry after a grace
+	{CauseNoProgress, noProgress},              // a pod hangs, by a sign that its author chose: retry
 	{CausePodsFailed, podsFailed},              // failed pods are not replaced: retry after a grace
 	{CausePodsReady, podsReady},                // all is well: wait for a change
 	{CauseReadinessLate, readinessIsLate},      // too few pods: retry, or migrate again, after a grace
@@ -35,17 +36,19 @@ func running(v *view) Decision {
 	v.rememberSuccess()
 	for _, c := range checks {
 		if d, applies := c.check(v); applies {
-			return v.untilMigration(v.untilSurplus(d.orBecause(c.cause)))
+			return v.untilMigration(v.untilSurplus(v.untilStuck(d.orBecause(c.cause))))
 		}
 	}
 	return v.stay()
 }
 
+// run enters Running. If pods are ready already, the same write says so.
 func (v *view) run() Decision {
 	for i := range v.Components {
 		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully)
 		v.forget(i, v1beta2.ComponentRefused)
 	}
+	podsReady(v)
 	return v.move(v1beta2.AppWrapperRunning).because(CauseComponentsExist)
 }
 

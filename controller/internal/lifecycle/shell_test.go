@@ -88,8 +88,7 @@ const pollInterval = time.Second
 
 // polls reports whether a resource is being removed whose end does not wake the controller.
 func (s *shell) polls() bool {
-	removing := meta.IsStatusConditionTrue(s.w.status.Conditions, string(v1beta2.DeletingResources))
-	return removing && !s.w.gone && slices.ContainsFunc(s.w.resources, func(r *resource) bool { return r.exists && !r.reportsEnd })
+	return s.w.removing() && !s.w.gone && slices.ContainsFunc(s.w.resources, func(r *resource) bool { return r.exists && !r.reportsEnd })
 }
 
 // goes removes a resource. A known gap, documented in docs/lifecycle.md: the controller does
@@ -97,7 +96,7 @@ func (s *shell) polls() bool {
 func (w *world) goes(r *resource) {
 	r.exists, r.terminating = false, false
 	if w.shell != nil && !r.reportsEnd {
-		w.shell.woken = w.shell.woken || !meta.IsStatusConditionTrue(w.status.Conditions, string(v1beta2.DeletingResources))
+		w.shell.woken = w.shell.woken || !w.removing()
 	}
 }
 
@@ -117,6 +116,7 @@ func (s *shell) restart() {
 func (s *shell) observation() observation {
 	live := s.w.observe()
 	o := s.aw
+	o.Waits = live.Waits // its cache is a watch of its own, which wakes at once
 	o.Components, o.uids = slices.Clone(s.components.Components), slices.Clone(s.components.uids)
 	for i, r := range s.w.resources {
 		watched := r.reportsEnd && o.Components[i].Exists
@@ -175,7 +175,7 @@ func componentChanges(w *world, before, now observation) (differs, wakes bool) {
 	return differs, wakes
 }
 
-// podChanges: phases, starts, deletions and unhealthy nodes wake the controller; a new pod does not.
+// podChanges: phases, starts, readiness, deletions and unhealthy nodes wake the controller; a new pod does not.
 func podChanges(before, now observation) (differs, wakes bool) {
 	known := map[*pod]lifecycle.Pod{}
 	for i, p := range before.pods {
@@ -187,7 +187,7 @@ func podChanges(before, now observation) (differs, wakes bool) {
 		if !ok {
 			old, differs = lifecycle.Pod{Phase: corev1.PodPending}, true
 		}
-		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating || old.MigrateFrom != now.Pods[i].MigrateFrom || !old.MigrateAt.Equal(now.Pods[i].MigrateAt) || old.Started != now.Pods[i].Started {
+		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating || old.MigrateFrom != now.Pods[i].MigrateFrom || !old.MigrateAt.Equal(now.Pods[i].MigrateAt) || old.Started != now.Pods[i].Started || old.NotReadySince != now.Pods[i].NotReadySince {
 			differs, wakes = true, true
 		}
 	}

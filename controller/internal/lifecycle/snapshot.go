@@ -29,6 +29,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 )
 
 // Snapshot is everything that the next decision depends on, besides the time.
@@ -40,8 +41,12 @@ import (
 type Snapshot struct {
 	// Suspend is spec.suspend, or Kueue wants the quota back and has not set spec.suspend yet.
 	Suspend bool
+	// Waits is why Kueue does not give the AppWrapper quota; empty if nothing is known.
+	Waits quotareason.Reason
 	// Deleting: the AppWrapper has a deletionTimestamp.
 	Deleting bool
+	// DeletedAt is its deletionTimestamp, by the clock of the API server.
+	DeletedAt time.Time
 	// HasFinalizer: the AppWrapper has our finalizer.
 	HasFinalizer bool
 	// LastFinalizer: ours is the only finalizer. Once it is removed the AppWrapper is gone, and
@@ -111,6 +116,9 @@ type Pod struct {
 	Node string
 	// Started is when the kubelet began with the pod; zero if it has not.
 	Started time.Time
+	// NotReadySince is since when a pod with a readiness probe runs and is not ready; zero if it is ready,
+	// does not run, or has no such probe.
+	NotReadySince time.Time
 	// Devices are how many of each device the pod asks for.
 	Devices map[string]int64
 	// MigrateFrom is the node of the pod if the pod must migrate, because it uses a resource

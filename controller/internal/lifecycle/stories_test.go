@@ -12,6 +12,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/ledger"
 	"github.com/mlbatch/mlbatch/test/golden"
 	"github.com/mlbatch/mlbatch/test/stories"
 )
@@ -48,6 +49,10 @@ func transcribe(t *testing.T, story stories.Story) string {
 	s.world.notes = s.note
 	s.world.broken = func(promise string) { t.Errorf("broken: %s", promise) }
 	s.note("user", "creates an AppWrapper of "+describe(story.Components))
+	if story.AtOnce {
+		s.note("", "that need not wait for quota")
+		s.world.atOnce()
+	}
 	s.world.settle()
 	story.Live(s.world)
 	return s.text.String()
@@ -100,12 +105,28 @@ func (w *world) noteStatus(before, after v1beta2.AppWrapperStatus) {
 		w.notes("", fmt.Sprintf("  resettingCount %d", after.Retries))
 	}
 	w.noteConditions("", before.Conditions, after.Conditions)
+	w.noteUsage(before.Usage, after.Usage)
 	for i, c := range after.ComponentStatus {
 		var old []metav1.Condition
 		if i < len(before.ComponentStatus) {
 			old = before.ComponentStatus[i].Conditions
 		}
 		w.noteConditions(w.resources[i].name+": ", old, c.Conditions)
+	}
+}
+
+// noteUsage notes the classes that have grown.
+func (w *world) noteUsage(before, after *v1beta2.AppWrapperUsage) {
+	if before == nil {
+		before = &v1beta2.AppWrapperUsage{}
+	}
+	for _, class := range ledger.Classes() {
+		if after == nil {
+			return
+		}
+		if more := *ledger.In(after, class) - *ledger.In(before, class); more != 0 {
+			w.notes("", fmt.Sprintf("  usage %s %+ds", class, more))
+		}
 	}
 }
 

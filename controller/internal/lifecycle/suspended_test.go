@@ -4,20 +4,31 @@ package lifecycle_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 )
 
 func TestSuspended(t *testing.T) {
 	base := func() lifecycle.Snapshot { return oneJob(v1beta2.AppWrapperSuspended) }
 	infos := func(n int) change { return func(s *lifecycle.Snapshot) { s.Components[0].PodSetInfos = n } }
+	waits := func(reason quotareason.Reason) change { return func(s *lifecycle.Snapshot) { s.Waits = reason } }
+	said := func(reason quotareason.Reason) outcome {
+		return outcome{Phase: v1beta2.AppWrapperSuspended, Conditions: map[string]string{"QuotaReserved": "False " + string(reason)}}
+	}
+	told := func(s *lifecycle.Snapshot) {
+		waits(quotareason.WaitingForQuota)(s)
+		s.Status = lifecycle.Decide(*s, deployedAt.Add(time.Minute)).Status
+		s.Waits = ""
+	}
 	waiting := outcome{Phase: v1beta2.AppWrapperSuspended, Conditions: map[string]string{"QuotaReserved": "False Suspended"}}
 	resumed := outcome{Phase: v1beta2.AppWrapperResuming, Conditions: map[string]string{
-		"QuotaReserved":     "True Resuming",
+		"QuotaReserved":     "True Admitted",
 		"ResourcesDeployed": "True Resuming",
 		"PodsReady":         "False Resuming",
 		"Unhealthy":         "False Resuming",
@@ -26,6 +37,26 @@ func TestSuspended(t *testing.T) {
 		"it waits while it is suspended": {
 			given: []change{suspend},
 			want:  outcome{Phase: v1beta2.AppWrapperSuspended},
+		},
+		"in the first seconds its status does not say why": {
+			given: []change{suspend, waits(quotareason.WaitingForQuota)}, after: 9 * time.Second,
+			want: outcome{Phase: v1beta2.AppWrapperSuspended, Requeue: time.Second},
+		},
+		"then its status says what Kueue says": {
+			given: []change{suspend, waits(quotareason.WaitingForQuota)}, after: 10 * time.Second,
+			want: said(quotareason.WaitingForQuota),
+		},
+		"it says so once": {
+			given: []change{suspend, told, waits(quotareason.WaitingForQuota)}, after: time.Hour,
+			want: outcome{Phase: v1beta2.AppWrapperSuspended},
+		},
+		"it says another reason": {
+			given: []change{suspend, told, waits(quotareason.ExceedsMaxQuota)}, after: time.Hour,
+			want: said(quotareason.ExceedsMaxQuota),
+		},
+		"it keeps the reason while nothing is known": {
+			given: []change{suspend, told}, after: time.Hour,
+			want: outcome{Phase: v1beta2.AppWrapperSuspended},
 		},
 		"it waits without a finalizer": {
 			given: []change{suspend, withoutFinalizer},

@@ -6,12 +6,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/ledger"
 )
 
 func (v *view) suspend() Decision {
-	from := v.status.Phase
+	from, lost := v.status.Phase, ledger.Lost(v.Status, v.Policy.LastCheckpoint, v.now)
 	v.beginRemoval()
-	return v.move(v1beta2.AppWrapperSuspending).announcing(suspendingEvent(from))
+	return v.move(v1beta2.AppWrapperSuspending).announcing(suspendingEvent(from, lost))
 }
 
 // suspending completes what it began, even if spec.suspend is false again. But then there is quota

@@ -71,7 +71,8 @@ func TestAppWrappersOfVersion12AreTakenOver(t *testing.T) {
 		},
 		"Resuming, created, and its last write did not come": {
 			leftBy(v1beta2.AppWrapperResuming, "Unknown", "ComponentCreationInitiated", quota, yes, resuming, there, yes, resuming),
-			row{given: []change{withPods(runs, runs)}, want: outcome{Phase: v1beta2.AppWrapperRunning}},
+			row{given: []change{withPods(runs, runs)}, want: endsIn(v1beta2.AppWrapperRunning, "", map[string]string{
+				"PodsReady": "True SufficientPodsReady", "Unhealthy": "False FoundNoFailedPods"})},
 		},
 		"Resuming again, after what it had removed": {
 			leftBy(v1beta2.AppWrapperResuming, no, misspelt, quota, yes, resuming, there, yes, resuming, deleting, no, "DeletionComplete"),

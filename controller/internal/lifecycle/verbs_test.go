@@ -13,6 +13,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 	"github.com/mlbatch/mlbatch/test/stories"
 )
 
@@ -37,10 +38,17 @@ func (w *world) Admit() {
 		return
 	}
 	if !w.quota {
-		w.past.useful = w.now
+		w.past.useful, w.reserved = w.now, w.now
 	}
 	w.quota, w.suspend = true, false
 	w.resourceVersion++
+}
+
+func (w *world) Wait(reason quotareason.Reason) {
+	w.waits = reason
+	if w.shell != nil {
+		w.shell.woken = true
+	}
 }
 
 func (w *world) Evict() {
@@ -57,7 +65,7 @@ func (w *world) Delete(_ bool) {
 	if w.deleting || w.gone {
 		return
 	}
-	w.deleting = true
+	w.deleting, w.deletedAt = true, w.now
 	w.resourceVersion++
 	if !w.hasFinalizer {
 		w.disappear()
@@ -102,7 +110,7 @@ func (w *world) StartPods() {
 
 // AddPod happens only while the AppWrapper runs.
 func (w *world) AddPod() {
-	if w.status.Phase != v1beta2.AppWrapperRunning {
+	if w.gone || w.status.Phase != v1beta2.AppWrapperRunning {
 		return
 	}
 	added := &pod{foreign: true, node: "foreign", Pod: lifecycle.Pod{Name: fmt.Sprintf("foreign-%d", w.made), Phase: corev1.PodRunning, Started: w.now}}
@@ -112,6 +120,21 @@ func (w *world) AddPod() {
 
 func (w *world) RemoveAddedPods() {
 	w.pods = slices.DeleteFunc(w.pods, func(p *pod) bool { return p.foreign })
+}
+
+func (w *world) Hang(component int) {
+	for _, p := range w.pods {
+		if p.Component == component && p.Phase == corev1.PodRunning && !p.foreign && p.NotReadySince.IsZero() {
+			p.NotReadySince = w.now
+			return
+		}
+	}
+}
+
+func (w *world) GoOn() {
+	for _, p := range w.pods {
+		p.NotReadySince = time.Time{}
+	}
 }
 
 func (w *world) EndPods(component int, how corev1.PodPhase, exitCodes ...int32) {

@@ -15,6 +15,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 	"github.com/mlbatch/mlbatch/test/sameseed"
 )
 
@@ -54,7 +55,9 @@ func TestPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy, makeResources := drawLife(t)
 		calm, rough := newWorld(policy, makeResources()...), newWorld(policy, makeResources()...)
+		atOnce, guarded := drawBeginning(t)
 		for _, w := range []*world{calm, rough} {
+			begin(w, atOnce, guarded)
 			w.broken = func(promise string) { t.Fatalf("broken: %s", promise) }
 		}
 		rough.crash = often(t, "crash")
@@ -77,6 +80,8 @@ func TestPromisesOfTheShell(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy, makeResources := drawLife(t)
 		w := newWorld(policy, makeResources()...)
+		atOnce, guarded := drawBeginning(t)
+		begin(w, atOnce, guarded)
 		w.broken = func(promise string) { t.Fatalf("broken: %s", promise) }
 		downtime := rapid.IntRange(0, 300)
 		newShell(w, often(t, "crash"), often(t, "lag"), func() time.Duration {
@@ -172,6 +177,8 @@ func drawLife(t *rapid.T) (lifecycle.Policy, func() []*resource) {
 		DeletionOnFailureHold: draw("hold"),
 		SuccessTTL:            time.Minute + draw("success TTL"),
 		TerminalExitCodes:     []int32{13},
+		NoProgressGrace:       draw("no-progress grace"),
+		LastCheckpoint:        born.Add(4 * draw("checkpoint")),
 	}
 	policy.WarmupGrace = policy.AdmissionGrace + draw("warmup grace")
 	chosen := rapid.SliceOfN(rapid.SampledFrom([]string{"job", "pytorchjob", "custom", "unlabelled", "service"}), 1, 3).Draw(t, "components")
@@ -181,6 +188,18 @@ func drawLife(t *rapid.T) (lifecycle.Policy, func() []*resource) {
 			resources[i] = makeResource(kind, fmt.Sprintf("r%d", i))
 		}
 		return resources
+	}
+}
+
+// drawBeginning tells whether an AppWrapper need not wait for quota, and whether others guard it, too.
+func drawBeginning(t *rapid.T) (atOnce, guarded bool) {
+	return rapid.IntRange(0, 4).Draw(t, "at once") == 1, rapid.IntRange(0, 4).Draw(t, "guarded") == 1
+}
+
+func begin(w *world, atOnce, guarded bool) {
+	w.guarded = guarded
+	if atOnce {
+		w.atOnce()
 	}
 }
 
@@ -230,6 +249,8 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		"Kueue admits":              simple((*world).admit),
 		"Kueue admits again":        simple((*world).admit),
 		"Kueue evicts":              simple((*world).evict),
+		"Kueue says why it waits":   simple(func(w *world) { w.Wait(quotareason.WaitingForQuota) }),
+		"Kueue says something else": simple(func(w *world) { w.Wait(quotareason.Preempted) }),
 		"Kueue evicts and admits":   simple(func(w *world) { w.evict(); w.admit() }),
 		"pods start":                toOne((*world).starts),
 		"all pods start":            simple((*world).allStart),
@@ -238,6 +259,9 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		"a pod fails":               toOne(func(w *world, i int) { w.onePod(i, corev1.PodFailed, 1) }),
 		"a pod fails for good":      toOne(func(w *world, i int) { w.onePod(i, corev1.PodFailed, 13) }),
 		"a pod is lost":             toOne((*world).loses),
+		"a pod hangs":               toOne((*world).hangs),
+		"a pod hangs for long":      toOne(func(w *world, i int) { w.allStart(); w.hangs(i); w.pass(200 * time.Second) }),
+		"all pods go on":            simple(func(w *world) { w.GoOn(); w.settle() }),
 		"somebody adds a pod":       simple((*world).AddPod),
 		"somebody adds too many":    simple(func(w *world) { w.allStart(); w.AddPod() }),
 		"the added pods go":         simple((*world).RemoveAddedPods),

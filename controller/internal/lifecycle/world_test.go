@@ -13,6 +13,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/ledger"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 )
 
 // world is a cluster in memory with one AppWrapper and its own clock. It plays everything but
@@ -23,9 +25,12 @@ type world struct {
 
 	// The AppWrapper as the API server has it.
 	suspend, deleting, hasFinalizer, gone bool
-	status                                v1beta2.AppWrapperStatus
-	policy                                lifecycle.Policy
-	resourceVersion                       int
+	deletedAt                             time.Time
+	// guarded means that others have a finalizer, too.
+	guarded         bool
+	status          v1beta2.AppWrapperStatus
+	policy          lifecycle.Policy
+	resourceVersion int
 
 	resources []*resource
 	pods      []*pod
@@ -37,6 +42,8 @@ type world struct {
 
 	// quota is true while Kueue reserves quota for the AppWrapper.
 	quota bool
+	// waits is why it does not.
+	waits quotareason.Reason
 	// wake is when the controller asked to look again; zero is never.
 	wake time.Time
 
@@ -53,6 +60,12 @@ type world struct {
 	// first.
 	stale func() bool
 	old   observation
+
+	// reserved is since when Kueue reserves the quota. claimed means that the AppWrapper has claimed
+	// it, and claimedFor is for how long Kueue reserved quota before that was claimed.
+	reserved   time.Time
+	claimed    bool
+	claimedFor time.Duration
 
 	// visited has the phases that the AppWrapper went through. refused and removed report
 	// whether the API server refused, or a user removed, a component.
@@ -110,8 +123,10 @@ func service(name string) *resource {
 	return &resource{kind: "Service", name: name}
 }
 
+// born is when every AppWrapper is created.
+var born = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
 func newWorld(policy lifecycle.Policy, resources ...*resource) *world {
-	born := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	return &world{
 		now: born, born: born,
 		suspend: true, policy: policy, resources: resources,
@@ -141,7 +156,8 @@ type observation struct {
 // observe returns what an observer sees now.
 func (w *world) observe() observation {
 	o := observation{resourceVersion: w.resourceVersion, pods: slices.Clone(w.pods)}
-	o.Suspend, o.Deleting, o.HasFinalizer = w.suspend, w.deleting, w.hasFinalizer
+	o.Suspend, o.Deleting, o.HasFinalizer, o.Waits = w.suspend, w.deleting, w.hasFinalizer, w.waits
+	o.DeletedAt, o.LastFinalizer = w.deletedAt, w.hasFinalizer && !w.guarded
 	o.Status, o.Policy = *w.status.DeepCopy(), w.policy
 	for _, r := range w.resources {
 		o.Components = append(o.Components, r.observe())
@@ -196,6 +212,7 @@ func (w *world) look(o observation) (again bool) {
 		if o.resourceVersion != w.resourceVersion {
 			return true // a conflict
 		}
+		d.Status.Usage = ledger.Post(o.Status, d.Status, ledger.Facts{Reserved: w.reserved, Checkpoint: w.policy.LastCheckpoint, Deleted: w.deletedAt}, w.now)
 		w.save(d.Status)
 		o.resourceVersion = w.resourceVersion
 		if w.crash() {
@@ -215,6 +232,7 @@ func (w *world) save(status v1beta2.AppWrapperStatus) {
 	w.resourceVersion++
 	w.visited[status.Phase] = true
 	w.remember(was)
+	w.accountForTime()
 	w.accountForQuota()
 	w.witness(saves, moment{was: was})
 	if status.Phase != was.Phase {
@@ -222,11 +240,38 @@ func (w *world) save(status v1beta2.AppWrapperStatus) {
 	}
 }
 
+func (w *world) quotaIsClaimed() bool {
+	return meta.IsStatusConditionTrue(w.status.Conditions, string(v1beta2.QuotaReserved))
+}
+
+// claimedUntilNow is for how long Kueue reserved quota that the AppWrapper claimed.
+func (w *world) claimedUntilNow() time.Duration {
+	if !w.claimed {
+		return w.claimedFor
+	}
+	return w.claimedFor + w.now.Sub(w.reserved)
+}
+
+// accountForTime: what Kueue reserves after the AppWrapper has given its quota back is another quota.
+func (w *world) accountForTime() {
+	if w.claimed && !w.quotaIsClaimed() {
+		w.claimedFor, w.reserved = w.claimedUntilNow(), w.now
+	}
+	w.claimed = w.quotaIsClaimed()
+}
+
+// atOnce is for an AppWrapper that need not wait for quota.
+func (w *world) atOnce() { w.suspend, w.quota, w.reserved = false, true, w.now }
+
+// removing reports whether what was deployed is being removed.
+func (w *world) removing() bool {
+	return w.deleting || meta.IsStatusConditionTrue(w.status.Conditions, string(v1beta2.DeletingResources))
+}
+
 // accountForQuota plays Kueue's bookkeeping: quota stays reserved until the AppWrapper says
 // otherwise, has finished, or does not exist.
 func (w *world) accountForQuota() {
-	reserved := meta.IsStatusConditionTrue(w.status.Conditions, string(v1beta2.QuotaReserved))
-	if !w.quota || !w.gone && !w.finished() && (reserved || !w.suspend) {
+	if !w.quota || !w.gone && !w.finished() && (w.quotaIsClaimed() || !w.suspend) {
 		return
 	}
 	w.quota = false

@@ -30,18 +30,31 @@ func (r Rules) repelling(node *corev1.Node) []Finding {
 	return findings
 }
 
+// NodeCordoned is the source of a sign for which no pod leaves, so Sources does not have it.
+const NodeCordoned Source = "NodeCordoned"
+
 // closed is why the node takes no new pods at all, whatever the rules.
 func closed(node *corev1.Node) []Finding {
 	var findings []Finding
 	if node.Spec.Unschedulable {
-		findings = append(findings, Finding{Cause: Cause{NodeTaint, corev1.TaintNodeUnschedulable}, Resource: AllPods})
+		findings = append(findings, Finding{Cause: Cause{NodeCordoned, corev1.TaintNodeUnschedulable}, Resource: AllPods})
 	}
 	for _, t := range node.Spec.Taints {
 		if ofKubernetes(t) && repels(t) && t.Key != corev1.TaintNodeMemoryPressure { // pods that request memory tolerate it
-			findings = append(findings, Finding{Cause: Cause{NodeTaint, t.Key}, Resource: AllPods})
+			findings = append(findings, Finding{Cause: Cause{sourceOf(t), t.Key}, Resource: AllPods})
 		}
 	}
 	return findings
+}
+
+func sourceOf(t corev1.Taint) Source {
+	switch t.Key {
+	case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable:
+		return NodeNotReady
+	case corev1.TaintNodeUnschedulable:
+		return NodeCordoned
+	}
+	return NodeTaint
 }
 
 // IsSign tells whether a taint is about the health of a node, and not about what the node is for.

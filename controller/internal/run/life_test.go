@@ -47,8 +47,8 @@ type life struct {
 
 // Times and limits of a life.
 const (
-	// patience is how long one trouble may delay a story.
-	patience = 20 * time.Second
+	// delayPerTrouble is how long one trouble may delay a story.
+	delayPerTrouble = 20 * time.Second
 	// downtime is how long no controller runs after a process has died.
 	downtime = 2 * time.Second
 	// manySteps is more than any story needs.
@@ -164,7 +164,7 @@ func (l *life) endAsItMust() {
 func (l *life) settle() {
 	l.Helper()
 	l.react()
-	step, limit := len(l.places), l.now.Add(patience*time.Duration(max(1, len(l.wire.Troubles))))
+	step, limit := len(l.places), l.now.Add(delayPerTrouble*time.Duration(max(1, len(l.wire.Troubles))))
 	for l.calm != nil && l.over == "" && !reflect.DeepEqual(l.place(), l.calm.places[step]) {
 		at, ever := l.next()
 		if !ever || at.After(limit) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/runplan"
+	"github.com/mlbatch/mlbatch/test/metricspage"
 )
 
 func TestPhasesAndRefusalsAreCounted(t *testing.T) {
@@ -56,4 +57,11 @@ func refusedFor(reason string) v1alpha1.RunStatus {
 	return v1alpha1.RunStatus{Phase: v1alpha1.RunPending, Conditions: []metav1.Condition{{
 		Type: v1alpha1.Accepted, Status: metav1.ConditionFalse, Reason: reason,
 	}}}
+}
+
+func TestTheDocumentationHasTheMetrics(t *testing.T) {
+	metricspage.Compare(t, "controller/internal/run", func(registry prometheus.Registerer) error {
+		_, err := newMetrics(registry)
+		return err
+	})
 }

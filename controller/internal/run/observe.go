@@ -153,8 +153,9 @@ func (r *Reconciler) plan(ctx context.Context, s *runlife.Snapshot) (plan runlif
 const enoughPods = 20
 
 // endedPods are some of a Run's or a step's. Only those that failed say why it failed, and those of an
-// AppWrapper that succeeded, what their code was. A broker tells the counts of its queue. Where the right to list pods was taken away, nothing
-// does. Members cannot give their pods the label of an AppWrapper.
+// AppWrapper that succeeded, what their code was. A broker tells the counts of its queue. Where the
+// right to list pods was taken away, nothing does. Members cannot give their pods the label of an
+// AppWrapper.
 func (r *Reconciler) endedPods(ctx context.Context, s *runlife.Snapshot) ([]corev1.Pod, error) {
 	phase := corev1.PodFailed
 	if s.AppWrapper != nil && s.AppWrapper.Status.Phase == v1beta2.AppWrapperSucceeded {

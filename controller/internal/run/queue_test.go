@@ -18,6 +18,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/runplan"
 )
 
 // Its broker has ended three minutes ago, and a worker runs still.
@@ -32,7 +33,7 @@ func TestAQueueEndsWithoutItsWorkers(t *testing.T) {
 	aw.OwnerReferences = []metav1.OwnerReference{{APIVersion: "codeflare.dev/v1alpha1", Kind: "Run", Name: run.Name, UID: run.UID, Controller: ptr.To(true)}}
 	aw.Status.ComponentStatus = []v1beta2.AppWrapperComponentStatus{
 		{Name: run.Name + "-queue"},
-		{Name: run.Name + "-broker", Conditions: []metav1.Condition{{
+		{Name: runplan.BrokerName(run.Name), Conditions: []metav1.Condition{{
 			Type: string(v1beta2.ComponentSucceeded), Status: metav1.ConditionTrue, LastTransitionTime: metav1.Time{Time: now.Add(-3 * time.Minute)},
 		}}},
 		{Name: run.Name},

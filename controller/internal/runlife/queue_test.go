@@ -45,7 +45,7 @@ func brokerPod(name string, code int32, says string, at time.Time) corev1.Pod {
 }
 
 func (w *world) brokerFails() {
-	w.pods = append(w.pods, brokerPod("digits-1-broker-early", 137, "", w.now))
+	w.pods = append(w.pods, brokerPod("digits-1.broker-early", 137, "", w.now))
 	w.change("is unhealthy", func(aw *v1beta2.AppWrapper) {
 		w.condition(aw, v1beta2.Unhealthy, metav1.ConditionTrue, "FoundFailedPods")
 	})
@@ -55,7 +55,7 @@ func (w *world) brokerFails() {
 }
 
 func (w *world) brokerGivesUp() {
-	w.pods = append(w.pods, brokerPod("digits-1-broker-abcde", 65, gaveUp, w.now))
+	w.pods = append(w.pods, brokerPod("digits-1.broker-abcde", 65, gaveUp, w.now))
 }
 
 // brokerEnds is noticed by the AppWrapper while it runs.
@@ -63,13 +63,13 @@ func (w *world) brokerEnds() {
 	if w.aw == nil || w.run == nil || w.run.Spec.Queue == nil || w.aw.Status.Phase != v1beta2.AppWrapperRunning {
 		return
 	}
-	w.pods = append(w.pods, brokerPod("digits-1-broker-vwxyz", 0, wellSaid, w.now))
+	w.pods = append(w.pods, brokerPod("digits-1.broker-vwxyz", 0, wellSaid, w.now))
 	w.change("has a broker that succeeded", func(aw *v1beta2.AppWrapper) {
 		if len(aw.Status.ComponentStatus) > 0 {
 			return
 		}
 		w.brokerEnded = w.now
-		aw.Status.ComponentStatus = []v1beta2.AppWrapperComponentStatus{{Name: "digits-1-broker", Conditions: []metav1.Condition{{
+		aw.Status.ComponentStatus = []v1beta2.AppWrapperComponentStatus{{Name: "digits-1.broker", Conditions: []metav1.Condition{{
 			Type: string(v1beta2.ComponentSucceeded), Status: metav1.ConditionTrue, LastTransitionTime: metav1.Time{Time: w.now},
 		}}}}
 	})

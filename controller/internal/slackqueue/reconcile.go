@@ -24,9 +24,6 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
 )
 
-// DevicesName is of the ConfigMap in which the controller remembers the devices of nodes.
-const DevicesName = "mlbatch-node-devices"
-
 // settle is how long changes are collected, so that a rack that fails is one write.
 const settle = 300 * time.Millisecond
 
@@ -46,6 +43,7 @@ type reconciler struct {
 	cached client.Reader
 	client client.Client
 	settle time.Duration
+	report *report
 }
 
 // Reconcile decides from the caches. A write fails if the queue has changed since, and is then
@@ -63,6 +61,9 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if devices == nil {
 		return ctrl.Result{}, failed
 	}
+	if err := r.tell(ctx, slackquota.Count(r.Rules, flavors.Items, nodes.Items, devices)); err != nil {
+		return ctrl.Result{}, err
+	}
 	missing := slackquota.Find(r.Rules, flavors.Items, nodes.Items, devices)
 	stale := false
 	for _, name := range r.Queues {
@@ -77,6 +78,17 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: r.settle}, nil // the cache ignores changes that do not matter
 	}
 	return ctrl.Result{}, failed
+}
+
+// tell reports what the caches have: a limit that is written now is reported as soon as it arrives.
+func (r *reconciler) tell(ctx context.Context, supplies slackquota.Supplies) error {
+	var queues kueue.ClusterQueueList
+	if err := r.cached.List(ctx, &queues, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("cannot list ClusterQueues: %w", err)
+	}
+	figures := slackquota.Report(queues.Items, r.Queues, supplies)
+	r.report.latest.Store(&figures)
+	return nil
 }
 
 // keep writes the limits of one queue, if they change.
@@ -104,11 +116,11 @@ func (r *reconciler) keep(ctx context.Context, name string, missing slackquota.M
 // remember stores of each node the most devices that it has shown. It returns nil if what is
 // stored cannot be read.
 func (r *reconciler) remember(ctx context.Context, nodes []corev1.Node) (slackquota.Devices, error) {
-	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: DevicesName}}
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: slackquota.DevicesName}}
 	err := r.cached.Get(ctx, client.ObjectKeyFromObject(stored), stored)
 	absent := apierrors.IsNotFound(err)
 	if err != nil && !absent {
-		return nil, fmt.Errorf("cannot read ConfigMap %s: %w", DevicesName, err)
+		return nil, fmt.Errorf("cannot read ConfigMap %s: %w", slackquota.DevicesName, err)
 	}
 	devices := slackquota.Parse(stored.Data).Learn(nodes)
 	changes := devices.Changes(stored.Data)
@@ -123,7 +135,7 @@ func (r *reconciler) remember(ctx context.Context, nodes []corev1.Node) (slackqu
 		err = r.client.Patch(ctx, stored, client.RawPatch(types.MergePatchType, change), client.FieldOwner(slackquota.FieldOwner))
 	}
 	if err != nil {
-		return devices, fmt.Errorf("cannot write ConfigMap %s: %w", DevicesName, err)
+		return devices, fmt.Errorf("cannot write ConfigMap %s: %w", slackquota.DevicesName, err)
 	}
 	return devices, nil
 }

@@ -5,10 +5,13 @@ package slackqueue
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -54,10 +57,10 @@ func reconcilerOf(t *testing.T, fails interceptor.Funcs) (*reconciler, client.Wi
 		&kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "all"}}).Build()
 	broken := interceptor.NewClient(cluster, fails)
 	s := Settings{Queues: []string{"one", "two"}, Namespace: "mlbatch-system"}
-	return &reconciler{Settings: s, cached: broken, client: broken, settle: time.Second}, cluster
+	return &reconciler{Settings: s, cached: broken, client: broken, settle: time.Second, report: &report{}}, cluster
 }
 
-func lent(t *testing.T, c client.Client, queue string) string {
+func lends(t *testing.T, c client.Client, queue string) string {
 	t.Helper()
 	q := &kueue.ClusterQueue{}
 	if err := c.Get(t.Context(), client.ObjectKey{Name: queue}, q); err != nil {
@@ -97,7 +100,7 @@ func TestWhatAFailedWriteMeans(t *testing.T) {
 			if result.RequeueAfter != row.again || (row.says == "") != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), row.says) {
 				t.Errorf("got %v, %v", result, err)
 			}
-			if one, two := lent(t, cluster, "one"), lent(t, cluster, "two"); one != "" || two != "8" {
+			if one, two := lends(t, cluster, "one"), lends(t, cluster, "two"); one != "" || two != "8" {
 				t.Errorf("one lends %q, the other %q", one, two)
 			}
 		})
@@ -119,6 +122,12 @@ func TestWhatCannotBeReadChangesNothing(t *testing.T) {
 			}
 			return c.List(ctx, l, opts...)
 		}},
+		"queues": {List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+			if _, is := l.(*kueue.ClusterQueueList); is {
+				return no
+			}
+			return c.List(ctx, l, opts...)
+		}},
 		"what is remembered": {Get: func(ctx context.Context, c client.WithWatch, k client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			if _, is := o.(*corev1.ConfigMap); is {
 				return no
@@ -131,7 +140,7 @@ func TestWhatCannotBeReadChangesNothing(t *testing.T) {
 			if _, err := r.Reconcile(t.Context(), ctrl.Request{}); !errors.Is(err, no) {
 				t.Errorf("got %v", err)
 			}
-			if got := lent(t, cluster, "one"); got != "" {
+			if got := lends(t, cluster, "one"); got != "" {
 				t.Errorf("it lends %s", got)
 			}
 		})
@@ -145,7 +154,7 @@ func TestLimitsAreWrittenAlsoIfNothingCanBeRemembered(t *testing.T) {
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{}); !errors.Is(err, no) {
 		t.Errorf("got %v", err)
 	}
-	if got := lent(t, cluster, "one"); got != "8" {
+	if got := lends(t, cluster, "one"); got != "8" {
 		t.Errorf("it lends %q", got)
 	}
 }
@@ -160,8 +169,8 @@ func TestAQueueThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	if err := errors.Join(cluster.Update(t.Context(), one), cluster.Delete(t.Context(), one)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Reconcile(t.Context(), ctrl.Request{}); err != nil || lent(t, cluster, "one") != "" {
-		t.Errorf("%v, it lends %s", err, lent(t, cluster, "one"))
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{}); err != nil || lends(t, cluster, "one") != "" {
+		t.Errorf("%v, it lends %s", err, lends(t, cluster, "one"))
 	}
 }
 
@@ -210,7 +219,44 @@ func TestWhichChangesMatter(t *testing.T) {
 			t.Errorf("%s: %t", what, got)
 		}
 	}
-	if r.concerns(queueOf("team")) || !r.concerns(queueOf("one")) || !r.concerns(cordoned()) {
-		t.Error("only slack queues concern it, and all else")
+}
+
+// One of two slack queues has 8 of 16 GPUs, and a team 4. The only node is cordoned.
+func TestWhatIsReported(t *testing.T) {
+	r, cluster := reconcilerOf(t, interceptor.Funcs{})
+	team := queueOf("team")
+	team.Spec.ResourceGroups[0].Flavors[0].Resources[0].NominalQuota = resource.MustParse("4")
+	if err := cluster.Create(t.Context(), team); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time, the limits are there
+		if _, err := r.Reconcile(t.Context(), ctrl.Request{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	registry := prometheus.NewRegistry()
+	if err := r.report.register(registry); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			if value := series.GetGauge().GetValue(); value != 0 {
+				labels := series.GetLabel()
+				text := fmt.Sprintf("%s %v", family.GetName(), value)
+				if labels[0].GetName() == "cause" {
+					text += " " + labels[0].GetValue()
+				}
+				got = append(got, text)
+			}
+		}
+	}
+	want := []string{"mlbatch_flavor_lent 16", "mlbatch_flavor_quota 36", "mlbatch_flavor_slack 32", "mlbatch_flavor_total 8", "mlbatch_flavor_unusable 8 NodeCordoned"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -5,7 +5,6 @@ package slackqueue
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -28,9 +28,9 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/watchable"
 )
 
-// patience is for a Kueue whose conversion webhook is down, as during its upgrade. The process would
+// cacheSyncTimeout is for a Kueue whose conversion webhook is down, as during its upgrade. The process would
 // end when the time is over.
-const patience = 365 * 24 * time.Hour
+const cacheSyncTimeout = 365 * 24 * time.Hour
 
 // Setup adds the controller to mgr as soon as Kueue is installed. Without slack queues it does nothing.
 func Setup(mgr ctrl.Manager, s Settings) error {
@@ -54,9 +54,12 @@ func begin(mgr ctrl.Manager, s Settings, settle time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("cannot make the cache of slack queues: %w", err)
 	}
-	r := &reconciler{Settings: s, cached: seen, client: mgr.GetClient(), settle: settle}
+	r := &reconciler{Settings: s, cached: seen, client: mgr.GetClient(), settle: settle, report: &report{}}
+	if err := r.report.register(ctrlmetrics.Registry); err != nil {
+		return fmt.Errorf("cannot register the metrics of flavors: %w", err)
+	}
 	controlled := ctrl.NewControllerManagedBy(mgr).Named("slackqueue").
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, CacheSyncTimeout: patience})
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, CacheSyncTimeout: cacheSyncTimeout})
 	for _, kind := range []client.Object{&kueue.ClusterQueue{}, &kueue.ResourceFlavor{}, &corev1.Node{}, &corev1.ConfigMap{}} {
 		controlled = controlled.WatchesRawSource(source.Kind(seen, kind, r.wake()))
 	}
@@ -79,7 +82,7 @@ func newCache(mgr ctrl.Manager, s Settings) (cache.Cache, error) {
 			&corev1.Node{}:        {Transform: s.slimNode},
 			&kueue.ClusterQueue{}: {Transform: slimQueue},
 			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{s.Namespace: {}},
-				Field: fields.OneTermEqualSelector("metadata.name", DevicesName)},
+				Field: fields.OneTermEqualSelector("metadata.name", slackquota.DevicesName)},
 		},
 	})
 }
@@ -104,27 +107,19 @@ var all = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
 // wake collects changes for a while. Of objects that are reduced to what is read, heartbeats and
 // counts change nothing.
 func (r *reconciler) wake() handler.EventHandler {
-	later := func(queue workqueue.TypedRateLimitingInterface[reconcile.Request], object client.Object) {
-		if r.concerns(object) {
-			queue.AddAfter(all, r.settle)
-		}
+	later := func(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		queue.AddAfter(all, r.settle)
 	}
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { later(q, e.Object) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { later(q, e.Object) },
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { later(q) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { later(q) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if changed(e.ObjectOld, e.ObjectNew) {
-				later(q, e.ObjectNew)
+				later(q)
 			}
 		},
 	}
-}
-
-// concerns ignores the queues of teams.
-func (r *reconciler) concerns(object client.Object) bool {
-	_, isQueue := object.(*kueue.ClusterQueue)
-	return !isQueue || slices.Contains(r.Queues, object.GetName())
 }
 
 // changed compares all but the version.

@@ -11,6 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// DevicesName is of the ConfigMap in which the controller remembers the devices of nodes.
+const DevicesName = "mlbatch-node-devices"
+
 // Known are the most devices that a node has shown. A device that is broken is at first still in
 // the capacity of the node, and no longer after its plugin or the node was started anew.
 type Known struct {

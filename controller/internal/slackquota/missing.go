@@ -44,18 +44,10 @@ func (m Missing) add(flavor kueue.ResourceFlavorReference, lacks corev1.Resource
 
 // unusable is, by resource, what the node had while it was healthy, less what new pods can get.
 func unusable(rules nodehealth.Rules, node *corev1.Node, devices Devices) corev1.ResourceList {
-	if node.DeletionTimestamp != nil {
-		return nil
-	}
-	signs := rules.Unusable(node)
 	lacks := corev1.ResourceList{}
-	for name, had := range devices.had(node) {
-		bad := slices.ContainsFunc(signs, func(f nodehealth.Finding) bool { return f.Resource == name || f.Resource == nodehealth.AllPods })
-		if !bad {
-			had.Sub(node.Status.Allocatable[name])
-		}
-		if had.Sign() > 0 && name != corev1.ResourcePods {
-			lacks[name] = had
+	for name, stock := range Stocks(rules, node, devices) {
+		if lost := stock.lost(); lost.Sign() > 0 && name != corev1.ResourcePods {
+			lacks[name] = lost
 		}
 	}
 	return lacks
@@ -64,12 +56,7 @@ func unusable(rules nodehealth.Rules, node *corev1.Node, devices Devices) corev1
 // belongs: pods that Kueue gives the flavor can be placed on the node, apart from its health. Kueue
 // adds the labels and tolerations of the flavor to them, and they tolerate its taints.
 func belongs(rules nodehealth.Rules, node *corev1.Node, flavor *kueue.ResourceFlavor) bool {
-	for key, value := range flavor.Spec.NodeLabels {
-		if has, ok := node.Labels[key]; !ok || has != value {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+	return labelledFor(node, flavor) && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Effect != corev1.TaintEffectPreferNoSchedule && !rules.IsSign(t) && !accepts(flavor, t)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,14 +19,16 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 )
 
 // byOwner indexes Workloads by the UID of the AppWrapper that controls them.
 const byOwner = "appwrapper"
 
-// Evictions says which AppWrappers Kueue evicts, and wakes them up when that changes. Kueue may start
-// an AppWrapper that it has just evicted, because its caches lag, and then return the quota before it
-// sees that the AppWrapper runs. Until Workloads are watched, no AppWrapper counts as evicted.
+// Evictions says which AppWrappers Kueue evicts and why others wait, and wakes them up when that
+// changes. Kueue may start an AppWrapper that it has just evicted, because its caches lag, and then
+// return the quota before it sees that the AppWrapper runs. Until Workloads are watched, no AppWrapper
+// counts as evicted or waits for a reason.
 type Evictions struct {
 	mu      sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -64,34 +67,82 @@ func (e *Evictions) follow(ctx context.Context, workloads cache.Cache) error {
 	return nil
 }
 
+// catchUp wakes up those that were looked at before all Workloads were known, when the watch has just
+// begun.
+func (e *Evictions) catchUp(ctx context.Context) error {
+	if !toolscache.WaitForCacheSync(ctx.Done(), e.watched.HasSynced) {
+		return nil // the controller stops
+	}
+	var all kueue.WorkloadList
+	if err := e.cached.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("cannot list Workloads: %w", err)
+	}
+	for i := range all.Items {
+		e.wake(nil, &all.Items[i])
+	}
+	return nil
+}
+
 // Evicted tells whether Kueue wants the quota of an AppWrapper back, as far as is known.
 func (e *Evictions) Evicted(ctx context.Context, aw types.UID) (bool, error) {
+	all, err := e.workloads(ctx, aw)
+	for i := range all {
+		if evicted(&all[i]) {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// Waits tells why Kueue does not give an AppWrapper quota, as far as is known.
+func (e *Evictions) Waits(ctx context.Context, aw types.UID) (quotareason.Reason, error) {
+	all, err := e.workloads(ctx, aw)
+	for i := range all {
+		if reason := quotareason.Of(&all[i]); reason != "" {
+			return reason, nil
+		}
+	}
+	return "", err
+}
+
+// ReservedSince is since when Kueue reserves the quota that an AppWrapper has, as far as is known. Kueue
+// may have given it to the AppWrapper later.
+func (e *Evictions) ReservedSince(ctx context.Context, aw types.UID) (time.Time, error) {
+	all, err := e.workloads(ctx, aw)
+	for i := range all {
+		if c := meta.FindStatusCondition(all[i].Status.Conditions, kueue.WorkloadQuotaReserved); c != nil && c.Status == metav1.ConditionTrue {
+			return c.LastTransitionTime.Time, nil
+		}
+	}
+	return time.Time{}, err
+}
+
+// workloads are those of an AppWrapper, or none until Workloads are watched.
+func (e *Evictions) workloads(ctx context.Context, aw types.UID) ([]kueue.Workload, error) {
 	e.mu.Lock()
 	cached, known := e.cached, e.watched != nil && e.watched.HasSynced()
 	e.mu.Unlock()
 	if !known {
-		return false, nil
+		return nil, nil
 	}
 	var all kueue.WorkloadList
 	if err := cached.List(ctx, &all, client.MatchingFields{byOwner: string(aw)}, client.UnsafeDisableDeepCopy); err != nil {
-		return false, fmt.Errorf("cannot list Workloads: %w", err)
+		return nil, fmt.Errorf("cannot list Workloads: %w", err)
 	}
-	for i := range all.Items {
-		if evicted(&all.Items[i]) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return all.Items, nil
 }
 
-// wake wakes up an AppWrapper if it is evicted now and was not, or the other way round.
+// wake wakes up an AppWrapper if it is evicted now and was not, or the other way round, or if it waits
+// for another reason.
 func (e *Evictions) wake(before, after any) {
 	was, is := evicted(before), evicted(after)
+	why := waits(after)
+	same := was == is && (why == "" || why == waits(before))
 	w, ok := after.(*kueue.Workload)
 	if !ok {
 		w, ok = before.(*kueue.Workload)
 	}
-	if was == is || !ok || len(ownerOf(w)) == 0 {
+	if same || !ok || len(ownerOf(w)) == 0 {
 		return
 	}
 	e.mu.Lock()
@@ -99,6 +150,14 @@ func (e *Evictions) wake(before, after any) {
 	if e.queue != nil { // otherwise the controller has not started, and will look at every AppWrapper
 		e.queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: w.Namespace, Name: metav1.GetControllerOf(w).Name}})
 	}
+}
+
+func waits(object any) quotareason.Reason {
+	w, ok := object.(*kueue.Workload)
+	if !ok {
+		return ""
+	}
+	return quotareason.Of(w)
 }
 
 // evicted: Kueue resets the condition when it admits the Workload again.

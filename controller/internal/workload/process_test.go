@@ -5,6 +5,7 @@ package workload
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -30,6 +31,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
 )
 
@@ -117,10 +119,63 @@ func woken(t *testing.T, e *Evictions) workqueue.TypedRateLimitingInterface[reco
 	return queue
 }
 
+const waitingWorkload = `{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+	"metadata": {"name": "w", "namespace": "red", "uid": "u", "ownerReferences": [
+		{"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper", "name": "train", "uid": "of-train", "controller": true}]},
+	"status": {"conditions": [
+		{"type": "QuotaReserved", "status": "RESERVED", "reason": "Pending", "message": "MESSAGE", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`
+
+// A message with other numbers wakes nobody.
+func TestAnAppWrapperIsWokenWhenItWaitsForAnotherReason(t *testing.T) {
+	evictions := &Evictions{}
+	queue := woken(t, evictions)
+	if reason, err := evictions.Waits(t.Context(), "of-train"); reason != "" || err != nil {
+		t.Errorf("before Workloads are watched: %q, %v", reason, err)
+	}
+	api := startWith(t, preemptionpause.Pause{}, evictions, kueue.SchemeGroupVersion.WithKind("Workload"))
+	for i, step := range []struct {
+		reserved, message string
+		want              quotareason.Reason
+		wakes             int
+	}{
+		{"False", "insufficient unused quota for cpu in flavor a, 2 more needed", quotareason.WaitingForQuota, 1},
+		{"False", "insufficient unused quota for cpu in flavor a, 3 more needed", quotareason.WaitingForQuota, 0},
+		{"False", "insufficient quota for cpu in flavor a, maximum capacity (8)", quotareason.ExceedsMaxQuota, 1},
+		{"True", "", "", 0},
+	} {
+		text := strings.NewReplacer("RESERVED", step.reserved, "MESSAGE", step.message, `"u"`, fmt.Sprintf(`"u%d"`, i)).Replace(waitingWorkload)
+		if err := api.Put([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			got, err := evictions.Waits(ctx, "of-train")
+			return got == step.want && queue.Len() >= step.wakes && evictions.has(t, fmt.Sprintf("u%d", i)), err
+		})
+		if err != nil || queue.Len() != step.wakes {
+			t.Fatalf("%+v: %v, %d are woken", step, err, queue.Len())
+		}
+		if step.wakes > 0 {
+			request, _ := queue.Get()
+			queue.Done(request)
+		}
+	}
+}
+
+// has tells whether the cache has the Workload with this UID.
+func (e *Evictions) has(t *testing.T, uid string) bool {
+	t.Helper()
+	all, err := e.workloads(t.Context(), "of-train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all) == 1 && string(all[0].UID) == uid
+}
+
 const evictedWorkload = `{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
 	"metadata": {"name": "w", "namespace": "red", "uid": "u", "ownerReferences": [
 		{"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "KIND", "name": "train", "uid": "of-train", "controller": true}]},
 	"status": {"conditions": [
+		{"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": "", "lastTransitionTime": "2026-01-01T00:01:00Z"},
 		{"type": "Evicted", "status": "EVICTED", "reason": "Preempted", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
 		{"type": "Finished", "status": "FINISHED", "reason": "Succeeded", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`
 
@@ -164,5 +219,34 @@ func TestAnAppWrapperIsWokenWhenItIsEvictedAndWhenItIsAdmittedAgain(t *testing.T
 	}
 	if queue.Len() > 0 {
 		t.Errorf("%d more are woken", queue.Len())
+	}
+}
+
+func TestSinceWhenQuotaIsReserved(t *testing.T) {
+	evictions := &Evictions{}
+	if since, err := evictions.ReservedSince(t.Context(), "of-train"); !since.IsZero() || err != nil {
+		t.Errorf("before Workloads are watched: %s, %v", since, err)
+	}
+	api := startWith(t, preemptionpause.Pause{}, evictions, kueue.SchemeGroupVersion.WithKind("Workload"))
+	reserved := strings.NewReplacer("KIND", "AppWrapper", "EVICTED", "False", "FINISHED", "False").Replace(evictedWorkload)
+	released := strings.Replace(reserved, `"QuotaReserved", "status": "True"`, `"QuotaReserved", "status": "False"`, 1)
+	for _, step := range []struct {
+		workload string
+		want     time.Time
+	}{
+		{reserved, time.Date(2026, 1, 1, 0, 1, 0, 0, time.UTC)},
+		{released, time.Time{}},
+	} {
+		if err := api.Put([]byte(step.workload)); err != nil {
+			t.Fatal(err)
+		}
+		var since time.Time
+		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (_ bool, err error) {
+			since, err = evictions.ReservedSince(ctx, "of-train")
+			return since.Equal(step.want), err
+		})
+		if err != nil {
+			t.Fatalf("%v: since %s, want %s", err, since, step.want)
+		}
 	}
 }

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -20,14 +23,15 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
 	"github.com/mlbatch/mlbatch/controller/internal/watchable"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 )
 
 // concurrency is how many Workloads are worked on at the same time.
 const concurrency = 4
 
-// patience is for a Kueue whose conversion webhook is down, as during its upgrade. AppWrappers must
+// cacheSyncTimeout is for a Kueue whose conversion webhook is down, as during its upgrade. AppWrappers must
 // not depend on it, and the process would end when the time is over.
-const patience = 365 * 24 * time.Hour
+const cacheSyncTimeout = 365 * 24 * time.Hour
 
 // newCache has of Workloads what is read. It is not that of the manager, which could not be made
 // without Kueue.
@@ -39,9 +43,23 @@ func newCache(mgr ctrl.Manager) (cache.Cache, error) {
 
 func slim(object any) (any, error) {
 	if w, ok := object.(*kueue.Workload); ok {
-		return preemptionpause.Slim(w), nil
+		slim := preemptionpause.Slim(w)
+		slim.Status.Conditions = append(slim.Status.Conditions, quotaOf(w)...)
+		return slim, nil
 	}
 	return object, nil
+}
+
+// quotaOf is why a Workload waits for quota, or since when it has some.
+func quotaOf(w *kueue.Workload) []metav1.Condition {
+	if reason := quotareason.Of(w); reason != "" {
+		return []metav1.Condition{{Type: kueue.WorkloadQuotaReserved, Status: metav1.ConditionFalse, Reason: string(reason)}}
+	}
+	c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return []metav1.Condition{{Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime}}
 }
 
 // Setup adds the controller of Workloads to mgr as soon as Kueue is installed, which may be after
@@ -63,6 +81,12 @@ func begin(mgr ctrl.Manager, pause preemptionpause.Pause, evictions *Evictions) 
 	if err := mgr.Add(workloads); err != nil {
 		return fmt.Errorf("cannot start the cache of Workloads: %w", err)
 	}
+	if err := mgr.Add(manager.RunnableFunc(evictions.catchUp)); err != nil {
+		return fmt.Errorf("cannot wait for the cache of Workloads: %w", err)
+	}
+	if err := registerMost(ctrlmetrics.Registry, workloads); err != nil {
+		return fmt.Errorf("cannot register metrics: %w", err)
+	}
 	if pause.After == 0 {
 		return nil
 	}
@@ -81,7 +105,7 @@ func control(mgr ctrl.Manager, workloads cache.Cache, pause preemptionpause.Paus
 	}
 	err = ctrl.NewControllerManagedBy(mgr).Named("workload").
 		WatchesRawSource(source.Kind[client.Object](workloads, &kueue.Workload{}, &handler.EnqueueRequestForObject{}, changed())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, CacheSyncTimeout: patience}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, CacheSyncTimeout: cacheSyncTimeout}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot make the controller of Workloads: %w", err)

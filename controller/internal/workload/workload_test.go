@@ -327,3 +327,56 @@ func TestTheCacheKeepsWhatIsRead(t *testing.T) {
 		t.Errorf("%+v, %v", kept, err)
 	}
 }
+
+func TestTheMetricHasTheMostPreemptionsOfWorkThatGoesOn(t *testing.T) {
+	c := newCluster(t, 4)
+	for name, w := range map[string]struct {
+		preemptions int32
+		finished    metav1.ConditionStatus
+		active      bool
+		namespace   string
+	}{
+		"fewer":        {3, metav1.ConditionFalse, true, key.Namespace},
+		"finished":     {9, metav1.ConditionTrue, true, key.Namespace},
+		"deactivated":  {9, metav1.ConditionFalse, false, key.Namespace},
+		"another-team": {7, metav1.ConditionFalse, true, "blue"},
+		"calm":         {0, metav1.ConditionFalse, true, "green"},
+	} {
+		made := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace}, Spec: kueue.WorkloadSpec{Active: &w.active}}
+		if err := c.Create(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+		made.Status.SchedulingStats = &kueue.SchedulingStats{Evictions: []kueue.WorkloadSchedulingStatsEviction{{Reason: kueue.WorkloadEvictedByPreemption, Count: w.preemptions}}}
+		made.Status.Conditions = []metav1.Condition{{Type: kueue.WorkloadFinished, Status: w.finished, Reason: "Succeeded", LastTransitionTime: metav1.NewTime(preemptedAt)}}
+		if err := c.Status().Update(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(map[string]float64{"blue": 7, key.Namespace: 4}, mostOf(t, c.WithWatch)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := mostOf(t, blind{c.WithWatch}); len(got) > 0 {
+		t.Errorf("a cache that is not filled yet has %v", got)
+	}
+}
+
+// mostOf is the metric by namespace, as it is registered.
+func mostOf(t *testing.T, cached client.Reader) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(mostPreempted{cached})
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := map[string]float64{}
+	for _, family := range families {
+		if got := family.GetName(); got != "mlbatch_most_preemptions" {
+			t.Errorf("the metric is %s; change the alert, too", got)
+		}
+		for _, metric := range family.GetMetric() {
+			most[metric.GetLabel()[0].GetValue()] = metric.GetGauge().GetValue()
+		}
+	}
+	return most
+}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/test/auditlog"
 	"github.com/mlbatch/mlbatch/test/bench"
@@ -50,7 +51,7 @@ func TestBench(t *testing.T) {
 	rounds := *runs
 	if rounds == 0 {
 		rounds = 1
-		scenarios = budgeted(scenarios, budgets)
+		scenarios = shorter(bench.Limited(scenarios, budgets))
 	}
 	m := newMachine(t)
 	r := describe(t)
@@ -74,15 +75,12 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// budgeted are the scenarios with a budget, and bare Jobs to compare with, of fewer lives.
-func budgeted(all []bench.Scenario, budgets map[string]bench.Budget) (some []bench.Scenario) {
-	for _, s := range all {
-		_, limited := budgets[s.Name]
-		if s.Number /= fewer; limited || s.Bare && s.PerSecond == 0 {
-			some = append(some, s)
-		}
+// shorter are the same scenarios with fewer lives.
+func shorter(all []bench.Scenario) []bench.Scenario {
+	for i := range all {
+		all[i].Number /= fewer
 	}
-	return some
+	return all
 }
 
 func keep(t *testing.T, r bench.Report) {
@@ -120,7 +118,10 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	admin, cluster := sandbox.Start(t, "bench", 36631, nodes, nil)
+	admin, cluster := sandbox.Start(t, "bench", 36631, nodes, sandbox.WithRuns())
+	sizes := runplan.DefaultSizes()
+	sizes.Name = "default"
+	sandbox.Create(t, admin, &sizes)
 	many := resource.MustParse("1k")
 	sandbox.Create(t, admin, &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: queue}})
 	sandbox.Create(t, admin, &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: queue}, Spec: kueue.ClusterQueueSpec{
@@ -137,7 +138,7 @@ func (m *machine) run(s bench.Scenario) bench.Result {
 	m.Helper()
 	m.namespace++
 	namespace := fmt.Sprintf("bench-%d", m.namespace)
-	m.create(namespace, s.Queued)
+	m.create(namespace, s)
 	l := &lives{T: m.T, Scenario: s, admin: m.admin, namespace: namespace, began: map[string]map[string]time.Time{}, took: map[string][]time.Duration{}}
 	l.watch()
 	m.requests()
@@ -158,17 +159,23 @@ func (m *machine) run(s bench.Scenario) bench.Result {
 	return result
 }
 
-// create creates a namespace: of a team, with a queue, or of nobody.
-func (m *machine) create(namespace string, queued bool) {
+// create creates a namespace: of a team, with a queue, or of nobody. Runs may be in it, if there are any.
+func (m *machine) create(namespace string, s bench.Scenario) {
 	m.Helper()
-	if !queued {
-		sandbox.Create(m.T, m.admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-		return
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if s.Queued {
+		made.Labels = sandbox.Team
 	}
-	sandbox.Create(m.T, m.admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: sandbox.Team}})
-	sandbox.Create(m.T, m.admin, &kueue.LocalQueue{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: queue}, Spec: kueue.LocalQueueSpec{ClusterQueue: queue},
-	})
+	sandbox.Create(m.T, m.admin, made)
+	if s.Queued {
+		sandbox.Create(m.T, m.admin, &kueue.LocalQueue{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: queue}, Spec: kueue.LocalQueueSpec{ClusterQueue: queue},
+		})
+	}
+	if s.Runs {
+		sandbox.AllowRuns(m.T, m.admin, namespace)
+		sandbox.Create(m.T, m.admin, sandbox.Program(namespace))
+	}
 }
 
 func (m *machine) requests() []auditlog.Request {

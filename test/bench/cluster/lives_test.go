@@ -21,9 +21,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/bench"
 	"github.com/mlbatch/mlbatch/test/sandbox"
@@ -51,21 +53,28 @@ type lives struct {
 func (l *lives) watch() {
 	l.Helper()
 	var list client.ObjectList = &workload.AppWrapperList{}
-	if l.Bare {
+	switch {
+	case l.Bare:
 		list = &batchv1.JobList{}
+	case l.Runs:
+		list = &v1alpha1.RunList{}
+		sandbox.Follow(l.T, l.admin, &corev1.PodList{}, l.limitPod, client.InNamespace(l.namespace))
 	}
-	w, err := l.admin.Watch(l.Context(), list, client.InNamespace(l.namespace))
-	if err != nil {
-		l.Fatal(err)
+	sandbox.Follow(l.T, l.admin, list, l.hear, client.InNamespace(l.namespace))
+}
+
+const runFor = "localcluster.mlbatch.dev/run-for"
+
+// limitPod says how long a pod runs: an Application cannot.
+func (l *lives) limitPod(pod *corev1.Pod, gone bool) {
+	if _, limited := pod.Annotations[runFor]; limited || gone {
+		return
 	}
-	l.Cleanup(w.Stop)
-	go func() {
-		for event := range w.ResultChan() {
-			if o, ok := event.Object.(client.Object); ok {
-				l.hear(o, event.Type == watch.Deleted)
-			}
-		}
-	}()
+	patch := fmt.Appendf(nil, `{"metadata": {"annotations": {%q: %q}}}`, runFor, l.RunFor.Duration)
+	err := l.admin.Patch(l.Context(), pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+	if client.IgnoreNotFound(err) != nil && l.Context().Err() == nil {
+		l.Errorf("cannot limit pod %s: %v", pod.Name, err)
+	}
 }
 
 func (l *lives) hear(o client.Object, gone bool) {
@@ -91,6 +100,8 @@ func state(o client.Object) (running, succeeded bool) {
 			return c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue
 		})
 		return o.Status.Active > 0, complete
+	case *v1alpha1.Run:
+		return o.Status.Phase == v1alpha1.RunRunning, o.Status.Phase == v1alpha1.RunSucceeded
 	}
 	return false, false
 }
@@ -163,18 +174,22 @@ func (l *lives) clear() {
 		return l.admin.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	})
 	l.await(bench.ToGone)
-	err := sandbox.Within(l.Context(), limit, func() error {
-		pods := &metav1.PartialObjectMetadataList{}
-		pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-		err := l.admin.List(l.Context(), pods, client.InNamespace(l.namespace), client.Limit(1))
-		if err == nil && len(pods.Items) > 0 {
-			err = fmt.Errorf("%s is left", pods.Items[0].Name)
+	for _, kind := range []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("PodList"), workload.GroupVersion.WithKind("AppWrapperList")} {
+		if err := sandbox.Within(l.Context(), limit, func() error { return l.left(kind) }); err != nil {
+			l.Fatalf("%s: %v", l.Name, err)
 		}
-		return err
-	})
-	if err != nil {
-		l.Fatalf("%s, the pods: %v", l.Name, err)
 	}
+}
+
+// left is an error if an object is left.
+func (l *lives) left(kind schema.GroupVersionKind) error {
+	all := &metav1.PartialObjectMetadataList{}
+	all.SetGroupVersionKind(kind)
+	err := l.admin.List(l.Context(), all, client.InNamespace(l.namespace), client.Limit(1))
+	if err == nil && len(all.Items) > 0 {
+		err = fmt.Errorf("%s is left", all.Items[0].Name)
+	}
+	return err
 }
 
 func (l *lives) each(do func(ctx context.Context, i int) error) {
@@ -201,10 +216,13 @@ var padding = strings.Repeat("x", 3<<10)
 
 func (l *lives) object(i int) client.Object {
 	name := fmt.Sprintf("life-%04d", i)
+	if l.Runs {
+		return sandbox.RunOf(sandbox.Program(l.namespace), name)
+	}
 	job := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: batchv1.JobSpec{Parallelism: &l.Pods, Completions: &l.Pods, BackoffLimit: new(int32), Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"localcluster.mlbatch.dev/run-for": l.RunFor.Duration.String()}},
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{runFor: l.RunFor.Duration.String()}},
 			Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{
 				Name: "main", Image: "registry.example/work:1", Env: []corev1.EnvVar{{Name: "PADDING", Value: padding}},
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},

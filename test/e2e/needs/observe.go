@@ -16,6 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/ray"
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/s3"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // Variables with the images of stories. Without them, a node must have the local cluster's
@@ -34,16 +35,22 @@ const SimulatedLabel = "localcluster.mlbatch.dev/simulated"
 // TrainingImage is the training image of local clusters.
 const TrainingImage = "images.local/mlbatch/pytorch-digits:1"
 
-// optional are the kinds of parts that an installation may omit.
-var optional = []schema.GroupVersionKind{
-	{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"},
-	{Group: "kubeflow.org", Version: "v1", Kind: "MPIJob"},
-	{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Kind: "PodGroup"},
-	{Group: "ray.io", Version: "v1", Kind: "RayCluster"},
-	{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"},
-	{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"},
-	{Group: "codeflare.dev", Version: "v1alpha1", Kind: "Run"},
-	{Group: "e2e.mlbatch.dev", Version: "v1", Kind: "Rehearsal"},
+// optional are the kinds of parts that an installation may omit, and those of test/e2e/testdata.
+var optional = optionalKinds()
+
+func optionalKinds() []schema.GroupVersionKind {
+	all := []schema.GroupVersionKind{
+		{Group: "kubeflow.org", Version: "v1", Kind: "MPIJob"},
+		{Group: "e2e.mlbatch.dev", Version: "v1", Kind: "Rehearsal"},
+	}
+	for _, p := range parts.All {
+		for _, k := range p.Kinds {
+			if !p.Essential {
+				all = append(all, schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Name})
+			}
+		}
+	}
+	return all
 }
 
 // Observe examines a cluster. Variable reads the environment: images that it names are believed to

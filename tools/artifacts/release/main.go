@@ -19,6 +19,7 @@ import (
 	"syscall"
 
 	"github.com/mlbatch/mlbatch/setup"
+	"github.com/mlbatch/mlbatch/tools/artifacts/compiler"
 )
 
 func main() {
@@ -62,6 +63,9 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 		return fmt.Errorf("cannot find the folder %s: %w", *out, err)
 	}
 	r := release{versions: versions, charts: *checkout, sources: *checkout, out: absolute, progress: progress}
+	r.compile = func(ctx context.Context, command compiler.Program, out string) error {
+		return command.Compile(ctx, out)
+	}
 	if err := r.write(ctx); err != nil || *registry == "" {
 		return err
 	}

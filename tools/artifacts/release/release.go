@@ -29,6 +29,8 @@ type release struct {
 	charts, sources string
 	out             string
 	progress        io.Writer
+	// compile compiles mlbatch into a file.
+	compile func(ctx context.Context, command compiler.Program, out string) error
 
 	// The results so far.
 	bundle packaging.Bundle
@@ -102,14 +104,32 @@ func (r *release) writeImages(ctx context.Context) error {
 	return nil
 }
 
-// writeCommands compiles mlbatch, for Linux only: it can run a cluster.
+// A platform is what a command is compiled for.
+type platform struct{ os, arch string }
+
+// platforms are those that users have. 'make platforms' compiles for the same.
+var platforms = []platform{
+	{"linux", "amd64"}, {"linux", "arm64"},
+	{"darwin", "amd64"}, {"darwin", "arm64"},
+	{"windows", "amd64"}, {"windows", "arm64"},
+}
+
+func (p platform) fileName() string {
+	name := "mlbatch-" + p.os + "-" + p.arch
+	if p.os == "windows" {
+		name += ".exe"
+	}
+	return name
+}
+
+// writeCommands compiles mlbatch for each platform.
 func (r *release) writeCommands(ctx context.Context) error {
-	for _, arch := range controller.Published {
-		name := "mlbatch-linux-" + arch
+	for _, p := range platforms {
+		name := p.fileName()
 		file := filepath.Join(r.out, name)
-		command := compiler.Program{Dir: r.sources, Packages: []string{"./tools/mlbatch"}, OS: "linux", Arch: arch}
-		if err := command.Compile(ctx, file); err != nil {
-			return fmt.Errorf("cannot build mlbatch for linux/%s: %w", arch, err)
+		command := compiler.Program{Dir: r.sources, Packages: []string{"./tools/mlbatch"}, OS: p.os, Arch: p.arch}
+		if err := r.compile(ctx, command, file); err != nil {
+			return fmt.Errorf("cannot build mlbatch for %s/%s: %w", p.os, p.arch, err)
 		}
 		info, err := buildinfo.ReadFile(file)
 		if err != nil {

@@ -4,13 +4,16 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +28,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
+	"github.com/mlbatch/mlbatch/tools/artifacts/compiler"
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/archive"
 )
 
@@ -61,11 +65,42 @@ func released(t *testing.T, folder string) *release {
 	if folder != "" {
 		versions = versions.ReleasedTo(folder)
 	}
-	r := &release{versions: versions, charts: "../../..", sources: programs(t), out: t.TempDir(), progress: io.Discard}
+	r := &release{versions: versions, charts: "../../..", sources: programs(t), out: t.TempDir(), progress: io.Discard, compile: forThisMachine}
 	if err := r.write(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// forThisMachine compiles a command once, for this machine, because the libraries of five other
+// platforms take minutes. 'make platforms' compiles for them.
+func forThisMachine(ctx context.Context, command compiler.Program, out string) error {
+	if command.OS == "" || command.Arch == "" {
+		return errors.New("the command is for no platform")
+	}
+	if text, err := os.ReadFile(filepath.Join(filepath.Dir(out), platforms[0].fileName())); err == nil {
+		return os.WriteFile(out, text, 0o755)
+	}
+	command.OS, command.Arch = "", ""
+	return command.Compile(ctx, out)
+}
+
+func TestACommandIsReleasedForEachPlatformThatIsTested(t *testing.T) {
+	text, err := os.ReadFile("../../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested := regexp.MustCompile(`(?m)^PLATFORMS .*= (.*)$`).FindStringSubmatch(string(text))
+	if tested == nil {
+		t.Fatal("the Makefile has no PLATFORMS")
+	}
+	var released []string
+	for _, p := range platforms {
+		released = append(released, p.os+"/"+p.arch)
+	}
+	if diff := cmp.Diff(strings.Fields(tested[1]), released); diff != "" {
+		t.Errorf("'make platforms' compiles for, and a release has (-want +got):\n%s", diff)
+	}
 }
 
 // files reads all files in a folder.
@@ -96,8 +131,9 @@ func TestAReleaseIsReproducibleAndHasABillOfMaterials(t *testing.T) {
 	}
 	slices.Sort(names)
 	want := []string{
-		"SHA256SUMS", "agent-0.1.0.oci.tar", "appwrapper-0.1.0.tgz", "controller-0.1.0.oci.tar", "install.yaml", "mlbatch-0.1.0.tgz", "mlbatch-linux-amd64",
-		"mlbatch-linux-arm64", "pytorchjob-generator-0.1.0.tgz", "sbom.cdx.json", "teams-0.1.0.tgz",
+		"SHA256SUMS", "agent-0.1.0.oci.tar", "appwrapper-0.1.0.tgz", "controller-0.1.0.oci.tar", "install.yaml", "mlbatch-0.1.0.tgz",
+		"mlbatch-darwin-amd64", "mlbatch-darwin-arm64", "mlbatch-linux-amd64", "mlbatch-linux-arm64", "mlbatch-windows-amd64.exe", "mlbatch-windows-arm64.exe",
+		"pytorchjob-generator-0.1.0.tgz", "sbom.cdx.json", "teams-0.1.0.tgz",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)

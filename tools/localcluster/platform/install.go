@@ -109,6 +109,7 @@ func (s Site) Install(ctx context.Context) error {
 	}
 	_, err = install.Installer{
 		Cluster: access.Cluster{Kubeconfig: s.Cluster.KubeconfigPath()}, Platform: release, Progress: s.Progress,
+		ResumeInterrupted: true, // nobody else works on a local cluster
 	}.Ensure(ctx)
 	return err
 }

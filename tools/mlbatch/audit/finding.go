@@ -53,10 +53,11 @@ var rules = []rule{
 	{"no-quota", "delete the object, or name it with --except if it is yours; enable policies.ownership and policies.lifecycle", look.noQuota},
 	{"orphan", "delete the Workload, or the AppWrapper with all its pods; enable policies.lifecycle", look.orphans},
 	{"idle-quota", "see why the work neither ends nor starts, and delete it if its owner has forgotten it", look.idleQuota},
+	{"mislabelled", "delete the work; enable policies.labels", look.mislabelled},
 	{"misplaced", "delete the work; enable policies.placement, and check the labels of the node", look.misplaced},
 	{"node-access", "delete the work; enable policies.podSecurity, and enforce baseline in the namespace", look.nodeAccess},
 	{"system-priority", "delete the work; limit the team's PriorityClasses with priorities of the chart teams", look.systemPriority},
-	{"open-port", "delete the Service; enable policies.exposure", look.openPorts},
+	{"open-port", "delete the Service, or the Ray cluster of the Ingress; enable policies.exposure", look.openPorts},
 }
 
 // Findings returns what breaks a rule at this moment, by rule and then by object. Some of it may

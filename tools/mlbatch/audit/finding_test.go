@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -218,6 +219,14 @@ var cases = []struct {
 	{"quota whose pods run on another cluster", func(m *Moment) { m.Pods, m.Workloads[0].Status.ClusterName = nil, new("east") }},
 	{"quota that waits for an admission check", func(m *Moment) { m.Pods, m.Workloads[0].Status.Conditions[1].Status = nil, metav1.ConditionFalse }},
 
+	{"a pod of a PyTorchJob with quota of its own, and with the label of an AppWrapper", func(m *Moment) {
+		posing := *m.Workloads[0].DeepCopy()
+		posing.Name, posing.OwnerReferences = "posing", controlledBy("PyTorchJob", "posing", "posing")
+		m.Workloads, *quota(m, 0) = append(m.Workloads, posing), resource.MustParse("9")
+		m.Owners = append(m.Owners, owner("PyTorchJob", "posing", "posing"))
+		m.Pods = append(m.Pods, given.Pod("posing-0", func(p *corev1.Pod) { p.OwnerReferences = controlledBy("PyTorchJob", "posing", "posing") }))
+	}},
+
 	{"a pod on a node of another flavor", func(m *Moment) { m.Nodes[0].Labels["gpu"] = "a100" }},
 	{"a pod on a node that is gone", func(m *Moment) { m.Nodes = nil }},
 	{"a pod on a control plane", func(m *Moment) {
@@ -229,6 +238,12 @@ var cases = []struct {
 		m.Pods[0].Spec.HostNetwork, m.Pods[0].Spec.HostPID = true, true
 		m.Pods[0].Spec.Containers[0].Name = "main"
 		m.Pods[0].Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: new(true)}
+	}},
+	{"a pod with folders of its node, one of which its team is given", func(m *Moment) {
+		for _, path := range []string{"/", "/mnt/nvme"} {
+			m.Pods[0].Spec.Volumes = append(m.Pods[0].Spec.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}})
+		}
+		m.HostPaths = map[string][]string{"blue": {"/mnt/nvme"}}
 	}},
 	{"a pod that is more important than the system", func(m *Moment) { m.Pods[0].Spec.PriorityClassName = "system-node-critical" }},
 	{"work that is more important than the system, whose pods are not", func(m *Moment) {
@@ -247,6 +262,10 @@ var cases = []struct {
 		} {
 			m.Services = append(m.Services, corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: fmt.Sprintf("s%d", i)}, Spec: spec})
 		}
+	}},
+	{"an Ingress that KubeRay has made, and one of an administrator", func(m *Moment) {
+		opened := networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "ray", OwnerReferences: controlledBy("RayCluster", "ray", "ray")}}
+		m.Ingresses = []networkingv1.Ingress{opened, {ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "site"}}}
 	}},
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -26,13 +27,16 @@ const PodSetLabel = "kueue.x-k8s.io/podset"
 type Moment struct {
 	Revision string
 	Time     time.Time
-	// Namespaces are those that are audited. Pods, AppWrappers and Services of others are left
-	// out. Workloads are those of all namespaces, because they use the same quota.
-	Namespaces  []string
+	// Namespaces are those that are audited. Pods, AppWrappers, Services and Ingresses of others
+	// are left out. Workloads are those of all namespaces, because they use the same quota.
+	Namespaces []string
+	// HostPaths are the folders of the node that a namespace's pods may mount.
+	HostPaths   map[string][]string
 	Pods        []corev1.Pod
 	Workloads   []kueue.Workload
 	AppWrappers []workload.AppWrapper
 	Services    []corev1.Service
+	Ingresses   []networkingv1.Ingress
 	Queues      []kueue.ClusterQueue
 	Cohorts     []kueue.Cohort
 	Flavors     []kueue.ResourceFlavor

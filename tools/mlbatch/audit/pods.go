@@ -9,8 +9,24 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
+
+// mislabelled: a pod counts as that of the AppWrapper whose quota it uses. An AppWrapper is reset
+// if others count as its own.
+func (l look) mislabelled() []Finding {
+	var found []Finding
+	for _, p := range l.running {
+		label := p.Labels[workload.AppWrapperLabel]
+		if uses := l.holder(p); label != "" && (uses.Kind != workload.AppWrapperKind || uses.Name != label) {
+			found = append(found, finding(p, fmt.Sprintf("its label names AppWrapper %s, and it uses the quota of %s", label, uses)))
+		}
+	}
+	return found
+}
 
 // misplaced: pods run on the nodes of their flavor, and never where only the cluster's own pods
 // belong. Nobody but the scheduler chooses a node.
@@ -64,7 +80,7 @@ func (l look) wrongNode(p corev1.Pod, node corev1.Node) string {
 func (l look) nodeAccess() []Finding {
 	var found []Finding
 	for _, p := range l.running {
-		if uses := nodeRights(p.Spec); len(uses) > 0 {
+		if uses := append(nodeRights(p.Spec), l.nodeFolders(p)...); len(uses) > 0 {
 			found = append(found, finding(p, "it has "+strings.Join(uses, ", ")))
 		}
 	}
@@ -84,6 +100,17 @@ func nodeRights(spec corev1.PodSpec) []string {
 		}
 	}
 	slices.Sort(has)
+	return has
+}
+
+// nodeFolders are those that a pod mounts, and that its team is not given.
+func (l look) nodeFolders(p corev1.Pod) []string {
+	var has []string
+	for _, v := range p.Spec.Volumes {
+		if v.HostPath != nil && !slices.Contains(l.HostPaths[p.Namespace], v.HostPath.Path) {
+			has = append(has, "the folder "+v.HostPath.Path+" of its node")
+		}
+	}
 	return has
 }
 
@@ -114,7 +141,8 @@ func (l look) systemPriority() []Finding {
 	return found
 }
 
-// openPorts: nothing in a team's namespace can be reached from outside the cluster.
+// openPorts: nothing in a team's namespace can be reached from outside the cluster. KubeRay makes an
+// Ingress for who may not make one. Others are an administrator's.
 func (l look) openPorts() []Finding {
 	var found []Finding
 	for _, s := range l.Services {
@@ -128,6 +156,14 @@ func (l look) openPorts() []Finding {
 			continue
 		}
 		found = append(found, Finding{Object: "Service " + s.Namespace + "/" + s.Name, Evidence: how})
+	}
+	for _, i := range l.Ingresses {
+		if owner := metav1.GetControllerOf(&i); owner != nil && owner.Kind == "RayCluster" {
+			found = append(found, Finding{
+				Object:   "Ingress " + i.Namespace + "/" + i.Name,
+				Evidence: "it opens the dashboard of RayCluster " + owner.Name,
+			})
+		}
 	}
 	return found
 }

@@ -23,12 +23,6 @@ func isDevice(name corev1.ResourceName) bool {
 	return found && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io")
 }
 
-func ready(n corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
-}
-
 func (o Objects) nodeNotReady() (found []sight) {
 	for _, n := range o.flavored() {
 		for _, c := range n.Status.Conditions {
@@ -156,11 +150,8 @@ func (o Objects) devicesStranded() (found []sight) {
 	free, nodes := map[stranding]int64{}, map[stranding][]string{}
 	used := o.used(false)
 	for _, n := range o.Nodes {
-		if !ready(n) || n.Spec.Unschedulable {
-			continue
-		}
-		for name, amount := range n.Status.Allocatable {
-			taken := used[n.Name][name]
+		for name, stock := range o.Signs.Stocks(&n) {
+			amount, taken := stock.Usable, used[n.Name][name]
 			if left := amount.Value() - taken.Value(); isDevice(name) && taken.Value() > 0 && left > 0 {
 				s := stranding{name, amount.Value()}
 				free[s] += left

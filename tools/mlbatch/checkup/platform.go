@@ -16,38 +16,6 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// definitions are the kinds that the platform uses: the version that it reads, and whose operator
-// has to run if the kind is there.
-var definitions = []struct{ name, version, operator string }{
-	{"appwrappers.workload.codeflare.dev", "v1beta2", ""},
-	{"clusterqueues.kueue.x-k8s.io", "v1beta2", ""},
-	{"cohorts.kueue.x-k8s.io", "v1beta2", ""},
-	{"localqueues.kueue.x-k8s.io", "v1beta2", ""},
-	{"resourceflavors.kueue.x-k8s.io", "v1beta2", ""},
-	{"workloads.kueue.x-k8s.io", "v1beta2", ""},
-	{"podgroups.scheduling.x-k8s.io", "v1alpha1", "coscheduler"},
-	{"pytorchjobs.kubeflow.org", "v1", "training-operator"},
-	{"rayclusters.ray.io", "v1", "kuberay-operator"},
-	{"jobsets.jobset.x-k8s.io", "v1alpha2", "jobset"},
-	{"leaderworkersets.leaderworkerset.x-k8s.io", "v1", "leaderworkerset"},
-	{"runs.codeflare.dev", "v1alpha1", "codeflare"},
-}
-
-// integrations are the frameworks that Kueue needs for what a part runs.
-var integrations = []struct{ operator, framework string }{
-	{"appwrapper", "workload.codeflare.dev/appwrapper"},
-	{"training-operator", "kubeflow.org/pytorchjob"},
-	{"kuberay-operator", "ray.io/rayjob"},
-	{"kuberay-operator", "ray.io/raycluster"},
-	{"jobset", "jobset.x-k8s.io/jobset"},
-}
-
-// essential are the parts without which nothing starts.
-var essential = []string{"kueue", "appwrapper"}
-
-// otherGangs are Deployments of gang schedulers that are not ours.
-var otherGangs = []string{"volcano-scheduler", "yunikorn-scheduler", "kai-scheduler-default"}
-
 func name(d appsv1.Deployment) string { return "Deployment " + d.Namespace + "/" + d.Name }
 
 func wanted(d appsv1.Deployment) int32 {
@@ -73,7 +41,7 @@ func (o Objects) unusual() []sight { return lines("Cluster", o.Install.Unusual) 
 
 // installed reports whether a part runs without which nothing starts.
 func (o Objects) installed() bool {
-	return slices.ContainsFunc(essential, func(part string) bool { return len(o.running(part)) > 0 })
+	return slices.ContainsFunc(parts.All, func(p parts.Part) bool { return p.Essential && len(o.running(p.Name)) > 0 })
 }
 
 func (o Objects) platformMissing() []sight {
@@ -84,9 +52,9 @@ func (o Objects) platformMissing() []sight {
 }
 
 func (o Objects) componentMissing() (found []sight) {
-	for _, part := range essential {
-		if o.installed() && len(o.running(part)) == 0 {
-			found = append(found, of("Component "+part, "Deployments with replicas", fmt.Sprintf("0 of %d", len(o.Deployments))))
+	for _, part := range parts.All {
+		if part.Essential && o.installed() && len(o.running(part.Name)) == 0 {
+			found = append(found, of("Component "+part.Name, "Deployments with replicas", fmt.Sprintf("0 of %d", len(o.Deployments))))
 		}
 	}
 	return found
@@ -115,24 +83,32 @@ func (o Objects) componentVersion() (found []sight) {
 }
 
 func (o Objects) definitionVersion() (found []sight) {
-	for _, known := range definitions {
+	for _, known := range parts.Kinds() {
 		for _, d := range o.Definitions {
-			if d.Name == known.name && !slices.Contains(d.Served, known.version) {
-				found = append(found, of("CustomResourceDefinition "+d.Name, "served", cmp.Or(strings.Join(d.Served, ", "), "no version"), "used", known.version))
+			if d.Name == known.Definition() && !slices.Contains(d.Served, known.Version) {
+				found = append(found, of("CustomResourceDefinition "+d.Name, "served", cmp.Or(strings.Join(d.Served, ", "), "no version"), "used", known.Version))
 			}
 		}
 	}
 	return found
 }
 
+// operatorMissing names one kind of each part. An essential part that is missing is found by componentMissing.
 func (o Objects) operatorMissing() (found []sight) {
-	for _, known := range definitions {
-		there := slices.ContainsFunc(o.Definitions, func(d Definition) bool { return d.Name == known.name })
-		if there && known.operator != "" && o.installed() && len(o.running(known.operator)) == 0 {
-			found = append(found, of("CustomResourceDefinition "+known.name, "operator", known.operator, "its Deployments", "0"))
+	for _, part := range parts.All {
+		if part.Essential || !o.installed() || len(o.running(part.Name)) > 0 {
+			continue
+		}
+		if defined := slices.IndexFunc(part.Kinds, o.defines); defined >= 0 {
+			found = append(found, of("CustomResourceDefinition "+part.Kinds[defined].Definition(), "operator", part.Name, "its Deployments", "0"))
 		}
 	}
 	return found
+}
+
+// defines reports whether the cluster has the definition of a kind.
+func (o Objects) defines(kind parts.Kind) bool {
+	return slices.ContainsFunc(o.Definitions, func(d Definition) bool { return d.Name == kind.Definition() })
 }
 
 // twoOperators counts namespaces: some parts have two Deployments.
@@ -163,7 +139,7 @@ func (o Objects) codeFlareOperator() (found []sight) {
 func (o Objects) twoSchedulers() (found []sight) {
 	for _, d := range o.Deployments {
 		ours := o.running("coscheduler")
-		if slices.Contains(otherGangs, d.Name) && wanted(d) > 0 && len(ours) > 0 {
+		if slices.Contains(parts.OtherGangSchedulers, d.Name) && wanted(d) > 0 && len(ours) > 0 {
 			found = append(found, of(name(d), "ours", ours[0].Namespace+"/"+ours[0].Name))
 		}
 	}
@@ -181,12 +157,20 @@ func (o Objects) integrationMissing() (found []sight) {
 	if o.Kueue == nil {
 		return nil
 	}
-	for _, i := range integrations {
-		if ds := o.running(i.operator); len(ds) > 0 && !slices.ContainsFunc(o.Kueue.Frameworks, func(f string) bool { return same(f, i.framework) }) {
-			found = append(found, of("Deployment "+o.Kueue.Deployment, "missing", i.framework, "its operator", ds[0].Namespace+"/"+ds[0].Name))
+	for _, part := range parts.All {
+		running := o.running(part.Name)
+		for _, kind := range part.Kinds {
+			if len(running) > 0 && kind.Framework != "" && !o.queues(kind) {
+				found = append(found, of("Deployment "+o.Kueue.Deployment, "missing", kind.Framework, "its operator", running[0].Namespace+"/"+running[0].Name))
+			}
 		}
 	}
 	return found
+}
+
+// queues reports whether Kueue's configuration lists a kind.
+func (o Objects) queues(kind parts.Kind) bool {
+	return slices.ContainsFunc(o.Kueue.Frameworks, func(f string) bool { return same(f, kind.Framework) })
 }
 
 // same knows both spellings of frameworks: Kueue spells those of others Kind.version.group.

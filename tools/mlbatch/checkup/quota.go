@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/nodesigns"
 )
 
 // cell is the unit of quota.
@@ -75,37 +75,11 @@ func sorted(cells map[cell]resource.Quantity) []cell {
 // nodesOf are the nodes of a flavor: its labels fit, and queued work may run there.
 func (o Objects) nodesOf(f kueue.ResourceFlavor) (found []corev1.Node) {
 	for _, n := range o.Nodes {
-		if fits(n, f) {
+		if nodesigns.Serves(&n, &f) {
 			found = append(found, n)
 		}
 	}
 	return found
-}
-
-// fits ignores taints other than those of the control plane: who dedicates nodes to work lets
-// the work tolerate them.
-func fits(n corev1.Node, f kueue.ResourceFlavor) bool {
-	for key, value := range f.Spec.NodeLabels {
-		if have, labelled := n.Labels[key]; !labelled || have != value {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
-		return strings.HasPrefix(t.Key, "node-role.kubernetes.io/") && repels(t) && !tolerated(f, t)
-	})
-}
-
-func repels(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }
-
-// tolerated: Kueue gives the tolerations of a flavor to pods, and admits only pods that tolerate
-// its nodeTaints.
-func tolerated(f kueue.ResourceFlavor, t corev1.Taint) bool {
-	return slices.ContainsFunc(f.Spec.NodeTaints, func(known corev1.Taint) bool {
-		return known.Key == t.Key && known.Value == t.Value && known.Effect == t.Effect
-	}) || slices.ContainsFunc(f.Spec.Tolerations, func(known corev1.Toleration) bool {
-		same := known.Operator == corev1.TolerationOpExists || known.Value == t.Value
-		return (known.Key == t.Key || known.Key == "" && known.Operator == corev1.TolerationOpExists) && same && (known.Effect == "" || known.Effect == t.Effect)
-	})
 }
 
 func (o Objects) flavor(name string) (kueue.ResourceFlavor, bool) {
@@ -123,7 +97,7 @@ func (o Objects) flavored() (found []corev1.Node) {
 		used[c.flavor] = true
 	}
 	for _, n := range o.Nodes {
-		if slices.ContainsFunc(o.Flavors, func(f kueue.ResourceFlavor) bool { return used[f.Name] && fits(n, f) }) {
+		if slices.ContainsFunc(o.Flavors, func(f kueue.ResourceFlavor) bool { return used[f.Name] && nodesigns.Serves(&n, &f) }) {
 			found = append(found, n)
 		}
 	}
@@ -160,7 +134,7 @@ func (o Objects) flavorsOverlap() (found []sight) {
 				}
 			}
 			for _, n := range o.nodesOf(a) {
-				if len(both) > 0 && fits(n, b) {
+				if len(both) > 0 && nodesigns.Serves(&n, &b) {
 					nodes = append(nodes, n.Name)
 				}
 			}
@@ -174,50 +148,47 @@ func (o Objects) flavorsOverlap() (found []sight) {
 
 // supply is what the nodes of a flavor have of a resource.
 type supply struct {
-	nodes          int
-	total, usable  resource.Quantity
-	outside        resource.Quantity
-	notReady, away []string
+	nodes         int
+	total, usable resource.Quantity
+	outside       resource.Quantity
+	// unusable is the rest, by cause, and where that is.
+	unusable map[string]resource.Quantity
+	where    map[string][]string
 }
 
-func (o Objects) supply(c cell, outside map[string]corev1.ResourceList) (s supply, known bool) {
+// supply counts as the controller does for slack queues. What pods outside the queues use of the rest is not usable.
+func (o Objects) supply(c cell, signs nodesigns.Settings, outside map[string]corev1.ResourceList) (s supply, known bool) {
 	f, known := o.flavor(c.flavor)
+	s.unusable, s.where = map[string]resource.Quantity{}, map[string][]string{}
 	if !known {
 		return s, false
 	}
 	for _, n := range o.nodesOf(f) {
-		has := most(n, c.resource)
+		stock := signs.Stocks(&n)[c.resource]
 		s.nodes++
-		s.total.Add(has)
-		switch {
-		case !ready(n):
-			s.notReady = append(s.notReady, n.Name)
-		case n.Spec.Unschedulable:
-			s.away = append(s.away, n.Name)
-		default:
-			usable := n.Status.Allocatable[c.resource]
-			s.usable.Add(usable)
+		s.total.Add(stock.Total)
+		s.usable.Add(stock.Usable)
+		if stock.Usable.Sign() > 0 {
 			s.outside.Add(outside[n.Name][c.resource])
 			s.usable.Sub(outside[n.Name][c.resource])
+		}
+		if cause := string(stock.Cause); cause != "" {
+			lost := s.unusable[cause]
+			lost.Add(stock.Total)
+			lost.Sub(stock.Usable)
+			s.unusable[cause] = lost
+			s.where[cause] = append(s.where[cause], n.Name)
 		}
 	}
 	return s, true
 }
 
-// most is what a node can have when it is well. Of devices that is its capacity; of the rest
-// the kubelet keeps a part.
-func most(n corev1.Node, name corev1.ResourceName) resource.Quantity {
-	if isDevice(name) {
-		return n.Status.Capacity[name]
-	}
-	return n.Status.Allocatable[name]
-}
-
+// quotaBeyondNodes needs no signs: what nodes have in total does not depend on them.
 func (o Objects) quotaBeyondNodes() (found []sight) {
 	promised := o.promised()
 	for _, c := range sorted(promised) {
 		quota := promised[c]
-		if s, known := o.supply(c, nil); known && s.nodes > 0 && quota.Cmp(s.total) > 0 {
+		if s, known := o.supply(c, nodesigns.Settings{}, nil); known && s.nodes > 0 && quota.Cmp(s.total) > 0 {
 			found = append(found, of(c.String(), "quota", quota.String(), "nodes have", s.total.String(), "nodes", fmt.Sprint(s.nodes)))
 		}
 	}
@@ -229,16 +200,19 @@ func (o Objects) quotaBeyondUsable() (found []sight) {
 	promised, now, used := o.promised(), o.promisedNow(), o.used(true)
 	for _, c := range sorted(promised) {
 		all, quota := promised[c], now[c]
-		s, known := o.supply(c, used)
+		s, known := o.supply(c, o.Signs, used)
 		if !known || s.nodes == 0 || all.Cmp(s.total) > 0 || quota.Cmp(s.usable) <= 0 {
 			continue
 		}
-		outside := ""
+		evidence := []string{"quota", quota.String(), "usable", s.usable.String(), "nodes have", s.total.String()}
 		if s.outside.Sign() > 0 {
-			outside = s.outside.String()
+			evidence = append(evidence, "used outside the queues", s.outside.String())
 		}
-		found = append(found, of(c.String(), "quota", quota.String(), "usable", s.usable.String(), "nodes have", s.total.String(),
-			"used outside the queues", outside, "not ready", some(s.notReady), "cordoned", some(s.away)))
+		for _, cause := range slices.Sorted(maps.Keys(s.unusable)) {
+			lost := s.unusable[cause]
+			evidence = append(evidence, cause, lost.String()+" on "+some(s.where[cause]))
+		}
+		found = append(found, of(c.String(), evidence...))
 	}
 	return found
 }

@@ -12,26 +12,25 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/version"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/nodesigns"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/checkup"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/nodesettings"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // settings reads the configuration of Kueue and of the AppWrapper controller. It lists the
-// ConfigMaps that their pods mount, and no others.
+// ConfigMaps that their pods mount, that of the remembered devices, and no others.
 func (r *reader) settings(ctx context.Context) {
 	if d := r.deployment("kueue"); d != nil {
 		r.kueue(*d, r.file(ctx, *d, "controller_manager_config.yaml"))
 	}
 	if d := r.deployment("appwrapper"); d != nil {
-		r.signs(*d, r.file(ctx, *d, "config.yaml"))
+		r.signs(ctx, *d, r.file(ctx, *d, nodesettings.File))
 	}
 }
 
@@ -48,15 +47,10 @@ func (r *reader) deployment(part string) *appsv1.Deployment {
 
 // file is a file in a ConfigMap that a Deployment mounts, or empty.
 func (r *reader) file(ctx context.Context, d appsv1.Deployment, key string) (text string) {
-	for _, v := range d.Spec.Template.Spec.Volumes {
-		if v.ConfigMap == nil {
-			continue
-		}
-		list(ctx, r, checkup.ConfigMaps, func(page *corev1.ConfigMapList) {
-			for _, m := range page.Items {
-				text += m.Data[key]
-			}
-		}, client.InNamespace(d.Namespace), client.MatchingFields{"metadata.name": v.ConfigMap.Name})
+	if r.broken == nil {
+		read, err := nodesettings.Mounted(ctx, r.client, d, key)
+		r.note(err, checkup.ConfigMaps)
+		text = read
 	}
 	return text
 }
@@ -109,13 +103,14 @@ func setGates(gates map[string]bool, text string) {
 	}
 }
 
-func (r *reader) signs(d appsv1.Deployment, text string) {
+func (r *reader) signs(ctx context.Context, d appsv1.Deployment, text string) {
 	settings, err := nodesigns.Parse([]byte(text))
 	if err != nil || text == "" {
-		r.unreadable(d, "config.yaml")
+		r.unreadable(d, nodesettings.File)
 		return
 	}
-	r.found.Signs = settings
+	r.found.Signs, err = nodesettings.Remembered(ctx, r.client, settings, d.Namespace)
+	r.note(err, checkup.ConfigMaps)
 }
 
 // unreadable is a configuration that could not be understood, or is not where it is looked for.

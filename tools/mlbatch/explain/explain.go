@@ -35,7 +35,12 @@ type Objects struct {
 	Cohorts       []kueue.Cohort
 	Pods          []corev1.Pod
 	Events        []corev1.Event // warnings
-	Position      *Position
+	// Nodes are all of the cluster, and Placed the pods on them that have not ended; Placed is nil if that is not known.
+	Nodes  []corev1.Node
+	Placed []corev1.Pod
+	// Flavor is that which work with quota got for what it waits for.
+	Flavor   *kueue.ResourceFlavor
+	Position *Position
 	// Absent has the names of objects that do not exist, by kind.
 	Absent map[string]string
 	// Unread says in sentences what could not be read.
@@ -106,8 +111,8 @@ type rule func(Objects) []Cause
 
 // rules are in the order in which causes are printed: what forbids all progress comes first.
 var rules = []rule{
-	deletion,
-	foreign,
+	deletion, removal,
+	foreign, silent,
 	runRefused, runEnded,
 	ended,
 	retrying, lost,
@@ -115,10 +120,10 @@ var rules = []rule{
 	evicted,
 	queueMissing, queueStopped,
 	unmanaged,
-	waiting,
+	behind, waiting,
 	checks,
 	refused,
-	pods,
+	schedulers, pods, room,
 	unhealthy,
 }
 
@@ -154,6 +159,20 @@ func (o Objects) subject() (kind, namespace, name string) {
 		return "Workload", o.Workload.Namespace, o.Workload.Name
 	}
 	return "", "", ""
+}
+
+// Ended reports whether nothing more happens to the work but its removal.
+func (o Objects) Ended() bool {
+	switch {
+	case o.Run != nil:
+		return o.Run.Status.Phase.Terminal()
+	case o.AppWrapper != nil:
+		phase := o.AppWrapper.Status.Phase
+		return phase == v1beta2.AppWrapperSucceeded || phase == v1beta2.AppWrapperFailed
+	case o.Workload != nil:
+		return isTrue(o.Workload.Status.Conditions, kueue.WorkloadFinished)
+	}
+	return false
 }
 
 // state is the state in a sentence.

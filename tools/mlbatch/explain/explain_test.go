@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -43,6 +44,8 @@ type scene struct {
 	Absent   map[string]string `json:"absent"`
 	Unread   []string          `json:"unread"`
 	Position *explain.Position `json:"position"`
+	// Placed are pods of others.
+	Placed []corev1.Pod `json:"placed"`
 }
 
 func target(t *testing.T, o *explain.Objects, doc []byte) (any, func()) {
@@ -66,11 +69,15 @@ func target(t *testing.T, o *explain.Objects, doc []byte) (any, func()) {
 		return targetN(&o.ClusterQueues)
 	case "Pod":
 		return targetN(&o.Pods)
+	case "Node":
+		return targetN(&o.Nodes)
+	case "ResourceFlavor":
+		return target1(&o.Flavor)
 	case "Event":
 		return targetN(&o.Events)
 	case "Scene":
 		s := &scene{}
-		return s, func() { o.Absent, o.Unread, o.Position = s.Absent, s.Unread, s.Position }
+		return s, func() { o.Absent, o.Unread, o.Position, o.Placed = s.Absent, s.Unread, s.Position, s.Placed }
 	}
 	o.Job = &unstructured.Unstructured{}
 	return &o.Job.Object, func() {}
@@ -142,6 +149,12 @@ func evident(t interface{ Errorf(string, ...any) }, o explain.Objects, e explain
 			if evidence.Field == "status.resourceRequests, spec.resourceGroups" && o.Workload != nil && len(o.ClusterQueues) > 0 {
 				continue // computed from both
 			}
+			if want, is := computed(o, evidence); is {
+				if evidence.Value != want {
+					t.Errorf("cause %s: %s is %s, but %s", c.Code, evidence.Object, want, evidence)
+				}
+				continue
+			}
 			quoted, _ := json.Marshal(evidence.Value)
 			if value := strings.Trim(string(quoted), `"`); value == "" || !strings.Contains(objects, value) {
 				t.Errorf("cause %s: no object has %q", c.Code, evidence.Value)
@@ -151,6 +164,75 @@ func evident(t interface{ Errorf(string, ...any) }, o explain.Objects, e explain
 			}
 		}
 	}
+}
+
+// computed is what evidence has to be that is no value of one object.
+func computed(o explain.Objects, e explain.Evidence) (text string, is bool) {
+	_, object, _ := strings.Cut(e.Object, " ")
+	what, _ := strings.CutPrefix(e.Field[strings.LastIndex(e.Field, " ")+1:], " ")
+	name := corev1.ResourceName(what)
+	switch strings.TrimSuffix(e.Field, what) {
+	case "request of ":
+		for i, pod := range o.Pods { // scenes that are mixed have several of the same name
+			if sum := requested(o.Pods[i:i+1], name, everyPod); pod.Name == object && (text == "" || text != e.Value) {
+				text = sum.String()
+			}
+		}
+		return text, true
+	case "free ":
+		for _, node := range o.Nodes {
+			has := node.Status.Allocatable[name]
+			free := has.DeepCopy()
+			if free.Sub(requested(o.Placed, name, func(p corev1.Pod) bool { return p.Spec.NodeName == object })); free.Sign() < 0 {
+				free = resource.Quantity{}
+			}
+			if node.Name == object && (text == "" || text != e.Value) {
+				text = free.String() + " of " + has.String()
+			}
+		}
+		return text, true
+	case "sum of the quota of ":
+		sum := promised(o, name)
+		return sum.String(), true
+	case "sum of what its nodes have of ":
+		sum := resource.Quantity{}
+		for _, node := range o.Nodes {
+			if wanted := o.Flavor.Spec.NodeLabels["gpu"]; wanted == "" || node.Labels["gpu"] == wanted {
+				sum.Add(node.Status.Allocatable[name])
+			}
+		}
+		return sum.String(), true
+	}
+	return "", false
+}
+
+func everyPod(corev1.Pod) bool { return true }
+
+func requested(pods []corev1.Pod, name corev1.ResourceName, counts func(corev1.Pod) bool) (sum resource.Quantity) {
+	for _, pod := range pods {
+		for _, c := range pod.Spec.Containers {
+			if counts(pod) {
+				sum.Add(c.Resources.Requests[name])
+			}
+		}
+	}
+	return sum
+}
+
+// promised is the quota of the flavor in all scenes, which have one group of resources.
+func promised(o explain.Objects, name corev1.ResourceName) (sum resource.Quantity) {
+	for _, q := range o.ClusterQueues {
+		for _, group := range q.Spec.ResourceGroups {
+			for _, flavor := range group.Flavors {
+				for _, r := range flavor.Resources {
+					if string(flavor.Name) == o.Flavor.Name && r.Name == name {
+						sum.Add(r.NominalQuota)
+					}
+				}
+			}
+		}
+	}
+	return sum
 }
 
 // The page lists all causes.

@@ -4,6 +4,7 @@ package explain
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,20 +15,33 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// pods has the first cause of each pod.
+// pods has the first cause of each pod. Of those that failed, the first to fail comes first.
 func pods(o Objects) (all []Cause) {
 	if o.isWell() {
 		return nil // pods that failed were replaced
 	}
-	for i := range o.Pods {
-		for _, find := range []func(Objects, *corev1.Pod) []Cause{unscheduled, evictedPod, containers, mounts} {
-			if found := find(o, &o.Pods[i]); len(found) > 0 {
+	byEnd := slices.Clone(o.Pods)
+	slices.SortStableFunc(byEnd, func(a, b corev1.Pod) int { return cmp.Compare(firstEnd(a), firstEnd(b)) })
+	for i := range byEnd {
+		for _, find := range []func(Objects, *corev1.Pod) []Cause{unscheduled, disrupted, rejected, containers, mounts, preparing, unready} {
+			if found := find(o, &byEnd[i]); len(found) > 0 {
 				all = append(all, found...)
 				break
 			}
 		}
 	}
 	return append(all, podRefused(o)...)
+}
+
+// firstEnd is when the first container of a pod failed. Pods of which none did come last.
+func firstEnd(pod corev1.Pod) int64 {
+	first := int64(math.MaxInt64)
+	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if end := endOf(s); end != nil && end.ExitCode != 0 {
+			first = min(first, end.FinishedAt.Unix())
+		}
+	}
+	return first
 }
 
 // isWell: all pods are ready, or the work is done.
@@ -42,74 +56,102 @@ func (o Objects) isWell() bool {
 	return isTrue(o.Workload.Status.Conditions, kueue.WorkloadPodsReady) || c != nil && c.Reason == kueue.WorkloadFinishedReasonSucceeded
 }
 
-func unscheduled(_ Objects, pod *corev1.Pod) []Cause {
-	if pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" || pod.Spec.NodeName != "" {
-		return nil
-	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Message == "" {
-			continue
-		}
-		code := Code("PodNotScheduled")
-		switch {
-		case hasAny(c.Message, "PersistentVolumeClaim", "persistentvolumeclaim", "persistent volumes"):
-			code = "VolumeNotBound"
-		case hasAny(c.Message, "pod group", "PodGroup", "pg does not exist", "gang"):
-			code = "GangNotScheduled"
-		}
-		return []Cause{cause(code, Evidence{"Pod " + pod.Name, "condition PodScheduled is False, " + c.Reason, c.Message}, since(c.LastTransitionTime))}
-	}
-	return nil
-}
-
-func evictedPod(_ Objects, pod *corev1.Pod) []Cause {
-	if pod.Status.Reason != "Evicted" && pod.Status.Reason != "Preempting" {
-		return nil
-	}
-	reason, message := pod.Status.Reason, pod.Status.Message
-	return []Cause{cause("PodEvicted", Evidence{"Pod " + pod.Name, "status.reason " + reason, cmp.Or(message, reason)})}
-}
-
 // waits are the reasons with which the kubelet says that a container waits.
 var waits = map[string]Code{
-	"ErrImagePull": "ImageNotPulled", "ImagePullBackOff": "ImageNotPulled", "InvalidImageName": "ImageNotPulled",
-	"ErrImageNeverPull": "ImageNotPulled", "RegistryUnavailable": "ImageNotPulled", "SignatureValidationFailed": "ImageNotPulled",
+	"ErrImagePull": "ImageNotPulled", "ImagePullBackOff": "ImageNotPulled", "RegistryUnavailable": "ImageNotPulled", "SignatureValidationFailed": "ImageNotPulled",
+	"InvalidImageName": "ImageNameInvalid", "ErrImageNeverPull": "ImageNeverPulled",
 	"CreateContainerConfigError": "ConfigMissing",
-	"CrashLoopBackOff":           "CrashLoop",
+	"CreateContainerError":       "ContainerNotCreated", "RunContainerError": "ContainerNotCreated",
+	"CrashLoopBackOff": "CrashLoop",
+}
+
+// images are what container runtimes say of images. What a registry denies, it may not have.
+var images = []phrase{
+	{"WrongArchitecture", []string{"no match for platform in manifest"}},
+	{"RegistryLimit", []string{"toomanyrequests", "429 Too Many Requests"}},
+	{"ImagePullDenied", []string{"unauthorized", "authorization failed", "insufficient_scope", "denied", "401 Unauthorized", "403 Forbidden", "no basic auth credentials"}},
+	{"RegistryUnreachable", []string{"no such host", "connection refused", "i/o timeout", "TLS handshake timeout", "no route to host", "x509: ", "server gave HTTP response to HTTPS client"}},
+	{"ImageMissing", []string{"not found", "manifest unknown", "name unknown"}},
+}
+
+// commands are what container runtimes say of programs that they cannot start.
+var commands = []phrase{
+	{"WrongArchitecture", []string{"exec format error"}},
+	{"CommandMissing", []string{`exec: "`}},
 }
 
 func containers(_ Objects, pod *corev1.Pod) []Cause {
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+	for i, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		object := "container " + status.Name + " of Pod " + pod.Name
-		state := status.State
-		if state.Terminated == nil && state.Running == nil {
-			state.Terminated = status.LastTerminationState.Terminated
+		code, known := waitingFor(status.State.Waiting)
+		if known && code != "CrashLoop" {
+			return []Cause{waitingCause(code, object, status)}
 		}
-		if code, known := waitingFor(state.Waiting); known && code != "CrashLoop" {
-			return []Cause{cause(code, Evidence{object, "waiting, " + state.Waiting.Reason, cmp.Or(state.Waiting.Message, state.Waiting.Reason)})}
+		if end := endOf(status); end != nil && (end.ExitCode != 0 || end.Reason == "OOMKilled") {
+			return []Cause{terminated(object, *end, i < len(pod.Status.InitContainerStatuses), ranked(pod))}
 		}
-		if end := state.Terminated; end != nil && (end.ExitCode != 0 || end.Reason == "OOMKilled") {
-			return []Cause{terminated(object, *end)}
-		}
-		if code, known := waitingFor(state.Waiting); known {
-			return []Cause{cause(code, Evidence{object, "waiting, " + state.Waiting.Reason, cmp.Or(state.Waiting.Message, state.Waiting.Reason)})}
+		if known {
+			return []Cause{waitingCause(code, object, status)}
 		}
 	}
 	return nil
 }
+
+// endOf is how a container ended, or ended the last time if it is not running now.
+func endOf(status corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	if status.State.Terminated == nil && status.State.Running == nil {
+		return status.LastTerminationState.Terminated
+	}
+	return status.State.Terminated
+}
+
+func waitingCause(code Code, object string, status corev1.ContainerStatus) Cause {
+	w := status.State.Waiting
+	c := cause(code, Evidence{object, "waiting, " + w.Reason, cmp.Or(w.Message, w.Reason)})
+	if status.Image != "" && slices.Contains(imageCodes, code) {
+		also(Evidence{object, "image", status.Image})(&c)
+	}
+	return c
+}
+
+// imageCodes are causes that are about the name of an image.
+var imageCodes = []Code{"ImageNotPulled", "ImageNameInvalid", "ImageNeverPulled", "WrongArchitecture", "RegistryLimit", "ImagePullDenied", "RegistryUnreachable", "ImageMissing"}
 
 func waitingFor(w *corev1.ContainerStateWaiting) (Code, bool) {
 	if w == nil {
 		return "", false
 	}
 	code, known := waits[w.Reason]
+	switch code {
+	case "ImageNotPulled":
+		code = sorted(w.Message, images, code)
+	case "ContainerNotCreated":
+		code = sorted(w.Message, commands, code)
+	}
 	return code, known
 }
 
-func terminated(object string, end corev1.ContainerStateTerminated) Cause {
-	code := Code("ProgramFailed")
-	if end.Reason == "OOMKilled" {
-		code = "OutOfMemory"
+// labelsOfRanks are the labels with which owners number pods.
+var labelsOfRanks = []string{
+	"batch.kubernetes.io/job-completion-index", "training.kubeflow.org/replica-index", "leaderworkerset.sigs.k8s.io/worker-index", "apps.kubernetes.io/pod-index",
+}
+
+// ranked adds which of several pods one is.
+func ranked(pod *corev1.Pod) change {
+	return func(c *Cause) {
+		for _, label := range labelsOfRanks {
+			if value := pod.Labels[label]; value != "" {
+				also(Evidence{"Pod " + pod.Name, "label " + label, value})(c)
+				return
+			}
+		}
+	}
+}
+
+func terminated(object string, end corev1.ContainerStateTerminated, first bool, more change) Cause {
+	code := endedWith(end.ExitCode, end.Reason, end.Message)
+	if first && code == "ProgramFailed" {
+		code = "InitFailed"
 	}
 	c := cause(code, Evidence{object, "exitCode", strconv.Itoa(int(end.ExitCode))}, since(end.FinishedAt))
 	if end.Reason != "" {
@@ -118,7 +160,33 @@ func terminated(object string, end corev1.ContainerStateTerminated) Cause {
 	if message := strings.TrimSpace(end.Message); message != "" {
 		also(Evidence{object, "last lines", message})(&c)
 	}
+	more(&c)
 	return c
+}
+
+// exits are exit codes that say more than that something failed. A shell says with 126 and 127 that it found no
+// program, and adds the number of a signal to 128.
+var exits = map[int32]Code{
+	126: "CommandMissing", 127: "CommandMissing",
+	128 + 9: "ProgramKilled", 128 + 15: "ProgramKilled", // SIGKILL, SIGTERM
+	128 + 4: "ProgramCrashed", 128 + 5: "ProgramCrashed", 128 + 6: "ProgramCrashed", // illegal instruction, trap, abort
+	128 + 7: "ProgramCrashed", 128 + 8: "ProgramCrashed", 128 + 11: "ProgramCrashed", // bus, arithmetic, segmentation
+}
+
+// endedWith sorts how a container ended.
+func endedWith(exitCode int32, reason, message string) Code {
+	switch {
+	case reason == "OOMKilled":
+		return "OutOfMemory"
+	case hasAny(message, "exec format error"):
+		return "WrongArchitecture"
+	case reason == "StartError" || reason == "ContainerCannotRun":
+		return "CommandMissing"
+	}
+	if code, known := exits[exitCode]; known {
+		return code
+	}
+	return "ProgramFailed"
 }
 
 // mounts is about pods on a node whose volumes are not there.
@@ -139,12 +207,17 @@ func mounts(o Objects, pod *corev1.Pod) []Cause {
 
 // podRefused is about pods that the owners of this work could not create.
 func podRefused(o Objects) []Cause {
-	if o.AppWrapper == nil {
-		return nil
+	type owner struct{ kind, name string }
+	var owners []owner
+	if o.AppWrapper != nil {
+		for _, component := range o.AppWrapper.Status.ComponentStatus {
+			owners = append(owners, owner{component.Kind, component.Name})
+		}
+	} else if o.Job != nil {
+		owners = append(owners, owner{o.Job.GetKind(), o.Job.GetName()})
 	}
-	for _, component := range o.AppWrapper.Status.ComponentStatus {
-		found := o.events(component.Kind, component.Name, "FailedCreate")
-		if len(found) > 0 {
+	for _, by := range owners {
+		if found := o.events(by.kind, by.name, "FailedCreate"); len(found) > 0 {
 			last := found[len(found)-1]
 			return []Cause{cause(refusal(last.Value), last)}
 		}

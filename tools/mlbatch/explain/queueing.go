@@ -5,6 +5,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/quotareason"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
 )
 
@@ -41,10 +43,19 @@ func deactivated(o Objects) []Cause {
 	if !o.pending() || !o.inactive() {
 		return nil
 	}
-	if c := condition(o.Workload.Status.Conditions, kueue.WorkloadEvicted); c != nil && strings.Contains(c.Reason, kueue.WorkloadRequeuingLimitExceeded) {
-		return []Cause{cause("RequeuingLimit", told(o.workload(), *c), since(c.LastTransitionTime))}
+	if c := condition(o.Workload.Status.Conditions, kueue.WorkloadEvicted); c != nil {
+		if code := sorted(c.Reason, deactivations, ""); code != "" {
+			return []Cause{cause(code, told(o.workload(), *c), since(c.LastTransitionTime))}
+		}
 	}
 	return []Cause{cause("Deactivated", Evidence{o.workload(), "spec.active", "false"})}
+}
+
+// deactivations are why Kueue deactivates a Workload by itself.
+var deactivations = []phrase{
+	{"RequeuingLimit", []string{kueue.WorkloadRequeuingLimitExceeded}},
+	{"MaxExecutionTime", []string{kueue.WorkloadMaximumExecutionTimeExceeded}},
+	{"AdmissionCheckRejected", []string{kueue.WorkloadDeactivated + "DueTo" + kueue.WorkloadEvictedByAdmissionCheck}},
 }
 
 var preemptions = map[string]Code{
@@ -58,6 +69,8 @@ var evictions = map[string]Code{
 	kueue.WorkloadEvictedByPodsReadyTimeout:    "PodsReadyTimeout",
 	kueue.WorkloadEvictedByClusterQueueStopped: "EvictedByStop",
 	kueue.WorkloadEvictedByLocalQueueStopped:   "EvictedByStop",
+	kueue.WorkloadEvictedByAdmissionCheck:      "EvictedByCheck",
+	kueue.WorkloadEvictedDueToNodeFailures:     "EvictedByNodes",
 }
 
 // evicted is about work that had quota. Kueue sets the conditions to False when it has quota again.
@@ -187,18 +200,38 @@ func stopped(code Code, object string, policy *kueue.StopPolicy) []Cause {
 	return []Cause{cause(code, Evidence{object, "spec.stopPolicy", string(*policy)})}
 }
 
+// inactiveReasons are why Kueue says that a queue is not active.
+var inactiveReasons = map[string]Code{
+	"ClusterQueueDoesNotExist":                           "ClusterQueueMissing", // of a LocalQueue
+	kueue.ClusterQueueActiveReasonTerminating:            "QueueTerminating",
+	kueue.ClusterQueueActiveReasonFlavorNotFound:         "QueueLacksFlavor",
+	kueue.ClusterQueueActiveReasonTopologyNotFound:       "QueueLacksTopology",
+	kueue.ClusterQueueActiveReasonAdmissionCheckNotFound: "QueueLacksCheck",
+	kueue.ClusterQueueActiveReasonAdmissionCheckInactive: "QueueCheckInactive",
+}
+
 func inactive(object string, conditions []metav1.Condition) []Cause {
 	c := condition(conditions, kueue.ClusterQueueActive)
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return nil
 	}
-	return []Cause{cause("QueueInactive", told(object, *c), since(c.LastTransitionTime))}
+	code, known := inactiveReasons[c.Reason]
+	if !known {
+		code = "QueueInactive"
+	}
+	return []Cause{cause(code, told(object, *c), since(c.LastTransitionTime))}
 }
 
 // unmanaged is about work that Kueue has not seen.
 func unmanaged(o Objects) []Cause {
+	if o.Workload != nil || !o.waits() {
+		return nil
+	}
+	if e, gone := o.missing("API"); gone {
+		return []Cause{cause("KueueMissing", e)}
+	}
 	e, gone := o.missing("Workload")
-	if !gone || o.Workload != nil || !o.waits() {
+	if !gone {
 		return nil
 	}
 	if o.Job != nil && o.Job.GetLabels()[v1beta2.QueueNameLabel] == "" {
@@ -208,6 +241,9 @@ func unmanaged(o Objects) []Cause {
 	created := metav1.Time{}
 	if o.AppWrapper != nil {
 		created = o.AppWrapper.CreationTimestamp
+	}
+	if class, gone := o.missing("WorkloadPriorityClass"); gone {
+		return []Cause{cause("UnknownPriority", class, also(e), since(created))}
 	}
 	return []Cause{cause("NoWorkload", e, since(created))}
 }
@@ -228,46 +264,34 @@ func waiting(o Objects) []Cause {
 	if found.Code == "NeverFits" {
 		return []Cause{found}
 	}
-	return append(o.neverFits(), found)
+	return slices.Concat(o.neverFits(), []Cause{found}, o.notLent(found))
 }
 
-var reasons = map[string]Code{
-	kueue.WorkloadQuotaReservedReasonExceedsMaxQuota:              "NeverFits",
-	kueue.WorkloadQuotaReservedReasonNoMatchingFlavor:             "NoFlavor",
-	kueue.WorkloadQuotaReservedReasonTopologyPlacementFailed:      "NoTopology",
-	kueue.WorkloadQuotaReservedReasonWaitingForPreemptedWorkloads: "QuotaPreempting",
-	kueue.WorkloadQuotaReservedReasonWaitingForPodsReady:          "WaitsForOthersPods",
+var reasons = map[quotareason.Reason]Code{
+	quotareason.ExceedsMaxQuota:     "NeverFits",
+	quotareason.ResourceNotCovered:  "ResourceNotCovered",
+	quotareason.NoMatchingFlavor:    "NoFlavor",
+	quotareason.TopologyFailed:      "NoTopology",
+	quotareason.AboveLimitRange:     "AboveLimitRange",
+	quotareason.WaitingForPreempted: "QuotaPreempting",
+	quotareason.WaitingForPodsReady: "WaitsForOthersPods",
 }
 
-// phrases are what Kueue writes if its reason is Pending. The order matters: a message may have
-// several.
-var phrases = []struct {
-	words string
-	code  Code
-}{
-	{"unavailable in ClusterQueue", "ResourceNotCovered"},
-	{"insufficient quota for", "NeverFits"},
-	{"Pending the preemption of", "QuotaPreempting"},
-	{"waiting for all admitted workloads to be in PodsReady", "WaitsForOthersPods"},
-	{"topology", "NoTopology"},
-	{"limitRange", "AboveLimitRange"},
-	{"untolerated taint", "NoFlavor"},
-	{"doesn't match node affinity", "NoFlavor"},
+// misconfigured are what Kueue says of queues, in a condition that may be older than what was read of them.
+var misconfigured = []phrase{
+	{"NamespaceNotAdmitted", []string{"workload namespace doesn't match ClusterQueue selector"}},
 }
 
 func (o Objects) whyPending(c metav1.Condition) Code {
-	if code, known := reasons[c.Reason]; known {
+	if code := sorted(c.Message, misconfigured, ""); code != "" {
 		return code
 	}
-	// What is free in one flavor decides, whatever other flavors lack.
-	unused := strings.Contains(c.Message, "insufficient unused quota for")
-	for _, p := range phrases {
-		if strings.Contains(c.Message, p.words) && (!unused || p.code == "QuotaPreempting") {
-			return p.code
-		}
-	}
-	if unused || c.Reason == kueue.WorkloadQuotaReservedReasonWaitingForQuota {
+	reason := quotareason.Classify(c)
+	if reason == quotareason.WaitingForQuota {
 		return o.whoseQuota(c.Message)
+	}
+	if code, known := reasons[reason]; known {
+		return code
 	}
 	return "NotAdmitted"
 }
@@ -287,7 +311,7 @@ func (o Objects) whoseQuota(message string) Code {
 	if use.Total.Cmp(own.NominalQuota) < 0 && len(o.borrowers(cell)) > 0 && o.fitsIntoOwn(numbers[0], own, use) {
 		return "QuotaLent"
 	}
-	return o.whose(*queue, own, use)
+	return whose(*queue, own, use)
 }
 
 // fitsIntoOwn: the work needs no more than the queue has not used of its own, so that it only has to
@@ -308,11 +332,12 @@ func (o Objects) fitsIntoOwn(n Number, own kueue.ResourceQuota, use kueue.Resour
 	return needed.Cmp(own.NominalQuota) <= 0
 }
 
-func (o Objects) whose(queue kueue.ClusterQueue, own kueue.ResourceQuota, use kueue.ResourceUsage) Code {
-	mayBorrow := queue.Spec.CohortName != "" && (own.BorrowingLimit == nil || own.BorrowingLimit.Cmp(use.Borrowed) > 0)
+func whose(queue kueue.ClusterQueue, own kueue.ResourceQuota, use kueue.ResourceUsage) Code {
 	switch {
-	case !mayBorrow:
+	case queue.Spec.CohortName == "":
 		return "QuotaOwn"
+	case own.BorrowingLimit != nil && own.BorrowingLimit.Cmp(use.Borrowed) <= 0:
+		return "BorrowingLimit"
 	case use.Total.Cmp(own.NominalQuota) >= 0:
 		return "QuotaCohort"
 	}
@@ -347,8 +372,15 @@ func checks(o Objects) []Cause {
 		if check.State == kueue.CheckStateReady || check.State == "" {
 			continue
 		}
+		code := Code("AdmissionCheck")
+		switch check.State {
+		case kueue.CheckStateRejected:
+			code = "AdmissionCheckRejected"
+		case kueue.CheckStateRetry:
+			code = "AdmissionCheckRetry"
+		}
 		evidence := Evidence{o.workload(), fmt.Sprintf("admission check %s is %s", check.Name, check.State), cmp.Or(check.Message, string(check.State))}
-		return []Cause{cause("AdmissionCheck", evidence, since(check.LastTransitionTime))}
+		return []Cause{cause(code, evidence, since(check.LastTransitionTime))}
 	}
 	return nil
 }

@@ -14,18 +14,6 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-func deletion(o Objects) []Cause {
-	aw := o.AppWrapper
-	if aw == nil || aw.DeletionTimestamp == nil {
-		return nil
-	}
-	if c := condition(aw.Status.Conditions, string(v1beta2.DeletingResources)); c != nil && strings.Contains(c.Message, "kept by its finalizers") {
-		return []Cause{cause("DeletionStuck", told(o.wrapper(), *c), since(*aw.DeletionTimestamp))}
-	}
-	at := aw.DeletionTimestamp.UTC().Format(time.RFC3339)
-	return []Cause{cause("BeingDeleted", Evidence{o.wrapper(), "metadata.deletionTimestamp", at}, since(*aw.DeletionTimestamp))}
-}
-
 func foreign(o Objects) []Cause {
 	if o.AppWrapper == nil || o.AppWrapper.ManagedByThisController() {
 		return nil
@@ -53,6 +41,9 @@ func runEnded(o Objects) []Cause {
 	if failure := o.Run.Status.LastFailure; failure != nil && (phase == v1alpha1.RunFailed || phase == v1alpha1.RunRetrying) {
 		all = append(all, lastFailure(o.Run.Name, *failure))
 	}
+	if phase == v1alpha1.RunCancelled {
+		all = append(all, cause("RunCancelled", Evidence{"Run " + o.Run.Name, "status.phase", string(phase)}))
+	}
 	if c := condition(o.Run.Status.Conditions, v1alpha1.Failed); c != nil && c.Status == metav1.ConditionTrue {
 		all = append(all, cause("RunFailed", told("Run "+o.Run.Name, *c), since(c.LastTransitionTime)))
 	}
@@ -61,10 +52,11 @@ func runEnded(o Objects) []Cause {
 
 // lastFailure has the exit code and the last lines of the log.
 func lastFailure(run string, f v1alpha1.LastFailure) Cause {
-	code := Code("ProgramFailed")
-	if f.Reason == "OOMKilled" {
-		code = "OutOfMemory"
+	exitCode := int32(1)
+	if f.ExitCode != nil {
+		exitCode = *f.ExitCode
 	}
+	code := endedWith(exitCode, f.Reason, f.Message)
 	where := func(field, value string) Evidence {
 		return Evidence{"Run " + run, "status.lastFailure." + field, value}
 	}
@@ -128,6 +120,7 @@ func (o Objects) failed() []Cause {
 	status, annotations := o.AppWrapper.Status, o.AppWrapper.Annotations
 	var all []Cause
 	limit := annotations[v1beta2.RetryLimitAnnotation]
+	all = append(all, o.tooSlow()...)
 	forbidden := o.terminalExitCode()
 	all = append(all, forbidden...)
 	if n, err := strconv.Atoi(limit); err == nil && len(forbidden) == 0 && int(status.Retries) >= n && n > 0 {
@@ -175,7 +168,32 @@ func retrying(o Objects) []Cause {
 	if text != "" {
 		changes = append(changes, next("it is started again "+text+" after its last pod has stopped", nil))
 	}
-	return []Cause{cause("Retrying", told(o.wrapper(), *c), changes...)}
+	return append(o.tooSlow(), cause("Retrying", told(o.wrapper(), *c), changes...))
+}
+
+// tooSlow is about an attempt that ended because its pods were not ready, or did not make room, in time.
+func (o Objects) tooSlow() []Cause {
+	c := condition(o.AppWrapper.Status.Conditions, string(v1beta2.Unhealthy))
+	switch {
+	case c == nil || c.Status != metav1.ConditionTrue:
+	case c.Reason == v1beta2.ReasonInsufficientPodsReady:
+		return []Cause{cause("StartedTooSlowly", told(o.wrapper(), *c), o.ofAnnotation(v1beta2.WarmupGracePeriodDurationAnnotation), since(c.LastTransitionTime))}
+	case c.Reason == v1beta2.ReasonCreateFailed && hasAny(c.Message, oldRemains...):
+		return []Cause{cause("OldComponentRemains", told(o.wrapper(), *c), since(c.LastTransitionTime))}
+	}
+	return nil
+}
+
+// oldRemains is what our controller says if a resource of the last attempt does not go.
+var oldRemains = []string{"is being deleted and does not go away", "the components cannot be created again: "}
+
+// ofAnnotation adds an annotation that is set.
+func (o Objects) ofAnnotation(name string) change {
+	return func(c *Cause) {
+		if value := o.AppWrapper.Annotations[name]; value != "" {
+			also(Evidence{o.wrapper(), "annotation " + name, value})(c)
+		}
+	}
 }
 
 // lost is about wrapped resources that failed or were removed.
@@ -217,19 +235,6 @@ func refused(o Objects) (all []Cause) {
 	return all
 }
 
-// refusal sorts what an API server says.
-func refusal(message string) Code {
-	switch {
-	case hasAny(message, "no matches for kind", "could not find the requested resource", "does not serve"):
-		return "KindNotServed"
-	case hasAny(message, "failed calling webhook"):
-		return "WebhookDown"
-	case hasAny(message, "violates PodSecurity", "denied the request", "ValidatingAdmissionPolicy"):
-		return "PolicyRefused"
-	}
-	return "CreationRefused"
-}
-
 // unhealthy is about nodes, surplus pods and pods that are not ready.
 func unhealthy(o Objects) (all []Cause) {
 	if o.AppWrapper == nil {
@@ -245,6 +250,8 @@ func unhealthy(o Objects) (all []Cause) {
 	}{
 		{"BadNode", v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonAutopilotNoExecute, ""},
 		{"BadNodeStays", v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, ""},
+		{"WaitsForReplacement", v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, v1beta2.AppWrapperRunning},
+		{"NoProgress", v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonNoProgress, ""},
 		{"SurplusPods", v1beta2.SurplusPods, metav1.ConditionTrue, v1beta2.ReasonSurplusPods, ""},
 		{"PodsNotReady", v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonInsufficientPodsReady, v1beta2.AppWrapperRunning},
 	} {

@@ -24,14 +24,10 @@ type Image struct {
 	Title string `json:"title,omitempty"`
 	// Reference is where it is pulled from.
 	Reference string `json:"reference"`
-
-	// value is where the platform's values choose it: a field with the reference, or a section
-	// with a repository and perhaps a tag.
-	value   []string
-	section bool
 }
 
-// Of returns the images of the parts that are enabled. The values include the chart's defaults.
+// Of returns the images of the parts that are enabled, in their own registries, whatever
+// global.imageRegistry says. The values include the chart's defaults.
 // Kubernetes is the minor version of the cluster, such as 1.33; if it is empty, the images are
 // those for every version. It fails if a value that chooses an image is not one.
 func Of(values map[string]any, versions setup.Versions, kubernetes string) ([]Image, error) {
@@ -42,32 +38,32 @@ func Of(values map[string]any, versions setup.Versions, kubernetes string) ([]Im
 		}
 		for _, image := range part.Images {
 			path := append([]string{part.Name}, strings.Split(image.Value, ".")...)
-			references, section, err := chosen(values, path, part.TagsFor(kubernetes, versions))
+			references, err := chosen(values, path, part.TagsFor(kubernetes, versions))
 			if err != nil {
 				return nil, err
 			}
 			for _, reference := range references {
-				all = append(all, Image{part.Name, image.Title, reference, path, section})
+				all = append(all, Image{part.Name, image.Title, reference})
 			}
 		}
 	}
 	return all, nil
 }
 
-// chosen returns the references that the values choose for an image, and whether a section does.
-// Without a tag there, the chart chooses one of these.
-func chosen(values map[string]any, path, tags []string) (references []string, section bool, err error) {
+// chosen returns the references that the values choose for an image. Without a tag there, the chart
+// chooses one of these.
+func chosen(values map[string]any, path, tags []string) (references []string, err error) {
 	value, _, err := unstructured.NestedFieldNoCopy(values, path...)
 	if err != nil {
-		return nil, false, fmt.Errorf("cannot read the values: %w", err)
+		return nil, fmt.Errorf("cannot read the values: %w", err)
 	}
 	if reference, ok := value.(string); ok {
-		return []string{reference}, false, nil
+		return []string{reference}, nil
 	}
 	fields, _ := value.(map[string]any)
 	repository, _ := fields["repository"].(string)
 	if repository == "" {
-		return nil, false, fmt.Errorf("the value %s names no image", strings.Join(path, "."))
+		return nil, fmt.Errorf("the value %s names no image", strings.Join(path, "."))
 	}
 	if tag, _ := fields["tag"].(string); tag != "" {
 		tags = []string{tag}
@@ -75,7 +71,7 @@ func chosen(values map[string]any, path, tags []string) (references []string, se
 	for _, tag := range tags {
 		references = append(references, repository+":"+tag)
 	}
-	return references, true, nil
+	return references, nil
 }
 
 // mirrored returns where the folder of another registry has an image: FOLDER/kueue/kueue:v1 is the copy of
@@ -94,29 +90,32 @@ func mirrored(reference, folder string) (from, to name.Reference, err error) {
 	return from, to, nil
 }
 
-// Values returns the values with which the platform pulls the images from the folder, with the
-// credentials of a Secret unless its name is empty.
-func Values(all []Image, folder, secret string) (map[string]any, error) {
-	values := map[string]any{}
-	for _, image := range all {
-		_, to, err := mirrored(image.Reference, folder)
+// From returns the images as they are pulled from a folder of another registry.
+func From(folder string, all []Image) ([]Image, error) {
+	pulled := slices.Clone(all)
+	for n := range pulled {
+		_, to, err := mirrored(pulled[n].Reference, folder)
 		if err != nil {
 			return nil, err
 		}
-		path, value := image.value, to.Name()
-		if image.section {
-			path, value = append(slices.Clone(path), "repository"), to.Context().Name()
-		}
-		if err := unstructured.SetNestedField(values, value, path...); err != nil {
-			return nil, fmt.Errorf("cannot set %s: %w", strings.Join(path, "."), err)
-		}
-		if part, known := parts.Named(image.Part); known && secret != "" {
-			path = append([]string{part.Name}, strings.Split(part.PullSecrets, ".")...)
-			err = unstructured.SetNestedSlice(values, []any{map[string]any{"name": secret}}, path...)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot set the Secret of %s: %w", image.Part, err)
-		}
+		pulled[n].Reference = to.Name()
 	}
-	return values, nil
+	return pulled, nil
+}
+
+// Registry returns the folder from which the platform pulls all images with these values; empty if it
+// pulls each from its own registry.
+func Registry(values map[string]any) string {
+	registry, _, _ := unstructured.NestedString(values, "global", "imageRegistry")
+	return strings.TrimSuffix(registry, "/")
+}
+
+// Values returns the values with which the platform pulls the images from the folder, with the
+// credentials of a Secret unless its name is empty.
+func Values(folder, secret string) map[string]any {
+	global := map[string]any{"imageRegistry": folder}
+	if secret != "" {
+		global["imagePullSecrets"] = []any{map[string]any{"name": secret}}
+	}
+	return map[string]any{"global": global}
 }

@@ -182,26 +182,24 @@ func TestImagesAreCopiedAndUsed(t *testing.T) {
 // used returns the images that the platform pulls with the values of the mirror.
 func used(t *testing.T, all []images.Image, folder string) []images.Image {
 	t.Helper()
-	mirrored, err := images.Values(all, folder, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := some()
-	merge(values, mirrored)
-	pulled, err := images.Of(values, versions(t), "1.33")
+	pulled, err := images.From(images.Registry(images.Values(folder, "")), all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return pulled
 }
 
-func merge(into, from map[string]any) {
-	for key, value := range from {
-		if fields, ok := value.(map[string]any); ok {
-			merge(into[key].(map[string]any), fields)
-		} else {
-			into[key] = value
-		}
+func TestTheSecretIsNamedBesideTheRegistry(t *testing.T) {
+	want := section("global", section("imageRegistry", "registry.example.com/mirror", "imagePullSecrets", []any{section("name", "company")}))
+	if diff := cmp.Diff(want, images.Values("registry.example.com/mirror", "company")); diff != "" {
+		t.Errorf("values (-want +got)\n%s", diff)
+	}
+}
+
+func TestAnImageWithoutARegistryIsNamed(t *testing.T) {
+	_, err := images.From("registry.example.com", []images.Image{{Reference: "kueue:v1"}})
+	if err == nil || !strings.HasPrefix(err.Error(), `"kueue:v1" is not a whole image reference: `) {
+		t.Errorf("error: %v", err)
 	}
 }
 

@@ -86,7 +86,7 @@ func ofRelease(r helmrelease.Release, m helmrelease.History, versions setup.Vers
 	case status == release.StatusUninstalling, status == release.StatusUninstalled:
 		c.State, c.Why = "leaving", is+"resume with 'mlbatch uninstall'"
 	case status.IsPending():
-		c.Why = is + "wait if another command is running, else " + goOnWith(m)
+		c.Why = is + "wait if another command is running, else " + strings.TrimSuffix(goOnWith(m), "'") + " --resume-interrupted'"
 	default:
 		c.Why = is + goOnWith(m)
 	}

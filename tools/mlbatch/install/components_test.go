@@ -68,16 +68,16 @@ func TestWhatIsSaidOfARelease(t *testing.T) {
 		"it is in another namespace": {helmrelease.History{Elsewhere: "tenants"}, Component{State: "absent", Why: "it is in namespace tenants: use --teams-namespace tenants"}},
 		"it is complete":             {is(release.StatusDeployed, false), Component{State: "installed", Found: "0.1.0", Ready: true}},
 		"its installation has begun": {is(release.StatusPendingInstall, false), Component{
-			State: "installed", Found: "0.1.0", Why: "it is pending-install: wait if another command is running, else resume with 'mlbatch install'",
+			State: "installed", Found: "0.1.0", Why: "it is pending-install: wait if another command is running, else resume with 'mlbatch install --resume-interrupted'",
 		}},
 		"its installation has failed": {is(release.StatusFailed, false), Component{
 			State: "installed", Found: "0.1.0", Why: "it is failed: resume with 'mlbatch install'",
 		}},
 		"its upgrade has begun": {is(release.StatusPendingUpgrade, true), Component{
-			State: "installed", Found: "0.1.0", Why: "it is pending-upgrade: wait if another command is running, else resume with 'mlbatch upgrade'",
+			State: "installed", Found: "0.1.0", Why: "it is pending-upgrade: wait if another command is running, else resume with 'mlbatch upgrade --resume-interrupted'",
 		}},
 		"somebody goes back to an earlier one": {is(release.StatusPendingRollback, true), Component{
-			State: "installed", Found: "0.1.0", Why: "it is pending-rollback: wait if another command is running, else resume with 'mlbatch upgrade'",
+			State: "installed", Found: "0.1.0", Why: "it is pending-rollback: wait if another command is running, else resume with 'mlbatch upgrade --resume-interrupted'",
 		}},
 		"its upgrade has failed": {is(release.StatusFailed, true), Component{
 			State: "installed", Found: "0.1.0", Why: "it is failed: resume with 'mlbatch upgrade'",

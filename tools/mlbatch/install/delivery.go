@@ -30,6 +30,8 @@ type delivery struct {
 	api         access.API
 
 	takeOwnership bool
+	// killed is set if the user says that whoever worked on a pending release was killed.
+	killed bool
 }
 
 // open reads the chart, the values and Helm's history of the release.
@@ -78,6 +80,7 @@ func (d *delivery) decide(v verb) error {
 	s := state{deployed: d.Complete != nil}
 	if d.Last != nil {
 		s.status, s.same = d.Last.Info.Status, d.same()
+		s.pending = helmrelease.CheckIdle(d.Last, d.killed)
 	}
 	var err error
 	d.move, err = decide(v, d.Name, s)
@@ -123,7 +126,7 @@ func (d *delivery) carryOut(ctx context.Context) error {
 	if d.move == stay {
 		return nil
 	}
-	if err := helmrelease.FailInterrupted(ctx, d.Helm.Releases, d.Name); err != nil {
+	if err := helmrelease.FailInterrupted(d.Helm.Releases, d.Name, d.killed); err != nil {
 		return err
 	}
 	if err := d.updateRetained(ctx); err != nil {

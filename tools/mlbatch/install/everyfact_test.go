@@ -40,17 +40,33 @@ spec: {versions: [{name: v1beta2}]}
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: kueue-controller-manager}
+spec: {template: {spec: {imagePullSecrets: [{name: company}]}}}
 ---
 apiVersion: scheduling.k8s.io/v1
 kind: PriorityClass
 metadata: {name: high-priority}
 value: 10
+globalDefault: true
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: default-queue, namespace: nowhere}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: default-queue, namespace: unlabelled}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: mlbatch-priorities, namespace: unlabelled}
+spec: {scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: NotIn, values: [high-priority]}]}}
 ---
 apiVersion: monitoring.coreos.com/v1
 kind: ServiceMonitor
 metadata: {name: kueue}
 `)
 	platform.History = helmrelease.History{Last: fakecluster.Revision(1, release.StatusDeployed, nil), Elsewhere: "queues"} // see history_test.go
+	platform.values = map[string]any{"flavors": []any{}}
 	teams := packaged(t, "teams", `{{ fail "name a team" }}`)
 	var all []preflight.Facts
 	for _, may := range []func(authorizationv1.ResourceAttributes) bool{
@@ -107,9 +123,14 @@ func everything(t *testing.T, may func(authorizationv1.ResourceAttributes) bool)
 	}
 	if err := typed.Tracker().Add(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kueue-system", Name: "kueue-manager-config"},
-		Data:       map[string]string{"controller_manager_config.yaml": kueueConfiguration},
+		Data:       map[string]string{"controller_manager_config.yaml": kueueConfiguration + "waitForPodsReady: {enable: true}\n"},
 	}); err != nil {
 		t.Fatal(err)
+	}
+	for _, o := range around() {
+		if err := typed.Tracker().Add(o); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	leaving := kueueDeployment("", queues)

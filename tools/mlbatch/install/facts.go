@@ -3,9 +3,11 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/release"
 	appsv1 "k8s.io/api/apps/v1"
@@ -54,8 +56,10 @@ func (i Installer) facts(ctx context.Context, api access.API, all []*delivery) (
 	}
 	ours := preflight.Owner{Name: all[0].Name, Namespace: all[0].Namespace}
 	f.Operators = others(deployments.Items, ours)
-	f.Kueue, err = observeKueue(ctx, api, deployments.Items, ours)
-	return f, err
+	if f.Kueue, err = observeKueue(ctx, api, deployments.Items, ours); err != nil {
+		return f, err
+	}
+	return f, surroundings(ctx, api, all, &f)
 }
 
 // facts returns what preflight needs to know about a release. Kinds whose CRDs the platform
@@ -65,6 +69,7 @@ func (d *delivery) facts(platform []helmrelease.Object) preflight.Release {
 	r := preflight.Release{
 		Name: d.Name, Namespace: d.Namespace, Wanted: d.chart.Version, Invalid: d.seen.invalid,
 		Taken: d.seen.taken, Leaving: d.seen.leaving, Stored: d.seen.stored,
+		Absent: d.seen.absent, Unlabelled: d.seen.unlabelled, Foreign: foreign(d.chart.Name, d.values),
 	}
 	for _, known := range []*release.Release{d.Complete, d.Last} { // the last run may have been killed
 		if known != nil {
@@ -107,8 +112,9 @@ func others(deployments []appsv1.Deployment, ours preflight.Owner) []preflight.O
 		if owner == ours || asleep && owner.Name != ours.Name {
 			continue
 		}
-		if known || d.Name == preflight.CodeFlareOperator {
-			found = append(found, preflight.Operator{Part: part.Name, Namespace: d.Namespace, Name: d.Name, Owner: owner})
+		if known || d.Name == preflight.CodeFlareOperator || slices.Contains(parts.OtherGangSchedulers, d.Name) {
+			account := cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default")
+			found = append(found, preflight.Operator{Part: part.Name, Namespace: d.Namespace, Name: d.Name, Account: account, Owner: owner})
 		}
 	}
 	return found
@@ -141,13 +147,6 @@ func ownerOfKueuesKinds(ctx context.Context, api access.API) (preflight.Owner, e
 
 // readKueue reads the version and the configuration of a running Kueue.
 func readKueue(ctx context.Context, api access.API, k preflight.Kueue, d appsv1.Deployment) (preflight.Kueue, error) {
-	for _, c := range d.Spec.Template.Spec.Containers {
-		if tag := parts.Tag(c.Image); k.Version == "" {
-			if _, err := version.ParseSemantic(tag); err == nil { // not a branch or a commit
-				k.Version = tag
-			}
-		}
-	}
 	for _, v := range d.Spec.Template.Spec.Volumes {
 		if v.ConfigMap == nil {
 			continue
@@ -161,14 +160,36 @@ func readKueue(ctx context.Context, api access.API, k preflight.Kueue, d appsv1.
 		}
 		understand(&k, config)
 	}
+	for _, c := range d.Spec.Template.Spec.Containers {
+		look(&k, c)
+	}
 	return k, nil
 }
+
+// look reads Kueue's version, and the feature gate that its command line may set.
+func look(k *preflight.Kueue, c corev1.Container) {
+	if tag := parts.Tag(c.Image); k.Version == "" {
+		if _, err := version.ParseSemantic(tag); err == nil { // not a branch or a commit
+			k.Version = tag
+		}
+	}
+	for _, arg := range slices.Concat(c.Command, c.Args) {
+		k.Evicts = k.Evicts && !strings.Contains(arg, neverEvicts+"=true")
+	}
+}
+
+// neverEvicts is a feature gate of Kueue.
+const neverEvicts = "DisableWaitForPodsReady"
 
 // understand reads the fields of Kueue's configuration that workloads depend on.
 func understand(k *preflight.Kueue, config *corev1.ConfigMap) {
 	var c struct {
-		ManageJobsWithoutQueueName bool `json:"manageJobsWithoutQueueName"`
-		Integrations               struct {
+		ManageJobsWithoutQueueName bool            `json:"manageJobsWithoutQueueName"`
+		FeatureGates               map[string]bool `json:"featureGates"`
+		WaitForPodsReady           *struct {
+			Enable *bool `json:"enable"`
+		} `json:"waitForPodsReady"`
+		Integrations struct {
 			Frameworks         []string `json:"frameworks"`
 			ExternalFrameworks []string `json:"externalFrameworks"`
 		} `json:"integrations"`
@@ -179,4 +200,5 @@ func understand(k *preflight.Kueue, config *corev1.ConfigMap) {
 	}
 	k.Configured, k.ManagesAll = true, c.ManageJobsWithoutQueueName
 	k.Frameworks = slices.Concat(c.Integrations.Frameworks, c.Integrations.ExternalFrameworks)
+	k.Evicts = c.WaitForPodsReady != nil && (c.WaitForPodsReady.Enable == nil || *c.WaitForPodsReady.Enable) && !c.FeatureGates[neverEvicts]
 }

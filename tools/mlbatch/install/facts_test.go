@@ -43,12 +43,17 @@ func TestOperatorsOfOthersAreTold(t *testing.T) {
 	got := others([]appsv1.Deployment{
 		*kueueDeployment("", ours), *kueueDeployment("", elsewhere), *kueueDeployment("", preflight.Owner{}), *codeflare, *asleep, *oursAsleep,
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns"}},
+		{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "volcano-system", Name: "volcano-scheduler"},
+			Spec:       appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{ServiceAccountName: "volcano"}}},
+		},
 	}, ours)
 	want := []preflight.Operator{
-		{Part: "kueue", Namespace: "kueue-system", Name: "kueue-controller-manager", Owner: elsewhere},
-		{Part: "kueue", Namespace: "kueue-system", Name: "kueue-controller-manager"},
-		{Namespace: "redhat-ods-applications", Name: preflight.CodeFlareOperator},
-		{Part: "kueue", Namespace: "kueue-system", Name: "kueue-controller-manager", Owner: elsewhere},
+		{Part: "kueue", Namespace: "kueue-system", Name: "kueue-controller-manager", Account: "default", Owner: elsewhere},
+		{Part: "kueue", Namespace: "kueue-system", Name: "kueue-controller-manager", Account: "default"},
+		{Namespace: "redhat-ods-applications", Name: preflight.CodeFlareOperator, Account: "default"},
+		{Part: "kueue", Namespace: "kueue-system", Name: "kueue-controller-manager", Account: "default", Owner: elsewhere},
+		{Namespace: "volcano-system", Name: "volcano-scheduler", Account: "volcano"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -89,6 +94,35 @@ func TestTheKueueOfTheClusterIsReadAsFarAsThatIsPossible(t *testing.T) {
 			got, err := observeKueue(t.Context(), fakecluster.API(fake.NewClientset(c.objects...)), []appsv1.Deployment{*kueueDeployment("ours:v9.9.9", ours), *kueueDeployment(c.image, preflight.Owner{})}, ours)
 			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 				t.Error(err, diff)
+			}
+		})
+	}
+}
+
+func TestAKueueThatEvictsWhatIsNotReadyIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		configuration string
+		arguments     []string
+		want          bool
+	}{
+		"by default":              {"", nil, false},
+		"of older releases":       {"waitForPodsReady: {enable: true}", nil, true},
+		"of newer releases":       {"waitForPodsReady: {timeout: 5m}", nil, true},
+		"disabled":                {"waitForPodsReady: {enable: false}", nil, false},
+		"with a gate in the file": {"waitForPodsReady: {timeout: 5m}\nfeatureGates: {DisableWaitForPodsReady: true}", nil, false},
+		"with a gate as argument": {"waitForPodsReady: {timeout: 5m}", []string{"--feature-gates=A=false,DisableWaitForPodsReady=true"}, false},
+		"with a gate that is off": {"waitForPodsReady: {timeout: 5m}", []string{"--feature-gates=DisableWaitForPodsReady=false"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := kueueDeployment("registry.k8s.io/kueue/kueue:v0.19.2", preflight.Owner{})
+			d.Spec.Template.Spec.Containers[0].Args = c.arguments
+			configuration := &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "kueue-system", Name: "kueue-manager-config"},
+				Data:       map[string]string{"controller_manager_config.yaml": c.configuration},
+			}
+			got, err := readKueue(t.Context(), fakecluster.API(fake.NewClientset(configuration)), preflight.Kueue{}, *d)
+			if err != nil || got.Evicts != c.want {
+				t.Errorf("got %+v, %v", got, err)
 			}
 		})
 	}

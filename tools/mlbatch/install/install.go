@@ -22,6 +22,7 @@ func Apply(ctx context.Context, r helmrelease.Release, kubeconfig string) error 
 	if err != nil {
 		return err
 	}
+	d.killed = true // nobody else works on a local cluster
 	api, err := cluster.Connect()
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/install/changes"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/wait"
@@ -27,8 +31,12 @@ type Installer struct {
 	ResetValues bool
 	// TakeOwnership makes the releases adopt objects that they do not own.
 	TakeOwnership bool
+	// ResumeInterrupted takes over a release on which another command may still be working.
+	ResumeInterrupted bool
 	// DryRun stops after the check.
 	DryRun bool
+	// Diff gets what would change in the objects of each release, after the check. It implies DryRun.
+	Diff io.Writer
 	// Timeout limits each wait; 0 means helmrelease.DefaultTimeout.
 	Timeout  time.Duration
 	Progress helmrelease.Progress
@@ -136,7 +144,7 @@ func (i Installer) begin(v verb) (*job, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.takeOwnership = i.TakeOwnership
+		d.takeOwnership, d.killed = i.TakeOwnership, i.ResumeInterrupted
 		j.add(d)
 	}
 	return j, nil
@@ -161,6 +169,9 @@ func (j *job) add(d *delivery) {
 func (j *job) steps() []step {
 	platform := j.all[0]
 	all := []step{{"checking the cluster and the values", j.check}}
+	if j.Diff != nil {
+		return append(all, step{"comparing with the last revisions", j.compare})
+	}
 	if j.DryRun {
 		return all
 	}
@@ -173,6 +184,32 @@ func (j *job) steps() []step {
 	)
 	for _, d := range j.all[1:] {
 		all = append(all, step{named(d), d.carryOut})
+	}
+	return all
+}
+
+// compare writes what would change.
+func (j *job) compare(context.Context) error {
+	for _, d := range j.all {
+		var last []helmrelease.Object
+		from := "not installed"
+		if revision := cmp.Or(d.Complete, d.Last); revision != nil {
+			var err error
+			if last, err = helmrelease.Decode(revision.Manifest); err != nil {
+				return err
+			}
+			from = revision.Chart.Metadata.Version
+		}
+		fmt.Fprintf(j.Diff, "release %s: %s → %s\n", d.Name, from, d.chart.Version)
+		changes.Write(j.Diff, changes.Between(plain(last), plain(d.objects)))
+	}
+	return nil
+}
+
+func plain(objects []helmrelease.Object) []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, o := range objects {
+		all = append(all, o.Unstructured)
 	}
 	return all
 }
@@ -230,6 +267,9 @@ func (j *job) find(ctx context.Context) (refusals, warnings []string, err error)
 func (j *job) look(ctx context.Context) error {
 	for n, d := range j.all {
 		if err := d.look(ctx, j.api); err != nil {
+			return err
+		}
+		if err := d.observeOtherNamespaces(ctx, j.api); err != nil {
 			return err
 		}
 		if n > 0 && d.Namespace == j.all[0].Namespace {

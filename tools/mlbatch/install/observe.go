@@ -5,6 +5,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,6 +27,9 @@ type seen struct {
 	// missing is set if some object does not exist.
 	missing                         bool
 	taken, unknown, leaving, stored []preflight.Object
+	// absent are namespaces that the release needs and does not create; unlabelled are those of teams without
+	// their label.
+	absent, unlabelled []string
 }
 
 // observe reads each object of the release.
@@ -52,6 +56,46 @@ func (d *delivery) observeNamespace(ctx context.Context, api access.API) error {
 	}
 	return nil
 }
+
+// observeOtherNamespaces looks at the namespaces of objects that the release does not create.
+func (d *delivery) observeOtherNamespaces(ctx context.Context, api access.API) error {
+	others := d.otherNamespaces()
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		there, err := api.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		switch ofATeam := others[name]; {
+		case apierrors.IsNotFound(err):
+			d.seen.absent = append(d.seen.absent, name)
+		case apierrors.IsForbidden(err):
+		case err != nil:
+			return fmt.Errorf("cannot read the namespace %s: %w", name, err)
+		case there.DeletionTimestamp != nil:
+			d.seen.leaving = append(d.seen.leaving, preflight.Object{Kind: "Namespace", Name: name})
+		case ofATeam && there.Labels[teamLabel] != "true":
+			d.seen.unlabelled = append(d.seen.unlabelled, name)
+		}
+	}
+	return nil
+}
+
+// otherNamespaces returns the namespaces of objects that the release does not create, and for each whether a queue
+// is in it.
+func (d *delivery) otherNamespaces() map[string]bool {
+	found := map[string]bool{}
+	for _, o := range d.objects {
+		if namespace := o.GetNamespace(); namespace != "" && namespace != d.Namespace {
+			found[namespace] = found[namespace] || o.GetKind() == "LocalQueue"
+		}
+	}
+	for _, o := range d.objects {
+		if o.GetKind() == "Namespace" {
+			delete(found, o.GetName())
+		}
+	}
+	return found
+}
+
+// teamLabel is on the namespaces of teams.
+const teamLabel = "mlbatch-team-namespace"
 
 func (d *delivery) observeObject(ctx context.Context, api access.API, o helmrelease.Object) error {
 	o.SetNamespace(d.NamespaceOf(api, o))

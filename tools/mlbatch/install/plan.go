@@ -35,6 +35,8 @@ type state struct {
 	status release.Status
 	// deployed is set if the installation of any revision completed.
 	deployed bool
+	// pending says that another command may be working on the release.
+	pending error
 	// same is set if chart, values and objects are as wanted.
 	same bool
 }
@@ -54,6 +56,9 @@ func decide(v verb, name string, s state) (move, error) {
 	}
 	if s.deployed && v == install {
 		return "", fmt.Errorf("an upgrade of the release %s was interrupted: resume with 'mlbatch upgrade'", name)
+	}
+	if s.pending != nil {
+		return "", s.pending
 	}
 	return resume, nil
 }

@@ -3,6 +3,7 @@
 package install
 
 import (
+	"errors"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/release"
@@ -10,6 +11,7 @@ import (
 
 func TestWhatIsDoneAboutARelease(t *testing.T) {
 	const (
+		busy    = "wait for the command that works on it"
 		begin   = "the release mlbatch is not installed: run 'mlbatch install' first"
 		finish  = "the release mlbatch was not completely uninstalled: run 'mlbatch uninstall' first"
 		other   = "the release mlbatch is already installed with a different chart or values, or some objects are missing: change it with 'mlbatch upgrade'"
@@ -23,6 +25,8 @@ func TestWhatIsDoneAboutARelease(t *testing.T) {
 		"it is as it has to be":                    {state{status: release.StatusDeployed, deployed: true, same: true}, "unchanged", "unchanged", "unchanged"},
 		"it is other than it has to be":            {state{status: release.StatusDeployed, deployed: true}, other, "upgraded", "upgraded"},
 		"its installation was killed":              {state{status: release.StatusPendingInstall}, "completed", "completed", "completed"},
+		"its installation may still go on":         {state{status: release.StatusPendingInstall, pending: errors.New(busy)}, busy, busy, busy},
+		"its upgrade may still go on":              {state{status: release.StatusPendingUpgrade, deployed: true, pending: errors.New(busy)}, goThere, busy, busy},
 		"its installation failed":                  {state{status: release.StatusFailed}, "completed", "completed", "completed"},
 		"what was killed would have been the same": {state{status: release.StatusPendingInstall, same: true}, "completed", "completed", "completed"},
 		"its upgrade was killed":                   {state{status: release.StatusPendingUpgrade, deployed: true}, goThere, "completed", "completed"},

@@ -27,6 +27,8 @@ type Options struct {
 	Queue     string
 	// Priority is a PriorityClass for all pods.
 	Priority string
+	// Labels and Annotations are those of the AppWrapper, besides the label of the queue.
+	Labels, Annotations map[string]string
 	// PodSets are those of kinds that MLBatch does not know.
 	PodSets []PodSet
 	// PodGroup lets all pods start together or none.
@@ -147,10 +149,15 @@ func (p *packer) refuseTwins() {
 func (p *packer) appWrapper(parts []*part) *v1beta2.AppWrapper {
 	aw := &v1beta2.AppWrapper{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: v1beta2.AppWrapperKind},
-		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, Annotations: p.Annotations},
 	}
 	if p.Queue != "" {
 		aw.Labels = map[string]string{v1beta2.QueueNameLabel: p.Queue}
+	}
+	for name, value := range p.Labels {
+		if name != v1beta2.QueueNameLabel {
+			metav1.SetMetaDataLabel(&aw.ObjectMeta, name, value)
+		}
 	}
 	for _, part := range parts {
 		raw, err := json.Marshal(part.template.Object)

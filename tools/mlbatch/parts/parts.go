@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package parts is the table of the platform's parts. Packaging, image builds and cluster
-// checks all read it. It is only data.
+// Package parts is the table of the platform's parts. Packaging, image builds, the installer and
+// cluster checks all read it. It is only data.
 package parts
 
 import (
@@ -22,14 +22,16 @@ type Part struct {
 	Title string
 	// Optional is set if the part is disabled by default.
 	Optional bool
+	// Essential is set if nothing starts without the part.
+	Essential bool
 	// Own is set for our own controllers, which are built from the checkout.
 	Own   bool
 	Chart Chart
+	// Kinds are the kinds that it defines and that commands know.
+	Kinds []Kind
 	// Deployments are suffixes of the names of its Deployments, in any installation.
 	Deployments []string
 	Images      []Image
-	// PullSecrets is the field of the part's values that names the Secrets for their registry.
-	PullSecrets string
 	// Component says how its programs are built for local clusters.
 	Component Component
 }
@@ -49,6 +51,29 @@ type Chart struct {
 
 // Edit replaces a text that must occur exactly once in a file.
 type Edit struct{ File, From, To string }
+
+// Kind is a kind that a part defines and that commands know.
+type Kind struct {
+	// Version is the one that commands and controllers read.
+	Group, Version, Name, Plural string
+	// Framework is its name in Kueue's configuration, if Kueue queues it only when it is listed there.
+	Framework string
+	// Bare is set if Kueue queues it without an AppWrapper. Its pods then have PodLabel, with its name,
+	// unless another kind makes them.
+	Bare     bool
+	PodLabel string
+	// Probe are the metadata and the spec of an object with which the installer finds out whether the
+	// kind's webhook answers. It is empty if there is no webhook.
+	Probe string
+	// Owns is set if a controller makes objects whose owner is one of the kind.
+	Owns bool
+}
+
+// Definition returns the name of its CustomResourceDefinition.
+func (k Kind) Definition() string { return k.Plural + "." + k.Group }
+
+// APIVersion returns its group and version.
+func (k Kind) APIVersion() string { return k.Group + "/" + k.Version }
 
 // Image is an image that the pods of a part run.
 type Image struct {
@@ -79,12 +104,31 @@ func main(o setup.Operator) string       { return o.Image }
 func controller(o setup.Operator) string { return o.ControllerImage }
 func initial(o setup.Operator) string    { return o.InitImage }
 
+// OtherGangSchedulers are the Deployments of gang schedulers that are not ours.
+var OtherGangSchedulers = []string{"volcano-scheduler", "yunikorn-scheduler", "kai-scheduler-default"}
+
 // All is the table, in the order in which parts are shown.
 var All = []Part{
 	{
-		Name: "kueue", Title: "Kueue",
-		Chart:       Chart{Upstream: "charts/kueue"},
-		PullSecrets: "controllerManager.imagePullSecrets",
+		Name: "kueue", Title: "Kueue", Essential: true,
+		Chart: Chart{Upstream: "charts/kueue", Edits: []Edit{
+			kueueReads("templates/manager/manager-config.yaml", "$config := .Values.managerConfig.controllerManagerConfigYaml | fromYaml", "$config := %s"),
+			kueueReads("templates/webhook/manifests.yaml", "$integrationsConfig := (fromYaml .Values.managerConfig.controllerManagerConfigYaml)", "$integrationsConfig := (%s)"),
+			kueueReads("templates/webhook/manifests.yaml", "$managerConfig := (fromYaml .Values.managerConfig.controllerManagerConfigYaml)", "$managerConfig := (%s)"),
+			reference("templates/manager/manager.yaml", ".Values.controllerManager.manager.image", `"`),
+			reference("templates/kueueviz/backend-deployment.yaml", ".Values.kueueViz.backend.image", `'`),
+			reference("templates/kueueviz/frontend-deployment.yaml", ".Values.kueueViz.frontend.image", `'`),
+			secrets("templates/manager/manager.yaml", ".Values.controllerManager.imagePullSecrets  }}"),
+			secrets("templates/kueueviz/backend-deployment.yaml", ".Values.kueueViz.backend.imagePullSecrets  }}"),
+			secrets("templates/kueueviz/frontend-deployment.yaml", ".Values.kueueViz.frontend.imagePullSecrets  }}"),
+		}},
+		Kinds: []Kind{
+			{Group: "kueue.x-k8s.io", Version: "v1beta2", Name: "ClusterQueue", Plural: "clusterqueues", Probe: "metadata: {name: probe}"},
+			{Group: "kueue.x-k8s.io", Version: "v1beta2", Name: "Cohort", Plural: "cohorts"},
+			{Group: "kueue.x-k8s.io", Version: "v1beta2", Name: "LocalQueue", Plural: "localqueues"},
+			{Group: "kueue.x-k8s.io", Version: "v1beta2", Name: "ResourceFlavor", Plural: "resourceflavors"},
+			{Group: "kueue.x-k8s.io", Version: "v1beta2", Name: "Workload", Plural: "workloads"},
+		},
 		Deployments: []string{"kueue-controller-manager"},
 		Images:      []Image{{Token: "kueue", of: main, Value: "controllerManager.manager.image", Package: "sigs.k8s.io/kueue/cmd/kueue", Path: "/manager"}},
 		Component:   Component{Module: "kueue"},
@@ -95,7 +139,7 @@ var All = []Part{
 			"config/crd/bases/scheduling.x-k8s.io_podgroups.yaml",
 			"config/crd/bases/scheduling.x-k8s.io_elasticquotas.yaml", // the PodGroup controller exits without this CRD
 		}},
-		PullSecrets: "imagePullSecrets",
+		Kinds:       []Kind{{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Name: "PodGroup", Plural: "podgroups"}},
 		Deployments: []string{"scheduler-plugins-scheduler", "scheduler-plugins-controller"},
 		Images: []Image{
 			{Token: "coscheduler", of: main, Value: "scheduler.image", Package: "sigs.k8s.io/scheduler-plugins/cmd/scheduler", Path: "/bin/kube-scheduler"},
@@ -123,7 +167,11 @@ var All = []Part{
 				"files/webhooks.yaml": "manifests/base/webhook/manifests.yaml",
 			},
 		},
-		PullSecrets: "imagePullSecrets",
+		Kinds: []Kind{{
+			Group: "kubeflow.org", Version: "v1", Name: "PyTorchJob", Plural: "pytorchjobs",
+			Framework: "kubeflow.org/pytorchjob", Bare: true, PodLabel: "training.kubeflow.org/job-name",
+			Probe: "metadata: {name: probe, namespace: default}, spec: {pytorchReplicaSpecs: {}}", Owns: true,
+		}},
 		Deployments: []string{"training-operator"},
 		Images: []Image{
 			{Token: "training-operator", of: main, Value: "image", Package: "github.com/kubeflow/training-operator/cmd/training-operator.v1", Path: "/manager"},
@@ -142,7 +190,13 @@ var All = []Part{
 			},
 			Copies: map[string]string{"files/role.yaml": "config/rbac/role.yaml"},
 		},
-		PullSecrets: "imagePullSecrets",
+		Kinds: []Kind{
+			{
+				Group: "ray.io", Version: "v1", Name: "RayCluster", Plural: "rayclusters",
+				Framework: "ray.io/raycluster", Bare: true, PodLabel: "ray.io/cluster", Owns: true,
+			},
+			{Group: "ray.io", Version: "v1", Name: "RayJob", Plural: "rayjobs", Framework: "ray.io/rayjob", Bare: true},
+		},
 		Deployments: []string{"kuberay-operator"},
 		Images:      []Image{{Token: "kuberay-operator", of: main, Value: "image", Package: "github.com/ray-project/kuberay/ray-operator", Path: "/manager"}},
 		Component:   Component{Module: "kubernetes"},
@@ -152,25 +206,43 @@ var All = []Part{
 		Chart: Chart{Upstream: "charts/jobset", Edits: []Edit{
 			// Helm owns fields that it sets, even empty ones: each upgrade would overwrite the certificate.
 			{"templates/internalcert/secret.yaml", "\ndata:\n  ca.crt: \"\"\n  ca.key: \"\"\n  tls.crt: \"\"\n  tls.key: \"\"\n", "\n"},
-			priority("templates/controller/deployment.yaml", ".Values.controller"),
+			podFields("templates/controller/deployment.yaml", ".Values.controller"),
+			reference("templates/controller/deployment.yaml", ".Values.image", `"`),
+			secrets("templates/controller/deployment.yaml", ".Values.image.pullSecrets }}"),
 		}},
-		PullSecrets: "image.pullSecrets",
+		Kinds: []Kind{{
+			Group: "jobset.x-k8s.io", Version: "v1alpha2", Name: "JobSet", Plural: "jobsets",
+			Framework: "jobset.x-k8s.io/jobset", Bare: true, PodLabel: "jobset.sigs.k8s.io/jobset-name",
+			Probe: "metadata: {name: probe, namespace: default}, spec: {}", Owns: true,
+		}},
 		Deployments: []string{"jobset-controller", "jobset-controller-manager"},
 		Images:      []Image{{Token: "jobset", of: main, Value: "image", Package: "sigs.k8s.io/jobset", Path: "/manager"}},
 		Component:   Component{Module: "kueue"},
 	},
 	{
 		Name: "leaderworkerset", Title: "LeaderWorkerSet", Optional: true,
-		Chart:       Chart{Upstream: "charts/lws", Edits: []Edit{priority("templates/manager/deployment.yaml", ".Values")}},
-		PullSecrets: "imagePullSecrets",
+		Chart: Chart{Upstream: "charts/lws", Edits: []Edit{
+			podFields("templates/manager/deployment.yaml", ".Values"),
+			reference("templates/manager/deployment.yaml", ".Values.image.manager", `"`),
+			secrets("templates/manager/deployment.yaml", ".Values.imagePullSecrets }}"),
+		}},
+		Kinds: []Kind{{
+			Group: "leaderworkerset.x-k8s.io", Version: "v1", Name: "LeaderWorkerSet", Plural: "leaderworkersets",
+			Bare: true, PodLabel: "leaderworkerset.sigs.k8s.io/name",
+			Probe: "metadata: {name: probe, namespace: default}, spec: {}", Owns: true,
+		}},
 		Deployments: []string{"lws-controller-manager"},
 		Images:      []Image{{Token: "leaderworkerset", of: main, Value: "image.manager", Package: "sigs.k8s.io/lws/cmd", Path: "/manager"}},
 		Component:   Component{Module: "kueue"},
 	},
 	{
-		Name: "appwrapper", Title: "AppWrapper controller", Own: true,
-		Chart:       Chart{Folder: "charts/appwrapper"},
-		PullSecrets: "imagePullSecrets",
+		Name: "appwrapper", Title: "AppWrapper controller", Essential: true, Own: true,
+		Chart: Chart{Folder: "charts/appwrapper"},
+		Kinds: []Kind{{
+			Group: "workload.codeflare.dev", Version: "v1beta2", Name: "AppWrapper", Plural: "appwrappers",
+			Framework: "workload.codeflare.dev/appwrapper",
+			Probe:     "metadata: {name: probe, namespace: default}, spec: {components: []}", Owns: true,
+		}},
 		Deployments: []string{"appwrapper-controller-manager"},
 		Images:      []Image{{Token: "controller", of: main, Value: "image", Package: "controller", Path: "/manager"}},
 	},
@@ -182,7 +254,10 @@ var All = []Part{
 			"controller/runschema/crds/codeflare.dev_runs.yaml",
 			"controller/runschema/crds/codeflare.dev_runsizeconfigurations.yaml",
 		}},
-		PullSecrets: "imagePullSecrets",
+		Kinds: []Kind{{
+			Group: "codeflare.dev", Version: "v1alpha1", Name: "Run", Plural: "runs",
+			Probe: "metadata: {name: probe, namespace: default}, spec: {application: {name: probe}}",
+		}},
 		Deployments: []string{"codeflare-controller-manager"},
 		Images: []Image{
 			{Token: "controller", of: main, Value: "image", Package: "controller/runs", Path: "/runs"},
@@ -191,11 +266,35 @@ var All = []Part{
 	},
 }
 
-// priority returns an edit that sets the priorityClassName of a Deployment's pods from a section
-// of the values.
-func priority(file, section string) Edit {
+// podFields returns an edit that sets the PriorityClass and the network of a Deployment's pods from a
+// section of the values.
+func podFields(file, section string) Edit {
 	at := "      {{- with " + section + ".nodeSelector }}\n"
-	return Edit{file, at, "      {{- with " + section + ".priorityClassName }}\n      priorityClassName: {{ . }}\n      {{- end }}\n" + at}
+	priority := "      {{- with " + section + ".priorityClassName }}\n      priorityClassName: {{ . }}\n      {{- end }}\n"
+	network := "      {{- if " + section + ".hostNetwork }}\n      hostNetwork: true\n      dnsPolicy: ClusterFirstWithHostNet\n      {{- end }}\n"
+	return Edit{file, at, priority + network + at}
+}
+
+// reference returns an edit that takes an image of a section of the values from
+// global.imageRegistry, if that is set.
+func reference(file, section, quote string) Edit {
+	from := "image: " + quote + "{{ " + section + ".repository }}:{{ " + section + ".tag | default .Chart.AppVersion }}" + quote
+	to := `image: {{ include "platform.image" (list . ` + section + `.repository (` + section + `.tag | default .Chart.AppVersion)) | quote }}`
+	return Edit{file, from, to}
+}
+
+// kueueReads returns an edit after which Kueue's chart takes its configuration from structured values, too.
+func kueueReads(file, from, to string) Edit {
+	const read = `include "platform.kueueConfiguration" (dict "configuration" .Values.managerConfig.configuration ` +
+		`"controllerManagerConfigYaml" .Values.managerConfig.controllerManagerConfigYaml) | fromYaml`
+	return Edit{file, from, strings.Replace(to, "%s", read, 1)}
+}
+
+// secrets returns an edit that adds global.imagePullSecrets to those of a value. The value comes with
+// the spaces and braces that follow it in the file.
+func secrets(file, value string) Edit {
+	name, _, _ := strings.Cut(value, " ")
+	return Edit{file, "{{- with " + value, `{{- with include "platform.pullSecrets" (list . ` + name + `) | fromYamlArray }}`}
 }
 
 // Of returns the part to which a Deployment belongs, by the Deployment's name.
@@ -218,6 +317,15 @@ func Named(name string) (Part, bool) {
 		}
 	}
 	return Part{}, false
+}
+
+// Kinds returns the kinds of all parts.
+func Kinds() []Kind {
+	var all []Kind
+	for _, p := range All {
+		all = append(all, p.Kinds...)
+	}
+	return all
 }
 
 // Enabled reports whether the part is enabled in values that include the chart's defaults.

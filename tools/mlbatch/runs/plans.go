@@ -3,12 +3,16 @@
 package runs
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
@@ -36,6 +40,20 @@ func (m Manifests) Plan() (plans []Plan, notes []string, err error) {
 		m.Notes = append(m.Notes, "the files have no RunSizeConfiguration: the default sizes are used")
 	}
 	return m.plan()
+}
+
+// PlanOn plans all Runs. What the files lack is looked up on the cluster, unless it has no Runs or the
+// user may not read what is there.
+func (m Manifests) PlanOn(ctx context.Context, c client.Reader) (plans []Plan, notes []string, err error) {
+	complete, err := m.completed(ctx, c)
+	if errors.Is(err, ErrNoRuns) || apierrors.IsForbidden(err) {
+		m.Notes = append(slices.Clone(m.Notes), fmt.Sprintf("nothing comes from the cluster: %v", err))
+		return m.Plan()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; use --offline to plan without a cluster", err)
+	}
+	return complete.plan()
 }
 
 // plan plans with the sizes that are there.

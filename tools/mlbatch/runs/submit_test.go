@@ -128,6 +128,45 @@ func TestWhatTheFilesLackIsOnTheCluster(t *testing.T) {
 	}
 }
 
+// A plan asks for no more than it needs, and checks nothing.
+func TestAPlanTakesWhatTheFilesLackFromTheCluster(t *testing.T) {
+	theirs := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "survey"}}
+	theirs.Spec = v1alpha1.ApplicationSpec{API: "shell", Image: "theirs", Command: "date"}
+	tiny := strings.Replace(run, "}}}", "}, size: tiny}}", 1)
+	unreadable := interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return forbidden("runsizeconfigurations")
+	}}
+	for name, row := range map[string]struct {
+		c                 client.Client
+		documents         []string
+		image, note, says string
+	}{
+		"the Application is there":     {c: cluster(t, interceptor.Funcs{}, theirs), documents: []string{run}, image: "theirs"},
+		"the file has another one":     {c: cluster(t, interceptor.Funcs{}, theirs), documents: []string{run, app}, image: "a"},
+		"nothing is there":             {c: cluster(t, interceptor.Funcs{}), documents: []string{run}, says: "there is no Application survey"},
+		"the file has the size":        {c: bare(t, interceptor.Funcs{}), documents: []string{tiny, app, small}, image: "a"},
+		"nobody has a size":            {c: bare(t, interceptor.Funcs{}), documents: []string{tiny, app}, says: "there is no size tiny"},
+		"the cluster has no Runs":      {c: noDefinitions(t), documents: []string{run, app}, image: "a", note: "nothing comes from the cluster: the cluster does not know Runs"},
+		"nothing there can be read":    {c: cluster(t, unreadable), documents: []string{run, app}, image: "a", note: "nothing comes from the cluster: cannot list the RunSizeConfigurations"},
+		"the cluster does not answer":  {c: gone(t), documents: []string{run, app}, says: "use --offline to plan without a cluster"},
+		"what is there cannot be used": {c: cluster(t, interceptor.Funcs{}, theirs), documents: []string{tiny}, says: "there is no size tiny"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plans, notes, err := read(t, row.documents...).PlanOn(t.Context(), row.c)
+			if row.says != "" {
+				wording.Wanted(t, err, row.says)
+				return
+			}
+			if err != nil || len(plans) != 1 || !strings.Contains(string(plans[0].AppWrapper.Spec.Components[0].Template.Raw), `"image":"`+row.image+`"`) {
+				t.Errorf("got %+v, %v", plans, err)
+			}
+			if got := strings.Join(notes, "; "); !strings.Contains(got, row.note) || row.note == "" && got != "" {
+				t.Errorf("the notes are %q", got)
+			}
+		})
+	}
+}
+
 // Manifests that were read from a cluster have fields that only it may set.
 func TestARunThatWasReadFromAClusterIsSubmitted(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{})

@@ -122,6 +122,11 @@ func fields(o, want Object) []Difference {
 		maps.Copy(keys, o.fields)
 	}
 	var differences []Difference
+	for _, key := range slices.Sorted(maps.Keys(want.also)) {
+		if o.also[key] != want.also[key] && !want.some {
+			differences = append(differences, Difference{o.String(), Differs, key, o.also[key], want.also[key]})
+		}
+	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if o.fields[key] != want.fields[key] {
 			differences = append(differences, Difference{o.String(), Differs, key, o.fields[key], want.fields[key]})

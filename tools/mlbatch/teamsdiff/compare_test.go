@@ -97,6 +97,12 @@ func TestCompare(t *testing.T) {
 		}},
 		{name: "quota changed by hand", live: replace("nominalQuota: \"8\"", "nominalQuota: 9")},
 		{name: "another limit", file: strings.Replace(hierarchy, "lendingLimit: 2", "borrowingLimit: 0", 1)},
+		{name: "a team that is stopped in the file", file: strings.Replace(hierarchy, "weight: 2", "weight: 2, stopPolicy: HoldAndDrain", 1)},
+		{name: "other fields of a queue, and one more", file: strings.Replace(hierarchy, "weight: 2", "weight: 2, queues: [{name: night}], "+
+			"clusterQueue: {queueingStrategy: StrictFIFO, flavorFungibility: {whenCanBorrow: TryNextFlavor}, "+
+			"admissionChecksStrategy: {admissionChecks: [{name: check}]}, preemption: {borrowWithinCohort: {policy: LowerPriority, maxPriorityThreshold: 3}}}", 1)},
+		{name: "labels and annotations of the file", file: strings.Replace(hierarchy, "weight: 2", "weight: 2, labels: {cost: a}, annotations: {b: c}", 1)},
+		{name: "a topology", file: strings.Replace(hierarchy, "nodeLabels: {kind: a}", "nodeLabels: {kind: a}, topologyName: racks", 1)},
 		{name: "a stopped queue", live: replace("spec:\n  clusterQueue:", "spec:\n  stopPolicy: Hold\n  clusterQueue:")},
 		{name: "labels of namespaces, and those of others", live: replace("mlbatch-team-namespace: \"true\"", "example.com/x: y")},
 		{name: "another cohort and weight", file: strings.Replace(hierarchy, "cohort: all, weight: 2", "cohort: research", 1)},

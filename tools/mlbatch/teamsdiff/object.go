@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,6 +30,8 @@ type Object struct {
 	// some means that only the fields of the file count: a namespace that the chart does not create.
 	some   bool
 	fields map[string]string
+	// also are fields that others may have, too: only those of the file are compared.
+	also   map[string]string
 	team   *teamsfile.Team
 	cohort *teamsfile.Cohort
 }
@@ -53,36 +56,53 @@ const teamLabel = "mlbatch-team-namespace"
 
 // ofNamespace compares the labels and annotations that the platform reads.
 func ofNamespace(n corev1.Namespace) Object {
-	fields := map[string]string{}
-	for key, value := range n.Labels {
-		if strings.HasPrefix(key, "mlbatch-") || strings.HasPrefix(key, "pod-security.kubernetes.io/") {
-			fields["label "+key] = value
+	o := object("Namespace", n.ObjectMeta, map[string]string{})
+	o.also = map[string]string{}
+	for of, all := range map[string]map[string]string{"label ": n.Labels, "annotation ": n.Annotations} {
+		for key, value := range all {
+			switch {
+			case strings.HasPrefix(key, "mlbatch-") || strings.HasPrefix(key, "pod-security.kubernetes.io/"):
+				o.fields[of+key] = value
+			case !ofRelease.MatchString(key):
+				o.also[of+key] = value
+			}
 		}
 	}
-	for key, value := range n.Annotations {
-		if strings.HasPrefix(key, "mlbatch-") {
-			fields["annotation "+key] = value
-		}
-	}
-	return object("Namespace", n.ObjectMeta, fields)
+	return o
 }
+
+// ofRelease matches labels and annotations that say where an object comes from, and for what.
+var ofRelease = regexp.MustCompile(`^(app\.kubernetes\.io|(meta\.)?helm\.sh|argocd\.argoproj\.io)/`)
 
 func ofClusterQueue(q kueue.ClusterQueue) Object {
 	s := q.Spec
 	fields := map[string]string{
 		"spec.cohortName": string(s.CohortName), "spec.fairSharing.weight": weight(s.FairSharing), "spec.stopPolicy": stopPolicy(s.StopPolicy),
 		"spec.namespaceSelector": text(s.NamespaceSelector), "order of flavors": flavors(s.ResourceGroups), "covered resources": resources(s.ResourceGroups),
+		"spec.queueingStrategy": cmp.Or(string(s.QueueingStrategy), string(kueue.BestEffortFIFO)), "spec.flavorFungibility": fungibility(s.FlavorFungibility),
+		"spec.admissionChecksStrategy": text(s.AdmissionChecksStrategy),
 	}
 	if p := s.Preemption; p != nil {
 		fields["spec.preemption.withinClusterQueue"] = string(p.WithinClusterQueue)
 		fields["spec.preemption.reclaimWithinCohort"] = string(p.ReclaimWithinCohort)
 		if p.BorrowWithinCohort != nil {
 			fields["spec.preemption.borrowWithinCohort"] = string(p.BorrowWithinCohort.Policy)
+			fields["spec.preemption.maxPriorityThreshold"] = text(p.BorrowWithinCohort.MaxPriorityThreshold)
 		}
 	}
 	o := object("ClusterQueue", q.ObjectMeta, fields)
 	o.team = &teamsfile.Team{Name: strings.TrimSuffix(q.Name, "-cluster-queue"), Cohort: string(s.CohortName), Quota: quota(s.ResourceGroups)}
 	return o
+}
+
+// fungibility has the defaults of the API server for what is not set.
+func fungibility(f *kueue.FlavorFungibility) string {
+	if f == nil {
+		f = &kueue.FlavorFungibility{}
+	}
+	return text(kueue.FlavorFungibility{
+		WhenCanBorrow: cmp.Or(f.WhenCanBorrow, kueue.MayStopSearch), WhenCanPreempt: cmp.Or(f.WhenCanPreempt, kueue.TryNextFlavor), Preference: f.Preference,
+	})
 }
 
 func ofLocalQueue(q kueue.LocalQueue) Object {
@@ -100,6 +120,7 @@ func ofCohort(c kueue.Cohort) Object {
 func ofFlavor(f kueue.ResourceFlavor) Object {
 	return object("ResourceFlavor", f.ObjectMeta, map[string]string{
 		"spec.nodeLabels": text(f.Spec.NodeLabels), "spec.nodeTaints": text(f.Spec.NodeTaints), "spec.tolerations": text(f.Spec.Tolerations),
+		"spec.topologyName": text(f.Spec.TopologyName),
 	})
 }
 

@@ -53,6 +53,9 @@ func (f File) entries(name string, s Settings) [][2]string {
 	if s.Weight != nil {
 		add(true, "weight", weight(*s.Weight))
 	}
+	if s.StopPolicy != nil {
+		add(true, "stopPolicy", f.scalar(*s.StopPolicy))
+	}
 	return entries
 }
 

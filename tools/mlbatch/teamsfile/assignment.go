@@ -17,8 +17,10 @@ type Settings struct {
 	Existing             bool
 	Cohort               *string
 	Weight               *float64
-	Quota                []Assignment
-	Users, Groups        Members
+	// StopPolicy is None, Hold or HoldAndDrain.
+	StopPolicy    *string
+	Quota         []Assignment
+	Users, Groups Members
 }
 
 // Members come and go.

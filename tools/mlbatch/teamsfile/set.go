@@ -66,6 +66,9 @@ func (f File) setStanding(path []string, team Team, s Settings) (File, error) {
 	if err == nil && s.Weight != nil && (team.Weight == nil || *team.Weight != *s.Weight) {
 		f, err = f.put(under(path, "weight"), weight(*s.Weight))
 	}
+	if err == nil && s.StopPolicy != nil && *s.StopPolicy != cmp.Or(team.StopPolicy, "None") {
+		f, err = f.put(under(path, "stopPolicy"), f.scalar(*s.StopPolicy))
+	}
 	return f, err
 }
 

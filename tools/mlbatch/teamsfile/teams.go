@@ -26,9 +26,18 @@ type Team struct {
 	Cohort    string   `json:"cohort"`
 	QueueName string   `json:"queueName"`
 	Weight    *float64 `json:"weight,omitempty"`
-	Users     []string `json:"users,omitempty"`
-	Groups    []string `json:"groups,omitempty"`
-	Quota     Quota    `json:"quota"`
+	// StopPolicy is Hold or HoldAndDrain if the team is stopped. Queues are those beside QueueName.
+	StopPolicy string   `json:"stopPolicy,omitempty"`
+	Queues     []Queue  `json:"queues,omitempty"`
+	Users      []string `json:"users,omitempty"`
+	Groups     []string `json:"groups,omitempty"`
+	Quota      Quota    `json:"quota"`
+}
+
+// Queue is another LocalQueue of a team.
+type Queue struct {
+	Name       string `json:"name"`
+	StopPolicy string `json:"stopPolicy,omitempty"`
 }
 
 // Cohort is one cohort, with the quota that belongs to no team.

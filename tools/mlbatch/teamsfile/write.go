@@ -42,7 +42,8 @@ func members(t Team) string {
 	return strings.Join(parts, ", ")
 }
 
-// order are the flavors of a quota as work tries them: in the order of the file. What the file does not list comes last.
+// order are the flavors of a quota as work tries them: in the order of the file. What the file does
+// not list comes last.
 func (t Teams) order(q Quota) []string {
 	var listed []string
 	for _, flavor := range t.Flavors {
@@ -75,6 +76,12 @@ func (t Teams) WriteTeam(out io.Writer, team Team) error {
 	about := [][]string{
 		{"Team", team.Name}, {"Namespace", team.Namespace}, {"Queue", team.QueueName}, {"Cohort", team.Cohort}, {"Weight", weight},
 		{"Users", strings.Join(team.Users, ", ")}, {"Groups", strings.Join(team.Groups, ", ")},
+	}
+	if team.StopPolicy != "" {
+		about = append(about, []string{"Stop policy", team.StopPolicy})
+	}
+	for _, queue := range team.Queues {
+		about = append(about, []string{"Other queue", strings.TrimSpace(queue.Name + " " + queue.StopPolicy)})
 	}
 	if err := printing.Table(out, about); err != nil {
 		return err

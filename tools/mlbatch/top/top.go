@@ -12,8 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/nodesigns"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
 )
 
@@ -24,8 +26,28 @@ type Objects struct {
 	Cohorts       []kueue.Cohort
 	Flavors       []kueue.ResourceFlavor
 	Nodes         []corev1.Node
+	// Pods are those on nodes, or nil if they are not known.
+	Pods []corev1.Pod
+	// Signs are the AppWrapper controller's settings about nodes.
+	Signs nodesigns.Settings `json:"-"`
 	// Unread says in sentences what could not be read.
 	Unread []string
+}
+
+// View is what an overview is about. The empty one is about teams, cohorts and flavors.
+type View string
+
+// The views with a name.
+const (
+	ByTeam   View = "team"
+	ByQueue  View = "queue"
+	ByNode   View = "node"
+	ByFlavor View = "flavor"
+)
+
+// Views are those with a name.
+func Views() []string {
+	return []string{string(ByTeam), string(ByQueue), string(ByNode), string(ByFlavor)}
 }
 
 // Overview is the answer.
@@ -33,8 +55,9 @@ type Overview struct {
 	Teams   []Team   `json:"teams,omitempty"`
 	Cohorts []Pool   `json:"cohorts,omitempty"`
 	Flavors []Flavor `json:"flavors,omitempty"`
-	// Queues are those of a member who may not see teams.
+	// Queues are those of all namespaces, or of a member who may not see teams.
 	Queues []Queue `json:"queues,omitempty"`
+	Nodes  []Node  `json:"nodes,omitempty"`
 	// Notes say what could not be read, and where more is promised than there is.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -59,8 +82,10 @@ type Cell struct {
 	Used     resource.Quantity `json:"used"`
 	// Borrowed is what is used beyond the quota.
 	Borrowed resource.Quantity `json:"borrowed"`
-	// Unused is what others may borrow, if the lending limit allows it.
+	// Unused is what others may borrow.
 	Unused resource.Quantity `json:"unused"`
+	// limit is that of lending, or nil.
+	limit *resource.Quantity
 }
 
 // Pool is a cohort with all below it. Kueue does not record which of its teams lends to which.
@@ -75,8 +100,22 @@ type Flavor struct {
 	Resource string            `json:"resource"`
 	Quota    resource.Quantity `json:"quota"`
 	Used     resource.Quantity `json:"used"`
-	// Nodes is what the nodes that take pods have, or nil if they are not known.
-	Nodes *resource.Quantity `json:"nodes,omitempty"`
+	// Slack is the part of the quota that belongs to slack queues, which lend so much of it now.
+	Slack resource.Quantity `json:"slack"`
+	Lends resource.Quantity `json:"lends"`
+	// Total is what the nodes have, and Usable what pods can get of it; nil if they are not known.
+	Total  *resource.Quantity `json:"total,omitempty"`
+	Usable *resource.Quantity `json:"usable,omitempty"`
+	// Unusable is the rest.
+	Unusable []Loss `json:"unusable,omitempty"`
+	// Stranded are free devices of partly used nodes, or nil if that is not known.
+	Stranded *resource.Quantity `json:"stranded,omitempty"`
+}
+
+// Loss is what pods cannot get, and why.
+type Loss struct {
+	Cause  string            `json:"cause"`
+	Amount resource.Quantity `json:"amount"`
 }
 
 // Queue is a LocalQueue.
@@ -86,25 +125,33 @@ type Queue struct {
 	ClusterQueue string `json:"clusterQueue"`
 	Pending      int32  `json:"pending"`
 	Running      int32  `json:"running"`
-	Used         []Cell `json:"used,omitempty"`
+	// Inactive is why nothing is admitted.
+	Inactive string `json:"inactive,omitempty"`
+	Used     []Cell `json:"used,omitempty"`
 }
 
 // Judge makes an overview of objects.
-func Judge(o Objects) Overview {
+func Judge(o Objects, view View) Overview {
 	answer := Overview{Notes: o.Unread}
-	if o.ClusterQueues == nil {
-		for _, q := range o.LocalQueues {
-			answer.Queues = append(answer.Queues, queueOf(q))
-		}
-		return answer
+	switch {
+	case view == ByNode:
+		answer.Nodes = o.nodes()
+	case view == ByQueue || o.ClusterQueues == nil:
+		answer.Queues = o.queues()
+	case view == ByTeam:
+		answer.Teams = o.teams()
+	case view == ByFlavor:
+		answer.Flavors = o.flavors()
+	default:
+		answer.Teams, answer.Cohorts, answer.Flavors = o.teams(), o.pools(), o.flavors()
 	}
-	for _, q := range o.ClusterQueues {
-		answer.Teams = append(answer.Teams, o.team(q))
-	}
-	slices.SortFunc(answer.Teams, func(a, b Team) int { return cmp.Or(cmp.Compare(a.Cohort, b.Cohort), cmp.Compare(a.Name, b.Name)) })
-	answer.Cohorts, answer.Flavors = o.pools(), o.flavors()
 	answer.Notes = append(answer.Notes, answer.troubles()...)
 	return answer
+}
+
+// Empty tells whether there is nothing to show.
+func (o Overview) Empty() bool {
+	return len(o.Teams)+len(o.Flavors)+len(o.Queues)+len(o.Nodes) == 0
 }
 
 // troubles are teams whose work cannot start, and more quota than nodes.
@@ -115,18 +162,24 @@ func (o Overview) troubles() (all []string) {
 		}
 	}
 	for _, f := range o.Flavors {
-		if f.Nodes != nil && f.Quota.Cmp(*f.Nodes) > 0 {
-			all = append(all, fmt.Sprintf("the quota of %s in flavor %s is %s, but the nodes that take its pods have %s", f.Resource, f.Name, &f.Quota, f.Nodes))
+		if promised := f.promised(); f.Usable != nil && promised.Cmp(*f.Usable) > 0 {
+			all = append(all, fmt.Sprintf("the quota of %s in flavor %s that can be used is %s, but pods can get %s of its nodes", f.Resource, f.Name, &promised, f.Usable))
 		}
 	}
 	return all
 }
 
+func (o Objects) teams() (all []Team) {
+	for _, q := range o.ClusterQueues {
+		all = append(all, o.team(q))
+	}
+	slices.SortFunc(all, func(a, b Team) int { return cmp.Or(cmp.Compare(a.Cohort, b.Cohort), cmp.Compare(a.Name, b.Name)) })
+	return all
+}
+
 func (o Objects) team(q kueue.ClusterQueue) Team {
 	t := Team{Name: q.Name, Cohort: string(q.Spec.CohortName), Pending: q.Status.PendingWorkloads, Running: q.Status.AdmittedWorkloads, Quota: cells(q)}
-	if c := meta.FindStatusCondition(q.Status.Conditions, kueue.ClusterQueueActive); c != nil && c.Status == "False" {
-		t.Inactive = cmp.Or(c.Message, c.Reason)
-	}
+	t.Inactive = inactive(q.Status.Conditions)
 	for _, l := range o.LocalQueues {
 		if string(l.Spec.ClusterQueue) == q.Name && !slices.Contains(t.Namespaces, l.Namespace) {
 			t.Namespaces = append(t.Namespaces, l.Namespace)
@@ -134,6 +187,14 @@ func (o Objects) team(q kueue.ClusterQueue) Team {
 	}
 	slices.Sort(t.Namespaces)
 	return t
+}
+
+// inactive is why a queue admits nothing.
+func inactive(conditions []metav1.Condition) string {
+	if c := meta.FindStatusCondition(conditions, kueue.ClusterQueueActive); c != nil && c.Status == metav1.ConditionFalse {
+		return cmp.Or(c.Message, c.Reason)
+	}
+	return ""
 }
 
 // cells are the quota and the use of a ClusterQueue.
@@ -147,19 +208,30 @@ func cells(q kueue.ClusterQueue) []Cell {
 			}
 			all[i].Used, all[i].Borrowed = use.Total, use.Borrowed
 			all[i].Unused.Sub(use.Total)
-			if all[i].Unused.Sign() < 0 {
-				all[i].Unused = resource.Quantity{}
-			}
 		}
 	}
+	for i := range all {
+		all[i].Unused = lendable(all[i].Unused, all[i].limit)
+	}
 	return all
+}
+
+// lendable is what may be lent of what is unused.
+func lendable(unused resource.Quantity, limit *resource.Quantity) resource.Quantity {
+	switch {
+	case unused.Sign() < 0:
+		return resource.Quantity{}
+	case limit != nil && limit.Cmp(unused) < 0:
+		return *limit
+	}
+	return unused
 }
 
 func quotas(groups []kueue.ResourceGroup) (all []Cell) {
 	for _, group := range groups {
 		for _, flavor := range group.Flavors {
 			for _, r := range flavor.Resources {
-				all = append(all, Cell{Flavor: string(flavor.Name), Resource: string(r.Name), Quota: r.NominalQuota, Unused: r.NominalQuota.DeepCopy()})
+				all = append(all, Cell{Flavor: string(flavor.Name), Resource: string(r.Name), Quota: r.NominalQuota, Unused: r.NominalQuota.DeepCopy(), limit: r.LendingLimit})
 			}
 		}
 	}
@@ -190,8 +262,18 @@ func sum(all []Cell) (sums []Cell) {
 	return sums
 }
 
+func (o Objects) queues() (all []Queue) {
+	for _, q := range o.LocalQueues {
+		all = append(all, queueOf(q))
+	}
+	slices.SortFunc(all, func(a, b Queue) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
 func queueOf(l kueue.LocalQueue) Queue {
-	q := Queue{Name: l.Name, Namespace: l.Namespace, ClusterQueue: string(l.Spec.ClusterQueue), Pending: l.Status.PendingWorkloads, Running: l.Status.AdmittedWorkloads}
+	q := Queue{Name: l.Name, Namespace: l.Namespace, ClusterQueue: string(l.Spec.ClusterQueue), Pending: l.Status.PendingWorkloads, Running: l.Status.AdmittedWorkloads, Inactive: inactive(l.Status.Conditions)}
 	for _, flavor := range l.Status.FlavorsReservation {
 		for _, use := range flavor.Resources {
 			q.Used = append(q.Used, Cell{Flavor: string(flavor.Name), Resource: string(use.Name), Used: use.Total})

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlbatch/mlbatch/controller/nodesigns"
 	"github.com/mlbatch/mlbatch/test/golden"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/top"
 )
@@ -19,10 +20,17 @@ func objects(t *testing.T) top.Objects {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var o top.Objects
+	o := top.Objects{Signs: nodesigns.Default()}
 	if err := yaml.UnmarshalStrict(text, &o); err != nil {
 		t.Fatal(err)
 	}
+	return o
+}
+
+func withoutPods(t *testing.T) top.Objects {
+	t.Helper()
+	o := objects(t)
+	o.Pods = nil
 	return o
 }
 
@@ -33,9 +41,15 @@ func TestTopShowsWhoUsesWhat(t *testing.T) {
 	for _, row := range []struct {
 		who  string
 		sees top.Objects
+		view top.View
 		wide bool
-	}{{"an administrator", objects(t), false}, {"wide", objects(t), true}, {"a member", member, false}} {
-		overview := top.Judge(row.sees)
+	}{
+		{"an administrator", objects(t), "", false}, {"wide", objects(t), "", true}, {"a member", member, "", false},
+		{"by team", objects(t), top.ByTeam, false}, {"by flavor", objects(t), top.ByFlavor, false},
+		{"by queue", objects(t), top.ByQueue, false}, {"by queue, wide", objects(t), top.ByQueue, true},
+		{"by node", objects(t), top.ByNode, false}, {"by node, wide", objects(t), top.ByNode, true}, {"by node, without pods", withoutPods(t), top.ByNode, false},
+	} {
+		overview := top.Judge(row.sees, row.view)
 		all.WriteString("# " + row.who + "\n")
 		if err := overview.WriteTable(&all, row.wide); err != nil {
 			t.Fatal(err)
@@ -52,7 +66,7 @@ func TestTopShowsWhoUsesWhat(t *testing.T) {
 func TestCohortsInACycle(t *testing.T) {
 	o := objects(t)
 	o.Cohorts[1].Spec.ParentName = "vision"
-	if pools := top.Judge(o).Cohorts; len(pools) == 0 {
+	if pools := top.Judge(o, "").Cohorts; len(pools) == 0 {
 		t.Error("there is no cohort")
 	}
 }
@@ -60,16 +74,16 @@ func TestCohortsInACycle(t *testing.T) {
 func TestWithoutNodesNothingIsSaidOfThem(t *testing.T) {
 	o := objects(t)
 	o.Nodes = nil
-	overview := top.Judge(o)
+	overview := top.Judge(o, "")
 	if len(overview.Notes) != 1 || // that of the stopped team
-		overview.Flavors[0].Nodes != nil {
+		overview.Flavors[0].Usable != nil {
 		t.Errorf("got %+v", overview)
 	}
 }
 
 func TestThePageShowsAnOverview(t *testing.T) {
 	var out bytes.Buffer
-	if err := top.Judge(objects(t)).WriteTable(&out, false); err != nil {
+	if err := top.Judge(objects(t), "").WriteTable(&out, false); err != nil {
 		t.Fatal(err)
 	}
 	golden.Between(t, "../../../docs/commands.md", "<!-- top: written by go test ./tools/mlbatch/top -run TestThePage -update -->\n```\n", "```\n<!-- end of top -->", out.String())

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 // resources without quota and use.
 func (o Overview) WriteTable(out io.Writer, wide bool) error {
 	written := false
-	for _, table := range [][][]string{o.teams(wide), o.pools(wide), o.flavors(wide), o.queues()} {
+	for _, table := range [][][]string{o.teams(wide), o.pools(wide), o.flavors(wide), o.queues(wide), o.nodes(wide)} {
 		if len(table) < 2 {
 			continue
 		}
@@ -68,29 +69,54 @@ func (o Overview) pools(wide bool) [][]string {
 }
 
 func (o Overview) flavors(wide bool) [][]string {
-	rows := [][]string{{"FLAVOR", "RESOURCE", "USED", "QUOTA", "NODES"}}
+	rows := [][]string{{"FLAVOR", "RESOURCE", "USED", "QUOTA", "SLACK", "LENDS", "TOTAL", "USABLE", "STRANDED", "UNUSABLE"}}
 	for _, f := range o.Flavors {
 		if f.Quota.IsZero() && f.Used.IsZero() && !wide {
 			continue
 		}
-		nodes := ""
-		if f.Nodes != nil {
-			nodes = f.Nodes.String()
-		}
-		rows = append(rows, []string{f.Name, f.Resource, f.Used.String(), f.Quota.String(), nodes})
+		row := []string{f.Name, f.Resource, f.Used.String(), f.Quota.String(), f.Slack.String(), f.Lends.String()}
+		rows = append(rows, append(row, known(f.Total), known(f.Usable), known(f.Stranded), f.losses()))
 	}
 	return rows
 }
 
-func (o Overview) queues() [][]string {
-	rows := [][]string{{"QUEUE", "CLUSTERQUEUE", "PENDING", "RUNNING", "FLAVOR", "RESOURCE", "USED"}}
+// known is empty for what is not.
+func known(q *resource.Quantity) string {
+	if q == nil {
+		return ""
+	}
+	return q.String()
+}
+
+func (f Flavor) losses() string {
+	all := make([]string, len(f.Unusable))
+	for i, l := range f.Unusable {
+		all[i] = l.Amount.String() + " " + l.Cause
+	}
+	return strings.Join(all, ", ")
+}
+
+// queues have a column with namespaces if there are several.
+func (o Overview) queues(wide bool) [][]string {
+	several := slices.ContainsFunc(o.Queues, func(q Queue) bool { return q.Namespace != o.Queues[0].Namespace })
+	rows := [][]string{}
+	add := func(namespace string, row []string, inactive string) {
+		if several {
+			row = append([]string{namespace}, row...)
+		}
+		if wide {
+			row = append(row, inactive)
+		}
+		rows = append(rows, row)
+	}
+	add("NAMESPACE", []string{"QUEUE", "CLUSTERQUEUE", "PENDING", "RUNNING", "FLAVOR", "RESOURCE", "USED"}, "INACTIVE")
 	for _, q := range o.Queues {
 		row := []string{q.Name, q.ClusterQueue, number(q.Pending), number(q.Running)}
 		for _, c := range q.Used {
-			rows = append(rows, append(row[:4:4], c.Flavor, c.Resource, c.Used.String()))
+			add(q.Namespace, append(row[:4:4], c.Flavor, c.Resource, c.Used.String()), q.Inactive)
 		}
 		if len(q.Used) == 0 {
-			rows = append(rows, append(row, "", "", ""))
+			add(q.Namespace, append(row, "", "", ""), q.Inactive)
 		}
 	}
 	return rows

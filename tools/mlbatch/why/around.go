@@ -81,14 +81,37 @@ func gone(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-func (r *gathering) queueName() string {
-	var labels map[string]string
+// labels are those of the work.
+func (r *gathering) labels() map[string]string {
 	switch {
 	case r.AppWrapper != nil:
-		labels = r.AppWrapper.Labels
+		return r.AppWrapper.Labels
 	case r.Job != nil:
-		labels = r.Job.GetLabels()
+		return r.Job.GetLabels()
 	}
+	return nil
+}
+
+const priorityClassLabel = "kueue.x-k8s.io/priority-class"
+
+// readPriority looks for the priority of work that Kueue has not queued.
+func (r *gathering) readPriority(ctx context.Context) {
+	name := r.labels()[priorityClassLabel]
+	if _, none := r.Absent["Workload"]; !none || name == "" {
+		return
+	}
+	class := &metav1.PartialObjectMetadata{}
+	class.SetGroupVersionKind(kueue.SchemeGroupVersion.WithKind("WorkloadPriorityClass"))
+	switch err := r.client.Get(ctx, client.ObjectKey{Name: name}, class); {
+	case gone(err):
+		r.Absent["WorkloadPriorityClass"] = name
+	case err != nil:
+		r.unread(err, "WorkloadPriorityClass "+name+", which it names")
+	}
+}
+
+func (r *gathering) queueName() string {
+	labels := r.labels()
 	if r.Workload != nil {
 		return cmp.Or(string(r.Workload.Spec.QueueName), labels[v1beta2.QueueNameLabel])
 	}
@@ -126,14 +149,16 @@ func (r *gathering) judgeQueue(queues []kueue.ClusterQueue) {
 	r.Absent["ClusterQueue"] = wanted
 }
 
-// readPosition reads Kueue's own order. It is not always served, and not everyone may read it: that is no
-// news to users.
+// readPosition reads Kueue's own order. If it is not served, users cannot change that.
 func (r *gathering) readPosition(ctx context.Context) {
 	queue, answer := &unstructured.Unstructured{}, &unstructured.Unstructured{} // the scheme lacks its LocalQueue
 	queue.SetGroupVersionKind(visibility.SchemeGroupVersion.WithKind("LocalQueue"))
 	queue.SetNamespace(r.target.Namespace)
 	queue.SetName(r.LocalQueue.Name)
 	if err := r.client.SubResource("pendingworkloads").Get(ctx, queue, answer); err != nil {
+		if !apierrors.IsNotFound(err) {
+			r.unread(err, "its position in the queue")
+		}
 		return
 	}
 	var summary visibility.PendingWorkloadsSummary
@@ -149,15 +174,19 @@ func (r *gathering) readPosition(ctx context.Context) {
 
 // readPods reads the pods, and the warnings of the namespace, which has them of the pods and their owners.
 func (r *gathering) readPods(ctx context.Context) {
-	label, name := r.podLabel()
+	label, name := podLabel(r.Objects)
+	if label == "" && r.Job != nil {
+		r.Unread = append(r.Unread, fmt.Sprintf("the pods of a %s cannot be found by a label: look at what it has made", r.Job.GetKind()))
+	}
 	if label == "" {
 		return
 	}
-	var pods corev1.PodList
-	if err := r.client.List(ctx, &pods, client.InNamespace(r.target.Namespace), client.MatchingLabels{label: name}); err != nil {
+	add := func(page *corev1.PodList) { r.Pods = append(r.Pods, page.Items...) }
+	if err := reading.Pages(ctx, r.client, add, client.InNamespace(r.target.Namespace), client.MatchingLabels{label: name}); err != nil {
 		r.unread(err, "the pods")
+	} else if len(r.Pods) == 0 {
+		r.Absent["Pod"] = "of " + r.name()
 	}
-	r.Pods = pods.Items
 	var events corev1.EventList
 	warnings := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("type", corev1.EventTypeWarning)}
 	if err := r.client.List(ctx, &events, client.InNamespace(r.target.Namespace), warnings, client.Limit(reading.Page)); err != nil {
@@ -169,17 +198,23 @@ func (r *gathering) readPods(ctx context.Context) {
 	}
 }
 
-func (r *gathering) podLabel() (label, name string) {
+// name is the kind and the name of what has pods.
+func (r *gathering) name() string {
+	if r.AppWrapper != nil {
+		return "AppWrapper " + r.AppWrapper.Name
+	}
+	return r.Job.GetKind() + " " + r.Job.GetName()
+}
+
+// podLabel is the label by which the pods are found, and its value.
+func podLabel(o explain.Objects) (label, name string) {
 	switch {
-	case r.AppWrapper != nil:
-		return v1beta2.AppWrapperLabel, r.AppWrapper.Name
-	case r.Job == nil:
-		return "", ""
+	case o.AppWrapper != nil:
+		return v1beta2.AppWrapperLabel, o.AppWrapper.Name
+	case o.Job != nil:
+		return PodLabel(o.Job.GetKind()), o.Job.GetName()
 	}
-	if label = PodLabel(r.Job.GetKind()); label == "" {
-		r.Unread = append(r.Unread, fmt.Sprintf("the pods of a %s cannot be found by a label: look at what it has made", r.Job.GetKind()))
-	}
-	return label, r.Job.GetName()
+	return "", ""
 }
 
 // notFound has the names of what could have been meant.
@@ -191,21 +226,4 @@ func (r *gathering) notFound(ctx context.Context) error {
 		}
 	}
 	return e
-}
-
-// Names are those of the AppWrappers and Runs of a namespace, as far as they can be listed in one page.
-func Names(ctx context.Context, c client.Reader, namespace string) (names []string) {
-	for _, kind := range []metav1.GroupVersionKind{
-		{Group: v1beta2.GroupVersion.Group, Version: v1beta2.GroupVersion.Version, Kind: "AppWrapperList"},
-		{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Kind: "RunList"},
-	} {
-		list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: kind.Group + "/" + kind.Version, Kind: kind.Kind}}
-		if err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(reading.Page)); err != nil {
-			continue // only a suggestion is lost
-		}
-		for _, item := range list.Items {
-			names = append(names, item.Name)
-		}
-	}
-	return names
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,20 +18,26 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// bare are the kinds that may be queued without an AppWrapper, by the name in KIND/NAME, and the
-// label that their pods have.
-var bare = map[string]struct {
+// queued is a kind that may be queued without an AppWrapper, and the label that its pods have.
+type queued struct {
 	kind     schema.GroupVersionKind
 	podLabel string
-}{
-	"job":             {schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "batch.kubernetes.io/job-name"},
-	"pytorchjob":      {schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}, "training.kubeflow.org/job-name"},
-	"jobset":          {schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}, "jobset.sigs.k8s.io/jobset-name"},
-	"leaderworkerset": {schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}, "leaderworkerset.sigs.k8s.io/name"},
-	"raycluster":      {schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"}, "ray.io/cluster"},
-	"rayjob":          {schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayJob"}, ""},
+}
+
+// bare are these kinds, by the name in KIND/NAME.
+var bare = bareKinds()
+
+func bareKinds() map[string]queued {
+	all := map[string]queued{"job": {batchv1.SchemeGroupVersion.WithKind("Job"), batchv1.JobNameLabel}}
+	for _, k := range parts.Kinds() {
+		if k.Bare {
+			all[strings.ToLower(k.Name)] = queued{schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Name}, k.PodLabel}
+		}
+	}
+	return all
 }
 
 // PodLabel is the label that pods of a bare job have. Its value is the name of the job.
@@ -48,12 +56,13 @@ func Mapper() meta.RESTMapper {
 	for _, kind := range []string{"Workload", "LocalQueue"} {
 		mapper.Add(kueue.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
 	}
-	for _, kind := range []string{"ClusterQueue", "Cohort", "ResourceFlavor"} {
+	for _, kind := range []string{"ClusterQueue", "Cohort", "ResourceFlavor", "WorkloadPriorityClass"} {
 		mapper.Add(kueue.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
 	for _, kind := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Pod"), corev1.SchemeGroupVersion.WithKind("Event"),
+		corev1.SchemeGroupVersion.WithKind("ConfigMap"), appsv1.SchemeGroupVersion.WithKind("Deployment"),
 		v1beta2.GroupVersion.WithKind("AppWrapper"), v1alpha1.GroupVersion.WithKind("Run"), visibility.SchemeGroupVersion.WithKind("LocalQueue"),
 	} {
 		mapper.Add(kind, meta.RESTScopeNamespace)

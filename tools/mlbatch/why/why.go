@@ -6,7 +6,6 @@ package why
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -41,7 +40,7 @@ func (e NotFoundError) Error() string {
 
 // Explain reads what belongs to a target, and judges it.
 func Explain(ctx context.Context, c client.Client, target Target, now time.Time) (explain.Explanation, error) {
-	objects, err := Read(ctx, c, target, now)
+	objects, err := readAll(ctx, c, target, now)
 	if err != nil {
 		return explain.Explanation{}, err
 	}
@@ -50,9 +49,20 @@ func Explain(ctx context.Context, c client.Client, target Target, now time.Time)
 
 // Read reads what belongs to a target.
 func Read(ctx context.Context, c client.Client, target Target, now time.Time) (explain.Objects, error) {
-	r := &gathering{client: c, target: target, Objects: explain.Objects{Absent: map[string]string{}, Now: now}}
+	r := gathering{client: c, target: target, Objects: explain.Objects{Absent: map[string]string{}, Now: now}}
 	err := r.read(ctx)
 	return r.Objects, err
+}
+
+// readAll also reads what the nodes have, if the target waits for that.
+func readAll(ctx context.Context, c client.Client, target Target, now time.Time) (explain.Objects, error) {
+	objects, err := Read(ctx, c, target, now)
+	if err != nil {
+		return objects, err
+	}
+	r := gathering{client: c, target: target, Objects: objects}
+	r.readRoom(ctx)
+	return r.Objects, nil
 }
 
 type gathering struct {
@@ -75,6 +85,7 @@ func (r *gathering) read(ctx context.Context) error {
 	if err := r.mustExist(ctx); err != nil {
 		return err
 	}
+	r.readPriority(ctx)
 	r.readQueues(ctx)
 	r.readPods(ctx)
 	return nil
@@ -117,12 +128,13 @@ func (r *gathering) readSubject(ctx context.Context) error {
 			continue
 		}
 		if err := read.find(ctx); err != nil && !apierrors.IsNotFound(err) {
+			failed := reading.Failed(err, reading.Deed{Verb: "get", Resource: plural(read.what), Namespace: r.target.Namespace})
+			if r.target.Kind != "" {
+				return failed
+			}
 			r.unread(err, read.what+" "+r.target.Name)
 			if read.kind == "appwrapper" {
-				r.denied = reading.Failed(err, reading.Deed{Verb: "get", Resource: "appwrappers", Namespace: r.target.Namespace})
-			}
-			if r.target.Kind != "" {
-				return errors.New(strings.Join(r.Unread, "; "))
+				r.denied = failed
 			}
 		}
 	}
@@ -136,7 +148,7 @@ func (r *gathering) readJob(ctx context.Context, version, kind string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read %s %s: %w", kind, r.target.Name, err)
+		return reading.Failed(err, reading.Deed{Verb: "get", Resource: plural(kind), Namespace: r.target.Namespace})
 	}
 	if name := job.Labels[v1beta2.AppWrapperLabel]; name != "" { // it is wrapped
 		r.target.Name = name
@@ -153,6 +165,9 @@ func (r *gathering) readJob(ctx context.Context, version, kind string) error {
 func (r *gathering) readWorkloads(ctx context.Context) {
 	err := reading.Pages(ctx, r.client, func(page *kueue.WorkloadList) { r.workloads = append(r.workloads, page.Items...) }, client.InNamespace(r.target.Namespace))
 	if err != nil {
+		if apierrors.IsNotFound(err) { // a list that is served may be empty, and is never not found
+			r.Absent["API"] = kueue.SchemeGroupVersion.Group
+		}
 		r.unread(err, "the Workloads, which say whether it has quota")
 		return
 	}
@@ -190,9 +205,11 @@ func (r *gathering) owner() types.UID {
 	return ""
 }
 
-// named reports whether a job, of which only the name is known, has this Workload.
+// named reports whether a job, of which only the name is known, has this Workload. That of an AppWrapper which is
+// gone will go, too.
 func (r *gathering) named(o metav1.OwnerReference) bool {
-	return !r.exists() && r.target.Kind == "" && o.Name == r.target.Name
+	leaves := o.Kind == wrapperKind.Kind && r.denied == nil
+	return !r.exists() && r.target.Kind == "" && o.Name == r.target.Name && !leaves
 }
 
 func (r *gathering) own(w *kueue.Workload, o metav1.OwnerReference) {

@@ -55,7 +55,15 @@ func cluster(t *testing.T, calls interceptor.Funcs) client.WithWatch {
 	phase := func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }
 	kind := func(o client.Object) []string { return []string{o.(*corev1.Event).Type} }
 	stored := fake.NewClientBuilder().WithScheme(scheme).WithRuntimeObjects(objects...).WithIndex(&corev1.Pod{}, "status.phase", phase).WithIndex(&corev1.Event{}, "type", kind).Build()
+	if calls.SubResourceGet == nil {
+		calls.SubResourceGet = positionsAreNotServed
+	}
 	return interceptor.NewClient(stored, calls)
+}
+
+// positionsAreNotServed answers as an API server does on which Kueue's visibility API is off.
+func positionsAreNotServed(_ context.Context, _ client.Client, name string, o client.Object, _ client.Object, _ ...client.SubResourceGetOption) error {
+	return apierrors.NewNotFound(schema.GroupResource{Resource: name}, o.GetName())
 }
 
 // mayNotList are the calls of a user who may not list these.

@@ -30,6 +30,8 @@ type Selection struct {
 	Rank *int
 	Pod  string
 	All  bool
+	// Attempt is the number of an attempt, from 1, or 0 for the present one.
+	Attempt int32
 	// Follow waits for more until the containers end.
 	Follow bool
 }
@@ -40,7 +42,10 @@ func Logs(ctx context.Context, c client.Client, open podlogs.Open, o explain.Obj
 	if o.Run != nil {
 		return logsOfRun(ctx, c, open, o, s, out)
 	}
-	pods, err := podsThatAre(ctx, c, o)
+	if err := ofAttempt(ctx, c, o, s.Attempt); err != nil {
+		return err
+	}
+	pods, err := podsThatAre(ctx, c, o, s)
 	if err != nil {
 		return err
 	}
@@ -65,7 +70,7 @@ func PodOf(ctx context.Context, c client.Client, o explain.Objects, s Selection)
 	if o.AppWrapper == nil && o.Job == nil {
 		return corev1.Pod{}, fmt.Errorf("%s %s has no pods: it is %s: see 'mlbatch why %s'", v1alpha1.RunKind, o.Run.Name, o.Run.Status.Phase, o.Run.Name)
 	}
-	pods, err := podsThatAre(ctx, c, o)
+	pods, err := podsThatAre(ctx, c, o, s)
 	if err != nil {
 		return corev1.Pod{}, err
 	}
@@ -87,6 +92,9 @@ func logsOfRun(ctx context.Context, c client.Client, open podlogs.Open, o explai
 	if s.Pod != "" {
 		return fmt.Errorf("the pods of a Run are chosen with --rank: use 'mlbatch logs %s --rank N'", name)
 	}
+	if err := ofAttempt(ctx, c, o, s.Attempt); err != nil {
+		return err
+	}
 	wanted := runs.Selection{All: s.All, Follow: s.Follow}
 	if s.Rank != nil {
 		wanted.Worker = *s.Rank
@@ -94,8 +102,8 @@ func logsOfRun(ctx context.Context, c client.Client, open podlogs.Open, o explai
 	return runs.Logs(ctx, c, open, client.ObjectKeyFromObject(o.Run), wanted, out)
 }
 
-// podsThatAre are the pods that exist, without those that another one of the same rank has replaced.
-func podsThatAre(ctx context.Context, c client.Client, o explain.Objects) ([]podlogs.Pod, error) {
+// podsThatAre are the pods that exist. One that another pod of the same rank has replaced is there only by its name.
+func podsThatAre(ctx context.Context, c client.Client, o explain.Objects, s Selection) ([]podlogs.Pod, error) {
 	i := summary(o)
 	label := why.PodLabel(i.Kind)
 	if o.AppWrapper != nil {
@@ -112,8 +120,11 @@ func podsThatAre(ctx context.Context, c client.Client, o explain.Objects) ([]pod
 	if len(stored) == 0 {
 		return nil, noPods(o)
 	}
-	seen := map[string]bool{}
-	return slices.DeleteFunc(podlogs.Sorted(stored), func(p podlogs.Pod) bool {
+	pods, seen := podlogs.Sorted(stored), map[string]bool{}
+	if s.Pod != "" {
+		return pods, nil
+	}
+	return slices.DeleteFunc(pods, func(p podlogs.Pod) bool {
 		key := fmt.Sprintf("%s/%d", makerOf(p), p.Worker)
 		replaced := p.Worker >= 0 && seen[key]
 		seen[key] = true

@@ -5,12 +5,14 @@ package work_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -65,6 +67,8 @@ func TestLogsAreThoseOfThePodThatIsMeant(t *testing.T) {
 		"with what follows":                {"train", nil, work.Selection{Follow: true}, "train-worker-0/main\nand more\n"},
 		"of a pod of two components":       {"waits", twoComponents(), work.Selection{Pod: "b-0"}, "b-0/main\n"},
 		"of a rank that only one has":      {"waits", twoComponents(), work.Selection{Rank: new(1)}, "a-1/proxy\n"},
+		"of one that was replaced":         {"waits", twoComponents(), work.Selection{Pod: "a-0-old"}, "a-0-old/proxy\n"},
+		"of the present attempt":           {"pulls", nil, work.Selection{Attempt: 2}, "pulls-master-0/pytorch\n"},
 		"of the newest of a rank":          {"waits", twoComponents()[:3], work.Selection{}, "a-0/proxy\n"},
 		"of all pods of two components":    {"waits", twoComponents(), work.Selection{All: true}, "[b-0] b-0/main\n[a-0] a-0/proxy\n[a-1] a-1/proxy\n"},
 		"of all pods of which one is next": {"waits", append(twoComponents()[1:3], podOf("c", "c", "", 0)), work.Selection{All: true}, "[0] a-0/proxy\n[1] a-1/proxy\n[c] c/proxy\n"},
@@ -181,4 +185,71 @@ func TestWithoutTheRightToListPodsASentenceNamesIt(t *testing.T) {
 	c = cluster(t, interceptor.Funcs{})
 	err = work.Logs(t.Context(), c, broken, found(t, c, "blue", "pulls"), work.Selection{}, io.Discard)
 	wording.OneSentence(t, "", err, "cannot read the log of pod pulls-master-0, which is Running: container pytorch is waiting to start")
+}
+
+// resets is waits after a failure, of which pods are left.
+func resets(reason string, phase v1beta2.AppWrapperPhase) *v1beta2.AppWrapper {
+	aw := &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "waits", UID: "uid-waits"}}
+	aw.Status = v1beta2.AppWrapperStatus{Phase: phase, Retries: 2, Conditions: []metav1.Condition{{Type: string(v1beta2.Unhealthy), Status: metav1.ConditionTrue, Reason: reason}}}
+	return aw
+}
+
+func TestAttemptsAreCounted(t *testing.T) {
+	failed, migrates := v1beta2.ReasonFoundFailedPods, v1beta2.ReasonAutopilotNoExecute
+	for name, row := range map[string]struct {
+		work    *v1beta2.AppWrapper
+		present int32
+	}{
+		"the third runs":                             {resets("", v1beta2.AppWrapperRunning), 3},
+		"the third fails":                            {resets(failed, v1beta2.AppWrapperRunning), 3},
+		"the second has failed":                      {resets(failed, v1beta2.AppWrapperResetting), 2},
+		"the second has failed and loses its quota":  {resets(failed, v1beta2.AppWrapperSuspending), 2},
+		"the third leaves a node, which is no retry": {resets(migrates, v1beta2.AppWrapperResetting), 3},
+		"the last has failed":                        {resets(failed, v1beta2.AppWrapperFailed), 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := cluster(t, interceptor.Funcs{})
+			if err := c.Create(t.Context(), podOf("a", "a", "0", 0)); err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			if err := work.Logs(t.Context(), c, logOf, explain.Objects{AppWrapper: row.work}, work.Selection{Attempt: row.present}, &out); err != nil || out.String() != "a/proxy\n" {
+				t.Errorf("got %q, %v", &out, err)
+			}
+			err := work.Logs(t.Context(), c, logOf, explain.Objects{AppWrapper: row.work}, work.Selection{Attempt: row.present + 1}, &out)
+			wording.OneSentence(t, "", err, fmt.Sprintf("AppWrapper waits has no attempt %d: the present one is %d", row.present+1, row.present))
+		})
+	}
+}
+
+func TestOfAnAttemptThatIsGoneASentenceIsLeft(t *testing.T) {
+	c := cluster(t, interceptor.Funcs{})
+	warning := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "e"}, Type: "Warning", Reason: "FoundFailedPods", Message: "1 pod failed:\na-0 ended with exit code 1"}
+	warning.InvolvedObject.UID = "uid-waits"
+	if err := c.Create(t.Context(), warning); err != nil {
+		t.Fatal(err)
+	}
+	study := &v1alpha1.Run{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "study"}, Status: v1alpha1.RunStatus{Phase: "Running"}}
+	told := study.DeepCopy()
+	told.Status.LastFailure = &v1alpha1.LastFailure{Attempt: 2}
+	third, job := resets("", v1beta2.AppWrapperRunning), &unstructured.Unstructured{}
+	job.SetKind("PyTorchJob")
+	job.SetName("bare")
+	for _, row := range []struct {
+		objects explain.Objects
+		wanted  int32
+		says    string
+	}{
+		{explain.Objects{AppWrapper: third}, 1, "attempt 1 of AppWrapper waits has no pods any more, and their logs are gone with them: the present attempt is 3"},
+		{explain.Objects{AppWrapper: third}, 2, "attempt 2 of AppWrapper waits has no pods any more, and their logs are gone with them; the last warning about it is FoundFailedPods: 1 pod failed: a-0 ended with exit code 1: the present attempt is 3"},
+		{explain.Objects{AppWrapper: third, Run: told}, 2, "attempt 2 of Run study has no pods any more, and their logs are gone with them; the last lines of the first container that failed are in 'mlbatch run status study': the present attempt is 3"},
+		{explain.Objects{Run: study}, 1, "Run study has not begun an attempt: it is Running"},
+		{explain.Objects{Job: job}, 1, "the attempts of a PyTorchJob that nothing wraps are not counted: leave --attempt out"},
+	} {
+		err := work.Logs(t.Context(), c, logOf, row.objects, work.Selection{Attempt: row.wanted}, io.Discard)
+		wording.OneSentence(t, "", err, row.says)
+	}
+	c = cluster(t, mayNotList(&corev1.EventList{}))
+	err := work.Logs(t.Context(), c, logOf, explain.Objects{AppWrapper: third}, work.Selection{Attempt: 2}, io.Discard)
+	wording.OneSentence(t, "", err, "attempt 2 of AppWrapper waits has no pods any more, and their logs are gone with them: the present attempt is 3")
 }

@@ -103,6 +103,10 @@ func lastFailure(aw *v1beta2.AppWrapper, events []corev1.Event) *Failure {
 			return &Failure{At: c.LastTransitionTime, Reason: c.Reason, Message: c.Message}
 		}
 	}
+	return newestWarning(aw, events)
+}
+
+func newestWarning(aw *v1beta2.AppWrapper, events []corev1.Event) *Failure {
 	var newest *Failure
 	for _, e := range events {
 		if e.InvolvedObject.UID != aw.UID || aw.UID == "" {

@@ -71,7 +71,7 @@ func (w *writer) line(line string) error {
 // flush writes an entry. The comment above the first section describes the file, not a value.
 func (w *writer) flush() {
 	if w.sections > 0 && len(w.values) > 0 {
-		fmt.Fprintf(&w.out, "%s  \n", strings.Join(w.values, ", "))
+		fmt.Fprintf(&w.out, "%s  \n", list(w.values))
 		var example []string
 		for _, line := range w.comment {
 			if code, is := strings.CutPrefix(line, "  "); is {
@@ -86,4 +86,25 @@ func (w *writer) flush() {
 		fmt.Fprintln(&w.out)
 	}
 	w.comment, w.values = nil, nil
+}
+
+// longestLine is the most characters of a line, unless it is one word.
+const longestLine = 120
+
+// list joins the values of an entry. A line that is too long goes on in the next.
+func list(values []string) string {
+	var out strings.Builder
+	at := 0
+	for i, value := range values {
+		separator := ", "
+		switch {
+		case i == 0:
+			separator = ""
+		case at+len(separator)+len(value) >= longestLine: // a comma may follow
+			separator, at = ",\n", 0
+		}
+		out.WriteString(separator + value)
+		at += len(separator) + len(value)
+	}
+	return out.String()
 }

@@ -3,8 +3,10 @@
 package packaging
 
 import (
+	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,8 +29,17 @@ func (b builder) images(chart string) []string {
 	return parts.References(b.versions, all...)
 }
 
+// changes returns what the changelog says of this version. The umbrella has them for all of its parts.
+func (b builder) changes(chart string) ([]change, error) {
+	if chart != "mlbatch" {
+		return nil, nil
+	}
+	text, err := readText(filepath.Join(b.root, "CHANGELOG.md"))
+	return changesOf(string(text), b.versions.Version), err
+}
+
 // forArtifactHub adds the annotations that Artifact Hub reads and Chart.yaml does not have:
-// license, category, links, images, and whether it is a prerelease.
+// license, category, links, images, changes, and whether it is a prerelease.
 func (b builder) forArtifactHub(m *metadata) error {
 	type named struct {
 		Name  string `json:"name"`
@@ -42,21 +53,29 @@ func (b builder) forArtifactHub(m *metadata) error {
 		name, _, _ := strings.Cut(path.Base(image), ":")
 		images = append(images, named{Name: name, Image: image})
 	}
+	changes, err := b.changes(m.Name)
+	if err != nil {
+		return err
+	}
+	m.Icon = home + "/raw/main/docs/images/icon.svg"
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
 	}
 	m.Annotations["artifacthub.io/license"] = "Apache-2.0"
 	m.Annotations["artifacthub.io/category"] = "ai-machine-learning"
 	m.Annotations["artifacthub.io/prerelease"] = fmt.Sprint(strings.Contains(b.versions.Version, "-"))
-	for name, list := range map[string][]named{"links": links, "images": images} {
-		if len(list) == 0 {
-			continue
-		}
-		text, err := yaml.Marshal(list)
-		if err != nil {
-			return fmt.Errorf("cannot encode the %s of chart %s: %w", name, m.Name, err)
-		}
-		m.Annotations["artifacthub.io/"+name] = string(text)
+	return errors.Join(annotate(m, "links", links), annotate(m, "images", images), annotate(m, "changes", changes))
+}
+
+// annotate adds a list as an annotation, unless it is empty.
+func annotate[T any](m *metadata, name string, list []T) error {
+	if len(list) == 0 {
+		return nil
 	}
+	text, err := yaml.Marshal(list)
+	if err != nil {
+		return fmt.Errorf("cannot encode the %s of chart %s: %w", name, m.Name, err)
+	}
+	m.Annotations["artifacthub.io/"+name] = string(text)
 	return nil
 }

@@ -105,6 +105,42 @@ func TestHelmReadsEveryArchive(t *testing.T) {
 	}
 }
 
+func TestTheChangesAreThoseOfTheVersion(t *testing.T) {
+	changelog := strings.ReplaceAll(`# Changelog
+
+## Unreleased
+
+### Fixed
+
+- Soon.
+
+## 1.2.0
+
+A sentence.
+
+### Added
+
+- ['mlbatch check'](docs/check.md) finds
+  what is **wrong**.
+
+### Changed
+
+- Less.
+
+## 1.1.0
+
+### Added
+
+- Old.
+`, "'", "`")
+	added, changed := change{"added", "mlbatch check finds what is wrong."}, change{"changed", "Less."}
+	for version, want := range map[string][]change{"1.2.0": {added, changed}, "1.1.0": {{"added", "Old."}}, "2.0.0": {{"fixed", "Soon."}}} {
+		if diff := cmp.Diff(want, changesOf(changelog, version)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", version, diff)
+		}
+	}
+}
+
 func TestInstallYAMLIsTheControllerAlone(t *testing.T) {
 	kinds := map[string]int{}
 	for _, document := range strings.Split(string(build(t).InstallYAML), "\n---\n") {

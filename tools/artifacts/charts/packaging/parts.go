@@ -45,15 +45,24 @@ func (b builder) platform() (Chart, error) {
 	return chart, nil
 }
 
+// sharedFile has the templates that the charts of all parts use.
+const sharedFile = "charts/shared/_platform.tpl"
+
 // part returns the chart of a part.
 func (b builder) part(row parts.Part) (Chart, error) {
+	build := b.theirs
 	switch {
 	case row.Own:
-		return b.own(row)
+		build = b.own
 	case row.Chart.Folder != "":
-		return b.thin(row)
+		build = b.thin
 	}
-	return b.theirs(row)
+	chart, err := build(row)
+	if err != nil {
+		return Chart{}, err
+	}
+	chart.Files["templates/"+path.Base(sharedFile)], err = readText(filepath.Join(b.root, sharedFile))
+	return chart, err
 }
 
 // own returns the chart of a controller of ours, with CRDs of the checkout.
@@ -72,7 +81,8 @@ func (b builder) own(row parts.Part) (Chart, error) {
 
 // appwrapper returns the chart of our controller.
 func (b builder) appwrapper() (Chart, error) {
-	return b.ours("charts/appwrapper", b.versions.Version)
+	row, _ := parts.Named("appwrapper")
+	return b.part(row)
 }
 
 func (b builder) teams() (Chart, error) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -42,14 +43,14 @@ func describeAll(out *bytes.Buffer, at string, section *yaml.Node) error {
 		}
 		name := strings.TrimPrefix(at+"."+key.Value, ".")
 		if value.Kind == yaml.MappingNode && commented(value) {
-			fmt.Fprintf(out, "- `%s`: %s", name, describe(key.HeadComment, "  "))
+			entry(out, key, fmt.Sprintf("- `%s`:", name))
 			if err := describeAll(out, name, value); err != nil {
 				return err
 			}
 			continue
 		}
 		if strings.Contains(value.Value, "\n") {
-			fmt.Fprintf(out, "- `%s`: %s", name, describe(key.HeadComment, "  "))
+			entry(out, key, fmt.Sprintf("- `%s`:", name))
 			fence(out, strings.Split(value.Value, "\n"), "  ")
 			continue
 		}
@@ -57,9 +58,33 @@ func describeAll(out *bytes.Buffer, at string, section *yaml.Node) error {
 		if err != nil {
 			return fmt.Errorf("cannot describe %s: %w", name, err)
 		}
-		fmt.Fprintf(out, "- `%s` = `%s`: %s", name, text, describe(key.HeadComment, "  "))
+		entry(out, key, fmt.Sprintf("- `%s` =", name), fmt.Sprintf("`%s`:", text))
 	}
 	return nil
+}
+
+// longestLine is the most characters of a line, unless it is one word.
+const longestLine = 120
+
+// entry writes the head of a key and its description. What does not fit on a line is on the next.
+func entry(out *bytes.Buffer, key *yaml.Node, head ...string) {
+	first, more, _ := strings.Cut(describe(key.HeadComment, "  "), "\n")
+	at := 0
+	for i, piece := range append(head, first) {
+		length := utf8.RuneCountInString(piece)
+		switch {
+		case i == 0:
+		case at+1+length > longestLine:
+			out.WriteString("\n  ")
+			at = len("  ")
+		default:
+			out.WriteString(" ")
+			at++
+		}
+		out.WriteString(piece)
+		at += length
+	}
+	out.WriteString("\n" + more)
 }
 
 func commented(section *yaml.Node) bool {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,7 @@ var ErrForbidden = errors.New("bind the ClusterRole mlbatch-audit to yourself")
 // Resources are what is read on every cluster. Owners of other kinds are read if a pod has one.
 var Resources = []schema.GroupResource{
 	{Resource: "namespaces"}, {Resource: "pods"}, {Resource: "services"}, {Resource: "nodes"},
+	{Group: networkingv1.GroupName, Resource: "ingresses"},
 	{Group: workload.GroupVersion.Group, Resource: "appwrappers"},
 	{Group: kueue.SchemeGroupVersion.Group, Resource: "workloads"}, {Group: kueue.SchemeGroupVersion.Group, Resource: "clusterqueues"},
 	{Group: kueue.SchemeGroupVersion.Group, Resource: "cohorts"}, {Group: kueue.SchemeGroupVersion.Group, Resource: "resourceflavors"},
@@ -38,12 +40,12 @@ var Resources = []schema.GroupResource{
 
 // Read reads one moment: all namespaces of teams, or only these.
 func Read(ctx context.Context, api client.Client, now time.Time, only []string) (audit.Moment, error) {
-	r := &reader{api: api, moment: audit.Moment{Time: now, Unread: map[string]string{}}}
+	r := &reader{api: api, moment: audit.Moment{Time: now, Unread: map[string]string{}, HostPaths: map[string][]string{}}}
 	m := &r.moment
 	if err := r.readNamespaces(ctx, only); err != nil {
 		return audit.Moment{}, r.explain(err)
 	}
-	for _, read := range []func(context.Context) error{r.readPods, r.readWork, r.readQuota, r.readServices, r.readNodes, r.readOwners} {
+	for _, read := range []func(context.Context) error{r.readPods, r.readWork, r.readQuota, r.readDoors, r.readNodes, r.readOwners} {
 		if err := read(ctx); err != nil {
 			return audit.Moment{}, r.explain(err)
 		}
@@ -84,10 +86,18 @@ func (r *reader) readQuota(ctx context.Context) error {
 	return list(ctx, r, &kueue.ResourceFlavorList{}, func(f *kueue.ResourceFlavor) { m.Flavors = append(m.Flavors, *f) })
 }
 
-func (r *reader) readServices(ctx context.Context) error {
-	return list(ctx, r, &corev1.ServiceList{}, func(s *corev1.Service) {
+func (r *reader) readDoors(ctx context.Context) error {
+	err := list(ctx, r, &corev1.ServiceList{}, func(s *corev1.Service) {
 		if r.audited(s) {
 			r.moment.Services = append(r.moment.Services, *s)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return list(ctx, r, &networkingv1.IngressList{}, func(i *networkingv1.Ingress) {
+		if r.audited(i) {
+			r.moment.Ingresses = append(r.moment.Ingresses, *i)
 		}
 	})
 }
@@ -109,6 +119,9 @@ type reader struct {
 	moment    audit.Moment
 	forbidden []string
 }
+
+// hostPathsAnnotation has the folders of the node that charts/teams gives to a team.
+const hostPathsAnnotation = "mlbatch-allowed-host-paths"
 
 // pageSize bounds the size of an answer.
 const pageSize = 500
@@ -156,6 +169,7 @@ func (r *reader) readNamespaces(ctx context.Context, only []string) error {
 		missing = slices.DeleteFunc(missing, func(name string) bool { return name == n.Name })
 		if slices.Contains(only, n.Name) || len(only) == 0 && n.Labels[audit.TeamLabel] == "true" {
 			r.moment.Namespaces = append(r.moment.Namespaces, n.Name)
+			r.moment.HostPaths[n.Name] = strings.Split(n.Annotations[hostPathsAnnotation], ",")
 		}
 	})
 	switch {

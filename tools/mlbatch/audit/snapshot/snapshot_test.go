@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +41,7 @@ type server struct {
 func serve(t *testing.T, objects ...client.Object) *server {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), workload.AddToScheme(scheme), kueue.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), networkingv1.AddToScheme(scheme), workload.AddToScheme(scheme), kueue.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	s := &server{t: t}

@@ -4,6 +4,7 @@
 package access
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -53,7 +54,7 @@ type API struct {
 func (c Cluster) Connect() (API, error) {
 	config, err := c.flags("").ToRESTConfig()
 	if err != nil {
-		return API{}, fmt.Errorf("cannot find the cluster: check --kubeconfig and --context: %w", err)
+		return API{}, c.notFound(err)
 	}
 	log.SetLogger(logr.Discard()) // a stack is printed if nobody has chosen a logger
 	objects, err := client.New(config, client.Options{})
@@ -69,13 +70,16 @@ func (c Cluster) Connect() (API, error) {
 		if raw, _ := loader.RawConfig(); len(raw.Clusters) == 0 && config.BearerTokenFile == "" { // and this program does not run in a pod
 			return API{}, NoCluster(loader.ConfigAccess())
 		}
-		return API{}, fmt.Errorf("cannot reach the cluster at %s: check --kubeconfig and --context: %w", config.Host, err)
+		return API{}, unreachable(config.Host, err)
 	}
 	return API{Client: objects, Interface: typed, Config: config}, nil
 }
 
+// ErrNone is of a user who has no kubeconfig, or one without a cluster.
+var ErrNone = errors.New("there is none")
+
 // NoCluster returns the error for a missing kubeconfig. It names the files that were tried.
 func NoCluster(access clientcmd.ConfigAccess) error {
-	return fmt.Errorf("cannot find the cluster: there is none in %s: name a kubeconfig with --kubeconfig or KUBECONFIG",
+	return fmt.Errorf("cannot find the cluster: %w in %s: name a kubeconfig with --kubeconfig or KUBECONFIG", ErrNone,
 		strings.Join(access.GetLoadingPrecedence(), ", "))
 }

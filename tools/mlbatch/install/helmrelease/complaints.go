@@ -25,9 +25,9 @@ func sentence(lines []string) string {
 	for _, line := range lines {
 		c := complaint{text: strings.TrimSpace(line)}
 		if parts := complained.FindStringSubmatch(line); parts != nil {
-			c = complaint{parts[1], parts[2]}
+			c = complaint{parts[1], plainly(parts[2])}
 		}
-		if c.text != "" && c.text != "'anyOf' failed" {
+		if c.text != "" && c.text != "'anyOf' failed" && !slices.Contains(all, c) {
 			all = append(all, c)
 		}
 	}

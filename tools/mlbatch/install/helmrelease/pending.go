@@ -3,7 +3,6 @@
 package helmrelease
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,21 +11,17 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Helm needs only seconds, because it does not wait for pods. A pending record younger than
-// this may belong to a running command, so it is watched for longer than Helm needs.
-const young, watched = time.Minute, 30 * time.Second
-
 // FailInterrupted marks a pending release as failed, after a command was killed while Helm
-// worked. Helm refuses to change a pending release, but upgrades a failed one.
-func FailInterrupted(ctx context.Context, releases *storage.Storage, name string) error {
+// worked. Helm refuses to change a pending release, but upgrades a failed one. Only users know
+// whether the other command was killed, so it does nothing unless they say so.
+func FailInterrupted(releases *storage.Storage, name string, killed bool) error {
 	last, err := releases.Last(name)
 	if err != nil || !last.Info.Status.IsPending() {
 		return nil
 	}
-	if err := CheckIdle(ctx, releases, last); err != nil {
+	if err := CheckIdle(last, killed); err != nil {
 		return err
 	}
 	last.SetStatus(release.StatusFailed, "the command was killed")
@@ -36,19 +31,15 @@ func FailInterrupted(ctx context.Context, releases *storage.Storage, name string
 	return nil
 }
 
-// CheckIdle watches a young pending record, and fails as soon as another command changes it.
-func CheckIdle(ctx context.Context, releases *storage.Storage, seen *release.Release) error {
-	if !seen.Info.Status.IsPending() || time.Since(seen.Info.LastDeployed.Time) >= young {
+// CheckIdle returns an error if another command may be working on a release. Helm's record does not
+// say whether that command still runs; helm --wait may take minutes.
+func CheckIdle(last *release.Release, killed bool) error {
+	if killed || !last.Info.Status.IsPending() {
 		return nil
 	}
-	err := wait.PollUntilContextTimeout(ctx, time.Second, watched, true, func(context.Context) (bool, error) {
-		last, err := releases.Last(seen.Name)
-		return err == nil && (last.Version != seen.Version || last.Info.Status != seen.Info.Status), nil
-	})
-	if err == nil {
-		return Busy(seen.Name)
-	}
-	return ctx.Err()
+	began := last.Info.LastDeployed.UTC().Format(time.RFC3339)
+	return fmt.Errorf("the release %s is %s since %s: wait for the command that works on it to finish, or, if it was killed, run this one with --resume-interrupted",
+		last.Name, last.Info.Status, began)
 }
 
 // Busy returns the error for a release that another command is changing.

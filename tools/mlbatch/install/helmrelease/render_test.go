@@ -4,6 +4,7 @@ package helmrelease
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -169,10 +170,11 @@ func TestWhatChartsSayAgainstValuesIsPlain(t *testing.T) {
 func TestOfAlternativesTheOneThatWasMeantIsSaidWrong(t *testing.T) {
 	team := `{"teams": [{"name": "blue", "quota": {"h100": {"cpu": 1, "memory": %s}}}]}`
 	for quota, want := range map[string]string{
-		`"512GB"`:                      "teams: teams/0/quota/h100/memory: '512GB' does not match pattern '^[0-9]+",
+		`"512GB"`:                      "teams: teams/0/quota/h100/memory: '512GB' is no amount: write a number, and a unit such as m, k, M, G, Ki, Mi or Gi",
 		`{"nominal": "1Gi", "low": 1}`: "teams: teams/0/quota/h100/memory: additional properties 'low' not allowed",
-		`{"nominal": "all"}`:           "teams: teams/0/quota/h100/memory/nominal: 'all' does not match pattern '^[0-9]+",
-		`-1`:                           "teams: teams/0/quota/h100/memory: minimum: got -1, want 0",
+		`{"nominal": "all"}`:           "teams: teams/0/quota/h100/memory/nominal: 'all' is no amount: ",
+		`"-1"`:                         "teams: teams/0/quota/h100/memory: '-1' is no amount: ",
+		`-1`:                           "teams: teams/0/quota/h100/memory: is -1, and must be at least 0",
 		`true`:                         "teams: teams/0/quota/h100/memory: got boolean, want number; teams/0/quota/h100/memory: got boolean, want string; ",
 	} {
 		values := filepath.Join(t.TempDir(), "teams.yaml")
@@ -184,9 +186,78 @@ func TestOfAlternativesTheOneThatWasMeantIsSaidWrong(t *testing.T) {
 			t.Fatalf("%s is rendered", quota)
 		}
 		if got := Explain(err); !strings.HasPrefix(got, "the chart does not take these values: "+want) || strings.Contains(got, "anyOf") ||
-			strings.HasSuffix(want, "pattern '^[0-9]+") && strings.Contains(got, ";") {
+			strings.Contains(want, "is no amount") && strings.Contains(got, ";") {
 			t.Errorf("of %s it says %s", quota, got)
 		}
+	}
+}
+
+// A regular expression is no sentence.
+func TestEveryPatternOfTheSchemasHasWords(t *testing.T) {
+	files, err := filepath.Glob("../../../../charts/*/values.schema.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no schemas: %v", err)
+	}
+	used := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var schema any
+		if err := json.Unmarshal(text, &schema); err != nil {
+			t.Fatal(err)
+		}
+		for _, pattern := range patternsIn(schema) {
+			used[pattern] = true
+			if patterns[pattern] == "" {
+				t.Errorf("%s has the pattern %s: say in patterns what is wrong with a value that does not match", file, pattern)
+			}
+		}
+	}
+	for pattern := range patterns {
+		if !used[pattern] {
+			t.Errorf("no schema has the pattern %s", pattern)
+		}
+	}
+}
+
+func patternsIn(schema any) (found []string) {
+	switch s := schema.(type) {
+	case map[string]any:
+		if pattern, ok := s["pattern"].(string); ok {
+			found = append(found, pattern)
+		}
+		for _, value := range s {
+			found = append(found, patternsIn(value)...)
+		}
+	case []any:
+		for _, value := range s {
+			found = append(found, patternsIn(value)...)
+		}
+	}
+	return found
+}
+
+// What administrators get wrong in the values, in one sentence each.
+func TestWrongFormatsAreSaidInWords(t *testing.T) {
+	for set, want := range map[string]string{
+		"global.imageRegistry=https://registry.example.com": "global/imageRegistry: 'https://registry.example.com' is no registry: write HOST or HOST/FOLDER in lower case, without https:// or oci://",
+		"global.imageRegistry=oci://registry.example.com/a": "global/imageRegistry: 'oci://registry.example.com/a' is no registry: ",
+		"global.gpuResourceName=a//b":                       "global/gpuResourceName: 'a//b' is no name of a resource or label: write NAME or DOMAIN/NAME, such as nvidia.com/gpu",
+		"coscheduler.scheduler.name=Gangs":                  "scheduler/name: 'Gangs' is no name: use lower-case letters and digits, and - between them",
+		"training-operator.webhookTimeoutSeconds=0":         "webhookTimeoutSeconds: is 0, and must be at least 1",
+		"kueue.enabled=no":                                  "kueue/enabled: got string, want boolean",
+	} {
+		t.Run(set, func(t *testing.T) {
+			_, err := render(t, Release{Name: "mlbatch", Namespace: DefaultNamespace, Set: []string{set}}, on("v1.34.4"))
+			if err == nil {
+				t.Fatal("it is rendered")
+			}
+			if got := Explain(err); !strings.Contains(got, want) || strings.Contains(got, "\n") {
+				t.Errorf("got %s", got)
+			}
+		})
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mlbatch/mlbatch/test/wording"
 )
 
 func TestLaterValuesWin(t *testing.T) {
@@ -29,6 +31,26 @@ func TestLaterValuesWin(t *testing.T) {
 	if got, err := (Release{}).MergedValues(); err != nil || len(got) != 0 {
 		t.Errorf("no files give %v, %v", got, err)
 	}
+}
+
+func TestAValuesFileThatCannotBeMeantIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"- name: blue":             "it has no keys: write lines such as 'kueue: {enabled: false}'",
+		"kueue":                    "it has no keys: write lines such as 'kueue: {enabled: false}'",
+		"kueue:\n\tenabled: false": "indent with spaces, not with tabs: ",
+		"kueue: {enabled: false}\npriorities: {enabled: true}\nkueue: {replicas: 2}": `the key "kueue" is there twice, and the first one has no effect: join them (line 3)`,
+		"teams:\n- name: blue\n  users: [a]\n  users: [b]":                           `the key "users" is there twice, and the first one has no effect: join them (line 4)`,
+		"kueue: {enabled: [}": "",
+	} {
+		file := filepath.Join(t.TempDir(), "values.yaml")
+		write(t, file, text)
+		_, err := Release{Values: []string{file}}.MergedValues()
+		wording.Wanted(t, err, "cannot read the values file "+file+": "+want)
+	}
+	_, err := Release{Values: []string{"/no/such/file"}}.MergedValues()
+	wording.Wanted(t, err, "cannot read the values file /no/such/file: open /no/such/file: no such file or directory")
+	_, err = Release{Set: []string{"kueue.enabled"}}.MergedValues()
+	wording.Wanted(t, err, `cannot read --set kueue.enabled: key "enabled" has no value`)
 }
 
 func write(t *testing.T, path, text string) {

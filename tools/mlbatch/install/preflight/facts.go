@@ -25,6 +25,12 @@ type Facts struct {
 	PodGroups bool
 	// Kueue is a Kueue that we did not install. It is used only if the platform's is disabled.
 	Kueue Kueue
+	// PullSecrets are the Secrets for registries that pods of the platform name and cannot use.
+	PullSecrets []PullSecret
+	// DefaultClass is a PriorityClass that is not ours, and which pods get that name none.
+	DefaultClass DefaultClass
+	// Devices are the extended resources of the nodes, such as nvidia.com/gpu.
+	Devices []string
 	// TakeOwnership is set if the releases may adopt objects of which no other operator runs.
 	TakeOwnership bool
 }
@@ -46,6 +52,12 @@ type Release struct {
 	Leaving []Object
 	// Stored are CRDs with objects stored in versions that the release no longer has.
 	Stored []Object
+	// Absent are namespaces of objects of the release that neither exist nor are a part of it.
+	Absent []string
+	// Unlabelled are namespaces with queues of the release that exist without the label of teams.
+	Unlabelled []string
+	// Foreign are top-level values that belong to the other chart.
+	Foreign []string
 }
 
 // Object is an object of a release.
@@ -68,6 +80,8 @@ type Owner struct{ Name, Namespace string }
 // Operator is a Deployment of an operator that is not ours.
 type Operator struct {
 	Part, Namespace, Name string
+	// Account is the name of its service account.
+	Account string
 	// Owner is the Helm release that owns it; its name is empty if there is none.
 	Owner Owner
 }
@@ -84,4 +98,22 @@ type Kueue struct {
 	Frameworks []string
 	// ManagesAll is the value of manageJobsWithoutQueueName.
 	ManagesAll bool
+	// Evicts is set if it evicts work whose pods are not ready in time.
+	Evicts bool
+}
+
+// PullSecret is a Secret for a registry.
+type PullSecret struct {
+	Name string
+	// Type is that of a Secret which is there, and has no credentials for a registry.
+	Type string
+}
+
+// DefaultClass is the default PriorityClass of a cluster.
+type DefaultClass struct {
+	Name string
+	// Rival is the class of the release that would be another default.
+	Rival string
+	// Refused are the namespaces of the release in which pods may not have it.
+	Refused []string
 }

@@ -20,11 +20,14 @@ var checks = []check{
 	storedVersionIsDropped,
 	kindIsNotServed,
 	objectIsBeingDeleted,
+	namespaceIsMissing,
+	twoDefaultClasses,
 	otherOperatorRuns, // first, because the objects of such operators have another owner too
 	objectBelongsToAnother,
 	kueueIsMissing,
 	kueueIsNotSupported,
 	kueueDoesNotKnowAppWrappers,
+	kueueMayNotStartAppWrappers,
 	podGroupsAreMissing,
 }
 
@@ -34,7 +37,15 @@ var warnings = []check{
 	profileIsForOpenShift,
 	codeFlareOperatorRuns,
 	schedulerIsMissing,
+	otherGangSchedulerRuns,
+	operatorMayNotControl,
 	kueueIgnoresWorkWithoutQueue,
+	kueueTakesFewerPodSets,
+	kueueEvictsToo,
+	namespaceIsNotOfATeam,
+	defaultClassIsRefused,
+	pullSecretIsMissing,
+	acceleratorsHaveAnotherName,
 }
 
 // Find returns what prevents an installation, and what is unusual but may be intended.

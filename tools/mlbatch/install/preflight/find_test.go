@@ -62,6 +62,20 @@ func wrappedFor(scheduler string) map[string]any {
 	return map[string]any{"enabled": true, "config": map[string]any{"appwrapper": map[string]any{"schedulerName": scheduler}}}
 }
 
+func nodesHave(f *Facts, devices ...string) {
+	f.Values["global"] = map[string]any{"gpuResourceName": "nvidia.com/gpu"}
+	f.Devices = devices
+}
+
+// theirKubeRay runs under an account of its own, in a platform with policies.
+func theirKubeRay(f *Facts) {
+	off(f, "kuberay-operator")
+	f.Operators = []Operator{{Part: "kuberay-operator", Namespace: "ray", Name: "kuberay-operator", Account: "ray-operator"}}
+	f.Values["policies"] = map[string]any{"growth": map[string]any{"enabled": true}, "controllers": map[string]any{
+		"serviceAccounts": []any{map[string]any{"name": "kuberay-operator", "namespace": "kuberay-system"}},
+	}}
+}
+
 const (
 	rights  = "you may not create clusterroles, create namespaces here: use the credentials of a cluster administrator (--kubeconfig, --context)"
 	theirs  = "another Kueue runs already, the Deployment kueue-controller-manager in namespace kueue-system: disable ours with --set kueue.enabled=false and set theirs as docs/install.md says, or remove theirs first"
@@ -178,6 +192,46 @@ func TestWhatIsKnownToGoWrongIsRefusedWithASentence(t *testing.T) {
 			[]string{"AppWrappers would never start: add workload.codeflare.dev/appwrapper to integrations.frameworks in the configuration of the cluster's Kueue"}},
 		"a training operator without PodGroups": {func(f *Facts) { off(f, "coscheduler") },
 			[]string{"the training operator needs PodGroups of scheduling.x-k8s.io, which the cluster does not have: leave coscheduler.enabled at true, install a Coscheduler first, or set training-operator.enabled to false"}},
+		"values of the teams among those of the platform": {func(f *Facts) {
+			f.Releases[0].Invalid, f.Releases[0].Foreign = "the chart does not take these values: mlbatch: additional properties 'flavors', 'teams' not allowed", []string{"flavors", "teams"}
+		}, []string{"the chart does not take these values: mlbatch: additional properties 'flavors', 'teams' not allowed; flavors is a value of the teams: give the file with --teams"}},
+		"values of the platform among those of the teams": {func(f *Facts) {
+			f.Releases = append(f.Releases, Release{Name: "teams", Invalid: "the chart does not take these values: teams: additional properties 'kueue' not allowed", Foreign: []string{"kueue"}})
+		}, []string{"the chart does not take these values: teams: additional properties 'kueue' not allowed; kueue is a value of the platform: give the file with --values"}},
+		"certificates of cert-manager without cert-manager": {func(f *Facts) {
+			f.Releases[0].Unknown = []Object{{Kind: "Certificate", Name: "appwrapper-serving-cert"}, {Kind: "Issuer", Name: "appwrapper-selfsigned"}}
+		}, []string{"the values need the Certificate appwrapper-serving-cert and 1 more object, but the cluster does not serve that kind: install its operator, or change the values"}},
+		"the namespace of a team does not exist": {func(f *Facts) {
+			f.Releases = append(f.Releases, Release{Name: "teams", Absent: []string{"medical"}})
+		}, []string{"the release teams has objects in the namespace medical, which does not exist: create it first, or let the release create it (createNamespace)"}},
+		"a namespace that KubeRay watches does not exist": {func(f *Facts) { f.Releases[0].Absent = []string{"blue"} },
+			[]string{"the release mlbatch has objects in the namespace blue, which does not exist: create it first, or change the values that name it"}},
+		"the namespace of a team is being deleted": {func(f *Facts) {
+			f.Releases[0].Installed = "0.2.1"
+			f.Releases = append(f.Releases[:1], Release{Name: "teams", Leaving: []Object{{Kind: "Namespace", Name: "medical"}}})
+		}, []string{"the Namespace medical is being deleted: wait until it is gone, and run the command again"}},
+		"two default PriorityClasses": {func(f *Facts) { f.DefaultClass = DefaultClass{Name: "normal", Rival: "default-priority"} },
+			[]string{"the cluster's default PriorityClass is normal, and there can be only one: set priorities.globalDefault to false, or globalDefault of normal"}},
+		"their Kueue is in a namespace of somebody's choice": {func(f *Facts) {
+			theirKueue(f)
+			f.Operators = []Operator{{Part: "kueue", Namespace: "queues", Name: "kueue-controller-manager", Account: "kueue-controller-manager"}}
+		}, []string{"the cluster's Kueue could not start AppWrappers: add its service account queues/kueue-controller-manager to appwrapper.config.appwrapper.kueue.serviceAccounts"}},
+		"their Kueue has the service account of the values": {func(f *Facts) {
+			theirKueue(f)
+			f.Operators = []Operator{{Part: "kueue", Namespace: "queues", Name: "kueue-controller-manager", Account: "kueue"}}
+			f.Values["appwrapper"] = map[string]any{"enabled": true, "config": map[string]any{"appwrapper": map[string]any{"kueue": map[string]any{"serviceAccounts": []any{"queues/kueue"}}}}}
+		}, nil},
+		"their Kueue has the usual service account": {func(f *Facts) {
+			theirKueue(f)
+			f.Operators = []Operator{{Part: "kueue", Namespace: "kueue-system", Name: "kueue-controller-manager", Account: "kueue-controller-manager"}}
+		}, nil},
+		"another gang scheduler, and ours is off": {func(f *Facts) {
+			gangs(f)
+			f.Values["appwrapper"] = wrappedFor("volcano")
+			runs("", "volcano-system", "volcano-scheduler")(f)
+		}, nil},
+		"accelerators of two makers":                    {func(f *Facts) { nodesHave(f, "amd.com/gpu", "nvidia.com/gpu") }, nil},
+		"nodes without accelerators":                    {func(f *Facts) { nodesHave(f, "rdma/hca") }, nil},
 		"somebody's scheduler is there":                 {func(f *Facts) { gangs(f); runs("coscheduler", "kube-system", "scheduler-plugins-scheduler")(f) }, nil},
 		"pods go to a scheduler of another name":        {func(f *Facts) { gangs(f); f.Values["appwrapper"] = wrappedFor("theirs") }, nil},
 		"a training operator with somebody's PodGroups": {func(f *Facts) { off(f, "coscheduler"); f.PodGroups = true }, nil},
@@ -211,6 +265,28 @@ func TestWhatMayBeMeantSoIsAWarning(t *testing.T) {
 			"the CodeFlare operator runs in namespace redhat-ods-applications: ours does nothing until its AppWrapper controller is switched off (docs/takeover.md)"},
 		"their Kueue lets work run that names no queue": {func(f *Facts) { theirKueue(f); f.Kueue.ManagesAll = false },
 			"work that names no queue runs without quota: set manageJobsWithoutQueueName and managedJobsNamespaceSelector of the cluster's Kueue as docs/install.md says"},
+		"a Secret for the registry that is not there": {func(f *Facts) { f.PullSecrets = []PullSecret{{Name: "company"}} },
+			"namespace mlbatch-system has no Secret company, with which pods of the platform would pull their images: create it with 'kubectl create secret docker-registry company --namespace mlbatch-system'"},
+		"a Secret for the registry of another type": {func(f *Facts) { f.PullSecrets = []PullSecret{{Name: "company", Type: "Opaque"}} },
+			"the Secret company in namespace mlbatch-system has the type Opaque, so pods cannot pull their images with it: create it with 'kubectl create secret docker-registry company --namespace mlbatch-system'"},
+		"the namespace of a team without its label": {func(f *Facts) {
+			f.Releases = append(f.Releases, Release{Name: "teams", Unlabelled: []string{"medical"}})
+		}, "the namespace medical of a team lacks a label, so its work would run without quota and policies: run 'kubectl label namespace medical mlbatch-team-namespace=true'"},
+		"a default PriorityClass that teams may not use": {func(f *Facts) { f.DefaultClass = DefaultClass{Name: "normal", Refused: []string{"blue", "red"}} },
+			"pods that name no PriorityClass get normal, the cluster's default, and are refused in blue, red: add it to priorities of the teams"},
+		"another gang scheduler": {runs("", "volcano-system", "volcano-scheduler"),
+			"another gang scheduler runs, the Deployment volcano-scheduler in namespace volcano-system: both may place pods on the same devices; keep their nodes apart, or remove one of them"},
+		"an operator that policies do not know": {theirKubeRay,
+			"the cluster's KubeRay, the service account ray/ray-operator, may not act as a controller, so policies refuse what it creates for teams: add the account to policies.controllers.serviceAccounts"},
+		"a Kueue that takes fewer pod sets": {func(f *Facts) {
+			theirKueue(f)
+			f.Kueue.Version = "v0.16.1"
+			f.Values["appwrapper"] = map[string]any{"enabled": true, "config": map[string]any{"appwrapper": map[string]any{"podSetLimit": 18.0}}}
+		}, "the cluster's Kueue v0.16.1 takes at most 8 pod sets, and AppWrappers may have 18: set appwrapper.config.appwrapper.podSetLimit to 8"},
+		"a Kueue that evicts what does not become ready": {func(f *Facts) { theirKueue(f); f.Kueue.Evicts = true },
+			"the cluster's Kueue evicts work whose pods are not ready, which the AppWrapper controller starts again: remove waitForPodsReady from its configuration, or set its feature gate DisableWaitForPodsReady to true"},
+		"accelerators of another maker": {func(f *Facts) { nodesHave(f, "amd.com/gpu", "rdma/hca") },
+			"no node has nvidia.com/gpu, and some have amd.com/gpu: set global.gpuResourceName to that, so that pods are packed by it and leave nodes where it is broken"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts := fine()
@@ -221,6 +297,28 @@ func TestWhatMayBeMeantSoIsAWarning(t *testing.T) {
 			}
 			if diff := cmp.Diff([]string{c.want}, warnings); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// An operator may act as a controller by its account, by its group, or if no policy asks.
+func TestAnOperatorThatMayActAsAControllerIsNoFinding(t *testing.T) {
+	for name, allow := range map[string]func(policies map[string]any){
+		"by its account": func(p map[string]any) {
+			p["controllers"] = map[string]any{"serviceAccounts": []any{map[string]any{"name": "ray-operator", "namespace": "ray"}}}
+		},
+		"by the group of its namespace": func(p map[string]any) {
+			p["controllers"] = map[string]any{"groups": []any{"system:serviceaccounts:ray"}}
+		},
+		"because no policy asks": func(p map[string]any) { p["growth"] = map[string]any{"enabled": false} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := fine()
+			theirKubeRay(&facts)
+			allow(facts.Values["policies"].(map[string]any))
+			if refusals, warnings := Find(facts); len(refusals)+len(warnings) > 0 {
+				t.Errorf("got %q and %q", refusals, warnings)
 			}
 		})
 	}

@@ -14,10 +14,18 @@ import (
 
 func valuesAreNotValid(f Facts) []string {
 	var found []string
-	for _, r := range f.Releases {
-		if r.Invalid != "" {
-			found = append(found, r.Invalid)
+	for n, r := range f.Releases {
+		if r.Invalid == "" {
+			continue
 		}
+		if len(r.Foreign) > 0 {
+			flag, owner := "--teams", "the teams"
+			if n > 0 {
+				flag, owner = "--values", "the platform"
+			}
+			r.Invalid += fmt.Sprintf("; %s is a value of %s: give the file with %s", r.Foreign[0], owner, flag)
+		}
+		found = append(found, r.Invalid)
 	}
 	return found
 }

@@ -108,8 +108,9 @@ func (m *removal) rights(api access.API) access.Rights {
 	return r
 }
 
-// mayGo checks that the user has the rights, and that no other command is installing the release.
-func (m *removal) mayGo(ctx context.Context, api access.API) error {
+// mayGo checks that the user has the rights, and that no other command is installing the release,
+// unless it is known to have been killed.
+func (m *removal) mayGo(ctx context.Context, api access.API, killed bool) error {
 	if m.Last == nil {
 		return nil
 	}
@@ -120,5 +121,5 @@ func (m *removal) mayGo(ctx context.Context, api access.API) error {
 	if len(missing) > 0 {
 		return errors.New(preflight.Denied(missing...))
 	}
-	return helmrelease.CheckIdle(ctx, m.Helm.Releases, m.Last)
+	return helmrelease.CheckIdle(m.Last, killed)
 }

@@ -5,7 +5,6 @@ package uninstall
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,24 +47,15 @@ func TestWhoMayNotUninstallIsToldBeforeAnythingGoes(t *testing.T) {
 }
 
 func TestAReleaseThatSomebodyInstallsStays(t *testing.T) {
-	for ends, want := range map[time.Duration]string{
-		20 * time.Second: helmrelease.Busy("mlbatch").Error(),
-		time.Hour:        "<nil>", // its command was killed
+	for resume, want := range map[bool]string{
+		false: "the release mlbatch is pending-install since 2000-01-01T00:00:00Z: wait for the command that works on it to finish, or, if it was killed, run this one with --resume-interrupted",
+		true:  "<nil>",
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			m := goes(t, release.StatusPendingInstall, nil)
-			m.Last.Info.LastDeployed = helmtime.Now()
-			defer time.AfterFunc(ends, func() {
-				ended := *m.Last
-				ended.Info = &release.Info{Status: release.StatusDeployed}
-				if err := m.Helm.Releases.Update(&ended); err != nil {
-					t.Error(err)
-				}
-			}).Stop()
-			err := Uninstaller{}.check(t.Context(), fakecluster.API(fakecluster.User(fakecluster.Everything)), []*removal{m})
-			if got := fmt.Sprint(err); got != want {
-				t.Errorf("it says %q, want %q", got, want)
-			}
-		})
+		m := goes(t, release.StatusPendingInstall, nil)
+		m.Last.Info.LastDeployed = helmtime.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+		err := Uninstaller{ResumeInterrupted: resume}.check(t.Context(), fakecluster.API(fakecluster.User(fakecluster.Everything)), []*removal{m})
+		if got := fmt.Sprint(err); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
 	}
 }

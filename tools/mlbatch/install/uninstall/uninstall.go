@@ -25,7 +25,10 @@ type Uninstaller struct {
 	// Teams is the release of the teams, or nil to keep it.
 	Teams *helmrelease.Release
 	// Force uninstalls even if that leaves objects behind that only the platform can delete.
-	Force    bool
+	Force bool
+	// ResumeInterrupted removes a release even if another command may still be working on it.
+	ResumeInterrupted bool
+
 	Timeout  time.Duration
 	Progress helmrelease.Progress
 }
@@ -85,7 +88,7 @@ func (u Uninstaller) open(api access.API) ([]*removal, error) {
 // check returns an error if the uninstallation would fail halfway, or leave stuck objects behind.
 func (u Uninstaller) check(ctx context.Context, api access.API, all []*removal) error {
 	for _, r := range all {
-		if err := r.mayGo(ctx, api); err != nil {
+		if err := r.mayGo(ctx, api, u.ResumeInterrupted); err != nil {
 			return err
 		}
 	}

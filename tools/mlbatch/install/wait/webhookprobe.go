@@ -10,83 +10,78 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
-// template is an object that the API server can validate only when the platform works.
-type template struct {
-	object string
-	// byController is set if our controller creates it, instead of the administrator.
-	byController bool
-}
-
-// templates probe every webhook, and then whether the API server knows the kinds of owners.
-// With the admission plugin OwnerReferencesPermissionEnforcement, as on OpenShift, the API
-// server learns new kinds up to half a minute late, and the training operator does not retry
-// what was rejected in the meantime. The plugin ignores administrators, so these probes
-// impersonate our controller.
-var templates = []template{
-	{object: `{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: probe}}`},
-	{object: `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: probe, namespace: default}, spec: {components: []}}`},
-	{object: `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: probe, namespace: default}, spec: {pytorchReplicaSpecs: {}}}`},
-	{object: `{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: probe, namespace: default}, spec: {}}`},
-	{object: `{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: probe, namespace: default}, spec: {}}`},
-	{object: `{apiVersion: codeflare.dev/v1alpha1, kind: Run, metadata: {name: probe, namespace: default}, spec: {application: {name: probe}}}`},
-	owned("workload.codeflare.dev/v1beta2", "AppWrapper"),
-	owned("kubeflow.org/v1", "PyTorchJob"),
-	owned("ray.io/v1", "RayCluster"),
-	owned("jobset.x-k8s.io/v1alpha2", "JobSet"),
-	owned("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
-}
-
-// owned returns a Pod whose owner has the given kind.
-func owned(apiVersion, kind string) template {
-	return template{
-		byController: true,
-		object: `{apiVersion: v1, kind: Pod, metadata: {name: probe, namespace: default, ownerReferences: [{apiVersion: ` + apiVersion +
-			`, kind: ` + kind + `, name: probe, uid: probe, blockOwnerDeletion: true}]}, spec: {containers: [{name: probe, image: probe}]}}`,
-	}
-}
-
-// controllersKind is the kind whose CRD our controller's chart installs.
-var controllersKind = schema.GroupKind{Group: "workload.codeflare.dev", Kind: "AppWrapper"}
-
-// Probe is one request to the API server, which impersonates a user.
+// Probe is a request to create an object that the API server can validate only when the platform
+// works. If there is a user, it impersonates the user.
 type Probe struct {
 	object *unstructured.Unstructured
 	user   string
 }
 
-// ProbesFor returns the probes of the kinds whose CRDs a release defines.
+// controllersKind is the kind whose CRD our controller's chart installs.
+var controllersKind = schema.GroupKind{Group: "workload.codeflare.dev", Kind: "AppWrapper"}
+
+// ProbesFor returns the probes of the kinds whose CRDs a release defines: of every webhook, and then
+// of whether the API server knows the kinds of owners. With the admission plugin
+// OwnerReferencesPermissionEnforcement, as on OpenShift, the API server learns new kinds up to half a
+// minute late, and the training operator does not retry what was rejected in the meantime. The plugin
+// ignores administrators, so these probes impersonate our controller.
 func ProbesFor(objects []helmrelease.Object, namespace string) ([]Probe, error) {
-	kinds := helmrelease.DefinedKinds(objects)
-	var all []Probe
-	for _, p := range templates {
-		q := Probe{object: &unstructured.Unstructured{}}
-		if err := yaml.Unmarshal([]byte(p.object), &q.object.Object); err != nil {
-			return nil, fmt.Errorf("cannot read a probe: %w", err)
+	defined := helmrelease.DefinedKinds(objects)
+	var webhooks, owners []Probe
+	for _, kind := range parts.Kinds() {
+		if !defined[schema.GroupKind{Group: kind.Group, Kind: kind.Name}] {
+			continue
 		}
-		kind := q.object.GroupVersionKind().GroupKind()
-		if p.byController {
-			if !kinds[controllersKind] {
-				continue // there is no controller to impersonate
+		if kind.Probe != "" {
+			probe, err := judged(kind)
+			if err != nil {
+				return nil, err
 			}
-			q.user = "system:serviceaccount:" + namespace + ":appwrapper-controller-manager"
-			owner := q.object.GetOwnerReferences()[0]
-			kind = schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+			webhooks = append(webhooks, probe)
 		}
-		if kinds[kind] {
-			all = append(all, q)
+		if kind.Owns && defined[controllersKind] { // there is a controller to impersonate
+			owners = append(owners, owned(kind, "system:serviceaccount:"+namespace+":appwrapper-controller-manager"))
 		}
 	}
-	return all, nil
+	return append(webhooks, owners...), nil
+}
+
+// judged returns the probe of a kind's webhook.
+func judged(kind parts.Kind) (Probe, error) {
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte("{"+kind.Probe+"}"), &object.Object); err != nil {
+		return Probe{}, fmt.Errorf("cannot read the probe of kind %s: %w", kind.Name, err)
+	}
+	object.SetAPIVersion(kind.APIVersion())
+	object.SetKind(kind.Name)
+	return Probe{object: object}, nil
+}
+
+// owned returns the probe of a Pod whose owner is of a kind.
+func owned(kind parts.Kind, user string) Probe {
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"spec": map[string]any{"containers": []any{map[string]any{"name": "probe", "image": "probe"}}},
+	}}
+	object.SetName("probe")
+	object.SetNamespace("default")
+	object.SetOwnerReferences([]metav1.OwnerReference{
+		{APIVersion: kind.APIVersion(), Kind: kind.Name, Name: "probe", UID: "probe", BlockOwnerDeletion: ptr.To(true)},
+	})
+	return Probe{object: object, user: user}
 }
 
 // answered reports whether a probe was admitted or denied. A server error, or a kind that the

@@ -14,14 +14,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/chartutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/mlbatch/mlbatch/test/fakecluster"
 	"github.com/mlbatch/mlbatch/test/wording"
-	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 )
 
@@ -131,10 +129,10 @@ func TestProbesAreMadeUntilEachIsJudged(t *testing.T) {
 	want := []string{
 		" /apis/kueue.x-k8s.io/v1beta2/clusterqueues?dryRun=All",
 		" /apis/kueue.x-k8s.io/v1beta2/clusterqueues?dryRun=All",
-		" /apis/workload.codeflare.dev/v1beta2/namespaces/default/appwrappers?dryRun=All",
 		" /apis/kubeflow.org/v1/namespaces/default/pytorchjobs?dryRun=All",
 		" /apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets?dryRun=All",
 		" /apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets?dryRun=All",
+		" /apis/workload.codeflare.dev/v1beta2/namespaces/default/appwrappers?dryRun=All",
 		controller + " /api/v1/namespaces/default/pods?dryRun=All",
 		controller + " /api/v1/namespaces/default/pods?dryRun=All",
 		controller + " /api/v1/namespaces/default/pods?dryRun=All",
@@ -214,38 +212,5 @@ func TestWhatCountsAsAnAnswer(t *testing.T) {
 				t.Errorf("got %t", got)
 			}
 		})
-	}
-}
-
-// A probe of a kind that no part installs would never be sent.
-func TestEveryProbeIsOfAKindThatSomePartBrings(t *testing.T) {
-	bundle, err := packaging.Build(t.Context(), "../../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	chart, err := bundle.Chart("mlbatch")
-	if err != nil {
-		t.Fatal(err)
-	}
-	archive, err := chart.Archive()
-	if err != nil {
-		t.Fatal(err)
-	}
-	platform := helmrelease.Release{Name: "mlbatch", Namespace: helmrelease.DefaultNamespace, Profiles: []string{"every-part"}}
-	values, err := platform.MergedValues()
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := platform.Render(archive, values, helmrelease.Capabilities{Version: &chartutil.KubeVersion{Version: "v1.34.4", Major: "1", Minor: "34"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := helmrelease.Decode(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	probes, err := ProbesFor(objects, helmrelease.DefaultNamespace)
-	if err != nil || len(probes) != len(templates) {
-		t.Errorf("%d of %d probes are made where everything is installed (%v)", len(probes), len(templates), err)
 	}
 }

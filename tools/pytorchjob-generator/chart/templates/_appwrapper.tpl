@@ -6,6 +6,9 @@ workload.codeflare.dev.mlbatch/pytorchGeneratorVersion: {{ .Chart.Version | quot
 workload.codeflare.dev.appwrapper/{{ $period }}: {{ include "generator.duration" . }}
 {{- end }}
 {{- end }}
+{{- with .Values.progress }}
+workload.codeflare.dev.appwrapper/noProgressGracePeriodDuration: {{ include "generator.duration" (.gracePeriod | default "10m") }}
+{{- end }}
 {{- if not (kindIs "invalid" .Values.retryLimit) }}
 workload.codeflare.dev.appwrapper/retryLimit: {{ .Values.retryLimit | int64 | toString | quote }}
 {{- end }}

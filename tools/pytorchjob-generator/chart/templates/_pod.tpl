@@ -67,6 +67,17 @@ volumeMounts:{{ if not $mounts }} []{{ end }}
   {{- with $mounts }}
   {{- . | nindent 2 }}
   {{- end }}
+{{- with .Values.progress }}
+readinessProbe:
+  periodSeconds: 15
+  timeoutSeconds: 10
+  failureThreshold: 1
+  exec:
+    command:
+      - sh
+      - -c
+      - test ! -e {{ .file }} || test "$(( $(date +%s) - $(stat -c %Y {{ .file }}) ))" -lt 30
+{{- end }}
 resources:
   {{- include "generator.resources" . | trim | nindent 2 }}
 command:

@@ -32,7 +32,7 @@ func ours(t *testing.T) Settings {
 				}
 			}
 			ManagerConfig struct {
-				ControllerManagerConfigYaml string
+				Configuration map[string]any
 			}
 		}
 	}
@@ -41,7 +41,11 @@ func ours(t *testing.T) Settings {
 		features.SetFeatureGateDuringTest(t, gate.Name, gate.Enabled)
 	}
 	var c config.Configuration
-	if err := yaml.UnmarshalStrict([]byte(values.Kueue.ManagerConfig.ControllerManagerConfigYaml), &c); err != nil {
+	text, err := yaml.Marshal(values.Kueue.ManagerConfig.Configuration)
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &c)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	if c.FairSharing == nil {
@@ -53,7 +57,7 @@ func ours(t *testing.T) Settings {
 var documents = regexp.MustCompile(`(?m)^---.*\n`)
 
 // policy is that of every ClusterQueue in the golden files of charts/teams, which other tests
-// compare with what Helm renders.
+// compare with what Helm renders. One of them has a team with a policy of its own.
 func policy(t *testing.T) queue.ClusterQueuePreemption {
 	t.Helper()
 	var found []queue.ClusterQueuePreemption
@@ -62,6 +66,9 @@ func policy(t *testing.T) queue.ClusterQueuePreemption {
 		t.Fatal(err)
 	}
 	for _, file := range files {
+		if filepath.Base(file) == "pass-through.out.yaml" {
+			continue
+		}
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -95,17 +95,43 @@ var clusters = map[string]map[string]cluster{
 		"twelve, by two leaders":         {preemptions("0x5 4x10", "0x5 0x10") + "\n" + strings.ReplaceAll(preemptions("0x5 4x10", "0x5 0x10"), `"a"`, `"b"`), true},
 		"its queue is stopped, not work": {strings.ReplaceAll(preemptions("0+1x15", "0x15"), "Preempted", "ClusterQueueStopped"), false},
 	},
+	"WorkPreemptedManyTimes": {
+		"a job for the sixth time":            {`mlbatch_most_preemptions{namespace="blue",pod="a"} 5x5 6x10`, true},
+		"one for the fifth time":              {`mlbatch_most_preemptions{namespace="blue",pod="a"} 4x5 5x10`, false},
+		"it runs since":                       {`mlbatch_most_preemptions{namespace="blue",pod="a"} 9x15`, false},
+		"it has ended, and another has fewer": {`mlbatch_most_preemptions{namespace="blue",pod="a"} 9x5 6x10`, false},
+		"another leader says the same":        {"mlbatch_most_preemptions{namespace=\"blue\",pod=\"a\"} 9x5 stale\nmlbatch_most_preemptions{namespace=\"blue\",pod=\"b\"} _x6 9x9", false},
+		"many jobs of a team, a few each":     {`mlbatch_most_preemptions{namespace="blue",pod="a"} 0 1 2 3x13`, false},
+	},
 	"WorkHeldAfterPreemptions": {
 		"none ever":                     {`mlbatch_preemption_pauses_total{until="PreemptorEnded"} 0x15`, false},
 		"pauses that end after a time":  {`mlbatch_preemption_pauses_total{until="Time"} 0x5 9x10`, false},
 		"the first since the start":     {`mlbatch_preemption_pauses_total{until="PreemptorEnded"} 0x10 1x5`, true},
 		"one before the leader changed": {`mlbatch_preemption_pauses_total{until="PreemptorEnded",pod="a"} 0x5 1x4 stale`, true},
 	},
+	"QuotaBeyondUsable": {
+		"all is well":                          {flavor("80", "80", "8", "8", "80"), false},
+		"the slack makes up for it":            {flavor("80", "72", "8", "0", "80"), false},
+		"more is missing than there is slack":  {flavor("80", "71", "8", "0", "80"), true},
+		"the slack is lent although it is not": {flavor("80", "79", "8", "8", "80"), true},
+		"without slack":                        {flavor("80", "79", "0", "0", "80"), true},
+		"quota is more than all nodes have":    {flavor("80", "80", "0", "0", "88"), false},
+		"another flavor has what is missing":   {flavor("80", "71", "8", "0", "80") + "\n" + strings.ReplaceAll(flavor("80", "80", "8", "8", "8"), "h100", "a100"), true},
+	},
 	"AppWrapperStuckDeleting": {
 		"it is being removed": {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="DeletingResources"} 1x15`, true},
 		"it was removed":      {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="DeletingResources"} 0x15`, false},
 		"it is unhealthy":     {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="Unhealthy"} 1x15`, false},
 	},
+}
+
+// flavor has so much in total, usable, slack, lent by it, and quota.
+func flavor(total, usable, slack, lent, quota string) string {
+	var all []string
+	for name, value := range map[string]string{"total": total, "usable": usable, "slack": slack, "lent": lent, "quota": quota} {
+		all = append(all, "mlbatch_flavor_"+name+`{flavor="h100",resource="nvidia.com/gpu"} `+value+"x15")
+	}
+	return strings.Join(all, "\n")
 }
 
 // preemptions are all of a queue, and those of Workloads that had not been preempted before.

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accessreview
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+)
+
+// mostRemembered bounds the memory. Who asks about more than that within the time asks again.
+const mostRemembered = 4096
+
+// Remembering asks the same question about the same user once in that time, if the answer is yes. A
+// refusal is never remembered: whoever is given a right may use it at once. The question is the whole of
+// it: the user's name, UID, groups and extra, and what the right is to. So nobody gets the answer of
+// another, whoever impersonates whom.
+func (r Review) Remembering(keep time.Duration, now func() time.Time) Review {
+	m := &memory{until: map[string]time.Time{}}
+	return func(ctx context.Context, review *authorizationv1.SubjectAccessReview) error {
+		question, err := json.Marshal(review.Spec)
+		if err != nil {
+			return r(ctx, review)
+		}
+		asked := now()
+		if m.allowed(string(question), asked) {
+			review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: true}
+			return nil
+		}
+		if err := r(ctx, review); err != nil {
+			return err
+		}
+		if review.Status.Allowed {
+			m.remember(string(question), asked, keep)
+		}
+		return nil
+	}
+}
+
+// memory has until when each question is answered with yes.
+type memory struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+func (m *memory) allowed(question string, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return now.Before(m.until[question])
+}
+
+// remember counts from when the question was asked. A full memory begins anew.
+func (m *memory) remember(question string, asked time.Time, keep time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.until) >= mostRemembered {
+		clear(m.until)
+	}
+	m.until[question] = asked.Add(keep)
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// noProgress: a pod makes no progress, and so do those that wait for it. Only its author can say how one
+// sees that, and after how long: with a readiness probe and an annotation. The pods of a gang wait for
+// each other, so which is to blame is not known, and no node is blamed.
+func noProgress(v *view) (Decision, bool) {
+	stuck := v.stuck()
+	if len(stuck) == 0 || v.now.Before(v.stuckDeadline(stuck)) {
+		return Decision{}, false
+	}
+	first := stuck[0]
+	for _, p := range stuck {
+		if p.NotReadySince.Before(first.NotReadySince) {
+			first = p
+		}
+	}
+	message := fmt.Sprintf("pod %s has not been ready for %s, and is the first of %d such pods", first.Name, v.Policy.NoProgressGrace, len(stuck))
+	return v.resetOrFail(v1beta2.ReasonNoProgress, message), true
+}
+
+// stuck are the pods that run and are not ready. Those that have to leave their node are not ready because
+// of that, and those of a component that has succeeded have done their work.
+func (v *view) stuck() []Pod {
+	var stuck []Pod
+	for _, p := range v.Pods {
+		done := p.Component != UnknownComponent && v.finished(p.Component)
+		if v.Policy.NoProgressGrace > 0 && !p.NotReadySince.IsZero() && !p.Terminating && p.MigrateFrom == "" && !done {
+			stuck = append(stuck, p)
+		}
+	}
+	return stuck
+}
+
+// stuckDeadline is when the first of them has not been ready for the grace.
+func (v *view) stuckDeadline(stuck []Pod) time.Time {
+	since := v.now
+	for _, p := range stuck {
+		since = earlier(since, p.NotReadySince)
+	}
+	return since.Add(v.Policy.NoProgressGrace)
+}
+
+// untilStuck adds to a decision to stay that pods have to be looked at when their grace ends.
+func (v *view) untilStuck(d Decision) Decision {
+	stuck := v.stuck()
+	if len(stuck) == 0 {
+		return d
+	}
+	return v.untilAtMost(d, v.stuckDeadline(stuck))
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// silence is how long a controller says nothing before that is a cause: longer than it takes to replace it.
+const silence = 2 * time.Minute
+
+// longAgo tells whether something should have happened since.
+func (o Objects) longAgo(at metav1.Time) bool {
+	return !at.IsZero() && !o.Now.IsZero() && o.Now.Sub(at.Time) >= silence
+}
+
+// silent is about controllers that do not do what is theirs.
+func silent(o Objects) []Cause {
+	if o.Run != nil && o.Run.Status.Phase == "" {
+		return o.unseenSince("Run "+o.Run.Name, o.Run.CreationTimestamp)
+	}
+	aw := o.AppWrapper
+	if aw == nil || !aw.ManagedByThisController() || aw.DeletionTimestamp != nil {
+		return nil
+	}
+	switch aw.Status.Phase {
+	case v1beta2.AppWrapperEmpty:
+		return o.unseenSince(o.wrapper(), aw.CreationTimestamp)
+	case v1beta2.AppWrapperSuspended:
+		return o.notResumed()
+	case v1beta2.AppWrapperRunning:
+		return o.noPods()
+	}
+	return nil
+}
+
+// unseenSince: an object was created long ago, and has no status.
+func (o Objects) unseenSince(object string, at metav1.Time) []Cause {
+	if !o.longAgo(at) {
+		return nil
+	}
+	return []Cause{cause("ControllerSilent", Evidence{object, "metadata.creationTimestamp, and nothing in its status", at.UTC().Format(time.RFC3339)})}
+}
+
+// notResumed: Kueue has started an AppWrapper, and its controller has not.
+func (o Objects) notResumed() []Cause {
+	if o.Workload == nil || o.AppWrapper.Spec.Suspend || isTrue(o.Workload.Status.Conditions, kueue.WorkloadEvicted) {
+		return nil
+	}
+	c := condition(o.Workload.Status.Conditions, kueue.WorkloadAdmitted)
+	if c == nil || c.Status != metav1.ConditionTrue || !o.longAgo(c.LastTransitionTime) {
+		return nil
+	}
+	return []Cause{cause("ControllerSilent", told(o.workload(), *c), also(Evidence{o.wrapper(), "status.phase", string(v1beta2.AppWrapperSuspended)}), since(c.LastTransitionTime))}
+}
+
+// noPods: a resource was created that makes pods, and there are none. If making them was refused, a warning says so.
+func (o Objects) noPods() []Cause {
+	e, none := o.missing("Pod")
+	if !none || len(o.Pods) > 0 || o.isWell() || len(podRefused(o)) > 0 {
+		return nil
+	}
+	for _, component := range o.AppWrapper.Status.ComponentStatus {
+		c := condition(component.Conditions, string(v1beta2.ResourcesDeployed))
+		if makesPods(component) && c != nil && c.Status == metav1.ConditionTrue && o.longAgo(c.LastTransitionTime) {
+			return []Cause{cause("OperatorSilent", told(component.Kind+" "+component.Name, *c), also(e), since(c.LastTransitionTime))}
+		}
+	}
+	return nil
+}
+
+// makesPods: a component has pods to make, and has not said that it is done.
+func makesPods(component v1beta2.AppWrapperComponentStatus) bool {
+	pods := int32(0)
+	for _, podSet := range component.PodSets {
+		pods += podSet.Count()
+	}
+	return pods > 0 && !isTrue(component.Conditions, string(v1beta2.ComponentSucceeded))
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
+)
+
+func usageCommand() *cobra.Command {
+	var where runNamespace
+	var q usage.Query
+	var format string
+	cmd := &cobra.Command{
+		Use:   "usage",
+		Short: "Say how many GPU-hours were reserved, for whom, and what they were used for",
+		Long: "Add up the books of the AppWrappers that exist: the hours for which quota was reserved, times the devices that\n" +
+			"their pods request, and what they were used for (docs/fault-tolerance.md describes the classes). Without devices,\n" +
+			"cores count. The sum is compared with Kueue's Workloads. Who may not list AppWrappers of all namespaces gets those\n" +
+			"of one.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := oneOf(format, []string{"table", "csv", "json"}); err != nil {
+				return err
+			}
+			if known := usage.Dimensions(); !slices.Contains(known, q.By) {
+				last := len(known) - 1
+				return fmt.Errorf("unknown --by %q: use %s or %s", q.By, strings.Join(known[:last], ", "), known[last])
+			}
+			c, own, err := where.connectReader(cmd)
+			if err != nil {
+				return err
+			}
+			return printUsage(cmd, c, q, format, where.name, own)
+		},
+	}
+	flags := cmd.Flags()
+	where.bind(flags, "count this namespace only (default: all, or the one in the context)")
+	flags.Var((*span)(&q.Since), "since", "leave out AppWrappers that have had no quota for so long, such as 12h or 7d (default: count all)")
+	flags.StringVar(&q.By, "by", "team", "what the rows are about: "+strings.Join(usage.Dimensions(), ", "))
+	flags.StringVar(&q.Resource, "resource", "", "count this resource, such as memory (default: devices, or else cores)")
+	flags.StringVarP(&format, "output", "o", "table", "table, csv or json")
+	return cmd
+}
+
+func printUsage(cmd *cobra.Command, c client.Reader, q usage.Query, format, namespace, own string) error {
+	objects, err := usage.Read(cmd.Context(), c, namespace, own)
+	if err != nil {
+		return err
+	}
+	report := usage.Count(objects, q, time.Now().UTC().Truncate(time.Second))
+	out, notes := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if format == "csv" {
+		err = report.WriteCSV(out)
+	} else {
+		err = printAs(out, format, report, func() error { return report.WriteTable(out) })
+	}
+	if len(report.Rows) == 0 {
+		fmt.Fprintln(notes, "there is nothing to count in", cmp.Or(objects.Namespace, "any namespace"))
+	}
+	printNotes(notes, report.Notes)
+	return err
+}
+
+// span is a duration that may have days.
+type span time.Duration
+
+func (s *span) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return time.Duration(*s).String()
+}
+
+func (s *span) Type() string { return "duration" }
+
+func (s *span) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if days, whole := strings.CutSuffix(text, "d"); whole {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16)
+		d = time.Duration(n) * 24 * time.Hour
+	}
+	if err != nil || d <= 0 {
+		return errors.New("write a time that is longer than 0, such as 12h or 7d")
+	}
+	*s = span(d)
+	return nil
+}
