@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -13,6 +14,9 @@ import (
 
 // grace is how long an interrupted command may take to remove its clusters.
 const grace = 30 * time.Second
+
+// errLate is returned for a command that did not end in its time.
+var errLate = errors.New("did not end within")
 
 // execute runs a command and its children as a process group. If the context ends or the limit
 // expires, it interrupts the group, and kills after a while what is left of it.
@@ -33,7 +37,7 @@ func execute(ctx context.Context, argv []string, limit time.Duration, stdout, st
 	case ctx.Err() != nil:
 		return errInterrupted
 	case err != nil:
-		return fmt.Errorf("did not end within %s", limit.Round(time.Second))
+		return fmt.Errorf("%w %s", errLate, limit.Round(time.Second))
 	}
 	return nil
 }

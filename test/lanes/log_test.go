@@ -37,7 +37,7 @@ func TestALogThatSaysSomethingElse(t *testing.T) {
 func TestTheTableHasEveryLane(t *testing.T) {
 	results := map[string]result{
 		"lint": {ran: true, took: 90 * time.Second}, "e2e": {ran: true, failed: true, took: time.Hour, why: "exit status 2"},
-		"a": {why: "would not fit"}, "b": {why: "was not asked for"}, "c": {failed: true, why: "needs root"}, "d": {ran: true},
+		"a": {why: "would not fit"}, "b": {ran: true, cut: true, took: time.Minute, why: "did not end within 1m0s"}, "c": {failed: true, why: "needs root"}, "d": {ran: true},
 	}
 	log := map[string]record{"lint": took(1, 1), "a": took(1, 2)}
 	var out bytes.Buffer
@@ -47,7 +47,7 @@ lane  in this run  minutes  last recorded green
 lint  passed       1.5      0123456789ab 2026-01-01  
 e2e   FAILED       60.0     never                    exit status 2
 a     not run      -        0123456789ab 2026-01-02  would not fit
-b     not run      -        never                    was not asked for
+b     cut short    1.0      never                    did not end within 1m0s
 c     FAILED       -        never                    needs root
 d     passed       0.0      never                    
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -104,10 +105,12 @@ func (s session) lane(l lane, limit time.Duration) error {
 	fmt.Printf("== %s\n", l.name)
 	begin := time.Now()
 	before := s.state()
-	err := execute(s.ctx, l.command(), limit, os.Stdout, os.Stderr)
+	failed := &failures{}
+	err := execute(s.ctx, l.command(), limit, io.MultiWriter(os.Stdout, failed), os.Stderr)
 	took := time.Since(begin)
 	if err != nil {
-		fmt.Printf("== %s: failed after %.0f s: %v\n", l.name, took.Seconds(), err)
+		fmt.Printf("== %s: ended after %.0f s: %v\n", l.name, took.Seconds(), err)
+		failed.print(os.Stdout)
 		return err
 	}
 	fmt.Printf("== %s: %.0f s\n", l.name, took.Seconds())

@@ -110,6 +110,7 @@ var errInterrupted = errors.New("was interrupted")
 type result struct {
 	ran    bool
 	failed bool // also if it could not run
+	cut    bool // continuous integration had no time left for the rest of it
 	took   time.Duration
 	why    string // why it did not run, or failed
 }
@@ -135,7 +136,8 @@ func (p plan) follow(run func(lane, time.Duration) error, elapsed func() time.Du
 			results[l.name] = result{failed: true, why: cannot}
 		default:
 			err := run(l, p.limit(begin))
-			results[l.name] = result{ran: true, failed: err != nil, took: elapsed() - begin, why: text(err)}
+			cut := p.bounded(l) && errors.Is(err, errLate)
+			results[l.name] = result{ran: true, failed: err != nil && !cut, cut: cut, took: elapsed() - begin, why: text(err)}
 			if errors.Is(err, errInterrupted) {
 				stopped = "not started, because the run was interrupted"
 				continue
@@ -150,7 +152,7 @@ func (p plan) follow(run func(lane, time.Duration) error, elapsed func() time.Du
 
 // wont returns why there is no time for a lane, or "" if there is.
 func (p plan) wont(l lane, elapsed time.Duration) string {
-	if !p.rotates() || l.essential {
+	if !p.bounded(l) {
 		return ""
 	}
 	needs, left := p.expected(l), max(budget-elapsed, 0)
@@ -163,6 +165,10 @@ func (p plan) wont(l lane, elapsed time.Duration) string {
 	}
 	return fmt.Sprintf("would not fit: needs %.0f minutes of %.0f that are left; %s", math.Ceil(needs.Minutes()), math.Floor(left.Minutes()), changed)
 }
+
+// bounded reports whether a lane gets only the time that is left. To run out of it says nothing
+// of the code: the recorded duration is that of a warm machine.
+func (p plan) bounded(l lane) bool { return p.rotates() && !l.essential }
 
 // expected returns the recorded duration of a lane.
 func (p plan) expected(l lane) time.Duration {

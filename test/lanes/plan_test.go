@@ -87,6 +87,7 @@ func TestTheRoundBeginsEverywhere(t *testing.T) {
 type life struct {
 	minutes map[string]float64 // default: 10
 	fails   []string
+	late    []string
 	ends    string // the lane that is interrupted
 	cannot  []string
 }
@@ -113,6 +114,9 @@ func (l life) follow(s situation) (ran []string, limits map[string]time.Duration
 		if one.name == l.ends {
 			return errInterrupted
 		}
+		if slices.Contains(l.late, one.name) {
+			return fmt.Errorf("%w 19m", errLate)
+		}
 		if slices.Contains(l.fails, one.name) {
 			return errors.New("exit status 2")
 		}
@@ -130,6 +134,11 @@ func TestWhatRunsAndWhatDoesNot(t *testing.T) {
 		failed string
 		why    map[string]string
 	}{
+		"a heavy lane that is late in continuous integration has not failed": {ci, life{late: []string{"a"}}, "lint e2e a b c", "", map[string]string{"a": "did not end within 19m"}},
+		"a heavy lane that is late elsewhere has failed":                     {situation{full: true, ci: true}, life{late: []string{"a"}}, "lint e2e a b c d", "a", map[string]string{"a": "did not end within 19m"}},
+		"an essential lane that is late has failed": {
+			ci, life{late: []string{"e2e"}}, "lint e2e", "e2e", map[string]string{"e2e": "did not end within 19m", "a": "not started, because e2e failed"},
+		},
 		"make test leaves heavy lanes to make test-full": {situation{}, life{}, "lint e2e", "", map[string]string{"a": "not part of make test: run make test-full or make a"}},
 		"what was not named says so":                     {situation{names: []string{"b"}}, life{}, "b", "", map[string]string{"lint": "was not asked for", "a": "was not asked for"}},
 		"the budget ends the round": {

@@ -22,7 +22,7 @@ func printResults(out io.Writer, lanes []lane, results map[string]result, log ma
 		}
 		if r.failed {
 			failed++
-		} else if r.ran {
+		} else if r.ran && !r.cut {
 			passed++
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.name, verdict(r), minutes, lastGreen(log, l), r.why)
@@ -35,6 +35,8 @@ func verdict(r result) string {
 	switch {
 	case r.failed:
 		return "FAILED"
+	case r.cut:
+		return "cut short"
 	case r.ran:
 		return "passed"
 	}
