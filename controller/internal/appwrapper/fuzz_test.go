@@ -82,8 +82,12 @@ func wantDeployable(t *testing.T, aw *v1beta2.AppWrapper) {
 		aw.Status.ComponentStatus = append(aw.Status.ComponentStatus, v1beta2.AppWrapperComponentStatus{PodSets: podSets})
 		aw.Spec.Components[i].PodSetInfos = nil // Kueue's
 	}
-	if phase := lifecycle.Decide(s, time.Unix(0, 0)).Status.Phase; phase != v1beta2.AppWrapperSuspended {
-		t.Errorf("after the first reconcile, the phase is %q", phase)
+	want := v1beta2.AppWrapperResuming
+	if aw.Spec.Suspend {
+		want = v1beta2.AppWrapperSuspended
+	}
+	if phase := lifecycle.Decide(s, time.Unix(0, 0)).Status.Phase; phase != want {
+		t.Errorf("after the first reconcile, the phase is %q, want %q", phase, want)
 	}
 	for i := range aw.Spec.Components {
 		object, err := assemble(aw, i, podtemplate.Edit{SchedulerName: "gang"})
