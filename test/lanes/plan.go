@@ -136,8 +136,7 @@ func (p plan) follow(run func(lane, time.Duration) error, elapsed func() time.Du
 			results[l.name] = result{failed: true, why: cannot}
 		default:
 			err := run(l, p.limit(begin))
-			cut := p.bounded(l) && errors.Is(err, errLate)
-			results[l.name] = result{ran: true, failed: err != nil && !cut, cut: cut, took: elapsed() - begin, why: text(err)}
+			results[l.name] = p.judge(l, err, elapsed()-begin)
 			if errors.Is(err, errInterrupted) {
 				stopped = "not started, because the run was interrupted"
 				continue
@@ -148,6 +147,12 @@ func (p plan) follow(run func(lane, time.Duration) error, elapsed func() time.Du
 		}
 	}
 	return results
+}
+
+// judge returns the result of a lane that ran.
+func (p plan) judge(l lane, err error, took time.Duration) result {
+	cut := p.bounded(l) && errors.Is(err, errLate)
+	return result{ran: true, failed: err != nil && !cut, cut: cut, took: took, why: text(err)}
 }
 
 // wont returns why there is no time for a lane, or "" if there is.
