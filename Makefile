@@ -64,6 +64,7 @@ unit: ## Tests that need no cluster, each once (7 minutes when warm)
 	go -C tools/artifacts/components/ray test ./...
 	go -C tools/artifacts/components/kube-state-metrics test -count=1 ./...
 	go -C tools/artifacts/components/prometheus test -count=1 ./...
+	go -C tools/artifacts/site test -count=1 ./...
 	@$(MAKE) --no-print-directory race
 
 .PHONY: race
@@ -203,6 +204,12 @@ installs: ## mlbatch install, killed after each step, upgrade and uninstall, on 
 upgrade: ## The platform is upgraded, removed and installed again on a real cluster while work runs (root; 5 minutes when warm)
 	$(CLUSTER) ./test/upgrade
 
+.PHONY: site-test
+site-test: ## The documentation site in Chromium: links, search, colours, a phone (needs chromium, which root is given; 3 minutes when warm)
+	@command -v chromium >/dev/null || { [ $$(id -u) = 0 ] && apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; } || \
+		{ echo "the test needs a browser: install Debian's package chromium" >&2; exit 1; }
+	go -C tools/artifacts/site test -tags=browser -count=1 -timeout=44m -v ./browser
+
 .PHONY: vm
 vm: ## The local cluster on stock Debian 12 and 13, with systemd and cgroup v2, in virtual machines (root; an hour without KVM); results go to docs/evidence
 	$(call evidence,cgroup2,none,go run ./test/vm)
@@ -210,6 +217,7 @@ vm: ## The local cluster on stock Debian 12 and 13, with systemd and cgroup v2, 
 .PHONY: lint
 lint: ## The linter, with the conventions of docs/architecture.md
 	$(TOOL) golangci-lint run --allow-parallel-runners ./...
+	go -C tools/artifacts/site tool -modfile=$(CURDIR)/tools/tools.mod golangci-lint run --allow-parallel-runners --build-tags=browser ./...
 
 ##@ Make
 
@@ -221,6 +229,10 @@ charts: ## Package the charts and install.yaml into dist/
 images: ## Write the image archives of our controllers and the agent (amd64, arm64) into dist/
 	go run ./tools/artifacts/images controller -out dist
 	go run ./tools/artifacts/images agent -out dist
+
+.PHONY: site
+site: ## Write the documentation as a website into dist/site/
+	go -C tools/artifacts/site run . -root $(CURDIR) -out $(CURDIR)/dist/site
 
 .PHONY: release
 release: ## Write all that is released into dist/, and push it if there is a REGISTRY=ghcr.io/mlbatch

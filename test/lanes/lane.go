@@ -60,6 +60,9 @@ var lanes = []lane{
 	{name: "chaos", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/chaos")},
 	{name: "faults", root: true, inputs: with(platform, "test/faults")},
 	{name: "counted", root: true, inputs: with(platform, "test/counted", "test/e2e/testdata")},
+	{name: "site-test", root: true, inputs: []string{
+		"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "charts", "docs", "samples", "setup", "test/bench", "tools/artifacts/site", "tools/pytorchjob-generator",
+	}},
 	{name: "helm", inputs: with(platform, "test/helm")},
 	{name: "installs", root: true, inputs: with(platform, "test/installer")},
 	{name: "upgrade", root: true, inputs: with(platform, "docs/install.md", "docs/quota.md", "test/explain", "test/quotawatch", "test/upgrade", "test/workload")},

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package website
+
+import (
+	"cmp"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// takeFile reads a file that is not Markdown.
+func (s *site) takeFile(name string) error {
+	content, err := fs.ReadFile(s.checkout, name)
+	if err != nil {
+		return err
+	}
+	if path.Ext(name) == ".svg" || !utf8.Valid(content) {
+		s.images[name] = content
+		return nil
+	}
+	s.texts[name] = string(content)
+	return nil
+}
+
+// takeFolder lists all files in a folder and in those below it.
+func (s *site) takeFolder(name string) (files []string, err error) {
+	err = fs.WalkDir(s.checkout, name, func(file string, entry fs.DirEntry, err error) error {
+		hidden := strings.HasPrefix(entry.Name(), ".")
+		switch {
+		case err != nil:
+			return err
+		case hidden && entry.IsDir():
+			return fs.SkipDir
+		case !hidden && !entry.IsDir():
+			files = append(files, file)
+		}
+		return nil
+	})
+	s.folders[name] = files
+	return files, err
+}
+
+func sorted[K cmp.Ordered, V any](all map[K]V) []K { return slices.Sorted(maps.Keys(all)) }
