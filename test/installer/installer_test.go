@@ -48,6 +48,7 @@ func TestThePlatformComesAndGoes(t *testing.T) {
 		{"in production, every part outlives its leader", leadersAreKilled},
 		{"work that needs the platform to go keeps it there", workKeepsIt},
 		{"uninstalled, it leaves kinds and queues and no webhook", uninstalled},
+		{"queues that no release owns are taken, and get what the file says", queuesAreTaken},
 	} {
 		begin := time.Now()
 		if !t.Run(chapter.name, chapter.tell) {

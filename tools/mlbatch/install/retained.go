@@ -22,8 +22,9 @@ import (
 )
 
 // updateRetained updates objects that were retained when the release was uninstalled, or when a
-// team left it. It runs before Helm, because Helm 3 adopts them without changing them: of custom
-// resources it changes only what differs from the previous revision, which did not have them.
+// team left it, and those of others that the release may take. It runs before Helm, because Helm 3
+// adopts them without changing them: of custom resources it changes only what differs from the
+// previous revision, which did not have them.
 func (d *delivery) updateRetained(ctx context.Context) error {
 	var before []helmrelease.Object
 	if d.Last != nil {
@@ -32,7 +33,7 @@ func (d *delivery) updateRetained(ctx context.Context) error {
 			return err
 		}
 	}
-	return updateThose(ctx, d.Release, d.api.Client, before, d.objects)
+	return d.updateThose(ctx, d.api.Client, before, d.objects)
 }
 
 // builtIn returns a scheme with the kinds of Kubernetes. It is not the shared scheme, because
@@ -49,30 +50,36 @@ func retainedByUs(o helmrelease.Object) bool {
 		o.GetKind() != helmrelease.CustomResourceDefinition && !builtIn().Recognizes(o.GroupVersionKind())
 }
 
-// updateThose updates the objects that the release has now but did not have before.
-func updateThose(ctx context.Context, r helmrelease.Release, api client.Client, before, now []helmrelease.Object) error {
+// updateThose updates the objects that the release has now but did not have before, and those that it takes.
+func (d *delivery) updateThose(ctx context.Context, api client.Client, before, now []helmrelease.Object) error {
 	had := map[string]bool{}
 	for _, object := range before {
 		had[identity(object)] = true
 	}
 	for _, object := range now {
-		if had[identity(object)] || !retainedByUs(object) {
+		if !retainedByUs(object) {
 			continue
 		}
-		if err := setAsIfNew(ctx, r, api, object.Unstructured); err != nil {
-			return fmt.Errorf("cannot update %s, which was retained from an earlier release: %w", identity(object), err)
+		isOurs := func(is client.Object) bool {
+			if d.Owns(is) {
+				return !had[identity(object)] // otherwise Helm sees to it
+			}
+			return d.takeOwnership
+		}
+		if err := setAsIfNew(ctx, d.Release, api, object.Unstructured, isOurs); err != nil {
+			return fmt.Errorf("cannot update %s, which was there before this release: %w", identity(object), err)
 		}
 	}
 	return nil
 }
 
-// setAsIfNew sets the spec of a retained object as if the release had just created it.
-func setAsIfNew(ctx context.Context, r helmrelease.Release, api client.Client, wanted *unstructured.Unstructured) error {
+// setAsIfNew sets the spec of an object as if the release had just created it, if the object is ours to set.
+func setAsIfNew(ctx context.Context, r helmrelease.Release, api client.Client, wanted *unstructured.Unstructured, isOurs func(client.Object) bool) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		is := &unstructured.Unstructured{}
 		is.SetGroupVersionKind(wanted.GroupVersionKind())
 		err := api.Get(ctx, client.ObjectKeyFromObject(wanted), is)
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !r.Owns(is) {
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !isOurs(is) {
 			return nil
 		}
 		if err != nil {
@@ -81,6 +88,7 @@ func setAsIfNew(ctx context.Context, r helmrelease.Release, api client.Client, w
 		set := is.DeepCopy()
 		set.SetLabels(joined(is.GetLabels(), wanted.GetLabels()))
 		set.SetAnnotations(joined(is.GetAnnotations(), wanted.GetAnnotations()))
+		r.Own(set)
 		delete(set.Object, "spec")
 		if spec, has := wanted.Object["spec"]; has {
 			set.Object["spec"] = spec

@@ -21,6 +21,7 @@ func TestWhatWasKeptIsSetAsTheReleaseSays(t *testing.T) {
 	const was, wanted = `{weight: 1, quota: [{gpu: 8}], cohort: all}`, `{weight: 1, quota: [{gpu: 12}]}`
 	for name, c := range map[string]struct {
 		is, inReleaseBefore, rendered, want string
+		takeOwnership                       bool
 	}{
 		"a queue of a team that comes back": {
 			is: queue("kept", was), rendered: queue("kept", wanted), want: wanted,
@@ -30,6 +31,22 @@ func TestWhatWasKeptIsSetAsTheReleaseSays(t *testing.T) {
 		},
 		"a queue of another release": {
 			is: strings.Replace(queue("kept", was), "here", "elsewhere", 1), rendered: queue("kept", wanted), want: was,
+		},
+		"a queue of another release that is taken": {
+			is: strings.Replace(queue("kept", was), "here", "elsewhere", 1), rendered: queue("kept", wanted), want: wanted, takeOwnership: true,
+		},
+		"a queue of no release that is taken": {
+			is: strings.Replace(queue("kept", was), "meta.helm.sh", "example.com", 2), rendered: queue("kept", wanted), want: wanted, takeOwnership: true,
+		},
+		"a queue of no release that an earlier command took without changing it": {
+			is: strings.Replace(queue("kept", was), "meta.helm.sh", "example.com", 2), inReleaseBefore: queue("kept", wanted), rendered: queue("kept", wanted),
+			want: wanted, takeOwnership: true,
+		},
+		"a queue of no release that is not taken": {
+			is: strings.Replace(queue("kept", was), "meta.helm.sh", "example.com", 2), rendered: queue("kept", wanted), want: was,
+		},
+		"a queue of this release that somebody has changed, while others are taken": {
+			is: queue("kept", was), inReleaseBefore: queue("kept", wanted), rendered: queue("kept", wanted), want: was, takeOwnership: true,
 		},
 		"a queue that is not there": {
 			is: strings.Replace(queue("kept", was), "blue", "red", 1), rendered: queue("kept", wanted), want: was,
@@ -46,7 +63,8 @@ func TestWhatWasKeptIsSetAsTheReleaseSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithObjects(parsed(t, c.is)...).Build()
-			if err := updateThose(t.Context(), helmrelease.Release{Name: "teams", Namespace: "here"}, api, objects(t, c.inReleaseBefore), objects(t, c.rendered)); err != nil {
+			d := &delivery{Release: helmrelease.Release{Name: "teams", Namespace: "here"}, takeOwnership: c.takeOwnership}
+			if err := d.updateThose(t.Context(), api, objects(t, c.inReleaseBefore), objects(t, c.rendered)); err != nil {
 				t.Fatal(err)
 			}
 			is, got := objects(t, c.is)[0], &unstructured.Unstructured{}
@@ -57,6 +75,12 @@ func TestWhatWasKeptIsSetAsTheReleaseSays(t *testing.T) {
 			want := objects(t, queue("", c.want))[0]
 			if diff := cmp.Diff(text(t, want.Object["spec"]), text(t, got.Object["spec"])); diff != "" {
 				t.Errorf("the specification (-want +got):\n%s", diff)
+			}
+			if c.takeOwnership && !d.Owns(got) {
+				t.Errorf("it does not belong to the release: %v", got.GetAnnotations())
+			}
+			if set := c.want == wanted; set && got.GetLabels()["app.kubernetes.io/managed-by"] != "Helm" {
+				t.Errorf("Helm would not take it for its own: %v", got.GetLabels())
 			}
 		})
 	}
