@@ -3,7 +3,9 @@
 package website
 
 import (
+	"bytes"
 	"cmp"
+	"html/template"
 	"io/fs"
 	"maps"
 	"path"
@@ -42,6 +44,24 @@ func (s *site) takeFolder(name string) (files []string, err error) {
 	})
 	s.folders[name] = files
 	return files, err
+}
+
+// show is the page of a text file.
+func show(name, content string) []byte {
+	escaped := template.HTMLEscapeString(content)
+	return []byte("<h1>" + template.HTMLEscapeString(name) + "</h1>\n<pre><code>" + escaped + "</code></pre>\n")
+}
+
+// list is the page of a folder.
+func (s *site) list(name string) []byte {
+	var out bytes.Buffer
+	out.WriteString("<h1>" + template.HTMLEscapeString(name) + "</h1>\n<ul>\n")
+	for _, file := range s.folders[name] {
+		href := relative(s.address(name), s.address(file))
+		out.WriteString(`<li><a href="` + template.HTMLEscapeString(href) + `">` + template.HTMLEscapeString(strings.TrimPrefix(file, name+"/")) + "</a></li>\n")
+	}
+	out.WriteString("</ul>\n")
+	return out.Bytes()
 }
 
 func sorted[K cmp.Ordered, V any](all map[K]V) []K { return slices.Sorted(maps.Keys(all)) }

@@ -88,55 +88,6 @@ func (p *page) contents() (listed []heading) {
 	return listed
 }
 
-// show is the page of a text file.
-func show(name, content string) []byte {
-	escaped := template.HTMLEscapeString(content)
-	return []byte("<h1>" + template.HTMLEscapeString(name) + "</h1>\n<pre><code>" + escaped + "</code></pre>\n")
-}
-
-// list is the page of a folder.
-func (s *site) list(name string) []byte {
-	var out bytes.Buffer
-	out.WriteString("<h1>" + template.HTMLEscapeString(name) + "</h1>\n<ul>\n")
-	for _, file := range s.folders[name] {
-		href := relative(s.address(name), s.address(file))
-		out.WriteString(`<li><a href="` + template.HTMLEscapeString(href) + `">` + template.HTMLEscapeString(strings.TrimPrefix(file, name+"/")) + "</a></li>\n")
-	}
-	out.WriteString("</ul>\n")
-	return out.Bytes()
-}
-
-// menu is a group of the navigation, as a page shows it.
-type menu struct {
-	Caption string
-	Open    bool
-	Entries []menuEntry
-}
-
-type menuEntry struct {
-	Caption, Href string
-	Current       bool
-}
-
-// menus opens the groups that have the page, or all if none has it.
-func (v view) menus(groups []group) (all []menu) {
-	opened := false
-	for _, g := range groups {
-		m := menu{Caption: g.caption}
-		for _, e := range g.entries {
-			current := e.address == v.address
-			m.Open = m.Open || current
-			m.Entries = append(m.Entries, menuEntry{Caption: e.caption, Href: relative(v.address, e.address), Current: current})
-		}
-		opened = opened || m.Open
-		all = append(all, m)
-	}
-	for i := range all {
-		all[i].Open = all[i].Open || !opened
-	}
-	return all
-}
-
 func (v view) render(groups []group) ([]byte, error) {
 	body, err := v.body()
 	if err != nil {

@@ -5,7 +5,6 @@ package website
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"strings"
@@ -129,5 +128,5 @@ func relative(from, to string) string {
 	for len(fromParts) > 0 && len(toParts) > 1 && fromParts[0] == toParts[0] {
 		fromParts, toParts = fromParts[1:], toParts[1:]
 	}
-	return fmt.Sprint(strings.Repeat("../", len(fromParts)), strings.Join(toParts, "/"))
+	return strings.Repeat("../", len(fromParts)) + strings.Join(toParts, "/")
 }
