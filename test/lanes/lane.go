@@ -61,6 +61,7 @@ var lanes = []lane{
 	{name: "faults", root: true, inputs: with(platform, "test/faults")},
 	{name: "counted", root: true, inputs: with(platform, "test/counted", "test/e2e/testdata")},
 	{name: "helm", inputs: with(platform, "test/helm")},
+	{name: "flux", root: true, inputs: with(platform, "test/flux", "test/sandbox")},
 	{name: "installs", root: true, inputs: with(platform, "test/installer")},
 	{name: "upgrade", root: true, inputs: with(platform, "docs/install.md", "docs/quota.md", "test/explain", "test/quotawatch", "test/upgrade", "test/workload")},
 }
