@@ -196,6 +196,10 @@ counted: ## Random specs of every kind, and that the real operators make no more
 helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built first (3 minutes when warm)
 	$(CLUSTER) ./test/helm
 
+.PHONY: flux
+flux: ## Flux's controllers install, correct, change and remove the platform from samples/gitops, on a simulated cluster (root; 5 minutes when warm)
+	$(CLUSTER) ./test/flux
+
 .PHONY: installs
 installs: ## mlbatch install, killed after each step, upgrade and uninstall, on a simulated cluster (root; 4 minutes when warm)
 	$(CLUSTER) ./test/installer

@@ -64,6 +64,7 @@ var lanes = []lane{
 		"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "charts", "docs", "samples", "setup", "test/bench", "tools/artifacts/site", "tools/pytorchjob-generator",
 	}},
 	{name: "helm", inputs: with(platform, "test/helm")},
+	{name: "flux", root: true, inputs: with(platform, "test/flux", "test/sandbox")},
 	{name: "installs", root: true, inputs: with(platform, "test/installer")},
 	{name: "upgrade", root: true, inputs: with(platform, "docs/install.md", "docs/quota.md", "test/explain", "test/quotawatch", "test/upgrade", "test/workload")},
 }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package flux_test
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/test/sandbox"
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
+)
+
+const (
+	sourceController = "source-controller"
+	helmController   = "helm-controller"
+)
+
+// flux has Flux's controllers that the samples need.
+var flux = components.Component{
+	Name: "flux", Folder: "flux", Binaries: []string{helmController, sourceController},
+	Packages: []string{"github.com/fluxcd/" + helmController, "github.com/fluxcd/" + sourceController},
+}
+
+// startFlux installs Flux's CRDs and starts its controllers, outside the cluster.
+func (s *site) startFlux() {
+	s.Helper()
+	cache, err := components.UserCache(s.checkout)
+	if err != nil {
+		s.Fatal(err)
+	}
+	programs, err := cache.Get(s.Context(), os.Stderr, flux)
+	if err != nil {
+		s.Fatal(err)
+	}
+	sandbox.Create(s.T, s.admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	for _, controller := range []string{sourceController, helmController} {
+		s.createCRDs(controller)
+	}
+	artifacts := freeAddress(s.T)
+	s.run(programs[sourceController], "--storage-path="+s.TempDir(), "--storage-addr="+artifacts, "--storage-adv-addr="+artifacts)
+	s.run(programs[helmController])
+}
+
+// createCRDs creates those in the module of a controller.
+func (s *site) createCRDs(controller string) {
+	s.Helper()
+	list := exec.CommandContext(s.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/fluxcd/"+controller)
+	list.Dir = filepath.Join(s.checkout, "tools", "artifacts", "components", flux.Folder)
+	module, err := list.Output()
+	if err != nil {
+		s.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(module)), "config", "crd", "bases", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		s.Fatalf("%s has no CRDs: %v", controller, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			s.Fatal(err)
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(text, crd); err != nil {
+			s.Fatal(err)
+		}
+		sandbox.Create(s.T, s.admin, crd)
+	}
+}
+
+// run starts a controller, which ends with the test. If the test fails, its log is kept.
+func (s *site) run(program string, args ...string) {
+	s.Helper()
+	name := filepath.Base(program)
+	file := filepath.Join(os.TempDir(), "mlbatch-test-"+name+".log")
+	out, err := os.Create(file)
+	if err != nil {
+		s.Fatal(err)
+	}
+	cmd := exec.Command(program,
+		append(args, "--watch-all-namespaces", "--metrics-addr=0", "--health-addr=0", "--log-encoding=console")...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.cluster.KubeconfigPath(), "RUNTIME_NAMESPACE="+namespace)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
+		if s.Failed() {
+			s.Logf("the log of %s is in %s", name, file)
+		} else if err := os.Remove(file); err != nil {
+			s.Error(err)
+		}
+	})
+}
+
+// freeAddress is one on which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
