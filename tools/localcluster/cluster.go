@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
@@ -32,6 +33,15 @@ func New(config Config, progress io.Writer) (*Cluster, error) {
 		return nil, err
 	}
 	return &Cluster{host: thisHost(), asked: config, config: complete, progress: progress}, nil
+}
+
+// Versions are those of setup/versions.yaml, with the cluster's version of Kubernetes.
+func (c *Cluster) Versions() (setup.Versions, error) {
+	versions, err := setup.Load()
+	if err != nil {
+		return setup.Versions{}, err
+	}
+	return versions.On(c.config.Kubernetes)
 }
 
 // Config is the cluster's configuration with all defaults filled in.

@@ -49,6 +49,9 @@ type Config struct {
 	Mode Mode
 	// Port of the API server on the host's 127.0.0.1.
 	Port int
+	// Kubernetes is the minor version of Kubernetes, such as 1.30. The default is the environment variable
+	// MLBATCH_KUBERNETES, or else the version of setup/versions.yaml.
+	Kubernetes string
 	// SimulatedNodes is the number of KWOK nodes, named gpu-0, gpu-1, …; a negative
 	// number means none. A simulated cluster was tested with a thousand.
 	SimulatedNodes int
@@ -78,6 +81,7 @@ func (c Config) completed() (Config, error) {
 		c.SimulatedNodes = DefaultSimulatedNodes
 	}
 	c.Mode = cmp.Or(c.Mode, Real)
+	c.Kubernetes = cmp.Or(c.Kubernetes, os.Getenv("MLBATCH_KUBERNETES"))
 	if err := c.check(); err != nil {
 		return c, err
 	}
@@ -109,7 +113,11 @@ func (c Config) check() error {
 	if c.Mode != Real && c.Mode != Simulated {
 		return fmt.Errorf("unknown mode %q; choose %s or %s", c.Mode, Real, Simulated)
 	}
-	return nil
+	versions, err := setup.Load()
+	if err == nil {
+		_, err = versions.On(c.Kubernetes)
+	}
+	return err
 }
 
 func defaultStateDir() (string, error) {

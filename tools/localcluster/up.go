@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
@@ -79,7 +78,11 @@ func (c *Cluster) useRunningConfig() error {
 	if asked := c.asked.Mode; asked != "" && asked != mode {
 		return c.differs("mode", asked, mode)
 	}
+	if asked := c.asked.Kubernetes; asked != "" && asked != keeper.Kubernetes {
+		return c.differs("kubernetes", asked, keeper.Kubernetes)
+	}
 	c.config.Port, c.config.SimulatedNodes, c.config.Mode = keeper.Port, keeper.SimulatedNodes, mode
+	c.config.Kubernetes = keeper.Kubernetes
 	return nil
 }
 
@@ -153,7 +156,7 @@ func (c *Cluster) buildAll(ctx context.Context) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	versions, err := setup.Load()
+	versions, err := c.Versions()
 	if err != nil {
 		return built{}, err
 	}
