@@ -36,13 +36,7 @@ func New(config Config, progress io.Writer) (*Cluster, error) {
 }
 
 // Versions are those of setup/versions.yaml, with the cluster's version of Kubernetes.
-func (c *Cluster) Versions() (setup.Versions, error) {
-	versions, err := setup.Load()
-	if err != nil {
-		return setup.Versions{}, err
-	}
-	return versions.On(c.config.Kubernetes)
-}
+func (c *Cluster) Versions() (setup.Versions, error) { return c.config.versions() }
 
 // Config is the cluster's configuration with all defaults filled in.
 func (c *Cluster) Config() Config { return c.config }

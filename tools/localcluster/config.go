@@ -82,9 +82,11 @@ func (c Config) completed() (Config, error) {
 	}
 	c.Mode = cmp.Or(c.Mode, Real)
 	c.Kubernetes = cmp.Or(c.Kubernetes, os.Getenv("MLBATCH_KUBERNETES"))
-	if err := c.check(); err != nil {
+	versions, err := c.versions()
+	if err := errors.Join(err, c.check()); err != nil {
 		return c, err
 	}
+	c.Kubernetes = versions.LocalCluster.Minor
 	if c.StateDir == "" {
 		dir, err := defaultStateDir()
 		if err != nil {
@@ -102,6 +104,15 @@ func (c Config) completed() (Config, error) {
 	return c, nil
 }
 
+// versions are those of setup/versions.yaml, with the chosen version of Kubernetes.
+func (c Config) versions() (setup.Versions, error) {
+	versions, err := setup.Load()
+	if err != nil {
+		return setup.Versions{}, err
+	}
+	return versions.On(c.Kubernetes)
+}
+
 // check returns an error for an invalid name or mode.
 func (c Config) check() error {
 	if !validName.MatchString(c.Name) {
@@ -113,11 +124,7 @@ func (c Config) check() error {
 	if c.Mode != Real && c.Mode != Simulated {
 		return fmt.Errorf("unknown mode %q; choose %s or %s", c.Mode, Real, Simulated)
 	}
-	versions, err := setup.Load()
-	if err == nil {
-		_, err = versions.On(c.Kubernetes)
-	}
-	return err
+	return nil
 }
 
 func defaultStateDir() (string, error) {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
@@ -78,11 +79,13 @@ func (c *Cluster) useRunningConfig() error {
 	if asked := c.asked.Mode; asked != "" && asked != mode {
 		return c.differs("mode", asked, mode)
 	}
-	if asked := c.asked.Kubernetes; asked != "" && asked != keeper.Kubernetes {
-		return c.differs("kubernetes", asked, keeper.Kubernetes)
+	asked := c.config.Kubernetes
+	c.config.Kubernetes = keeper.Kubernetes
+	if c.asked.Kubernetes != "" && asked != keeper.Kubernetes {
+		versions, err := c.Versions()
+		return errors.Join(err, c.differs("kubernetes", c.asked.Kubernetes, setup.Minor(versions.LocalCluster.Kubernetes)))
 	}
 	c.config.Port, c.config.SimulatedNodes, c.config.Mode = keeper.Port, keeper.SimulatedNodes, mode
-	c.config.Kubernetes = keeper.Kubernetes
 	return nil
 }
 

@@ -151,6 +151,7 @@ func TestCreateStartsTheConfiguredCluster(t *testing.T) {
 		"the one version": {func(c *Cluster) (string, error) {
 			return c.WithVersion(versions.LocalCluster.Kubernetes).Create(ctx)
 		}, reached},
+		"another version":   {func(c *Cluster) (string, error) { return c.WithVersion("v1.30.14").Create(ctx) }, "runs with --kubernetes=1.34, not 1.30"},
 		"as a file says":    {func(c *Cluster) (string, error) { return c.CreateWithConfig(ctx, config) }, "runs with --port=4711, not 4712"},
 		"as an option says": {func(c *Cluster) (string, error) { return c.WithOpts(port(4713)).Create(ctx) }, "runs with --port=4711, not 4713"},
 	} {
