@@ -14,6 +14,11 @@ export GOFLAGS := $(strip $(filter-out $(FLAGS),$(GOFLAGS)) $(FLAGS))
 
 TOOL := go tool -modfile=tools/tools.mod
 
+# Another version of Kubernetes for local clusters: KUBERNETES=1.30.
+ifdef KUBERNETES
+export MLBATCH_KUBERNETES := $(KUBERNETES)
+endif
+
 # Tests that start clusters have a build tag: 'go test ./...' leaves them out.
 CLUSTER := go test -tags=cluster -count=1 -timeout=44m -v
 

@@ -4,6 +4,7 @@ package setup_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,6 +75,10 @@ func versionsPage(v setup.Versions) string {
 		{"CNI plugins", l.CNI}, {"CoreDNS", l.CoreDNS}, {"KWOK", l.KWOK},
 	} {
 		line("| %s | %s |", program[0], program[1])
+	}
+	for _, minor := range slices.Sorted(maps.Keys(l.OtherKubernetes)) {
+		other := l.OtherKubernetes[minor]
+		line("| Kubernetes, with `--kubernetes=%s` | %s |", minor, other.Kubernetes)
 	}
 	line("")
 	line("runc and nft come from Debian ([why](decisions/0001-runc-and-nft-from-debian.md)).")

@@ -64,6 +64,11 @@ type Operator struct {
 // LocalCluster lists the programs of a local cluster.
 type LocalCluster struct {
 	Kubernetes string `json:"kubernetes"`
+	// OtherKubernetes are versions that a local cluster can run instead, by minor version, such as 1.30.
+	OtherKubernetes map[string]OtherKubernetes `json:"otherKubernetes,omitempty"`
+
+	// Minor is the key in OtherKubernetes of what On chose, or "".
+	Minor      string `json:"-"`
 	Etcd       string `json:"etcd"`
 	KWOK       string `json:"kwok"`
 	CoreDNS    string `json:"coredns"`

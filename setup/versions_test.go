@@ -41,6 +41,13 @@ func TestModulesMatch(t *testing.T) {
 			pins = append(pins, pin{"..", o.Module, o.Version}, pin{"../tools/artifacts/components/" + p.Component.Module, o.Module, o.Version})
 		}
 	}
+	for minor, other := range v.LocalCluster.OtherKubernetes {
+		pins = append(pins, pin{"../tools/artifacts/components/kubernetes-" + minor, "k8s.io/kubernetes", other.Kubernetes})
+		if other.Coscheduler != "" {
+			folder := "../tools/artifacts/components/coscheduler-" + setup.Minor(other.Coscheduler)
+			pins = append(pins, pin{folder, "sigs.k8s.io/scheduler-plugins", other.Coscheduler})
+		}
+	}
 	for _, want := range pins {
 		if got := version(goMod(t, want.folder), want.module); got != want.version {
 			t.Errorf("%s/go.mod resolves %s to %q, versions.yaml says %s", want.folder, want.module, got, want.version)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
@@ -33,6 +34,9 @@ func New(config Config, progress io.Writer) (*Cluster, error) {
 	}
 	return &Cluster{host: thisHost(), asked: config, config: complete, progress: progress}, nil
 }
+
+// Versions are those of setup/versions.yaml, with the cluster's version of Kubernetes.
+func (c *Cluster) Versions() (setup.Versions, error) { return c.config.versions() }
 
 // Config is the cluster's configuration with all defaults filled in.
 func (c *Cluster) Config() Config { return c.config }

@@ -49,6 +49,9 @@ type Config struct {
 	Mode Mode
 	// Port of the API server on the host's 127.0.0.1.
 	Port int
+	// Kubernetes is the minor version of Kubernetes, such as 1.30. The default is the environment variable
+	// MLBATCH_KUBERNETES, or else the version of setup/versions.yaml.
+	Kubernetes string
 	// SimulatedNodes is the number of KWOK nodes, named gpu-0, gpu-1, …; a negative
 	// number means none. A simulated cluster was tested with a thousand.
 	SimulatedNodes int
@@ -78,9 +81,12 @@ func (c Config) completed() (Config, error) {
 		c.SimulatedNodes = DefaultSimulatedNodes
 	}
 	c.Mode = cmp.Or(c.Mode, Real)
-	if err := c.check(); err != nil {
+	c.Kubernetes = cmp.Or(c.Kubernetes, os.Getenv("MLBATCH_KUBERNETES"))
+	versions, err := c.versions()
+	if err := errors.Join(err, c.check()); err != nil {
 		return c, err
 	}
+	c.Kubernetes = versions.LocalCluster.Minor
 	if c.StateDir == "" {
 		dir, err := defaultStateDir()
 		if err != nil {
@@ -96,6 +102,15 @@ func (c Config) completed() (Config, error) {
 		c.CacheDir = dir
 	}
 	return c, nil
+}
+
+// versions are those of setup/versions.yaml, with the chosen version of Kubernetes.
+func (c Config) versions() (setup.Versions, error) {
+	versions, err := setup.Load()
+	if err != nil {
+		return setup.Versions{}, err
+	}
+	return versions.On(c.Kubernetes)
 }
 
 // check returns an error for an invalid name or mode.

@@ -74,6 +74,21 @@ func TestAnUnknownModeIsRefused(t *testing.T) {
 	wantSentence(t, err, `unknown mode "fake"; choose real or simulated`)
 }
 
+func TestAnUnknownKubernetesIsRefused(t *testing.T) {
+	t.Setenv("MLBATCH_KUBERNETES", "1.29")
+	_, err := Config{}.completed()
+	wantSentence(t, err, "a local cluster runs no Kubernetes 1.29: choose one of 1.30, 1.37, 1.34")
+}
+
+func TestTheUsualKubernetesIsNoOther(t *testing.T) {
+	for asked, want := range map[string]string{"1.30": "1.30", "1.34": "", "": ""} {
+		got, err := Config{Kubernetes: asked}.completed()
+		if err != nil || got.Kubernetes != want {
+			t.Errorf("%q becomes %q, %v, want %q", asked, got.Kubernetes, err, want)
+		}
+	}
+}
+
 func TestClusterNames(t *testing.T) {
 	environment(t, map[string]string{"HOME": "/home/alice"})
 	for name, good := range map[string]bool{

@@ -11,14 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
 // identify adds to each program its version and the digest of its files, which tell it
 // from the program of another checkout.
 func (c *Cluster) identify(programs []plan.Program) error {
-	versions, err := setup.Load()
+	versions, err := c.Versions()
 	if err != nil {
 		return err
 	}

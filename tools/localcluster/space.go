@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
@@ -59,7 +58,7 @@ func (c *Cluster) missing(others []components.Component) (count uint64, err erro
 	if err != nil {
 		return 0, err
 	}
-	versions, err := setup.Load()
+	versions, err := c.Versions()
 	if err != nil {
 		return 0, err
 	}

@@ -79,6 +79,12 @@ func (c *Cluster) useRunningConfig() error {
 	if asked := c.asked.Mode; asked != "" && asked != mode {
 		return c.differs("mode", asked, mode)
 	}
+	asked := c.config.Kubernetes
+	c.config.Kubernetes = keeper.Kubernetes
+	if c.asked.Kubernetes != "" && asked != keeper.Kubernetes {
+		versions, err := c.Versions()
+		return errors.Join(err, c.differs("kubernetes", c.asked.Kubernetes, setup.Minor(versions.LocalCluster.Kubernetes)))
+	}
 	c.config.Port, c.config.SimulatedNodes, c.config.Mode = keeper.Port, keeper.SimulatedNodes, mode
 	return nil
 }
@@ -153,7 +159,7 @@ func (c *Cluster) buildAll(ctx context.Context) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	versions, err := setup.Load()
+	versions, err := c.Versions()
 	if err != nil {
 		return built{}, err
 	}

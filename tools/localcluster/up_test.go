@@ -136,16 +136,22 @@ func TestARunningClusterKeepsItsConfiguration(t *testing.T) {
 		asked Config
 		want  string
 	}{
-		"another port":    {Config{Port: 5}, `cluster "unit-x" runs with --port=4711, not 5; omit the flag, or remove the cluster first with: localcluster down --name=unit-x`},
-		"more nodes":      {Config{SimulatedNodes: 4}, "runs with --simulated-nodes=3, not 4"},
-		"no nodes":        {Config{SimulatedNodes: -1}, "runs with --simulated-nodes=3, not 0"},
-		"what it has":     {Config{Port: 4711, SimulatedNodes: 3}, ""},
-		"whatever it has": {Config{}, ""},
+		"another port":       {Config{Port: 5}, `cluster "unit-x" runs with --port=4711, not 5; omit the flag, or remove the cluster first with: localcluster down --name=unit-x`},
+		"more nodes":         {Config{SimulatedNodes: 4}, "runs with --simulated-nodes=3, not 4"},
+		"no nodes":           {Config{SimulatedNodes: -1}, "runs with --simulated-nodes=3, not 0"},
+		"another Kubernetes": {Config{Kubernetes: "1.30"}, "runs with --kubernetes=1.34, not 1.30"},
+		"what it has":        {Config{Port: 4711, SimulatedNodes: 3, Kubernetes: "1.34"}, ""},
+		"whatever it has":    {Config{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, _ := newCluster(t)
 			pretendRunning(t, cluster)
 			cluster.asked = c.asked
+			asked, err := c.asked.completed()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cluster.config.Kubernetes = asked.Kubernetes
 			if c.want == "" {
 				if err := cluster.useRunningConfig(); err != nil {
 					t.Error(err)

@@ -308,3 +308,28 @@ func write(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
+
+func TestAnotherKubernetesIsBuiltFromItsModule(t *testing.T) {
+	v, err := setup.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for minor, want := range map[string]map[string]string{
+		"":     {"kubernetes": "kubernetes", "kubelet": "kubernetes", "containerd": "kubernetes", "coscheduler": "kubernetes"},
+		"1.30": {"kubernetes": "kubernetes-1.30", "kubelet": "kubernetes-1.30", "containerd": "kubernetes", "coscheduler": "coscheduler-0.30"},
+		"1.37": {"kubernetes": "kubernetes-1.37", "kubelet": "kubernetes-1.37", "containerd": "kubernetes", "coscheduler": "kubernetes"},
+	} {
+		on, err := v.On(minor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range append(Node(on), Platform(on)...) {
+			if folder, told := want[c.Name]; told && c.Folder != folder {
+				t.Errorf("on Kubernetes %q, %s is built from %s, not %s", minor, c.Name, c.Folder, folder)
+			}
+			if c.Name == "kubernetes" && !strings.Contains(c.Ldflags, "gitVersion="+on.LocalCluster.Kubernetes+" ") {
+				t.Errorf("on Kubernetes %q, the programs say that they are %s", minor, c.Ldflags)
+			}
+		}
+	}
+}

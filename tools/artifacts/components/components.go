@@ -78,6 +78,9 @@ func operators(v setup.Versions, optional bool) []Component {
 			continue
 		}
 		c := Component{Name: p.Name, Folder: p.Component.Module, Packages: p.Packages()}
+		if p.Name == "coscheduler" {
+			c.Folder = coschedulerFolder(v)
+		}
 		for _, program := range c.Packages {
 			c.Binaries = append(c.Binaries, path.Base(program))
 		}
@@ -99,11 +102,28 @@ func Helm() (three, four Component) {
 
 // kubernetes is a component whose programs are stamped with the version of Kubernetes.
 func kubernetes(name string, v setup.Versions, packages ...string) Component {
-	component := Component{Name: name, Folder: "kubernetes", Packages: packages, Ldflags: kubernetesVersion(v.LocalCluster.Kubernetes)}
+	component := Component{Name: name, Folder: kubernetesFolder(v), Packages: packages, Ldflags: kubernetesVersion(v.LocalCluster.Kubernetes)}
 	for _, p := range packages {
 		component.Binaries = append(component.Binaries, path.Base(p))
 	}
 	return component
+}
+
+// kubernetesFolder is the module with the programs of the cluster's Kubernetes.
+func kubernetesFolder(v setup.Versions) string {
+	if v.LocalCluster.Minor == "" {
+		return "kubernetes"
+	}
+	return "kubernetes-" + v.LocalCluster.Minor
+}
+
+// coschedulerFolder is the module with a coscheduler for the cluster's Kubernetes.
+func coschedulerFolder(v setup.Versions) string {
+	other := v.LocalCluster.OtherKubernetes[v.LocalCluster.Minor]
+	if other.Coscheduler == "" {
+		return "kubernetes"
+	}
+	return "coscheduler-" + setup.Minor(other.Coscheduler)
 }
 
 // kubernetesVersion stamps a version such as v1.34.4: otherwise the server reports v0.0.0,

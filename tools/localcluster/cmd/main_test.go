@@ -42,6 +42,7 @@ func TestErrorsAreOneSentence(t *testing.T) {
 		"up --simulated-nodes=-1":       "--simulated-nodes=-1: choose 0 or more",
 		"up --port=x":                   `invalid argument "x" for "--port" flag`,
 		"up --mode=fake":                `unknown mode "fake"; choose real or simulated`,
+		"up --kubernetes=1.29":          "a local cluster runs no Kubernetes 1.29: choose one of 1.30, 1.37, 1.34",
 		"down mlbatch":                  `unknown command "mlbatch" for "localcluster down"`,
 		"up --name=gpu-0":               `cluster name "gpu-0" is reserved for a simulated node`,
 		"up --name=Blue":                `cluster name "Blue" must be up to 20 lower-case letters`,

@@ -31,6 +31,7 @@ func upCommand(config *localcluster.Config) *cobra.Command {
 	cmd.Flags().IntVar(&flags.nodes, "simulated-nodes", localcluster.DefaultSimulatedNodes, "number of KWOK nodes with 8 GPUs each")
 	cmd.Flags().StringVar(&flags.mode, "mode", string(localcluster.Real),
 		"real: one node runs containers (needs root); simulated: KWOK nodes run all pods, except the platform's, which run as processes")
+	cmd.Flags().StringVar(&config.Kubernetes, "kubernetes", "", "minor version of Kubernetes, such as 1.30, instead of that of setup/versions.yaml")
 	cmd.Flags().BoolVar(&flags.platform, "platform", false, "also install the platform and onboard the teams blue and red")
 	return cmd
 }

@@ -145,6 +145,8 @@ type Keeper struct {
 	Mode string `json:"mode"`
 	// SimulatedNodes is the number of simulated nodes that were asked for.
 	SimulatedNodes int `json:"simulatedNodes"`
+	// Kubernetes is the minor version that was asked for, or "" for that of the checkout.
+	Kubernetes string `json:"kubernetes,omitempty"`
 }
 
 // Image is the program that a simulated cluster runs instead of an image. ImagesFile maps image

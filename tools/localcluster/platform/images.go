@@ -26,7 +26,7 @@ import (
 // programs builds the operators from their pinned modules, and our controllers from
 // the checkout. It returns each by the image that the charts pull.
 func (s Site) programs(ctx context.Context) (map[string]plan.Image, error) {
-	versions, err := setup.Load()
+	versions, err := s.Cluster.Versions()
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/torch"
@@ -46,7 +45,7 @@ type Site struct {
 // training image, or "" for a simulated cluster, which runs no images. It runs Preflight
 // first, because builds may take half an hour.
 func (s Site) Build(ctx context.Context) (trainingImage string, err error) {
-	versions, err := setup.Load()
+	versions, err := s.Cluster.Versions()
 	if err != nil {
 		return "", err
 	}
@@ -132,7 +131,7 @@ func (s Site) Teams(name, namespace, values string) (Release, error) {
 }
 
 func (s Site) release(name, namespace string, values ...string) (Release, error) {
-	versions, err := setup.Load()
+	versions, err := s.Cluster.Versions()
 	if err != nil {
 		return Release{}, err
 	}

@@ -56,14 +56,17 @@ func (c *Cluster) WithPath(path string) support.E2EClusterProvider {
 	return c
 }
 
-// WithVersion accepts only the Kubernetes version of the checkout.
+// WithVersion chooses a version of Kubernetes among those that setup/versions.yaml has.
 func (c *Cluster) WithVersion(version string) support.E2EClusterProvider {
 	versions, err := setup.Load()
-	if err != nil {
-		c.mistake = err
-	} else if pinned := versions.LocalCluster.Kubernetes; version != pinned {
-		c.mistake = fmt.Errorf("a local cluster of this checkout runs Kubernetes %s, not %s; change setup/versions.yaml or omit the version", pinned, version)
+	if err == nil {
+		c.config.Kubernetes = setup.Minor(version)
+		versions, err = versions.On(c.config.Kubernetes)
 	}
+	if known := versions.LocalCluster.Kubernetes; err == nil && version != known {
+		err = fmt.Errorf("a local cluster of this checkout runs Kubernetes %s, not %s; change setup/versions.yaml or omit the version", known, version)
+	}
+	c.mistake = errors.Join(c.mistake, err)
 	return c
 }
 

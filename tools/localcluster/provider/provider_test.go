@@ -112,9 +112,10 @@ func TestCreateRefusesUnsupportedOptions(t *testing.T) {
 		create func(c *Cluster) (string, error)
 		want   string
 	}{
-		"another version of Kubernetes": {func(c *Cluster) (string, error) { return c.WithVersion("v1.0.0").Create(t.Context()) }, "not v1.0.0"},
-		"arguments of another tool":     {func(c *Cluster) (string, error) { return c.Create(t.Context(), "--wait") }, `"--wait"`},
-		"a name that no node can have":  {func(c *Cluster) (string, error) { return c.WithName("Blue").Create(t.Context()) }, `cluster name "Blue"`},
+		"an unknown Kubernetes":        {func(c *Cluster) (string, error) { return c.WithVersion("v1.0.0").Create(t.Context()) }, "no Kubernetes 1.0: choose one of "},
+		"an unknown patch":             {func(c *Cluster) (string, error) { return c.WithVersion("v1.30.0").Create(t.Context()) }, "not v1.30.0"},
+		"arguments of another tool":    {func(c *Cluster) (string, error) { return c.Create(t.Context(), "--wait") }, `"--wait"`},
+		"a name that no node can have": {func(c *Cluster) (string, error) { return c.WithName("Blue").Create(t.Context()) }, `cluster name "Blue"`},
 		"a configuration that is absent": {func(c *Cluster) (string, error) {
 			return c.CreateWithConfig(t.Context(), config+"x")
 		}, "cannot read the configuration of a local cluster"},
@@ -151,6 +152,7 @@ func TestCreateStartsTheConfiguredCluster(t *testing.T) {
 		"the one version": {func(c *Cluster) (string, error) {
 			return c.WithVersion(versions.LocalCluster.Kubernetes).Create(ctx)
 		}, reached},
+		"another version":   {func(c *Cluster) (string, error) { return c.WithVersion("v1.30.14").Create(ctx) }, "runs with --kubernetes=1.34, not 1.30"},
 		"as a file says":    {func(c *Cluster) (string, error) { return c.CreateWithConfig(ctx, config) }, "runs with --port=4711, not 4712"},
 		"as an option says": {func(c *Cluster) (string, error) { return c.WithOpts(port(4713)).Create(ctx) }, "runs with --port=4711, not 4713"},
 	} {
