@@ -5,6 +5,7 @@
 package flux_test
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -12,9 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/test/sandbox"
@@ -75,7 +77,20 @@ func (s *site) createCRDs(controller string) {
 			s.Fatal(err)
 		}
 		sandbox.Create(s.T, s.admin, crd)
+		s.await(crd.Name+" is served", func() error { return s.isServed(crd) })
 	}
+}
+
+func (s *site) isServed(crd *apiextensionsv1.CustomResourceDefinition) error {
+	if err := s.admin.Get(s.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
+		return err
+	}
+	for _, c := range crd.Status.Conditions {
+		if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
+			return nil
+		}
+	}
+	return errors.New("it is not established")
 }
 
 // run starts a controller, which ends with the test. If the test fails, its log is kept.

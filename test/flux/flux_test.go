@@ -124,10 +124,15 @@ func (s *site) drifts() (messages []string) {
 	return messages
 }
 
+// corrected checks that Flux restores what the chart sets. What the chart does not set is the
+// administrator's, such as a pause of the queue.
 func corrected(s *site) {
-	queue := s.read(kueue, "ClusterQueue", "", "blue-cluster-queue")
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec": {"stopPolicy": "HoldAndDrain"}}`))
-	if err := s.admin.Patch(s.Context(), queue, patch); err != nil {
+	before := s.read(kueue, "ClusterQueue", "", "blue-cluster-queue")
+	patch := client.RawPatch("application/json-patch+json", []byte(`[
+		{"op": "replace", "path": "/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota", "value": "1"},
+		{"op": "add", "path": "/spec/stopPolicy", "value": "Hold"}
+	]`))
+	if err := s.admin.Patch(s.Context(), before.DeepCopy(), patch); err != nil {
 		s.Fatal(err)
 	}
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: s.memberBinding()}}
@@ -136,12 +141,23 @@ func corrected(s *site) {
 	}
 	s.untilReady("teams")
 	s.await("both are as before", func() error {
-		got := s.read(kueue, "ClusterQueue", "", queue.GetName())
-		if policy, _, _ := unstructured.NestedString(got.Object, "spec", "stopPolicy"); policy == "HoldAndDrain" {
-			return fmt.Errorf("the queue is stopped")
+		got := s.read(kueue, "ClusterQueue", "", before.GetName())
+		if diff := cmp.Diff(groups(before), groups(got)); diff != "" {
+			return fmt.Errorf("the quota of team blue (-before +now):\n%s", diff)
+		}
+		if policy, _, _ := unstructured.NestedString(got.Object, "spec", "stopPolicy"); policy != "Hold" {
+			s.Fatalf("the stopPolicy is %q: an administrator cannot stop a queue", policy)
 		}
 		return s.admin.Get(s.Context(), client.ObjectKeyFromObject(binding), &rbacv1.RoleBinding{})
 	})
+	if len(s.drifts()) == 0 {
+		s.Error("Flux does not say that it has corrected anything")
+	}
+}
+
+func groups(queue *unstructured.Unstructured) any {
+	groups, _, _ := unstructured.NestedSlice(queue.Object, "spec", "resourceGroups")
+	return groups
 }
 
 // memberBinding is the name of the RoleBinding that makes alice a member of team blue.
