@@ -4,6 +4,7 @@ package accessreview
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"sync"
 	"time"
@@ -19,14 +20,14 @@ const mostRemembered = 4096
 // it: the user's name, UID, groups and extra, and what the right is to. So nobody gets the answer of
 // another, whoever impersonates whom.
 func (r Review) Remembering(keep time.Duration, now func() time.Time) Review {
-	m := &memory{until: map[string]time.Time{}}
+	m := &memory{until: map[key]time.Time{}}
 	return func(ctx context.Context, review *authorizationv1.SubjectAccessReview) error {
 		question, err := json.Marshal(review.Spec)
 		if err != nil {
 			return r(ctx, review)
 		}
-		asked := now()
-		if m.allowed(string(question), asked) {
+		asked, key := now(), keyOf(question)
+		if m.allowed(key, asked) {
 			review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: true}
 			return nil
 		}
@@ -34,26 +35,31 @@ func (r Review) Remembering(keep time.Duration, now func() time.Time) Review {
 			return err
 		}
 		if review.Status.Allowed {
-			m.remember(string(question), asked, keep)
+			m.remember(key, asked, keep)
 		}
 		return nil
 	}
 }
 
+// key stands for a question, which may have hundreds of groups.
+type key [sha256.Size]byte
+
+func keyOf(question []byte) key { return sha256.Sum256(question) }
+
 // memory has until when each question is answered with yes.
 type memory struct {
 	mu    sync.Mutex
-	until map[string]time.Time
+	until map[key]time.Time
 }
 
-func (m *memory) allowed(question string, now time.Time) bool {
+func (m *memory) allowed(question key, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return now.Before(m.until[question])
 }
 
 // remember counts from when the question was asked. A full memory begins anew.
-func (m *memory) remember(question string, asked time.Time, keep time.Duration) {
+func (m *memory) remember(question key, asked time.Time, keep time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.until) >= mostRemembered {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -116,15 +117,39 @@ func TestNobodyGetsTheAnswerOfAnother(t *testing.T) {
 }
 
 func TestTheMemoryIsBounded(t *testing.T) {
-	m := &memory{until: map[string]time.Time{}}
+	m := &memory{until: map[key]time.Time{}}
 	now := time.Now()
+	question := func(i int) key { return keyOf(fmt.Append(nil, i)) }
 	for i := range 3 * mostRemembered {
-		m.remember(fmt.Sprint(i), now, time.Hour)
+		m.remember(question(i), now, time.Hour)
 	}
 	if len(m.until) > mostRemembered {
 		t.Errorf("%d questions are remembered", len(m.until))
 	}
-	if !m.allowed(fmt.Sprint(3*mostRemembered-1), now) {
+	if !m.allowed(question(3*mostRemembered-1), now) {
 		t.Error("the last is forgotten")
 	}
+}
+
+// The user's groups and extra may be long, and their number is bounded by nobody.
+func TestALongQuestionNeedsNoMoreMemory(t *testing.T) {
+	r := newReviewer()
+	user := ada()
+	for i := range 20_000 {
+		user.Groups = append(user.Groups, fmt.Sprintf("group-%d", i))
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 20 {
+		if allowed, err := r.may.Allows(t.Context(), user, fmt.Sprint(i), "create", jobs); !allowed || err != nil {
+			t.Fatal(allowed, err)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 1<<20 {
+		t.Errorf("20 questions are remembered in %d bytes", grown)
+	}
+	runtime.KeepAlive(r)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -209,6 +210,11 @@ func TestTheStartOfAnAppWrapperAddsTheFinalizer(t *testing.T) {
 		aw.Spec.ManagedBy = ptr.To("example.com/other")
 		return aw
 	}
+	deleted := func(b *given.AppWrapperBuilder) *v1beta2.AppWrapper { // the API server would refuse a finalizer
+		aw := b.Build()
+		aw.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		return aw
+	}
 	for name, tc := range map[string]struct {
 		user         string
 		stored, sent *v1beta2.AppWrapper
@@ -221,6 +227,7 @@ func TestTheStartOfAnAppWrapperAddsTheFinalizer(t *testing.T) {
 		"Kueue stops it":                    {kueueUser, runs.Build(), waits.Build(), false},
 		"it runs already":                   {"ada", runs.Build(), runs.Build(), false},
 		"another controller will deploy it": {kueueUser, elsewhere(waits), elsewhere(runs), false},
+		"it is deleted, and others keep it": {kueueUser, deleted(waits), deleted(runs), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := request(t, admissionv1.Update, tc.stored, tc.sent)

@@ -116,9 +116,9 @@ func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 
 // guard adds our finalizer with the write that starts an AppWrapper, which saves the controller one of
 // its own. Never earlier: what waits must go without a controller, and what another controller manages
-// must go without this one.
+// must go without this one. To what is being deleted the API server lets nobody add a finalizer.
 func guard(stored, sent *v1beta2.AppWrapper) {
-	if unsuspends(stored, sent) && sent.ManagedByThisController() {
+	if unsuspends(stored, sent) && sent.ManagedByThisController() && sent.DeletionTimestamp.IsZero() {
 		controllerutil.AddFinalizer(sent, v1beta2.AppWrapperFinalizer)
 	}
 }

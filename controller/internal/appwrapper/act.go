@@ -53,10 +53,11 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 
 // confirmItself tells whether the AppWrapper is still the one that was decided upon: Kueue takes
 // quota back, and gives it again, by changing it. If this reconcile has saved it, the answer has
-// told that. One that is being deleted stays so. Otherwise this reads it from the API server, with the
-// templates that a create needs.
+// told that. One that is being deleted stays so, and its components are its own; but pods, which only force
+// deletes, have no more than its name, which may be another's by now. Otherwise this reads it from the API
+// server, with the templates that a create needs.
 func (r *Reconciler) confirmItself(ctx context.Context, o *observation, effect lifecycle.Effect) (unchanged bool, err error) {
-	if o.whole || (o.current || o.snapshot.Deleting) && effect != lifecycle.Create {
+	if o.whole || o.current && effect != lifecycle.Create || o.snapshot.Deleting && effect == lifecycle.Delete {
 		return true, nil
 	}
 	now := &v1beta2.AppWrapper{}

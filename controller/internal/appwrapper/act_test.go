@@ -102,6 +102,26 @@ func TestTheNextAttemptIsNotDeletedForTheLast(t *testing.T) {
 	}
 }
 
+// Somebody has lost patience, removed the finalizer and created it again, and the cache lags behind. Pods are
+// found by the name of their AppWrapper.
+func TestWhatIsNewIsNotForcedOutForTheLastOfItsName(t *testing.T) {
+	w := runningWorld(t)
+	w.delete()
+	w.now = w.get().DeletionTimestamp.Add(time.Minute)
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperTerminating)
+	w.reconciler.cached = frozen{w.api, w.get()}
+	w.change(func(aw *v1beta2.AppWrapper) { aw.Finalizers = nil })
+	next := given.AppWrapper("a").With(given.Job("j", 1)).Build()
+	next.UID = "next"
+	w.add(next)
+	w.now = w.now.Add(time.Hour)
+	w.reconcile()
+	if !w.exists(podKind, "j-1") {
+		t.Error("a process with an outdated AppWrapper deleted the pod of the next one by force")
+	}
+}
+
 // With kubectl delete --cascade=orphan, the remaining pods would run without quota.
 func TestADeletionThatIsToSpareTheComponentsRemovesThem(t *testing.T) {
 	for name, orphan := range map[string]func(*world){

@@ -63,7 +63,7 @@ func logDecision(ctx context.Context, o *observation, d lifecycle.Decision) {
 		fields = append(fields, "because", d.Because)
 	}
 	if d.Effect != lifecycle.Nothing {
-		fields = append(fields, "effect", d.Effect, "targets", names(d))
+		fields = append(fields, "effect", d.Effect, "targets", names(o, d))
 	}
 	if d.Requeue > 0 {
 		fields = append(fields, "requeue", d.Requeue.String())
@@ -71,11 +71,11 @@ func logDecision(ctx context.Context, o *observation, d lifecycle.Decision) {
 	line.Info("decided", fields...)
 }
 
-// names are what a decision's targets are called.
-func names(d lifecycle.Decision) []string {
+// names are what a decision's targets are called, whatever the status says of them.
+func names(o *observation, d lifecycle.Decision) []string {
 	all := make([]string, len(d.Targets))
 	for n, i := range d.Targets {
-		c := d.Status.ComponentStatus[i]
+		c := o.snapshot.Components[i]
 		all[n] = c.Kind + "/" + c.Name
 	}
 	return all

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/given"
 	"github.com/mlbatch/mlbatch/test/golden"
 )
@@ -84,6 +85,22 @@ func (w *world) savesAmong(from, to int) (n int) {
 		}
 	}
 	return n
+}
+
+// Somebody may have emptied the status.
+func TestALineNamesWhatNoStatusDoes(t *testing.T) {
+	w := runningWorld(t)
+	aw := w.get()
+	aw.Status = v1beta2.AppWrapperStatus{}
+	if err := w.api.Status().Update(t.Context(), aw); err != nil {
+		t.Fatal(err)
+	}
+	w.delete()
+	w.now = w.get().DeletionTimestamp.Time
+	lines, _ := w.logged(chartsVerbosity)
+	if len(lines) == 0 || !strings.Contains(lines[0].text, `"targets"=["Job/j"]`) {
+		t.Errorf("it says %v", lines)
+	}
 }
 
 func TestEachDecisionHasOneLineInTheLog(t *testing.T) {

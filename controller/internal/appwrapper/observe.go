@@ -267,7 +267,7 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 // notReadySince reads what slimPodConditions has left.
 func notReadySince(pod *corev1.Pod) time.Time {
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue && pod.Status.Phase == corev1.PodRunning {
+		if c.Type == corev1.ContainersReady && c.Status != corev1.ConditionTrue && pod.Status.Phase == corev1.PodRunning {
 			return c.LastTransitionTime.Time
 		}
 	}

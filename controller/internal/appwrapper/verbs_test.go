@@ -135,7 +135,7 @@ func (l *life) Hang(component int) {
 		if len(pod.Status.Conditions) == 0 {
 			l.api.change(pod, func(o client.Object) {
 				o.(*corev1.Pod).Status.Conditions = []corev1.PodCondition{{
-					Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Time{Time: l.now},
+					Type: corev1.ContainersReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Time{Time: l.now},
 				}}
 			})
 			return

@@ -39,7 +39,7 @@ type Effect string
 // If the snapshot came from a stale cache, quota may have been given back since, or a new
 // attempt may have begun. So before a Create, Delete or ForceDelete the actor has saved the
 // AppWrapper, or reads it live and does nothing unless it still has the resourceVersion that was
-// last observed. A deletion is never taken back, so what is deleted because of it need not wait.
+// last observed. A deletion is never taken back, so a Delete because of it need not wait.
 const (
 	// Nothing is to be done.
 	Nothing Effect = ""

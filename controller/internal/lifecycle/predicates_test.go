@@ -265,8 +265,12 @@ func mayNotHang(m moment) bool {
 		!meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.DeletingResources)) && !achieved(m)
 }
 
-// hangsFor reports whether a pod that is to work has not been ready for that long.
-func (m moment) hangsFor(d time.Duration) bool {
+// hangsFor reports whether a pod that is to work has not been ready for that long, and enough pods ran.
+func (m moment) hangsFor(s v1beta2.AppWrapperStatus, d time.Duration) bool {
+	ready := meta.FindStatusCondition(s.Conditions, string(v1beta2.PodsReady))
+	if ready == nil || ready.Status != metav1.ConditionTrue || !m.waited(ready.LastTransitionTime.Time, d) {
+		return false
+	}
 	for _, p := range m.pods {
 		if p.Phase == corev1.PodRunning && !p.Terminating && p.MigrateFrom == "" && !m.past.reported[p.Component] && !p.NotReadySince.IsZero() && m.waited(p.NotReadySince, d) {
 			return true

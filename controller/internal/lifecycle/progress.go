@@ -27,26 +27,30 @@ func noProgress(v *view) (Decision, bool) {
 	return v.resetOrFail(v1beta2.ReasonNoProgress, message), true
 }
 
-// stuck are the pods that run and are not ready. Those that have to leave their node are not ready because
-// of that, and those of a component that has succeeded have done their work.
+// stuck are the pods that run and are not ready, once enough pods run: until then they wait for the others,
+// which have graces of their own. Those that have to leave their node are not ready because of that, and
+// those of a component that has succeeded have done their work.
 func (v *view) stuck() []Pod {
+	if v.Policy.NoProgressGrace <= 0 || !v.isTrue(v1beta2.PodsReady) {
+		return nil
+	}
 	var stuck []Pod
 	for _, p := range v.Pods {
 		done := p.Component != UnknownComponent && v.finished(p.Component)
-		if v.Policy.NoProgressGrace > 0 && !p.NotReadySince.IsZero() && !p.Terminating && p.MigrateFrom == "" && !done {
+		if !p.NotReadySince.IsZero() && !p.Terminating && p.MigrateFrom == "" && !done {
 			stuck = append(stuck, p)
 		}
 	}
 	return stuck
 }
 
-// stuckDeadline is when the first of them has not been ready for the grace.
+// stuckDeadline is when the first of them has not been ready for the grace since enough pods run.
 func (v *view) stuckDeadline(stuck []Pod) time.Time {
 	since := v.now
 	for _, p := range stuck {
 		since = earlier(since, p.NotReadySince)
 	}
-	return since.Add(v.Policy.NoProgressGrace)
+	return later(since, v.transitionTime(v1beta2.PodsReady)).Add(v.Policy.NoProgressGrace)
 }
 
 // untilStuck adds to a decision to stay that pods have to be looked at when their grace ends.

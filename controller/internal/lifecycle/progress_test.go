@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
@@ -25,6 +27,11 @@ func hanging(name string, since time.Duration, changes ...func(*lifecycle.Pod)) 
 func TestRunningNoticesWantOfProgress(t *testing.T) {
 	const minute = time.Minute
 	asked := policy(func(p *lifecycle.Policy) { p.NoProgressGrace = 10 * minute })
+	slow := policy(func(p *lifecycle.Policy) { p.AdmissionGrace, p.WarmupGrace = time.Hour, time.Hour })
+	readySince := func(at time.Duration) change {
+		return condition(v1beta2.PodsReady, metav1.ConditionTrue, v1beta2.ReasonSufficientPodsReady, at)
+	}
+	ready := readySince(0)
 	and := func(more ...change) []change { return append([]change{ready, asked, withPods(runs)}, more...) }
 	quiet := outcome{Phase: v1beta2.AppWrapperRunning}
 	waits := outcome{Phase: v1beta2.AppWrapperRunning, Requeue: minute}
@@ -34,6 +41,9 @@ func TestRunningNoticesWantOfProgress(t *testing.T) {
 		"whoever did not ask for it may hang":   {given: []change{ready, withPods(runs), hanging("a", 0)}, after: 24 * time.Hour, want: quiet},
 		"a pod has the grace to go on":          {given: and(hanging("a", 0)), after: 9 * minute, want: waits},
 		"then the attempt ends":                 {given: and(hanging("a", 0)), after: 10 * minute, want: reset},
+		"it begins when all pods run":           {given: and(hanging("a", 0), readySince(5*minute)), after: 14 * minute, want: waits},
+		"and ends after that":                   {given: and(hanging("a", 0), readySince(5*minute)), after: 15 * minute, want: reset},
+		"a pod that waits for others may hang":  {given: []change{asked, slow, withPods(pending), hanging("a", 0)}, after: 59 * minute, want: waits},
 		"the first of them counts":              {given: and(hanging("a", 5*minute), hanging("b", 0)), after: 10 * minute, want: reset},
 		"what is in the future begins now":      {given: and(hanging("a", time.Hour)), after: minute, want: outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 10 * minute}},
 		"a pod that is being deleted may hang":  {given: and(withPods(runs), hanging("a", 0, func(p *lifecycle.Pod) { p.Terminating = true })), after: time.Hour, want: quiet},

@@ -50,8 +50,8 @@ var promises = []promise{
 	{"a failure that a node is to blame for costs no retry while a migration is left", decides, failsAgain, noNodeIsToBlame},
 	{"no pod stays on an unhealthy node while a migration is left", settles, mayMigrate, hasMigrated},
 	{"pods that exceed the pod sets for longer than their grace end the attempt", settles, mayHaveNoSurplus, func(m moment) bool { return !m.surplusFor(m.policy.SurplusGrace) }},
-	{"a pod that has not been ready for its grace ends the attempt", settles, mayNotHang, func(m moment) bool { return !m.hangsFor(m.policy.NoProgressGrace) }},
-	{"an attempt ends for want of progress only when a pod was not ready for the grace", saves, blames(v1beta2.ReasonNoProgress), func(m moment) bool { return m.hangsFor(m.policy.NoProgressGrace) }},
+	{"a pod that has not been ready for its grace ends the attempt", settles, mayNotHang, func(m moment) bool { return !m.hangsFor(m.status, m.policy.NoProgressGrace) }},
+	{"an attempt ends for want of progress only when a pod was not ready for the grace", saves, blames(v1beta2.ReasonNoProgress), func(m moment) bool { return m.hangsFor(m.was, m.policy.NoProgressGrace) }},
 	{"an attempt ends for surplus pods only when there were any for the grace", saves, blames(v1beta2.ReasonSurplusPods), func(m moment) bool { return m.surplusFor(m.policy.SurplusGrace) }},
 
 	// Timers.
