@@ -126,6 +126,15 @@ func TestRequestsAreCountedOfALife(t *testing.T) {
 	}
 }
 
+// A budget of one is not exceeded by one in each of many lives.
+func TestManyLivesOfOneRequestEachAreExactlyOne(t *testing.T) {
+	for lives := 1; lives <= 1000; lives++ {
+		if got := bench.Count(make([]auditlog.Request, lives), lives); got[""][" "] != 1 {
+			t.Fatalf("of %d lives it is %v", lives, got)
+		}
+	}
+}
+
 func TestQuantiles(t *testing.T) {
 	var times []time.Duration
 	for i := 100; i > 0; i-- {
