@@ -51,6 +51,8 @@ var arrows = map[string][]string{
 	"controller/runschema": {"controller/api/codeflare/v1alpha1"},
 	// Reviews of access, which several shells request from the API server.
 	"controller/internal/accessreview": nil,
+	// Our own writes, for which the caches of shells are too late.
+	"controller/internal/echoes": nil,
 	// Whether something can be watched yet.
 	"controller/internal/watchable": {"controller/internal/accessreview"},
 	// The controller's decisions about nodes, for tools.
@@ -69,13 +71,13 @@ var arrows = map[string][]string{
 	"controller/internal/appwrapper": {
 		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules",
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
-		"controller/internal/accessreview", "controller/ledger", "controller/quotareason",
+		"controller/internal/accessreview", "controller/internal/echoes", "controller/ledger", "controller/quotareason",
 	},
 	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/preemptionpause", "controller/internal/watchable", "controller/quotareason"},
 	"controller/internal/slackqueue": {"controller/internal/nodehealth", "controller/internal/slackquota", "controller/internal/watchable"},
 	"controller/internal/run": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/internal/accessreview",
-		"controller/internal/runlife", "controller/runplan",
+		"controller/internal/echoes", "controller/internal/runlife", "controller/runplan",
 	},
 	// What the main packages have in common.
 	"controller/internal/serving": {"controller/internal/config", "controller/internal/metricsaccess", "controller/internal/servingcert"},

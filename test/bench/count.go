@@ -20,7 +20,12 @@ func Count(requests []auditlog.Request, lives int) map[string]map[string]float64
 		if counts[who] == nil {
 			counts[who] = map[string]float64{}
 		}
-		counts[who][r.What()] += 1 / float64(lives)
+		counts[who][r.What()]++
+	}
+	for _, of := range counts {
+		for what := range of {
+			of[what] /= float64(lives)
+		}
 	}
 	return counts
 }

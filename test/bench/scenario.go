@@ -4,6 +4,7 @@ package bench
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -23,6 +24,8 @@ type Scenario struct {
 	Bare bool `json:"bare,omitempty"`
 	// Runs: each life is a Run with its AppWrapper.
 	Runs bool `json:"runs,omitempty"`
+	// Suspended lives are all created before the first begins.
+	Suspended bool `json:"suspended,omitempty"`
 	// Queued lives go through a queue of Kueue that has quota for all.
 	Queued bool `json:"queued,omitempty"`
 	// Number of lives.
@@ -35,12 +38,17 @@ type Scenario struct {
 	RunFor metav1.Duration `json:"runFor,omitempty"`
 }
 
-//go:embed scenarios/*.yaml
+//go:embed scenarios/*.yaml compared/*.yaml
 var files embed.FS
 
-// Scenarios returns all of them, in the order of their names.
-func Scenarios() ([]Scenario, error) {
-	names, err := fs.Glob(files, "scenarios/*.yaml")
+// Scenarios are those of the report, in the order of their names.
+func Scenarios() ([]Scenario, error) { return in("scenarios") }
+
+// Compared are those of the comparison, whose lives are AppWrappers of two controllers, or bare Jobs.
+func Compared() ([]Scenario, error) { return in("compared") }
+
+func in(folder string) ([]Scenario, error) {
+	names, err := fs.Glob(files, folder+"/*.yaml")
 	if err != nil {
 		return nil, err
 	}
@@ -76,18 +84,24 @@ func parse(text []byte) (Scenario, error) {
 	return s, s.check()
 }
 
+// rules are what is wrong with a scenario.
+var rules = []struct {
+	says   string
+	broken func(Scenario) bool
+}{
+	{"says is missing", func(s Scenario) bool { return s.Says == "" }},
+	{"number and pods must be positive", func(s Scenario) bool { return s.Number <= 0 || s.Pods <= 0 }},
+	{"perSecond must not be negative", func(s Scenario) bool { return s.PerSecond < 0 }},
+	{"suspended lives are in no queue: the test starts them", func(s Scenario) bool { return s.Suspended && (s.Queued || s.Runs) }},
+	{"bare Jobs have no queue: Kueue does not manage them here", func(s Scenario) bool { return s.Bare && s.Queued }},
+	{"runs are of one pod, in no queue, and begin at once", func(s Scenario) bool { return s.Runs && !s.simple() }},
+}
+
 func (s Scenario) check() error {
-	switch {
-	case s.Says == "":
-		return fmt.Errorf("says is missing")
-	case s.Number <= 0 || s.Pods <= 0:
-		return fmt.Errorf("number and pods must be positive")
-	case s.PerSecond < 0:
-		return fmt.Errorf("perSecond must not be negative")
-	case s.Bare && s.Queued:
-		return fmt.Errorf("bare Jobs have no queue: Kueue does not manage them here")
-	case s.Runs && !s.simple():
-		return fmt.Errorf("runs are of one pod, in no queue, and begin at once")
+	for _, rule := range rules {
+		if rule.broken(s) {
+			return errors.New(rule.says)
+		}
 	}
 	return nil
 }

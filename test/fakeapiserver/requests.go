@@ -79,13 +79,13 @@ func (q request) onlyMetadata() bool {
 	return strings.HasPrefix(q.Header.Get("Accept"), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
 }
 
-// succeed accepts events, and allows everything in access reviews.
+// succeed accepts events, and answers access reviews.
 func (s *Server) succeed(w http.ResponseWriter, q request) {
 	kind := map[string]string{
-		"events": "Event", "selfsubjectaccessreviews": "SelfSubjectAccessReview",
+		"events": "Event", "selfsubjectaccessreviews": "SelfSubjectAccessReview", "subjectaccessreviews": "SubjectAccessReview",
 	}[q.resource]
 	version := strings.TrimPrefix(strings.Join(strings.Split(q.URL.Path, "/")[1:4], "/"), "apis/")
-	answer(w, http.StatusCreated, map[string]any{"apiVersion": version, "kind": kind, "status": map[string]any{"allowed": true}})
+	answer(w, http.StatusCreated, map[string]any{"apiVersion": version, "kind": kind, "status": map[string]any{"allowed": s.allows(q)}})
 }
 
 func refuse(w http.ResponseWriter, err error) {

@@ -31,6 +31,8 @@ type Change struct {
 type Server struct {
 	// Heard, if not nil, is called for every change.
 	Heard func(Change)
+	// Allows, if not nil, answers access reviews.
+	Allows func(verb, resource string) bool
 
 	http   *httptest.Server
 	kinds  map[string]schema.GroupVersionKind // by resource
@@ -46,14 +48,16 @@ type Server struct {
 // inNoNamespace are the kinds without one.
 var inNoNamespace = []string{"Node", "ClusterQueue", "ResourceFlavor"}
 
-// Start starts a server for these kinds. It allows everything in access reviews, and
-// drops events.
+// Start starts a server for these kinds. It allows everything in access reviews unless Allows says
+// otherwise, and drops events.
 func Start(kinds ...schema.GroupVersionKind) *Server {
 	s := &Server{
 		kinds: map[string]schema.GroupVersionKind{}, mapper: meta.NewDefaultRESTMapper(nil),
 		stored: map[string]map[types.NamespacedName]*Object{}, watchers: map[*watcher]bool{},
 	}
-	s.mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
+	for _, review := range []string{"SelfSubjectAccessReview", "SubjectAccessReview"} {
+		s.mapper.Add(authorizationv1.SchemeGroupVersion.WithKind(review), meta.RESTScopeRoot)
+	}
 	for _, kind := range kinds {
 		scope := meta.RESTScopeNamespace
 		if slices.Contains(inNoNamespace, kind.Kind) {

@@ -9,8 +9,15 @@ import (
 	"sync"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// Kept is how long the right of an author to wrap a kind, or to have AppWrappers, is not asked for again: as
+// many jobs of an author often come together. The rights to start work and to name its author are asked
+// for each time.
+const Kept = 10 * time.Second
 
 // mostRemembered bounds the memory. Who asks about more than that within the time asks again.
 const mostRemembered = 4096
@@ -38,6 +45,31 @@ func (r Review) Remembering(keep time.Duration, now func() time.Time) Review {
 			m.remember(key, asked, keep)
 		}
 		return nil
+	}
+}
+
+// Wraps tells whether a user may put a resource into an AppWrapper. Review.MayWrap is one that asks
+// each time.
+type Wraps func(ctx context.Context, user authenticationv1.UserInfo, namespace string, resource schema.GroupVersionResource) (bool, error)
+
+// WrapsRemembering remembers what Remembering does, whichever verb the right is of. Members of teams
+// hold one verb for some kinds and the other for others.
+func (r Review) WrapsRemembering(keep time.Duration, now func() time.Time) Wraps {
+	m := &memory{until: map[key]time.Time{}}
+	return func(ctx context.Context, user authenticationv1.UserInfo, namespace string, resource schema.GroupVersionResource) (bool, error) {
+		question, err := json.Marshal([]any{user, namespace, resource})
+		if err != nil {
+			return r.MayWrap(ctx, user, namespace, resource)
+		}
+		asked, key := now(), keyOf(question)
+		if m.allowed(key, asked) {
+			return true, nil
+		}
+		allowed, err := r.MayWrap(ctx, user, namespace, resource)
+		if allowed && err == nil {
+			m.remember(key, asked, keep)
+		}
+		return allowed, err
 	}
 }
 

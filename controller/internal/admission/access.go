@@ -21,7 +21,7 @@ const clusterScoped = "%s is a cluster-scoped kind; an AppWrapper can only own o
 type access struct {
 	// resourceOf finds the resource that serves a kind.
 	resourceOf func(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
-	review     accessreview.Review
+	mayWrap    accessreview.Wraps
 }
 
 // wrapped is a wrapped kind and the path of its template.
@@ -59,7 +59,7 @@ func (a *access) verdict(ctx context.Context, user authenticationv1.UserInfo, na
 	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
 		return forbidden(clusterScoped, kind.Kind)
 	}
-	allowed, err := a.review.MayWrap(ctx, user, namespace, mapping.Resource)
+	allowed, err := a.mayWrap(ctx, user, namespace, mapping.Resource)
 	if err != nil {
 		return internal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 )
 
 var (
@@ -94,7 +96,7 @@ func TestAccessAsksForEachDistinctResource(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := access{resourceOf: mapper().RESTMapping, review: tc.grants.review}
+			a := access{resourceOf: mapper().RESTMapping, mayWrap: accessreview.Review(tc.grants.review).MayWrap}
 			var components []wrapped
 			for i, kind := range tc.kinds {
 				components = append(components, wrapped{kind, field.NewPath("spec", "components").Index(i)})
@@ -122,7 +124,7 @@ func expectProblem(t *testing.T, problems field.ErrorList, kind field.ErrorType,
 }
 
 func TestAccessRefusesEveryPlaceOfAForbiddenKind(t *testing.T) {
-	a := access{resourceOf: mapper().RESTMapping, review: (&grants{}).review}
+	a := access{resourceOf: mapper().RESTMapping, mayWrap: accessreview.Review((&grants{}).review).MayWrap}
 	root := field.NewPath("spec", "components")
 	problems := a.check(t.Context(), authenticationv1.UserInfo{}, "blue", []wrapped{{job, root.Index(0)}, {job, root.Index(1)}})
 	if len(problems) != 2 || problems[1].Field != "spec.components[1]" {

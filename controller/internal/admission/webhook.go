@@ -36,10 +36,6 @@ var appWrappers = v1beta2.GroupVersion.WithResource("appwrappers")
 // and the API server ignores the failure.
 const updatePath = "/update-workload-codeflare-dev-v1beta2-appwrapper"
 
-// mayWrapFor is how long an author's right to wrap a kind is not asked for again: as many jobs of an
-// author often come together. The rights to start work and to name its author are asked for each time.
-const mayWrapFor = 10 * time.Second
-
 // Setup serves both webhooks at the paths that controller-runtime derives from the
 // kind: /mutate- and /validate-workload-codeflare-dev-v1beta2-appwrapper. The
 // controller runs in the namespace own.
@@ -61,7 +57,7 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 		},
 	}
 	if c.UserRBACAdmissionCheck {
-		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, review: review.Remembering(mayWrapFor, time.Now)}
+		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, mayWrap: review.WrapsRemembering(accessreview.Kept, time.Now)}
 	}
 	defaulter := &defaulter{queue: c.DefaultQueueName, kueue: kueue, review: review, decode: admission.NewDecoder(mgr.GetScheme()).DecodeRaw}
 	err = ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).WithDefaulter(defaulter).WithValidator(validator).Complete()

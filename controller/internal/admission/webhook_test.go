@@ -15,6 +15,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
@@ -118,7 +119,7 @@ func TestTheValidatingWebhook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := &validator{limits: admissionrules.DefaultLimits, namespaces: team, own: &ownRights{resourceOf: mapper().RESTMapping}}
 			if !tc.unchecked {
-				v.access = &access{resourceOf: mapper().RESTMapping, review: (&grants{allowed: tc.grants}).review}
+				v.access = &access{resourceOf: mapper().RESTMapping, mayWrap: accessreview.Review((&grants{allowed: tc.grants}).review).MayWrap}
 			}
 			response := admission.WithValidator(scheme(t), v).Handle(t.Context(), request(t, tc.operation, tc.before, tc.after))
 			if response.Allowed != (tc.refusal == "") {

@@ -82,7 +82,7 @@ func (r *Reconciler) addFinalizer(ctx context.Context, aw *v1beta2.AppWrapper) e
 		return fmt.Errorf("cannot add the finalizer: %w", err)
 	}
 	aw.ResourceVersion, aw.Finalizers = changed.ResourceVersion, changed.Finalizers
-	r.echoes.expect(changed, r.now())
+	r.echoes.Expect(changed, r.now())
 	return nil
 }
 

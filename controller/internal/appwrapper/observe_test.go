@@ -21,6 +21,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/echoes"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/given"
@@ -130,7 +131,7 @@ func TestTheCacheIsBelievedOnlyOfAnAttemptWithANameOfItsOwn(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			w := runningWorld(t)
 			w.followsOne(tc.removed)
-			w.reconciler.cached, w.reconciler.echoes = outdated(w, endedJob(t, "Complete", attempt(w.get()))), echoes{}
+			w.reconciler.cached, w.reconciler.echoes = outdated(w, endedJob(t, "Complete", attempt(w.get()))), echoes.Pending{}
 			w.reconcile()
 			if succeeded(w.get().Status, 0) != tc.believed {
 				t.Errorf("that the component has succeeded is believed: %t", !tc.believed)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/echoes"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
@@ -69,7 +70,7 @@ type Reconciler struct {
 	// since is when this controller began.
 	since time.Time
 	// echoes are our own writes that the cache does not have yet.
-	echoes echoes
+	echoes echoes.Pending
 }
 
 // Reconcile takes an AppWrapper as many steps further as need no change of the cluster. Every
@@ -77,10 +78,10 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	o, err := r.observe(ctx, request.NamespacedName)
 	if err != nil || o == nil {
-		r.echoes.forget(request.NamespacedName)
+		r.echoes.Forget(request.NamespacedName)
 		return reconcile.Result{}, ignoreExpected(err)
 	}
-	if wait := r.echoes.await(o.aw, r.now()); wait > 0 {
+	if wait := r.echoes.Await(o.aw, r.now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	for {
@@ -164,7 +165,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, aw *v1beta2.AppWrapper, st
 	if err := r.client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, change)); err != nil {
 		return fmt.Errorf("cannot save the status: %w", err)
 	}
-	r.echoes.expect(answer, r.now())
+	r.echoes.Expect(answer, r.now())
 	return nil
 }
 

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/echoes"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/given"
@@ -160,7 +161,7 @@ func (w *world) dieAt(n int) {
 		if reason := recover(); reason != n {
 			w.Fatalf("it did not die: %v", reason)
 		}
-		w.diesAt, w.reconciler.echoes = 0, echoes{}
+		w.diesAt, w.reconciler.echoes = 0, echoes.Pending{}
 	}()
 	w.diesAt = n
 	w.settle()

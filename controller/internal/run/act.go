@@ -26,10 +26,10 @@ const fieldManager = "mlbatch-runs"
 
 // act carries out the effect of a decision about the Run or a step, once the status of the Run has
 // been saved. It reports whether the snapshot has an answer of the API server that it lacked.
-func (r *Reconciler) act(ctx context.Context, run *v1alpha1.Run, s *runlife.Snapshot, effect runlife.Effect) (answered bool, err error) {
+func (r *Reconciler) act(ctx context.Context, o *observation, s *runlife.Snapshot, effect runlife.Effect) (answered bool, err error) {
 	switch effect {
 	case runlife.Create:
-		if current, err := r.current(ctx, run); !current {
+		if current, err := r.current(ctx, o); !current {
 			return false, client.IgnoreNotFound(err)
 		}
 		return r.create(ctx, s)
@@ -38,19 +38,27 @@ func (r *Reconciler) act(ctx context.Context, run *v1alpha1.Run, s *runlife.Snap
 	case runlife.Delete:
 		return false, r.remove(ctx, s.AppWrapper, client.Preconditions{UID: ptr.To(s.AppWrapper.UID)})
 	case runlife.DeleteRun:
-		return false, r.remove(ctx, run, client.Preconditions{UID: ptr.To(run.UID), ResourceVersion: ptr.To(run.ResourceVersion)})
+		err = r.remove(ctx, o.Run, client.Preconditions{UID: ptr.To(o.Run.UID), ResourceVersion: ptr.To(o.Run.ResourceVersion)})
+		if err == nil {
+			r.echoes.ExpectAfter(o.Run, r.now())
+		}
+		return false, err
 	}
 	return false, nil
 }
 
 // current tells whether the Run is still the one that was decided upon. A stale cache may not know
-// of an AppWrapper that is recorded and gone.
-func (r *Reconciler) current(ctx context.Context, run *v1alpha1.Run) (bool, error) {
+// of an AppWrapper that is recorded and gone. What this reconcile has saved is not read again: the save
+// was accepted, so nobody had recorded one.
+func (r *Reconciler) current(ctx context.Context, o *observation) (bool, error) {
+	if o.saved {
+		return true, nil
+	}
 	now := &v1alpha1.Run{}
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(run), now); err != nil {
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(o.Run), now); err != nil {
 		return false, fmt.Errorf("cannot read the Run again: %w", err)
 	}
-	return now.UID == run.UID && now.ResourceVersion == run.ResourceVersion, nil
+	return now.UID == o.Run.UID && now.ResourceVersion == o.Run.ResourceVersion, nil
 }
 
 // create creates the planned AppWrapper, or tries to. It never changes one that exists: an
@@ -63,6 +71,7 @@ func (r *Reconciler) create(ctx context.Context, s *runlife.Snapshot, options ..
 	switch {
 	case err == nil && len(options) == 0:
 		r.answers.taken(s)
+		r.created.Expect(aw, r.now())
 		return false, nil
 	case err == nil:
 		s.Answer = &runlife.Answer{At: r.now()}

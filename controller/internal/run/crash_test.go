@@ -182,18 +182,18 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// The calls of a life are what a Run costs. A Run whose Application is there before it saves one
-// status less.
+// The calls of a life are what a Run costs. It is not read before its AppWrapper is made, because it was
+// saved just before. A Run whose Application is there before it saves one status less.
 func TestTheCallsOfALife(t *testing.T) {
-	const begins = "patch status, patch status, get Run, create, patch status, "
+	const begins = "patch status, patch status, create, patch status, "
 	for title, want := range map[string]string{
 		"success":      begins + "patch status, patch status, patch status",
 		"failure":      begins + "patch status, patch status, list, patch status, list, patch status",
 		"time to live": "patch status, " + begins + "patch status, patch status, patch status, delete", // observedGeneration
 		"cancel":       begins + "patch status, patch status, patch status, delete",
-		"no right":     "patch status, patch status, get Run, create, review, patch status, try, review, try, patch status, get Run, create, patch status",
+		"no right":     "patch status, patch status, create, review, patch status, try, review, try, patch status, create, patch status",
 		// Two statuses of each step are not seen, because it ends at once.
-		"sequence": "patch status, get AppWrapper, " + strings.Repeat("patch status, patch status, get Run, create, patch status, ", 2) + "patch status",
+		"sequence": "patch status, get AppWrapper, " + strings.Repeat("patch status, patch status, create, patch status, ", 2) + "patch status",
 	} {
 		t.Run(title, func(t *testing.T) {
 			l := newLife(t, troubles.Reliable(nil), nil)

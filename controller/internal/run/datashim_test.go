@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,7 +36,7 @@ func TestAnInputMayBeADatasetOfDatashim(t *testing.T) {
 		api := fake.NewClientBuilder().WithScheme(scheme(t)).
 			WithObjects(app, &v1alpha1.RunSizeConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: runplan.DefaultSizes().Spec}).Build()
 		live := interceptor.NewClient(api, interceptor.Funcs{List: listOfDatashim(t)})
-		r := &Reconciler{cached: api, live: live, settings: runplan.Settings{Datashim: wants.datashim}}
+		r := &Reconciler{cached: api, live: live, now: time.Now, settings: runplan.Settings{Datashim: wants.datashim}}
 		o := &observation{}
 		o.Run = givenRun()
 		if err := r.observeWork(t.Context(), o, &o.Snapshot); err != nil {

@@ -29,17 +29,26 @@ type observation struct {
 	runlife.Snapshot
 	// unwatched: an AppWrapper exists, and the cache does not have it, or Datashim may get a Dataset.
 	unwatched bool
+	// saved: this reconcile has saved the Run, so it is the newest there is.
+	saved bool
+	// awaits is how long at most to wait for the cache to have an AppWrapper that was just created.
+	awaits time.Duration
 }
 
-// observe fails if there is no such Run.
-func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*observation, error) {
+// read fails if there is no such Run.
+func (r *Reconciler) read(ctx context.Context, key types.NamespacedName) (*v1alpha1.Run, error) {
 	run := &v1alpha1.Run{}
-	if err := r.cached.Get(ctx, key, run); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.answers.forget(key)
-		}
-		return nil, err
+	err := r.cached.Get(ctx, key, run)
+	if apierrors.IsNotFound(err) {
+		r.answers.forget(key)
+		r.echoes.Forget(key)
+		r.created.Forget(key)
 	}
+	return run, err
+}
+
+// observe reads what a decision about a Run depends on.
+func (r *Reconciler) observe(ctx context.Context, run *v1alpha1.Run) (*observation, error) {
 	if !r.recorded {
 		delete(run.Annotations, v1alpha1.AuthorAnnotation)
 	}
@@ -55,6 +64,16 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 		o.Steps = append(o.Steps, step)
 	}
 	return o, nil
+}
+
+// observeAgain is for a Run that has just been saved, and may need something else now.
+func (r *Reconciler) observeAgain(ctx context.Context, o *observation) error {
+	again, err := r.observe(ctx, o.Run)
+	if err == nil {
+		again.saved = true
+		*o = *again
+	}
+	return err
 }
 
 // observeWork completes the snapshot of the Run or of one of its steps.
@@ -95,6 +114,10 @@ func (r *Reconciler) observeAppWrapper(ctx context.Context, o *observation, s *r
 	if s.AppWrapper, err = appWrapper(ctx, r.cached, key); err != nil {
 		return err
 	}
+	if s.AppWrapper != nil {
+		r.created.Forget(key)
+	}
+	o.awaits = max(o.awaits, r.created.AwaitCreated(key, r.now()))
 	recorded := s.Run.Status.AppWrapper
 	if recorded == nil || !s.Run.DeletionTimestamp.IsZero() || s.Run.Status.Phase.Terminal() || s.AppWrapper != nil && s.AppWrapper.UID == recorded.UID {
 		return nil

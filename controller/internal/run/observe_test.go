@@ -20,6 +20,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/echoes"
 	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/test/troubles"
 )
@@ -80,7 +81,9 @@ func TestARunThatHasAnAppWrapperBecomesNoWorkflow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Reconciler{client: api, cached: lateCache{api}, live: api, recorder: events.NewFakeRecorder(9), metrics: counters, now: time.Now, recorded: true}
+	now := time.Now()
+	clock := func() time.Time { return now }
+	r := &Reconciler{client: api, cached: lateCache{api}, live: api, recorder: events.NewFakeRecorder(9), metrics: counters, now: clock, recorded: true}
 	r.settings.GPUResourceName = "nvidia.com/gpu"
 	sizes := runplan.DefaultSizes()
 	if err := api.Create(t.Context(), &sizes); err != nil {
@@ -91,8 +94,8 @@ func TestARunThatHasAnAppWrapperBecomesNoWorkflow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	reconcile() // promises the AppWrapper
-	reconcile() // creates it
+	reconcile() // promises the AppWrapper, and creates it
+	now = now.Add(echoes.Longest)
 	app.Spec = v1alpha1.ApplicationSpec{API: v1alpha1.APISequence, Steps: []string{theProgram}}
 	if err := api.Update(t.Context(), app); err != nil {
 		t.Fatal(err)
@@ -124,7 +127,11 @@ func TestTheWholePlanOfAWorkflowIsNotKept(t *testing.T) {
 	appliesSequence(l)
 	l.process = startProcess(l)
 	l.process.catchUp(troubles.Never)
-	o, err := l.process.reconciler.observe(t.Context(), theRun)
+	run, err := l.process.reconciler.read(t.Context(), theRun)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := l.process.reconciler.observe(t.Context(), run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/internal/echoes"
 	"github.com/mlbatch/mlbatch/controller/internal/runlife"
 	"github.com/mlbatch/mlbatch/controller/runplan"
 )
@@ -53,47 +54,72 @@ type Reconciler struct {
 
 	// answers are what the API server said to the AppWrappers of Runs.
 	answers answers
+	// echoes are our own writes to Runs that the cache does not have yet, and created the AppWrappers.
+	echoes, created echoes.Pending
 }
 
-// Reconcile takes a Run one step further. Every save and every relevant change of the cluster
-// triggers the next step.
+// Reconcile takes a Run as many steps further as need no change of the cluster. Every relevant change
+// triggers the next reconcile.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	o, err := r.observe(ctx, request.NamespacedName)
+	run, err := r.read(ctx, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	d, err := r.step(ctx, o)
+	if wait := r.echoes.Await(run, r.now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	o, err := r.observe(ctx, run)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	wait := d.Requeue
+	if o.awaits > 0 {
+		return reconcile.Result{RequeueAfter: o.awaits}, nil
+	}
+	wait, err := r.step(ctx, o)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	if o.unwatched && (wait == 0 || wait > pollPeriod) {
 		wait = pollPeriod
 	}
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// step decides, saves, announces and acts. If the API server answers what the decision depends
-// on, it does so again.
-func (r *Reconciler) step(ctx context.Context, o *observation) (runlife.Decision, error) {
+// step decides, saves, announces and acts. It does so again if the API server answered what the
+// decision depends on, and after a save, whose answer is the newest Run there is. After an effect, the
+// next change of the cluster triggers the next step.
+func (r *Reconciler) step(ctx context.Context, o *observation) (wait time.Duration, err error) {
 	d, err := r.decide(ctx, o)
 	if err != nil {
-		return d, err
+		return 0, err
 	}
-	if saved, err := r.save(ctx, o.Run, d.Status); !saved {
-		return d, err
+	changed := !equality.Semantic.DeepEqual(o.Run.Status, d.Status)
+	if changed {
+		if saved, err := r.save(ctx, o, d.Status); !saved {
+			return 0, err
+		}
 	}
 	r.announce(ctx, o.Snapshot, d)
 	o.Run.Status = d.Status
-	again, err := r.act(ctx, o.Run, &o.Snapshot, d.Effect)
-	for i := range d.Steps {
-		answered, failure := r.act(ctx, o.Run, &o.Steps[i], d.Steps[i].Effect)
-		again, err = again || answered, errors.Join(err, failure)
+	answered, err := r.carryOut(ctx, o, d)
+	if err == nil && changed && !d.Acts() {
+		answered, err = true, r.observeAgain(ctx, o)
 	}
-	if err != nil || !again {
-		return d, err
+	if err != nil || !answered {
+		return d.Requeue, err
 	}
 	return r.step(ctx, o)
+}
+
+// carryOut carries out the effects of a decision about the Run and its steps. It reports whether a
+// snapshot has an answer of the API server that it lacked.
+func (r *Reconciler) carryOut(ctx context.Context, o *observation, d runlife.Decision) (answered bool, err error) {
+	answered, err = r.act(ctx, o, &o.Snapshot, d.Effect)
+	for i := range d.Steps {
+		more, failure := r.act(ctx, o, &o.Steps[i], d.Steps[i].Effect)
+		answered, err = answered || more, errors.Join(err, failure)
+	}
+	return answered, err
 }
 
 // decide reads pods only if the decision depends on them.
@@ -124,12 +150,10 @@ func (r *Reconciler) readPods(ctx context.Context, s *runlife.Snapshot) error {
 	return err
 }
 
-// save writes the status if it differs. Nothing is saved if the Run has changed since it was
-// observed, or is gone: the change wakes the controller.
-func (r *Reconciler) save(ctx context.Context, run *v1alpha1.Run, status v1alpha1.RunStatus) (saved bool, err error) {
-	if equality.Semantic.DeepEqual(run.Status, status) {
-		return true, nil
-	}
+// save writes the status. Nothing is saved if the Run has changed since it was observed, or is gone:
+// the change wakes the controller.
+func (r *Reconciler) save(ctx context.Context, o *observation, status v1alpha1.RunStatus) (saved bool, err error) {
+	run := o.Run
 	before := v1alpha1.Run{Status: run.Status}
 	before.ResourceVersion = run.ResourceVersion
 	after := v1alpha1.Run{Status: status}
@@ -144,7 +168,8 @@ func (r *Reconciler) save(ctx context.Context, run *v1alpha1.Run, status v1alpha
 		}
 		return false, fmt.Errorf("cannot save the status: %w", err)
 	}
-	run.ResourceVersion = stored.ResourceVersion
+	r.echoes.Expect(stored, r.now())
+	run.ResourceVersion, o.saved = stored.ResourceVersion, true
 	return true, nil
 }
 

@@ -33,7 +33,8 @@ import (
 // cluster is an API server in memory and the whole controller, with caches, queue and workers.
 type cluster struct {
 	*testing.T
-	api *fakeapiserver.Server
+	api   *fakeapiserver.Server
+	asked []string // by news
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -209,7 +210,7 @@ func TestARunFollowsItsAppWrapperAndIsQuiet(t *testing.T) {
 	c.put(v1alpha1.ApplicationKind, givenApplication())
 	c.patch(`{"status":{"resettingCount":0}}`)
 	time.Sleep(300 * time.Millisecond) // there is no sign of a request that does not come
-	if requests := c.api.Requests(); len(requests) > 0 {
+	if requests := c.news(); len(requests) > 0 {
 		t.Errorf("a quiet Run causes requests:\n%s", strings.Join(requests, "\n"))
 	}
 	c.patch(`{"status":{"phase":"Succeeded"}}`)
@@ -227,8 +228,15 @@ func (c *cluster) patch(patch string) {
 func (c *cluster) settled() {
 	for quiet := 0; quiet < 10; quiet++ {
 		time.Sleep(20 * time.Millisecond)
-		if len(c.api.Requests()) > 0 {
+		if len(c.news()) > 0 {
 			quiet = 0
 		}
 	}
+}
+
+// news are the requests since its last call.
+func (c *cluster) news() []string {
+	news := c.api.Requests()
+	c.asked = append(c.asked, news...)
+	return news
 }

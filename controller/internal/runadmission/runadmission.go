@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -44,14 +45,17 @@ var written = []string{v1alpha1.AuthorAnnotation, v1alpha1.AuthorUIDAnnotation, 
 func Setup(mgr ctrl.Manager) error {
 	server := mgr.GetWebhookServer()
 	review := accessreview.With(mgr.GetClient())
-	server.Register(mutatingPath, &admission.Webhook{Handler: recorder{review: review}})
+	server.Register(mutatingPath, &admission.Webhook{Handler: recorder{
+		review: review.Remembering(accessreview.Kept, time.Now), mayWrap: review.WrapsRemembering(accessreview.Kept, time.Now),
+	}})
 	server.Register(validatingPath, &admission.Webhook{Handler: keeper{review: review}})
 	return nil
 }
 
 // recorder writes down who creates a Run.
 type recorder struct {
-	review accessreview.Review
+	review  accessreview.Review
+	mayWrap accessreview.Wraps
 }
 
 // Handle overwrites whatever was sent. If a review fails, the Run is not created: without a record
@@ -89,7 +93,7 @@ func (r recorder) may(ctx context.Context, user authenticationv1.UserInfo, names
 		all = append(all, appWrappers.GroupResource().String())
 	}
 	for _, resource := range runplan.Wrapped {
-		allowed, err := r.review.MayWrap(ctx, user, namespace, resource)
+		allowed, err := r.mayWrap(ctx, user, namespace, resource)
 		if err != nil {
 			return nil, err
 		}

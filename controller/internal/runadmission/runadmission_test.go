@@ -16,6 +16,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 )
 
 // sent is a Run as a user sends it: values that Go would write in another way, that the CRD will
@@ -41,14 +43,19 @@ func call(t *testing.T, operation admissionv1.Operation, user authenticationv1.U
 // holding answers reviews: a user holds these rights in namespace blue, each as "verb resource".
 func holding(t *testing.T, user authenticationv1.UserInfo, rights ...string) recorder {
 	t.Helper()
-	return recorder{review: func(_ context.Context, r *authorizationv1.SubjectAccessReview) error {
+	return asking(func(_ context.Context, r *authorizationv1.SubjectAccessReview) error {
 		if r.Spec.User != user.Username || r.Spec.UID != user.UID || !slices.Equal(r.Spec.Groups, user.Groups) || len(r.Spec.Extra) != len(user.Extra) {
 			t.Errorf("the review is about %+v", r.Spec)
 		}
 		a := r.Spec.ResourceAttributes
 		r.Status.Allowed = a.Namespace == "blue" && slices.Contains(rights, a.Verb+" "+a.Resource)
 		return nil
-	}}
+	})
+}
+
+// asking is a recorder that remembers nothing.
+func asking(review accessreview.Review) recorder {
+	return recorder{review: review, mayWrap: review.MayWrap}
 }
 
 func TestTheAuthorIsWhoeverCreatesTheRun(t *testing.T) {
@@ -110,13 +117,13 @@ func TestAnUpdateByAnotherUserMakesNobodyTheAuthor(t *testing.T) {
 // A Run without a record of rights would stay Forbidden.
 func TestAReviewThatFailsCreatesNoRun(t *testing.T) {
 	for _, failing := range []string{"appwrappers", "podgroups"} {
-		a := recorder{review: func(_ context.Context, r *authorizationv1.SubjectAccessReview) error {
+		a := asking(func(_ context.Context, r *authorizationv1.SubjectAccessReview) error {
 			r.Status.Allowed = true
 			if r.Spec.ResourceAttributes.Resource == failing {
 				return errors.New("the API server is away")
 			}
 			return nil
-		}}
+		})
 		response := a.Handle(t.Context(), call(t, admissionv1.Create, authenticationv1.UserInfo{Username: "ada"}, sent, ""))
 		if response.Allowed || !strings.Contains(response.Result.Message, "cannot check whether ada may create "+failing) {
 			t.Errorf("%s: got %+v", failing, response.Result)

@@ -36,9 +36,9 @@ const (
 	// Nothing is to be done.
 	Nothing Effect = ""
 
-	// Create creates the planned AppWrapper. Before, the actor reads the Run live, and does nothing
-	// unless it still has the resourceVersion that was observed or saved: a stale cache may not
-	// know of an AppWrapper that is recorded and gone.
+	// Create creates the planned AppWrapper. Unless the actor has just saved the Run, it reads it live
+	// before, and does nothing unless it still has the resourceVersion that was observed: a stale cache may
+	// not know of an AppWrapper that is recorded and gone.
 	Create Effect = "Create"
 
 	// Try asks the API server whether it would take the planned AppWrapper, and creates nothing.
@@ -50,6 +50,11 @@ const (
 	// DeleteRun deletes the Run, with the resourceVersion that was observed.
 	DeleteRun Effect = "DeleteRun"
 )
+
+// Acts tells whether the decision has an effect, on the Run or on one of its steps.
+func (d Decision) Acts() bool {
+	return d.Effect != Nothing || slices.ContainsFunc(d.Steps, Decision.Acts)
+}
 
 // stay keeps the phase and has no effect.
 func (v *view) stay() Decision {

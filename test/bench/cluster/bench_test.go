@@ -5,12 +5,10 @@
 package cluster_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +27,7 @@ import (
 
 var (
 	runs   = flag.Int("bench.runs", 0, "measure all scenarios so often; 0 compares those that have a budget with it, with fewer lives")
-	report = flag.String("bench.report", "", "file for the results as JSON, with -bench.runs")
+	report = flag.String("bench.report", "", "file for the results as JSON, of which only what is measured is replaced")
 	commit = flag.String("bench.commit", "", "commit that is measured, for the report")
 )
 
@@ -54,7 +52,7 @@ func TestBench(t *testing.T) {
 		scenarios = shorter(bench.Limited(scenarios, budgets))
 	}
 	m := newMachine(t)
-	r := describe(t)
+	r := bench.Report{Head: describe(t)}
 	for round := range rounds {
 		for _, s := range scenarios {
 			result := m.run(s)
@@ -65,13 +63,10 @@ func TestBench(t *testing.T) {
 	for _, excess := range bench.Exceeded(r, scenarios, budgets) {
 		t.Error(excess)
 	}
-	out := &strings.Builder{}
-	if err := r.Write(out, scenarios); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("\n%s", out)
-	if *runs > 0 {
-		keep(t, r)
+	t.Logf("\n%s\n\n%s", r.Head, r.Tables(scenarios))
+	if *runs > 0 && *report != "" {
+		r.Reactions = kept(t).Reactions
+		keep(t, *report, r)
 	}
 }
 
@@ -83,27 +78,42 @@ func shorter(all []bench.Scenario) []bench.Scenario {
 	return all
 }
 
-func keep(t *testing.T, r bench.Report) {
+// kept is the report that is there, in which nothing may be measured.
+func kept(t *testing.T) (r bench.Report) {
 	t.Helper()
-	text, err := json.MarshalIndent(r, "", " ")
-	if err == nil && *report != "" {
-		err = os.WriteFile(*report, append(text, '\n'), 0o644)
+	if _, err := bench.Read(*report, &r); err != nil {
+		t.Fatal(err)
 	}
-	if err != nil {
+	return r
+}
+
+func keep(t *testing.T, file string, measured any) {
+	t.Helper()
+	if err := bench.Write(file, measured); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func describe(t *testing.T) bench.Report {
+// describe says where and when something is measured.
+func describe(t *testing.T) bench.Head {
 	t.Helper()
 	versions, err := setup.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bench.Report{
+	read := func(file string) string {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	local := versions.LocalCluster
+	return bench.Head{
 		Date: time.Now().UTC().Format(time.DateOnly), Commit: *commit,
-		Machine:  fmt.Sprintf("%d cores, %s %s/%s", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH),
-		Versions: fmt.Sprintf("Kubernetes %s, Kueue %s", versions.LocalCluster.Kubernetes, versions.Platform["kueue"].Version),
+		Machine: bench.Machine(read("/proc/cpuinfo"), read("/proc/meminfo"), read("/proc/sys/kernel/osrelease")),
+		Versions: fmt.Sprintf("Kubernetes %s, etcd %s, KWOK %s, Kueue %s, JobSet %s, %s",
+			local.Kubernetes, local.Etcd, local.KWOK, versions.Platform["kueue"].Version, versions.Platform["jobset"].Version, runtime.Version()),
 	}
 }
 

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Pod is what is known of a pod of a job.
+type Pod struct {
+	Job, UID, Node string
+	// Runs: it is neither waiting, nor has it ended, nor is it being deleted.
+	Runs bool
+}
+
+// Fall is one fault of some nodes, and what is seen of the jobs that had pods on them.
+type Fall struct {
+	mu   sync.Mutex
+	each int             // pods of a job
+	dead map[string]bool // nodes
+	jobs map[string]*hit
+}
+
+// hit is what is seen of a job. Times are zero for what has not been seen.
+type hit struct {
+	at, detected, reset, again time.Time
+	before                     map[string]bool // pods that ran at the fault, and run still
+	old                        map[string]bool // all pods that ran at the fault
+	after                      map[string]bool // pods that came later, and run on other nodes
+}
+
+// NewFall is a fault of nodes on which jobs run, each of so many pods. Nothing has happened yet.
+func NewFall(each int, dead []string, pods []Pod) *Fall {
+	f := &Fall{each: each, dead: map[string]bool{}, jobs: map[string]*hit{}}
+	for _, node := range dead {
+		f.dead[node] = true
+	}
+	for _, p := range pods {
+		if f.dead[p.Node] && p.Runs {
+			f.jobs[p.Job] = &hit{before: map[string]bool{}, old: map[string]bool{}, after: map[string]bool{}}
+		}
+	}
+	for _, p := range pods {
+		if h := f.jobs[p.Job]; h != nil && p.Runs {
+			h.before[p.UID], h.old[p.UID] = true, true
+		}
+	}
+	return f
+}
+
+// Jobs are those that are hit, by name.
+func (f *Fall) Jobs() []string { return slices.Sorted(maps.Keys(f.jobs)) }
+
+// Hit begins the time of a job, if it has not begun.
+func (f *Fall) Hit(job string, at time.Time) {
+	f.of(job, func(h *hit) { first(&h.at, at) })
+}
+
+// Detect notes that the controller has said that something is wrong with a job.
+func (f *Fall) Detect(job string, at time.Time) {
+	f.of(job, func(h *hit) {
+		if !h.at.IsZero() {
+			first(&h.detected, at)
+		}
+	})
+}
+
+// Hear hears of a pod that has changed, or is gone.
+func (f *Fall) Hear(p Pod, gone bool, at time.Time) {
+	f.of(p.Job, func(h *hit) {
+		h.hear(p, p.Runs && !gone, f.dead[p.Node])
+		if h.at.IsZero() || len(h.before) > 0 {
+			return
+		}
+		first(&h.reset, at)
+		if len(h.after) >= f.each {
+			first(&h.again, at)
+		}
+	})
+}
+
+func (h *hit) hear(p Pod, runs, onDead bool) {
+	switch {
+	case h.old[p.UID]:
+		if !runs {
+			delete(h.before, p.UID)
+		}
+	case runs && !onDead:
+		h.after[p.UID] = true
+	default:
+		delete(h.after, p.UID)
+	}
+}
+
+// of does something with a job, if it is hit.
+func (f *Fall) of(job string, do func(*hit)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h := f.jobs[job]; h != nil {
+		do(h)
+	}
+}
+
+func first(t *time.Time, at time.Time) {
+	if t.IsZero() {
+		*t = at
+	}
+}
+
+// Late is how many jobs do not run again.
+func (f *Fall) Late() (late int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, h := range f.jobs {
+		if h.again.IsZero() {
+			late++
+		}
+	}
+	return late
+}
+
+// Reaction sums up what was seen.
+func (f *Fall) Reaction(by, fault string) Reaction {
+	late := f.Late()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	took := func(when func(*hit) time.Time) Quantiles {
+		var all []time.Duration
+		for _, h := range f.jobs {
+			if t := when(h); !t.IsZero() {
+				all = append(all, t.Sub(h.at))
+			}
+		}
+		return QuantilesOf(all)
+	}
+	return Reaction{
+		By: by, Fault: fault, Nodes: len(f.dead), Jobs: len(f.jobs), Late: late,
+		Detected: took(func(h *hit) time.Time { return h.detected }), Reset: took(func(h *hit) time.Time { return h.reset }),
+		Again: took(func(h *hit) time.Time { return h.again }),
+	}
+}
