@@ -176,21 +176,14 @@ func (in *interner) slimStatus(whole map[string]any) map[string]any {
 func slimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
 	var slim []corev1.PodCondition
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.DisruptionTarget || tellsOfAHang(pod, c) {
+		if c.Type == corev1.DisruptionTarget {
 			slim = append(slim, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 		}
 	}
-	return slim
-}
-
-// tellsOfAHang: a pod is not ready because a readiness probe of its author says so. A pod without one is
-// ready as soon as it runs. One without containers is slim already.
-func tellsOfAHang(pod *corev1.Pod, c corev1.PodCondition) bool {
-	if c.Type != corev1.PodReady || c.Status == corev1.ConditionTrue || pod.Status.Phase != corev1.PodRunning {
-		return false
+	if c, hangs := hangOf(pod); hangs {
+		slim = append(slim, c)
 	}
-	probed := func(c corev1.Container) bool { return c.ReadinessProbe != nil }
-	return len(pod.Spec.Containers) == 0 || slices.ContainsFunc(pod.Spec.Containers, probed)
+	return slim
 }
 
 // slimPod leaves what podOf and the verdict on a bare pod read, and what a delete needs.

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -53,42 +52,6 @@ func TestASlimPodSaysTheSameToTheLifecycle(t *testing.T) {
 	}
 	if len(slim.Spec.Containers)+len(slim.Annotations) > 0 || slim.Labels["other"] != "" {
 		t.Error("the pod is not slim")
-	}
-}
-
-func TestOnlyAReadinessProbeTellsOfAHang(t *testing.T) {
-	since := metav1.Unix(1_000_000, 0)
-	probed := []corev1.Container{{Name: "main", ReadinessProbe: &corev1.Probe{}}}
-	for sentence, tc := range map[string]struct {
-		containers []corev1.Container
-		phase      corev1.PodPhase
-		ready      corev1.ConditionStatus
-		want       bool
-	}{
-		"a pod that its probe calls not ready": {probed, corev1.PodRunning, corev1.ConditionFalse, true},
-		"whose kubelet is silent":              {probed, corev1.PodRunning, corev1.ConditionUnknown, true},
-		"that is ready":                        {probed, corev1.PodRunning, corev1.ConditionTrue, false},
-		"that starts":                          {probed, corev1.PodPending, corev1.ConditionFalse, false},
-		"that has ended":                       {probed, corev1.PodSucceeded, corev1.ConditionFalse, false},
-		"without a probe":                      {[]corev1.Container{{Name: "main"}}, corev1.PodRunning, corev1.ConditionFalse, false},
-	} {
-		p := pod("p", tc.phase)
-		p.Spec.Containers = tc.containers
-		p.Status.Conditions = []corev1.PodCondition{
-			{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: tc.ready, LastTransitionTime: since},
-		}
-		once := slim(p).(*corev1.Pod)
-		twice := slim(once.DeepCopy()).(*corev1.Pod)
-		for _, got := range []*corev1.Pod{once, twice} {
-			if got := (&observation{}).podOf(got).NotReadySince; got.Equal(since.Time) != tc.want || got.IsZero() == tc.want {
-				t.Errorf("%s: it is not ready since %s", sentence, got)
-			}
-		}
-		ready := p.DeepCopy()
-		ready.Status.Conditions[1].Status = corev1.ConditionTrue
-		if wakes := podChanged().Update(event.UpdateEvent{ObjectOld: slim(ready), ObjectNew: once}); wakes != tc.want {
-			t.Errorf("%s: it wakes the AppWrapper: %t", sentence, wakes)
-		}
 	}
 }
 
