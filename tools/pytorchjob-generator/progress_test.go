@@ -3,6 +3,7 @@
 package generator_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,23 @@ func TestTheProbeKnowsAHang(t *testing.T) {
 		}
 		if ready() != want {
 			t.Errorf("written %s ago, the pod is ready: %t, want %t", age, !want, want)
+		}
+	}
+}
+
+// On a volume there may be a file of an earlier attempt, whose age says nothing of this one.
+func TestAPodBeginsWithoutAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "progress")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]any{"jobName": "a", "containerImage": "a", "mainProgram": "train.py", "progress": map[string]any{"file": file}}
+	for range 2 { // the second one begins without a file
+		if out, code := execute(t, "sh", rendered(t, settings).script()); code != 0 {
+			t.Errorf("it ended with %d: %s", code, out)
+		}
+		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the file is still there: %v", err)
 		}
 	}
 }

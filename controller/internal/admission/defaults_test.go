@@ -3,6 +3,8 @@
 package admission
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,7 +77,7 @@ func TestOnlyWhoHasAttributeCreatesForAnother(t *testing.T) {
 			aw := given.AppWrapper("a").Build()
 			aw.Labels = tc.sent
 			ctx := admission.NewContextWithRequest(t.Context(), request(t, admissionv1.Create, nil, aw))
-			err := (&defaulter{review: tc.grants.review}).Default(ctx, aw)
+			err := (&defaulter{review: tc.grants.review, namespaces: plain}).Default(ctx, aw)
 			if (err != nil) != tc.fails {
 				t.Fatal(err)
 			}
@@ -84,6 +86,39 @@ func TestOnlyWhoHasAttributeCreatesForAnother(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.asked, tc.grants.asked); diff != "" {
 				t.Errorf("asked (-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// plain is a namespace that says nothing.
+func plain(context.Context, string) namespace { return namespace{} }
+
+func TestADefaultOfTheNamespaceIsWrittenIntoTheAppWrapper(t *testing.T) {
+	const hang = v1beta2.NoProgressGracePeriodDurationAnnotation
+	for sentence, tc := range map[string]struct {
+		found     namespace
+		operation admissionv1.Operation
+		want      string
+	}{
+		"on creation": {namespace{annotations: map[string]string{hang: "30m"}}, admissionv1.Create, "30m"},
+		"not later, which would change what runs": {namespace{annotations: map[string]string{hang: "30m"}}, admissionv1.Update, ""},
+		"not if nobody can look at it":            {namespace{unread: errors.New("away")}, admissionv1.Create, ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			aw := given.AppWrapper("a").Build()
+			var of string
+			d := newDefaulter(t)
+			d.namespaces = func(_ context.Context, name string) namespace { of = name; return tc.found }
+			ctx := admission.NewContextWithRequest(t.Context(), request(t, tc.operation, given.AppWrapper("a").Build(), aw))
+			if err := d.Default(ctx, aw); err != nil {
+				t.Fatal(err)
+			}
+			if got := aw.Annotations[hang]; got != tc.want {
+				t.Errorf("the annotation is %q, want %q", got, tc.want)
+			}
+			if asked := tc.operation == admissionv1.Create; asked != (of == given.Namespace) {
+				t.Errorf("it looked at namespace %q", of)
 			}
 		})
 	}

@@ -170,7 +170,7 @@ func TestOnlyKueueCreatesWithPodSetInfos(t *testing.T) {
 
 func newDefaulter(t *testing.T) *defaulter {
 	t.Helper()
-	return &defaulter{queue: "default-queue", kueue: sets.New(kueueUser), review: (&grants{}).review, decode: admission.NewDecoder(scheme(t)).DecodeRaw}
+	return &defaulter{queue: "default-queue", kueue: sets.New(kueueUser), review: (&grants{}).review, namespaces: plain, decode: admission.NewDecoder(scheme(t)).DecodeRaw}
 }
 
 func TestTheMutatingWebhookOnlyPutsPodSetInfosBack(t *testing.T) {

@@ -46,9 +46,10 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 	if err != nil {
 		return err
 	}
+	namespaces := fromCache(mgr.GetAPIReader())
 	validator := &validator{
 		limits: admissionrules.Limits{Components: c.ComponentLimit, PodSets: c.PodSetLimit}, policies: c.Policies,
-		kueue: kueue, review: review, namespaces: fromCache(mgr.GetAPIReader()), managed: managed,
+		kueue: kueue, review: review, namespaces: namespaces, managed: managed,
 	}
 	validator.own = &ownRights{
 		resourceOf: mgr.GetRESTMapper().RESTMapping,
@@ -59,7 +60,7 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 	if c.UserRBACAdmissionCheck {
 		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, mayWrap: review.WrapsRemembering(accessreview.Kept, time.Now)}
 	}
-	defaulter := &defaulter{queue: c.DefaultQueueName, kueue: kueue, review: review, decode: admission.NewDecoder(mgr.GetScheme()).DecodeRaw}
+	defaulter := &defaulter{queue: c.DefaultQueueName, kueue: kueue, review: review, namespaces: namespaces, decode: admission.NewDecoder(mgr.GetScheme()).DecodeRaw}
 	err = ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).WithDefaulter(defaulter).WithValidator(validator).Complete()
 	if err != nil {
 		return fmt.Errorf("cannot serve the AppWrapper webhooks: %w", err)
@@ -73,7 +74,9 @@ type defaulter struct {
 	// kueue are the users that write podSetInfos.
 	kueue  sets.Set[string]
 	review accessreview.Review
-	decode func(runtime.RawExtension, runtime.Object) error
+	// namespaces is called for creations only.
+	namespaces readNamespace
+	decode     func(runtime.RawExtension, runtime.Object) error
 }
 
 // Default is called for every AppWrapper that is created or changed.
@@ -89,6 +92,7 @@ func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 			return apierrors.NewInternalError(err)
 		}
 		setDefaults(aw, d.queue, request.UserInfo, attributed)
+		admissionrules.Inherit(aw, d.namespaces(ctx, request.Namespace).annotations)
 		admissionrules.DeclarePodSets(aw)
 		if !isKueue {
 			removePodSetInfos(aw)
@@ -159,7 +163,7 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 		refused, warned := found.check(decoded, v.policies)
 		problems, warnings = append(problems, refused...), warned
 	}
-	warnings = slices.Concat(v.managed.warning(aw, found), warnings, decoded.WarningsOnCreate())
+	warnings = slices.Concat(v.managed.warning(aw, found), admissionrules.WarningsOnInheritance(found.annotations), warnings, decoded.WarningsOnCreate())
 	return warnings, invalid(aw, problems)
 }
 

@@ -66,7 +66,7 @@ const asWritten = `{
 }`
 
 func TestTheMutatingWebhookOnlyAddsLabels(t *testing.T) {
-	hook := admission.WithDefaulter(scheme(t), &defaulter{queue: "default-queue"})
+	hook := admission.WithDefaulter(scheme(t), &defaulter{queue: "default-queue", namespaces: plain})
 	r := request(t, admissionv1.Create, nil, given.AppWrapper("a").Build())
 	r.Object.Raw = []byte(asWritten)
 	response := hook.Handle(t.Context(), r)

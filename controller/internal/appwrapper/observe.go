@@ -264,16 +264,6 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 	}
 }
 
-// notReadySince reads what slimPodConditions has left.
-func notReadySince(pod *corev1.Pod) time.Time {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.ContainersReady && c.Status != corev1.ConditionTrue && pod.Status.Phase == corev1.PodRunning {
-			return c.LastTransitionTime.Time
-		}
-	}
-	return time.Time{}
-}
-
 func exitCodes(pod *corev1.Pod) []int32 {
 	var codes []int32
 	for _, container := range pod.Status.ContainerStatuses {

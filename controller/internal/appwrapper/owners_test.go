@@ -125,7 +125,7 @@ func (l *life) makePod(i int, component *unstructured.Unstructured) {
 	pod.Name, pod.Namespace, pod.Labels = fmt.Sprintf("%s-%d", component.GetName(), l.made), given.Namespace, labels
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(component, kindOf(component))}
 	pod.Spec.NodeName = fmt.Sprintf("node-%d", l.made)
-	pod.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": one}}}}
+	pod.Spec.Containers = []corev1.Container{{Name: "main", ReadinessProbe: &corev1.Probe{}, Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": one}}}}
 	pod.Status.Phase, pod.Status.StartTime = corev1.PodPending, &metav1.Time{Time: l.now}
 	node := &corev1.Node{}
 	node.Name = pod.Spec.NodeName

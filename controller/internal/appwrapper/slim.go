@@ -179,41 +179,11 @@ func slimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
 		if c.Type == corev1.DisruptionTarget {
 			slim = append(slim, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 		}
-		if since, unready := unreadySince(pod, c); unready {
-			slim = append(slim, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: since})
-		}
+	}
+	if c, hangs := hangOf(pod); hangs {
+		slim = append(slim, c)
 	}
 	return slim
-}
-
-// unreadySince is since when a pod runs and is not ready because readiness probes of its author say so, and for
-// no other reason: its node is gone, a container has ended or is started again, or another controller's gate is
-// closed. The condition is older than a container whose image was pulled for long, or that was started again.
-func unreadySince(pod *corev1.Pod, c corev1.PodCondition) (since metav1.Time, unready bool) {
-	if c.Type != corev1.ContainersReady || c.Status == corev1.ConditionTrue || pod.Status.Phase != corev1.PodRunning {
-		return metav1.Time{}, false
-	}
-	since = c.LastTransitionTime
-	if len(pod.Spec.Containers) == 0 { // it is slim already
-		return since, true
-	}
-	for _, is := range pod.Status.ContainerStatuses {
-		if is.Ready {
-			continue
-		}
-		if is.State.Running == nil || !slices.ContainsFunc(pod.Spec.Containers, probedAs(is.Name)) {
-			return metav1.Time{}, false
-		}
-		unready = true
-		if since.Before(&is.State.Running.StartedAt) {
-			since = is.State.Running.StartedAt
-		}
-	}
-	return since, unready
-}
-
-func probedAs(name string) func(corev1.Container) bool {
-	return func(c corev1.Container) bool { return c.Name == name && c.ReadinessProbe != nil }
 }
 
 // slimPod leaves what podOf and the verdict on a bare pod read, and what a delete needs.

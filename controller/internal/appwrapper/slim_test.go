@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -53,58 +52,6 @@ func TestASlimPodSaysTheSameToTheLifecycle(t *testing.T) {
 	}
 	if len(slim.Spec.Containers)+len(slim.Annotations) > 0 || slim.Labels["other"] != "" {
 		t.Error("the pod is not slim")
-	}
-}
-
-func TestOnlyAReadinessProbeTellsOfAHang(t *testing.T) {
-	since, later := metav1.Unix(1_000_000, 0), metav1.Unix(1_000_600, 0)
-	probed, plain := corev1.Container{Name: "main", ReadinessProbe: &corev1.Probe{}}, corev1.Container{Name: "main"}
-	helper := corev1.Container{Name: "helper"}
-	is := func(name string, ready bool, state corev1.ContainerState) corev1.ContainerStatus {
-		return corev1.ContainerStatus{Name: name, Ready: ready, State: state}
-	}
-	runs := func(at metav1.Time) corev1.ContainerState {
-		return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}
-	}
-	waits := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
-	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: since}}
-	no := is("main", false, runs(metav1.Unix(1_000, 0)))
-	for sentence, tc := range map[string]struct {
-		phase      corev1.PodPhase
-		containers []corev1.Container
-		statuses   []corev1.ContainerStatus
-		want       metav1.Time
-	}{
-		"a pod that its probe calls not ready":  {corev1.PodRunning, []corev1.Container{probed}, []corev1.ContainerStatus{no}, since},
-		"beside a container that is ready":      {corev1.PodRunning, []corev1.Container{probed, helper}, []corev1.ContainerStatus{is("helper", true, runs(since)), no}, since},
-		"whose image took long to pull":         {corev1.PodRunning, []corev1.Container{probed}, []corev1.ContainerStatus{is("main", false, runs(later))}, later},
-		"that is ready, and its node is not":    {corev1.PodRunning, []corev1.Container{probed}, []corev1.ContainerStatus{is("main", true, runs(since))}, metav1.Time{}},
-		"whose container is started again":      {corev1.PodRunning, []corev1.Container{probed}, []corev1.ContainerStatus{is("main", false, waits)}, metav1.Time{}},
-		"beside a container that has ended":     {corev1.PodRunning, []corev1.Container{probed, helper}, []corev1.ContainerStatus{no, is("helper", false, ended)}, metav1.Time{}},
-		"beside one that waits without a probe": {corev1.PodRunning, []corev1.Container{probed, helper}, []corev1.ContainerStatus{no, is("helper", false, waits)}, metav1.Time{}},
-		"that starts":                           {corev1.PodPending, []corev1.Container{probed}, []corev1.ContainerStatus{no}, metav1.Time{}},
-		"that has ended":                        {corev1.PodSucceeded, []corev1.Container{probed}, []corev1.ContainerStatus{no}, metav1.Time{}},
-		"without a probe":                       {corev1.PodRunning, []corev1.Container{plain}, []corev1.ContainerStatus{no}, metav1.Time{}},
-	} {
-		p := pod("p", tc.phase)
-		p.Spec.Containers, p.Status.ContainerStatuses = tc.containers, tc.statuses
-		p.Status.Conditions = []corev1.PodCondition{
-			{Type: corev1.PodInitialized, Status: corev1.ConditionTrue},
-			{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Unix(1_000, 0)},
-			{Type: corev1.ContainersReady, Status: corev1.ConditionFalse, LastTransitionTime: since},
-		}
-		once := slim(p).(*corev1.Pod)
-		twice := slim(once.DeepCopy()).(*corev1.Pod)
-		for _, got := range []*corev1.Pod{once, twice} {
-			if got := (&observation{}).podOf(got).NotReadySince; !got.Equal(tc.want.Time) {
-				t.Errorf("%s: it is not ready since %s", sentence, got)
-			}
-		}
-		ready := p.DeepCopy()
-		ready.Status.Conditions[2].Status = corev1.ConditionTrue
-		if wakes := podChanged().Update(event.UpdateEvent{ObjectOld: slim(ready), ObjectNew: once}); wakes == tc.want.IsZero() {
-			t.Errorf("%s: it wakes the AppWrapper: %t", sentence, wakes)
-		}
 	}
 }
 

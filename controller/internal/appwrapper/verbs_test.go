@@ -133,14 +133,23 @@ func (l *life) RemoveAddedPods() {
 func (l *life) Hang(component int) {
 	for _, pod := range l.running(component) {
 		if len(pod.Status.Conditions) == 0 {
-			l.api.change(pod, func(o client.Object) {
-				o.(*corev1.Pod).Status.Conditions = []corev1.PodCondition{{
-					Type: corev1.ContainersReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Time{Time: l.now},
-				}}
-			})
+			l.api.change(pod, func(o client.Object) { setReady(o.(*corev1.Pod), false, l.now) })
 			return
 		}
 	}
+}
+
+// setReady is what a kubelet writes when the probe of the first container says something else.
+func setReady(pod *corev1.Pod, ready bool, at time.Time) {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	pod.Status.Conditions = nil
+	for _, kind := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.Time{Time: at}})
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, Ready: ready, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 }
 
 func (l *life) GoOn() {

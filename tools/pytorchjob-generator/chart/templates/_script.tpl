@@ -1,5 +1,8 @@
 {{/* The script that the shell in each container runs. */}}
 {{- define "generator.script" -}}
+{{- with .Values.progress -}}
+rm -f {{ .file }}
+{{ end -}}
 echo "Set by the {{ eq (include "generator.backend" .) "jobset" | ternary "JobSet" "training operator" }}:"
 echo "  MASTER_ADDR:MASTER_PORT=${MASTER_ADDR}:${MASTER_PORT}"
 echo "  PYTHONUNBUFFERED=${PYTHONUNBUFFERED}"
