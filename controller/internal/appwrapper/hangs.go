@@ -32,7 +32,7 @@ func hangOf(pod *corev1.Pod) (corev1.PodCondition, bool) {
 		if !probesSaySo(pod, c.LastTransitionTime.Time) {
 			return corev1.PodCondition{}, false
 		}
-		c.LastTransitionTime = begunAt(pod, toldAt(pod, c.LastTransitionTime))
+		c.LastTransitionTime = toldAt(pod, begunAt(pod, c.LastTransitionTime))
 	}
 	return corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}, true
 }
