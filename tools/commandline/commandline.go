@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -56,10 +57,18 @@ func (p Program) Main() {
 		os.Exit(int(status))
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", p.Name, err)
+		fmt.Fprintf(os.Stderr, "%s: %s\n", p.Name, strings.Map(printable, err.Error()))
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// printable replaces what a terminal would obey: an error may have the words of others.
+func printable(r rune) rune {
+	if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
+		return ' '
+	}
+	return r
 }
 
 // Run runs one command line. It writes results to out, and progress to progress. It does not print its error.

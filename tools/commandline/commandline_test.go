@@ -165,7 +165,9 @@ func TestTheProcessEndsWithASentenceAndAStatus(t *testing.T) {
 		"submit success": {"", 0},
 		"submit status":  {"", 3},
 		"submit nothing": {"program: cannot submit nothing\n", 1},
-		"sumbit":         {"program: unknown command \"sumbit\" for \"program\": see 'program --help'\n", 1},
+		// What others have written may be in an error. A terminal must not obey it.
+		"submit \x1b[2Jé\u009b2J\u202e": {"program: cannot submit  [2Jé 2J \n", 1},
+		"sumbit":                        {"program: unknown command \"sumbit\" for \"program\": see 'program --help'\n", 1},
 	} {
 		t.Run(line, func(t *testing.T) {
 			cmd := process(t, strings.Fields(line)...)

@@ -20,6 +20,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit/snapshot"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
 // somethingFound is the exit status if a rule is broken. An audit that could not look ends with 1.
@@ -139,7 +140,7 @@ func (a auditor) follow(ctx context.Context, api client.Client, out, progress io
 			return err
 		case err != nil:
 			if !lost {
-				fmt.Fprintf(progress, "%v; trying again\n", err)
+				fmt.Fprintf(progress, "%s; trying again\n", printing.OneLine(err.Error()))
 			}
 			lost = true
 		default:
@@ -185,12 +186,15 @@ func printFindings(out io.Writer, m audit.Moment, found []audit.Finding) {
 			rule = f.Rule
 			fmt.Fprintf(out, "%s: %s\n", rule, f.Remedy)
 		}
-		fmt.Fprintf(out, "  %s%s: %s\n", label(f), f.Object, f.Evidence)
+		fmt.Fprintf(out, "  %s%s\n", label(f), told(f))
 	}
 	notes := len(slices.DeleteFunc(slices.Clone(found), broken))
 	fmt.Fprintf(out, "%d finding(s), %d note(s): looked at %d pods, %d AppWrappers and %d Services in namespaces %s; %d Workloads, %d ClusterQueues and %d nodes of the cluster; at revision %s\n",
 		len(found)-notes, notes, len(m.Pods), len(m.AppWrappers), len(m.Services), strings.Join(m.Namespaces, ", "), len(m.Workloads), len(m.Queues), len(m.Nodes), m.Revision)
 }
+
+// told has no words that a terminal would obey: members choose the owners and the folders of their pods.
+func told(f audit.Finding) string { return printing.OneLine(f.Object + ": " + f.Evidence) }
 
 func label(f audit.Finding) string {
 	if f.Note {
@@ -233,7 +237,7 @@ func (a auditor) printChanges(out io.Writer, at time.Time, event string, all []a
 			_ = json.NewEncoder(out).Encode(change{at, event, f}) // as with text, there is nobody to tell
 			continue
 		}
-		line := fmt.Sprintf("%s %s %s: %s%s: %s", at.UTC().Format(time.RFC3339), event, f.Rule, label(f), f.Object, f.Evidence)
+		line := fmt.Sprintf("%s %s %s: %s%s", at.UTC().Format(time.RFC3339), event, f.Rule, label(f), told(f))
 		if event == "found" {
 			line += ": " + f.Remedy
 		}

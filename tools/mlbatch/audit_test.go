@@ -159,6 +159,18 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// Members choose the owners and the folders of their pods, and an administrator reads of them.
+func TestATerminalDoesNotObeyAFinding(t *testing.T) {
+	f := audit.Finding{Rule: "no-quota", Object: "Job\x1b]0;mine\a blue/train", Evidence: "it has the folder /\u009b2J\nred"}
+	var out bytes.Buffer
+	printFindings(&out, audit.Moment{}, []audit.Finding{f})
+	auditor{format: "text"}.printChanges(&out, time.Unix(0, 0), "found", []audit.Finding{f})
+	const want = "Job ]0;mine blue/train: it has the folder / 2J red"
+	if strings.ContainsAny(out.String(), "\x1b\a\u009b") || strings.Count(out.String(), want) != 2 {
+		t.Errorf("got %q", &out)
+	}
+}
+
 func message(err error) string {
 	if err == nil {
 		return ""

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 )
 
@@ -39,7 +40,7 @@ var printers = map[string]func(io.Writer, []runs.Plan) error{"yaml": runs.WriteY
 
 func printNotes(progress io.Writer, notes []string) {
 	for _, note := range notes {
-		fmt.Fprintln(progress, "note:", note)
+		fmt.Fprintln(progress, "note:", printing.OneLine(note))
 	}
 }
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -49,6 +50,14 @@ func fileOf(t *testing.T, manifests []byte) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+func TestATerminalDoesNotObeyANote(t *testing.T) {
+	var out bytes.Buffer
+	printNotes(&out, []string{"team red is not active: \x1b[2Jnone\nat all"})
+	if want := "note: team red is not active: [2Jnone at all\n"; out.String() != want {
+		t.Errorf("got %q", &out)
+	}
 }
 
 // The page for researchers shows what the command prints for its manifests.

@@ -28,7 +28,7 @@ func OneLineError(err error) error { return oneLine{err} }
 
 type oneLine struct{ error }
 
-func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+func (e oneLine) Error() string { return OneLine(e.error.Error()) }
 
 func (e oneLine) Unwrap() error { return e.error }
 

@@ -65,12 +65,13 @@ func whatIsLeft(ctx context.Context, c client.Reader, o explain.Objects) string 
 	if o.Run != nil && o.Run.Status.LastFailure != nil {
 		return fmt.Sprintf("; the last lines of the first container that failed are in 'mlbatch run status %s'", o.Run.Name)
 	}
-	var events corev1.EventList
+	var events []corev1.Event
+	add := func(page *corev1.EventList) { events = append(events, page.Items...) }
 	warnings := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("type", corev1.EventTypeWarning)}
-	if err := c.List(ctx, &events, client.InNamespace(o.AppWrapper.Namespace), warnings, client.Limit(reading.Page)); err != nil {
+	if err := reading.Pages(ctx, c, add, client.InNamespace(o.AppWrapper.Namespace), warnings); err != nil {
 		return ""
 	}
-	if f := newestWarning(o.AppWrapper, events.Items); f != nil {
+	if f := newestWarning(o.AppWrapper, events); f != nil {
 		return printing.OneLine(fmt.Sprintf("; the last warning about it is %s: %s", f.Reason, f.Message))
 	}
 	return ""

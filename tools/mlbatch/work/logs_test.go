@@ -253,3 +253,26 @@ func TestOfAnAttemptThatIsGoneASentenceIsLeft(t *testing.T) {
 	err := work.Logs(t.Context(), c, logOf, explain.Objects{AppWrapper: third}, work.Selection{Attempt: 2}, io.Discard)
 	wording.OneSentence(t, "", err, "attempt 2 of AppWrapper waits has no pods any more, and their logs are gone with them: the present attempt is 3")
 }
+
+// The API server lists events by name, so the newest may be on any page.
+func TestTheLastWarningIsTheLastOfAllPages(t *testing.T) {
+	warning := func(minute int, message string) corev1.Event {
+		e := corev1.Event{Type: "Warning", Reason: "FoundFailedPods", Message: message, LastTimestamp: metav1.Unix(int64(60*minute), 0)}
+		e.InvolvedObject.UID = "uid-waits"
+		return e
+	}
+	c := cluster(t, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		events, ok := list.(*corev1.EventList)
+		switch asked := (&client.ListOptions{}).ApplyOptions(options); {
+		case !ok:
+			return c.List(ctx, list, options...)
+		case asked.Continue == "":
+			events.Continue, events.Items = "more", []corev1.Event{warning(1, "the first attempt")}
+		default:
+			events.Items = []corev1.Event{warning(2, "the second attempt")}
+		}
+		return nil
+	}})
+	err := work.Logs(t.Context(), c, logOf, explain.Objects{AppWrapper: resets("", v1beta2.AppWrapperRunning)}, work.Selection{Attempt: 2}, io.Discard)
+	wording.OneSentence(t, "", err, "attempt 2 of AppWrapper waits has no pods any more, and their logs are gone with them; the last warning about it is FoundFailedPods: the second attempt: the present attempt is 3")
+}
