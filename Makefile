@@ -142,7 +142,7 @@ test-long: ## 10,000 random lives of each sort, the crash tests with every answe
 	$(call evidence,runs,none,$(CLUSTER) -timeout=60m ./test/simulated -run '^TestManyRunsAtOnce$$' -nodes=20 -runs=1000)
 	$(call evidence,preemption,$(LONG_SEED),go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestPreemptionEnds -preemption.rounds=2000 -preemption.first=$(LONG_SEED))
 	$(call evidence,preemption-pause,0,go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestMeasurePause -preemption.measure=500)
-	@$(MAKE) --no-print-directory bench
+	@$(MAKE) --no-print-directory bench bench-compare
 	$(call evidence,turns,none,$(CLUSTER) -timeout=90m ./test/turns)
 	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
 	@$(MAKE) --no-print-directory mutation
@@ -192,6 +192,11 @@ BENCH := $(CLUSTER) ./test/bench/cluster -bench.commit=$(COMMIT) -bench.report=$
 .PHONY: bench
 bench: ## Measure all scenarios RUNS times (3) on a simulated cluster, and write docs/benchmarks.md (root; an hour)
 	$(call evidence,bench,none,$(BENCH) -run '^TestBench$$' -timeout=120m -bench.runs=$(or $(RUNS),3))
+	go run ./test/bench/report
+
+.PHONY: bench-compare
+bench-compare: ## Measure AppWrapper 1.2.2 and this controller in turn, RUNS times (3), and write docs/benchmarks.md (root; half an hour)
+	$(call evidence,bench-compare,none,$(BENCH) -run '^TestComparison$$' -timeout=120m -bench.pairs=$(or $(RUNS),3) -bench.comparison=$(CURDIR)/docs/evidence/bench-compare.json)
 	go run ./test/bench/report
 
 .PHONY: bench-check

@@ -34,11 +34,32 @@ var Team = map[string]string{"mlbatch-team-namespace": "true"}
 // fails. The values are of charts/mlbatch; nil for the defaults.
 func Start(t *testing.T, name string, port, nodes int, values map[string]any) (client.WithWatch, *localcluster.Cluster) {
 	t.Helper()
+	cluster, checkout := prepare(t, name, port, nodes)
+	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr, Values: write(t, checkout, values)}
+	if err := site.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return connect(t, cluster), cluster
+}
+
+// Bare starts a cluster as Start does, without the platform.
+func Bare(t *testing.T, name string, port, nodes int) (client.WithWatch, *localcluster.Cluster) {
+	t.Helper()
+	cluster, _ := prepare(t, name, port, nodes)
+	if err := cluster.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return connect(t, cluster), cluster
+}
+
+// prepare removes what is left of a cluster, and what will be left of it.
+func prepare(t *testing.T, name string, port, nodes int) (cluster *localcluster.Cluster, checkout string) {
+	t.Helper()
 	checkout, err := localcluster.FindCheckout(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster, err := localcluster.New(localcluster.Config{
+	cluster, err = localcluster.New(localcluster.Config{
 		Name: name, Mode: localcluster.Simulated, Port: port, SimulatedNodes: nodes, Checkout: checkout,
 	}, os.Stderr)
 	if err == nil {
@@ -55,11 +76,7 @@ func Start(t *testing.T, name string, port, nodes int, values map[string]any) (c
 			t.Error(err)
 		}
 	})
-	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr, Values: write(t, checkout, values)}
-	if err := site.Up(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return connect(t, cluster), cluster
+	return cluster, checkout
 }
 
 // write makes a file of values, and returns its path relative to the checkout.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/upstream"
 )
 
 // configuration is one file for both controllers. Pauses and most grace periods are too long to
@@ -43,7 +44,7 @@ webhooksEnabled: false
 `
 
 // Each controller has a namespace of its own, as in two installations.
-const theirNamespace, ourNamespace = "appwrapper-system", "mlbatch-system"
+const theirNamespace, ourNamespace = upstream.Namespace, "mlbatch-system"
 
 // controller is a running process.
 type controller struct {
@@ -51,16 +52,9 @@ type controller struct {
 	log string
 }
 
-// asInAPod mounts a private /run/secrets with the namespace, where a program in a pod looks for
-// it to elect a leader.
-const asInAPod = `mount -t tmpfs tmpfs /run &&
-	mkdir -p /run/secrets/kubernetes.io/serviceaccount &&
-	printf %s "$NAMESPACE" > /run/secrets/kubernetes.io/serviceaccount/namespace &&
-	exec "$@"`
-
 func (s *site) startTheirs(t *testing.T) *controller {
 	t.Helper()
-	return s.start(t, "upstream", theirNamespace, "unshare", "--mount", "sh", "-c", asInAPod, "sh", s.theirs)
+	return s.start(t, "upstream", upstream.Command(s.theirs, s.kubeconfig))
 }
 
 func (s *site) startOurs(t *testing.T) *controller {
@@ -69,18 +63,18 @@ func (s *site) startOurs(t *testing.T) *controller {
 	if err := os.WriteFile(file, []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return s.start(t, "ours", ourNamespace, s.ours, "--config="+file)
+	cmd := exec.Command(s.ours, "--config="+file, "--kubeconfig="+s.kubeconfig)
+	cmd.Env = append(os.Environ(), "NAMESPACE="+ourNamespace)
+	return s.start(t, "ours", cmd)
 }
 
-func (s *site) start(t *testing.T, name, namespace, program string, args ...string) *controller {
+func (s *site) start(t *testing.T, name string, cmd *exec.Cmd) *controller {
 	t.Helper()
 	log, err := os.CreateTemp(s.dir, name+"-*.log")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(program, append(args, "--kubeconfig="+s.kubeconfig)...)
-	cmd.Env = append(os.Environ(), "NAMESPACE="+namespace)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -113,10 +107,7 @@ func (s *site) prepare(t *testing.T) {
 	for _, name := range []string{theirNamespace, ourNamespace, open, full} {
 		s.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	s.create(t, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: theirNamespace, Name: "appwrapper-operator-config"},
-		Data:       map[string]string{"config.yaml": configuration},
-	})
+	s.create(t, upstream.Configuration(configuration))
 	s.create(t, definition(t, true))
 	await(t, "AppWrappers are served", func() error { return s.client.List(t.Context(), &workload.AppWrapperList{}) })
 }

@@ -18,15 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/artifacts/components"
+	"github.com/mlbatch/mlbatch/test/upstream"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
-
-// upstream is the other controller.
-var upstream = components.Component{
-	Name: "appwrapper-upstream", Folder: "upstream",
-	Packages: []string{"github.com/project-codeflare/appwrapper/cmd"}, Binaries: []string{"cmd"},
-}
 
 // site is the environment of the test.
 type site struct {
@@ -46,15 +40,10 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	s := &site{dir: t.TempDir()}
-	cache, err := components.UserCache(checkout)
-	if err != nil {
+	if s.theirs, err = upstream.Build(t.Context(), checkout, os.Stderr); err != nil {
 		t.Fatal(err)
 	}
-	built, err := cache.Get(t.Context(), os.Stderr, upstream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.theirs, s.ours = built["cmd"], filepath.Join(s.dir, "controller")
+	s.ours = filepath.Join(s.dir, "controller")
 	command := filepath.Join(s.dir, "localcluster")
 	for program, folder := range map[string]string{s.ours: "./controller", command: "./tools/localcluster/cmd"} {
 		run(t, checkout, "go", "build", "-o", program, folder)

@@ -140,7 +140,7 @@ func newMachine(t *testing.T) *machine {
 			{Name: queue, Resources: []kueue.ResourceQuota{{Name: corev1.ResourceCPU, NominalQuota: many}}},
 		}}},
 	}})
-	return &machine{T: t, admin: admin, processes: processes{cluster.Dir()}, log: auditlog.Of(cluster.Dir())}
+	return &machine{T: t, admin: admin, processes: processes{cluster: cluster.Dir()}, log: auditlog.Of(cluster.Dir())}
 }
 
 // run plays a scenario in a namespace of its own, from the first creation until all is gone.
@@ -152,7 +152,9 @@ func (m *machine) run(s bench.Scenario) bench.Result {
 	l := &lives{T: m.T, Scenario: s, admin: m.admin, namespace: namespace, began: map[string]map[string]time.Time{}, took: map[string][]time.Duration{}}
 	l.watch()
 	m.requests()
-	cpu, begin := m.processes.seconds(m.T), time.Now()
+	cpu := m.processes.seconds(m.T)
+	l.prepare()
+	begin := time.Now()
 	l.play()
 	rate := float64(s.Number) / time.Since(begin).Seconds()
 	l.clear()

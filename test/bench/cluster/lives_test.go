@@ -82,6 +82,9 @@ func (l *lives) hear(o client.Object, gone bool) {
 		l.end(bench.ToGone, o.GetName())
 		return
 	}
+	if suspended(o) {
+		l.end(toSuspended, o.GetName())
+	}
 	running, succeeded := state(o)
 	if running || succeeded {
 		l.end(bench.ToRunning, o.GetName())
@@ -89,6 +92,22 @@ func (l *lives) hear(o client.Object, gone bool) {
 	if succeeded {
 		l.end(bench.ToSucceeded, o.GetName())
 	}
+}
+
+// toSuspended is how long it takes until a life waits to begin.
+const toSuspended = "to Suspended"
+
+// suspended: its controller has seen that it is to wait.
+func suspended(o client.Object) bool {
+	switch o := o.(type) {
+	case *workload.AppWrapper:
+		return o.Status.Phase == workload.AppWrapperSuspended
+	case *batchv1.Job:
+		return slices.ContainsFunc(o.Status.Conditions, func(c batchv1.JobCondition) bool {
+			return c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue
+		})
+	}
+	return false
 }
 
 func state(o client.Object) (running, succeeded bool) {
@@ -142,6 +161,29 @@ func (l *lives) await(step string) {
 	}
 }
 
+// prepare creates what is to be suspended at first, and waits until it is.
+func (l *lives) prepare() {
+	l.Helper()
+	if !l.Suspended {
+		return
+	}
+	l.each(func(ctx context.Context, i int) error {
+		o := l.object(i)
+		l.begin(o.GetName(), toSuspended)
+		return l.admin.Create(ctx, o)
+	})
+	l.await(toSuspended)
+}
+
+// start lets a life begin: it is created, or unsuspended.
+func (l *lives) start(ctx context.Context, o client.Object) error {
+	l.begin(o.GetName(), bench.ToRunning, bench.ToSucceeded)
+	if !l.Suspended {
+		return l.admin.Create(ctx, o)
+	}
+	return l.admin.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(`{"spec": {"suspend": false}}`)))
+}
+
 // play lets all lives begin, and waits until they have succeeded.
 func (l *lives) play() {
 	l.Helper()
@@ -158,9 +200,7 @@ func (l *lives) play() {
 			case <-ctx.Done():
 			}
 		}
-		o := l.object(i)
-		l.begin(o.GetName(), bench.ToRunning, bench.ToSucceeded)
-		return l.admin.Create(ctx, o)
+		return l.start(ctx, l.object(i))
 	})
 	l.await(bench.ToSucceeded)
 }
@@ -230,7 +270,7 @@ func (l *lives) object(i int) client.Object {
 		}},
 	}
 	if l.Bare {
-		job.Namespace = l.namespace
+		job.Namespace, job.Spec.Suspend = l.namespace, &l.Suspended
 		return job
 	}
 	raw, err := json.Marshal(job)
@@ -239,7 +279,7 @@ func (l *lives) object(i int) client.Object {
 	}
 	aw := &workload.AppWrapper{
 		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: name},
-		Spec: workload.AppWrapperSpec{Suspend: l.Queued, Components: []workload.AppWrapperComponent{
+		Spec: workload.AppWrapperSpec{Suspend: l.Queued || l.Suspended, Components: []workload.AppWrapperComponent{
 			{Template: runtime.RawExtension{Raw: raw}},
 		}},
 	}

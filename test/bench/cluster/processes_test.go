@@ -14,7 +14,11 @@ import (
 )
 
 // processes are those of a cluster: their programs are in its folder, or among the built components.
-type processes struct{ cluster string }
+type processes struct {
+	cluster string
+	// beside are others, by name, whose programs may be anywhere.
+	beside map[string]int
+}
 
 // ticks of a second in /proc, on Linux for every architecture.
 const ticks = 100
@@ -39,6 +43,13 @@ func (p processes) seconds(t *testing.T) map[string]float64 {
 		}
 		argv0, _, _ := bytes.Cut(command, []byte{0})
 		all[filepath.Base(string(argv0))] += used(stat)
+	}
+	for name, pid := range p.beside {
+		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+		if err != nil {
+			t.Fatalf("%s has ended: %v", name, err)
+		}
+		all[name] = used(stat)
 	}
 	if len(all) == 0 {
 		t.Fatal("no process belongs to the cluster")
