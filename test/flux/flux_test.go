@@ -5,6 +5,7 @@
 package flux_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -221,7 +222,7 @@ func removed(s *site) {
 	s.await("the webhooks are gone", func() error {
 		_, err := s.get("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "appwrapper-validating-webhook-configuration")
 		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("%w (%v)", errStillThere, err)
+			return errors.Join(errStillThere, err)
 		}
 		return nil
 	})

@@ -81,7 +81,7 @@ func begunAt(pod *corev1.Pod, since metav1.Time) metav1.Time {
 // Another change of the status by the kubelet makes it later, and an alarm with it, but never earlier.
 func toldAt(pod *corev1.Pod, otherwise metav1.Time) metav1.Time {
 	for _, f := range pod.ManagedFields {
-		if f.Subresource == "status" && f.Time != nil && f.FieldsV1 != nil && strings.Contains(string(f.FieldsV1.Raw), string(corev1.ContainersReady)) {
+		if f.Subresource == "status" && f.Time != nil && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), string(corev1.ContainersReady)) {
 			return *f.Time
 		}
 	}

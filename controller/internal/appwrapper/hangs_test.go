@@ -50,7 +50,7 @@ func toStart(began int) func(*corev1.Pod) {
 // toldOf is when the API server was told of the conditions.
 func toldOf(at metav1.Time, subresource string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		fields := &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:conditions":{"k:{\"type\":\"ContainersReady\"}":{"f:status":{}}}}}`)}
+		fields := metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"ContainersReady\"}":{"f:status":{}}}}}`)
 		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", Subresource: subresource, Time: &at, FieldsV1: fields}}
 	}
 }

@@ -239,7 +239,7 @@ func (r *rank) publish(p *corev1.Pod, ready bool, now time.Time) {
 		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, r.side())
 	}
 	if !r.exists || ready != r.ready {
-		fields := &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:conditions":{"k:{\"type\":\"ContainersReady\"}":{}}}}`)}
+		fields := metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"ContainersReady\"}":{}}}}`)
 		p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", Subresource: "status", Time: &metav1.Time{Time: now}, FieldsV1: fields}}
 	}
 	r.exists, r.ready = true, ready
