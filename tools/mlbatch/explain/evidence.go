@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
@@ -49,11 +50,19 @@ func (o Objects) queue() *kueue.ClusterQueue {
 	return nil
 }
 
-// events are warnings about an object whose reason or message has one of the words.
-func (o Objects) events(kind, name string, words ...string) (found []Evidence) {
+// podEvents are warnings about a pod. One that had its name in an earlier attempt has another UID.
+func (o Objects) podEvents(pod *corev1.Pod, words ...string) []Evidence {
+	return o.events("Pod", pod.Name, pod.UID, words...)
+}
+
+// events are warnings about an object whose reason or message has one of the words. Its UID may not be known.
+func (o Objects) events(kind, name string, uid types.UID, words ...string) (found []Evidence) {
 	for _, e := range o.Events {
 		about := e.InvolvedObject
 		if about.Kind != kind || about.Name != name || e.Type != corev1.EventTypeWarning {
+			continue
+		}
+		if uid != "" && about.UID != "" && about.UID != uid {
 			continue
 		}
 		if e.Message != "" && hasAny(e.Reason+" "+e.Message, words...) {

@@ -70,7 +70,7 @@ func preparing(o Objects, pod *corev1.Pod) []Cause {
 	if pod.Status.Phase != corev1.PodPending || pod.Spec.NodeName == "" {
 		return nil
 	}
-	if found := o.events("Pod", pod.Name, "FailedCreatePodSandBox", "NetworkNotReady"); len(found) > 0 {
+	if found := o.podEvents(pod, "FailedCreatePodSandBox", "NetworkNotReady"); len(found) > 0 {
 		return []Cause{cause("SandboxFailed", found[len(found)-1])}
 	}
 	for _, s := range pod.Status.InitContainerStatuses {
@@ -118,7 +118,7 @@ func unready(o Objects, pod *corev1.Pod) []Cause {
 		{"HookFailed", []string{"FailedPostStartHook", "PostStartHook"}},
 		{"ProbeFailed", []string{"probe failed", "probe errored"}},
 	} {
-		if found := o.events("Pod", pod.Name, row.words...); len(found) > 0 {
+		if found := o.podEvents(pod, row.words...); len(found) > 0 {
 			return []Cause{cause(row.code, found[len(found)-1])}
 		}
 	}

@@ -194,7 +194,7 @@ func mounts(o Objects, pod *corev1.Pod) []Cause {
 	if pod.Status.Phase != corev1.PodPending {
 		return nil
 	}
-	found := o.events("Pod", pod.Name, "FailedMount", "FailedAttachVolume")
+	found := o.podEvents(pod, "FailedMount", "FailedAttachVolume")
 	if len(found) == 0 {
 		return nil
 	}
@@ -205,8 +205,11 @@ func mounts(o Objects, pod *corev1.Pod) []Cause {
 	return []Cause{cause("VolumeNotBound", last)}
 }
 
-// podRefused is about pods that the owners of this work could not create.
+// podRefused is about pods that the owners of this work could not create, and that are not there by now.
 func podRefused(o Objects) []Cause {
+	if o.complete() {
+		return nil
+	}
 	type owner struct{ kind, name string }
 	var owners []owner
 	if o.AppWrapper != nil {
@@ -217,10 +220,27 @@ func podRefused(o Objects) []Cause {
 		owners = append(owners, owner{o.Job.GetKind(), o.Job.GetName()})
 	}
 	for _, by := range owners {
-		if found := o.events(by.kind, by.name, "FailedCreate"); len(found) > 0 {
+		if found := o.events(by.kind, by.name, "", "FailedCreate"); len(found) > 0 {
 			last := found[len(found)-1]
 			return []Cause{cause(refusal(last.Value), last)}
 		}
 	}
 	return nil
+}
+
+// complete: all pods of an AppWrapper have been created, and have not failed.
+func (o Objects) complete() bool {
+	if o.AppWrapper == nil {
+		return false
+	}
+	all, there := int32(0), int32(0)
+	for _, component := range o.AppWrapper.Status.ComponentStatus {
+		all += expected(component)
+	}
+	for i := range o.Pods {
+		if o.Pods[i].Status.Phase != corev1.PodFailed && o.Pods[i].DeletionTimestamp == nil {
+			there++
+		}
+	}
+	return all > 0 && there >= all
 }

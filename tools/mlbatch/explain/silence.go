@@ -76,9 +76,13 @@ func (o Objects) noPods() []Cause {
 
 // makesPods: a component has pods to make, and has not said that it is done.
 func makesPods(component v1beta2.AppWrapperComponentStatus) bool {
-	pods := int32(0)
+	return expected(component) > 0 && !isTrue(component.Conditions, string(v1beta2.ComponentSucceeded))
+}
+
+// expected is how many pods a component makes.
+func expected(component v1beta2.AppWrapperComponentStatus) (pods int32) {
 	for _, podSet := range component.PodSets {
 		pods += podSet.Count()
 	}
-	return pods > 0 && !isTrue(component.Conditions, string(v1beta2.ComponentSucceeded))
+	return pods
 }
