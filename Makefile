@@ -127,7 +127,7 @@ SIMULATED := $(CLUSTER) ./test/simulated -run '^TestEveryUserHasAClusterWithTheP
 LONG_SEED := $(shell date +%s)
 
 .PHONY: test-long
-test-long: ## 10,000 random lives of each sort, the crash tests with every answer, 1,000 AppWrappers that cause no request, what the controller takes, 1,000 Runs at once, upstream's controller and ours in turn (root); results go to docs/evidence (an hour)
+test-long: ## 10,000 random lives of each sort, the crash tests with every answer, 1,000 AppWrappers that cause no request, what the controller takes, 1,000 Runs at once, upstream's controller and ours in turn, nodes that fail (root); results go to docs/evidence (half a day)
 	$(call evidence,walks,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/lifecycle -rapid.checks=10000 -rapid.seed=$(LONG_SEED))
 	$(call evidence,run-walks,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestPromises' ./controller/internal/runlife -rapid.checks=10000 -rapid.seed=$(LONG_SEED))
 	$(call evidence,queue-simulator,$(LONG_SEED),go test -count=1 -timeout=60m -v -run '^TestWalks$$' ./controller/internal/broker -queue.walks=10000 -queue.seed=$(LONG_SEED))
@@ -142,7 +142,7 @@ test-long: ## 10,000 random lives of each sort, the crash tests with every answe
 	$(call evidence,runs,none,$(CLUSTER) -timeout=60m ./test/simulated -run '^TestManyRunsAtOnce$$' -nodes=20 -runs=1000)
 	$(call evidence,preemption,$(LONG_SEED),go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestPreemptionEnds -preemption.rounds=2000 -preemption.first=$(LONG_SEED))
 	$(call evidence,preemption-pause,0,go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestMeasurePause -preemption.measure=500)
-	@$(MAKE) --no-print-directory bench bench-compare
+	@$(MAKE) --no-print-directory bench bench-compare bench-reaction
 	$(call evidence,turns,none,$(CLUSTER) -timeout=90m ./test/turns)
 	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
 	@$(MAKE) --no-print-directory mutation
@@ -197,6 +197,12 @@ bench: ## Measure all scenarios RUNS times (3) on a simulated cluster, and write
 .PHONY: bench-compare
 bench-compare: ## Measure AppWrapper 1.2.2 and this controller in turn, RUNS times (3), and write docs/benchmarks.md (root; half an hour)
 	$(call evidence,bench-compare,none,$(BENCH) -run '^TestComparison$$' -timeout=120m -bench.pairs=$(or $(RUNS),3) -bench.comparison=$(CURDIR)/docs/evidence/bench-compare.json)
+	go run ./test/bench/report
+
+.PHONY: bench-reaction
+bench-reaction: ## Let 1, 10 and 100 (STRUCK) of NODES (1000) fail under PODS (10000), and write docs/benchmarks.md (root; two hours)
+	$(call evidence,bench-reaction,none,$(BENCH) -run '^TestReaction$$' -timeout=300m \
+		-bench.nodes=$(or $(NODES),1000) -bench.pods=$(or $(PODS),10000) -bench.struck=$(or $(STRUCK),1$(comma)10$(comma)100))
 	go run ./test/bench/report
 
 .PHONY: bench-check

@@ -18,34 +18,43 @@ type Pod struct {
 
 // Fall is one fault of some nodes, and what is seen of the jobs that had pods on them.
 type Fall struct {
-	mu   sync.Mutex
-	each int             // pods of a job
-	dead map[string]bool // nodes
-	jobs map[string]*hit
+	mu    sync.Mutex
+	each  int             // pods of a job
+	nodes map[string]bool // that have failed
+	// returns: pods that come later may run on the same nodes, because only the programs have failed.
+	returns bool
+	jobs    map[string]*hit
 }
 
 // hit is what is seen of a job. Times are zero for what has not been seen.
 type hit struct {
 	at, detected, reset, again time.Time
-	before                     map[string]bool // pods that ran at the fault, and run still
-	old                        map[string]bool // all pods that ran at the fault
-	after                      map[string]bool // pods that came later, and run on other nodes
+	old                        map[string]bool // pods that ran at the fault, and run still
+	struck                     map[string]bool // of those, the ones on the nodes
+	runs                       map[string]bool // pods that run elsewhere, old and new
 }
 
 // NewFall is a fault of nodes on which jobs run, each of so many pods. Nothing has happened yet.
-func NewFall(each int, dead []string, pods []Pod) *Fall {
-	f := &Fall{each: each, dead: map[string]bool{}, jobs: map[string]*hit{}}
-	for _, node := range dead {
-		f.dead[node] = true
+func NewFall(each int, nodes []string, returns bool, pods []Pod) *Fall {
+	f := &Fall{each: each, nodes: map[string]bool{}, returns: returns, jobs: map[string]*hit{}}
+	for _, node := range nodes {
+		f.nodes[node] = true
 	}
 	for _, p := range pods {
-		if f.dead[p.Node] && p.Runs {
-			f.jobs[p.Job] = &hit{before: map[string]bool{}, old: map[string]bool{}, after: map[string]bool{}}
+		if f.nodes[p.Node] && p.Runs {
+			f.jobs[p.Job] = &hit{old: map[string]bool{}, struck: map[string]bool{}, runs: map[string]bool{}}
 		}
 	}
 	for _, p := range pods {
-		if h := f.jobs[p.Job]; h != nil && p.Runs {
-			h.before[p.UID], h.old[p.UID] = true, true
+		h := f.jobs[p.Job]
+		if h == nil || !p.Runs {
+			continue
+		}
+		h.old[p.UID] = true
+		if f.nodes[p.Node] {
+			h.struck[p.UID] = true
+		} else {
+			h.runs[p.UID] = true
 		}
 	}
 	return f
@@ -71,27 +80,28 @@ func (f *Fall) Detect(job string, at time.Time) {
 // Hear hears of a pod that has changed, or is gone.
 func (f *Fall) Hear(p Pod, gone bool, at time.Time) {
 	f.of(p.Job, func(h *hit) {
-		h.hear(p, p.Runs && !gone, f.dead[p.Node])
-		if h.at.IsZero() || len(h.before) > 0 {
+		h.hear(p.UID, p.Runs && !gone, f.returns || !f.nodes[p.Node])
+		if h.at.IsZero() {
 			return
 		}
-		first(&h.reset, at)
-		if len(h.after) >= f.each {
+		if len(h.old) == 0 {
+			first(&h.reset, at)
+		}
+		if len(h.struck) == 0 && len(h.runs) >= f.each {
 			first(&h.again, at)
 		}
 	})
 }
 
-func (h *hit) hear(p Pod, runs, onDead bool) {
-	switch {
-	case h.old[p.UID]:
-		if !runs {
-			delete(h.before, p.UID)
-		}
-	case runs && !onDead:
-		h.after[p.UID] = true
-	default:
-		delete(h.after, p.UID)
+func (h *hit) hear(uid string, runs, elsewhere bool) {
+	if !runs {
+		delete(h.old, uid)
+		delete(h.struck, uid)
+		delete(h.runs, uid)
+		return
+	}
+	if elsewhere && !h.struck[uid] {
+		h.runs[uid] = true
 	}
 }
 
@@ -137,7 +147,7 @@ func (f *Fall) Reaction(by, fault string) Reaction {
 		return QuantilesOf(all)
 	}
 	return Reaction{
-		By: by, Fault: fault, Nodes: len(f.dead), Jobs: len(f.jobs), Late: late,
+		By: by, Fault: fault, Nodes: len(f.nodes), Jobs: len(f.jobs), Late: late,
 		Detected: took(func(h *hit) time.Time { return h.detected }), Reset: took(func(h *hit) time.Time { return h.reset }),
 		Again: took(func(h *hit) time.Time { return h.again }),
 	}

@@ -3,7 +3,6 @@
 package bench_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -23,18 +22,33 @@ func three() []bench.Pod {
 	}
 }
 
+var began = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func at(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
+
+// seen tells a fall of pods.
+type seen struct{ *bench.Fall }
+
+func (s seen) runs(uid, node string, seconds int) {
+	s.Hear(bench.Pod{Job: uid[:1], UID: uid, Node: node, Runs: true}, false, at(seconds))
+}
+
+func (s seen) ends(uid, node string, seconds int) {
+	s.Hear(bench.Pod{Job: uid[:1], UID: uid, Node: node}, false, at(seconds))
+}
+
+func (s seen) goes(uid, node string, seconds int) {
+	s.Hear(bench.Pod{Job: uid[:1], UID: uid, Node: node, Runs: true}, true, at(seconds))
+}
+
+func seconds(p50, p99 float64) bench.Quantiles {
+	return bench.Quantiles{P50: 1000 * p50, P99: 1000 * p99}
+}
+
 func TestAFallIsTimedFromTheFaultUntilAllPodsRunElsewhere(t *testing.T) {
-	f := bench.NewFall(2, []string{"bad"}, three())
+	f := seen{bench.NewFall(2, []string{"bad"}, false, three())}
 	if got := f.Jobs(); !slices.Equal(got, []string{"a", "b"}) {
 		t.Fatalf("hit are %q", got)
-	}
-	began := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
-	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
-	ends := func(job string, n, seconds int) {
-		f.Hear(bench.Pod{Job: job, UID: fmt.Sprint(job, n), Node: "bad"}, n == 2, at(seconds))
-	}
-	runs := func(job string, n int, node string, seconds int) {
-		f.Hear(bench.Pod{Job: job, UID: fmt.Sprint(job, n), Node: node, Runs: true}, false, at(seconds))
 	}
 	f.Detect("a", at(-1)) // of an earlier fault
 	f.Hit("a", at(0))
@@ -42,34 +56,55 @@ func TestAFallIsTimedFromTheFaultUntilAllPodsRunElsewhere(t *testing.T) {
 	f.Hit("b", at(1))
 	f.Detect("a", at(2))
 	f.Detect("a", at(3))
-	runs("a", 2, "good", 3) // still that from before
-	ends("a", 1, 4)
-	runs("a", 3, "good", 5) // one from before is left
-	ends("a", 2, 6)
-	runs("a", 4, "bad", 7) // on the node that has failed
-	runs("a", 5, "good", 8)
-	runs("a", 6, "good", 60)
-	runs("c", 9, "good", 9)
-	if f.Late() != 1 {
-		t.Errorf("%d do not run again, want b alone", f.Late())
+	f.runs("a3", "good", 3) // a2 and a3 run, but a1 does, too
+	f.ends("a1", "bad", 4)
+	want := bench.Reaction{By: "us", Fault: "x", Nodes: 1, Jobs: 2, Late: 1, Detected: seconds(2, 2), Again: seconds(4, 4)}
+	if diff := cmp.Diff(want, f.Reaction("us", "x")); diff != "" {
+		t.Errorf("a runs, with a pod from before, and b does not: %s", diff)
 	}
-	ends("b", 1, 3)
-	ends("b", 2, 4)
-	runs("b", 3, "good", 5)
-	f.Hear(bench.Pod{Job: "b", UID: "b3", Node: "good"}, false, at(6)) // fails again
-	runs("b", 4, "good", 7)
-	runs("b", 5, "good", 11)
-	want := bench.Reaction{
-		By: "us", Fault: "x", Nodes: 1, Jobs: 2,
-		Detected: bench.Quantiles{P50: 2000, P99: 2000}, Reset: bench.Quantiles{P50: 3000, P99: 6000}, Again: bench.Quantiles{P50: 8000, P99: 10000},
-	}
+	f.ends("b1", "bad", 3)
+	f.goes("b2", "bad", 4)
+	f.runs("b3", "good", 5)
+	f.runs("b4", "bad", 6) // on the node that has failed
+	f.ends("b3", "good", 7)
+	f.runs("b5", "good", 8)
+	f.runs("b6", "good", 11)
+	f.runs("b7", "good", 60)
+	f.runs("c9", "good", 9)
+	want = bench.Reaction{By: "us", Fault: "x", Nodes: 1, Jobs: 2, Detected: seconds(2, 2), Reset: seconds(3, 3), Again: seconds(4, 10)}
 	if diff := cmp.Diff(want, f.Reaction("us", "x")); diff != "" {
 		t.Error(diff)
 	}
 }
 
+// A gang that begins anew has stopped as a whole before.
+func TestAGangIsResetWhenAllOfItHasStopped(t *testing.T) {
+	f := seen{bench.NewFall(2, []string{"bad"}, true, three())}
+	f.Hit("a", at(0))
+	f.ends("a1", "bad", 1)
+	f.goes("a2", "good", 3)
+	f.runs("a3", "good", 5)
+	f.runs("a4", "bad", 6)
+	if got := f.Reaction("us", "x"); got.Reset != seconds(3, 3) || got.Again != seconds(6, 6) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Where only programs have failed, their nodes are as good as others.
+func TestPodsMayReturnToNodesThatAreGood(t *testing.T) {
+	f := seen{bench.NewFall(2, []string{"bad"}, true, three())}
+	f.Hit("b", at(0))
+	f.ends("b1", "bad", 1)
+	f.ends("b2", "bad", 2)
+	f.runs("b3", "bad", 3)
+	f.runs("b4", "bad", 4)
+	if got := f.Reaction("us", "x"); got.Late != 1 || got.Again != seconds(4, 4) {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestJobsThatDoNotRunAgainAreLate(t *testing.T) {
-	f := bench.NewFall(2, []string{"bad"}, three())
+	f := bench.NewFall(2, []string{"bad"}, false, three())
 	if got := f.Reaction("us", "x"); got.Late != 2 || got.Again != (bench.Quantiles{}) {
 		t.Errorf("got %+v", got)
 	}

@@ -25,8 +25,8 @@ type Reaction struct {
 	Jobs  int `json:"jobs"`
 	// Late jobs did not run again within the limit of the measurement.
 	Late int `json:"late"`
-	// Detected: the controller has said so. Reset: no pod from before is left running. Again: all pods run, none
-	// of them on a node that failed.
+	// Detected: the controller has said so. Reset: all pods from before have stopped; zero if some went on, as
+	// they may. Again: all pods run, none of them on a node that failed.
 	Detected Quantiles `json:"detected"`
 	Reset    Quantiles `json:"reset"`
 	Again    Quantiles `json:"again"`
@@ -34,7 +34,7 @@ type Reaction struct {
 
 // Table has a row for each fault.
 func (r Reactions) Table() string {
-	t := newTable("fault", "nodes at once", "run again by", "jobs that it hit", "found, s: p50", "p99", "stopped, s: p50", "p99", "all run elsewhere, s: p50", "p99", "not within the limit")
+	t := newTable("fault", "nodes at once", "run again by", "jobs that it hit", "found, s: p50", "p99", "all stopped, s: p50", "p99", "all run elsewhere, s: p50", "p99", "not within the limit")
 	seconds := func(ms float64) string {
 		if ms == 0 {
 			return "-"

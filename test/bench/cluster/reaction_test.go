@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package cluster_test
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes/scheme"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
+
+	"github.com/mlbatch/mlbatch/test/bench"
+	"github.com/mlbatch/mlbatch/test/sandbox"
+)
+
+var (
+	fleetNodes = flag.Int("bench.nodes", 50, "nodes on which faults are injected")
+	fleetPods  = flag.Int("bench.pods", 400, "pods that run there: half of them of AppWrappers, half of JobSets")
+	struck     = flag.String("bench.struck", "1,5", "how many nodes fail at once, one after the other")
+	sorts      = flag.String("bench.faults", "label,crash,lost", "faults that are injected")
+)
+
+// Nodes fail under AppWrappers and under JobSets, the same nodes at the same moment. What follows is
+// timed, and nothing about it is asserted: not even that everybody comes back.
+func TestReaction(t *testing.T) {
+	counts := numbers(t, *struck)
+	if err := jobset.AddToScheme(scheme.Scheme); err != nil {
+		t.Fatal(err)
+	}
+	admin, _ := sandbox.Start(t, "bench-react", 36651, *fleetNodes, map[string]any{"jobset": map[string]any{"enabled": true}})
+	f := newFleet(t, admin, *fleetPods)
+	began := time.Now()
+	f.create()
+	if err := f.allRun(time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d pods run on %d nodes after %s", *fleetPods, *fleetNodes, time.Since(began).Round(time.Second))
+	r := bench.Reactions{Head: describe(t), Nodes: *fleetNodes, Pods: *fleetPods, Results: f.strikes(counts)}
+	t.Logf("\n%s\n\n%s", r.Head, r.Table())
+	if *report != "" {
+		all := kept(t)
+		all.Reactions = &r
+		keep(t, *report, all)
+	}
+}
+
+// strikes are the results of all faults, or of those before jobs stayed away for good.
+func (f *fleet) strikes(counts []int) (all []bench.Reaction) {
+	f.Helper()
+	for _, b := range blows {
+		if !slices.Contains(strings.Split(*sorts, ","), b.name) {
+			continue
+		}
+		for _, n := range counts {
+			all = append(all, f.strike(b, n)...)
+			if err := f.allRun(30 * time.Minute); err != nil {
+				f.Logf("the measurement ends after %s of %d nodes, because not all come back: %v", b.name, n, err)
+				return all
+			}
+		}
+	}
+	return all
+}
+
+func numbers(t *testing.T, list string) (all []int) {
+	t.Helper()
+	for _, text := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > *fleetNodes {
+			t.Fatalf("-bench.struck: %q is no number of nodes of %d", text, *fleetNodes)
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// strike lets nodes fail, waits until all jobs that had pods there run again, or until it is too late,
+// and makes the nodes good again.
+func (f *fleet) strike(b blow, n int) []bench.Reaction {
+	f.Helper()
+	nodes := f.next(n)
+	falls := f.begin(nodes, b)
+	began := time.Now()
+	f.inEach(nodes, b.strike)
+	late := sandbox.Within(f.Context(), b.limit(n), func() error {
+		for by, fall := range falls {
+			if n := fall.Late(); n > 0 {
+				return fmt.Errorf("%d of %s do not run", n, by)
+			}
+		}
+		return nil
+	})
+	if late != nil {
+		f.Logf("%s of %d nodes: %v", b.name, n, late)
+	}
+	f.Logf("%s of %d nodes took %s", b.name, n, time.Since(began).Round(time.Second))
+	var results []bench.Reaction
+	for _, by := range []string{ours, theirs} {
+		if fall, is := falls[by]; is {
+			results = append(results, fall.Reaction(by, b.name))
+		}
+	}
+	f.end()
+	f.inEach(nodes, b.heal)
+	return results
+}
