@@ -65,7 +65,7 @@ func TestWaysToWriteAStatus(t *testing.T) {
 	}
 	for range blocks {
 		for _, way := range ways {
-			w.block(way, processes{cluster.Dir()})
+			w.block(way, processes{cluster: cluster.Dir()})
 		}
 	}
 	w.print()
