@@ -192,6 +192,7 @@ BENCH := $(CLUSTER) ./test/bench/cluster -bench.commit=$(COMMIT) -bench.report=$
 .PHONY: bench
 bench: ## Measure all scenarios RUNS times (3) on a simulated cluster, and write docs/benchmarks.md (root; an hour)
 	$(call evidence,bench,none,$(BENCH) -run '^TestBench$$' -timeout=120m -bench.runs=$(or $(RUNS),3))
+	$(call evidence,bench-writes,none,$(BENCH) -run '^TestWaysToWriteAStatus$$')
 	go run ./test/bench/report
 
 .PHONY: bench-compare
