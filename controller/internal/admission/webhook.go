@@ -60,7 +60,7 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 	if c.UserRBACAdmissionCheck {
 		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, mayWrap: review.WrapsRemembering(accessreview.Kept, time.Now)}
 	}
-	defaulter := &defaulter{queue: c.DefaultQueueName, kueue: kueue, review: review, namespaces: namespaces, decode: admission.NewDecoder(mgr.GetScheme()).DecodeRaw}
+	defaulter := &defaulter{queue: c.DefaultQueueName, kueue: kueue, review: review, namespaces: recently(namespaces, defaultsFor, time.Now), decode: admission.NewDecoder(mgr.GetScheme()).DecodeRaw}
 	err = ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).WithDefaulter(defaulter).WithValidator(validator).Complete()
 	if err != nil {
 		return fmt.Errorf("cannot serve the AppWrapper webhooks: %w", err)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/artifacts/images/torch"
@@ -131,7 +132,7 @@ func (s Site) Teams(name, namespace, values string) (Release, error) {
 }
 
 func (s Site) release(name, namespace string, values ...string) (Release, error) {
-	versions, err := s.Cluster.Versions()
+	versions, err := setup.Load()
 	if err != nil {
 		return Release{}, err
 	}

@@ -25,10 +25,11 @@ var patterns = map[string]string{
 	`^((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(\.|/)){4}(3[0-2]|[12]?[0-9])$`:                                        aRange,
 	`^[0-9A-Fa-f]*:[0-9A-Fa-f:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$`:                                                     aRange,
 	`^([0-9]+(ms|[smhdwy]))+$`:                                                                                           aDuration,
-	`^[-+.0-9a-zµ]+$`:                                                                                                    aDuration,
-	`^([0-9]|[1-9][0-9]|100)%$`:                                                                                          "is no share: write a number, or one with %",
-	`^[A-Z_]+$`:                                                                                                          "is no capability: write it in capitals, such as IPC_LOCK",
-	`^(/[^/,.][^/,]*)+$`:                                                                                                 "is no folder of a node: write a path such as /mnt/nvme, without . or .. in it",
+	`^([0-9]{1,4}d|([0-9]{1,6}(\.[0-9]+)?(h|m|s))+)?$`:                                                                   aDuration,
+	`^[-+.0-9a-zµ]+$`:           aDuration,
+	`^([0-9]|[1-9][0-9]|100)%$`: "is no share: write a number, or one with %",
+	`^[A-Z_]+$`:                 "is no capability: write it in capitals, such as IPC_LOCK",
+	`^(/[^/,.][^/,]*)+$`:        "is no folder of a node: write a path such as /mnt/nvme, without . or .. in it",
 }
 
 const (
