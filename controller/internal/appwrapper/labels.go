@@ -40,7 +40,7 @@ func phaseName(phase v1beta2.AppWrapperPhase) string {
 // resetCauses are the reasons of Unhealthy for which there is another attempt.
 var resetCauses = []string{
 	v1beta2.ReasonCreateFailed, v1beta2.ReasonFailedComponent, v1beta2.ReasonFoundFailedPods,
-	v1beta2.ReasonInsufficientPodsReady, v1beta2.ReasonAutopilotNoExecute, v1beta2.ReasonSurplusPods,
+	v1beta2.ReasonInsufficientPodsReady, v1beta2.ReasonAutopilotNoExecute, v1beta2.ReasonSurplusPods, v1beta2.ReasonNoProgress,
 }
 
 // refusalReasons are why a component was not created: our own, and those with which the
