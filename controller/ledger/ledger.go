@@ -25,6 +25,8 @@ const (
 	Starting Class = "Starting"
 	// InFlight: the attempt works, and nobody knows yet whether the work is useful.
 	InFlight Class = "InFlight"
+	// Idle: nothing was done with the devices since the author was told so.
+	Idle Class = "Idle"
 	// Useful: an attempt that succeeded, or what it did before its last checkpoint.
 	Useful Class = "Useful"
 	// LostToNode: what an attempt did, which then had to leave a node.
@@ -45,7 +47,7 @@ const (
 
 // Classes are all classes.
 func Classes() []Class {
-	return []Class{Starting, InFlight, Useful, LostToNode, LostToFailure, LostToHang, LostToPreemption, Pausing, Ending, Held}
+	return []Class{Starting, InFlight, Idle, Useful, LostToNode, LostToFailure, LostToHang, LostToPreemption, Pausing, Ending, Held}
 }
 
 // Facts are not in the status of the AppWrapper.
@@ -89,8 +91,11 @@ func Until(status v1beta2.AppWrapperStatus, now time.Time) v1beta2.AppWrapperUsa
 	return v1beta2.AppWrapperUsage{}
 }
 
-// Lost is how much the present attempt would lose now, since its last checkpoint.
+// Lost is how much the present attempt would lose if its quota was taken back now, since its last checkpoint.
 func Lost(status v1beta2.AppWrapperStatus, checkpoint, now time.Time) time.Duration {
+	if isTrue(status, v1beta2.Idle) {
+		return 0
+	}
 	usage := Until(status, now)
 	return time.Duration(lost(usage.InFlightSeconds, checkpoint, now)) * time.Second
 }
@@ -101,6 +106,7 @@ func In(u *v1beta2.AppWrapperUsage, class Class) *int64 { return fields[class](u
 var fields = map[Class]func(*v1beta2.AppWrapperUsage) *int64{
 	Starting:         func(u *v1beta2.AppWrapperUsage) *int64 { return &u.StartingSeconds },
 	InFlight:         func(u *v1beta2.AppWrapperUsage) *int64 { return &u.InFlightSeconds },
+	Idle:             func(u *v1beta2.AppWrapperUsage) *int64 { return &u.IdleSeconds },
 	Useful:           func(u *v1beta2.AppWrapperUsage) *int64 { return &u.UsefulSeconds },
 	LostToNode:       func(u *v1beta2.AppWrapperUsage) *int64 { return &u.LostToNodeSeconds },
 	LostToFailure:    func(u *v1beta2.AppWrapperUsage) *int64 { return &u.LostToFailureSeconds },
@@ -181,10 +187,13 @@ func classOf(s v1beta2.AppWrapperStatus) Class {
 	case v1beta2.AppWrapperResuming:
 		return Starting
 	case v1beta2.AppWrapperRunning:
-		if works(s) {
-			return InFlight
+		if !works(s) {
+			return Starting
 		}
-		return Starting
+		if isTrue(s, v1beta2.Idle) {
+			return Idle
+		}
+		return InFlight
 	case v1beta2.AppWrapperResetting:
 		return Pausing
 	case v1beta2.AppWrapperFailed:
@@ -209,13 +218,16 @@ func underWay(phase v1beta2.AppWrapperPhase) bool {
 	return phase == v1beta2.AppWrapperResuming || phase == v1beta2.AppWrapperRunning
 }
 
-// lostTo is what an attempt is lost to that ends so. What succeeded, or was deleted by its user, is
-// useful as a whole.
+// lostTo is what an attempt is lost to that ends so. What succeeded, was deleted by its user, or was idle
+// when its quota was taken back, is useful as a whole.
 func lostTo(after v1beta2.AppWrapperStatus) Class {
 	switch after.Phase {
 	case v1beta2.AppWrapperSucceeded, v1beta2.AppWrapperTerminating:
 		return Useful
 	case v1beta2.AppWrapperSuspending:
+		if isTrue(after, v1beta2.Idle) {
+			return Useful
+		}
 		return LostToPreemption
 	}
 	unhealthy := meta.FindStatusCondition(after.Conditions, string(v1beta2.Unhealthy))

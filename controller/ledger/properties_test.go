@@ -58,7 +58,7 @@ func drawStatus(t *rapid.T) v1beta2.AppWrapperStatus {
 		v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResuming, v1beta2.AppWrapperRunning, v1beta2.AppWrapperResetting,
 		v1beta2.AppWrapperSuspending, v1beta2.AppWrapperSucceeded, v1beta2.AppWrapperFailed, v1beta2.AppWrapperTerminating,
 	}).Draw(t, "phase")}
-	for _, kind := range []v1beta2.AppWrapperCondition{v1beta2.QuotaReserved, v1beta2.PodsReady, v1beta2.Unhealthy, v1beta2.DeletingResources} {
+	for _, kind := range []v1beta2.AppWrapperCondition{v1beta2.QuotaReserved, v1beta2.PodsReady, v1beta2.Unhealthy, v1beta2.Idle, v1beta2.DeletingResources} {
 		condition := metav1.ConditionStatus(rapid.SampledFrom([]string{"True", "False"}).Draw(t, string(kind)))
 		reason := rapid.SampledFrom([]string{v1beta2.ReasonInsufficientPodsReady, v1beta2.ReasonAutopilotNoExecute}).Draw(t, "reason")
 		s.Conditions = append(s.Conditions, metav1.Condition{Type: string(kind), Status: condition, Reason: reason})

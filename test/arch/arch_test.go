@@ -31,6 +31,7 @@ var arrows = map[string][]string{
 	"controller/internal/podtemplate":     {"controller/api/v1beta2"},
 	"controller/internal/spelling":        nil,
 	"controller/internal/preemptionpause": nil,
+	"controller/internal/deactivation":    nil,
 	"controller/internal/nodehealth":      {"controller/internal/podtemplate"},
 	"controller/internal/slackquota":      {"controller/api/v1beta2", "controller/internal/nodehealth"},
 	"controller/quotareason":              nil,
@@ -73,7 +74,7 @@ var arrows = map[string][]string{
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
 		"controller/internal/accessreview", "controller/internal/echoes", "controller/ledger", "controller/quotareason",
 	},
-	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/preemptionpause", "controller/internal/watchable", "controller/quotareason"},
+	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/deactivation", "controller/internal/preemptionpause", "controller/internal/watchable", "controller/quotareason"},
 	"controller/internal/slackqueue": {"controller/internal/nodehealth", "controller/internal/slackquota", "controller/internal/watchable"},
 	"controller/internal/run": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/internal/accessreview",
@@ -224,7 +225,7 @@ func inRooms(name string) bool {
 // core are the packages that decide.
 var core = []string{
 	"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/spelling",
-	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/internal/slackquota", "controller/ledger", "controller/quotareason", "controller/runplan", "controller/internal/runlife", "controller/internal/taskqueue", "tools/mlbatch/explain", "tools/mlbatch/checkup",
+	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/internal/deactivation", "controller/internal/slackquota", "controller/ledger", "controller/quotareason", "controller/runplan", "controller/internal/runlife", "controller/internal/taskqueue", "tools/mlbatch/explain", "tools/mlbatch/checkup",
 }
 
 // pure has the external imports of the core. None of them does I/O, waits, logs or draws random

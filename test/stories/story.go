@@ -104,6 +104,12 @@ type World interface {
 	// that run are ready.
 	Hang(component int)
 	GoOn()
+	// Idle: the running pods of a component do not use their devices. Busy: all pods do. StopWatcher: nobody
+	// says so any more; StartWatcher reverts that.
+	Idle(component int)
+	Busy()
+	StopWatcher()
+	StartWatcher()
 	// EvictPod deletes the first pod of a component; its kubelet has to stop it.
 	EvictPod(component int)
 	// LosePod removes the first pod of a component.

@@ -13,7 +13,7 @@ import (
 
 // All returns all stories.
 func All() []Story {
-	return slices.Concat(successes, failures, hangs, surpluses, refusals, nodes, migrations, suspensions, deletions)
+	return slices.Concat(successes, failures, hangs, idlers, surpluses, refusals, nodes, migrations, suspensions, deletions)
 }
 
 func tell(name string, components ...Component) Story {
@@ -143,6 +143,14 @@ func (s Story) evictsAPod() Story {
 
 func (s Story) hangs() Story {
 	return s.then("kubelet", "a pod is not ready any more", func(w World) { w.Hang(0) })
+}
+
+func (s Story) idles() Story {
+	return s.then("watcher", "the devices of the pods are idle", func(w World) { w.Idle(0) })
+}
+
+func (s Story) works() Story {
+	return s.then("watcher", "the devices of the pods are used", World.Busy)
 }
 
 func (s Story) podIsAdded() Story {

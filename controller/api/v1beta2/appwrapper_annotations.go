@@ -37,6 +37,10 @@ const (
 // the lending limits that were lowered, and those of the administrator.
 const LoweredLendingLimitsAnnotation = "workload.codeflare.dev/lowered-lending-limits"
 
+// PodIdleCondition is the type of a condition of a pod. Whoever watches the devices of the nodes sets it to
+// True while a pod does not use its own. lastTransitionTime is since when, and lastProbeTime is repeated.
+const PodIdleCondition = "workload.codeflare.dev/Idle"
+
 // AnnotationPrefix is what the controller's annotations have in common.
 const AnnotationPrefix = "workload.codeflare.dev.appwrapper/"
 
@@ -71,6 +75,9 @@ const (
 	// NoProgressGracePeriodDurationAnnotation: how long a pod with a readiness probe may run without being
 	// ready. Then the attempt counts as failed. 0s: no limit.
 	NoProgressGracePeriodDurationAnnotation = AnnotationPrefix + "noProgressGracePeriodDuration"
+	// IdleGracePeriodDurationAnnotation: how long the pods may hold devices that they do not use. Then the
+	// quota goes back. 0s: no limit.
+	IdleGracePeriodDurationAnnotation = AnnotationPrefix + "idleGracePeriodDuration"
 	// LastCheckpointAnnotation: when the workload last saved what it had done, such as
 	// 2026-11-24T17:05:00Z. What came before is not lost when it is stopped.
 	LastCheckpointAnnotation = AnnotationPrefix + "lastCheckpoint"

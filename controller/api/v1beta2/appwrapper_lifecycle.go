@@ -50,6 +50,9 @@ const (
 	// SurplusPods is True while more pods carry the AppWrapper's label, or they use more
 	// devices, than its pod sets declare. It is an addition of this controller.
 	SurplusPods AppWrapperCondition = "SurplusPods"
+	// Idle is True when no pod has used its devices for half of the idle grace, until one does, or until
+	// the next attempt begins. It is an addition of this controller.
+	Idle AppWrapperCondition = "Idle"
 
 	// ComponentSucceeded is a component's own condition: True once the component has
 	// reported success in the present attempt. It outlives the component, so that a
@@ -88,6 +91,10 @@ const (
 	ReasonNodesHealthy = "NodesHealthy"
 	// ReasonNoProgress: a pod has not been ready for longer than the no-progress grace.
 	ReasonNoProgress = "NoProgress"
+	// ReasonDevicesIdle: no pod uses its devices.
+	ReasonDevicesIdle = "DevicesIdle"
+	// ReasonDevicesUsed: a pod uses its devices again.
+	ReasonDevicesUsed = "DevicesUsed"
 	// ReasonSurplusPods: pods exceed the pod sets for longer than the failure grace.
 	ReasonSurplusPods = "SurplusPods"
 	// ReasonNoSurplusPods: pods do not exceed the pod sets any more.

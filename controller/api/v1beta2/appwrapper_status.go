@@ -82,6 +82,10 @@ type AppWrapperUsage struct {
 	// +optional
 	InFlightSeconds int64 `json:"inFlightSeconds,omitempty"`
 
+	// IdleSeconds: from when its author was told that no pod uses its devices.
+	// +optional
+	IdleSeconds int64 `json:"idleSeconds,omitempty"`
+
 	// UsefulSeconds: work that succeeded, or that a checkpoint saved.
 	// +optional
 	UsefulSeconds int64 `json:"usefulSeconds,omitempty"`

@@ -198,6 +198,7 @@ func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 		+status.usage.at:string
 		+status.usage.startingSeconds:integer
 		+status.usage.inFlightSeconds:integer
+		+status.usage.idleSeconds:integer
 		+status.usage.usefulSeconds:integer
 		+status.usage.lostToNodeSeconds:integer
 		+status.usage.lostToFailureSeconds:integer

@@ -42,6 +42,8 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 		return 0, false, err
 	}
 	switch d.Effect {
+	case lifecycle.GiveBack:
+		return 0, false, r.giveBack(ctx, o.aw.UID, condition(d.Status, v1beta2.Idle).Message)
 	case lifecycle.Create:
 		return r.create(ctx, o, d.Targets)
 	case lifecycle.Delete:

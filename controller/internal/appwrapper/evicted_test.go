@@ -40,6 +40,12 @@ func (noEvictions) ReservedSince(ctx context.Context, aw types.UID) (time.Time, 
 	return neverReserved(ctx, aw)
 }
 
+func (noEvictions) GiveBack(ctx context.Context, aw types.UID, why string) error {
+	return notGivenBack(ctx, aw, why)
+}
+
+func notGivenBack(context.Context, types.UID, string) error { return nil }
+
 func neverReserved(context.Context, types.UID) (time.Time, error) { return time.Time{}, nil }
 
 func notEvicted(context.Context, types.UID) (bool, error) { return false, nil }

@@ -43,6 +43,8 @@ type life struct {
 
 	permits map[int]bool
 	silent  map[string]bool // pods whose kubelet does not respond
+	rests   map[string]bool // pods that do not use their devices
+	blind   bool            // nobody says so
 	made    int             // pods created so far
 	creates map[string]int  // components created so far
 	told    announcements
@@ -60,7 +62,7 @@ func live(t *testing.T, story stories.Story, w *troubles.Wire, calm *life) *life
 	l := &life{
 		T: t, story: story, now: born, startsAt: born, calm: calm,
 		wire:    w,
-		permits: map[int]bool{}, silent: map[string]bool{}, creates: map[string]int{}, told: announcements{},
+		permits: map[int]bool{}, silent: map[string]bool{}, rests: map[string]bool{}, creates: map[string]int{}, told: announcements{},
 	}
 	l.wire.Outrun = l.outrun
 	clock := func() time.Time { return l.now }
@@ -180,6 +182,7 @@ func (l *life) control() (moved bool) {
 		}
 		l.process, moved = startProcess(l.api, l.wire, l.told, l.story.MigrationLimit, func() time.Time { return l.now }), true
 		l.process.reconciler.waits = func(context.Context, types.UID) (quotareason.Reason, error) { return l.waits, nil }
+		l.process.reconciler.giveBack = func(context.Context, types.UID, string) error { l.Evict(); return nil }
 		l.process.reconciler.reserved = func(context.Context, types.UID) (time.Time, error) { return l.reserved, nil }
 	}
 	moved = l.process.catchUp(l.wire.Lags) || moved

@@ -254,6 +254,8 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 		Node:          pod.Spec.NodeName,
 		Started:       started,
 		NotReadySince: notReadySince(pod),
+		IdleSince:     idleSince(pod),
+		IdleSeen:      idleSeen(pod),
 		Devices:       devicesOfPod(pod),
 		Name:          pod.Name,
 		Component:     o.componentOf(pod),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +23,7 @@ import (
 // others lets everyone else in the cluster do one thing: the garbage collector, kubelets, and
 // the owners of pods.
 func (l *life) others() (moved bool) {
-	for _, does := range []func() bool{l.orphanDependents, l.collectGarbage, l.stopPods, l.makePods} {
+	for _, does := range []func() bool{l.orphanDependents, l.collectGarbage, l.stopPods, l.makePods, l.watchDevices} {
 		moved = does() || moved
 	}
 	return moved
@@ -145,5 +146,35 @@ func (l *life) component(i int) *unstructured.Unstructured {
 func (l *life) podsOf(component int) []*corev1.Pod {
 	return slices.DeleteFunc(l.api.pods(), func(pod *corev1.Pod) bool {
 		return pod.Labels[v1beta2.AppWrapperComponentLabel] != strconv.Itoa(component)
+	})
+}
+
+// repeats is how often whoever watches the devices says that a pod is idle.
+const repeats = 5 * time.Minute
+
+// watchDevices plays them.
+func (l *life) watchDevices() (moved bool) {
+	for _, pod := range l.api.pods() {
+		idle, said := l.rests[pod.Name] && pod.Status.Phase == corev1.PodRunning, idleSince(pod)
+		if l.blind || idle != said.IsZero() && l.now.Before(idleSeen(pod).Add(repeats)) || !idle && said.IsZero() {
+			continue
+		}
+		moved = true
+		l.api.change(pod, func(o client.Object) { sayIdle(o.(*corev1.Pod), idle, said, l.now) })
+	}
+	return moved
+}
+
+func sayIdle(pod *corev1.Pod, idle bool, since, now time.Time) {
+	others := slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == v1beta2.PodIdleCondition })
+	pod.Status.Conditions = slices.Clip(others)
+	if !idle {
+		return
+	}
+	if since.IsZero() {
+		since = now
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+		Type: v1beta2.PodIdleCondition, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Time{Time: since}, LastProbeTime: metav1.Time{Time: now},
 	})
 }

@@ -36,12 +36,13 @@ import (
 const podsByAppWrapper = "appwrapper"
 
 // Evictions says which AppWrappers Kueue evicts and why others wait, and wakes them up when that changes.
-// It also says since when Kueue reserves the quota of one.
+// It also says since when Kueue reserves the quota of one, and asks Kueue to take it back.
 type Evictions interface {
 	source.Source
 	Evicted(context.Context, types.UID) (bool, error)
 	Waits(context.Context, types.UID) (quotareason.Reason, error)
 	ReservedSince(context.Context, types.UID) (time.Time, error)
+	GiveBack(ctx context.Context, aw types.UID, why string) error
 }
 
 // Setup adds the AppWrapper controller to mgr, whose caches must be made with
@@ -70,6 +71,7 @@ func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions) error {
 		evicted:  evictions.Evicted,
 		waits:    evictions.Waits,
 		reserved: evictions.ReservedSince,
+		giveBack: evictions.GiveBack,
 		now:      time.Now,
 		since:    time.Now(),
 	}
@@ -150,7 +152,7 @@ func watchNodes(mgr ctrl.Manager, forAppWrappers *builder.Builder, rules nodehea
 	return nil
 }
 
-// podChanged passes what a decision depends on in a pod: its phase, whether it has started, hangs
+// podChanged passes what a decision depends on in a pod: its phase, whether it has started, hangs, is idle
 // or is being deleted, and its node if it may have to leave that. A new pod without a node is not relevant.
 func podChanged() predicate.Predicate {
 	return predicate.Funcs{
@@ -173,12 +175,15 @@ type podState struct {
 	node              string
 	started, deleting bool
 	notReadySince     int64
+	idleSince         int64
+	idleSeen          int64
 }
 
 func relevantOf(pod *corev1.Pod) podState {
 	return podState{
 		phase: pod.Status.Phase, node: pod.Spec.NodeName, started: pod.Status.StartTime != nil,
 		deleting: !pod.DeletionTimestamp.IsZero(), notReadySince: notReadySince(pod).Unix(),
+		idleSince: idleSince(pod).Unix(), idleSeen: idleSeen(pod).Unix(),
 	}
 }
 

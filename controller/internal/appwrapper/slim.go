@@ -183,6 +183,9 @@ func slimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
 	if c, hangs := hangOf(pod); hangs {
 		slim = append(slim, c)
 	}
+	if c, idle := idleCondition(pod); idle {
+		slim = append(slim, c)
+	}
 	return slim
 }
 

@@ -110,7 +110,7 @@ func TestEverySeriesIsThereBeforeItsFirstLump(t *testing.T) {
 		got = append(got, strings.Join(labels, " "))
 	}
 	want := []string{
-		"Ending team-a Other", "Held team-a Other", "LostToFailure team-a Other", "LostToHang team-a Other", "LostToNode team-a Other",
+		"Ending team-a Other", "Held team-a Other", "Idle team-a Other", "LostToFailure team-a Other", "LostToHang team-a Other", "LostToNode team-a Other",
 		"LostToPreemption team-a Other", "Pausing team-a Other", "Starting team-a Other", "Useful team-a Other",
 	}
 	if !slices.Equal(got, want) {

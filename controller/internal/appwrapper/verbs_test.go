@@ -158,6 +158,19 @@ func (l *life) GoOn() {
 	}
 }
 
+// Idle is said by whoever watches the devices.
+func (l *life) Idle(component int) {
+	for _, pod := range l.running(component) {
+		l.rests[pod.Name] = true
+	}
+}
+
+func (l *life) Busy() { clear(l.rests) }
+
+func (l *life) StopWatcher() { l.blind = true }
+
+func (l *life) StartWatcher() { l.blind = false }
+
 func (l *life) running(component int) []*corev1.Pod {
 	return slices.DeleteFunc(l.podsOf(component), func(pod *corev1.Pod) bool {
 		return pod.Status.Phase != corev1.PodRunning || l.silent[pod.Name]

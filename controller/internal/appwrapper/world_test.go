@@ -90,6 +90,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		evicted:   notEvicted,
 		waits:     notWaiting,
 		reserved:  neverReserved,
+		giveBack:  notGivenBack,
 		recorder:  events.NewFakeRecorder(100),
 		metrics:   counters,
 		defaults:  lifecycle.StandardDefaults(),

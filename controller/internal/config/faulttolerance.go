@@ -20,6 +20,7 @@ type FaultTolerance struct {
 	RetryLimit            int32    `json:"retryLimit"`
 	DeletionGracePeriod   Duration `json:"deletionGracePeriod"`
 	NoProgressGracePeriod Duration `json:"noProgressGracePeriod"`
+	IdleGracePeriod       Duration `json:"idleGracePeriod"`
 	GracePeriodCeiling    Duration `json:"gracePeriodCeiling"`
 	RetryLimitCeiling     int32    `json:"retryLimitCeiling"`
 	SuccessTTLCeiling     Duration `json:"successTTLCeiling"`
@@ -34,6 +35,7 @@ func (f *FaultTolerance) periods() map[string]*Duration {
 		"resetPause":              &f.ResetPause,
 		"deletionGracePeriod":     &f.DeletionGracePeriod,
 		"noProgressGracePeriod":   &f.NoProgressGracePeriod,
+		"idleGracePeriod":         &f.IdleGracePeriod,
 		lifecycle.GraceCeilingKey: &f.GracePeriodCeiling,
 		"successTTLCeiling":       &f.SuccessTTLCeiling,
 	}

@@ -24,6 +24,7 @@ const (
 	CauseSurplusPods         Cause = "SurplusPods"
 	CauseNoProgress          Cause = "NoProgress"
 	CausePodsFailed          Cause = "PodsFailed"
+	CauseIdle                Cause = "Idle"
 	CausePodsReady           Cause = "PodsReady"
 	CauseReadinessLate       Cause = "ReadinessLate"
 	CauseRetryPauseOver      Cause = "RetryPauseOver"
@@ -31,8 +32,8 @@ const (
 	CauseDeleted             Cause = "Deleted"
 )
 
-// Causes are all causes of moves, in the order of docs/lifecycle.md. CausePodsReady is none: it
-// is why an AppWrapper stays Running.
+// Causes are all causes of moves, in the order of docs/lifecycle.md. CausePodsReady and
+// CauseIdle are none: they are why an AppWrapper stays Running.
 func Causes() []Cause {
 	return []Cause{
 		CauseAccepted, CauseInvalidAppWrapper, CauseInvalidComponent, CauseQuotaGiven,

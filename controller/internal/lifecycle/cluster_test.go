@@ -49,12 +49,14 @@ func (w *world) makePods() bool {
 			node := fmt.Sprintf("node-%d", w.made)
 			w.made++
 			w.notes("owner", "makes pod "+name)
-			w.pods = append(w.pods, &pod{node: node, Pod: lifecycle.Pod{Name: name, Component: i, Phase: corev1.PodPending}})
+			w.pods = append(w.pods, &pod{node: node, Pod: lifecycle.Pod{Name: name, Component: i, Phase: corev1.PodPending, Devices: oneGPU}})
 			made = true
 		}
 	}
 	return made
 }
+
+var oneGPU = map[string]int64{"nvidia.com/gpu": 1}
 
 func (w *world) podsOf(i int, butFailed bool) int32 {
 	n := int32(0)
@@ -126,7 +128,7 @@ func (p *pod) become(now time.Time, phase corev1.PodPhase, exitCodes []int32) {
 	if p.Started.IsZero() {
 		p.Started = now
 	}
-	p.Phase, p.ExitCodes, p.NotReadySince = phase, exitCodes, time.Time{}
+	p.Phase, p.ExitCodes, p.NotReadySince, p.IdleSince = phase, exitCodes, time.Time{}, time.Time{}
 }
 
 func (w *world) starts(component int) {

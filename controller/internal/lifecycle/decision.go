@@ -37,7 +37,7 @@ type Effect string
 // The effects. There are no others.
 //
 // If the snapshot came from a stale cache, quota may have been given back since, or a new
-// attempt may have begun. So before a Create, Delete or ForceDelete the actor has saved the
+// attempt may have begun. So before a Create, Delete, ForceDelete or GiveBack the actor has saved the
 // AppWrapper, or reads it live and does nothing unless it still has the resourceVersion that was
 // last observed. A deletion is never taken back, so a Delete because of it need not wait.
 const (
@@ -61,6 +61,10 @@ const (
 	// ForceDelete deletes every pod of the AppWrapper without a grace period. If no pod is
 	// left, it does the same to the target components.
 	ForceDelete Effect = "ForceDelete"
+
+	// GiveBack asks Kueue to take back the quota of the AppWrapper, which Kueue does by suspending it. It
+	// may be asked more than once. Without Kueue nothing happens.
+	GiveBack Effect = "GiveBack"
 
 	// RemoveFinalizer removes our finalizer from the AppWrapper.
 	RemoveFinalizer Effect = "RemoveFinalizer"

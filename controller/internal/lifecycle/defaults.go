@@ -56,6 +56,8 @@ var periods = []Setting[time.Duration]{
 		0, func(d *Defaults) *time.Duration { return &d.DeletionOnFailureHold }},
 	{"noProgressGracePeriod", v1beta2.NoProgressGracePeriodDurationAnnotation, GraceCeilingKey,
 		0, func(d *Defaults) *time.Duration { return &d.NoProgressGrace }},
+	{"idleGracePeriod", v1beta2.IdleGracePeriodDurationAnnotation, GraceCeilingKey,
+		0, func(d *Defaults) *time.Duration { return &d.IdleGrace }},
 	{"successTTLCeiling", v1beta2.SuccessTTLAnnotation, "",
 		7 * day, func(d *Defaults) *time.Duration { return &d.SuccessTTL }},
 	{GraceCeilingKey, "", "",

@@ -35,6 +35,7 @@ const (
 	reasonExternallySuspended = "ExternallySuspended"
 	reasonNotWatched          = "ComponentNotWatched"
 	reasonNodesAvoided        = "NodesAvoided"
+	reasonIdle                = "Idle"
 )
 
 // NotWatched is no decision: the shell announces it if the watch of a kind does not begin.
@@ -56,9 +57,16 @@ func avoidingEvent(message string) *Event {
 	return &Event{Type: corev1.EventTypeNormal, Reason: reasonNodesAvoided, Action: actionResuming, Message: message}
 }
 
+func idleEvent(message string) *Event {
+	return &Event{Type: corev1.EventTypeWarning, Reason: reasonIdle, Action: actionSuspending, Message: message}
+}
+
 // suspendingEvent says what the suspension costs.
-func suspendingEvent(from v1beta2.AppWrapperPhase, lost time.Duration) *Event {
+func suspendingEvent(from v1beta2.AppWrapperPhase, lost time.Duration, idle bool) *Event {
 	message := "spec.suspend became true while the phase was " + string(from)
+	if idle {
+		message += "; no pod used its devices"
+	}
 	if lost > 0 {
 		message += fmt.Sprintf("; %s of work since the last known checkpoint are lost", lost)
 	}

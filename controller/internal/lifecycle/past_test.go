@@ -32,6 +32,8 @@ type past struct {
 	worked   bool         // a pod has succeeded, or a component has reported success, in this attempt
 	rejected bool         // a component was refused for good in this attempt
 
+	idleTold time.Time // the author was told that no pod uses its devices
+
 	mustMigrate bool // a pod was on an unhealthy node in this attempt
 	ready       bool // pods were ready in this attempt
 	migrating   bool // this attempt ended with a migration
@@ -71,6 +73,9 @@ func (w *world) remember(was v1beta2.AppWrapperStatus) {
 	}
 	if meta.IsStatusConditionTrue(was.Conditions, string(v1beta2.PodsReady)) && w.turned(was, v1beta2.PodsReady, metav1.ConditionFalse) {
 		p.lost = w.now
+	}
+	if w.turned(was, v1beta2.Idle, metav1.ConditionTrue) {
+		p.idleTold = w.now
 	}
 	if w.turned(was, v1beta2.DeletingResources, metav1.ConditionTrue) {
 		p.removal = w.now

@@ -26,6 +26,8 @@ type Policy struct {
 	SurplusGrace time.Duration
 	// NoProgressGrace is how long a pod may run without being ready; 0 is no limit.
 	NoProgressGrace time.Duration
+	// IdleGrace is how long the pods may hold devices that they do not use; 0 is no limit.
+	IdleGrace time.Duration
 	// ResetSurplus: pods that exceed the pod sets for longer are a failure, and not only reported.
 	ResetSurplus bool
 	// RetryPause is how long to wait after one attempt is gone and before the next.

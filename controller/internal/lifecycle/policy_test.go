@@ -148,7 +148,7 @@ func FuzzParsePolicy(f *testing.F) {
 			}
 		}
 		for _, d := range []time.Duration{policy.AdmissionGrace, policy.WarmupGrace, policy.FailureGrace,
-			policy.RetryPause, policy.ForcefulDeletionGrace, policy.DeletionOnFailureHold, policy.NoProgressGrace} {
+			policy.RetryPause, policy.ForcefulDeletionGrace, policy.DeletionOnFailureHold, policy.NoProgressGrace, policy.IdleGrace} {
 			if d < 0 || d > defaults.GraceCeiling {
 				t.Errorf("a period of %s", d)
 			}
@@ -174,6 +174,7 @@ func written(p lifecycle.Policy) map[string]string {
 		v1beta2.ForcefulDeletionGracePeriodAnnotation:   p.ForcefulDeletionGrace.String(),
 		v1beta2.DeletionOnFailureGracePeriodAnnotation:  p.DeletionOnFailureHold.String(),
 		v1beta2.NoProgressGracePeriodDurationAnnotation: p.NoProgressGrace.String(),
+		v1beta2.IdleGracePeriodDurationAnnotation:       p.IdleGrace.String(),
 		v1beta2.SuccessTTLAnnotation:                    p.SuccessTTL.String(),
 	}
 	for name, codes := range map[string][]int32{

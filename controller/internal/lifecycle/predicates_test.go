@@ -107,6 +107,7 @@ func isHealthy(m moment) bool {
 		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.Unhealthy)) ||
 		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.OnUnhealthyNodes)) ||
 		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.SurplusPods)) ||
+		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.Idle)) ||
 		meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.DeletingResources)) {
 		return false
 	}
@@ -120,7 +121,7 @@ func isHealthy(m moment) bool {
 		}
 	}
 	busy := func(p lifecycle.Pod) bool {
-		return p.Phase == corev1.PodRunning && !p.Terminating && p.MigrateFrom == "" && p.NotReadySince.IsZero()
+		return p.Phase == corev1.PodRunning && !p.Terminating && p.MigrateFrom == "" && p.NotReadySince.IsZero() && p.IdleSince.IsZero()
 	}
 	return len(o.Pods) == expected && !slices.ContainsFunc(o.Pods, func(p lifecycle.Pod) bool { return !busy(p) })
 }
@@ -138,7 +139,7 @@ var effects = map[v1beta2.AppWrapperPhase][]lifecycle.Effect{
 	v1beta2.AppWrapperEmpty:       {lifecycle.AddFinalizer},
 	v1beta2.AppWrapperSuspended:   {lifecycle.AddFinalizer},
 	v1beta2.AppWrapperResuming:    {lifecycle.Create},
-	v1beta2.AppWrapperRunning:     removal, // if its pods outlive a component
+	v1beta2.AppWrapperRunning:     append([]lifecycle.Effect{lifecycle.GiveBack}, removal...), // if its pods outlive a component, or are idle
 	v1beta2.AppWrapperResetting:   removal,
 	v1beta2.AppWrapperSuspending:  removal,
 	v1beta2.AppWrapperSucceeded:   removal,
@@ -279,6 +280,41 @@ func (m moment) hangsFor(s v1beta2.AppWrapperStatus, d time.Duration) bool {
 	return false
 }
 
+func givesBack(m moment) bool { return m.decision.Effect == lifecycle.GiveBack }
+
+// isIdleFor reports whether none of the pods that it saw has used its devices for that long, as was said
+// lately.
+func (m moment) isIdleFor(d time.Duration) bool {
+	holds := false
+	for _, p := range m.seen.Pods {
+		if p.Phase == corev1.PodSucceeded || p.Phase == corev1.PodFailed || p.Terminating || len(p.Devices) == 0 {
+			continue
+		}
+		if p.IdleSince.IsZero() || !m.waited(p.IdleSince, d) || m.waited(p.IdleSeen, 10*time.Minute) {
+			return false
+		}
+		holds = true
+	}
+	return holds
+}
+
+// mayNotRest reports whether the AppWrapper rests in Running, all is well, and it asked not to be idle.
+func mayNotRest(m moment) bool {
+	return m.status.Phase == v1beta2.AppWrapperRunning && m.policy.IdleGrace > 0 && !m.suspend && !m.deleting && !m.stopped && (m.shell == nil || !m.now.Before(m.shell.away)) &&
+		meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.PodsReady)) && !meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.Unhealthy)) &&
+		!meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.DeletingResources)) && !achieved(m) && m.watcherGone.IsZero()
+}
+
+// hasGivenBack reports whether no idle work is left that was told so in time.
+func hasGivenBack(m moment) bool {
+	m.seen = m.observe()
+	told := meta.IsStatusConditionTrue(m.status.Conditions, string(v1beta2.Idle))
+	if !m.isIdleFor(m.policy.IdleGrace / 2) {
+		return true
+	}
+	return told && (!m.isIdleFor(m.policy.IdleGrace) || !m.waited(m.past.idleTold, m.policy.IdleGrace/2))
+}
+
 func achieved(m moment) bool {
 	for i, r := range m.resources {
 		if r.reportsEnd && !m.past.reported[i] {
@@ -371,8 +407,8 @@ func isContent(m moment) bool {
 	return !m.writes && d.Effect == lifecycle.Nothing && d.Requeue == 0 && d.Event == nil
 }
 
-// isIdle reports whether nothing is left to do, except a removal that was tried and refused.
-func isIdle(m moment) bool {
+// isAtRest reports whether nothing is left to do, except a removal that was tried and refused.
+func isAtRest(m moment) bool {
 	d := m.decision
 	return same(d.Status, m.seen.Status) && (d.Effect == lifecycle.Nothing || slices.Contains(removal, d.Effect))
 }

@@ -52,6 +52,10 @@ var promises = []promise{
 	{"pods that exceed the pod sets for longer than their grace end the attempt", settles, mayHaveNoSurplus, func(m moment) bool { return !m.surplusFor(m.policy.SurplusGrace) }},
 	{"a pod that has not been ready for its grace ends the attempt", settles, mayNotHang, func(m moment) bool { return !m.hangsFor(m.status, m.policy.NoProgressGrace) }},
 	{"an attempt ends for want of progress only when a pod was not ready for the grace", saves, blames(v1beta2.ReasonNoProgress), func(m moment) bool { return m.hangsFor(m.was, m.policy.NoProgressGrace) }},
+	{"quota goes back for idleness only when no pod has used its devices for the grace, and half of it after the notice", decides, givesBack, func(m moment) bool {
+		return m.isIdleFor(m.policy.IdleGrace) && m.waited(m.past.idleTold, m.policy.IdleGrace/2)
+	}},
+	{"whoever is idle for half of the grace is told, and after all of it the quota goes back", settles, mayNotRest, hasGivenBack},
 	{"an attempt ends for surplus pods only when there were any for the grace", saves, blames(v1beta2.ReasonSurplusPods), func(m moment) bool { return m.surplusFor(m.policy.SurplusGrace) }},
 
 	// Timers.
@@ -82,7 +86,7 @@ var promises = []promise{
 	{"an event is announced only when something has happened", decides, announces, func(m moment) bool { return m.writes }},
 	{"a healthy AppWrapper that runs wants nothing", decides, isHealthy, isContent},
 	{"the controller comes to rest", settles, always, func(m moment) bool { return m.resting }},
-	{"what rests has nothing left to do, so no wake-up was lost", idles, always, isIdle},
+	{"what rests has nothing left to do, so no wake-up was lost", idles, always, isAtRest},
 	{"what waits for a time is woken then", idles, waits, func(m moment) bool { return !m.wake.IsZero() && !m.wake.After(m.now.Add(m.decision.Requeue)) }},
 }
 

@@ -18,6 +18,7 @@ func (v *view) deploy(message string) Decision {
 	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, message)
 	v.set(v1beta2.PodsReady, metav1.ConditionFalse, v.notReadyReason(), "")
 	v.set(v1beta2.Unhealthy, metav1.ConditionFalse, reason, "")
+	v.clear(v1beta2.Idle, reason, "")
 	for i := range v.Components {
 		v.recordIntent(i)
 		v.forget(i, v1beta2.ComponentSucceeded)

@@ -28,15 +28,17 @@ var checks = []struct {
 	{CauseSurplusPods, surplusPods},            // more pods than there is quota for: retry after a grace
 	{CauseNoProgress, noProgress},              // a pod hangs, by a sign that its author chose: retry
 	{CausePodsFailed, podsFailed},              // failed pods are not replaced: retry after a grace
+	{CauseIdle, idle},                          // no pod uses its devices: tell, and give the quota back after a grace
 	{CausePodsReady, podsReady},                // all is well: wait for a change
 	{CauseReadinessLate, readinessIsLate},      // too few pods: retry, or migrate again, after a grace
 }
 
 func running(v *view) Decision {
 	v.rememberSuccess()
+	v.noticeWork()
 	for _, c := range checks {
 		if d, applies := c.check(v); applies {
-			return v.untilMigration(v.untilSurplus(v.untilStuck(d.orBecause(c.cause))))
+			return v.untilMigration(v.untilSurplus(v.untilStuck(v.untilIdle(d.orBecause(c.cause)))))
 		}
 	}
 	return v.stay()

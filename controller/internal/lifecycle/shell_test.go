@@ -126,7 +126,10 @@ func (s *shell) observation() observation {
 			o.Components[i].Exists = false
 		}
 	}
-	o.Pods, o.pods = s.pods.Pods, s.pods.pods
+	o.Pods, o.pods = slices.Clone(s.pods.Pods), s.pods.pods
+	for i := range o.Pods {
+		o.Pods[i].IdleSeen = s.w.idleSeen(o.Pods[i]) // it is said again and again
+	}
 	if len(o.Pods) == 0 && meta.IsStatusConditionTrue(o.Status.Conditions, string(v1beta2.ResourcesDeployed)) {
 		o.Pods, o.pods = live.Pods, live.pods
 	}
@@ -175,7 +178,8 @@ func componentChanges(w *world, before, now observation) (differs, wakes bool) {
 	return differs, wakes
 }
 
-// podChanges: phases, starts, readiness, deletions and unhealthy nodes wake the controller; a new pod does not.
+// podChanges: phases, starts, readiness, idleness, deletions and unhealthy nodes wake the controller; a new pod
+// does not.
 func podChanges(before, now observation) (differs, wakes bool) {
 	known := map[*pod]lifecycle.Pod{}
 	for i, p := range before.pods {
@@ -187,7 +191,7 @@ func podChanges(before, now observation) (differs, wakes bool) {
 		if !ok {
 			old, differs = lifecycle.Pod{Phase: corev1.PodPending}, true
 		}
-		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating || old.MigrateFrom != now.Pods[i].MigrateFrom || !old.MigrateAt.Equal(now.Pods[i].MigrateAt) || old.Started != now.Pods[i].Started || old.NotReadySince != now.Pods[i].NotReadySince {
+		if old.Phase != now.Pods[i].Phase || old.Terminating != now.Pods[i].Terminating || old.MigrateFrom != now.Pods[i].MigrateFrom || !old.MigrateAt.Equal(now.Pods[i].MigrateAt) || old.Started != now.Pods[i].Started || old.NotReadySince != now.Pods[i].NotReadySince || old.IdleSince != now.Pods[i].IdleSince {
 			differs, wakes = true, true
 		}
 	}

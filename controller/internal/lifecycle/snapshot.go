@@ -119,6 +119,9 @@ type Pod struct {
 	// NotReadySince is since when a pod with a readiness probe runs and is not ready; zero if it is ready,
 	// does not run, or has no such probe.
 	NotReadySince time.Time
+	// IdleSince is since when whoever watches the devices of the nodes says that the pod does not use its
+	// own; zero if they do not say so. IdleSeen is when they said so last.
+	IdleSince, IdleSeen time.Time
 	// Devices are how many of each device the pod asks for.
 	Devices map[string]int64
 	// MigrateFrom is the node of the pod if the pod must migrate, because it uses a resource

@@ -12,7 +12,7 @@ import (
 func (v *view) suspend() Decision {
 	from, lost := v.status.Phase, ledger.Lost(v.Status, v.Policy.LastCheckpoint, v.now)
 	v.beginRemoval()
-	return v.move(v1beta2.AppWrapperSuspending).announcing(suspendingEvent(from, lost))
+	return v.move(v1beta2.AppWrapperSuspending).announcing(suspendingEvent(from, lost, v.isTrue(v1beta2.Idle)))
 }
 
 // suspending completes what it began, even if spec.suspend is false again. But then there is quota

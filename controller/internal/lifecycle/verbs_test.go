@@ -137,6 +137,45 @@ func (w *world) GoOn() {
 	}
 }
 
+// Idle is said by whoever watches the devices.
+func (w *world) Idle(component int) {
+	for _, p := range w.pods {
+		if p.Component == component && p.Phase == corev1.PodRunning && !p.foreign && p.IdleSince.IsZero() && w.watcherGone.IsZero() {
+			p.IdleSince = w.now
+		}
+	}
+}
+
+func (w *world) Busy() {
+	for _, p := range w.pods {
+		p.works = true
+	}
+	w.hearOfWork()
+}
+
+// hearOfWork: nobody says any more that those that use their devices are idle.
+func (w *world) hearOfWork() {
+	for _, p := range w.pods {
+		if p.works && w.watcherGone.IsZero() {
+			p.works, p.IdleSince = false, time.Time{}
+		}
+	}
+}
+
+func (w *world) StopWatcher() {
+	if w.watcherGone.IsZero() {
+		w.watcherGone = w.now
+	}
+}
+
+func (w *world) StartWatcher() {
+	w.watcherGone = time.Time{}
+	w.hearOfWork()
+	if w.shell != nil {
+		w.shell.woken = true
+	}
+}
+
 func (w *world) EndPods(component int, how corev1.PodPhase, exitCodes ...int32) {
 	for _, p := range w.pods {
 		if p.Component == component && p.Phase == corev1.PodRunning && !p.stuck {

@@ -178,6 +178,7 @@ func drawLife(t *rapid.T) (lifecycle.Policy, func() []*resource) {
 		SuccessTTL:            time.Minute + draw("success TTL"),
 		TerminalExitCodes:     []int32{13},
 		NoProgressGrace:       draw("no-progress grace"),
+		IdleGrace:             2 * draw("idle grace"),
 		LastCheckpoint:        born.Add(4 * draw("checkpoint")),
 	}
 	policy.WarmupGrace = policy.AdmissionGrace + draw("warmup grace")
@@ -262,6 +263,12 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		"a pod hangs":               toOne((*world).hangs),
 		"a pod hangs for long":      toOne(func(w *world, i int) { w.allStart(); w.hangs(i); w.pass(200 * time.Second) }),
 		"all pods go on":            simple(func(w *world) { w.GoOn(); w.settle() }),
+		"all pods are idle":         simple(func(w *world) { w.allStart(); w.allIdle() }),
+		"all are idle for long":     simple(func(w *world) { w.allStart(); w.allIdle(); w.pass(100 * time.Second); w.pass(100 * time.Second) }),
+		"some pods are idle":        toOne(func(w *world, i int) { w.Idle(i); w.settle() }),
+		"all pods use devices":      simple(func(w *world) { w.Busy(); w.settle() }),
+		"nobody watches devices":    simple(func(w *world) { w.StopWatcher(); w.settle() }),
+		"somebody watches devices":  simple(func(w *world) { w.StartWatcher(); w.settle() }),
 		"somebody adds a pod":       simple((*world).AddPod),
 		"somebody adds too many":    simple(func(w *world) { w.allStart(); w.AddPod() }),
 		"the added pods go":         simple((*world).RemoveAddedPods),
@@ -332,6 +339,13 @@ func (w *world) allStart() {
 	for i := range w.resources {
 		w.starts(i)
 	}
+}
+
+func (w *world) allIdle() {
+	for i := range w.resources {
+		w.Idle(i)
+	}
+	w.settle()
 }
 
 func (w *world) sticks(i int, stuck bool) {

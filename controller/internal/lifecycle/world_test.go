@@ -67,6 +67,9 @@ type world struct {
 	claimed    bool
 	claimedFor time.Duration
 
+	// watcherGone is since when nobody says whether pods use their devices; zero: somebody does.
+	watcherGone time.Time
+
 	// visited has the phases that the AppWrapper went through. refused and removed report
 	// whether the API server refused, or a user removed, a component.
 	visited          map[v1beta2.AppWrapperPhase]bool
@@ -102,6 +105,8 @@ type pod struct {
 	node string
 	// foreign means that somebody labelled the pod, so that no component has made it.
 	foreign bool
+	// works means that the pod uses its devices again, which nobody has said yet.
+	works bool
 	// stuck means that the pod's kubelet is gone, so that the pod never stops.
 	stuck bool
 }
@@ -165,12 +170,24 @@ func (w *world) observe() observation {
 	}
 	for _, p := range w.pods {
 		seen := p.Pod
+		seen.IdleSeen = w.idleSeen(seen)
 		if p.foreign || w.resources[p.Component].unlabelled {
 			seen.Component = lifecycle.UnknownComponent
 		}
 		o.Pods = append(o.Pods, seen)
 	}
 	return o
+}
+
+// idleSeen is when somebody said last that the pod does not use its devices.
+func (w *world) idleSeen(p lifecycle.Pod) time.Time {
+	switch {
+	case p.IdleSince.IsZero():
+		return time.Time{}
+	case w.watcherGone.IsZero():
+		return w.now
+	}
+	return w.watcherGone
 }
 
 // clone returns a snapshot that shares nothing with s that a decision could change.
@@ -302,8 +319,24 @@ func (w *world) act(d lifecycle.Decision, o observation) bool {
 		return w.delete(d.Targets, o)
 	case lifecycle.ForceDelete:
 		return w.forceDelete(d.Targets, o)
+	case lifecycle.GiveBack:
+		return w.giveBack(o)
 	}
 	return false
+}
+
+// giveBack asks Kueue, which suspends the AppWrapper.
+func (w *world) giveBack(o observation) bool {
+	if o.resourceVersion != w.resourceVersion {
+		return true
+	}
+	w.notes("controller", "asks Kueue to take the quota back")
+	if !w.suspend {
+		w.notes("Kueue", "evicts it")
+		w.Evict()
+	}
+	w.crash()
+	return true
 }
 
 func (w *world) setFinalizer(guarded bool, o observation) bool {

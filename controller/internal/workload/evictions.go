@@ -34,6 +34,8 @@ type Evictions struct {
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 	cached  client.Reader
 	watched toolscache.ResourceEventHandlerRegistration
+	// asks is who asks Kueue to take quota back; nil until Workloads are watched.
+	asks *asker
 }
 
 // Start makes Evictions a source of the AppWrapper controller.
@@ -45,7 +47,7 @@ func (e *Evictions) Start(_ context.Context, queue workqueue.TypedRateLimitingIn
 }
 
 // follow begins to watch Workloads in a cache that has not started.
-func (e *Evictions) follow(ctx context.Context, workloads cache.Cache) error {
+func (e *Evictions) follow(ctx context.Context, workloads cache.Cache, asks *asker) error {
 	if err := workloads.IndexField(ctx, &kueue.Workload{}, byOwner, ownerOf); err != nil {
 		return fmt.Errorf("cannot index Workloads: %w", err)
 	}
@@ -63,7 +65,7 @@ func (e *Evictions) follow(ctx context.Context, workloads cache.Cache) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.cached, e.watched = workloads, watched
+	e.cached, e.watched, e.asks = workloads, watched, asks
 	return nil
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package workload carries out the pauses of work that is preempted again and again, in Kueue's
-// Workloads, whatever their kind. What to do decides package preemptionpause.
+// Workloads, whatever their kind. What to do decides package preemptionpause. It also asks Kueue to take the quota of
+// idle AppWrappers back, in the way that package deactivation knows.
 package workload
 
 import (
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/internal/deactivation"
 	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
 )
 
@@ -44,6 +46,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.cached.Get(ctx, request.NamespacedName, w); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if deactivation.Done(w) {
+		return ctrl.Result{}, r.forget(ctx, request.NamespacedName)
+	}
 	now := r.now()
 	d, err := r.decide(ctx, w, now)
 	if err != nil {
@@ -64,6 +69,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{RequeueAfter: d.Look.Sub(now)}, nil
+}
+
+// forget removes what Kueue was asked for, and has done.
+func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) error {
+	w := &kueue.Workload{}
+	if err := r.live.Get(ctx, key, w); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !deactivation.Done(w) {
+		return nil
+	}
+	before := w.DeepCopy()
+	deactivation.Forget(w)
+	asks := asker{live: r.live, client: r.client, now: r.now}
+	if err := asks.patch(ctx, before, w); err != nil && !apierrors.IsConflict(err) {
+		return err
+	}
+	return nil
 }
 
 // decide lists Workloads only for one that was preempted so often that it waits for another. The

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/internal/deactivation"
 	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
 	"github.com/mlbatch/mlbatch/controller/internal/watchable"
 	"github.com/mlbatch/mlbatch/controller/quotareason"
@@ -45,6 +46,9 @@ func slim(object any) (any, error) {
 	if w, ok := object.(*kueue.Workload); ok {
 		slim := preemptionpause.Slim(w)
 		slim.Status.Conditions = append(slim.Status.Conditions, quotaOf(w)...)
+		if c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadDeactivationTarget); c != nil {
+			slim.Status.Conditions = append(slim.Status.Conditions, metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+		}
 		return slim, nil
 	}
 	return object, nil
@@ -75,7 +79,8 @@ func begin(mgr ctrl.Manager, pause preemptionpause.Pause, evictions *Evictions) 
 	if err != nil {
 		return fmt.Errorf("cannot make the cache of Workloads: %w", err)
 	}
-	if err := evictions.follow(context.Background(), workloads); err != nil {
+	asks := &asker{live: mgr.GetAPIReader(), client: mgr.GetClient(), now: time.Now}
+	if err := evictions.follow(context.Background(), workloads, asks); err != nil {
 		return err
 	}
 	if err := mgr.Add(workloads); err != nil {
@@ -113,11 +118,11 @@ func control(mgr ctrl.Manager, workloads cache.Cache, pause preemptionpause.Paus
 	return nil
 }
 
-// changed ignores Workloads that were never preempted.
+// changed ignores Workloads that were never preempted, and whose quota was never asked for.
 func changed() predicate.Predicate {
 	preempted := predicate.NewPredicateFuncs(func(object client.Object) bool {
 		w, ok := object.(*kueue.Workload)
-		return ok && preemptionpause.Preemptions(w) > 0
+		return ok && (preemptionpause.Preemptions(w) > 0 || deactivation.Requested(w))
 	})
 	return predicate.And[client.Object](preempted, predicate.Funcs{DeleteFunc: func(event.DeleteEvent) bool { return false }})
 }

@@ -46,6 +46,7 @@ var Catalogue = []Entry{
 	{"ComponentFailed", "a wrapped resource reports that it failed", "look at the status and the pods of that resource", "condition Unhealthy of the AppWrapper, reason FailedComponent"},
 	{"ComponentMissing", "someone removed a wrapped resource", "submit it again, and delete the AppWrapper instead of its resources", "condition Unhealthy of the AppWrapper, reason MissingComponent"},
 	{"Deactivated", "the Workload was deactivated", "set spec.active of the Workload to true, or submit it again", "spec.active of the Workload"},
+	{"GivenBack", "its pods did not use their devices for the time that its author or its team chose, so its quota went back", "submit it again when you need it", "condition Evicted of the Workload, reason DeactivatedDueToIdle"},
 	{"RequeuingLimit", "Kueue deactivated it: its pods were not ready in time too often", "find out why its pods do not become ready, and submit it again", "condition Evicted of the Workload"},
 	{"MaxExecutionTime", "Kueue deactivated it: it ran for longer than it may", "submit it again with more time: the label kueue.x-k8s.io/max-exec-time-seconds", "condition Evicted of the Workload"},
 	{"PausedAfterPreemptions", "it was preempted again and again, and waits for some time before it is queued again", "wait; or submit it again as new work, which does not wait", "status.requeueState and status.schedulingStats of the Workload"},
@@ -170,6 +171,7 @@ var Catalogue = []Entry{
 	{"BadNode", "its pods run on an unhealthy node, and it is moved", "wait", "condition Unhealthy of the AppWrapper, reason AutopilotNoExecute"},
 	{"BadNodeStays", "its pods run on an unhealthy node, and stay there: it was moved as often as it may", "submit it again if it does not progress", "condition OnUnhealthyNodes of the AppWrapper"},
 	{"NoProgress", "a pod was not ready for longer than its author chose, so the attempt ended", "look at what the pods did last; if that was work, let it report progress more often or announce a pause", "condition Unhealthy of the AppWrapper, reason NoProgress"},
+	{"DevicesIdle", "its pods do not use their devices, says whoever watches them, and soon its quota goes back", "use them, or delete it; the annotation idleGracePeriodDuration gives it more time, and 0s all of it", "condition Idle of the AppWrapper"},
 	{"SurplusPods", "it has more pods or devices than it declares, beyond its quota", "correct the pod sets", "condition SurplusPods of the AppWrapper"},
 	{"PodsNotReady", "not all its pods are ready", "look at its pods; it is started again if they take too long", "condition PodsReady of the AppWrapper"},
 }

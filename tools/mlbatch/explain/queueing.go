@@ -53,6 +53,7 @@ func deactivated(o Objects) []Cause {
 
 // deactivations are why Kueue deactivates a Workload by itself.
 var deactivations = []phrase{
+	{"GivenBack", []string{kueue.WorkloadDeactivated + "DueToIdle"}},
 	{"RequeuingLimit", []string{kueue.WorkloadRequeuingLimitExceeded}},
 	{"MaxExecutionTime", []string{kueue.WorkloadMaximumExecutionTimeExceeded}},
 	{"AdmissionCheckRejected", []string{kueue.WorkloadDeactivated + "DueTo" + kueue.WorkloadEvictedByAdmissionCheck}},
