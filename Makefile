@@ -136,7 +136,7 @@ test-long: ## 10,000 random lives of each sort, the crash tests with every answe
 	$(call evidence,run-crashes,1,go test -count=1 -timeout=60m -v -run '^TestCrash$$' ./controller/internal/run -crash.every-answer -crash.seeds=200)
 	$(call evidence,cost,none,go test -count=1 -timeout=30m -v -run '^TestALifeCostsTheSameAmongMany$$' ./controller/internal/appwrapper -among=10000)
 	$(call evidence,chaos,$(LONG_SEED),$(CLUSTER) -timeout=60m ./test/chaos -chaos.rounds=20 -chaos.seed=$(LONG_SEED))
-	$(call evidence,faults,none,$(CLUSTER) ./test/faults)
+	$(call evidence,faults,none,$(CLUSTER) -timeout=90m ./test/faults -faults.rounds=5)
 	$(call evidence,quiet,none,$(SIMULATED) -timeout=60m -quiet.appwrappers=1000 -quiet.for=10m)
 	$(call evidence,scale,none,$(SIMULATED) -timeout=60m -nodes=60 -measure.running=1000$(comma)5000)
 	$(call evidence,runs,none,$(CLUSTER) -timeout=60m ./test/simulated -run '^TestManyRunsAtOnce$$' -nodes=20 -runs=1000)
@@ -211,7 +211,7 @@ bench-check: ## Compare requests and rates with test/bench/budgets.yaml, on a si
 	$(CLUSTER) ./test/bench/cluster -run '^TestBench$$'
 
 .PHONY: faults
-faults: ## Faults of nodes and programs on a simulated cluster, beside healthy work (root; 8 minutes when warm)
+faults: ## Faults of nodes and programs on a simulated cluster, beside healthy work (root; 15 minutes when warm)
 	$(CLUSTER) ./test/faults
 
 .PHONY: counted

@@ -6,6 +6,7 @@ package faults_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -26,6 +28,11 @@ type fault struct {
 	// pods of the job, each with 5 GPUs, so that no two fit on a node; 1 by default.
 	pods        int32
 	annotations map[string]string
+	// edit changes the pods' spec.
+	edit func(*corev1.PodSpec)
+	// before, if not nil, makes a node that the pods prefer and on which nothing starts. Then inject is called as
+	// soon as a pod is there, and not when all run.
+	before func(*testing.T) string
 	// inject breaks something under the pods.
 	inject func(*testing.T, []corev1.Pod)
 	// found in so long; the default is a few seconds.
@@ -40,6 +47,23 @@ type fault struct {
 }
 
 const seconds = 15 * time.Second
+
+var rounds = flag.Int("faults.rounds", 1, "how often each fault is injected")
+
+// hangsFor is how long the pods may be not ready.
+func hangsFor(d string) map[string]string {
+	return map[string]string{workload.NoProgressGracePeriodDurationAnnotation: d}
+}
+
+// startsWithin is how long the pods may take to start.
+func startsWithin(d string) map[string]string {
+	return map[string]string{workload.AdmissionGracePeriodDurationAnnotation: d, workload.WarmupGracePeriodDurationAnnotation: d}
+}
+
+// probed adds a readiness probe. KWOK does not run it.
+func probed(spec *corev1.PodSpec) {
+	spec.Containers[0].ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}}
+}
 
 var faults = []fault{
 	{sentence: "a dead GPU on a Ready node rejects a pod", cause: "PodRejected UnexpectedAdmissionError", migrations: 1,
@@ -81,6 +105,40 @@ var faults = []fault{
 		time.Sleep(5 * time.Second)
 		scale(t, 1)
 	}},
+	{sentence: "a rank hangs", pods: 2, cause: "NoProgress", retries: 1, returns: true, annotations: hangsFor("5s"), edit: probed,
+		inject: func(t *testing.T, pods []corev1.Pod) { hang(t, pods[:1], metav1.Now()) }},
+	{sentence: "all ranks hang at 100 %", pods: 4, cause: "NoProgress", retries: 1, returns: true, annotations: hangsFor("5s"), edit: probed,
+		inject: func(t *testing.T, pods []corev1.Pod) { hang(t, pods, metav1.Now()) }},
+	{sentence: "a start that is deadlocked", pods: 2, cause: "NoProgress", retries: 1, returns: true, annotations: hangsFor("5s"), edit: probed,
+		inject: func(t *testing.T, pods []corev1.Pod) { hang(t, pods, *pods[0].Status.StartTime) }},
+	{sentence: "a step that is slow", annotations: hangsFor("10s"), edit: probed, inject: func(t *testing.T, pods []corev1.Pod) {
+		hang(t, pods, metav1.Now())
+		time.Sleep(5 * time.Second)
+		goOn(t, pods)
+	}},
+	{sentence: "a kubelet that starts nothing", cause: "PodNotStarted kubelet-silent", migrations: 1, annotations: startsWithin("5s"), before: lifeless, within: 30 * time.Second,
+		inject: func(*testing.T, []corev1.Pod) {}},
+	{sentence: "an image that never comes", pods: 2, cause: "InsufficientPodsReady", retries: 1, annotations: startsWithin("5s"), before: lifeless, within: 30 * time.Second,
+		inject: func(t *testing.T, pods []corev1.Pod) { pulls(t, lifelessOf(pods)) }},
+	{sentence: "a slow node", before: lifeless, inject: func(t *testing.T, pods []corev1.Pod) {
+		pulls(t, pods)
+		time.Sleep(5 * time.Second)
+		starts(t, pods)
+	}},
+	{sentence: "a full disk", cause: "FailedComponent", retries: 1, inject: func(t *testing.T, pods []corev1.Pod) {
+		t.Cleanup(func() { heal(t, pods[0].Spec.NodeName) })
+		if err := report(t.Context(), pods[0].Spec.NodeName, corev1.NodeDiskPressure, corev1.ConditionTrue); err != nil {
+			t.Fatal(err)
+		}
+		fail(t, &pods[0], "Evicted", 137)
+	}},
+	{sentence: "Kubernetes evicts a pod because of a taint", cause: "FailedComponent", retries: 1, inject: func(t *testing.T, pods []corev1.Pod) {
+		change(t, pods[0].Spec.NodeName, func(n *corev1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: unlisted, Effect: corev1.TaintEffectNoExecute})
+		})
+	}},
+	{sentence: "a kubelet is silent", cause: "NodeNotReady node.kubernetes.io/unreachable", migrations: 1, within: 5 * time.Minute,
+		inject: func(t *testing.T, pods []corev1.Pod) { unplug(t, pods[0].Spec.NodeName) }},
 	{sentence: "a node is lost", cause: "NodeNotReady node.kubernetes.io/not-ready", migrations: 1, within: 3 * time.Minute,
 		inject: func(t *testing.T, pods []corev1.Pod) { kill(t, pods[0].Spec.NodeName) }},
 }
@@ -101,13 +159,18 @@ func tainted(ctx context.Context, name string) error {
 func TestFaults(t *testing.T) {
 	crowd := newBystanders(t)
 	var rows []row
-	for _, f := range faults {
-		t.Run(f.sentence, func(t *testing.T) { rows = append(rows, f.happens(t)) })
-		crowd.areUntouched(t, f.sentence)
+	for range *rounds {
+		for _, f := range faults {
+			t.Run(f.sentence, func(t *testing.T) { rows = append(rows, f.happens(t)) })
+			crowd.areUntouched(t, f.sentence)
+		}
+		t.Run("quota is taken back meanwhile", func(t *testing.T) { rows = append(rows, reclaimed(t)) })
+		t.Run("GPUs that nobody uses", func(t *testing.T) { rows = append(rows, idle(t)) })
+		crowd.areUntouched(t, "idle GPUs")
 	}
 	t.Run("nodes that fail unrelated work", unrelated)
-	t.Run("three faults at once", func(t *testing.T) {
-		for _, f := range faults[:3] {
+	t.Run("five faults at once", func(t *testing.T) {
+		for _, f := range faults[:5] {
 			t.Run(f.sentence, func(t *testing.T) {
 				t.Parallel()
 				f.happens(t)
@@ -120,23 +183,46 @@ func TestFaults(t *testing.T) {
 
 // happens tells the story, and returns its times.
 func (f fault) happens(t *testing.T) row {
-	j := &job{T: t, name: fmt.Sprintf("f%x", time.Now().UnixNano()), pods: max(f.pods, 1), gpus: "5", annotations: f.annotations}
-	begin := time.Now()
+	j := &job{T: t, name: newName(), pods: max(f.pods, 1), gpus: gpusOfAPod, annotations: f.annotations, edit: f.edit}
 	t.Cleanup(j.end)
-	j.submit()
-	j.await("runs", time.Minute, begin, running)
-	left := j.itsNodes()
-	begin = time.Now()
-	f.inject(t, j.itsPods())
-	if f.cause == "" {
-		time.Sleep(seconds)
-		if l, moved := j.first(begin, func(aw *workload.AppWrapper) bool { return aw.Status.Phase != workload.AppWrapperRunning }); moved {
-			t.Errorf("the job is %s: %s", l.aw.Status.Phase, why(l.aw))
-		}
-		return row{sentence: f.sentence, cause: "none: it stays"}
+	begin, left := f.begins(j)
+	r := row{sentence: f.sentence, cause: "none: it stays"}
+	if f.cause != "" {
+		return f.follows(j, begin, left)
 	}
-	return f.follows(j, begin, left)
+	time.Sleep(seconds)
+	if l, moved := j.first(begin, func(aw *workload.AppWrapper) bool { return aw.Status.Phase == workload.AppWrapperResetting }); moved {
+		t.Errorf("the job is %s: %s", l.aw.Status.Phase, why(l.aw))
+	}
+	j.await("runs", time.Minute, time.Time{}, running)
+	return r
 }
+
+// begins injects the fault. It returns when, and the nodes to leave.
+func (f fault) begins(j *job) (begin time.Time, left []string) {
+	j.Helper()
+	begin = time.Now()
+	if f.before != nil {
+		node := f.before(j.T)
+		j.edit, left = prefer(node, 100), []string{node}
+		j.submit()
+		until(j.T, time.Minute, "a pod is on "+node, func(context.Context) error {
+			if on := j.itsNodes(); !slices.Contains(on, node) {
+				return fmt.Errorf("they are on %v", on)
+			}
+			return nil
+		})
+	} else {
+		j.submit()
+		j.await("runs", time.Minute, begin, running)
+		left = j.itsNodes()
+	}
+	begin = time.Now()
+	f.inject(j.T, j.itsPods())
+	return begin, left
+}
+
+func newName() string { return fmt.Sprintf("f%x", time.Now().UnixNano()) }
 
 // follows checks what the platform does then.
 func (f fault) follows(j *job, begin time.Time, left []string) row {
@@ -147,7 +233,7 @@ func (f fault) follows(j *job, begin time.Time, left []string) row {
 	if got := why(found.aw); !strings.Contains(got, f.cause) {
 		j.Errorf("it says %q, want %q", got, f.cause)
 	}
-	r := row{sentence: f.sentence, cause: f.cause, detected: found.at.Sub(begin)}
+	r := row{sentence: f.sentence, cause: f.cause, detected: found.at.Sub(begin), gpus: j.allGPUs()}
 	if f.fails {
 		j.await("has failed", seconds, begin, in(workload.AppWrapperFailed))
 		return r

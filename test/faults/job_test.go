@@ -31,6 +31,9 @@ const team = "blue"
 
 const gpu = corev1.ResourceName("nvidia.com/gpu")
 
+// gpusOfAPod are so many that no two pods fit on a node with 8.
+const gpusOfAPod = "5"
+
 // job is an AppWrapper of one Job, and what was seen of it.
 type job struct {
 	*testing.T
@@ -161,6 +164,11 @@ func (j *job) itsPods() []corev1.Pod {
 		j.Fatal(err)
 	}
 	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil })
+}
+
+func (j *job) allGPUs() int64 {
+	amount := resource.MustParse(j.gpus)
+	return amount.Value() * int64(j.pods)
 }
 
 func (j *job) itsNodes() []string {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,7 +101,7 @@ func heal(t *testing.T, name string) {
 		delete(n.Labels, gpuHealth)
 		n.Annotations[simulation] = "fake"
 		n.Spec.Unschedulable = false
-		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == broken })
+		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == broken || t.Key == unlisted })
 	})
 	if apierrors.IsNotFound(err) {
 		err = recreate(ctx, name)
@@ -109,7 +110,8 @@ func heal(t *testing.T, name string) {
 		s.Capacity[gpu], s.Allocatable[gpu] = resource.MustParse("8"), resource.MustParse("8")
 		s.Conditions = slices.DeleteFunc(s.Conditions, func(c corev1.NodeCondition) bool { return c.Type == xid })
 	}
-	err = errors.Join(err, updateStatus(ctx, name, healthy), report(ctx, name, corev1.NodeReady, corev1.ConditionTrue))
+	err = errors.Join(err, updateStatus(ctx, name, healthy), report(ctx, name, corev1.NodeReady, corev1.ConditionTrue),
+		report(ctx, name, corev1.NodeDiskPressure, corev1.ConditionFalse))
 	if err != nil {
 		t.Errorf("cannot heal node %s: %v", name, err)
 	}
@@ -124,7 +126,9 @@ func heal(t *testing.T, name string) {
 
 const (
 	broken = "example.com/broken"
-	xid    = corev1.NodeConditionType("GpuXid")
+	// unlisted is a taint of which the configuration says nothing.
+	unlisted = "example.com/unlisted"
+	xid      = corev1.NodeConditionType("GpuXid")
 )
 
 // recreate makes a node like another.
@@ -133,7 +137,12 @@ func recreate(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: like.Labels, Annotations: map[string]string{simulation: "fake"}}}
+	return makeNode(ctx, like, name, map[string]string{simulation: "fake"})
+}
+
+// makeNode makes a node. Without an annotation it has no kubelet.
+func makeNode(ctx context.Context, like *corev1.Node, name string, annotations map[string]string) error {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: like.Labels, Annotations: annotations}}
 	node.Labels[corev1.LabelHostname] = name
 	if err := admin.Create(ctx, node); err != nil {
 		return err
@@ -156,4 +165,41 @@ func fail(t *testing.T, pod *corev1.Pod, reason string, exitCode int32) {
 	if err := admin.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// withoutKubelet is how the names of such nodes begin.
+const withoutKubelet = "lifeless-"
+
+// lifelessOf are the pods on such nodes.
+func lifelessOf(pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(pods, func(p corev1.Pod) bool { return !strings.HasPrefix(p.Spec.NodeName, withoutKubelet) })
+}
+
+// lifeless makes a node without a kubelet, until the test has ended.
+func lifeless(t *testing.T) string {
+	t.Helper()
+	name := withoutKubelet + newName()
+	like, err := getNode(t.Context(), "gpu-0")
+	if err == nil {
+		t.Cleanup(func() {
+			if err := admin.Delete(context.Background(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+				t.Error(err)
+			}
+		})
+		err = makeNode(t.Context(), like, name, nil)
+	}
+	if err == nil {
+		err = report(t.Context(), name, corev1.NodeReady, corev1.ConditionTrue)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, time.Minute, "pods may come to "+name, func(ctx context.Context) error {
+		node, err := getNode(ctx, name)
+		if err == nil && len(node.Spec.Taints) > 0 {
+			err = fmt.Errorf("its taints are %v", node.Spec.Taints)
+		}
+		return err
+	})
+	return name
 }

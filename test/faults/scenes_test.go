@@ -151,26 +151,3 @@ func scale(t *testing.T, replicas int) {
 		t.Error(err)
 	}
 }
-
-// row is how long a fault took.
-type row struct {
-	sentence, cause     string
-	detected, recovered time.Duration
-}
-
-func tabulate(t *testing.T, rows []row) {
-	t.Helper()
-	var table strings.Builder
-	fmt.Fprintf(&table, "%-50s %-55s %10s %10s\n", "fault", "cause", "found", "runs again")
-	for _, r := range rows {
-		fmt.Fprintf(&table, "%-50s %-55s %10s %10s\n", r.sentence, r.cause, text(r.detected), text(r.recovered))
-	}
-	t.Log("\n" + table.String())
-}
-
-func text(d time.Duration) string {
-	if d == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f s", d.Seconds())
-}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cluster
+
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+)
+
+// its is the Workload of the AppWrapper.
+func (j *job) its(ctx context.Context) (*kueue.Workload, error) {
+	all := &kueue.WorkloadList{}
+	if err := admin.List(ctx, all, client.InNamespace(team)); err != nil {
+		return nil, err
+	}
+	for i := range all.Items {
+		if owner := metav1.GetControllerOf(&all.Items[i]); owner != nil && owner.Kind == workload.AppWrapperKind && owner.Name == j.name {
+			return &all.Items[i], nil
+		}
+	}
+	return nil, fmt.Errorf("%s has none of %d Workloads", j.name, len(all.Items))
+}
+
+// activate lets Kueue give quota to the AppWrapper, or take it back.
+func (j *job) activate(active bool) {
+	j.Helper()
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		w, err := j.its(j.Context())
+		if err != nil {
+			return err
+		}
+		w.Spec.Active = &active
+		return admin.Update(j.Context(), w)
+	})
+	if err != nil {
+		j.Fatal(err)
+	}
+}
+
+// reclaimed: Kueue takes the quota back just when the node of a pod breaks. Later it gives it again.
+func reclaimed(t *testing.T) row {
+	j := &job{T: t, name: newName(), pods: 1, gpus: gpusOfAPod}
+	t.Cleanup(j.end)
+	begin := time.Now()
+	j.submit()
+	j.await("runs", time.Minute, begin, running)
+	pods := j.itsPods()
+	begin = time.Now()
+	evict(t, pods)
+	j.activate(false)
+	found := j.await("is suspended", time.Minute, begin, in(workload.AppWrapperSuspended))
+	j.activate(true)
+	again := j.await("runs again", time.Minute, found.at, running)
+	if again.aw.Status.Retries > 0 {
+		t.Errorf("there were %d retries", again.aw.Status.Retries)
+	}
+	if on := j.itsNodes(); slices.Contains(on, pods[0].Spec.NodeName) {
+		t.Errorf("it is on %v again", on)
+	}
+	return row{sentence: "quota is taken back meanwhile", cause: "Suspended", detected: found.at.Sub(begin), recovered: again.at.Sub(begin), gpus: j.allGPUs()}
+}
+
+// idle: nobody uses the GPUs of a pod. Its author is told, and then Kueue takes the quota back. An administrator lets
+// it run again, and it is not suspended at once.
+func idle(t *testing.T) row {
+	j := &job{T: t, name: newName(), pods: 1, gpus: gpusOfAPod, annotations: map[string]string{workload.IdleGracePeriodDurationAnnotation: "10s"}}
+	t.Cleanup(j.end)
+	begin := time.Now()
+	j.submit()
+	j.await("runs", time.Minute, begin, running)
+	begin = time.Now()
+	pods := j.itsPods()
+	changePod(t, &pods[0], func(s *corev1.PodStatus) {
+		setCondition(s, corev1.PodCondition{Type: workload.PodIdleCondition, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), LastProbeTime: metav1.Now()})
+	})
+	told := j.await("is told", time.Minute, begin, func(aw *workload.AppWrapper) bool {
+		return meta.IsStatusConditionTrue(aw.Status.Conditions, string(workload.Idle))
+	})
+	suspended := j.await("is suspended", time.Minute, told.at, in(workload.AppWrapperSuspended))
+	if notice := suspended.at.Sub(told.at); notice < 4*time.Second {
+		t.Errorf("its author was told only %s before", notice)
+	}
+	until(t, time.Minute, "Kueue has done it, and nothing requests it any more", func(ctx context.Context) error {
+		w, err := j.its(ctx)
+		if err == nil && (w.Spec.Active == nil || *w.Spec.Active || meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadDeactivationTarget) != nil) {
+			err = fmt.Errorf("it is %v, with %v", w.Spec.Active, w.Status.Conditions)
+		}
+		return err
+	})
+	j.activate(true)
+	again := j.await("runs again", time.Minute, suspended.at, running)
+	if used := again.aw.Status.Usage; used == nil || used.IdleSeconds < 4 || used.LostToPreemptionSeconds > 0 {
+		t.Errorf("the books say %+v", used)
+	}
+	return row{sentence: "GPUs that nobody uses", cause: "Idle", detected: told.at.Sub(begin), recovered: again.at.Sub(begin), gpus: j.allGPUs()}
+}
