@@ -92,3 +92,41 @@ func TestWhatIsForgottenOrOpaqueIsNotAwaited(t *testing.T) {
 		t.Errorf("what was forgotten is awaited for %s", wait)
 	}
 }
+
+// Whatever has a later version is the deletion, or comes after it.
+func TestADeletionIsAwaited(t *testing.T) {
+	var pending echoes.Pending
+	pending.ExpectAfter(inVersion(7), time.Time{})
+	if pending.Await(inVersion(7), time.Time{}) == 0 || pending.Await(inVersion(8), time.Time{}) > 0 {
+		t.Error("not as long as the object has the version that was deleted")
+	}
+}
+
+func TestWhatWasCreatedIsAwaitedWhileItIsAbsent(t *testing.T) {
+	created := inVersion(7)
+	key := client.ObjectKeyFromObject(created)
+	var pending echoes.Pending
+	if pending.AwaitCreated(key, time.Time{}) > 0 {
+		t.Error("nothing was created")
+	}
+	pending.Expect(created, time.Time{})
+	if pending.AwaitCreated(key, time.Time{}) != echoes.Longest || pending.AwaitCreated(key, time.Time{}.Add(echoes.Longest)) > 0 {
+		t.Error("not as long as it may take")
+	}
+}
+
+// Nobody may ever look again at what was written to.
+func TestWhatNobodyLooksAtIsForgotten(t *testing.T) {
+	var pending echoes.Pending
+	first := inVersion(7)
+	pending.Expect(first, time.Time{})
+	later := time.Time{}.Add(echoes.Longest)
+	for i := range 5000 {
+		other := inVersion(8)
+		other.SetName(strconv.Itoa(i))
+		pending.Expect(other, later)
+	}
+	if pending.Await(inVersion(6), time.Time{}) > 0 {
+		t.Error("thousands later, it is remembered")
+	}
+}

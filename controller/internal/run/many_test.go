@@ -83,7 +83,8 @@ func TestManyRunsAreCheap(t *testing.T) {
 	c.api.Heard = counted.hear
 	sizes := runplan.DefaultSizes()
 	c.put(v1alpha1.RunSizeConfigurationKind, &sizes)
-	c.settled() // the caches are filled
+	counted.await(t, "the caches watch", func() bool { return len(c.api.Watched()) == 5 })
+	c.settled()
 	c.asked = nil
 	var names []types.NamespacedName
 	for i := range *many {

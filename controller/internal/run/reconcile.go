@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -86,8 +87,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // step decides, saves, announces and acts. It does so again if the API server answered what the
-// decision depends on, and after a save, whose answer is the newest Run there is. After an effect, the
-// next change of the cluster triggers the next step.
+// decision depends on, and after a save, whose answer is the newest Run there is. After an effect, and
+// while a Run is not accepted, the next change of the cluster triggers the next step.
 func (r *Reconciler) step(ctx context.Context, o *observation) (wait time.Duration, err error) {
 	d, err := r.decide(ctx, o)
 	if err != nil {
@@ -102,7 +103,7 @@ func (r *Reconciler) step(ctx context.Context, o *observation) (wait time.Durati
 	r.announce(ctx, o.Snapshot, d)
 	o.Run.Status = d.Status
 	answered, err := r.carryOut(ctx, o, d)
-	if err == nil && changed && !d.Acts() {
+	if err == nil && changed && !d.Acts() && meta.IsStatusConditionTrue(d.Status.Conditions, v1alpha1.Accepted) {
 		answered, err = true, r.observeAgain(ctx, o)
 	}
 	if err != nil || !answered {
