@@ -97,7 +97,7 @@ func TestUsageReadsAllPages(t *testing.T) {
 
 func TestUsageForPrograms(t *testing.T) {
 	out, _, _, err := ask(t, used(), "usage --since 7d --by queue -o csv")
-	if want := "blue,,nvidia.com/gpu,1,8.0000,0.0000,0.0000,8.0000,0.0000,"; err != nil || !strings.HasPrefix(out, "team,queue,resource,appWrappers,reservedHours,startingHours,") || !strings.Contains(out, want) {
+	if want := "blue,,nvidia.com/gpu,1,8.0000,0.0000,0.0000,0.0000,8.0000,0.0000,"; err != nil || !strings.HasPrefix(out, "team,queue,resource,appWrappers,reservedHours,startingHours,") || !strings.Contains(out, want) {
 		t.Errorf("got %s, %v", out, err)
 	}
 	out, _, _, err = ask(t, used(), "usage --since 7d --resource nvidia.com/gpu -o json")
