@@ -53,7 +53,7 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	cluster, err := localcluster.New(localcluster.Config{
-		Name: "chaos", Mode: localcluster.Simulated, Port: 36561, SimulatedNodes: 2, Checkout: checkout,
+		Name: "chaos", Mode: localcluster.Simulated, Port: 26561, SimulatedNodes: 2, Checkout: checkout,
 	}, os.Stderr)
 	if err != nil {
 		return 0, err

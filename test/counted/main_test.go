@@ -57,7 +57,7 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	cluster, err := localcluster.New(localcluster.Config{
-		Name: "counted", Mode: localcluster.Simulated, Port: 36601, SimulatedNodes: 30, Checkout: checkout,
+		Name: "counted", Mode: localcluster.Simulated, Port: 26601, SimulatedNodes: 30, Checkout: checkout,
 	}, os.Stderr)
 	if err != nil {
 		return 0, err

@@ -43,7 +43,7 @@ type ownCluster struct {
 }
 
 func newOwn() (*ownCluster, error) {
-	port, err := strconv.Atoi(cmp.Or(os.Getenv("E2E_PORT"), "36444"))
+	port, err := strconv.Atoi(cmp.Or(os.Getenv("E2E_PORT"), "26444"))
 	if err != nil {
 		return nil, fmt.Errorf("E2E_PORT has to be a port: %w", err)
 	}

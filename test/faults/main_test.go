@@ -40,7 +40,7 @@ func run(m *testing.M) (int, error) {
 		return 0, err
 	}
 	cluster, err := localcluster.New(localcluster.Config{
-		Name: "faults", Mode: localcluster.Simulated, Port: 36611, SimulatedNodes: nodes, Checkout: checkout,
+		Name: "faults", Mode: localcluster.Simulated, Port: 26611, SimulatedNodes: nodes, Checkout: checkout,
 	}, os.Stderr)
 	if err != nil {
 		return 0, err

@@ -79,7 +79,7 @@ func (s *site) start() {
 	s.Helper()
 	var err error
 	s.cluster, err = localcluster.New(localcluster.Config{
-		Name: "flux", Mode: localcluster.Simulated, Port: 36601, SimulatedNodes: 2, Checkout: s.checkout,
+		Name: "flux", Mode: localcluster.Simulated, Port: 26601, SimulatedNodes: 2, Checkout: s.checkout,
 	}, os.Stderr)
 	if err != nil {
 		s.Fatal(err)

@@ -34,7 +34,7 @@ type site struct {
 func begin(t *testing.T) site {
 	t.Helper()
 	cluster, err := localcluster.New(localcluster.Config{
-		Name: "helm", Mode: localcluster.Simulated, Port: 36571, SimulatedNodes: 2, Checkout: checkout,
+		Name: "helm", Mode: localcluster.Simulated, Port: 26571, SimulatedNodes: 2, Checkout: checkout,
 	}, os.Stderr)
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	cluster, err = localcluster.New(localcluster.Config{
-		Name: "installer", Mode: localcluster.Simulated, Port: 36581, SimulatedNodes: 2, Checkout: checkout,
+		Name: "installer", Mode: localcluster.Simulated, Port: 26581, SimulatedNodes: 2, Checkout: checkout,
 	}, os.Stderr)
 	if err != nil {
 		return 0, err

@@ -33,8 +33,8 @@ type mode struct {
 }
 
 var modes = []mode{
-	{name: "real", real: true, ports: [2]int{36445, 36446}},
-	{name: "simulated", flags: []string{"--mode=simulated"}, ports: [2]int{36447, 36448}},
+	{name: "real", real: true, ports: [2]int{26445, 26446}},
+	{name: "simulated", flags: []string{"--mode=simulated"}, ports: [2]int{26447, 26448}},
 }
 
 // disk is a separate file system, which the tests fill.

@@ -109,7 +109,7 @@ type person struct {
 }
 
 // The clusters of both may exist at the same time.
-var people = []person{{"root", 0, 36551}, {"nobody", 65534, 36552}}
+var people = []person{{"root", 0, 26551}, {"nobody", 65534, 26552}}
 
 func (p person) home() string    { return filepath.Join(root, p.name) }
 func (p person) cluster() string { return "sim-" + p.name }

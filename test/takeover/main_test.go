@@ -48,7 +48,7 @@ func newSite(t *testing.T) *site {
 	for program, folder := range map[string]string{s.ours: "./controller", command: "./tools/localcluster/cmd"} {
 		run(t, checkout, "go", "build", "-o", program, folder)
 	}
-	up := []string{"up", "--mode=simulated", "--name=" + clusterName, "--port=36561", "--simulated-nodes=2"}
+	up := []string{"up", "--mode=simulated", "--name=" + clusterName, "--port=26561", "--simulated-nodes=2"}
 	t.Cleanup(func() { run(t, checkout, command, "down", "--name="+clusterName) })
 	run(t, checkout, command, up...)
 	s.kubeconfig = strings.TrimSpace(run(t, checkout, command, "kubeconfig", "--name="+clusterName))

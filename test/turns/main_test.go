@@ -34,7 +34,7 @@ type settings struct {
 // cluster starts a simulated cluster with the platform, until the test ends.
 func (s settings) cluster(t *testing.T) client.WithWatch {
 	t.Helper()
-	admin, _ := sandbox.Start(t, "turns", 36621, nodes, s.values)
+	admin, _ := sandbox.Start(t, "turns", 26621, nodes, s.values)
 	enlarge(t, admin)
 	return admin
 }

@@ -48,7 +48,7 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := strconv.Atoi(cmp.Or(os.Getenv("UPGRADE_PORT"), "36591"))
+	port, err := strconv.Atoi(cmp.Or(os.Getenv("UPGRADE_PORT"), "26591"))
 	if err != nil {
 		t.Fatal("UPGRADE_PORT has to be a port: ", err)
 	}

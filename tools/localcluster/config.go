@@ -16,8 +16,10 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultName           = "mlbatch"
-	DefaultPort           = 36443
+	DefaultName = "mlbatch"
+	// DefaultPort is below those that the kernel gives to connections (32768 to 60999), which may be in use
+	// for as long as another program likes.
+	DefaultPort           = 26443
 	DefaultSimulatedNodes = 10
 	// gpusPerNode is the nvidia.com/gpu capacity of each simulated node.
 	gpusPerNode = 8

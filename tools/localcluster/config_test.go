@@ -12,7 +12,7 @@ import (
 )
 
 func TestDefaultsComeFromTheEnvironment(t *testing.T) {
-	defaults := Config{Name: "mlbatch", Port: 36443, SimulatedNodes: 10}
+	defaults := Config{Name: "mlbatch", Port: 26443, SimulatedNodes: 10}
 	for name, c := range map[string]struct {
 		env         map[string]string
 		given, want Config

@@ -316,7 +316,7 @@ esac
 
 func TestTheAdministratorsKubeconfigHasThePort(t *testing.T) {
 	c, _ := planned(t)
-	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", "https://127.0.0.1:36443"); err != nil {
+	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", "https://127.0.0.1:26443"); err != nil {
 		t.Fatal(err)
 	}
 	pretendRunning(t, c)
@@ -324,7 +324,7 @@ func TestTheAdministratorsKubeconfigHasThePort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.Host != "https://127.0.0.1:36443" || len(config.CAData) == 0 || len(config.CertData) == 0 || len(config.KeyData) == 0 {
+	if config.Host != "https://127.0.0.1:26443" || len(config.CAData) == 0 || len(config.CertData) == 0 || len(config.KeyData) == 0 {
 		t.Errorf("the kubeconfig leads to %s", config.Host)
 	}
 	info, err := os.Stat(c.KubeconfigPath())

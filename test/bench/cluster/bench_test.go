@@ -128,7 +128,7 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	admin, cluster := sandbox.Start(t, "bench", 36631, nodes, sandbox.WithRuns())
+	admin, cluster := sandbox.Start(t, "bench", 26631, nodes, sandbox.WithRuns())
 	sizes := runplan.DefaultSizes()
 	sizes.Name = "default"
 	sandbox.Create(t, admin, &sizes)

@@ -30,7 +30,7 @@ func TestComparison(t *testing.T) {
 	if rounds == 0 {
 		rounds, scenarios = 1, shorter(scenarios)
 	}
-	admin, cluster := sandbox.Bare(t, "bench-compare", 36641, nodes)
+	admin, cluster := sandbox.Bare(t, "bench-compare", 26641, nodes)
 	m := &machine{T: t, admin: admin, processes: processes{cluster: cluster.Dir()}, log: auditlog.Of(cluster.Dir())}
 	rivals := newRivals(m, cluster)
 	c := bench.Comparison{Head: describe(t)}

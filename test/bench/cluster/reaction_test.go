@@ -34,7 +34,7 @@ func TestReaction(t *testing.T) {
 	if err := jobset.AddToScheme(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
-	admin, _ := sandbox.Start(t, "bench-react", 36651, *fleetNodes, map[string]any{"jobset": map[string]any{"enabled": true}})
+	admin, _ := sandbox.Start(t, "bench-react", 26651, *fleetNodes, map[string]any{"jobset": map[string]any{"enabled": true}})
 	f := newFleet(t, admin, *fleetPods)
 	began := time.Now()
 	f.create()

@@ -48,7 +48,7 @@ var ways = []way{
 // TestWaysToWriteAStatus measures what a write of an AppWrapper's status costs the API server, by the
 // way in which it is sent. Blocks of writes alternate. It asserts that each way has the same effect.
 func TestWaysToWriteAStatus(t *testing.T) {
-	admin, cluster := sandbox.Start(t, "writes", 36641, 1, nil)
+	admin, cluster := sandbox.Start(t, "writes", 26641, 1, nil)
 	config, err := cluster.RESTConfig()
 	if err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func TestTheKubeconfigOfARunningClusterIsPrintedAlone(t *testing.T) {
 
 func TestOnlyGivenFlagsAreAskedOfARunningCluster(t *testing.T) {
 	for flag, want := range map[string]string{
-		"--port=36443":         "runs with --port=4711, not 36443",
+		"--port=26443":         "runs with --port=4711, not 26443",
 		"--simulated-nodes=10": "runs with --simulated-nodes=3, not 10",
 		"--simulated-nodes=0":  "runs with --simulated-nodes=3, not 0",
 		"--mode=simulated":     "runs with --mode=real, not simulated",

@@ -8,7 +8,7 @@ import (
 )
 
 func TestThePortComesFromTheMakefile(t *testing.T) {
-	for arg, want := range map[string]int{"-port=0": 0, "-port=36444": 36444, "-port=65535": 65535} {
+	for arg, want := range map[string]int{"-port=0": 0, "-port=26444": 26444, "-port=65535": 65535} {
 		if got, err := portFrom([]string{arg}); got != want || err != nil {
 			t.Errorf("%s: got %d (%v), want %d", arg, got, err, want)
 		}

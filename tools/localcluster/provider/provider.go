@@ -95,7 +95,7 @@ func (c *Cluster) Create(ctx context.Context, args ...string) (string, error) {
 }
 
 // CreateWithConfig is Create with a YAML file that has fields of localcluster.Config, such as
-// "port: 36445". They override those of New.
+// "port: 26445". They override those of New.
 func (c *Cluster) CreateWithConfig(ctx context.Context, file string) (string, error) {
 	data, err := os.ReadFile(file)
 	if err == nil {
