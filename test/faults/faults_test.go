@@ -137,8 +137,8 @@ var faults = []fault{
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: unlisted, Effect: corev1.TaintEffectNoExecute})
 		})
 	}},
-	{sentence: "a kubelet is silent", cause: "NodeNotReady node.kubernetes.io/unreachable", migrations: 1, within: 5 * time.Minute,
-		inject: func(t *testing.T, pods []corev1.Pod) { unplug(t, pods[0].Spec.NodeName) }},
+	{sentence: "a kubelet is silent", cause: "NodeNotReady node.kubernetes.io/unreachable", migrations: 1, within: 3 * time.Minute,
+		inject: func(t *testing.T, pods []corev1.Pod) { silence(t, pods[0].Spec.NodeName) }},
 	{sentence: "a node is lost", cause: "NodeNotReady node.kubernetes.io/not-ready", migrations: 1, within: 3 * time.Minute,
 		inject: func(t *testing.T, pods []corev1.Pod) { kill(t, pods[0].Spec.NodeName) }},
 }

@@ -88,6 +88,16 @@ func kill(t *testing.T, name string) {
 	}
 }
 
+// silence is what the node controller makes of a kubelet that is silent. KWOK renews the leases of all nodes, so
+// that it would never say so itself.
+func silence(t *testing.T, name string) {
+	t.Helper()
+	unplug(t, name)
+	if err := report(t.Context(), name, corev1.NodeReady, corev1.ConditionUnknown); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func report(ctx context.Context, name string, kind corev1.NodeConditionType, status corev1.ConditionStatus) error {
 	now := time.Now().UTC().Format(time.RFC3339)
 	patch := fmt.Sprintf(`{"status": {"conditions": [{"type": %q, "status": %q, "reason": "Fault", "lastHeartbeatTime": %q, "lastTransitionTime": %q}]}}`, kind, status, now, now)

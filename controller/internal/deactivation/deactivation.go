@@ -3,7 +3,8 @@
 // Package deactivation answers how a Workload says that its quota is to go back, and when that has been
 // done. It is pure. Kueue deactivates a Workload with the condition DeactivationTarget, takes its quota back, and
 // then removes the condition as far as it is its own; ours stays, and would deactivate the Workload again as soon as a
-// user activates it.
+// user activates it. Then Kueue would not queue it, either: up to 0.19.2 at least, it does so only for what was
+// deactivated for no reason.
 package deactivation
 
 import (
@@ -38,16 +39,29 @@ func Requested(w *kueue.Workload) bool {
 	return c != nil && c.Reason == Reason
 }
 
-// Done reports whether Kueue has done what our condition requests, so that it has to go.
+// Done reports whether Kueue has done what our condition requests, so that what is left of it has to go.
 func Done(w *kueue.Workload) bool {
-	return Requested(w) && inactive(w) && meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadEvicted)
+	taken := inactive(w) && meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadEvicted)
+	return taken && Requested(w) || barred(w) != nil
 }
 
-// Forget removes our condition.
+// Forget removes our condition, and lets whoever activates the Workload have it queued again.
 func Forget(w *kueue.Workload) {
 	if Requested(w) {
 		meta.RemoveStatusCondition(&w.Status.Conditions, kueue.WorkloadDeactivationTarget)
 	}
+	if c := barred(w); c != nil {
+		c.Reason = kueue.WorkloadDeactivated
+	}
+}
+
+// barred is the condition with which Kueue never queues the Workload again; nil if there is none of ours.
+func barred(w *kueue.Workload) *metav1.Condition {
+	c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued)
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != kueue.WorkloadDeactivated+"DueTo"+Reason {
+		return nil
+	}
+	return c
 }
 
 func inactive(w *kueue.Workload) bool { return w.Spec.Active != nil && !*w.Spec.Active }

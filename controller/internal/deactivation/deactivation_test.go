@@ -41,7 +41,15 @@ var (
 	ours    = with(kueue.WorkloadDeactivationTarget, deactivation.Reason)
 	theirs  = with(kueue.WorkloadDeactivationTarget, "AdmissionCheck")
 	evicted = with(kueue.WorkloadEvicted, "DeactivatedDueToIdle")
+	barred  = because("DeactivatedDueToIdle")
 )
+
+// because is why Kueue does not queue the Workload again.
+func because(reason string) func(*kueue.Workload) {
+	return func(w *kueue.Workload) {
+		w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: kueue.WorkloadRequeued, Status: metav1.ConditionFalse, Reason: reason})
+	}
+}
 
 func TestTheQuotaIsRequestedOnce(t *testing.T) {
 	for sentence, tc := range map[string]struct {
@@ -75,6 +83,10 @@ func TestOurConditionGoesWhenItIsDone(t *testing.T) {
 		"Kueue has only deactivated it yet": {admitted(ours, inactive), false},
 		"it is not ours":                    {admitted(theirs, inactive, evicted), false},
 		"there is none":                     {admitted(inactive, evicted), false},
+		"Kueue would not queue it again":    {admitted(inactive, evicted, barred), true},
+		"a user has activated it meanwhile": {admitted(barred), true},
+		"a user has deactivated it":         {admitted(inactive, because(kueue.WorkloadDeactivated)), false},
+		"another is why it is not queued":   {admitted(inactive, because("DeactivatedDueToAdmissionCheck")), false},
 	} {
 		if got := deactivation.Done(tc.w); got != tc.want {
 			t.Errorf("%s: it is done: %t", sentence, got)
@@ -84,6 +96,11 @@ func TestOurConditionGoesWhenItIsDone(t *testing.T) {
 	deactivation.Forget(w)
 	if deactivation.Requested(w) || len(w.Status.Conditions) != 2 {
 		t.Errorf("it still has %v", w.Status.Conditions)
+	}
+	w = admitted(inactive, evicted, barred)
+	deactivation.Forget(w)
+	if c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued); c.Reason != kueue.WorkloadDeactivated || c.Status != metav1.ConditionFalse || deactivation.Done(w) {
+		t.Errorf("Kueue would not queue it again: %+v", c)
 	}
 	others := admitted(theirs)
 	if deactivation.Forget(others); len(others.Status.Conditions) != 2 {

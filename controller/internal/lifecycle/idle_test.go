@@ -50,7 +50,7 @@ func TestRunningNoticesIdleness(t *testing.T) {
 		"then the quota goes back":                      {given: and(told, holding(0, 4*hour), holding(0, 4*hour)), after: 4 * hour, want: gives},
 		"half of the grace after a late notice":         {given: and(condition(v1beta2.Idle, metav1.ConditionTrue, v1beta2.ReasonDevicesIdle, 8*hour), holding(0, 9*hour), holding(0, 9*hour)), after: 9 * hour, want: waits(hour)},
 		"whoever works again is told so":                {given: and(told, holding(0, 0, using), holding(0, 4*hour)), after: 4 * hour, want: works},
-		"what was said long ago does not count":         {given: and(told, holding(0, 4*hour), holding(0, 5*hour)), after: 4*hour + 10*minute, want: rests},
+		"what was said long ago does not count":         {given: and(told, holding(0, 4*hour), holding(0, 4*hour+9*minute)), after: 4*hour + 10*minute, want: rests},
 		"what was said lately does":                     {given: and(told, holding(0, 4*hour), holding(0, 4*hour)), after: 4*hour + 9*minute, want: gives},
 		"a clock that is far ahead tells nothing":       {given: and(told, holding(0, 9*hour), holding(0, 9*hour)), after: 8 * hour, want: rests},
 		"pods that fail come first":                     {given: and(told, holding(0, 4*hour), withPods(broken)), after: 4 * hour, want: outcome{Phase: v1beta2.AppWrapperRunning, Requeue: minute, Conditions: map[string]string{"Unhealthy": "True FoundFailedPods", "PodsReady": "False InsufficientPodsReady"}}},

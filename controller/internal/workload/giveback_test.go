@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -38,6 +39,19 @@ func TestIdleQuotaIsRequestedUntilKueueHasIt(t *testing.T) {
 		t.Errorf("it says %+v", c)
 	}
 	meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted).Status = "True"
+	say(t, api, w)
+	untilSaid(t, api, "the request is removed", func(_ context.Context, w *kueue.Workload) (bool, error) { return !deactivation.Requested(w), nil })
+	w = stored(t, api)
+	meta.SetStatusCondition(&w.Status.Conditions, metav1.Condition{Type: kueue.WorkloadRequeued, Status: metav1.ConditionFalse, Reason: "DeactivatedDueToIdle"})
+	say(t, api, w)
+	untilSaid(t, api, "Kueue may queue it again", func(_ context.Context, w *kueue.Workload) (bool, error) {
+		return meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued).Reason == kueue.WorkloadDeactivated, nil
+	})
+}
+
+// say stores the conditions of a Workload that Kueue has deactivated.
+func say(t *testing.T, api *fakeapiserver.Server, w *kueue.Workload) {
+	t.Helper()
 	conditions, err := json.Marshal(w.Status.Conditions)
 	if err == nil {
 		err = api.Patch("workloads", key, fmt.Sprintf(`{"spec": {"active": false}, "status": {"conditions": %s}}`, conditions))
@@ -45,7 +59,6 @@ func TestIdleQuotaIsRequestedUntilKueueHasIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	untilSaid(t, api, "the request is removed", func(_ context.Context, w *kueue.Workload) (bool, error) { return !deactivation.Requested(w), nil })
 }
 
 // stored has the status of the Workload.

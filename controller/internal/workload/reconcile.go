@@ -71,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: d.Look.Sub(now)}, nil
 }
 
-// forget removes what Kueue was asked for, and has done.
+// forget removes what is left of what Kueue was asked for, and has done.
 func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) error {
 	w := &kueue.Workload{}
 	if err := r.live.Get(ctx, key, w); err != nil {

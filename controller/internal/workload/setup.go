@@ -46,8 +46,10 @@ func slim(object any) (any, error) {
 	if w, ok := object.(*kueue.Workload); ok {
 		slim := preemptionpause.Slim(w)
 		slim.Status.Conditions = append(slim.Status.Conditions, quotaOf(w)...)
-		if c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadDeactivationTarget); c != nil {
-			slim.Status.Conditions = append(slim.Status.Conditions, metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+		for _, kind := range []string{kueue.WorkloadDeactivationTarget, kueue.WorkloadRequeued} {
+			if c := meta.FindStatusCondition(w.Status.Conditions, kind); c != nil {
+				slim.Status.Conditions = append(slim.Status.Conditions, metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason})
+			}
 		}
 		return slim, nil
 	}
@@ -118,11 +120,11 @@ func control(mgr ctrl.Manager, workloads cache.Cache, pause preemptionpause.Paus
 	return nil
 }
 
-// changed ignores Workloads that were never preempted, and whose quota was never asked for.
+// changed ignores Workloads that were never preempted, unless something is left of what Kueue was asked for.
 func changed() predicate.Predicate {
 	preempted := predicate.NewPredicateFuncs(func(object client.Object) bool {
 		w, ok := object.(*kueue.Workload)
-		return ok && (preemptionpause.Preemptions(w) > 0 || deactivation.Requested(w))
+		return ok && (preemptionpause.Preemptions(w) > 0 || deactivation.Done(w))
 	})
 	return predicate.And[client.Object](preempted, predicate.Funcs{DeleteFunc: func(event.DeleteEvent) bool { return false }})
 }
