@@ -104,6 +104,34 @@ func TestAJSONPatchChangesOnlyWhatItNames(t *testing.T) {
 	}
 }
 
+func TestAnApplyCreatesWhatDoesNotExist(t *testing.T) {
+	api, c := start(t)
+	object := job()
+	apply := client.RawPatch(types.ApplyPatchType, []byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"k"},"spec":{"count":3}}`))
+	if err := c.Patch(t.Context(), object, apply, client.FieldOwner("me")); !apierrors.IsConflict(err) {
+		t.Errorf("of what exists: %v", err)
+	}
+	object.SetName("k")
+	if err := c.Patch(t.Context(), object, apply, client.FieldOwner("me")); err != nil {
+		t.Fatal(err)
+	}
+	if stored := api.Get("jobs", client.ObjectKeyFromObject(object)); stored == nil || string(stored.Fields["spec"]) != `{"count":3}` || stored.UID == "" {
+		t.Errorf("got %+v", stored)
+	}
+}
+
+func TestADeletionCanNameAVersion(t *testing.T) {
+	api, c := start(t)
+	object, now := job(), api.Get("jobs", types.NamespacedName{Namespace: "n", Name: "j"}).ResourceVersion
+	early := "0"
+	if err := c.Delete(t.Context(), object, client.Preconditions{ResourceVersion: &early}); !apierrors.IsConflict(err) {
+		t.Errorf("of an earlier version: %v", err)
+	}
+	if err := c.Delete(t.Context(), object, client.Preconditions{ResourceVersion: &now}); err != nil {
+		t.Error(err)
+	}
+}
+
 // Like a real server, it answers in protobuf.
 func TestWhoWantsMetadataAloneIsGivenThat(t *testing.T) {
 	api, c := start(t)

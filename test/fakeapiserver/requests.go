@@ -161,7 +161,7 @@ func (s *Server) answerOne(q request) (*Object, error) {
 	case http.MethodPatch:
 		return s.patch(q, body)
 	case http.MethodDelete:
-		return s.delete(q)
+		return s.delete(q, body)
 	}
 	return s.find(q)
 }
@@ -204,6 +204,9 @@ func (q request) change(before *Object, patch []byte) (*Object, error) {
 
 // patch stores what a patch changes.
 func (s *Server) patch(q request, change []byte) (*Object, error) {
+	if q.Header.Get("Content-Type") == string(types.ApplyPatchType) {
+		return s.apply(q, change)
+	}
 	before, err := s.find(q)
 	if err != nil {
 		return nil, err
@@ -225,10 +228,23 @@ func (s *Server) patch(q request, change []byte) (*Object, error) {
 	return after, nil
 }
 
-func (s *Server) delete(q request) (*Object, error) {
+// apply creates what does not exist. Whatever does exist belongs to somebody else.
+func (s *Server) apply(q request, body []byte) (*Object, error) {
+	if before, _ := s.find(q); before != nil {
+		return nil, apierrors.NewConflict(q.group(), q.key.Name, errors.New("another manager owns its fields"))
+	}
+	return s.create(q, body)
+}
+
+func (s *Server) delete(q request, body []byte) (*Object, error) {
 	before, err := s.find(q)
 	if err != nil {
 		return nil, err
+	}
+	var options metav1.DeleteOptions
+	_ = json.Unmarshal(body, &options) // who reads metadata alone sends protobuf, and no preconditions
+	if only := options.Preconditions; only != nil && only.ResourceVersion != nil && *only.ResourceVersion != before.ResourceVersion {
+		return nil, apierrors.NewConflict(q.group(), q.key.Name, errors.New("it has changed"))
 	}
 	s.Delete(q.resource, q.key)
 	return before, nil
