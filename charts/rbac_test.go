@@ -306,14 +306,19 @@ func TestControllerMayChangeOnlyTheQuotaOfSlackQueues(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			config := map[string]any{"appwrapper": row.config}
 			role := clusterRolesWith(t, map[string]any{"appwrapper": map[string]any{"config": config}})["appwrapper-manager-role"]
-			var got []string
-			for _, rule := range role.Rules {
-				if slices.Contains(rule.Resources, "clusterqueues") && slices.Contains(rule.Verbs, "patch") {
-					got = append(got, rule.ResourceNames...)
+			for _, verb := range []string{"create", "delete", "patch", "update"} {
+				var got []string
+				for _, rule := range role.Rules {
+					if slices.Contains(rule.Resources, "clusterqueues") && slices.Contains(rule.Verbs, verb) {
+						got = append(got, rule.ResourceNames...)
+					}
 				}
-			}
-			if !slices.Equal(got, row.want) {
-				t.Errorf("it may patch %q, want %q", got, row.want)
+				if want := row.want; verb != "update" && !slices.Equal(got, want) || verb == "update" && got != nil {
+					t.Errorf("it may %s %q, want %q", verb, got, want)
+				}
+				if allows(role, verb, "kueue.x-k8s.io", "clusterqueues") {
+					t.Errorf("it may %s all queues", verb)
+				}
 			}
 			for _, resource := range []string{"clusterqueues", "resourceflavors"} {
 				if may := allows(role, "watch", "kueue.x-k8s.io", resource); may != (row.want != nil) {

@@ -35,6 +35,7 @@ func onboarded(t *testing.T, release string, in map[string]any) map[string]any {
 		o := parse(t, document)
 		into := map[string]func() any{
 			"Namespace":          func() any { return &corev1.Namespace{} },
+			"ConfigMap":          func() any { return &corev1.ConfigMap{} },
 			"LimitRange":         func() any { return &corev1.LimitRange{} },
 			"ResourceQuota":      func() any { return &corev1.ResourceQuota{} },
 			"NetworkPolicy":      func() any { return &networkingv1.NetworkPolicy{} },
@@ -159,6 +160,26 @@ func TestTheControllerOfRunsHasWhatItNeedsWhereTeamsAre(t *testing.T) {
 func TestMembersMakeRunsOnlyWhereTheirAuthorIsRecorded(t *testing.T) {
 	if allows(clusterRoles(t)["mlbatch-edit"], "create", "codeflare.dev", "runs") {
 		t.Error("members may create Runs although no webhook records their author")
+	}
+}
+
+// The controller makes the ClusterQueues, and removes them without the ConfigMap, so nothing must keep that.
+// What it reads there is a test of controller/internal/slackqueue.
+func TestSlackQueuesAreHandedToTheController(t *testing.T) {
+	all := onboarded(t, "teams", exampleTeams(t)["slack-queues.in.yaml"])
+	handed := all["ConfigMap/elsewhere/mlbatch-slack-queues"].(*corev1.ConfigMap)
+	if names := slices.Sorted(maps.Keys(handed.Data)); !slices.Equal(names, []string{"slack-cluster-queue", "slack-of-products"}) || len(handed.Annotations) > 0 {
+		t.Errorf("got %q, with annotations %v", names, handed.Annotations)
+	}
+	for name := range handed.Data {
+		if _, made := all["ClusterQueue//"+name]; made {
+			t.Errorf("the chart makes %s, too", name)
+		}
+	}
+	for id, o := range onboarded(t, "teams", map[string]any{"slackQueues": nil}) {
+		if _, is := o.(*corev1.ConfigMap); is {
+			t.Errorf("without slack queues there is %s", id)
+		}
 	}
 }
 

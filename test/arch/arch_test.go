@@ -234,6 +234,7 @@ var pure = []string{
 	"cmp", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "maps", "math", "net/url", "path", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"k8s.io/api/apps/v1",
 	"k8s.io/api/core/v1",
+	"k8s.io/apimachinery/pkg/api/equality",
 	"k8s.io/apimachinery/pkg/api/meta",
 	"k8s.io/apimachinery/pkg/api/resource",
 	"k8s.io/apimachinery/pkg/apis/meta/v1",

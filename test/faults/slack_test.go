@@ -6,6 +6,7 @@ package faults_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 // slack is the queue that testdata/values.yaml names.
@@ -121,6 +124,57 @@ func TestASlackQueueFollowsTheNodes(t *testing.T) {
 	})
 	lends(t, "")
 	logDelays(t)
+}
+
+// The controller may make and remove the queue that its configuration names, as the chart teams hands it over.
+func TestASlackQueueOfTheTeamsFileIsMade(t *testing.T) {
+	handed := func(gpus int) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: platform.Namespace, Name: "mlbatch-slack-queues"}, Data: map[string]string{
+			slack: fmt.Sprintf("{cohortName: default-cohort, resourceGroups: [{coveredResources: [memory, %[1]s], flavors: [{name: default-flavor, "+
+				"resources: [{name: memory, nominalQuota: 1Ti}, {name: %[1]s, nominalQuota: %[2]d}]}]}]}", gpu, gpus),
+		}}
+	}
+	remove := func(ctx context.Context) error { return client.IgnoreNotFound(admin.Delete(ctx, handed(0))) }
+	t.Cleanup(func() {
+		if err := remove(context.Background()); err != nil {
+			t.Error(err)
+		}
+		heal(t, "gpu-1")
+		heal(t, "gpu-2")
+	})
+	if err := admin.Create(t.Context(), handed(24)); err != nil {
+		t.Fatal(err)
+	}
+	lends(t, "")
+	cordon(t, true, 1)
+	lends(t, "16")
+	t.Log("the file has more")
+	if err := admin.Update(t.Context(), handed(32)); err != nil {
+		t.Fatal(err)
+	}
+	lends(t, "24")
+	t.Log("an administrator sets a limit")
+	q := lends(t, "24")
+	q.Spec.ResourceGroups[0].Flavors[0].Resources[1].LendingLimit = ptr.To(resource.MustParse("20"))
+	if err := admin.Update(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	lends(t, "20")
+	cordon(t, true, 2)
+	lends(t, "16")
+	cordon(t, false, 1, 2)
+	lends(t, "20")
+	t.Log("the file has it no more")
+	if err := remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, time.Minute, "the queue is removed", func(ctx context.Context) error {
+		err := admin.Get(ctx, client.ObjectKey{Name: slack}, &kueue.ClusterQueue{})
+		if err == nil {
+			err = errors.New("it is there")
+		}
+		return client.IgnoreNotFound(err)
+	})
 }
 
 // logDelays measures from a change of a node to that of the limit.

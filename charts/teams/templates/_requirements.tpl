@@ -8,7 +8,48 @@ it first, because the order in which Helm renders them is not specified.
 {{- include "teams.require.cohorts" . }}
 {{- include "teams.require.limits" (dict "who" "limits" "limits" .Values.limits) }}
 {{- include "teams.require.teams" . }}
+{{- include "teams.require.slackQueues" . }}
 {{- include "teams.require.capacity" . }}
+{{- end }}
+
+{{- define "teams.require.slackQueues" -}}
+{{- $names := list }}
+{{- range .Values.teams }}
+{{- $names = append $names (printf "%s-cluster-queue" .name) }}
+{{- end }}
+{{- $cohorts := list }}
+{{- range .Values.cohorts }}
+{{- $cohorts = append $cohorts .name }}
+{{- end }}
+{{- $owners := dict }}
+{{- range $queue := .Values.slackQueues }}
+{{- if has .name $names }}
+{{- fail (printf "teams: slack queue %q has the name of another queue in the file: choose another" .name) }}
+{{- end }}
+{{- $names = append $names .name }}
+{{- $cohort := hasKey . "cohort" | ternary .cohort $.Values.cohort | default "" }}
+{{- if not $cohort }}
+{{- fail (printf "teams: slack queue %q is in no cohort, so no team could borrow its quota: set its cohort" .name) }}
+{{- end }}
+{{- if and $cohorts (not (has $cohort $cohorts)) }}
+{{- fail (printf "teams: the cohort %q of slack queue %q is not listed in cohorts" $cohort .name) }}
+{{- end }}
+{{- if not .quota }}
+{{- fail (printf "teams: slack queue %q has no quota, so it could lend nothing" .name) }}
+{{- end }}
+{{- range $flavor, $quota := .quota }}
+{{- if hasKey $owners $flavor }}
+{{- fail (printf "teams: flavor %q is in the slack queues %q and %q, so bad nodes would count twice: give each its own flavors" $flavor (get $owners $flavor) $queue.name) }}
+{{- end }}
+{{- $_ := set $owners $flavor $queue.name }}
+{{- range $resource, $amount := $quota }}
+{{- if and (kindIs "map" $amount) (hasKey $amount "borrowingLimit") }}
+{{- fail (printf "teams: slack queue %q: flavor %q limits borrowing of %s, but a slack queue only lends: remove the borrowingLimit" $queue.name $flavor $resource) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- include "teams.require.quota" (dict "root" $ "who" (printf "slack queue %q" .name) "quota" .quota "lends" $cohort "why" "" "alone" true) }}
+{{- end }}
 {{- end }}
 
 {{- define "teams.require.topologies" -}}
@@ -337,7 +378,7 @@ include the quota of its teams, so they may exceed its own quota.
 
 {{/* Checks that the total quota does not exceed the capacity of a flavor, if it has one. */}}
 {{- define "teams.require.capacity" -}}
-{{- $owners := concat (.Values.teams | default list) (.Values.cohorts | default list) }}
+{{- $owners := concat (.Values.teams | default list) (.Values.cohorts | default list) (.Values.slackQueues | default list) }}
 {{- range $flavor := .Values.flavors }}
 {{- range $resource, $capacity := .capacity }}
 {{- $sum := 0.0 }}

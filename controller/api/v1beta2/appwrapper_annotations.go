@@ -37,6 +37,10 @@ const (
 // the lending limits that were lowered, and those of the administrator.
 const LoweredLendingLimitsAnnotation = "workload.codeflare.dev/lowered-lending-limits"
 
+// DeclaredLendingLimitsAnnotation is on ClusterQueues that the controller has made because the teams file has
+// them. It has the lending limits of that file, so that those of an administrator can be told from them.
+const DeclaredLendingLimitsAnnotation = "workload.codeflare.dev/declared-lending-limits"
+
 // PodIdleCondition is the type of a condition of a pod. Whoever watches the devices of the nodes sets it to
 // True while a pod does not use its own. lastTransitionTime is since when, and lastProbeTime is repeated.
 const PodIdleCondition = "workload.codeflare.dev/Idle"

@@ -129,8 +129,12 @@ func (a *api) lends(queue, want string) {
 	a.Helper()
 	var got string
 	err := wait.PollUntilContextTimeout(a.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		object := a.Get("clusterqueues", types.NamespacedName{Name: queue})
+		if object == nil {
+			return false, nil
+		}
 		var spec kueue.ClusterQueueSpec
-		err := json.Unmarshal(a.Get("clusterqueues", types.NamespacedName{Name: queue}).Fields["spec"], &spec)
+		err := json.Unmarshal(object.Fields["spec"], &spec)
 		if got = ""; err == nil {
 			if limit := spec.ResourceGroups[0].Flavors[0].Resources[0].LendingLimit; limit != nil {
 				got = limit.String()

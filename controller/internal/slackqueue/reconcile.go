@@ -65,9 +65,14 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	missing := slackquota.Find(r.Rules, flavors.Items, nodes.Items, devices)
+	declared, err := r.declared(ctx)
+	if declared == nil {
+		return ctrl.Result{}, errors.Join(failed, err)
+	}
+	failed = errors.Join(failed, err)
 	stale := false
 	for _, name := range r.Queues {
-		err := r.keep(ctx, name, missing)
+		err := r.keep(ctx, name, declared, missing)
 		if apierrors.IsConflict(err) {
 			stale = true
 		} else {
@@ -91,26 +96,54 @@ func (r *reconciler) tell(ctx context.Context, supplies slackquota.Supplies) err
 	return nil
 }
 
-// keep writes the limits of one queue, if they change.
-func (r *reconciler) keep(ctx context.Context, name string, missing slackquota.Missing) error {
-	q := &kueue.ClusterQueue{}
-	if err := r.cached.Get(ctx, client.ObjectKey{Name: name}, q); err != nil {
-		return client.IgnoreNotFound(err)
+// declared is nil if the ConfigMap cannot be read. Without one, the teams file has no slack queues.
+func (r *reconciler) declared(ctx context.Context) (slackquota.Declarations, error) {
+	var stored corev1.ConfigMap
+	err := r.cached.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: slackquota.DeclaredName}, &stored)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("cannot read ConfigMap %s: %w", slackquota.DeclaredName, err)
 	}
-	decision := slackquota.Decide(q, missing)
-	if decision.Nothing() || q.DeletionTimestamp != nil {
+	return parse(stored.Data)
+}
+
+// keep writes one queue, if anything changes.
+func (r *reconciler) keep(ctx context.Context, name string, declared slackquota.Declarations, missing slackquota.Missing) error {
+	q := &kueue.ClusterQueue{}
+	err := r.cached.Get(ctx, client.ObjectKey{Name: name}, q)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot read ClusterQueue %s: %w", name, err)
+	}
+	if err != nil {
+		q = nil
+	}
+	step := slackquota.Keep(name, q, declared, missing)
+	if step.Verb == slackquota.Leave {
 		return nil
 	}
-	patch := client.RawPatch(types.JSONPatchType, decision.Patch(q))
-	err := r.client.Patch(ctx, q, patch, client.FieldOwner(slackquota.FieldOwner))
+	err = r.write(ctx, name, q, step)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return client.IgnoreNotFound(err)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot write the lending limits of ClusterQueue %s: %w", name, err)
+		return fmt.Errorf("cannot %s ClusterQueue %s: %w", verbs[step.Verb], name, err)
 	}
-	log.FromContext(ctx).Info("lending limits", "queue", name, "changes", decision.Changes)
+	log.FromContext(ctx).Info(verbs[step.Verb], "queue", name, "why", step.Why)
 	return nil
+}
+
+var verbs = map[slackquota.Verb]string{slackquota.Make: "make", slackquota.Patch: "write the lending limits of", slackquota.Remove: "remove"}
+
+// write makes a queue by an apply and not by a POST, because a right to create can name its queues only for an
+// apply. If somebody has made another one meanwhile, the apply conflicts.
+func (r *reconciler) write(ctx context.Context, name string, q *kueue.ClusterQueue, step slackquota.Step) error {
+	by := client.FieldOwner(slackquota.FieldOwner)
+	switch step.Verb {
+	case slackquota.Make:
+		return r.client.Patch(ctx, &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: name}}, client.RawPatch(types.ApplyPatchType, step.Body), by)
+	case slackquota.Remove:
+		return r.client.Delete(ctx, q, client.Preconditions{UID: &q.UID, ResourceVersion: &q.ResourceVersion})
+	}
+	return r.client.Patch(ctx, q, client.RawPatch(types.JSONPatchType, step.Body), by)
 }
 
 // remember stores of each node the most devices that it has shown. It returns nil if what is

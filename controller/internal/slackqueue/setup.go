@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -81,8 +80,7 @@ func newCache(mgr ctrl.Manager, s Settings) (cache.Cache, error) {
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Node{}:        {Transform: s.slimNode},
 			&kueue.ClusterQueue{}: {Transform: slimQueue},
-			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{s.Namespace: {}},
-				Field: fields.OneTermEqualSelector("metadata.name", slackquota.DevicesName)},
+			&corev1.ConfigMap{}:   {Namespaces: map[string]cache.Config{s.Namespace: {}}, Transform: slimConfigMap},
 		},
 	})
 }
@@ -97,6 +95,16 @@ func (s Settings) slimNode(object any) (any, error) {
 func slimQueue(object any) (any, error) {
 	if q, ok := object.(*kueue.ClusterQueue); ok {
 		return slackquota.SlimQueue(q), nil
+	}
+	return object, nil
+}
+
+// slimConfigMap forgets what others store in the namespace.
+func slimConfigMap(object any) (any, error) {
+	if c, ok := object.(*corev1.ConfigMap); ok && c.Name != slackquota.DevicesName && c.Name != slackquota.DeclaredName {
+		slim := &corev1.ConfigMap{}
+		slim.Namespace, slim.Name, slim.ResourceVersion = c.Namespace, c.Name, c.ResourceVersion
+		return slim, nil
 	}
 	return object, nil
 }

@@ -86,6 +86,8 @@ func nodeOf(name string, devices int64) *corev1.Node {
 	return n
 }
 
+func amount(text string) resource.Quantity { return resource.MustParse(text) }
+
 func count(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }
 
 // all are the nodes, in no particular order.

@@ -36,18 +36,24 @@ func TestTheNumbersOfTheDocumentationAreTrue(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(string(text), "## The slack queue\n")
 	_, rest, _ := strings.Cut(section, "```yaml\n")
-	manifest, _, _ := strings.Cut(rest, "```")
+	values, _, _ := strings.Cut(rest, "```")
 	_, rest, found := strings.Cut(rest, "|---|---|---|---|\n")
 	table, _, _ := strings.Cut(rest, "\n\n")
 	rows := strings.Split(table, "\n")
 	if !found || len(rows) != len(events) {
 		t.Fatalf("the table has %d rows, want %d", len(rows), len(events))
 	}
-	c := newCluster(t, "0")
-	c.queue = &kueue.ClusterQueue{}
-	if err := yaml.UnmarshalStrict([]byte(manifest), c.queue); err != nil {
+	var teams struct {
+		SlackQueues []struct {
+			Name, Cohort string
+			Quota        map[kueue.ResourceFlavorReference]corev1.ResourceList
+		}
+	}
+	if err := yaml.UnmarshalStrict([]byte(values), &teams); err != nil {
 		t.Fatal(err)
 	}
+	c := newCluster(t, "0")
+	c.queue = slackQueue(group("h100", teams.SlackQueues[0].Quota["h100"]))
 	c.flavors = []kueue.ResourceFlavor{flavorOf("h100", nil)}
 	for i := range 10 {
 		name := fmt.Sprintf("gpu-%d", i)

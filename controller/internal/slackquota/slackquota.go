@@ -7,8 +7,6 @@
 package slackquota
 
 import (
-	"encoding/json"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -28,7 +26,7 @@ type Lowered struct {
 
 // note has what was lowered, by flavor and resource. The annotation keeps it, so that the limits of
 // the administrator return when nothing is missing any more.
-type note map[kueue.ResourceFlavorReference]map[corev1.ResourceName]*Lowered
+type note = byResource[Lowered]
 
 // Change is a lending limit that has to be written; nil is none.
 type Change struct {
@@ -63,7 +61,7 @@ func Decide(q *kueue.ClusterQueue, missing Missing) Decision {
 				}
 				limit := limitOf(q, quota.NominalQuota, own, missing[flavor.Name][quota.Name])
 				if !same(limit, own) {
-					after.add(flavor.Name, quota.Name, Lowered{To: *limit, From: own})
+					after.add(flavor.Name, quota.Name, &Lowered{To: *limit, From: own})
 				}
 				if !same(limit, quota.LendingLimit) {
 					d.Changes = append(d.Changes, Change{i, j, k, flavor.Name, quota.Name, quota.LendingLimit, limit})
@@ -111,25 +109,5 @@ func same(a, b *resource.Quantity) bool {
 // noteOf reads what was lowered. Nothing was if the annotation cannot be read: what is there is
 // then the administrator's.
 func noteOf(q *kueue.ClusterQueue) note {
-	var n note
-	if err := json.Unmarshal([]byte(q.Annotations[v1beta2.LoweredLendingLimitsAnnotation]), &n); err != nil {
-		return nil
-	}
-	return n
-}
-
-func (n note) add(flavor kueue.ResourceFlavorReference, name corev1.ResourceName, l Lowered) {
-	if n[flavor] == nil {
-		n[flavor] = map[corev1.ResourceName]*Lowered{}
-	}
-	n[flavor][name] = &l
-}
-
-// String is the annotation, always the same for the same note.
-func (n note) String() string {
-	if len(n) == 0 {
-		return ""
-	}
-	text, _ := json.Marshal(n) // cannot fail: there are only strings
-	return string(text)
+	return read[Lowered](q.Annotations[v1beta2.LoweredLendingLimitsAnnotation])
 }

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package slackqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
+)
+
+const (
+	removeA = "DELETE /apis/kueue.x-k8s.io/v1beta2/clusterqueues/slack-a"
+	nominal = `{"data": {"slack-a": "{cohortName: cohort-a, resourceGroups: [{coveredResources: [nvidia.com/gpu],
+		flavors: [{name: a, resources: [{name: nvidia.com/gpu, nominalQuota: %d}]}]}]}"}}`
+)
+
+// declare writes what the chart teams does for a file with these GPUs in slack-a.
+func (a *api) declare(gpus int) {
+	a.Helper()
+	a.put(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "mlbatch-system", "name": "mlbatch-slack-queues"}, %s`,
+		strings.ReplaceAll(fmt.Sprintf(nominal, gpus)[1:], "\n\t\t", ""))
+}
+
+func (a *api) redeclare(gpus int) {
+	a.Helper()
+	key := types.NamespacedName{Namespace: "mlbatch-system", Name: slackquota.DeclaredName}
+	if err := a.Patch("configmaps", key, strings.ReplaceAll(fmt.Sprintf(nominal, gpus), "\n\t\t", "")); err != nil {
+		a.Fatal(err)
+	}
+}
+
+// exists waits until there is a queue slack-a, or none.
+func (a *api) exists(want bool) {
+	a.Helper()
+	err := wait.PollUntilContextTimeout(a.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		return (a.Get("clusterqueues", types.NamespacedName{Name: "slack-a"}) != nil) == want, nil
+	})
+	if err != nil {
+		a.Fatalf("the queue exists: %t; the requests were %q", !want, a.Requests())
+	}
+}
+
+func TestAQueueOfTheTeamsFileIsMadeAndRemoved(t *testing.T) {
+	a := newAPI(t).with()
+	a.Delete("clusterqueues", types.NamespacedName{Name: "slack-a"})
+	a.declare(80)
+	a.patch("nodes", "a0", `{"spec": {"unschedulable": true}}`)
+	stop := a.start(long)
+	a.lends("slack-a", "72")
+	a.remembered(20)
+	a.mustHaveSent(ofA, create) // an apply is a PATCH
+	a.redeclare(60)
+	a.patch("nodes", "a1", `{"spec": {"unschedulable": true}}`)
+	a.lends("slack-a", "44")
+	a.mustHaveSent(ofA)
+	stop()
+	// Meanwhile, a node is back, and the file has changed. Whatever others keep in the namespace does not matter.
+	a.patch("nodes", "a0", `{"spec": {"unschedulable": null}}`)
+	a.redeclare(80)
+	a.start(long)
+	a.lends("slack-a", "72")
+	a.mustHaveSent(ofA)
+	a.put(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "mlbatch-system", "name": "other"}, "data": {"slack-a": "{"}}`)
+	a.Delete("configmaps", types.NamespacedName{Namespace: "mlbatch-system", Name: slackquota.DeclaredName})
+	a.exists(false)
+	a.mustHaveSent(removeA)
+	if a.Get("clusterqueues", types.NamespacedName{Name: "slack-b"}) == nil {
+		t.Error("the queue of somebody else is gone, too")
+	}
+}
+
+// Whatever is written at rest would be there before the write that follows.
+func TestAtRestAQueueOfTheTeamsFileIsNotWritten(t *testing.T) {
+	a := newAPI(t).with()
+	a.Delete("clusterqueues", types.NamespacedName{Name: "slack-a"})
+	a.declare(80)
+	a.start(time.Millisecond)
+	a.exists(true)
+	a.remembered(20)
+	a.patch("nodes", "a0", `{"spec": {"unschedulable": true}}`)
+	a.lends("slack-a", "72")
+	a.Requests()
+	for i := range 10 {
+		a.patch("clusterqueues", "slack-a", fmt.Sprintf(`{"status": {"pendingWorkloads": %d}}`, i))
+	}
+	a.patch("nodes", "b0", `{"spec": {"unschedulable": true}}`)
+	a.lends("slack-b", "72")
+	sent := slices.DeleteFunc(a.Requests(), func(request string) bool { return request == create || strings.HasPrefix(request, "GET ") })
+	if !slices.Equal(sent, []string{ofB}) {
+		t.Errorf("the requests are %q", sent)
+	}
+}
+
+func TestWhatOthersStoreInTheNamespaceIsForgotten(t *testing.T) {
+	for name, want := range map[string]bool{slackquota.DeclaredName: true, slackquota.DevicesName: true, "other": false} {
+		kept, err := slimConfigMap(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n", ResourceVersion: "1"}, Data: map[string]string{"a": "b"}})
+		if c := kept.(*corev1.ConfigMap); err != nil || c.Name != name || c.ResourceVersion != "1" || (len(c.Data) > 0) != want {
+			t.Errorf("%s: %+v, %v", name, kept, err)
+		}
+	}
+}
+
+// declaring adds the ConfigMap of the chart to the cluster.
+func declaring(t *testing.T, c client.Client, name string) {
+	t.Helper()
+	err := c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "mlbatch-system", Name: slackquota.DeclaredName}, Data: map[string]string{
+		name: "{cohortName: research, resourceGroups: [{flavors: [{name: all, resources: [{name: nvidia.com/gpu, nominalQuota: 16}]}]}]}",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatAQueueThatCannotBeMadeMeans(t *testing.T) {
+	for what, row := range map[string]struct {
+		err  error
+		says string
+	}{
+		"somebody has made it meanwhile": {apierrors.NewConflict(group, "three", errors.New("made")), ""},
+		"a refusal":                      {apierrors.NewForbidden(group, "three", errors.New("no right")), "cannot make ClusterQueue three: "},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r, cluster := reconcilerOf(t, failing("three", row.err))
+			r.Queues = append(r.Queues, "three")
+			declaring(t, cluster, "three")
+			_, err := r.Reconcile(t.Context(), ctrl.Request{})
+			if (row.says == "") != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), row.says) {
+				t.Errorf("got %v", err)
+			}
+			if one := lends(t, cluster, "one"); one != "8" {
+				t.Errorf("another queue lends %q", one)
+			}
+		})
+	}
+}
+
+// If it were taken for a file without queues, the quota would be gone.
+func TestAFileThatCannotBeReadRemovesNothing(t *testing.T) {
+	no := errors.New("no answer")
+	r, cluster := reconcilerOf(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, k client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if k.Name == slackquota.DeclaredName {
+			return no
+		}
+		return c.Get(ctx, k, o, opts...)
+	}})
+	one := queueOf("one")
+	one.Annotations = map[string]string{"workload.codeflare.dev/declared-lending-limits": "{}"}
+	if err := errors.Join(cluster.Delete(t.Context(), queueOf("one")), cluster.Create(t.Context(), one)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Reconcile(t.Context(), ctrl.Request{}); !errors.Is(err, no) || !strings.Contains(err.Error(), slackquota.DeclaredName) {
+		t.Errorf("got %v", err)
+	}
+	if lends(t, cluster, "one") != "" {
+		t.Error("it was written")
+	}
+}
