@@ -62,6 +62,9 @@ func (s Settings) Unhealthy(node *corev1.Node) []string {
 // DevicesName is of the ConfigMap, in the namespace of the controller, with the devices that nodes have shown.
 const DevicesName = slackquota.DevicesName
 
+// DeclaredSlackName is of the ConfigMap there with the slack queues of the file of the teams, by name.
+const DeclaredSlackName = slackquota.DeclaredName
+
 // Remembering are the settings together with the data of that ConfigMap.
 func (s Settings) Remembering(data map[string]string) Settings {
 	s.devices = slackquota.Parse(data)

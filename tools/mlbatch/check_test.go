@@ -61,6 +61,7 @@ func TestCheckReadsOneListAKind(t *testing.T) {
 		"GET " + queues + "/clusterqueues?limit=500", "GET " + queues + "/cohorts?limit=500", "GET " + queues + "/resourceflavors?limit=500",
 		"GET " + queues + "/localqueues?limit=500", "GET " + queues + "/workloads?limit=500", "GET /apis/workload.codeflare.dev/v1beta2/appwrappers?limit=500",
 		"GET " + settingsOf + "?fieldSelector=metadata.name%3Dkueue-config&limit=500", "GET " + settingsOf + "?fieldSelector=metadata.name%3Dours&limit=500",
+		"GET " + settingsOf + "?fieldSelector=metadata.name%3Dmlbatch-slack-queues&limit=500",
 	}
 	if diff := cmp.Diff(want, requests); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -74,7 +75,7 @@ func TestCheckReadsAllPages(t *testing.T) {
 		world[path] = strings.Replace(world[path], `"metadata":{}`, `"metadata":{"continue":"2"}`, 1)
 	}
 	out, _, requests, err := ask(t, world, "check")
-	if err != nil || len(requests) != 15 || strings.Count(out, "ClusterQueueUnused  ClusterQueue blue") != 2 {
+	if err != nil || len(requests) != 16 || strings.Count(out, "ClusterQueueUnused  ClusterQueue blue") != 2 {
 		t.Errorf("got %s, %q, %v", out, requests, err)
 	}
 }
@@ -109,6 +110,16 @@ func TestCheckFindsNothing(t *testing.T) {
 	world[queues+"/clusterqueues"] = list("kueue.x-k8s.io/v1beta2", "ClusterQueue")
 	if out, progress, _, err := ask(t, world, "check"); err != nil || out != "" || progress != "nothing was found\n" {
 		t.Errorf("got %q, %q, %v", out, progress, err)
+	}
+}
+
+// The ConfigMap is that of the chart teams.
+func TestCheckKnowsTheSlackQueuesOfTheTeams(t *testing.T) {
+	world := soundWorld(t)
+	world[settingsOf] = strings.Replace(world[settingsOf], `"items":[`, `"items":[{"metadata":{"name":"mlbatch-slack-queues"},"data":{"unnamed":"{}"}},`, 1)
+	out, _, _, err := ask(t, world, "check")
+	if !strings.Contains(out, "SlackQueueUnkept") || !strings.Contains(out, "ClusterQueue unnamed") {
+		t.Errorf("got %s, %v", out, err)
 	}
 }
 

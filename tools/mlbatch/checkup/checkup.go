@@ -56,6 +56,8 @@ type Objects struct {
 	Kueue *Kueue
 	// Signs are the AppWrapper controller's settings about nodes.
 	Signs nodesigns.Settings
+	// DeclaredSlack are the slack queues that the file of the teams has.
+	DeclaredSlack []string
 	// Release has the versions that are wanted.
 	Release setup.Versions
 	// Install is what 'mlbatch install' would say. It is looked at before an installation.

@@ -26,12 +26,13 @@ var now = time.Date(2026, 11, 22, 10, 30, 0, 0, time.UTC)
 
 // scene has what are no objects.
 type scene struct {
-	Kind        string                  `json:"kind"`
-	Kueue       *checkup.Kueue          `json:"kueue"`
-	Install     checkup.Install         `json:"install"`
-	Definitions []checkup.Definition    `json:"definitions"`
-	Controller  string                  `json:"controller"`
-	Unread      map[checkup.Kind]string `json:"unread"`
+	Kind          string                  `json:"kind"`
+	Kueue         *checkup.Kueue          `json:"kueue"`
+	Install       checkup.Install         `json:"install"`
+	Definitions   []checkup.Definition    `json:"definitions"`
+	Controller    string                  `json:"controller"`
+	DeclaredSlack []string                `json:"declaredSlack"`
+	Unread        map[checkup.Kind]string `json:"unread"`
 }
 
 func none() checkup.Objects {
@@ -103,7 +104,7 @@ func scenery(o *checkup.Objects, doc []byte, decode decoder) (err error) {
 	if err := decode(doc, &s); err != nil {
 		return err
 	}
-	o.Kueue, o.Install, o.Definitions = s.Kueue, s.Install, s.Definitions
+	o.Kueue, o.Install, o.Definitions, o.DeclaredSlack = s.Kueue, s.Install, s.Definitions, s.DeclaredSlack
 	if s.Unread != nil {
 		o.Unread = s.Unread
 	}

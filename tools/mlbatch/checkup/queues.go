@@ -23,7 +23,8 @@ func (o Objects) isSlack(name string) bool {
 	return name == slackQueue || slices.Contains(o.Signs.SlackQueues(), name)
 }
 
-// slackQueueUnkept: without a cohort, Kueue allows no lending limit.
+// slackQueueUnkept: without a cohort, Kueue allows no lending limit. What the controller's configuration does not
+// name, it may not make.
 func (o Objects) slackQueueUnkept() (found []sight) {
 	for _, name := range o.Signs.SlackQueues() {
 		i := slices.IndexFunc(o.ClusterQueues, func(q kueue.ClusterQueue) bool { return q.Name == name })
@@ -32,6 +33,11 @@ func (o Objects) slackQueueUnkept() (found []sight) {
 			found = append(found, of("ClusterQueue "+name, "ClusterQueues", fmt.Sprintf("0 of %d have this name", len(o.ClusterQueues))))
 		case o.ClusterQueues[i].Spec.CohortName == "":
 			found = append(found, of("ClusterQueue "+name, "cohortName", `""`))
+		}
+	}
+	for _, name := range o.DeclaredSlack {
+		if named := o.Signs.SlackQueues(); !slices.Contains(named, name) {
+			found = append(found, of("ClusterQueue "+name, "slackQueues of the teams", "has it", "slackQueueNames of the controller", fmt.Sprintf("%q", named)))
 		}
 	}
 	return found

@@ -111,6 +111,8 @@ func (r *reader) signs(ctx context.Context, d appsv1.Deployment, text string) {
 	}
 	r.found.Signs, err = nodesettings.Remembered(ctx, r.client, settings, d.Namespace)
 	r.note(err, checkup.ConfigMaps)
+	r.found.DeclaredSlack, err = nodesettings.DeclaredSlack(ctx, r.client, d.Namespace)
+	r.note(err, checkup.ConfigMaps)
 }
 
 // unreadable is a configuration that could not be understood, or is not where it is looked for.

@@ -6,6 +6,8 @@ package nodesettings
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +42,19 @@ func Remembered(ctx context.Context, c client.Reader, s nodesigns.Settings, name
 	}
 	data, err := configMap(ctx, c, namespace, nodesigns.DevicesName)
 	return s.Remembering(data), err
+}
+
+// DeclaredSlack are the names of the slack queues that the file of the teams has.
+func DeclaredSlack(ctx context.Context, c client.Reader, namespace string) (names []string, err error) {
+	const name = nodesigns.DeclaredSlackName
+	err = reading.Pages(ctx, c, func(page *corev1.ConfigMapList) {
+		for _, m := range page.Items {
+			if m.Name == name {
+				names = slices.Sorted(maps.Keys(m.Data))
+			}
+		}
+	}, client.InNamespace(namespace), client.MatchingFields{"metadata.name": name})
+	return names, err
 }
 
 // configMap is the data of a ConfigMap, or nothing if it does not exist. The right to list reaches that.
