@@ -131,6 +131,35 @@ func TestRolesIncludeExtraKinds(t *testing.T) {
 	}
 }
 
+// The controller changes nodes only where an administrator lets it cordon some.
+func TestNodesAreCordonedByChoiceOnly(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		cordon any
+		want   bool
+	}{
+		"as installed":     {map[string]any{}, false},
+		"no value":         {nil, false},
+		"switched off":     {map[string]any{"nodes": 0, "teams": 3}, false},
+		"an unset number":  {map[string]any{"nodes": nil}, false},
+		"switched on":      {map[string]any{"nodes": 2}, true},
+		"a number of JSON": {map[string]any{"nodes": float64(2)}, true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			role := clusterRolesWith(t, map[string]any{"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{
+				"nodeHealth": map[string]any{"cordon": tc.cordon},
+			}}}})["appwrapper-manager-role"]
+			if got := allows(role, "patch", "", "nodes"); got != tc.want {
+				t.Errorf("it may patch nodes: %t, want %t", got, tc.want)
+			}
+			for _, verb := range []string{"create", "update", "delete"} {
+				if allows(role, verb, "", "nodes") {
+					t.Errorf("it may %s nodes", verb)
+				}
+			}
+		})
+	}
+}
+
 func TestNobodyReadsTheClustersSecretsForACertificate(t *testing.T) {
 	for name, role := range clusterRoles(t) {
 		// KubeRay creates Secrets for Ray's tokens. Kueue's own role is limited to its namespace.

@@ -14,6 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/admission"
 	"github.com/mlbatch/mlbatch/controller/internal/appwrapper"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/cordon"
 	"github.com/mlbatch/mlbatch/controller/internal/othercontroller"
 	"github.com/mlbatch/mlbatch/controller/internal/serving"
 	"github.com/mlbatch/mlbatch/controller/internal/slackqueue"
@@ -75,6 +76,9 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 		}
 		slack := slackqueue.Settings{Queues: c.AppWrapper.SlackQueues(), Rules: c.AppWrapper.SlackRules(), Namespace: namespace}
 		if err := slackqueue.Setup(mgr, slack); err != nil {
+			return err
+		}
+		if err := cordon.Setup(mgr, cordon.Settings{Cordoning: c.AppWrapper.NodeHealth.Cordoning(), Remembered: c.AppWrapper.NodeHealth.Avoid.Period.Duration}); err != nil {
 			return err
 		}
 		return workload.Setup(mgr, c.AppWrapper.PreemptionPause.Pause(), evictions)

@@ -32,7 +32,7 @@ var arrows = map[string][]string{
 	"controller/internal/spelling":        nil,
 	"controller/internal/preemptionpause": nil,
 	"controller/internal/deactivation":    nil,
-	"controller/internal/nodehealth":      {"controller/internal/podtemplate"},
+	"controller/internal/nodehealth":      {"controller/api/v1beta2", "controller/internal/podtemplate"},
 	"controller/internal/slackquota":      {"controller/api/v1beta2", "controller/internal/nodehealth"},
 	"controller/quotareason":              nil,
 	"controller/ledger":                   {"controller/api/v1beta2"},
@@ -76,6 +76,7 @@ var arrows = map[string][]string{
 	},
 	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/deactivation", "controller/internal/preemptionpause", "controller/internal/watchable", "controller/quotareason"},
 	"controller/internal/slackqueue": {"controller/internal/nodehealth", "controller/internal/slackquota", "controller/internal/watchable"},
+	"controller/internal/cordon":     {"controller/api/v1beta2", "controller/internal/nodehealth"},
 	"controller/internal/run": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/internal/accessreview",
 		"controller/internal/echoes", "controller/internal/runlife", "controller/runplan",
@@ -85,7 +86,7 @@ var arrows = map[string][]string{
 	// main assembles the parts.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
+		"controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/cordon", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
 	},
 	"controller/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/config",

@@ -41,6 +41,14 @@ const LoweredLendingLimitsAnnotation = "workload.codeflare.dev/lowered-lending-l
 // them. It has the lending limits of that file, so that those of an administrator can be told from them.
 const DeclaredLendingLimitsAnnotation = "workload.codeflare.dev/declared-lending-limits"
 
+// Annotations of nodes that failed unrelated work, where an administrator lets the controller cordon them.
+const (
+	// CordonedAnnotation: the controller has cordoned the node. Its value is when and why.
+	CordonedAnnotation = "workload.codeflare.dev/cordoned"
+	// UncordonedAnnotation is when the controller saw that somebody had uncordoned the node.
+	UncordonedAnnotation = "workload.codeflare.dev/uncordoned"
+)
+
 // PodIdleCondition is the type of a condition of a pod. Whoever watches the devices of the nodes sets it to
 // True while a pod does not use its own. lastTransitionTime is since when, and lastProbeTime is repeated.
 const PodIdleCondition = "workload.codeflare.dev/Idle"

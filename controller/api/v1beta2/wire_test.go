@@ -23,6 +23,8 @@ func TestWordsKeepTheirSpelling(t *testing.T) {
 		"workload.codeflare.dev/userid":                UserIDLabel,
 		"workload.codeflare.dev/finalizer":             AppWrapperFinalizer,
 		"kueue.x-k8s.io/queue-name":                    QueueNameLabel,
+		"workload.codeflare.dev/cordoned":              CordonedAnnotation,
+		"workload.codeflare.dev/uncordoned":            UncordonedAnnotation,
 
 		"workload.codeflare.dev.appwrapper/admissionGracePeriodDuration":         AdmissionGracePeriodDurationAnnotation,
 		"workload.codeflare.dev.appwrapper/warmupGracePeriodDuration":            WarmupGracePeriodDurationAnnotation,

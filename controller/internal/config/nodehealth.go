@@ -21,6 +21,7 @@ type NodeHealth struct {
 	nodehealth.Listed
 	NotReady NotReady `json:"notReady"`
 	Avoid    Avoid    `json:"avoid"`
+	Cordon   Cordon   `json:"cordon"`
 }
 
 // NotReady is about nodes of which the node controller says that they are not ready or unreachable.
@@ -40,6 +41,40 @@ type Avoid struct {
 	// SuspectAfter is how many AppWrappers must blame a node until others prefer different nodes.
 	SuspectAfter int32 `json:"suspectAfter"`
 }
+
+// Cordon is about nodes that failed enough AppWrappers to be suspect.
+type Cordon struct {
+	// Nodes is how many may be cordoned at the same time.
+	Nodes int32 `json:"nodes"`
+	// Teams is in how many namespaces these AppWrappers must be.
+	Teams int32 `json:"teams"`
+}
+
+// Cordoning is how nodes that fail unrelated work are cordoned.
+func (n NodeHealth) Cordoning() nodehealth.Cordoning {
+	return nodehealth.Cordoning{Nodes: int(n.Cordon.Nodes), AppWrappers: int(n.Avoid.SuspectAfter), Teams: int(n.Cordon.Teams)}
+}
+
+func (c Cordon) validate(path *field.Path, aw *AppWrapper) field.ErrorList {
+	var problems field.ErrorList
+	if c.Nodes < 0 {
+		problems = append(problems, field.Invalid(path.Child("nodes"), c.Nodes, "must not be negative; 0 cordons none"))
+	}
+	if c.Teams < fewestTeams {
+		problems = append(problems, field.Invalid(path.Child("teams"), c.Teams, "must be at least 2: else a team could have nodes cordoned by itself"))
+	}
+	avoid := aw.NodeHealth.Avoid
+	switch {
+	case c.Nodes <= 0:
+	case !aw.Autopilot.MonitorNodes:
+		problems = append(problems, field.Forbidden(path, "appwrapper.autopilot.monitorNodes is false, so no node is watched: set it to true, or nodes to 0"))
+	case avoid.Nodes == 0 || avoid.SuspectAfter == 0:
+		problems = append(problems, field.Forbidden(path, "no node is suspect while avoid.nodes or avoid.suspectAfter is 0: set both, or cordon.nodes to 0"))
+	}
+	return problems
+}
+
+const fewestTeams = 2
 
 // mostAvoidedNodes bounds what is added to the node affinity of every pod.
 const mostAvoidedNodes = 100
@@ -67,6 +102,7 @@ func defaultNodeHealth() NodeHealth {
 	return NodeHealth{
 		NotReady: NotReady{Leave: true, GracePeriod: Duration{time.Minute}},
 		Avoid:    Avoid{Nodes: avoid.Nodes, Period: Duration{avoid.Period}, SuspectAfter: avoid.SuspectAfter},
+		Cordon:   Cordon{Teams: fewestTeams},
 	}
 }
 
@@ -97,7 +133,7 @@ const (
 )
 
 func (c *AppWrapper) validateNodeHealth(path *field.Path) field.ErrorList {
-	problems := c.NodeHealth.Avoid.validate(path.Child("avoid"))
+	problems := append(c.NodeHealth.Avoid.validate(path.Child("avoid")), c.NodeHealth.Cordon.validate(path.Child("cordon"), c)...)
 	if !c.NodeHealth.None() && !c.Autopilot.MonitorNodes {
 		problems = append(problems, field.Forbidden(path, "appwrapper.autopilot.monitorNodes is false, so no node is watched: set it to true, or remove the rules"))
 	}

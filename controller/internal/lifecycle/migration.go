@@ -113,7 +113,7 @@ func (v *view) nodesThatStartNothing() (silent, stragglers map[string][]nodeheal
 		case p.Started.IsZero():
 			silent[p.Node] = []nodehealth.Cause{{Source: nodehealth.PodNotStarted, Sign: "kubelet-silent"}}
 		case v.startedElsewhereOnly(p):
-			stragglers[p.Node] = []nodehealth.Cause{{Source: nodehealth.PodNotStarted, Sign: "others-started"}}
+			stragglers[p.Node] = []nodehealth.Cause{{Source: nodehealth.PodNotStarted, Sign: nodehealth.OthersStarted}}
 		}
 	}
 	return silent, stragglers

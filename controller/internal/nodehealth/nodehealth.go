@@ -34,6 +34,10 @@ const (
 	PodNotStarted  Source = "PodNotStarted"
 )
 
+// OthersStarted is the sign of PodNotStarted by which a kubelet has begun with a pod that does not
+// start, while others of its component have started elsewhere.
+const OthersStarted = "others-started"
+
 // Sources are all sources.
 func Sources() []Source {
 	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing, NodeNotReady, NodeGone, PodRejected, PodNotStarted}

@@ -6,12 +6,16 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// Slim is a node reduced to its identity and what the rules read.
+// Slim is a node reduced to its identity, what the rules read, and who cordoned it.
 func (r Rules) Slim(node *corev1.Node) *corev1.Node {
 	slim := &corev1.Node{}
 	slim.Name, slim.UID, slim.ResourceVersion = node.Name, node.UID, node.ResourceVersion
+	slim.CreationTimestamp, slim.DeletionTimestamp, slim.Spec.Unschedulable = node.CreationTimestamp, node.DeletionTimestamp, node.Spec.Unschedulable
+	slim.Annotations = chosen(node.Annotations, v1beta2.CordonedAnnotation, v1beta2.UncordonedAnnotation)
 	slim.Labels, slim.Spec.Taints = r.slimLabels(node.Labels), r.slimTaints(node.Spec.Taints)
 	for _, c := range node.Status.Conditions {
 		notReady := c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue && r.NotReady.Leave
@@ -27,19 +31,28 @@ func (r Rules) Slim(node *corev1.Node) *corev1.Node {
 	return slim
 }
 
-func (r Rules) slimLabels(whole map[string]string) map[string]string {
+// chosen are the entries with these keys; nil if there are none.
+func chosen(whole map[string]string, keys ...string) map[string]string {
 	var slim map[string]string
-	for _, rules := range r.Labels {
-		for _, rule := range rules {
-			if value, ok := whole[rule.Key]; ok {
-				if slim == nil {
-					slim = map[string]string{}
-				}
-				slim[rule.Key] = value
+	for _, key := range keys {
+		if value, ok := whole[key]; ok {
+			if slim == nil {
+				slim = map[string]string{}
 			}
+			slim[key] = value
 		}
 	}
 	return slim
+}
+
+func (r Rules) slimLabels(whole map[string]string) map[string]string {
+	var keys []string
+	for _, rules := range r.Labels {
+		for _, rule := range rules {
+			keys = append(keys, rule.Key)
+		}
+	}
+	return chosen(whole, keys...)
 }
 
 func (r Rules) slimTaints(whole []corev1.Taint) []corev1.Taint {

@@ -17,6 +17,8 @@ type Blame struct {
 	By    types.NamespacedName
 	Node  string
 	Cause string
+	// Since is when the node failed it; only cordons depend on it.
+	Since time.Time
 	// Until is when it does so no more.
 	Until time.Time
 }
@@ -27,6 +29,8 @@ type Suspect struct {
 	Node string
 	// By is how many AppWrappers blame it.
 	By int
+	// Teams is in how many namespaces these are.
+	Teams int
 	// Cause is the latest of theirs.
 	Cause string
 }
@@ -35,25 +39,33 @@ type Suspect struct {
 // An AppWrapper counts once, however often a node failed it. Only what the platform itself sees
 // counts: of other causes Kubernetes knows as well.
 func Suspects(blames []Blame, enough int, now time.Time) []Suspect {
-	byNode := map[string][]Blame{}
-	for _, b := range blames {
-		if now.Before(b.Until) && seenByPlatform(b.Cause) {
-			byNode[b.Node] = append(byNode[b.Node], b)
-		}
-	}
+	counted := slices.DeleteFunc(slices.Clone(blames), func(b Blame) bool { return !now.Before(b.Until) || !seenByPlatform(b.Cause) })
 	var suspects []Suspect
-	for node, blames := range byNode {
-		appWrappers := map[types.NamespacedName]bool{}
+	for node, blames := range byNode(counted) {
+		appWrappers, teams := map[types.NamespacedName]bool{}, map[string]bool{}
 		for _, b := range blames {
-			appWrappers[b.By] = true
+			appWrappers[b.By], teams[b.By.Namespace] = true, true
 		}
 		if enough > 0 && len(appWrappers) >= enough {
 			latest := slices.MaxFunc(blames, func(a, b Blame) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Cause, b.Cause)) })
-			suspects = append(suspects, Suspect{Node: node, By: len(appWrappers), Cause: latest.Cause})
+			suspects = append(suspects, Suspect{Node: node, By: len(appWrappers), Teams: len(teams), Cause: latest.Cause})
 		}
 	}
-	slices.SortFunc(suspects, func(a, b Suspect) int { return cmp.Or(cmp.Compare(b.By, a.By), cmp.Compare(a.Node, b.Node)) })
+	slices.SortFunc(suspects, Suspect.compare)
 	return suspects
+}
+
+// compare puts the one first that most blame.
+func (s Suspect) compare(other Suspect) int {
+	return cmp.Or(cmp.Compare(other.By, s.By), cmp.Compare(s.Node, other.Node))
+}
+
+func byNode(blames []Blame) map[string][]Blame {
+	all := map[string][]Blame{}
+	for _, b := range blames {
+		all[b.Node] = append(all[b.Node], b)
+	}
+	return all
 }
 
 // seenByPlatform: no sign of the node tells it.

@@ -24,13 +24,13 @@ func TestSuspects(t *testing.T) {
 		want   []Suspect
 	}{
 		"a node that enough AppWrappers blame": {[]Blame{blame("1", "a", PodRejected, 200), blame("2", "a", PodNotStarted, 300)}, 2,
-			[]Suspect{{"a", 2, "PodNotStarted s"}}},
+			[]Suspect{{"a", 2, 1, "PodNotStarted s"}}},
 		"not one that a single AppWrapper blames, however often": {[]Blame{blame("1", "a", PodRejected, 200), blame("1", "a", PodNotStarted, 300)}, 2, nil},
 		"not one that they blamed long ago":                      {[]Blame{blame("1", "a", PodRejected, 200), blame("2", "a", PodRejected, 100)}, 2, nil},
 		"not one of which Kubernetes knows":                      {[]Blame{blame("1", "a", NodeNotReady, 200), blame("2", "a", NodeCondition, 200)}, 2, nil},
 		"none where it is off":                                   {[]Blame{blame("1", "a", PodRejected, 200)}, 0, nil},
 		"the one that most blame comes first": {[]Blame{blame("1", "a", PodRejected, 200), blame("1", "b", PodRejected, 200), blame("2", "b", PodRejected, 200)}, 1,
-			[]Suspect{{"b", 2, "PodRejected s"}, {"a", 1, "PodRejected s"}}},
+			[]Suspect{{"b", 2, 1, "PodRejected s"}, {"a", 1, 1, "PodRejected s"}}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Suspects(tc.blames, tc.enough, now)); diff != "" {

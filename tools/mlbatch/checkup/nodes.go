@@ -53,7 +53,8 @@ func (o Objects) nodeSuspect() (found []sight) {
 func (o Objects) nodeCordoned() (found []sight) {
 	for _, n := range o.flavored() {
 		if n.Spec.Unschedulable {
-			found = append(found, of("Node "+n.Name, "spec.unschedulable", "true", "devices", devices(n.Status.Capacity)))
+			found = append(found, of("Node "+n.Name, "spec.unschedulable", "true", "by the controller", n.Annotations[v1beta2.CordonedAnnotation],
+				"devices", devices(n.Status.Capacity)))
 		}
 	}
 	return found
