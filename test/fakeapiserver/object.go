@@ -98,15 +98,26 @@ func (o *Object) merge(patch []byte, may func(field string) bool) (*Object, erro
 // mergeMetadata supports the changes that our controller makes, and refuses all others.
 func (o *Object) mergeMetadata(change json.RawMessage) error {
 	merged := struct {
-		ResourceVersion string   `json:"resourceVersion"`
-		Finalizers      []string `json:"finalizers"`
-	}{o.ResourceVersion, slices.Clone(o.Finalizers)}
+		ResourceVersion string             `json:"resourceVersion"`
+		Finalizers      []string           `json:"finalizers"`
+		Annotations     map[string]*string `json:"annotations"`
+	}{o.ResourceVersion, slices.Clone(o.Finalizers), nil}
 	decoder := json.NewDecoder(bytes.NewReader(change))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&merged); err != nil {
 		return err
 	}
-	o.ResourceVersion, o.Finalizers = merged.ResourceVersion, merged.Finalizers
+	o.ResourceVersion, o.Finalizers, o.Annotations = merged.ResourceVersion, merged.Finalizers, maps.Clone(o.Annotations)
+	for key, value := range merged.Annotations {
+		if value == nil {
+			delete(o.Annotations, key)
+			continue
+		}
+		if o.Annotations == nil {
+			o.Annotations = map[string]string{}
+		}
+		o.Annotations[key] = *value
+	}
 	return nil
 }
 

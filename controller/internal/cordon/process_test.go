@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cordon
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+)
+
+// start runs the whole controller with caches that keep as little of nodes as the real one's.
+func start(t *testing.T, api *fakeapiserver.Server) (stop func()) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1beta2.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctrlmetrics.Registry = prometheus.NewRegistry() // our metrics can be registered only once
+	config := api.Config()
+	config.ContentType = runtime.ContentTypeJSON // the server reads no protobuf
+	slim := func(object any) (any, error) {
+		if node, ok := object.(*corev1.Node); ok {
+			return nodehealth.Rules{}.Slim(node), nil
+		}
+		return object, nil
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme, Logger: logr.Discard(),
+		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return api.Mapper(), nil },
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+		Controller:             ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
+		Cache:                  cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: slim}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	may := nodehealth.Cordoning{Nodes: 1, AppWrappers: 3, Teams: 2}
+	if err := Setup(mgr, Settings{Cordoning: may, Remembered: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// put adds three AppWrappers of two teams that blame a node from now on.
+func put(t *testing.T, api *fakeapiserver.Server, node string) {
+	t.Helper()
+	until := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	for i, team := range []string{"blue", "blue", "green"} {
+		err := api.Put(fmt.Appendf(nil, `{"apiVersion": "workload.codeflare.dev/v1beta2", "kind": "AppWrapper", "metadata": {"namespace": %q, "name": "%s-%d", "uid": "%s-%d"},
+			"spec": {"components": []}, "status": {"phase": "Running", "avoidedNodes": [{"name": %q, "cause": "PodRejected UnexpectedAdmissionError", "until": %q}]}}`, team, node, i, node, i, node, until))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// comes waits until a node has one of our annotations, and no other.
+func comes(t *testing.T, api *fakeapiserver.Server, node, annotation string) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		found := api.Get("nodes", types.NamespacedName{Name: node}).Annotations
+		return len(found) == 1 && found[annotation] != "", nil
+	})
+	if err != nil {
+		t.Fatalf("node %s does not get %s: %v; the requests were %q", node, annotation, err, api.Requests())
+	}
+}
+
+func patches(api *fakeapiserver.Server) (sent []string) {
+	return slices.DeleteFunc(api.Requests(), func(request string) bool { return !strings.HasPrefix(request, "PATCH /api/v1/nodes/") })
+}
+
+// Blames and uncordoned nodes wake the controller; heartbeats do not, and a restart repeats nothing.
+func TestTheControllerWakesForBlamesAndCordons(t *testing.T) {
+	api := fakeapiserver.Start(v1beta2.GroupVersion.WithKind("AppWrapper"), corev1.SchemeGroupVersion.WithKind("Node"))
+	defer api.Stop()
+	for _, name := range []string{"a", "b"} {
+		if err := api.Put(fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": %q, "uid": %q, "creationTimestamp": "2026-01-01T00:00:00Z"}, "spec": {}, "status": {}}`, name, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change := func(name, patch string) {
+		if err := api.Patch("nodes", types.NamespacedName{Name: name}, patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop := start(t, api)
+	put(t, api, "a")
+	comes(t, api, "a", v1beta2.CordonedAnnotation)
+	put(t, api, "b")
+	stop()
+	stop = start(t, api)
+	change("a", `{"status": {"conditions": [{"type": "Ready", "status": "True"}]}}`)
+	change("a", `{"spec": {"unschedulable": null}}`)
+	comes(t, api, "a", v1beta2.UncordonedAnnotation)
+	comes(t, api, "b", v1beta2.CordonedAnnotation)
+	stop()
+	if sent := patches(api); len(sent) != 3 {
+		t.Errorf("it sends %q, want each node to be cordoned once, and the first to start afresh", sent)
+	}
+}
+
+func TestWithoutTheWishNothingIsWatched(t *testing.T) {
+	if err := Setup(nil, Settings{}); err != nil {
+		t.Error(err)
+	}
+}
