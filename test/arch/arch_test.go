@@ -117,8 +117,9 @@ var arrows = map[string][]string{
 	"tools/mlbatch/top": {
 		"controller/api/v1beta2", "controller/nodesigns", "tools/mlbatch/audit", "tools/mlbatch/nodesettings", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/queuefit", "tools/mlbatch/reading",
 	},
-	"tools/mlbatch/usage":        {"controller/admissionrules", "controller/api/v1beta2", "controller/ledger", "tools/mlbatch/printing", "tools/mlbatch/reading"},
-	"tools/mlbatch/nodesettings": {"controller/nodesigns", "tools/mlbatch/reading"},
+	"tools/mlbatch/usage/prometheus": nil,
+	"tools/mlbatch/usage":            {"controller/admissionrules", "controller/api/v1beta2", "controller/ledger", "tools/mlbatch/printing", "tools/mlbatch/reading"},
+	"tools/mlbatch/nodesettings":     {"controller/nodesigns", "tools/mlbatch/reading"},
 	"tools/mlbatch/checkup": {
 		"controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/audit", "tools/mlbatch/parts",
 	},
@@ -157,7 +158,7 @@ var arrows = map[string][]string{
 		"controller/api/v1beta2", "setup", "tools/artifacts/atomicfile", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/checkup", "tools/mlbatch/clustercheck", "tools/mlbatch/install",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
 		"tools/mlbatch/explain", "tools/mlbatch/images", "tools/mlbatch/pack", "tools/mlbatch/podexec", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/top",
-		"tools/mlbatch/teamschart", "tools/mlbatch/teamsdiff", "tools/mlbatch/teamsfile", "tools/mlbatch/usage", "tools/mlbatch/why", "tools/mlbatch/work",
+		"tools/mlbatch/teamschart", "tools/mlbatch/teamsdiff", "tools/mlbatch/teamsfile", "tools/mlbatch/usage", "tools/mlbatch/usage/prometheus", "tools/mlbatch/why", "tools/mlbatch/work",
 	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},

@@ -12,14 +12,18 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/controller/ledger"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/usage/prometheus"
 )
 
 func usageCommand() *cobra.Command {
 	var where runNamespace
 	var q usage.Query
+	var server prometheus.Server
 	var format string
 	cmd := &cobra.Command{
 		Use:   "usage",
@@ -27,7 +31,8 @@ func usageCommand() *cobra.Command {
 		Long: "Add up the books of the AppWrappers that exist: the hours for which quota was reserved, times the devices that\n" +
 			"their pods request, and what they were used for (docs/fault-tolerance.md describes the classes). Without devices,\n" +
 			"cores count. The sum is compared with Kueue's Workloads. Who may not list AppWrappers of all namespaces gets those\n" +
-			"of one.",
+			"of one. With --prometheus, add up the counters of the controller instead, so that AppWrappers that are deleted\n" +
+			"count, too.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf(format, []string{"table", "csv", "json"}); err != nil {
@@ -36,6 +41,9 @@ func usageCommand() *cobra.Command {
 			if known := usage.Dimensions(); !slices.Contains(known, q.By) {
 				last := len(known) - 1
 				return fmt.Errorf("unknown --by %q: use %s or %s", q.By, strings.Join(known[:last], ", "), known[last])
+			}
+			if server != (prometheus.Server{}) {
+				return printCounters(cmd, server, q, format, where.name)
 			}
 			c, own, err := where.connectReader(cmd)
 			if err != nil {
@@ -50,7 +58,33 @@ func usageCommand() *cobra.Command {
 	flags.StringVar(&q.By, "by", "team", "what the rows are about: "+strings.Join(usage.Dimensions(), ", "))
 	flags.StringVar(&q.Resource, "resource", "", "count this resource, such as memory (default: devices, or else cores)")
 	flags.StringVarP(&format, "output", "o", "table", "table, csv or json")
+	bindPrometheus(flags, &server)
 	return cmd
+}
+
+func bindPrometheus(flags *pflag.FlagSet, server *prometheus.Server) {
+	flags.StringVar(&server.URL, "prometheus", "", "add up what this Prometheus has since --since, by team or cause, such as https://prometheus.example.com")
+	flags.StringVar(&server.TokenFile, "prometheus-token-file", "", "file with a bearer token for --prometheus")
+	flags.StringVar(&server.CAFile, "prometheus-ca-file", "", "file with the certificates that sign that of --prometheus (default: those of the system)")
+}
+
+func printCounters(cmd *cobra.Command, server prometheus.Server, q usage.Query, format, namespace string) error {
+	query, err := usage.Counters(q, namespace)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	samples, warnings, err := server.Ask(cmd.Context(), query, now)
+	if err != nil {
+		return err
+	}
+	var increases []usage.Increase
+	for _, s := range samples {
+		increases = append(increases, usage.Increase{Team: s.Labels["namespace"], Resource: s.Labels["resource"], Class: ledger.Class(s.Labels["class"]), Seconds: s.Value})
+	}
+	report := usage.Add(increases, q, now)
+	report.Notes = slices.Concat(warnings, report.Notes)
+	return printReport(cmd, report, format, namespace)
 }
 
 func printUsage(cmd *cobra.Command, c client.Reader, q usage.Query, format, namespace, own string) error {
@@ -58,7 +92,10 @@ func printUsage(cmd *cobra.Command, c client.Reader, q usage.Query, format, name
 	if err != nil {
 		return err
 	}
-	report := usage.Count(objects, q, time.Now().UTC().Truncate(time.Second))
+	return printReport(cmd, usage.Count(objects, q, time.Now().UTC().Truncate(time.Second)), format, objects.Namespace)
+}
+
+func printReport(cmd *cobra.Command, report usage.Report, format, namespace string) (err error) {
 	out, notes := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if format == "csv" {
 		err = report.WriteCSV(out)
@@ -66,7 +103,7 @@ func printUsage(cmd *cobra.Command, c client.Reader, q usage.Query, format, name
 		err = printAs(out, format, report, func() error { return report.WriteTable(out) })
 	}
 	if len(report.Rows) == 0 {
-		fmt.Fprintln(notes, "there is nothing to count in", cmp.Or(objects.Namespace, "any namespace"))
+		fmt.Fprintln(notes, "there is nothing to count in", cmp.Or(namespace, "any namespace"))
 	}
 	printNotes(notes, report.Notes)
 	return err

@@ -5,6 +5,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -118,4 +120,47 @@ func TestUsageThatCannotBeRead(t *testing.T) {
 	kubeconfig, _ := apiServer(t)
 	out, progress, err = command(t, "usage", "--kubeconfig="+kubeconfig)
 	wording.OneSentence(t, out+progress, err, "the cluster does not serve appwrappers in all namespaces: ask an administrator whether the platform is installed")
+}
+
+// With Prometheus, no cluster is asked: there is not even a kubeconfig.
+func TestUsageAsksPrometheus(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.FormValue("query"))
+		fmt.Fprint(w, `{"status":"success","warnings":["store b is away"],"data":{"resultType":"vector","result":[
+			{"metric":{"namespace":"blue","resource":"nvidia.com/gpu","class":"Useful"},"value":[1,"28800"]},
+			{"metric":{"namespace":"red","resource":"nvidia.com/gpu","class":"LostToNode"},"value":[1,"7200"]}]}}`)
+	}))
+	defer server.Close()
+	home(t)
+	for line, want := range map[string]string{
+		"":                   "TEAM   RESOURCE        RESERVED  USEFUL  LOSTTONODE\nblue   nvidia.com/gpu  8.00      8.00    0.00\nred    nvidia.com/gpu  2.00      0.00    2.00\nTOTAL  nvidia.com/gpu  10.00     8.00    2.00\n",
+		" --by cause":        "CAUSE       RESOURCE        RESERVED  SHARE\nUseful      nvidia.com/gpu  8.00      80.0 %\nLostToNode  nvidia.com/gpu  2.00      20.0 %\nTOTAL       nvidia.com/gpu  10.00     100.0 %\n",
+		" --namespace blue":  "TEAM   RESOURCE        RESERVED  USEFUL  LOSTTONODE\n",
+		" --output json":     "\"source\": \"prometheus\"",
+		" --by cause -o csv": "cause,resource,appWrappers,reservedHours,earlierHours\nUseful,nvidia.com/gpu,,8.0000,8.0000\n",
+	} {
+		out, notes, err := command(t, strings.Fields("usage --since 7d --prometheus "+server.URL+line)...)
+		if err != nil || !strings.Contains(out, want) || !strings.Contains(notes, "note: Prometheus warns, so hours may be missing: store b is away\n") {
+			t.Errorf("%s: got %s\n%s, %v", line, out, notes, err)
+		}
+		if query := asked[len(asked)-1]; !strings.HasSuffix(query, "[604800s]))") || strings.Contains(query, `namespace="blue"`) != strings.Contains(line, "blue") {
+			t.Errorf("%s: it asks %s", line, query)
+		}
+	}
+}
+
+func TestUsageOfPrometheusIsRefused(t *testing.T) {
+	home(t)
+	for line, says := range map[string]string{
+		"usage --prometheus http://p --since 7d --by user":   "prometheus cannot tell usage by user",
+		"usage --prometheus http://p":                        "say for how long: --since",
+		"usage --prometheus-token-file token --since 7d":     `"" is no address of a Prometheus`,
+		"usage --prometheus p:9090 --since 7d":               `"p:9090" is no address of a Prometheus`,
+		"usage --prometheus http://p --since 7d --output md": "md",
+	} {
+		if out, _, err := command(t, strings.Fields(line)...); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: got %s, %v", line, out, err)
+		}
+	}
 }

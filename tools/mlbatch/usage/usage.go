@@ -2,7 +2,8 @@
 
 // Package usage answers: how many hours of which resources were reserved, for whom, and what were they used for?
 // It adds up the books of the AppWrappers that exist (package controller/ledger), and compares the sum with what
-// Kueue's Workloads say. Only Read calls an API, and the time is an argument.
+// Kueue's Workloads say; or it adds up what the counters of the controller say. Only Read calls an API, and the time
+// is an argument.
 package usage
 
 import (
@@ -45,7 +46,9 @@ type Report struct {
 	// Since is when the window begins, if there is one.
 	Since *time.Time `json:"since,omitempty"`
 	By    string     `json:"by"`
-	Rows  []Row      `json:"rows"`
+	// Source is prometheus if the hours are not those of the AppWrappers that exist.
+	Source string `json:"source,omitempty"`
+	Rows   []Row  `json:"rows"`
 	// Totals have a row for each resource.
 	Totals []Row `json:"totals"`
 	// Kueue compares the totals with Kueue's Workloads.
@@ -68,7 +71,8 @@ type Key struct {
 // Row is what was reserved of one resource.
 type Row struct {
 	Key
-	AppWrappers int   `json:"appWrappers"`
+	// AppWrappers is how many; 0 if it is not known.
+	AppWrappers int   `json:"appWrappers,omitempty"`
 	Reserved    Hours `json:"reservedHours"`
 	// Classes add up to what was reserved. A row about a cause has none.
 	Classes map[ledger.Class]Hours `json:"classHours,omitempty"`

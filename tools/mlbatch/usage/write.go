@@ -66,7 +66,7 @@ func (r Report) columns() []column {
 			columns = append(columns, column{string(class), func(r Row) string { return r.Classes[class].String() }})
 		}
 	}
-	if r.Since != nil {
+	if r.Since != nil && r.Source == "" {
 		columns = append(columns, column{"earlier", func(r Row) string { return r.Earlier.String() }})
 	}
 	return columns
@@ -136,7 +136,7 @@ func (r Report) columnsForPrograms() []column {
 	d := dimensionOf(r.By)
 	columns := slices.Concat(d.columns, []column{
 		ofResource,
-		{"appWrappers", func(r Row) string { return strconv.Itoa(r.AppWrappers) }},
+		{"appWrappers", func(r Row) string { return strings.TrimPrefix(strconv.Itoa(r.AppWrappers), "0") }},
 		{"reservedHours", func(r Row) string { return r.Reserved.number() }},
 	})
 	for _, class := range ledger.Classes() {
