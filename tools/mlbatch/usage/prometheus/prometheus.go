@@ -68,11 +68,11 @@ func (s Server) Ask(ctx context.Context, query string, at time.Time) (samples []
 }
 
 func (s Server) request(ctx context.Context, query string, at time.Time) (*http.Request, error) {
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" {
-		return nil, fmt.Errorf("%q is no address of a Prometheus: write it as https://prometheus.example.com, without /api/v1", s.URL)
+	u, err := s.api()
+	if err != nil {
+		return nil, err
 	}
-	u = u.JoinPath("api", "v1", "query")
+	u = u.JoinPath("query")
 	u.RawQuery = url.Values{"query": {query}, "time": {strconv.FormatInt(at.Unix(), 10)}}.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil || s.TokenFile == "" {
@@ -87,6 +87,14 @@ func (s Server) request(ctx context.Context, query string, at time.Time) (*http.
 	}
 	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	return request, nil
+}
+
+func (s Server) api() (*url.URL, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" {
+		return nil, fmt.Errorf("%q is no address of a Prometheus: write it as https://prometheus.example.com, without /api/v1", s.URL)
+	}
+	return u.JoinPath("api", "v1"), nil
 }
 
 // local is where kubectl port-forward listens.
