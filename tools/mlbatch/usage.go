@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/mlbatch/mlbatch/controller/ledger"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/usage/prometheus"
 )
@@ -80,7 +79,7 @@ func printCounters(cmd *cobra.Command, server prometheus.Server, q usage.Query, 
 	}
 	var increases []usage.Increase
 	for _, s := range samples {
-		increases = append(increases, usage.Increase{Team: s.Labels["namespace"], Resource: s.Labels["resource"], Class: ledger.Class(s.Labels["class"]), Seconds: s.Value})
+		increases = append(increases, usage.Increase{Team: s.Labels["namespace"], Resource: s.Labels["resource"], Class: s.Labels["class"], Seconds: s.Value})
 	}
 	report := usage.Add(increases, q, now)
 	report.Notes = slices.Concat(warnings, report.Notes)

@@ -13,7 +13,7 @@ const (
 // newCounts shows both series from the start: Prometheus sees no increase in one that begins at 1.
 func newCounts() *prometheus.CounterVec {
 	counts := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "appwrapper_node_cordons_total",
+		Name: "mlbatch_node_cordons_total",
 		Help: "Number of nodes that were cordoned because they failed unrelated work, or were not because as many are as may be.",
 	}, []string{"result"})
 	counts.WithLabelValues(resultCordoned)

@@ -135,7 +135,7 @@ func (r *reconciler) tellSpared(all []nodehealth.Suspect) {
 	for _, s := range all {
 		names = append(names, s.Node)
 		if !slices.Contains(r.spared, s.Node) {
-			r.tell(s.Node, resultSpared, fmt.Sprintf("Not cordoned, because %d nodes are (nodeHealth.cordon.nodes): %s", r.Nodes, because(s)))
+			r.tell(s.Node, resultSpared, fmt.Sprintf("Not cordoned, because as many nodes are as nodeHealth.cordon.nodes allows (%d): %s", r.Nodes, because(s)))
 		}
 	}
 	r.spared = names

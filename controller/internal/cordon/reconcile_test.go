@@ -188,7 +188,7 @@ func TestNoMoreNodesAreCordonedThanMayBe(t *testing.T) {
 		w.fails(name)
 	}
 	w.settle()
-	w.expect("a", "Warning Cordoned", "Warning NotCordoned Not cordoned, because 1 nodes are (nodeHealth.cordon.nodes): "+theReason, "Warning NotCordoned")
+	w.expect("a", "Warning Cordoned", "Warning NotCordoned Not cordoned, because as many nodes are as nodeHealth.cordon.nodes allows (1): "+theReason, "Warning NotCordoned")
 	w.settle()
 	w.expect("a")
 	if cordons, spared := w.counted("Cordoned"), w.counted("LimitReached"); cordons != 1 || spared != 2 {

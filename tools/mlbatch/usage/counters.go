@@ -17,9 +17,8 @@ import (
 
 // Increase is how much the counter of a team, resource and class has grown, in seconds times devices.
 type Increase struct {
-	Team, Resource string
-	Class          ledger.Class
-	Seconds        float64
+	Team, Resource, Class string
+	Seconds               float64
 }
 
 // counter is the metric that is asked for, with the labels in the query.
@@ -53,8 +52,8 @@ func Add(all []Increase, q Query, now time.Time) Report {
 	report := Report{At: now, Since: &start, By: q.By, Source: "prometheus", Notes: ofCounters}
 	rows, totals, unknown := sums{}, sums{}, map[string]bool{}
 	for _, i := range all {
-		if !slices.Contains(ledger.Classes(), i.Class) {
-			unknown[string(i.Class)] = true
+		if !slices.Contains(ledger.Classes(), i.class()) {
+			unknown[i.Class] = true
 			continue
 		}
 		if i.booked() > 0 {
@@ -78,12 +77,14 @@ var ofCounters = []string{
 	"only devices count, and increases are estimated between scrapes (docs/commands.md)",
 }
 
+func (i Increase) class() ledger.Class { return ledger.Class(i.Class) }
+
 // booked are its hours.
 func (i Increase) booked() Hours { return Hours(math.Round(i.Seconds * 1000)) }
 
 func (i Increase) key(by string) Key {
 	if by == "cause" {
-		return Key{Cause: i.Class, Resource: i.Resource}
+		return Key{Cause: i.class(), Resource: i.Resource}
 	}
 	return Key{Team: i.Team, Resource: i.Resource}
 }
@@ -105,5 +106,5 @@ func (s sums) grow(key Key, i Increase) {
 			row.Classes[class] = 0
 		}
 	}
-	row.Classes[i.Class] += i.booked()
+	row.Classes[i.class()] += i.booked()
 }

@@ -16,8 +16,8 @@ import (
 )
 
 var increases = []usage.Increase{
-	{"blue", "nvidia.com/gpu", ledger.Useful, 7200.4}, {"blue", "nvidia.com/gpu", ledger.LostToNode, 3600}, {"blue", "Other", ledger.Useful, 0},
-	{"red", "nvidia.com/gpu", ledger.Useful, 3600}, {"red", "amd.com/gpu", ledger.Held, 1800}, {"red", "nvidia.com/gpu", "Dreaming", 99},
+	{"blue", "nvidia.com/gpu", string(ledger.Useful), 7200.4}, {"blue", "nvidia.com/gpu", string(ledger.LostToNode), 3600}, {"blue", "Other", string(ledger.Useful), 0},
+	{"red", "nvidia.com/gpu", string(ledger.Useful), 3600}, {"red", "amd.com/gpu", string(ledger.Held), 1800}, {"red", "nvidia.com/gpu", "Dreaming", 99},
 }
 
 func TestIncreasesAreAddedUp(t *testing.T) {
