@@ -38,7 +38,7 @@ func TestSuspectsAreBlamedBySeveral(t *testing.T) {
 		aw.Status.AvoidedNodes = []v1beta2.AvoidedNode{{Name: "n1", Cause: "PodRejected UnexpectedAdmissionError", Until: metav1.Unix(2000, 0)}}
 		return aw
 	}
-	want := []nodesigns.Suspect{{Node: "n1", By: 3, Cause: "PodRejected UnexpectedAdmissionError"}}
+	want := []nodesigns.Suspect{{Node: "n1", By: 3, Teams: 1, Cause: "PodRejected UnexpectedAdmissionError"}}
 	all := []v1beta2.AppWrapper{blame("a"), blame("b"), blame("c")}
 	if diff := cmp.Diff(want, nodesigns.Default().Suspects(all, now)); diff != "" {
 		t.Error(diff)
