@@ -114,8 +114,8 @@ func (c *Cluster) controllerManager(bins components.Binaries) plan.Program {
 			"--service-account-private-key-file=" + c.pkiFile("sa.key"), "--root-ca-file=" + c.pkiFile("ca.crt"),
 			"--cluster-signing-cert-file=" + c.pkiFile("ca.crt"), "--cluster-signing-key-file=" + c.pkiFile("ca.key"),
 			"--requestheader-client-ca-file=" + c.pkiFile("front-proxy-ca.crt"),
-			// There is no cloud, and the one node already has its pod addresses.
-			"--controllers=*,-node-ipam-controller,-node-route-controller,-cloud-node-lifecycle-controller,-service-lb-controller",
+			// The one node already has its pod addresses.
+			"--controllers=*,-node-ipam-controller",
 		}, modal...),
 		Ready: plan.Probe{URL: "https://127.0.0.1:10257/healthz", CA: c.pkiFile("ca.crt")},
 	}
