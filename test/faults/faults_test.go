@@ -169,6 +169,7 @@ func TestFaults(t *testing.T) {
 		crowd.areUntouched(t, "idle GPUs")
 	}
 	t.Run("nodes that fail unrelated work", unrelated)
+	t.Run("a node that fails two teams is cordoned", cordoned)
 	t.Run("five faults at once", func(t *testing.T) {
 		for _, f := range faults[:5] {
 			t.Run(f.sentence, func(t *testing.T) {

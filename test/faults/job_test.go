@@ -5,6 +5,7 @@
 package faults_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,7 +27,7 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
-// team is the namespace of all work.
+// team is the namespace of all work, unless a job says otherwise.
 const team = "blue"
 
 const gpu = corev1.ResourceName("nvidia.com/gpu")
@@ -38,6 +39,7 @@ const gpusOfAPod = "5"
 type job struct {
 	*testing.T
 	name        string
+	team        string
 	pods        int32
 	gpus        string
 	annotations map[string]string
@@ -53,6 +55,8 @@ type look struct {
 	at time.Time
 	aw *workload.AppWrapper
 }
+
+func (j *job) namespace() string { return cmp.Or(j.team, team) }
 
 // submit creates the AppWrapper, and begins to watch it.
 func (j *job) submit() {
@@ -78,7 +82,7 @@ func (j *job) submit() {
 	}
 	maps.Copy(annotations, j.annotations)
 	aw := &workload.AppWrapper{
-		ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: j.name, Annotations: annotations},
+		ObjectMeta: metav1.ObjectMeta{Namespace: j.namespace(), Name: j.name, Annotations: annotations},
 		Spec:       workload.AppWrapperSpec{Components: []workload.AppWrapperComponent{{Template: runtime.RawExtension{Raw: raw}}}},
 	}
 	if err := admin.Create(j.Context(), aw); err != nil {
@@ -88,7 +92,7 @@ func (j *job) submit() {
 }
 
 func (j *job) watch() {
-	watch, err := admin.Watch(j.Context(), &workload.AppWrapperList{}, client.InNamespace(team), client.MatchingFields{"metadata.name": j.name})
+	watch, err := admin.Watch(j.Context(), &workload.AppWrapperList{}, client.InNamespace(j.namespace()), client.MatchingFields{"metadata.name": j.name})
 	if err != nil {
 		j.Fatal(err)
 	}
@@ -160,7 +164,7 @@ func why(aw *workload.AppWrapper) string {
 func (j *job) itsPods() []corev1.Pod {
 	j.Helper()
 	pods := &corev1.PodList{}
-	if err := admin.List(j.Context(), pods, client.InNamespace(team), client.MatchingLabels{workload.AppWrapperLabel: j.name}); err != nil {
+	if err := admin.List(j.Context(), pods, client.InNamespace(j.namespace()), client.MatchingLabels{workload.AppWrapperLabel: j.name}); err != nil {
 		j.Fatal(err)
 	}
 	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil })
@@ -183,7 +187,7 @@ func (j *job) itsNodes() []string {
 // end deletes the AppWrapper, and waits until nothing is left.
 func (j *job) end() {
 	ctx := context.Background()
-	aw := &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: j.name}}
+	aw := &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: j.namespace(), Name: j.name}}
 	if err := admin.Delete(ctx, aw); client.IgnoreNotFound(err) != nil {
 		j.Error(err)
 	}

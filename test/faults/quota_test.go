@@ -24,7 +24,7 @@ import (
 // its is the Workload of the AppWrapper.
 func (j *job) its(ctx context.Context) (*kueue.Workload, error) {
 	all := &kueue.WorkloadList{}
-	if err := admin.List(ctx, all, client.InNamespace(team)); err != nil {
+	if err := admin.List(ctx, all, client.InNamespace(j.namespace())); err != nil {
 		return nil, err
 	}
 	for i := range all.Items {

@@ -76,18 +76,7 @@ func (b *bystanders) areUntouched(t *testing.T, after string) {
 func unrelated(t *testing.T) {
 	const node = "gpu-28"
 	for i := range 3 {
-		j := &job{T: t, name: fmt.Sprintf("unrelated-%d", i), pods: 1, gpus: "5", edit: prefer(node, 50)}
-		t.Cleanup(j.end)
-		begin := time.Now()
-		j.submit()
-		j.await("runs", time.Minute, begin, running)
-		pods := j.itsPods()
-		if pods[0].Spec.NodeName != node {
-			t.Fatalf("%s is on %s", j.name, pods[0].Spec.NodeName)
-		}
-		begin = time.Now()
-		fail(t, &pods[0], "UnexpectedAdmissionError", 0)
-		j.await("is reset", seconds, begin, in(workload.AppWrapperResetting))
+		isRejected(&job{T: t, name: fmt.Sprintf("unrelated-%d", i), pods: 1, gpus: gpusOfAPod, edit: prefer(node, 50)}, node)
 	}
 	until(t, seconds, "the node has an event", func(ctx context.Context) error { return reported(ctx, node) })
 	fourth := &job{T: t, name: "unrelated-4", pods: 1, gpus: "5", edit: prefer(node, 50)}
@@ -97,6 +86,52 @@ func unrelated(t *testing.T) {
 	fourth.await("runs", time.Minute, begin, running)
 	if on := fourth.itsNodes(); on[0] == node {
 		t.Errorf("the fourth is on %s, too", node)
+	}
+}
+
+// isRejected: the node rejects the pod of a job.
+func isRejected(j *job, node string) {
+	j.Helper()
+	j.Cleanup(j.end)
+	begin := time.Now()
+	j.submit()
+	j.await("runs", time.Minute, begin, running)
+	pods := j.itsPods()
+	if pods[0].Spec.NodeName != node {
+		j.Fatalf("%s is on %s", j.name, pods[0].Spec.NodeName)
+	}
+	begin = time.Now()
+	fail(j.T, &pods[0], "UnexpectedAdmissionError", 0)
+	j.await("is reset", seconds, begin, in(workload.AppWrapperResetting))
+}
+
+// cordoned: a node rejects pods of three AppWrappers of two teams, and an administrator lets one node be
+// cordoned for that. Then they repair and uncordon it, and it starts afresh.
+func cordoned(t *testing.T) {
+	const node = "gpu-26"
+	t.Cleanup(func() { heal(t, node) })
+	for i, team := range []string{"blue", "red", "blue"} {
+		isUncordoned(t, node)
+		isRejected(&job{T: t, name: fmt.Sprintf("refused-%d", i), team: team, pods: 1, gpus: gpusOfAPod, edit: prefer(node, 50)}, node)
+	}
+	marked := func(annotation string, unschedulable bool) {
+		until(t, seconds, "the node is marked as "+annotation, func(ctx context.Context) error {
+			n, err := getNode(ctx, node)
+			if err == nil && (n.Annotations[annotation] == "" || n.Spec.Unschedulable != unschedulable) {
+				err = fmt.Errorf("unschedulable: %t, annotations: %v", n.Spec.Unschedulable, n.Annotations)
+			}
+			return err
+		})
+	}
+	marked(workload.CordonedAnnotation, true)
+	change(t, node, func(n *corev1.Node) { n.Spec.Unschedulable = false })
+	marked(workload.UncordonedAnnotation, false)
+}
+
+func isUncordoned(t *testing.T, node string) {
+	t.Helper()
+	if n, err := getNode(t.Context(), node); err != nil || n.Spec.Unschedulable {
+		t.Fatalf("node %s is cordoned, or cannot be read: %v", node, err)
 	}
 }
 
