@@ -19,7 +19,7 @@ import (
 const (
 	allWrappers  = "/apis/workload.codeflare.dev/v1beta2/appwrappers"
 	allWorkloads = queues + "/workloads"
-	ofDeleted    = "note: AppWrappers that are deleted are not counted: where Prometheus runs, appwrapper_usage_device_seconds_total has their time, too\n"
+	ofDeleted    = "note: AppWrappers that are deleted are not counted: where Prometheus runs, --prometheus counts them, too\n"
 )
 
 // used is a world with one AppWrapper of blue that used 8 GPUs for an hour, until two hours ago, and one of red.

@@ -161,7 +161,7 @@ func (a *api) remembered(nodes int) {
 		return len(stored) == nodes, err
 	})
 	if err != nil {
-		a.Fatalf("%d nodes are stored, not %d: %v", len(stored), nodes, err)
+		a.Fatalf("%d nodes are stored, not %d: %v; the requests were %q", len(stored), nodes, err, a.Requests())
 	}
 }
 

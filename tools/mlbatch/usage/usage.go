@@ -229,7 +229,7 @@ func (k Key) order() []string {
 
 // unknown is what the report cannot know.
 func (o Objects) unknown(r Report) []string {
-	all := []string{"AppWrappers that are deleted are not counted: where Prometheus runs, appwrapper_usage_device_seconds_total has their time, too"}
+	all := []string{"AppWrappers that are deleted are not counted: where Prometheus runs, --prometheus counts them, too"}
 	if slices.ContainsFunc(r.Totals, func(row Row) bool { return row.Earlier > 0 }) {
 		all = append(all, "AppWrappers are counted from their beginning: EARLIER is how much of that may have been before "+r.Since.UTC().Format(time.RFC3339)+", at most")
 	}
