@@ -120,9 +120,17 @@ func (c *Cluster) writeContainerConfigs(bins components.Binaries, tools string) 
 			"ResolvConf": resolv, "ContainerdSocket": c.containerdSocket(), "VolumePlugins": volumePlugins,
 		}),
 		c.render(c.configFile("kube-proxy.yaml"), "kube-proxy.yaml", map[string]string{
-			"Kubeconfig": c.kubeconfigOf("kube-proxy"), "PodCIDR": podCIDR, "Node": c.config.Name,
+			"Kubeconfig": c.kubeconfigOf("kube-proxy"), "PodCIDR": podCIDR, "Node": c.config.Name, "FeatureGates": proxyGates(c.config.Kubernetes),
 		}),
 	)
+}
+
+// proxyGates turns on nftables in versions that do not have it by default.
+func proxyGates(minor string) string {
+	if minor == "1.30" {
+		return "{NFTablesProxyMode: true}"
+	}
+	return "{}"
 }
 
 // writeStages joins KWOK's stages for nodes and pods, from its module, with our stages

@@ -257,6 +257,19 @@ func TestConfigurationFilesAreValid(t *testing.T) {
 	}
 }
 
+// kube-proxy 1.30 says that the mode "must be iptables, ipvs or blank". A later one may not know the gate.
+func TestNftablesIsTurnedOnWhereItIsNoDefault(t *testing.T) {
+	for minor, want := range map[string]bool{"1.30": true, "": false, "1.37": false} {
+		text, err := rendered("kube-proxy.yaml", map[string]string{"Kubeconfig": "/k", "PodCIDR": podCIDR, "Node": "n", "FeatureGates": proxyGates(minor)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(text), "NFTablesProxyMode: true"); got != want {
+			t.Errorf("%s:\n%s", minor, text)
+		}
+	}
+}
+
 func TestStagesAreKWOKsAndOurs(t *testing.T) {
 	c, _ := planned(t)
 	data, err := os.ReadFile(c.configFile("stages.yaml"))
