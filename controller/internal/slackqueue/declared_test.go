@@ -47,7 +47,7 @@ func (a *api) redeclare(gpus int) {
 // exists waits until there is a queue slack-a, or none.
 func (a *api) exists(want bool) {
 	a.Helper()
-	err := wait.PollUntilContextTimeout(a.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(a.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		return (a.Get("clusterqueues", types.NamespacedName{Name: "slack-a"}) != nil) == want, nil
 	})
 	if err != nil {

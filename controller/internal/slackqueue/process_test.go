@@ -124,11 +124,11 @@ func (a *api) start(settle time.Duration) (stop func()) {
 	return stop
 }
 
-// lends waits for a limit; "" is none.
+// lends waits for a limit; "" is none. A minute is more than the time after which package watchable looks again.
 func (a *api) lends(queue, want string) {
 	a.Helper()
 	var got string
-	err := wait.PollUntilContextTimeout(a.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(a.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		object := a.Get("clusterqueues", types.NamespacedName{Name: queue})
 		if object == nil {
 			return false, nil
@@ -151,7 +151,7 @@ func (a *api) lends(queue, want string) {
 func (a *api) remembered(nodes int) {
 	a.Helper()
 	stored := map[string]string{}
-	err := wait.PollUntilContextTimeout(a.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(a.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		object := a.Get("configmaps", types.NamespacedName{Namespace: "mlbatch-system", Name: slackquota.DevicesName})
 		if object == nil {
 			return false, nil
