@@ -228,7 +228,7 @@ func (s *Server) patch(q request, change []byte) (*Object, error) {
 	return after, nil
 }
 
-// apply creates what does not exist. Whatever does exist belongs to somebody else.
+// apply creates what does not exist. Whatever does exist has another owner.
 func (s *Server) apply(q request, body []byte) (*Object, error) {
 	if before, _ := s.find(q); before != nil {
 		return nil, apierrors.NewConflict(q.group(), q.key.Name, errors.New("another manager owns its fields"))

@@ -228,7 +228,7 @@ func TestOneOfTwoWritersWins(t *testing.T) {
 	w.settle()
 	w.expect("a")
 	if _, ours := w.node("a").Annotations[v1beta2.CordonedAnnotation]; ours || outrun {
-		t.Error("it says that it cordoned what somebody else did")
+		t.Error("it claims a node that an administrator cordoned")
 	}
 }
 

@@ -22,7 +22,7 @@ const FieldOwner = "mlbatch-idle"
 const Reason = "Idle"
 
 // Request adds the condition. It reports whether the Workload has changed: one that has no quota has none to give
-// back, and somebody else may have requested the same.
+// back, and another controller may have requested the same.
 func Request(w *kueue.Workload, why string, now time.Time) bool {
 	conditions := w.Status.Conditions
 	if inactive(w) || !meta.IsStatusConditionTrue(conditions, kueue.WorkloadQuotaReserved) || meta.IsStatusConditionTrue(conditions, kueue.WorkloadDeactivationTarget) {
@@ -45,14 +45,19 @@ func Done(w *kueue.Workload) bool {
 	return taken && Requested(w) || barred(w) != nil
 }
 
-// Forget removes our condition, and lets whoever activates the Workload have it queued again.
-func Forget(w *kueue.Workload) {
+// Forget removes our condition when Kueue has done what it requests, and lets a Workload that is activated again be
+// queued. It reports whether the Workload has changed.
+func Forget(w *kueue.Workload) bool {
+	if !Done(w) {
+		return false
+	}
 	if Requested(w) {
 		meta.RemoveStatusCondition(&w.Status.Conditions, kueue.WorkloadDeactivationTarget)
 	}
 	if c := barred(w); c != nil {
 		c.Reason = kueue.WorkloadDeactivated
 	}
+	return true
 }
 
 // barred is the condition with which Kueue never queues the Workload again; nil if there is none of ours.

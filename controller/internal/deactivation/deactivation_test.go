@@ -58,7 +58,7 @@ func TestTheQuotaIsRequestedOnce(t *testing.T) {
 	}{
 		"of one that has quota":                 {admitted(), true},
 		"that was requested":                    {admitted(ours), false},
-		"that somebody else wants to have":      {admitted(theirs), false},
+		"that another controller requested":     {admitted(theirs), false},
 		"of one that has none":                  {admitted(without(kueue.WorkloadQuotaReserved)), false},
 		"of one that was deactivated by a user": {admitted(inactive), false},
 	} {
@@ -102,8 +102,8 @@ func TestOurConditionGoesWhenItIsDone(t *testing.T) {
 	if c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued); c.Reason != kueue.WorkloadDeactivated || c.Status != metav1.ConditionFalse || deactivation.Done(w) {
 		t.Errorf("Kueue would not queue it again: %+v", c)
 	}
-	others := admitted(theirs)
-	if deactivation.Forget(others); len(others.Status.Conditions) != 2 {
+	others := admitted(theirs, inactive, evicted)
+	if deactivation.Forget(others) || len(others.Status.Conditions) != 3 {
 		t.Error("the condition of another is removed")
 	}
 }

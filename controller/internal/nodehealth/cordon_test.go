@@ -103,7 +103,7 @@ func TestCordons(t *testing.T) {
 var sameIfEmpty = cmp.Transformer("empty", func(all []Suspect) string { return fmt.Sprint(all) })
 
 // Whatever one team does, and whatever others do without it: no more nodes are cordoned than may
-// be, none because of one team, none that somebody else has cordoned, and the cache decides as the
+// be, none because of one team, none that another has cordoned, and the cache decides as the
 // API server.
 func TestCordonsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -80,7 +80,7 @@ func TestAQueueOfTheTeamsFileIsMadeAndRemoved(t *testing.T) {
 	a.exists(false)
 	a.mustHaveSent(removeA)
 	if a.Get("clusterqueues", types.NamespacedName{Name: "slack-b"}) == nil {
-		t.Error("the queue of somebody else is gone, too")
+		t.Error("an administrator's queue is gone, too")
 	}
 }
 

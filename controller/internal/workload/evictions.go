@@ -34,8 +34,8 @@ type Evictions struct {
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 	cached  client.Reader
 	watched toolscache.ResourceEventHandlerRegistration
-	// asks is who asks Kueue to take quota back; nil until Workloads are watched.
-	asks *asker
+	// live writes what returns quota; nil until Workloads are watched.
+	live *editor
 }
 
 // Start makes Evictions a source of the AppWrapper controller.
@@ -47,7 +47,7 @@ func (e *Evictions) Start(_ context.Context, queue workqueue.TypedRateLimitingIn
 }
 
 // follow begins to watch Workloads in a cache that has not started.
-func (e *Evictions) follow(ctx context.Context, workloads cache.Cache, asks *asker) error {
+func (e *Evictions) follow(ctx context.Context, workloads cache.Cache, live *editor) error {
 	if err := workloads.IndexField(ctx, &kueue.Workload{}, byOwner, ownerOf); err != nil {
 		return fmt.Errorf("cannot index Workloads: %w", err)
 	}
@@ -65,7 +65,7 @@ func (e *Evictions) follow(ctx context.Context, workloads cache.Cache, asks *ask
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.cached, e.watched, e.asks = workloads, watched, asks
+	e.cached, e.watched, e.live = workloads, watched, live
 	return nil
 }
 

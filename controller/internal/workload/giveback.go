@@ -15,51 +15,45 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/deactivation"
 )
 
-// asker asks Kueue to take quota back.
-type asker struct {
-	live   client.Reader
+// editor changes the status of Workloads as the API server has them, because the cache keeps less.
+type editor struct {
+	reader client.Reader
 	client client.Client
-	now    func() time.Time
 }
 
 // GiveBack asks Kueue to take back the quota of an AppWrapper, whose Workload says why. Without Kueue, or before
-// Workloads are watched, nothing happens.
+// Workloads are watched, nothing happens. A conflict is an error, so that it is tried again: no event would cause that.
 func (e *Evictions) GiveBack(ctx context.Context, aw types.UID, why string) error {
 	all, err := e.workloads(ctx, aw)
 	if err != nil || len(all) == 0 {
 		return err
 	}
 	e.mu.Lock()
-	asks := e.asks
+	live := e.live
 	e.mu.Unlock()
+	request := func(w *kueue.Workload) bool { return deactivation.Request(w, why, time.Now()) }
 	for i := range all {
-		if err := asks.ask(ctx, client.ObjectKeyFromObject(&all[i]), why); err != nil {
-			return err
+		if err := live.edit(ctx, client.ObjectKeyFromObject(&all[i]), request); err != nil {
+			return fmt.Errorf("cannot ask Kueue to take quota back: %w", err)
 		}
 	}
 	return nil
 }
 
-// ask looks at what the API server has, because the cache keeps less. A conflict is an error, so that it is tried
-// again: no other event would cause that.
-func (a *asker) ask(ctx context.Context, key client.ObjectKey, why string) error {
+// edit writes a Workload if change reports that it has changed it, and nobody else has since it was read.
+func (e *editor) edit(ctx context.Context, key client.ObjectKey, change func(*kueue.Workload) bool) error {
 	w := &kueue.Workload{}
-	if err := a.live.Get(ctx, key, w); err != nil {
+	if err := e.reader.Get(ctx, key, w); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	before := w.DeepCopy()
-	if !deactivation.Request(w, why, a.now()) {
+	if !change(w) {
 		return nil
 	}
-	return a.patch(ctx, before, w)
-}
-
-// patch writes the status of a Workload that is as it was read.
-func (a *asker) patch(ctx context.Context, before, after *kueue.Workload) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := a.client.Status().Patch(ctx, after, patch, client.FieldOwner(deactivation.FieldOwner))
+	err := e.client.Status().Patch(ctx, w, patch, client.FieldOwner(deactivation.FieldOwner))
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}
-	return fmt.Errorf("cannot ask Kueue to take the quota of Workload %s/%s back: %w", after.Namespace, after.Name, err)
+	return fmt.Errorf("cannot write the status of Workload %s: %w", key, err)
 }

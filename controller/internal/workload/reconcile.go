@@ -71,19 +71,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{RequeueAfter: d.Look.Sub(now)}, nil
 }
 
-// forget removes what is left of what Kueue was asked for, and has done.
+// forget removes what is left of a request that Kueue has carried out. A conflict needs no retry: what has
+// changed the Workload triggers another look.
 func (r *Reconciler) forget(ctx context.Context, key client.ObjectKey) error {
-	w := &kueue.Workload{}
-	if err := r.live.Get(ctx, key, w); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	if !deactivation.Done(w) {
-		return nil
-	}
-	before := w.DeepCopy()
-	deactivation.Forget(w)
-	asks := asker{live: r.live, client: r.client, now: r.now}
-	if err := asks.patch(ctx, before, w); err != nil && !apierrors.IsConflict(err) {
+	live := editor{reader: r.live, client: r.client}
+	if err := live.edit(ctx, key, deactivation.Forget); !apierrors.IsConflict(err) {
 		return err
 	}
 	return nil

@@ -81,8 +81,8 @@ func begin(mgr ctrl.Manager, pause preemptionpause.Pause, evictions *Evictions) 
 	if err != nil {
 		return fmt.Errorf("cannot make the cache of Workloads: %w", err)
 	}
-	asks := &asker{live: mgr.GetAPIReader(), client: mgr.GetClient(), now: time.Now}
-	if err := evictions.follow(context.Background(), workloads, asks); err != nil {
+	live := &editor{reader: mgr.GetAPIReader(), client: mgr.GetClient()}
+	if err := evictions.follow(context.Background(), workloads, live); err != nil {
 		return err
 	}
 	if err := mgr.Add(workloads); err != nil {
