@@ -145,7 +145,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch/submit":         {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
 	"tools/mlbatch/teamsfile":      {"tools/mlbatch/printing"},
 	"tools/mlbatch/teamschart":     {"charts", "tools/mlbatch/install/helmrelease"},
-	"tools/mlbatch/teamsdiff":      {"tools/mlbatch/printing", "tools/mlbatch/reading", "tools/mlbatch/teamsfile"},
+	"tools/mlbatch/teamsdiff":      {"controller/api/v1beta2", "controller/nodesigns", "tools/mlbatch/printing", "tools/mlbatch/reading", "tools/mlbatch/teamsfile"},
 	"tools/mlbatch/manifests":      nil,
 	"tools/mlbatch/pack": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/manifests",

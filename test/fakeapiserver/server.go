@@ -16,6 +16,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -78,10 +79,12 @@ func (s *Server) Stop() {
 	s.http.Close()
 }
 
-// Config configures clients of the server. The dialer makes them keep as many connections as
+// Config configures clients of the server, which reads no protobuf. The dialer makes them keep as many connections as
 // with a real server; without it they would keep two, and open a new one for most requests.
 func (s *Server) Config() *rest.Config {
-	return &rest.Config{Host: s.http.URL, QPS: -1, Dial: (&net.Dialer{}).DialContext}
+	return &rest.Config{
+		Host: s.http.URL, QPS: -1, Dial: (&net.Dialer{}).DialContext, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON},
+	}
 }
 
 // Mapper maps the served kinds.

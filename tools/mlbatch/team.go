@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func teamListCommand() *cobra.Command {
 	var t teamFlags
 	return t.bind(&cobra.Command{
 		Use:   "list",
-		Short: "List the teams of the file with their quota",
+		Short: "List the teams and slack queues of the file with their quota",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, all, err := t.read(cmd)
@@ -66,23 +67,34 @@ func teamShowCommand() *cobra.Command {
 	var t teamFlags
 	return t.bind(&cobra.Command{
 		Use:               "show TEAM",
-		Short:             "Show the quota, limits and members of one team of the file",
+		Short:             "Show the quota, limits and members of one team of the file, or one slack queue",
 		Args:              oneTeam("show TEAM"),
-		ValidArgsFunction: t.complete,
+		ValidArgsFunction: t.complete(shown),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			_, all, err := t.read(cmd)
 			if err != nil {
 				return err
 			}
-			team, err := all.Find(names[0])
-			if err != nil {
-				return nearby(err)
-			}
-			out := cmd.OutOrStdout()
-			return printAs(out, t.format, team, func() error { return all.WriteTeam(out, team) })
+			return t.show(cmd.OutOrStdout(), all, names[0])
 		},
 	})
 }
+
+// show prints a team, or else the slack queue of this name.
+func (t teamFlags) show(out io.Writer, all teamsfile.Teams, name string) error {
+	team, err := all.Find(name)
+	if err == nil {
+		return printAs(out, t.format, team, func() error { return all.WriteTeam(out, team) })
+	}
+	if i := slices.Index(all.SlackNames(), name); i >= 0 {
+		queue := all.SlackQueues[i]
+		return printAs(out, t.format, queue, func() error { return all.WriteSlackQueue(out, queue) })
+	}
+	return nearby(teamsfile.UnknownError{What: "team", Name: name, Known: shown(all)})
+}
+
+// shown are the names that show knows.
+func shown(all teamsfile.Teams) []string { return slices.Concat(all.Names(), all.SlackNames()) }
 
 // oneTeam wants one name.
 func oneTeam(usage string) cobra.PositionalArgs {
@@ -143,17 +155,19 @@ func judge(chart teamschart.Chart, file teamsfile.File) (all teamsfile.Teams, re
 	return all, refused, err
 }
 
-// complete names the teams of the file.
-func (t *teamFlags) complete(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	file, err := t.parse()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// complete takes names from the file.
+func (t *teamFlags) complete(names func(teamsfile.Teams) []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		file, err := t.parse()
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		all, err := teamsfile.Read(file.Values())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return names(all), cobra.ShellCompDirectiveNoFileComp
 	}
-	all, err := teamsfile.Read(file.Values())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return all.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // nearby adds to an error which names could have been meant, or which there are.

@@ -42,7 +42,22 @@ func TestTeamListAndShow(t *testing.T) {
 	for _, line := range []string{"list", "list -o json", "show vision", "show speech -o yaml"} {
 		all.WriteString(printed(t, path, line))
 	}
+	path = filepath.Join("..", "..", "charts", "testdata", "teams", "slack-queues.in.yaml")
+	all.WriteString("# charts/testdata/teams/slack-queues.in.yaml\n")
+	for _, line := range []string{"list", "show slack-cluster-queue", "show slack-of-products -o json"} {
+		all.WriteString(printed(t, path, line))
+	}
 	golden.Compare(t, filepath.Join("testdata", "team", "list.txt"), all.Bytes())
+}
+
+// Only teams can be changed, and slack queues can be shown, too.
+func TestTeamCompletes(t *testing.T) {
+	path := "--file=" + filepath.Join("..", "..", "charts", "testdata", "teams", "slack-queues.in.yaml")
+	for verb, want := range map[string]string{"show": "vision\nshop\nslack-cluster-queue\nslack-of-products\n", "set": "vision\nshop\n", "remove": "vision\nshop\n"} {
+		if out, _, err := command(t, "__complete", "team", verb, path, ""); err != nil || out != want+":4\n" {
+			t.Errorf("%s: got %s, %v", verb, out, err)
+		}
+	}
 }
 
 // A file that the chart refuses can still be looked at.
@@ -76,9 +91,10 @@ func TestTeamRefusesInASentence(t *testing.T) {
 		"team show":                          "name one team: mlbatch team show TEAM",
 		"team show visoin -f " + research:    `there is no team "visoin" in the file: did you mean vision?`,
 		"team show marketing -f " + research: `there is no team "marketing" in the file: it has vision, speech`,
-		"team show vision -f testdata":       "cannot read the teams: read testdata",
-		"team diff -f /no/such/file":         "there is no file /no/such/file: name the values file of the teams with --file",
-		"team diff -o wide":                  `unknown output format "wide": use table, json or yaml`,
+		"team show slack-cluter-queue -f ../../charts/testdata/teams/slack-queues.in.yaml": `there is no team "slack-cluter-queue" in the file: did you mean slack-cluster-queue?`,
+		"team show vision -f testdata":                               "cannot read the teams: read testdata",
+		"team diff -f /no/such/file":                                 "there is no file /no/such/file: name the values file of the teams with --file",
+		"team diff -o wide":                                          `unknown output format "wide": use table, json or yaml`,
 		"team diff --kubeconfig=/no/such/file -f " + research:        "cannot find the cluster: check --kubeconfig and --context",
 		"team diff --kubeconfig=testdata/nobody.yaml -f " + research: "cannot list clusterqueues: check --kubeconfig and --context: ",
 		"team diff -f testdata/team/refused.yaml":                    `the chart refuses testdata/team/refused.yaml: teams: team "vision" has no quota`,
@@ -325,6 +341,23 @@ func TestTeamDiff(t *testing.T) {
 				t.Errorf("requests (-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// The ConfigMap that the chart makes stands for the ClusterQueue that the controller makes.
+func TestTeamDiffOfASlackQueue(t *testing.T) {
+	withSlack := func(cpu string) string {
+		return twoTeams + "slackQueues: [{name: slack-cluster-queue, quota: {default-flavor: {cpu: " + cpu + ", memory: 1Gi}}}]\n"
+	}
+	out, _, requests, err := ask(t, applied(t, withSlack("2")), "team diff --file="+teamsYAML(t, withSlack("3")))
+	want := "OBJECT                            STATE    FIELD  CLUSTER  FILE\nClusterQueue slack-cluster-queue  missing  -      -        -\n\n" +
+		"QUOTA OF                         FLAVOR          RESOURCE  CLUSTER  FILE  CHANGE\n" +
+		"slack queue slack-cluster-queue  default-flavor  cpu       -        3     +3\n" +
+		"slack queue slack-cluster-queue  default-flavor  memory    -        1Gi   +1Gi\n" +
+		"cohort all                       default-flavor  cpu       12       15    +3\n" +
+		"cohort all                       default-flavor  memory    2Gi      3Gi   +1Gi\n"
+	if out != want || len(requests) != 5 || !errors.Is(err, somethingFound) {
+		t.Errorf("got %s, %q, %v", out, requests, err)
 	}
 }
 

@@ -79,7 +79,7 @@ func teamSetCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.run(cmd, args, teamsfile.File.Set)
 		},
-		ValidArgsFunction: t.complete,
+		ValidArgsFunction: t.complete(teamsfile.Teams.Names),
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&t.settings.Users.Add, "add-user", nil, "new member of the team; may be repeated")
@@ -97,7 +97,7 @@ func teamRemoveCommand() *cobra.Command {
 		Long: "Remove a team from the file, with the comments directly above it. The upgrade that follows keeps the team's\n" +
 			"namespace, queues, work and quota; docs/quota.md says how to remove them for good.",
 		Args:              oneTeam("remove TEAM"),
-		ValidArgsFunction: t.complete,
+		ValidArgsFunction: t.complete(teamsfile.Teams.Names),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return t.run(cmd, args, func(f teamsfile.File, all teamsfile.Teams, name string, _ teamsfile.Settings) (teamsfile.File, error) {
 				return f.Remove(all, name)

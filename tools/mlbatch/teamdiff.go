@@ -26,9 +26,9 @@ func teamDiffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff",
 		Short: "Compare the file with the cluster: does it have what the file says?",
-		Long: "Compare the file with the cluster: namespaces, queues, cohorts, flavors and quota of the chart teams. It reads five\n" +
-			"lists and changes nothing. Members, limits, priorities and network policies are not compared. Exit status: 0 if the\n" +
-			"cluster has what the file says, 3 if not, 1 if the command could not look.",
+		Long: "Compare the file with the cluster: namespaces, queues, cohorts, flavors and quota of the chart teams, and slack queues.\n" +
+			"It reads five lists and changes nothing. Members, limits, priorities, network policies and what slack queues lend at\n" +
+			"most are not compared. Exit status: 0 if the cluster has what the file says, 3 if not, 1 if the command could not look.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}

@@ -79,7 +79,9 @@ func printCounters(cmd *cobra.Command, server prometheus.Server, q usage.Query, 
 	}
 	var increases []usage.Increase
 	for _, s := range samples {
-		increases = append(increases, usage.Increase{Team: s.Labels["namespace"], Resource: s.Labels["resource"], Class: s.Labels["class"], Seconds: s.Value})
+		increases = append(increases, usage.Increase{
+			Team: string(s.Metric["namespace"]), Resource: string(s.Metric["resource"]), Class: string(s.Metric["class"]), Seconds: float64(s.Value),
+		})
 	}
 	report := usage.Add(increases, q, now)
 	report.Notes = slices.Concat(warnings, report.Notes)

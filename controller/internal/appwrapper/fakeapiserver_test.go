@@ -15,18 +15,12 @@ import (
 	"time"
 	"weak"
 
-	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -102,10 +96,6 @@ func phaseOf(aw *fakeapiserver.Object) v1beta2.AppWrapperPhase {
 	return status.Phase
 }
 
-// quiet is a logger. A manager takes logr.Discard() for none, and its loggers of each look would then be
-// kept for the one that main sets.
-var quiet = logr.New(ctrllog.NullLogSink{})
-
 // start starts the controller, or a new one after the last has stopped.
 func (c *cluster) start() {
 	c.Helper()
@@ -113,34 +103,14 @@ func (c *cluster) start() {
 	if err != nil {
 		c.Fatal(err)
 	}
-	reconciles := ctrlmetrics.Registry
-	ctrlmetrics.Registry = prometheus.NewRegistry() // our metrics can be registered only once
-	defer func() { ctrlmetrics.Registry = reconciles }()
 	mapper := &ownMapper{c.api.Mapper()}
 	c.last = weak.Make(mapper)
-	mgr, err := ctrl.NewManager(c.api.Config(), ctrl.Options{
-		Scheme: scheme(c), Cache: caches, Logger: quiet,
-		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
-		Metrics:                metricsserver.Options{BindAddress: "0"},
-		HealthProbeBindAddress: "0",
-		Controller:             ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
-	})
-	if err != nil {
-		c.Fatal(err)
-	}
-	if err := Setup(mgr, config.Default(), noEvictions{}); err != nil {
-		c.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	c.stop = func() {
-		cancel()
-		if err := <-ended; err != nil {
-			c.Error(err)
-		}
-		c.stop = func() {}
-	}
+	reconciles := ctrlmetrics.Registry // of this process, which heap counts
+	c.stop = c.api.Manage(c, ctrl.Options{
+		Scheme: scheme(c), Cache: caches,
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
+	}, func(mgr ctrl.Manager) error { return Setup(mgr, config.Default(), noEvictions{}) })
+	ctrlmetrics.Registry = reconciles
 }
 
 func (c *cluster) await(what string, condition func() bool) {

@@ -5,27 +5,18 @@ package cordon
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
@@ -41,39 +32,17 @@ func start(t *testing.T, api *fakeapiserver.Server) (stop func()) {
 			t.Fatal(err)
 		}
 	}
-	ctrlmetrics.Registry = prometheus.NewRegistry() // our metrics can be registered only once
-	config := api.Config()
-	config.ContentType = runtime.ContentTypeJSON // the server reads no protobuf
 	slim := func(object any) (any, error) {
 		if node, ok := object.(*corev1.Node); ok {
 			return nodehealth.Rules{}.Slim(node), nil
 		}
 		return object, nil
 	}
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Logger: logr.Discard(),
-		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return api.Mapper(), nil },
-		Metrics:                metricsserver.Options{BindAddress: "0"},
-		HealthProbeBindAddress: "0",
-		Controller:             ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
-		Cache:                  cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: slim}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	caches := cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: slim}}}
 	may := nodehealth.Cordoning{Nodes: 1, AppWrappers: 3, Teams: 2}
-	if err := Setup(mgr, Settings{Cordoning: may, Remembered: time.Hour}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	return func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}
+	return api.Manage(t, ctrl.Options{Scheme: scheme, Cache: caches}, func(mgr ctrl.Manager) error {
+		return Setup(mgr, Settings{Cordoning: may, Remembered: time.Hour})
+	})
 }
 
 // put adds three AppWrappers of two teams that blame a node from now on.

@@ -5,24 +5,15 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -54,30 +45,8 @@ func (c *cluster) start() {
 	if err != nil {
 		c.Fatal(err)
 	}
-	registry := ctrlmetrics.Registry
-	ctrlmetrics.Registry = prometheus.NewRegistry() // our metrics can be registered only once
-	defer func() { ctrlmetrics.Registry = registry }()
-	mgr, err := ctrl.NewManager(c.api.Config(), ctrl.Options{
-		Scheme: scheme(c), Cache: caches, Logger: logr.Discard(),
-		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return c.api.Mapper(), nil },
-		Metrics:                metricsserver.Options{BindAddress: "0"},
-		HealthProbeBindAddress: "0",
-		Controller:             ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
-	})
-	if err != nil {
-		c.Fatal(err)
-	}
-	if err := Setup(mgr, runplan.DefaultSettings(), true); err != nil {
-		c.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	c.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			c.Error(err)
-		}
+	c.api.Manage(c, ctrl.Options{Scheme: scheme(c), Cache: caches}, func(mgr ctrl.Manager) error {
+		return Setup(mgr, runplan.DefaultSettings(), true)
 	})
 }
 

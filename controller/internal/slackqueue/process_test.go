@@ -6,27 +6,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
@@ -89,39 +80,8 @@ func (a *api) start(settle time.Duration) (stop func()) {
 			a.Fatal(err)
 		}
 	}
-	ctrlmetrics.Registry = prometheus.NewRegistry() // our metrics can be registered only once
-	config := a.Config()
-	config.ContentType = runtime.ContentTypeJSON // the server reads no protobuf
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Logger: logr.Discard(),
-		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return a.Mapper(), nil },
-		Metrics:                metricsserver.Options{BindAddress: "0"},
-		HealthProbeBindAddress: "0",
-		Controller:             ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
-	})
-	if err != nil {
-		a.Fatal(err)
-	}
 	s := Settings{Queues: []string{"slack-a", "slack-b", "absent"}, Namespace: "mlbatch-system"}
-	if err := setup(mgr, s, settle); err != nil {
-		a.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-ended; err != nil {
-			a.Error(err)
-		}
-	}
-	a.Cleanup(stop)
-	return stop
+	return a.Manage(a, ctrl.Options{Scheme: scheme}, func(mgr ctrl.Manager) error { return setup(mgr, s, settle) })
 }
 
 // lends waits for a limit; "" is none. A minute is more than the time after which package watchable looks again.

@@ -6,27 +6,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -43,9 +34,6 @@ func start(t *testing.T, pause preemptionpause.Pause, kinds ...schema.GroupVersi
 
 func startWith(t *testing.T, pause preemptionpause.Pause, evictions *Evictions, kinds ...schema.GroupVersionKind) *fakeapiserver.Server {
 	t.Helper()
-	registry := ctrlmetrics.Registry
-	ctrlmetrics.Registry = prometheus.NewRegistry() // our metrics can be registered only once
-	t.Cleanup(func() { ctrlmetrics.Registry = registry })
 	api := fakeapiserver.Start(kinds...)
 	t.Cleanup(api.Stop)
 	scheme := runtime.NewScheme()
@@ -54,29 +42,12 @@ func startWith(t *testing.T, pause preemptionpause.Pause, evictions *Evictions, 
 			t.Fatal(err)
 		}
 	}
-	mgr, err := ctrl.NewManager(api.Config(), ctrl.Options{
-		Scheme: scheme, Logger: logr.Discard(),
-		MapperProvider:         func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return api.Mapper(), nil },
-		Metrics:                metricsserver.Options{BindAddress: "0"},
-		HealthProbeBindAddress: "0",
-		Controller:             ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
+	var elected <-chan struct{}
+	api.Manage(t, ctrl.Options{Scheme: scheme}, func(mgr ctrl.Manager) error {
+		elected = mgr.Elected()
+		return Setup(mgr, pause, evictions)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Setup(mgr, pause, evictions); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	<-mgr.Elected()
+	<-elected
 	return api
 }
 

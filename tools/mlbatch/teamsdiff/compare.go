@@ -23,7 +23,7 @@ type Report struct {
 // Difference is an object, or a field of it.
 type Difference struct {
 	Object string `json:"object"`
-	// State is Missing, Differs or Kept.
+	// State is Missing, Differs, Kept or Dropped.
 	State State  `json:"state"`
 	Field string `json:"field,omitempty"`
 	// Cluster and File are the values of the field.
@@ -42,6 +42,8 @@ const (
 	Differs State = "differs"
 	// Kept is an object that the file no longer has. The chart leaves it, with its quota.
 	Kept State = "kept"
+	// Dropped is a slack queue that the file no longer has. The controller removes it.
+	Dropped State = "dropped"
 )
 
 // Found reports whether there is a difference.
@@ -50,23 +52,9 @@ func (r Report) Found() bool { return len(r.Objects)+len(r.Quota) > 0 }
 // Compare returns the differences between what a cluster has and what the file wants. Objects of the chart that other
 // releases own are not compared: each release has a file of its own.
 func Compare(cluster, wanted []Object) Report {
-	has, wants := byName(cluster), byName(wanted)
-	ours := releases(has, wanted)
-	r := Report{Objects: []Difference{}, Quota: []teamsfile.Difference{}}
-	var now []Object
-	others := map[string]bool{}
-	for _, o := range cluster {
-		_, both := wants[o.String()]
-		switch {
-		case both:
-			now = append(now, o)
-		case o.ofTeams && ours[o.release]:
-			now = append(now, o)
-			r.Objects = append(r.Objects, Difference{Object: o.String(), State: Kept})
-		case o.ofTeams:
-			others[o.release] = true
-		}
-	}
+	now, left, others := divide(cluster, wanted)
+	r := Report{Objects: append([]Difference{}, left...), Quota: []teamsfile.Difference{}}
+	has := byName(cluster)
 	for _, want := range wanted {
 		if o, both := has[want.String()]; both {
 			r.Objects = append(r.Objects, fields(o, want)...)
@@ -80,6 +68,36 @@ func Compare(cluster, wanted []Object) Report {
 		r.Notes = append(r.Notes, fmt.Sprintf("the teams of %s are not compared: they have a file of their own", name(release)))
 	}
 	return r
+}
+
+// divide returns what of a cluster is compared, what of that the file does not have, and the releases with files of
+// their own.
+func divide(cluster, wanted []Object) (now []Object, left []Difference, others map[string]bool) {
+	wants, ours := byName(wanted), releases(byName(cluster), wanted)
+	others = map[string]bool{}
+	var slack []Object
+	for _, o := range cluster {
+		want, both := wants[o.String()]
+		switch {
+		case both:
+			o.slack = want.slack
+			now = append(now, o)
+		case o.slack:
+			slack = append(slack, o)
+		case o.ofTeams && ours[o.release]:
+			now, left = append(now, o), append(left, Difference{Object: o.String(), State: Kept})
+		case o.ofTeams:
+			others[o.release] = true
+		}
+	}
+	// Only one release can have slack queues, and does not say which.
+	if len(others) > 0 && !slices.ContainsFunc(wanted, func(o Object) bool { return o.slack }) {
+		return now, left, others
+	}
+	for _, o := range slack {
+		now, left = append(now, o), append(left, Difference{Object: o.String(), State: Dropped})
+	}
+	return now, left, others
 }
 
 func name(release string) string {
@@ -101,7 +119,7 @@ func byName(all []Object) map[string]Object {
 func releases(has map[string]Object, wanted []Object) map[string]bool {
 	owners := map[string]bool{}
 	for _, want := range wanted {
-		if o, both := has[want.String()]; both && want.team != nil {
+		if o, both := has[want.String()]; both && want.team != nil && !want.slack {
 			owners[o.release] = true
 		}
 	}
@@ -138,7 +156,10 @@ func fields(o, want Object) []Difference {
 func teams(all []Object) teamsfile.Teams {
 	var t teamsfile.Teams
 	for _, o := range all {
-		if o.team != nil {
+		switch {
+		case o.slack:
+			t.SlackQueues = append(t.SlackQueues, o.slackQueue())
+		case o.team != nil:
 			t.Teams = append(t.Teams, *o.team)
 		}
 		if o.cohort != nil {

@@ -74,6 +74,30 @@ teams:
   - {name: speech, cohort: all, weight: 2, quota: {a: {cpu: {nominal: 8, lendingLimit: 2}, memory: 1Gi}}}
 `
 
+// slack is hierarchy with a slack queue. made is the ClusterQueue that the controller makes of it while nodes are bad.
+const (
+	slack = hierarchy + "slackQueues:\n  - {name: slack, cohort: research, quota: {a: {cpu: {nominal: 6, lendingLimit: 5}, memory: 1Gi}}}\n"
+	made  = `apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata:
+  name: slack
+  annotations:
+    workload.codeflare.dev/declared-lending-limits: '{"a":{"cpu":"5","memory":null}}'
+    workload.codeflare.dev/lowered-lending-limits: '{"a":{"cpu":{"limit":"2","own":"5"}}}'
+spec:
+  cohortName: research
+  queueingStrategy: BestEffortFIFO
+  stopPolicy: None
+  resourceGroups:
+  - coveredResources: [cpu, memory]
+    flavors:
+    - name: a
+      resources:
+      - {name: cpu, nominalQuota: 6, lendingLimit: 2}
+      - {name: memory, nominalQuota: 1Gi}
+`
+)
+
 func TestCompare(t *testing.T) {
 	// owned gives the objects to a release, as Helm does.
 	owned := func(name string) func(string) string {
@@ -91,6 +115,8 @@ func TestCompare(t *testing.T) {
 		live  func(string) string
 		other string
 		file  string
+		// queue is a slack queue of the cluster, which has none of the chart's ConfigMap.
+		queue string
 	}{
 		{name: "the same, with what the API server adds and another unit", live: func(s string) string {
 			return replace("spec:\n  clusterQueue:", "spec:\n  stopPolicy: None\n  clusterQueue:")(replace("nominalQuota: \"8\"", "nominalQuota: 8000m")(s))
@@ -113,6 +139,17 @@ func TestCompare(t *testing.T) {
 		{name: "an existing namespace without the label", file: strings.Replace(hierarchy, "name: speech,", "name: speech, createNamespace: false,", 1), live: replace("mlbatch-team-namespace: \"true\"", "example.com/x: y")},
 		{name: "teams of another release", other: "flavors: [{name: a, create: false}]\nteams: [{name: other, quota: {a: {cpu: 1, memory: 1Gi}}}]\n"},
 		{name: "flavors of another release", file: strings.ReplaceAll(hierarchy, "{name: a, nodeLabels: {kind: a}}", "{name: a, create: false}")},
+		{name: "a slack queue that lends less, because nodes are bad", file: slack, queue: made},
+		{name: "a slack queue that is not there", file: slack},
+		{name: "a slack queue that follows another file", file: slack, queue: strings.NewReplacer("cohortName: research", "cohortName: all", "nominalQuota: 6", "nominalQuota: 8").Replace(made)},
+		{name: "a slack queue that somebody else has made, and its settings", file: slack, queue: strings.NewReplacer(
+			"declared-", "other-", "lowered-", "another-", "stopPolicy: None", "stopPolicy: Hold\n  preemption: {withinClusterQueue: LowerPriority}\n  namespaceSelector: {}", "nominalQuota: 1Gi", "nominalQuota: 2Gi",
+		).Replace(made)},
+		{name: "a slack queue that is gone", queue: made},
+		{name: "another slack queue", file: strings.Replace(slack, "name: slack", "name: reserve", 1), queue: made},
+		{name: "a slack queue, of the file of another release or not", queue: made, other: "flavors: [{name: a, create: false}]\nteams: [{name: other, quota: {a: {cpu: 1, memory: 1Gi}}}]\n"},
+		{name: "a slack queue that stays while all teams change", file: strings.NewReplacer("name: vision", "name: sight", "name: speech", "name: sound").Replace(slack), queue: made},
+		{name: "a queue of nobody", queue: strings.NewReplacer("declared-", "other-", "lowered-", "another-").Replace(made)},
 	} {
 		cluster := strings.Join(render(t, []byte(hierarchy)), "\n---\n")
 		if row.live != nil {
@@ -121,6 +158,9 @@ func TestCompare(t *testing.T) {
 		live := objects(t, []string{owned("teams")(cluster)})
 		if row.other != "" {
 			live = append(live, objects(t, []string{owned("other")(strings.Join(render(t, []byte(row.other)), "\n---\n"))})...)
+		}
+		if row.queue != "" {
+			live = append(live, objects(t, []string{row.queue})...)
 		}
 		file := row.file
 		if file == "" {

@@ -17,6 +17,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/teamsfile"
 )
 
@@ -27,8 +28,10 @@ type Object struct {
 	release string
 	// ofTeams means that the chart has made it.
 	ofTeams bool
-	// some means that only the fields of the file count: a namespace that the chart does not create.
-	some   bool
+	// some means that only the fields of the file count: a namespace that the chart does not create, or a slack queue.
+	some bool
+	// slack means that the quota belongs to no team. The AppWrapper controller writes what it lends at most.
+	slack  bool
 	fields map[string]string
 	// also are fields that others may have, too: only those of the file are compared.
 	also   map[string]string
@@ -91,6 +94,7 @@ func ofClusterQueue(q kueue.ClusterQueue) Object {
 		}
 	}
 	o := object("ClusterQueue", q.ObjectMeta, fields)
+	_, o.slack = q.Annotations[v1beta2.DeclaredLendingLimitsAnnotation]
 	o.team = &teamsfile.Team{Name: strings.TrimSuffix(q.Name, "-cluster-queue"), Cohort: string(s.CohortName), Quota: quota(s.ResourceGroups)}
 	return o
 }
@@ -198,38 +202,36 @@ func Wanted(manifests []string) ([]Object, error) {
 	var all []Object
 	for _, manifest := range manifests {
 		for _, document := range strings.Split(manifest, "\n---\n") {
-			o, err := decoded([]byte(document))
+			some, err := decoded([]byte(document))
 			if err != nil {
 				return nil, fmt.Errorf("cannot read what the chart renders: %w", err)
 			}
-			if o != nil {
-				all = append(all, *o)
-			}
+			all = append(all, some...)
 		}
 	}
 	return sorted(append(all, existing(all)...)), nil
 }
 
-func decoded(text []byte) (*Object, error) {
+func decoded(text []byte) ([]Object, error) {
 	var kind metav1.TypeMeta
 	if err := yaml.Unmarshal(text, &kind); err != nil {
 		return nil, err
 	}
-	read, known := map[string]func([]byte) (Object, error){
+	read, known := map[string]func([]byte) ([]Object, error){
 		"Namespace": as(ofNamespace), "ClusterQueue": as(ofClusterQueue), "LocalQueue": as(ofLocalQueue), "Cohort": as(ofCohort), "ResourceFlavor": as(ofFlavor),
+		"ConfigMap": slackQueues,
 	}[kind.Kind]
 	if !known {
 		return nil, nil
 	}
-	o, err := read(text)
-	return &o, err
+	return read(text)
 }
 
-func as[T any](of func(T) Object) func([]byte) (Object, error) {
-	return func(text []byte) (Object, error) {
+func as[T any](of func(T) Object) func([]byte) ([]Object, error) {
+	return func(text []byte) ([]Object, error) {
 		var o T
 		err := yaml.Unmarshal(text, &o)
-		return of(o), err
+		return []Object{of(o)}, err
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // Difference is a quota that changes.
 type Difference struct {
-	// Owner is a team, or a cohort with all teams and cohorts below it.
+	// Owner is a team, a slack queue, or a cohort with all of them and the cohorts below it.
 	Owner    string `json:"owner"`
 	Name     string `json:"name"`
 	Flavor   string `json:"flavor"`
@@ -27,14 +27,15 @@ type Difference struct {
 
 // The owners of quota.
 const (
-	OfTeam   = "team"
-	OfCohort = "cohort"
+	OfTeam       = "team"
+	OfSlackQueue = "slack queue"
+	OfCohort     = "cohort"
 )
 
 // cell is a quota of an owner.
 type cell struct{ owner, name, flavor, resource string }
 
-// Differences returns what changes in quota, teams first.
+// Differences returns what changes in quota: teams first, cohorts last.
 func Differences(before, after Teams) []Difference {
 	old, new := before.cells(), after.cells()
 	var differences []Difference
@@ -56,16 +57,22 @@ func union(a, b map[cell]*Share) map[cell]*Share {
 	return both
 }
 
-// cells are the quota of teams, and the sums of cohorts.
+// cells are the quota of teams and slack queues, and the sums of cohorts.
 func (t Teams) cells() map[cell]*Share {
 	all := map[cell]*Share{}
-	for _, team := range t.Teams {
-		for flavor, shares := range team.Quota {
-			for name, share := range shares {
-				all[cell{OfTeam, team.Name, flavor, name}] = &share
+	own := func(owner, name, cohort string, quota Quota) {
+		for flavor, shares := range quota {
+			for resource, share := range shares {
+				all[cell{owner, name, flavor, resource}] = &share
 			}
 		}
-		t.addTo(all, team.Cohort, team.Quota)
+		t.addTo(all, cohort, quota)
+	}
+	for _, team := range t.Teams {
+		own(OfTeam, team.Name, team.Cohort, team.Quota)
+	}
+	for _, queue := range t.SlackQueues {
+		own(OfSlackQueue, queue.Name, queue.Cohort, queue.Quota)
 	}
 	for _, cohort := range t.Cohorts {
 		t.addTo(all, cohort.Name, cohort.Quota)
@@ -92,7 +99,7 @@ func (t Teams) addTo(all map[cell]*Share, cohort string, quota Quota) {
 	}
 }
 
-// Resources are those that some team or cohort has quota of.
+// Resources are those that some team, slack queue or cohort has quota of.
 func (t Teams) Resources() []string {
 	names := map[string]bool{}
 	for c := range t.cells() {
@@ -101,7 +108,7 @@ func (t Teams) Resources() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// CohortNames are those that the file lists or that a team is in.
+// CohortNames are those that the file lists or that a team or a slack queue is in.
 func (t Teams) CohortNames() []string {
 	names := map[string]bool{}
 	for _, cohort := range t.Cohorts {
@@ -109,6 +116,9 @@ func (t Teams) CohortNames() []string {
 	}
 	for _, team := range t.Teams {
 		names[team.Cohort] = true
+	}
+	for _, queue := range t.SlackQueues {
+		names[queue.Cohort] = true
 	}
 	delete(names, "")
 	return slices.Sorted(maps.Keys(names))

@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Teams is what a file says of teams, cohorts and flavors.
+// Teams is what a file says of teams, slack queues, cohorts and flavors.
 type Teams struct {
-	Teams   []Team   `json:"teams"`
-	Cohorts []Cohort `json:"cohorts,omitempty"`
-	Flavors []Flavor `json:"flavors"`
+	Teams       []Team       `json:"teams"`
+	SlackQueues []SlackQueue `json:"slackQueues,omitempty"`
+	Cohorts     []Cohort     `json:"cohorts,omitempty"`
+	Flavors     []Flavor     `json:"flavors"`
 }
 
 // Team is one team.
@@ -38,6 +39,14 @@ type Team struct {
 type Queue struct {
 	Name       string `json:"name"`
 	StopPolicy string `json:"stopPolicy,omitempty"`
+}
+
+// SlackQueue is a ClusterQueue whose quota belongs to no team.
+type SlackQueue struct {
+	Name string `json:"name"`
+	// Cohort is that which the chart takes if the file has none.
+	Cohort string `json:"cohort"`
+	Quota  Quota  `json:"quota"`
 }
 
 // Cohort is one cohort, with the quota that belongs to no team.
@@ -122,10 +131,12 @@ func Read(values map[string]any) (Teams, error) {
 	if err := json.Unmarshal(text, &all); err != nil {
 		return Teams{}, fmt.Errorf("cannot read the teams: %w", err)
 	}
+	type owner struct {
+		Cohort *string `json:"cohort"`
+	}
 	var own struct {
-		Teams []struct {
-			Cohort *string `json:"cohort"`
-		} `json:"teams"`
+		Teams       []owner `json:"teams"`
+		SlackQueues []owner `json:"slackQueues"`
 	}
 	if err := json.Unmarshal(text, &own); err != nil {
 		return Teams{}, fmt.Errorf("cannot read the teams: %w", err)
@@ -135,6 +146,11 @@ func Read(values map[string]any) (Teams, error) {
 		t.Namespace, t.QueueName = cmp.Or(t.Namespace, t.Name), cmp.Or(t.QueueName, "default-queue")
 		if own.Teams[i].Cohort == nil {
 			t.Cohort = all.Cohort
+		}
+	}
+	for i := range all.SlackQueues {
+		if own.SlackQueues[i].Cohort == nil {
+			all.SlackQueues[i].Cohort = all.Cohort
 		}
 	}
 	return all.Teams, nil
@@ -157,6 +173,15 @@ func (t Teams) Find(name string) (Team, error) {
 		}
 	}
 	return Team{}, UnknownError{What: "team", Name: name, Known: t.Names()}
+}
+
+// SlackNames are those of the slack queues, in the order of the file.
+func (t Teams) SlackNames() []string {
+	var names []string
+	for _, queue := range t.SlackQueues {
+		names = append(names, queue.Name)
+	}
+	return names
 }
 
 // UnknownError is a name that is not in the file.

@@ -13,7 +13,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
-// WriteTable prints a row for each team and flavor.
+// WriteTable prints a row for each team and flavor, and likewise of slack queues in a table of their own.
 func (t Teams) WriteTable(out io.Writer) error {
 	rows := [][]string{{"TEAM", "NAMESPACE", "COHORT", "MEMBERS", "FLAVOR", "QUOTA"}}
 	for _, team := range t.Teams {
@@ -23,6 +23,16 @@ func (t Teams) WriteTable(out io.Writer) error {
 		}
 		if len(team.Quota) == 0 {
 			rows = append(rows, append(row, "", ""))
+		}
+	}
+	if err := printing.Table(out, rows); err != nil || len(t.SlackQueues) == 0 {
+		return err
+	}
+	fmt.Fprintln(out)
+	rows = [][]string{{"SLACK QUEUE", "COHORT", "FLAVOR", "QUOTA"}}
+	for _, queue := range t.SlackQueues {
+		for _, flavor := range t.order(queue.Quota) {
+			rows = append(rows, []string{queue.Name, queue.Cohort, flavor, amounts(queue.Quota[flavor])})
 		}
 	}
 	return printing.Table(out, rows)
@@ -86,11 +96,25 @@ func (t Teams) WriteTeam(out io.Writer, team Team) error {
 	if err := printing.Table(out, about); err != nil {
 		return err
 	}
+	return t.writeQuota(out, team.Quota)
+}
+
+// WriteSlackQueue prints one slack queue. What it lends at most is what the file says. While nodes are bad, it lends
+// less.
+func (t Teams) WriteSlackQueue(out io.Writer, queue SlackQueue) error {
+	if err := printing.Table(out, [][]string{{"Slack queue", queue.Name}, {"Cohort", queue.Cohort}}); err != nil {
+		return err
+	}
+	return t.writeQuota(out, queue.Quota)
+}
+
+// writeQuota prints a row for each resource.
+func (t Teams) writeQuota(out io.Writer, q Quota) error {
 	fmt.Fprintln(out)
 	rows := [][]string{{"FLAVOR", "RESOURCE", "QUOTA", "BORROWS AT MOST", "LENDS AT MOST"}}
-	for _, flavor := range t.order(team.Quota) {
-		for _, name := range slices.Sorted(maps.Keys(team.Quota[flavor])) {
-			share := team.Quota[flavor][name]
+	for _, flavor := range t.order(q) {
+		for _, name := range slices.Sorted(maps.Keys(q[flavor])) {
+			share := q[flavor][name]
 			rows = append(rows, []string{flavor, name, share.Nominal.String(), limit(share.BorrowingLimit), limit(share.LendingLimit)})
 		}
 	}

@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/common/model"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/usage/prometheus"
 )
 
 const good = `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"namespace":"blue"},"value":[1,"12.5"]}]},"infos":["any"]}`
 
-var samples = []prometheus.Sample{{Labels: map[string]string{"namespace": "blue"}, Value: 12.5}}
+var samples = model.Vector{{Metric: model.Metric{"namespace": "blue"}, Value: 12.5, Timestamp: 1000}}
 
 func file(t *testing.T, content string) string {
 	t.Helper()
@@ -44,7 +45,7 @@ func TestAnAnswer(t *testing.T) {
 			t.Errorf("got %v, %q\n%s", err, notes, diff)
 		}
 	}
-	want := []string{"GET /api/v1/query sum(a{}) 100 ", "GET /below/api/v1/query sum(a{}) 100 ", "GET /api/v1/query sum(a{}) 100 Bearer secret"}
+	want := []string{"POST /api/v1/query sum(a{}) 100 ", "POST /below/api/v1/query sum(a{}) 100 ", "POST /api/v1/query sum(a{}) 100 Bearer secret"}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -77,9 +78,10 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		"another API":               {200, "application/json", `{"kind":"Status"}`, "does not answer as a Prometheus"},
 		"half of it":                {200, "application/json", good[:50], "does not answer as a Prometheus"},
 		"another kind of value":     {200, "application/json", `{"status":"success","data":{"resultType":"matrix","result":[]}}`, `it has a "matrix" instead of a vector`},
-		"no value":                  {200, "application/json", `{"status":"success","data":{"resultType":"vector","result":[{"metric":{}}]}}`, "there is no value"},
-		"no number":                 {200, "application/json", strings.Replace(good, "12.5", "NaN", 1), `"NaN" is no number`},
-		"without end":               {200, "application/json", strings.Replace(good, "12.5", "+Inf", 1), `"+Inf" is no number`},
+		"a histogram":               {200, "application/json", strings.Replace(good, `"value":[1,"12.5"]`, `"histogram":[1,{"count":"1","sum":"2","buckets":[]}]`, 1), "it is no number"},
+		"no number":                 {200, "application/json", strings.Replace(good, "12.5", "NaN", 1), `about {namespace="blue"} => NaN @[1]: it is no number`},
+		"without end":               {200, "application/json", strings.Replace(good, "12.5", "+Inf", 1), "it is no number"},
+		"words":                     {200, "application/json", strings.Replace(good, "12.5", "many", 1), "does not answer as a Prometheus"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -93,6 +95,29 @@ func TestWhatIsNoAnswer(t *testing.T) {
 				t.Errorf("got %v, %v", got, err)
 			}
 		})
+	}
+}
+
+// A proxy may let only readers in, who do not POST. The token goes to nobody else.
+func TestTheTokenStaysWithTheServerAndReadersMayAsk(t *testing.T) {
+	var asked []string
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" elsewhere "+r.Header.Get("Authorization"))
+		fmt.Fprint(w, good)
+	}))
+	defer other.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.Header.Get("Authorization"))
+		if r.Method != http.MethodGet {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusTemporaryRedirect)
+	}))
+	defer server.Close()
+	got, _, err := prometheus.Server{URL: server.URL, TokenFile: file(t, "secret")}.Ask(t.Context(), "a", time.Unix(100, 0))
+	if diff := cmp.Diff([]string{"POST Bearer secret", "GET Bearer secret", "GET elsewhere "}, asked); err != nil || len(got) != 1 || diff != "" {
+		t.Errorf("got %v, %v\n%s", got, err, diff)
 	}
 }
 

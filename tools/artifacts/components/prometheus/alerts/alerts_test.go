@@ -118,6 +118,13 @@ var clusters = map[string]map[string]cluster{
 		"quota is more than all nodes have":    {flavor("80", "80", "0", "0", "88"), false},
 		"another flavor has what is missing":   {flavor("80", "71", "8", "0", "80") + "\n" + strings.ReplaceAll(flavor("80", "80", "8", "8", "8"), "h100", "a100"), true},
 	},
+	"NodesNotCordoned": {
+		"none ever":                           {`mlbatch_node_cordons_total{result="LimitReached"} 0x15`, false},
+		"nodes are cordoned, below the limit": {`mlbatch_node_cordons_total{result="Cordoned"} 0x5 2x10`, false},
+		"the first since the start":           {`mlbatch_node_cordons_total{result="LimitReached"} 0x10 1x5`, true},
+		"one before the leader changed":       {`mlbatch_node_cordons_total{result="LimitReached",pod="a"} 0x5 1x4 stale`, true},
+		"nothing may be cordoned":             {"", false},
+	},
 	"AppWrapperStuckDeleting": {
 		"it is being removed": {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="DeletingResources"} 1x15`, true},
 		"it was removed":      {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="DeletingResources"} 0x15`, false},
