@@ -214,6 +214,10 @@ bench-check: ## Compare requests and rates with test/bench/budgets.yaml, on a si
 faults: ## Faults of nodes and programs on a simulated cluster, beside healthy work (root; 15 minutes when warm)
 	$(CLUSTER) ./test/faults
 
+.PHONY: racks
+racks: ## Gangs that stay within a rack, on a simulated cluster (root; 2 minutes when warm)
+	$(CLUSTER) ./test/racks
+
 .PHONY: counted
 counted: ## Random specs of every kind, and that the real operators make no more pods than Kueue counts (root; 10 minutes when warm)
 	$(CLUSTER) ./test/counted
