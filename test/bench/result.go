@@ -20,6 +20,8 @@ type Result struct {
 	Requests map[string]map[string]float64 `json:"requests"`
 	// CPU is the processor time of a life, by process, in milliseconds.
 	CPU map[string]float64 `json:"cpuMilliseconds"`
+	// Memory is the most resident memory during the scenario, by process, in MiB.
+	Memory map[string]float64 `json:"memoryMiB,omitempty"`
 }
 
 // Our controllers, whose requests the report lists one by one: that of AppWrappers, and that of Runs.

@@ -28,6 +28,7 @@ func (t *table) row(cells ...string) { fmt.Fprintf(t, "| %s |\n", strings.Join(c
 func (r Report) Tables(scenarios []Scenario) string {
 	return strings.Join([]string{
 		r.Lives(scenarios), r.Requests(scenarios), r.RequestsOf(Ours, scenarios), r.RequestsOf(OfRuns, scenarios), r.Processors(scenarios),
+		r.Memories(scenarios), r.MemoryOfRuns(scenarios),
 	}, "\n")
 }
 
@@ -80,6 +81,11 @@ func (r Report) RequestsOf(who string, scenarios []Scenario) string {
 // Processors is a table of the processor time of a life, by process.
 func (r Report) Processors(scenarios []Scenario) string {
 	return r.table("processor time of a life, in ms", scenarios, func(r Result) map[string]float64 { return r.CPU })
+}
+
+// Memories is a table of the most resident memory, by process.
+func (r Report) Memories(scenarios []Scenario) string {
+	return r.table("most resident memory, in MiB", scenarios, func(r Result) map[string]float64 { return r.Memory })
 }
 
 // table has a row for each name, the greatest first, and a column for each scenario. Rows that are 0

@@ -152,6 +152,7 @@ func (m *machine) run(s bench.Scenario) bench.Result {
 	l := &lives{T: m.T, Scenario: s, admin: m.admin, namespace: namespace, began: map[string]map[string]time.Time{}, took: map[string][]time.Duration{}}
 	l.watch()
 	m.requests()
+	m.processes.forgetMemory(m.T)
 	cpu := m.processes.seconds(m.T)
 	l.prepare()
 	begin := time.Now()
@@ -160,7 +161,7 @@ func (m *machine) run(s bench.Scenario) bench.Result {
 	l.clear()
 	result := bench.Result{
 		Scenario: s.Name, Lives: s.Number, PerSecond: rate, Times: map[string]bench.Quantiles{},
-		Requests: bench.Count(m.requests(), s.Number), CPU: map[string]float64{},
+		Requests: bench.Count(m.requests(), s.Number), CPU: map[string]float64{}, Memory: m.processes.mostMemory(m.T),
 	}
 	for step, times := range l.took {
 		result.Times[step] = bench.QuantilesOf(times)
