@@ -22,7 +22,7 @@ func (r Report) MemoryOfRuns(scenarios []Scenario) string {
 		}
 		took := spreadOf(r.of(s.Name), func(r Result) float64 { return r.Memory[OfRuns] })
 		most := mibOfRuns + float64(s.Number)*kibOfARun/1024
-		fmt.Fprintf(&says, "%s: their controller took %s MiB at most. It may take %s MiB: %d MiB, and %d KiB for each Run.\n",
+		fmt.Fprintf(&says, "%s: their controller took %s MiB at most.\nIt may take %s MiB: %d MiB, and %d KiB for each Run.\n",
 			s.Says, took, number(most), mibOfRuns, kibOfARun)
 	}
 	return says.String()

@@ -14,7 +14,7 @@ func TestTheMemoryOfRunsIsBesideItsBar(t *testing.T) {
 	}
 	r := bench.Report{Results: []bench.Result{took(44), took(43), {Scenario: "ours", Memory: map[string]float64{bench.OfRuns: 41}}}}
 	all := []bench.Scenario{{Name: "runs", Says: "1,000 Runs", Runs: true, Number: 1000}, {Name: "ours", Number: 3}, {Name: "none", Runs: true}}
-	want := "1,000 Runs: their controller took 43.5 (43.0–44.0) MiB at most. It may take 45.9 MiB: 40 MiB, and 6 KiB for each Run.\n"
+	want := "1,000 Runs: their controller took 43.5 (43.0–44.0) MiB at most.\nIt may take 45.9 MiB: 40 MiB, and 6 KiB for each Run.\n"
 	if got := r.MemoryOfRuns(all); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -23,6 +23,8 @@ type Head struct {
 type Report struct {
 	Head
 	Results []Result `json:"results"`
+	// Profile of the API server, if there is one.
+	Profile *Profile `json:"profile,omitempty"`
 	// Reactions to faults, which may have been measured at another time.
 	Reactions *Reactions `json:"reactions,omitempty"`
 }

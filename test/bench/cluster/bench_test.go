@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -59,6 +61,9 @@ func TestBench(t *testing.T) {
 			t.Logf("round %d, %s: %.1f lives a second", round+1, s.Name, result.PerSecond)
 			r.Results = append(r.Results, result)
 		}
+	}
+	if *runs > 0 {
+		r.Profile = m.profile(scenarios)
 	}
 	for _, excess := range bench.Exceeded(r, scenarios, budgets) {
 		t.Error(excess)
@@ -121,6 +126,7 @@ func describe(t *testing.T) bench.Head {
 type machine struct {
 	*testing.T
 	admin     client.WithWatch
+	api       rest.Interface // for what has no objects
 	processes processes
 	log       *auditlog.Log
 	namespace int
@@ -140,7 +146,17 @@ func newMachine(t *testing.T) *machine {
 			{Name: queue, Resources: []kueue.ResourceQuota{{Name: corev1.ResourceCPU, NominalQuota: many}}},
 		}}},
 	}})
-	return &machine{T: t, admin: admin, processes: processes{cluster: cluster.Dir()}, log: auditlog.Of(cluster.Dir())}
+	config, err := cluster.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &machine{
+		T: t, admin: admin, api: clients.CoreV1().RESTClient(), processes: processes{cluster: cluster.Dir()}, log: auditlog.Of(cluster.Dir()),
+	}
 }
 
 // run plays a scenario in a namespace of its own, from the first creation until all is gone.
