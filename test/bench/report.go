@@ -74,10 +74,10 @@ func (r Report) measured(scenarios []Scenario) []Scenario {
 
 // Ratio is the rate of a scenario as a part of that of bare Jobs of the same shape, if there are any.
 func (r Report) Ratio(s Scenario, scenarios []Scenario) (float64, bool) {
-	if s.Bare {
+	if s.alone() {
 		return 0, false
 	}
-	return r.beside(s, scenarios, func(other Scenario) bool { return other.Bare })
+	return r.beside(s, scenarios, Scenario.alone)
 }
 
 // OfAppWrappers is the rate of Runs as a part of that of as many AppWrappers, if there are any.

@@ -73,6 +73,9 @@ func (s Scenario) ofOneShape(other Scenario) bool {
 	return s.Number == other.Number && s.Pods == other.Pods && s.PerSecond == other.PerSecond
 }
 
+// alone: Jobs that have neither an AppWrapper nor a queue.
+func (s Scenario) alone() bool { return s.Bare && !s.Queued }
+
 // plain lives are AppWrappers alone, in no queue.
 func (s Scenario) plain() bool { return !s.Bare && !s.Runs && !s.Queued }
 
@@ -93,7 +96,6 @@ var rules = []struct {
 	{"number and pods must be positive", func(s Scenario) bool { return s.Number <= 0 || s.Pods <= 0 }},
 	{"perSecond must not be negative", func(s Scenario) bool { return s.PerSecond < 0 }},
 	{"suspended lives are in no queue: the test starts them", func(s Scenario) bool { return s.Suspended && (s.Queued || s.Runs) }},
-	{"bare Jobs have no queue: Kueue does not manage them here", func(s Scenario) bool { return s.Bare && s.Queued }},
 	{"runs are of one pod, in no queue, and begin at once", func(s Scenario) bool { return s.Runs && !s.simple() }},
 }
 

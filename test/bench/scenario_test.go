@@ -15,7 +15,6 @@ func TestABadScenarioIsRefused(t *testing.T) {
 		"{says: x, number: 1, perSecond: -1}": "perSecond must not be negative",
 		"{says: x, number: 1, suspended: true, queued: true}": "suspended lives are in no queue",
 		"{says: x, number: 1, suspended: true, runs: true}":   "suspended lives are in no queue",
-		"{says: x, number: 1, bare: true, queued: true}":      "bare Jobs have no queue",
 		"{says: x, number: 1, runs: true, pods: 2}":           "runs are of one pod",
 		"{says: x, number: 1, runs: true, perSecond: 2}":      "runs are of one pod",
 		"{says: x, number: 1, runs: true, queued: true}":      "runs are of one pod",

@@ -27,7 +27,7 @@ func (t *table) row(cells ...string) { fmt.Fprintf(t, "| %s |\n", strings.Join(c
 // Tables are the whole report. Values are the median of the runs, with the least and the greatest.
 func (r Report) Tables(scenarios []Scenario) string {
 	return strings.Join([]string{
-		r.Lives(scenarios), r.Requests(scenarios), r.RequestsOf(Ours, scenarios), r.RequestsOf(OfRuns, scenarios), r.Processors(scenarios),
+		r.Lives(scenarios), r.Tax(scenarios), r.Requests(scenarios), r.RequestsOf(Ours, scenarios), r.RequestsOf(OfRuns, scenarios), r.Processors(scenarios),
 		r.Memories(scenarios), r.MemoryOfRuns(scenarios), r.Profile.Table(),
 	}, "\n")
 }

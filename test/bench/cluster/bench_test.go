@@ -13,7 +13,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -36,7 +35,6 @@ var (
 const (
 	// nodes have room for 1,000 pods beside those that end: 110 each.
 	nodes = 20
-	queue = "everything"
 	// fewer lives are enough to count requests.
 	fewer = 5
 )
@@ -134,18 +132,11 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	admin, cluster := sandbox.Start(t, "bench", 26631, nodes, sandbox.WithRuns())
+	admin, cluster := sandbox.Start(t, "bench", 26631, nodes, withJobs(t, sandbox.WithRuns()))
 	sizes := runplan.DefaultSizes()
 	sizes.Name = "default"
 	sandbox.Create(t, admin, &sizes)
-	many := resource.MustParse("1k")
-	sandbox.Create(t, admin, &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: queue}})
-	sandbox.Create(t, admin, &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: queue}, Spec: kueue.ClusterQueueSpec{
-		NamespaceSelector: &metav1.LabelSelector{},
-		ResourceGroups: []kueue.ResourceGroup{{CoveredResources: []corev1.ResourceName{corev1.ResourceCPU}, Flavors: []kueue.FlavorQuotas{
-			{Name: queue, Resources: []kueue.ResourceQuota{{Name: corev1.ResourceCPU, NominalQuota: many}}},
-		}}},
-	}})
+	createQueue(t, admin)
 	config, err := cluster.RESTConfig()
 	if err != nil {
 		t.Fatal(err)

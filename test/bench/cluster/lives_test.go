@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
@@ -270,7 +271,8 @@ func (l *lives) object(i int) client.Object {
 		}},
 	}
 	if l.Bare {
-		job.Namespace, job.Spec.Suspend = l.namespace, &l.Suspended
+		job.Namespace, job.Spec.Suspend = l.namespace, ptr.To(l.Queued || l.Suspended)
+		l.enqueue(job)
 		return job
 	}
 	raw, err := json.Marshal(job)
@@ -283,8 +285,13 @@ func (l *lives) object(i int) client.Object {
 			{Template: runtime.RawExtension{Raw: raw}},
 		}},
 	}
-	if l.Queued {
-		aw.Labels = map[string]string{workload.QueueNameLabel: queue}
-	}
+	l.enqueue(aw)
 	return aw
+}
+
+// enqueue names the queue, if there is one.
+func (l *lives) enqueue(o client.Object) {
+	if l.Queued {
+		o.SetLabels(map[string]string{workload.QueueNameLabel: queue})
+	}
 }
