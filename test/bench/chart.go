@@ -51,6 +51,7 @@ var kinds = []struct {
 	{"bare Jobs through a queue", func(s Scenario) bool { return s.Queued && s.Bare }},
 	{"AppWrappers", Scenario.plain},
 	{"AppWrappers through a queue", func(s Scenario) bool { return s.Queued && !s.Bare }},
+	{"AppWrappers that fail once", func(s Scenario) bool { return s.Failing }},
 	{"Runs", func(s Scenario) bool { return s.Runs }},
 }
 

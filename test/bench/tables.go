@@ -28,7 +28,7 @@ func (t *table) row(cells ...string) { fmt.Fprintf(t, "| %s |\n", strings.Join(c
 func (r Report) Tables(scenarios []Scenario) string {
 	return strings.Join([]string{
 		r.Lives(scenarios), r.Tax(scenarios), r.Requests(scenarios), r.RequestsOf(Ours, scenarios), r.RequestsOf(OfRuns, scenarios), r.Processors(scenarios),
-		r.Memories(scenarios), r.MemoryOfRuns(scenarios), r.Profile.Table(),
+		r.Retries(scenarios), r.Memories(scenarios), r.MemoryOfRuns(scenarios), r.Profile.Table(),
 	}, "\n")
 }
 
@@ -40,6 +40,19 @@ func (r Report) Lives(scenarios []Scenario) string {
 		column := func(value func(Result) float64) string { return spreadOf(runs, value).String() }
 		t.row(s.Says, fmt.Sprint(len(runs)), column(perSecond), percent(r.Ratio(s, scenarios)), percent(r.OfAppWrappers(s, scenarios)),
 			column(p50(ToRunning)), column(p99(ToRunning)), column(p50(ToGone)), column(p99(ToGone)))
+	}
+	return t.String()
+}
+
+// Retries is a table of lives that fail once.
+func (r Report) Retries(scenarios []Scenario) string {
+	t := newTable("scenario", "failed to running again, ms: p50", "p99", "requests of a life by "+Ours)
+	for _, s := range r.measured(scenarios) {
+		if !s.Failing {
+			continue
+		}
+		column := func(value func(Result) float64) string { return spreadOf(r.of(s.Name), value).String() }
+		t.row(s.Says, column(p50(ToAgain)), column(p99(ToAgain)), column(func(r Result) float64 { return r.Asked(Ours, "") }))
 	}
 	return t.String()
 }

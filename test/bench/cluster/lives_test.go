@@ -49,6 +49,7 @@ type lives struct {
 	mu    sync.Mutex
 	began map[string]map[string]time.Time // by step, by name
 	took  map[string][]time.Duration      // by step
+	first map[string]types.UID            // the pod that fails, by name; only its watch uses it
 }
 
 func (l *lives) watch() {
@@ -60,6 +61,9 @@ func (l *lives) watch() {
 	case l.Runs:
 		list = &v1alpha1.RunList{}
 		sandbox.Follow(l.T, l.admin, &corev1.PodList{}, l.limitPod, client.InNamespace(l.namespace))
+	case l.Failing:
+		l.first = map[string]types.UID{}
+		sandbox.Follow(l.T, l.admin, &corev1.PodList{}, l.failFirst, client.InNamespace(l.namespace))
 	}
 	sandbox.Follow(l.T, l.admin, list, l.hear, client.InNamespace(l.namespace))
 }
@@ -75,6 +79,27 @@ func (l *lives) limitPod(pod *corev1.Pod, gone bool) {
 	err := l.admin.Patch(l.Context(), pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 	if client.IgnoreNotFound(err) != nil && l.Context().Err() == nil {
 		l.Errorf("cannot limit pod %s: %v", pod.Name, err)
+	}
+}
+
+// failFirst lets the first pod of a life fail when it runs, and the next one end.
+func (l *lives) failFirst(pod *corev1.Pod, gone bool) {
+	if gone || pod.Status.Phase != corev1.PodRunning {
+		return
+	}
+	life := pod.Labels[workload.AppWrapperLabel]
+	switch l.first[life] {
+	case "":
+		l.first[life] = pod.UID
+		l.begin(life, bench.ToAgain)
+		err := l.admin.Status().Patch(l.Context(), pod.DeepCopy(), client.RawPatch(types.MergePatchType, failed))
+		if err != nil && l.Context().Err() == nil {
+			l.Errorf("cannot let pod %s fail: %v", pod.Name, err)
+		}
+	case pod.UID: // it has failed
+	default:
+		l.end(bench.ToAgain, life)
+		l.limitPod(pod, gone)
 	}
 }
 
@@ -263,7 +288,7 @@ func (l *lives) object(i int) client.Object {
 	job := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: batchv1.JobSpec{Parallelism: &l.Pods, Completions: &l.Pods, BackoffLimit: new(int32), Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{runFor: l.RunFor.Duration.String()}},
+			ObjectMeta: metav1.ObjectMeta{Annotations: l.limits()},
 			Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{
 				Name: "main", Image: "registry.example/work:1", Env: []corev1.EnvVar{{Name: "PADDING", Value: padding}},
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
@@ -285,8 +310,19 @@ func (l *lives) object(i int) client.Object {
 			{Template: runtime.RawExtension{Raw: raw}},
 		}},
 	}
+	if l.Failing {
+		aw.Annotations = map[string]string{workload.RetryPausePeriodDurationAnnotation: "0s"}
+	}
 	l.enqueue(aw)
 	return aw
+}
+
+// limits says how long pods run, except those of which the first is to fail.
+func (l *lives) limits() map[string]string {
+	if l.Failing {
+		return nil
+	}
+	return map[string]string{runFor: l.RunFor.Duration.String()}
 }
 
 // enqueue names the queue, if there is one.
