@@ -25,6 +25,8 @@ type Report struct {
 	Results []Result `json:"results"`
 	// Profile of the API server, if there is one.
 	Profile *Profile `json:"profile,omitempty"`
+	// Restart of our controller, if it was measured.
+	Restart *Restart `json:"restart,omitempty"`
 	// Reactions to faults, which may have been measured at another time.
 	Reactions *Reactions `json:"reactions,omitempty"`
 }

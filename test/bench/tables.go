@@ -28,7 +28,7 @@ func (t *table) row(cells ...string) { fmt.Fprintf(t, "| %s |\n", strings.Join(c
 func (r Report) Tables(scenarios []Scenario) string {
 	return strings.Join([]string{
 		r.Lives(scenarios), r.Tax(scenarios), r.Requests(scenarios), r.RequestsOf(Ours, scenarios), r.RequestsOf(OfRuns, scenarios), r.Processors(scenarios),
-		r.Retries(scenarios), r.Memories(scenarios), r.MemoryOfRuns(scenarios), r.Profile.Table(),
+		r.Retries(scenarios), r.Memories(scenarios), r.MemoryOfRuns(scenarios), r.Profile.Table(), r.Restart.String(),
 	}, "\n")
 }
 

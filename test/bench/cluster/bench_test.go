@@ -61,7 +61,7 @@ func TestBench(t *testing.T) {
 		}
 	}
 	if *runs > 0 {
-		r.Profile = m.profile(scenarios)
+		r.Profile, r.Restart = m.profile(scenarios), m.restart()
 	}
 	for _, excess := range bench.Exceeded(r, scenarios, budgets) {
 		t.Error(excess)
@@ -153,11 +153,7 @@ func newMachine(t *testing.T) *machine {
 // run plays a scenario in a namespace of its own, from the first creation until all is gone.
 func (m *machine) run(s bench.Scenario) bench.Result {
 	m.Helper()
-	m.namespace++
-	namespace := fmt.Sprintf("bench-%d", m.namespace)
-	m.create(namespace, s)
-	l := &lives{T: m.T, Scenario: s, admin: m.admin, namespace: namespace, began: map[string]map[string]time.Time{}, took: map[string][]time.Duration{}}
-	l.watch()
+	l := m.livesOf(s)
 	m.requests()
 	m.processes.forgetMemory(m.T)
 	cpu := m.processes.seconds(m.T)
@@ -177,6 +173,17 @@ func (m *machine) run(s bench.Scenario) bench.Result {
 		result.CPU[process] = 1000 * (seconds - cpu[process]) / float64(s.Number)
 	}
 	return result
+}
+
+// livesOf are those of a scenario, in a namespace of their own.
+func (m *machine) livesOf(s bench.Scenario) *lives {
+	m.Helper()
+	m.namespace++
+	namespace := fmt.Sprintf("bench-%d", m.namespace)
+	m.create(namespace, s)
+	l := &lives{T: m.T, Scenario: s, admin: m.admin, namespace: namespace, began: map[string]map[string]time.Time{}, took: map[string][]time.Duration{}}
+	l.watch()
+	return l
 }
 
 // create creates a namespace: of a team, with a queue, or of nobody. Runs may be in it, if there are any.

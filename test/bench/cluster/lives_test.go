@@ -49,6 +49,7 @@ type lives struct {
 	mu    sync.Mutex
 	began map[string]map[string]time.Time // by step, by name
 	took  map[string][]time.Duration      // by step
+	jobs  map[types.UID]bool              // all that there ever were, if they are followed
 	first map[string]types.UID            // the pod that fails, by name; only its watch uses it
 }
 
