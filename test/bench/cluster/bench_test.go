@@ -29,14 +29,15 @@ import (
 var (
 	runs   = flag.Int("bench.runs", 0, "measure all scenarios so often; 0 compares those that have a budget with it, with fewer lives")
 	report = flag.String("bench.report", "", "file for the results as JSON, of which only what is measured is replaced")
+	fewer  = flag.Int("bench.fewer", 1, "play only one of so many lives, to try the scenarios")
 	commit = flag.String("bench.commit", "", "commit that is measured, for the report")
 )
 
 const (
 	// nodes have room for 1,000 pods beside those that end: 110 each.
 	nodes = 20
-	// fewer lives are enough to count requests.
-	fewer = 5
+	// someLives of so many are enough to count requests.
+	someLives = 5
 )
 
 // With -bench.runs this measures. Without, it compares counts and ratios with budgets.yaml.
@@ -49,8 +50,9 @@ func TestBench(t *testing.T) {
 	rounds := *runs
 	if rounds == 0 {
 		rounds = 1
-		scenarios = shorter(bench.Limited(scenarios, budgets))
+		scenarios = shorter(bench.Limited(scenarios, budgets), someLives)
 	}
+	scenarios = shorter(scenarios, *fewer)
 	m := newMachine(t)
 	r := bench.Report{Head: describe(t)}
 	for round := range rounds {
@@ -73,10 +75,10 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// shorter are the same scenarios with fewer lives.
-func shorter(all []bench.Scenario) []bench.Scenario {
+// shorter are the same scenarios with one of so many lives.
+func shorter(all []bench.Scenario, of int) []bench.Scenario {
 	for i := range all {
-		all[i].Number /= fewer
+		all[i].Number = max(1, all[i].Number/of)
 	}
 	return all
 }
