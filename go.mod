@@ -11,6 +11,7 @@ require (
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
+	github.com/google/pprof v0.0.0-20260402051712-545e8a4df936
 	github.com/kubeflow/training-operator v1.9.3
 	github.com/minio/minio-go/v7 v7.2.1
 	github.com/open-policy-agent/cert-controller v0.16.0

@@ -61,7 +61,7 @@ func Limited(scenarios []Scenario, budgets map[string]Budget) (some []Scenario) 
 	for _, s := range scenarios {
 		compared := slices.ContainsFunc(scenarios, func(other Scenario) bool {
 			budget := budgets[other.Name]
-			return other.ofOneShape(s) && (s.Bare && budget.OfBareJobs > 0 || s.plain() && budget.OfAppWrappers > 0)
+			return other.ofOneShape(s) && (s.alone() && budget.OfBareJobs > 0 || s.plain() && budget.OfAppWrappers > 0)
 		})
 		if _, limited := budgets[s.Name]; limited || compared {
 			some = append(some, s)

@@ -47,9 +47,11 @@ var kinds = []struct {
 	name string
 	is   func(Scenario) bool
 }{
-	{"bare Jobs", func(s Scenario) bool { return s.Bare }},
+	{"bare Jobs", Scenario.alone},
+	{"bare Jobs through a queue", func(s Scenario) bool { return s.Queued && s.Bare }},
 	{"AppWrappers", Scenario.plain},
-	{"AppWrappers through a queue", func(s Scenario) bool { return s.Queued }},
+	{"AppWrappers through a queue", func(s Scenario) bool { return s.Queued && !s.Bare }},
+	{"AppWrappers that fail once", func(s Scenario) bool { return s.Failing }},
 	{"Runs", func(s Scenario) bool { return s.Runs }},
 }
 

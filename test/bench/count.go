@@ -9,14 +9,14 @@ import (
 )
 
 // Count is the requests of a life, by who asks and by what is asked. Watches are not counted: they
-// are opened once. Service accounts are called by their name alone.
+// are opened once.
 func Count(requests []auditlog.Request, lives int) map[string]map[string]float64 {
 	counts := map[string]map[string]float64{}
 	for _, r := range requests {
 		if r.Verb == "watch" {
 			continue
 		}
-		who := r.User.Username[strings.LastIndexByte(r.User.Username, ':')+1:]
+		who := asker(r)
 		if counts[who] == nil {
 			counts[who] = map[string]float64{}
 		}
@@ -28,4 +28,9 @@ func Count(requests []auditlog.Request, lives int) map[string]map[string]float64
 		}
 	}
 	return counts
+}
+
+// asker is who sent a request. Service accounts are called by their name alone.
+func asker(r auditlog.Request) string {
+	return r.User.Username[strings.LastIndexByte(r.User.Username, ':')+1:]
 }

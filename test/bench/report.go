@@ -23,6 +23,10 @@ type Head struct {
 type Report struct {
 	Head
 	Results []Result `json:"results"`
+	// Profile of the API server, if there is one.
+	Profile *Profile `json:"profile,omitempty"`
+	// Restart of our controller, if it was measured.
+	Restart *Restart `json:"restart,omitempty"`
 	// Reactions to faults, which may have been measured at another time.
 	Reactions *Reactions `json:"reactions,omitempty"`
 }
@@ -72,10 +76,10 @@ func (r Report) measured(scenarios []Scenario) []Scenario {
 
 // Ratio is the rate of a scenario as a part of that of bare Jobs of the same shape, if there are any.
 func (r Report) Ratio(s Scenario, scenarios []Scenario) (float64, bool) {
-	if s.Bare {
+	if s.alone() {
 		return 0, false
 	}
-	return r.beside(s, scenarios, func(other Scenario) bool { return other.Bare })
+	return r.beside(s, scenarios, Scenario.alone)
 }
 
 // OfAppWrappers is the rate of Runs as a part of that of as many AppWrappers, if there are any.

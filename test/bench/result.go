@@ -14,12 +14,15 @@ type Result struct {
 	Lives    int    `json:"lives"`
 	// PerSecond is the lives from creation to success, each second.
 	PerSecond float64 `json:"perSecond"`
-	// Times of a life: ToRunning and ToSucceeded since its creation, ToGone since its deletion.
+	// Times of a life: ToRunning and ToSucceeded since its creation, ToGone since its deletion,
+	// and ToAgain.
 	Times map[string]Quantiles `json:"times"`
 	// Requests of a life, by who asks, and by what is asked.
 	Requests map[string]map[string]float64 `json:"requests"`
 	// CPU is the processor time of a life, by process, in milliseconds.
 	CPU map[string]float64 `json:"cpuMilliseconds"`
+	// Memory is the most resident memory during the scenario, by process, in MiB.
+	Memory map[string]float64 `json:"memoryMiB,omitempty"`
 }
 
 // Our controllers, whose requests the report lists one by one: that of AppWrappers, and that of Runs.
@@ -33,6 +36,8 @@ const (
 	ToRunning   = "to Running"
 	ToSucceeded = "to Succeeded"
 	ToGone      = "to gone"
+	// ToAgain is from the failure of a pod until the pod of the next attempt runs.
+	ToAgain = "to running again"
 )
 
 // Quantiles of a time, in milliseconds.

@@ -28,6 +28,8 @@ type Scenario struct {
 	Suspended bool `json:"suspended,omitempty"`
 	// Queued lives go through a queue of Kueue that has quota for all.
 	Queued bool `json:"queued,omitempty"`
+	// Failing: the first pod of each life fails as soon as it runs. Nothing pauses before the retry.
+	Failing bool `json:"failing,omitempty"`
 	// Number of lives.
 	Number int `json:"number"`
 	// Pods of each life; 1 by default.
@@ -73,8 +75,11 @@ func (s Scenario) ofOneShape(other Scenario) bool {
 	return s.Number == other.Number && s.Pods == other.Pods && s.PerSecond == other.PerSecond
 }
 
+// alone: Jobs that have neither an AppWrapper nor a queue.
+func (s Scenario) alone() bool { return s.Bare && !s.Queued }
+
 // plain lives are AppWrappers alone, in no queue.
-func (s Scenario) plain() bool { return !s.Bare && !s.Runs && !s.Queued }
+func (s Scenario) plain() bool { return !s.Bare && !s.Runs && !s.Queued && !s.Failing }
 
 func parse(text []byte) (Scenario, error) {
 	s := Scenario{Pods: 1, RunFor: metav1.Duration{Duration: time.Second}}
@@ -93,7 +98,7 @@ var rules = []struct {
 	{"number and pods must be positive", func(s Scenario) bool { return s.Number <= 0 || s.Pods <= 0 }},
 	{"perSecond must not be negative", func(s Scenario) bool { return s.PerSecond < 0 }},
 	{"suspended lives are in no queue: the test starts them", func(s Scenario) bool { return s.Suspended && (s.Queued || s.Runs) }},
-	{"bare Jobs have no queue: Kueue does not manage them here", func(s Scenario) bool { return s.Bare && s.Queued }},
+	{"those that fail are AppWrappers of one pod", func(s Scenario) bool { return s.Failing && (s.Bare || s.Runs || s.Pods > 1) }},
 	{"runs are of one pod, in no queue, and begin at once", func(s Scenario) bool { return s.Runs && !s.simple() }},
 }
 

@@ -43,6 +43,8 @@ func (s Spread) String() string {
 
 func number(v float64) string {
 	switch {
+	case v < 0:
+		return "-" + number(-v)
 	case v == 0:
 		return "0"
 	case v < 10:

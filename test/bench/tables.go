@@ -27,7 +27,8 @@ func (t *table) row(cells ...string) { fmt.Fprintf(t, "| %s |\n", strings.Join(c
 // Tables are the whole report. Values are the median of the runs, with the least and the greatest.
 func (r Report) Tables(scenarios []Scenario) string {
 	return strings.Join([]string{
-		r.Lives(scenarios), r.Requests(scenarios), r.RequestsOf(Ours, scenarios), r.RequestsOf(OfRuns, scenarios), r.Processors(scenarios),
+		r.Lives(scenarios), r.Tax(scenarios), r.Requests(scenarios), r.RequestsOf(Ours, scenarios), r.RequestsOf(OfRuns, scenarios), r.Processors(scenarios),
+		r.Retries(scenarios), r.Memories(scenarios), r.MemoryOfRuns(scenarios), r.Profile.Table(), r.Restart.String(),
 	}, "\n")
 }
 
@@ -39,6 +40,19 @@ func (r Report) Lives(scenarios []Scenario) string {
 		column := func(value func(Result) float64) string { return spreadOf(runs, value).String() }
 		t.row(s.Says, fmt.Sprint(len(runs)), column(perSecond), percent(r.Ratio(s, scenarios)), percent(r.OfAppWrappers(s, scenarios)),
 			column(p50(ToRunning)), column(p99(ToRunning)), column(p50(ToGone)), column(p99(ToGone)))
+	}
+	return t.String()
+}
+
+// Retries is a table of lives that fail once.
+func (r Report) Retries(scenarios []Scenario) string {
+	t := newTable("scenario", "failed to running again, ms: p50", "p99", "requests of a life by "+Ours)
+	for _, s := range r.measured(scenarios) {
+		if !s.Failing {
+			continue
+		}
+		column := func(value func(Result) float64) string { return spreadOf(r.of(s.Name), value).String() }
+		t.row(s.Says, column(p50(ToAgain)), column(p99(ToAgain)), column(func(r Result) float64 { return r.Asked(Ours, "") }))
 	}
 	return t.String()
 }
@@ -80,6 +94,11 @@ func (r Report) RequestsOf(who string, scenarios []Scenario) string {
 // Processors is a table of the processor time of a life, by process.
 func (r Report) Processors(scenarios []Scenario) string {
 	return r.table("processor time of a life, in ms", scenarios, func(r Result) map[string]float64 { return r.CPU })
+}
+
+// Memories is a table of the most resident memory, by process.
+func (r Report) Memories(scenarios []Scenario) string {
+	return r.table("most resident memory, in MiB", scenarios, func(r Result) map[string]float64 { return r.Memory })
 }
 
 // table has a row for each name, the greatest first, and a column for each scenario. Rows that are 0

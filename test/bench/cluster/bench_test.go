@@ -13,8 +13,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -28,15 +29,15 @@ import (
 var (
 	runs   = flag.Int("bench.runs", 0, "measure all scenarios so often; 0 compares those that have a budget with it, with fewer lives")
 	report = flag.String("bench.report", "", "file for the results as JSON, of which only what is measured is replaced")
+	fewer  = flag.Int("bench.fewer", 1, "play only one of so many lives, to try the scenarios")
 	commit = flag.String("bench.commit", "", "commit that is measured, for the report")
 )
 
 const (
 	// nodes have room for 1,000 pods beside those that end: 110 each.
 	nodes = 20
-	queue = "everything"
-	// fewer lives are enough to count requests.
-	fewer = 5
+	// someLives of so many are enough to count requests.
+	someLives = 5
 )
 
 // With -bench.runs this measures. Without, it compares counts and ratios with budgets.yaml.
@@ -49,8 +50,9 @@ func TestBench(t *testing.T) {
 	rounds := *runs
 	if rounds == 0 {
 		rounds = 1
-		scenarios = shorter(bench.Limited(scenarios, budgets))
+		scenarios = shorter(bench.Limited(scenarios, budgets), someLives)
 	}
+	scenarios = shorter(scenarios, *fewer)
 	m := newMachine(t)
 	r := bench.Report{Head: describe(t)}
 	for round := range rounds {
@@ -59,6 +61,9 @@ func TestBench(t *testing.T) {
 			t.Logf("round %d, %s: %.1f lives a second", round+1, s.Name, result.PerSecond)
 			r.Results = append(r.Results, result)
 		}
+	}
+	if *runs > 0 {
+		r.Profile, r.Restart = m.profile(scenarios), m.restart()
 	}
 	for _, excess := range bench.Exceeded(r, scenarios, budgets) {
 		t.Error(excess)
@@ -70,10 +75,10 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// shorter are the same scenarios with fewer lives.
-func shorter(all []bench.Scenario) []bench.Scenario {
+// shorter are the same scenarios with one of so many lives.
+func shorter(all []bench.Scenario, of int) []bench.Scenario {
 	for i := range all {
-		all[i].Number /= fewer
+		all[i].Number = max(1, all[i].Number/of)
 	}
 	return all
 }
@@ -121,6 +126,7 @@ func describe(t *testing.T) bench.Head {
 type machine struct {
 	*testing.T
 	admin     client.WithWatch
+	api       rest.Interface // for what has no objects
 	processes processes
 	log       *auditlog.Log
 	namespace int
@@ -128,30 +134,30 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	admin, cluster := sandbox.Start(t, "bench", 26631, nodes, sandbox.WithRuns())
+	admin, cluster := sandbox.Start(t, "bench", 26631, nodes, withJobs(t, sandbox.WithRuns()))
 	sizes := runplan.DefaultSizes()
 	sizes.Name = "default"
 	sandbox.Create(t, admin, &sizes)
-	many := resource.MustParse("1k")
-	sandbox.Create(t, admin, &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: queue}})
-	sandbox.Create(t, admin, &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: queue}, Spec: kueue.ClusterQueueSpec{
-		NamespaceSelector: &metav1.LabelSelector{},
-		ResourceGroups: []kueue.ResourceGroup{{CoveredResources: []corev1.ResourceName{corev1.ResourceCPU}, Flavors: []kueue.FlavorQuotas{
-			{Name: queue, Resources: []kueue.ResourceQuota{{Name: corev1.ResourceCPU, NominalQuota: many}}},
-		}}},
-	}})
-	return &machine{T: t, admin: admin, processes: processes{cluster: cluster.Dir()}, log: auditlog.Of(cluster.Dir())}
+	createQueue(t, admin)
+	config, err := cluster.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &machine{
+		T: t, admin: admin, api: clients.CoreV1().RESTClient(), processes: processes{cluster: cluster.Dir()}, log: auditlog.Of(cluster.Dir()),
+	}
 }
 
 // run plays a scenario in a namespace of its own, from the first creation until all is gone.
 func (m *machine) run(s bench.Scenario) bench.Result {
 	m.Helper()
-	m.namespace++
-	namespace := fmt.Sprintf("bench-%d", m.namespace)
-	m.create(namespace, s)
-	l := &lives{T: m.T, Scenario: s, admin: m.admin, namespace: namespace, began: map[string]map[string]time.Time{}, took: map[string][]time.Duration{}}
-	l.watch()
+	l := m.livesOf(s)
 	m.requests()
+	m.processes.forgetMemory(m.T)
 	cpu := m.processes.seconds(m.T)
 	l.prepare()
 	begin := time.Now()
@@ -160,7 +166,7 @@ func (m *machine) run(s bench.Scenario) bench.Result {
 	l.clear()
 	result := bench.Result{
 		Scenario: s.Name, Lives: s.Number, PerSecond: rate, Times: map[string]bench.Quantiles{},
-		Requests: bench.Count(m.requests(), s.Number), CPU: map[string]float64{},
+		Requests: bench.Count(m.requests(), s.Number), CPU: map[string]float64{}, Memory: m.processes.mostMemory(m.T),
 	}
 	for step, times := range l.took {
 		result.Times[step] = bench.QuantilesOf(times)
@@ -169,6 +175,17 @@ func (m *machine) run(s bench.Scenario) bench.Result {
 		result.CPU[process] = 1000 * (seconds - cpu[process]) / float64(s.Number)
 	}
 	return result
+}
+
+// livesOf are those of a scenario, in a namespace of their own.
+func (m *machine) livesOf(s bench.Scenario) *lives {
+	m.Helper()
+	m.namespace++
+	namespace := fmt.Sprintf("bench-%d", m.namespace)
+	m.create(namespace, s)
+	l := &lives{T: m.T, Scenario: s, admin: m.admin, namespace: namespace, began: map[string]map[string]time.Time{}, took: map[string][]time.Duration{}}
+	l.watch()
+	return l
 }
 
 // create creates a namespace: of a team, with a queue, or of nobody. Runs may be in it, if there are any.

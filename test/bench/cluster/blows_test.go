@@ -53,6 +53,10 @@ func unlabel(ctx context.Context, f *fleet, node string) error {
 	return f.patchNode(ctx, node, fmt.Sprintf(`{"metadata": {"labels": {%q: null}}}`, gpuHealth))
 }
 
+// failed is the status of a pod whose program has ended with an error.
+var failed = []byte(`{"status": {"phase": "Failed", "containerStatuses": [` +
+	`{"name": "main", "image": "registry.example/work:1", "imageID": "", "ready": false, "restartCount": 0, "state": {"terminated": {"exitCode": 1}}}]}}`)
+
 // crash lets all programs on a node fail.
 func crash(ctx context.Context, f *fleet, node string) error {
 	for by, namespace := range f.namespaces() {
@@ -62,8 +66,7 @@ func crash(ctx context.Context, f *fleet, node string) error {
 		}
 		f.hit(node)
 		for i := range pods.Items {
-			patch := client.RawPatch(types.MergePatchType, []byte(`{"status": {"phase": "Failed", "containerStatuses": [`+
-				`{"name": "main", "image": "registry.example/work:1", "imageID": "", "ready": false, "restartCount": 0, "state": {"terminated": {"exitCode": 1}}}]}}`))
+			patch := client.RawPatch(types.MergePatchType, failed)
 			if err := f.admin.Status().Patch(ctx, &pods.Items[i], patch); client.IgnoreNotFound(err) != nil {
 				return fmt.Errorf("cannot let pod %s fail: %w", pods.Items[i].Name, err)
 			}

@@ -28,7 +28,7 @@ func TestComparison(t *testing.T) {
 	}
 	rounds := *pairs
 	if rounds == 0 {
-		rounds, scenarios = 1, shorter(scenarios)
+		rounds, scenarios = 1, shorter(scenarios, someLives)
 	}
 	admin, cluster := sandbox.Bare(t, "bench-compare", 26641, nodes)
 	m := &machine{T: t, admin: admin, processes: processes{cluster: cluster.Dir()}, log: auditlog.Of(cluster.Dir())}

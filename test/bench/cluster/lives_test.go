@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
@@ -48,6 +49,8 @@ type lives struct {
 	mu    sync.Mutex
 	began map[string]map[string]time.Time // by step, by name
 	took  map[string][]time.Duration      // by step
+	jobs  map[types.UID]bool              // all that there ever were, if they are followed
+	first map[string]types.UID            // the pod that fails, by name; only its watch uses it
 }
 
 func (l *lives) watch() {
@@ -59,6 +62,9 @@ func (l *lives) watch() {
 	case l.Runs:
 		list = &v1alpha1.RunList{}
 		sandbox.Follow(l.T, l.admin, &corev1.PodList{}, l.limitPod, client.InNamespace(l.namespace))
+	case l.Failing:
+		l.first = map[string]types.UID{}
+		sandbox.Follow(l.T, l.admin, &corev1.PodList{}, l.failFirst, client.InNamespace(l.namespace))
 	}
 	sandbox.Follow(l.T, l.admin, list, l.hear, client.InNamespace(l.namespace))
 }
@@ -74,6 +80,27 @@ func (l *lives) limitPod(pod *corev1.Pod, gone bool) {
 	err := l.admin.Patch(l.Context(), pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 	if client.IgnoreNotFound(err) != nil && l.Context().Err() == nil {
 		l.Errorf("cannot limit pod %s: %v", pod.Name, err)
+	}
+}
+
+// failFirst lets the first pod of a life fail when it runs, and the next one end.
+func (l *lives) failFirst(pod *corev1.Pod, gone bool) {
+	if gone || pod.Status.Phase != corev1.PodRunning {
+		return
+	}
+	life := pod.Labels[workload.AppWrapperLabel]
+	switch l.first[life] {
+	case "":
+		l.first[life] = pod.UID
+		l.begin(life, bench.ToAgain)
+		err := l.admin.Status().Patch(l.Context(), pod.DeepCopy(), client.RawPatch(types.MergePatchType, failed))
+		if err != nil && l.Context().Err() == nil {
+			l.Errorf("cannot let pod %s fail: %v", pod.Name, err)
+		}
+	case pod.UID: // it has failed
+	default:
+		l.end(bench.ToAgain, life)
+		l.limitPod(pod, gone)
 	}
 }
 
@@ -262,7 +289,7 @@ func (l *lives) object(i int) client.Object {
 	job := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: batchv1.JobSpec{Parallelism: &l.Pods, Completions: &l.Pods, BackoffLimit: new(int32), Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{runFor: l.RunFor.Duration.String()}},
+			ObjectMeta: metav1.ObjectMeta{Annotations: l.limits()},
 			Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{
 				Name: "main", Image: "registry.example/work:1", Env: []corev1.EnvVar{{Name: "PADDING", Value: padding}},
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
@@ -270,7 +297,8 @@ func (l *lives) object(i int) client.Object {
 		}},
 	}
 	if l.Bare {
-		job.Namespace, job.Spec.Suspend = l.namespace, &l.Suspended
+		job.Namespace, job.Spec.Suspend = l.namespace, ptr.To(l.Queued || l.Suspended)
+		l.enqueue(job)
 		return job
 	}
 	raw, err := json.Marshal(job)
@@ -283,8 +311,24 @@ func (l *lives) object(i int) client.Object {
 			{Template: runtime.RawExtension{Raw: raw}},
 		}},
 	}
-	if l.Queued {
-		aw.Labels = map[string]string{workload.QueueNameLabel: queue}
+	if l.Failing {
+		aw.Annotations = map[string]string{workload.RetryPausePeriodDurationAnnotation: "0s"}
 	}
+	l.enqueue(aw)
 	return aw
+}
+
+// limits says how long pods run, except those of which the first is to fail.
+func (l *lives) limits() map[string]string {
+	if l.Failing {
+		return nil
+	}
+	return map[string]string{runFor: l.RunFor.Duration.String()}
+}
+
+// enqueue names the queue, if there is one.
+func (l *lives) enqueue(o client.Object) {
+	if l.Queued {
+		o.SetLabels(map[string]string{workload.QueueNameLabel: queue})
+	}
 }
