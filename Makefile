@@ -136,13 +136,12 @@ test-long: ## 10,000 random lives of each sort, the crash tests with every answe
 	$(call evidence,run-crashes,1,go test -count=1 -timeout=60m -v -run '^TestCrash$$' ./controller/internal/run -crash.every-answer -crash.seeds=200)
 	$(call evidence,cost,none,go test -count=1 -timeout=30m -v -run '^TestALifeCostsTheSameAmongMany$$' ./controller/internal/appwrapper -among=10000)
 	$(call evidence,chaos,$(LONG_SEED),$(CLUSTER) -timeout=60m ./test/chaos -chaos.rounds=20 -chaos.seed=$(LONG_SEED))
-	$(call evidence,faults,none,$(CLUSTER) -timeout=90m ./test/faults -faults.rounds=5)
 	$(call evidence,quiet,none,$(SIMULATED) -timeout=60m -quiet.appwrappers=1000 -quiet.for=10m)
 	$(call evidence,scale,none,$(SIMULATED) -timeout=60m -nodes=60 -measure.running=1000$(comma)5000)
 	$(call evidence,runs,none,$(CLUSTER) -timeout=60m ./test/simulated -run '^TestManyRunsAtOnce$$' -nodes=20 -runs=1000)
 	$(call evidence,preemption,$(LONG_SEED),go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestPreemptionEnds -preemption.rounds=2000 -preemption.first=$(LONG_SEED))
 	$(call evidence,preemption-pause,0,go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestMeasurePause -preemption.measure=500)
-	@$(MAKE) --no-print-directory bench bench-compare bench-reaction
+	@$(MAKE) --no-print-directory bench bench-compare bench-reaction bench-faults
 	$(call evidence,turns,none,$(CLUSTER) -timeout=90m ./test/turns)
 	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
 	@$(MAKE) --no-print-directory mutation
@@ -204,6 +203,12 @@ bench-compare: ## Measure AppWrapper 1.2.2 and this controller in turn, RUNS tim
 bench-reaction: ## Let 1, 10 and 100 (STRUCK) of NODES (1000) fail under PODS (10000), and write docs/benchmarks.md (root; two hours)
 	$(call evidence,bench-reaction,none,$(BENCH) -run '^TestReaction$$' -timeout=300m \
 		-bench.nodes=$(or $(NODES),1000) -bench.pods=$(or $(PODS),10000) -bench.struck=$(or $(STRUCK),1$(comma)10$(comma)100))
+	go run ./test/bench/report
+
+.PHONY: bench-faults
+bench-faults: ## Inject each fault ROUNDS times (5), and write docs/benchmarks.md (root; half an hour)
+	$(call evidence,faults,none,$(CLUSTER) -timeout=90m ./test/faults -faults.rounds=$(or $(ROUNDS),5) \
+		-faults.commit=$(COMMIT) -faults.report=$(CURDIR)/docs/evidence/faults.json)
 	go run ./test/bench/report
 
 .PHONY: bench-check

@@ -11,14 +11,6 @@ import (
 	"slices"
 )
 
-// Head says what was measured, when and where.
-type Head struct {
-	Date     string `json:"date"`
-	Commit   string `json:"commit"`
-	Machine  string `json:"machine"`
-	Versions string `json:"versions"`
-}
-
 // Report is all runs of all scenarios on one machine.
 type Report struct {
 	Head
@@ -104,8 +96,3 @@ func (r Report) beside(s Scenario, scenarios []Scenario, with func(Scenario) boo
 }
 
 func perSecond(r Result) float64 { return r.PerSecond }
-
-// String says what was measured, when and where, in a sentence.
-func (h Head) String() string {
-	return fmt.Sprintf("Measured on %s at commit `%s`: %s, %s.", h.Date, h.Commit, h.Machine, h.Versions)
-}

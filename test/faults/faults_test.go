@@ -20,6 +20,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/bench"
 )
 
 // fault is one story: a job runs, something breaks, and this follows.
@@ -48,7 +49,11 @@ type fault struct {
 
 const seconds = 15 * time.Second
 
-var rounds = flag.Int("faults.rounds", 1, "how often each fault is injected")
+var (
+	rounds = flag.Int("faults.rounds", 1, "how often each fault is injected")
+	report = flag.String("faults.report", "", "file for what followed, as JSON")
+	commit = flag.String("faults.commit", "", "commit that is tested, for the report")
+)
 
 // hangsFor is how long the pods may be not ready.
 func hangsFor(d string) map[string]string {
@@ -158,14 +163,14 @@ func tainted(ctx context.Context, name string) error {
 
 func TestFaults(t *testing.T) {
 	crowd := newBystanders(t)
-	var rows []row
+	var all bench.Faults
 	for range *rounds {
 		for _, f := range faults {
-			t.Run(f.sentence, func(t *testing.T) { rows = append(rows, f.happens(t)) })
+			t.Run(f.sentence, func(t *testing.T) { all.Results = append(all.Results, f.happens(t)) })
 			crowd.areUntouched(t, f.sentence)
 		}
-		t.Run("quota is taken back meanwhile", func(t *testing.T) { rows = append(rows, reclaimed(t)) })
-		t.Run("GPUs that nobody uses", func(t *testing.T) { rows = append(rows, idle(t)) })
+		t.Run("quota is taken back meanwhile", func(t *testing.T) { all.Results = append(all.Results, reclaimed(t)) })
+		t.Run("GPUs that nobody uses", func(t *testing.T) { all.Results = append(all.Results, idle(t)) })
 		crowd.areUntouched(t, "idle GPUs")
 	}
 	t.Run("nodes that fail unrelated work", unrelated)
@@ -179,15 +184,30 @@ func TestFaults(t *testing.T) {
 		}
 	})
 	crowd.areUntouched(t, "all of it")
-	tabulate(t, rows)
+	t.Logf("\n%s", all.Table())
+	if *report != "" && !t.Failed() {
+		keep(t, all)
+	}
+}
+
+// keep writes what followed for docs/benchmarks.md.
+func keep(t *testing.T, all bench.Faults) {
+	t.Helper()
+	head, err := bench.Here(*commit)
+	if err == nil {
+		all.Head = head
+		err = bench.Write(*report, all)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // happens tells the story, and returns its times.
-func (f fault) happens(t *testing.T) row {
+func (f fault) happens(t *testing.T) bench.Fault {
 	j := &job{T: t, name: newName(), pods: max(f.pods, 1), gpus: gpusOfAPod, annotations: f.annotations, edit: f.edit}
 	t.Cleanup(j.end)
 	begin, left := f.begins(j)
-	r := row{sentence: f.sentence, cause: "none: it stays"}
 	if f.cause != "" {
 		return f.follows(j, begin, left)
 	}
@@ -196,7 +216,7 @@ func (f fault) happens(t *testing.T) row {
 		t.Errorf("the job is %s: %s", l.aw.Status.Phase, why(l.aw))
 	}
 	j.await("runs", time.Minute, time.Time{}, running)
-	return r
+	return bench.Fault{Says: f.sentence}
 }
 
 // begins injects the fault. It returns when, and the nodes to leave.
@@ -226,7 +246,7 @@ func (f fault) begins(j *job) (begin time.Time, left []string) {
 func newName() string { return fmt.Sprintf("f%x", time.Now().UnixNano()) }
 
 // follows checks what the platform does then.
-func (f fault) follows(j *job, begin time.Time, left []string) row {
+func (f fault) follows(j *job, begin time.Time, left []string) bench.Fault {
 	j.Helper()
 	found := j.await("is reset", max(f.within, seconds), begin, func(aw *workload.AppWrapper) bool {
 		return aw.Status.Phase == workload.AppWrapperResetting || aw.Status.Phase == workload.AppWrapperFailed
@@ -234,13 +254,13 @@ func (f fault) follows(j *job, begin time.Time, left []string) row {
 	if got := why(found.aw); !strings.Contains(got, f.cause) {
 		j.Errorf("it says %q, want %q", got, f.cause)
 	}
-	r := row{sentence: f.sentence, cause: f.cause, detected: found.at.Sub(begin), gpus: j.allGPUs()}
+	r := j.followed(f.sentence, f.cause, found.at.Sub(begin), 0)
 	if f.fails {
 		j.await("has failed", seconds, begin, in(workload.AppWrapperFailed))
 		return r
 	}
 	again := j.await("runs again", time.Minute, found.at, running)
-	r.recovered = again.at.Sub(begin)
+	r.Again.Duration = again.at.Sub(begin)
 	if s := again.aw.Status; s.Migrations != f.migrations || s.Retries != f.retries {
 		j.Errorf("there were %d migrations and %d retries, want %d and %d", s.Migrations, s.Retries, f.migrations, f.retries)
 	}

@@ -19,6 +19,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/bench"
 )
 
 // its is the Workload of the AppWrapper.
@@ -52,7 +53,7 @@ func (j *job) activate(active bool) {
 }
 
 // reclaimed: Kueue takes the quota back just when the node of a pod breaks. Later it gives it again.
-func reclaimed(t *testing.T) row {
+func reclaimed(t *testing.T) bench.Fault {
 	j := &job{T: t, name: newName(), pods: 1, gpus: gpusOfAPod}
 	t.Cleanup(j.end)
 	begin := time.Now()
@@ -71,12 +72,12 @@ func reclaimed(t *testing.T) row {
 	if on := j.itsNodes(); slices.Contains(on, pods[0].Spec.NodeName) {
 		t.Errorf("it is on %v again", on)
 	}
-	return row{sentence: "quota is taken back meanwhile", cause: "Suspended", detected: found.at.Sub(begin), recovered: again.at.Sub(begin), gpus: j.allGPUs()}
+	return j.followed("quota is taken back meanwhile", "Suspended", found.at.Sub(begin), again.at.Sub(begin))
 }
 
 // idle: nobody uses the GPUs of a pod. Its author is told, and then Kueue takes the quota back. An administrator lets
 // it run again, and it is not suspended at once.
-func idle(t *testing.T) row {
+func idle(t *testing.T) bench.Fault {
 	j := &job{T: t, name: newName(), pods: 1, gpus: gpusOfAPod, annotations: map[string]string{workload.IdleGracePeriodDurationAnnotation: "10s"}}
 	t.Cleanup(j.end)
 	begin := time.Now()
@@ -106,5 +107,11 @@ func idle(t *testing.T) row {
 	if used := again.aw.Status.Usage; used == nil || used.IdleSeconds < 4 || used.LostToPreemptionSeconds > 0 {
 		t.Errorf("the books say %+v", used)
 	}
-	return row{sentence: "GPUs that nobody uses", cause: "Idle", detected: told.at.Sub(begin), recovered: again.at.Sub(begin), gpus: j.allGPUs()}
+	return j.followed("GPUs that nobody uses", "Idle", told.at.Sub(begin), again.at.Sub(begin))
+}
+
+// followed is a fault that was found and from which the job came back.
+func (j *job) followed(says, cause string, found, again time.Duration) bench.Fault {
+	j.Helper()
+	return bench.Fault{Says: says, Cause: cause, Found: metav1.Duration{Duration: found}, Again: metav1.Duration{Duration: again}, GPUs: j.allGPUs()}
 }

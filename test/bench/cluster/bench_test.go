@@ -7,8 +7,6 @@ package cluster_test
 import (
 	"flag"
 	"fmt"
-	"os"
-	"runtime"
 	"testing"
 	"time"
 
@@ -20,7 +18,6 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/runplan"
-	"github.com/mlbatch/mlbatch/setup"
 	"github.com/mlbatch/mlbatch/test/auditlog"
 	"github.com/mlbatch/mlbatch/test/bench"
 	"github.com/mlbatch/mlbatch/test/sandbox"
@@ -102,24 +99,11 @@ func keep(t *testing.T, file string, measured any) {
 // describe says where and when something is measured.
 func describe(t *testing.T) bench.Head {
 	t.Helper()
-	versions, err := setup.Load()
+	head, err := bench.Here(*commit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func(file string) string {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	local := versions.LocalCluster
-	return bench.Head{
-		Date: time.Now().UTC().Format(time.DateOnly), Commit: *commit,
-		Machine: bench.Machine(read("/proc/cpuinfo"), read("/proc/meminfo"), read("/proc/sys/kernel/osrelease")),
-		Versions: fmt.Sprintf("Kubernetes %s, etcd %s, KWOK %s, Kueue %s, JobSet %s, %s",
-			local.Kubernetes, local.Etcd, local.KWOK, versions.Platform["kueue"].Version, versions.Platform["jobset"].Version, runtime.Version()),
-	}
+	return head
 }
 
 // machine is the cluster on which scenarios run one after the other.

@@ -13,6 +13,7 @@ import (
 type evidence struct {
 	report     *bench.Report
 	comparison *bench.Comparison
+	faults     *bench.Faults
 	scenarios  []bench.Scenario
 	compared   []bench.Scenario
 }
@@ -21,18 +22,23 @@ type evidence struct {
 func read(folder string) (e evidence, err error) {
 	var report bench.Report
 	var comparison bench.Comparison
+	var faults bench.Faults
 	measured, err1 := bench.Read(filepath.Join(folder, "bench.json"), &report)
 	compared, err2 := bench.Read(filepath.Join(folder, "bench-compare.json"), &comparison)
-	var err3, err4 error
-	e.scenarios, err3 = bench.Scenarios()
-	e.compared, err4 = bench.Compared()
+	injected, err3 := bench.Read(filepath.Join(folder, "faults.json"), &faults)
+	var err4, err5 error
+	e.scenarios, err4 = bench.Scenarios()
+	e.compared, err5 = bench.Compared()
 	if measured {
 		e.report = &report
 	}
 	if compared {
 		e.comparison = &comparison
 	}
-	return e, errors.Join(err1, err2, err3, err4)
+	if injected {
+		e.faults = &faults
+	}
+	return e, errors.Join(err1, err2, err3, err4, err5)
 }
 
 // charts are the pictures of the page.

@@ -31,6 +31,9 @@ func (e evidence) page() ([]byte, error) {
 	if e.comparison != nil {
 		data["Comparison"] = e.comparison
 	}
+	if e.faults != nil {
+		data["Faults"] = e.faults
+	}
 	page := &bytes.Buffer{}
 	if err := pageTemplate.Execute(page, data); err != nil {
 		return nil, fmt.Errorf("cannot write the page: %w", err)
