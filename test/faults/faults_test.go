@@ -51,7 +51,7 @@ const seconds = 15 * time.Second
 
 var (
 	rounds = flag.Int("faults.rounds", 1, "how often each fault is injected")
-	report = flag.String("faults.report", "", "file for what followed, as JSON")
+	into   = flag.String("faults.report", "", "file for what followed, as JSON")
 	commit = flag.String("faults.commit", "", "commit that is tested, for the report")
 )
 
@@ -185,7 +185,7 @@ func TestFaults(t *testing.T) {
 	})
 	crowd.areUntouched(t, "all of it")
 	t.Logf("\n%s", all.Table())
-	if *report != "" && !t.Failed() {
+	if *into != "" && !t.Failed() {
 		keep(t, all)
 	}
 }
@@ -196,7 +196,7 @@ func keep(t *testing.T, all bench.Faults) {
 	head, err := bench.Here(*commit)
 	if err == nil {
 		all.Head = head
-		err = bench.Write(*report, all)
+		err = bench.Write(*into, all)
 	}
 	if err != nil {
 		t.Fatal(err)
