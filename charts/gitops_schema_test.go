@@ -52,8 +52,16 @@ func conformsToFlux(t *testing.T, file, text string) {
 	if !known {
 		t.Fatalf("%s: Flux has no kind %s", file, object["kind"])
 	}
+	for _, p := range problemsOf(t, crd.Spec.Versions[0].Schema.OpenAPIV3Schema, field.NewPath(file), object) {
+		t.Error(p)
+	}
+}
+
+// problemsOf is what a schema and its rules say of a value, which may be a part of an object.
+func problemsOf(t *testing.T, props *apiextensionsv1.JSONSchemaProps, at *field.Path, value any) field.ErrorList {
+	t.Helper()
 	var internal apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(props, &internal, nil); err != nil {
 		t.Fatal(err)
 	}
 	validator, _, err := validation.NewSchemaValidator(&internal)
@@ -61,9 +69,8 @@ func conformsToFlux(t *testing.T, file, text string) {
 		t.Fatal(err)
 	}
 	structural := must(schema.NewStructural(&internal))(t)
-	problems := validation.ValidateCustomResource(field.NewPath(file), object, validator)
-	broken, _ := cel.NewValidator(structural, true, celconfig.PerCallLimit).Validate(t.Context(), field.NewPath(file), structural, object, nil, celconfig.RuntimeCELCostBudget)
-	for _, p := range append(problems, broken...) {
-		t.Error(p)
-	}
+	_, whole := props.Properties["apiVersion"]
+	problems := validation.ValidateCustomResource(at, value, validator)
+	broken, _ := cel.NewValidator(structural, whole, celconfig.PerCallLimit).Validate(t.Context(), at, structural, value, nil, celconfig.RuntimeCELCostBudget)
+	return append(problems, broken...)
 }

@@ -17,8 +17,13 @@ import (
 // everyPart are the documents of the umbrella chart with all parts, by kind.
 func everyPart(t *testing.T) map[string][]string {
 	t.Helper()
+	return everyPartOn(t, must(versions())(t).LocalCluster.Kubernetes)
+}
+
+func everyPartOn(t *testing.T, kubernetes string) map[string][]string {
+	t.Helper()
 	all := map[string][]string{}
-	for _, document := range strings.Split(must(render(t, "mlbatch", optionalParts()))(t).Manifest, "\n---\n") {
+	for _, document := range strings.Split(must(renderFor(t, kubernetes, "mlbatch", optionalParts()))(t).Manifest, "\n---\n") {
 		kind := parse(t, document).Kind
 		all[kind] = append(all[kind], document)
 	}
@@ -28,8 +33,13 @@ func everyPart(t *testing.T) map[string][]string {
 // definitionsOf are the CRDs of the platform, by name.
 func definitionsOf(t *testing.T) map[string]apiextensionsv1.CustomResourceDefinitionSpec {
 	t.Helper()
+	return definitionsOn(t, must(versions())(t).LocalCluster.Kubernetes)
+}
+
+func definitionsOn(t *testing.T, kubernetes string) map[string]apiextensionsv1.CustomResourceDefinitionSpec {
+	t.Helper()
 	all := map[string]apiextensionsv1.CustomResourceDefinitionSpec{}
-	for _, document := range everyPart(t)["CustomResourceDefinition"] {
+	for _, document := range everyPartOn(t, kubernetes)["CustomResourceDefinition"] {
 		crd := read[apiextensionsv1.CustomResourceDefinition](t, document)
 		all[crd.Name] = crd.Spec
 	}

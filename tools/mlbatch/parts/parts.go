@@ -45,7 +45,7 @@ type Chart struct {
 	CRDs []string
 	// Copies are other files of the module, by their paths in our chart.
 	Copies map[string]string
-	// Edits change templates of an upstream chart.
+	// Edits change templates and CRDs of an upstream chart.
 	Edits []Edit
 }
 
@@ -206,6 +206,8 @@ var All = []Part{
 		Chart: Chart{Upstream: "charts/jobset", Edits: []Edit{
 			// Helm owns fields that it sets, even empty ones: each upgrade would overwrite the certificate.
 			{"templates/internalcert/secret.yaml", "\ndata:\n  ca.crt: \"\"\n  ca.key: \"\"\n  tls.crt: \"\"\n  tls.key: \"\"\n", "\n"},
+			// namespace is a reserved word of CEL. Before 1.32, Kubernetes knows the field only by its escaped name.
+			{"files/crds/jobset.x-k8s.io_jobsets.yaml", "!has(t.metadata.namespace) || size(t.metadata.namespace) == 0", "!has(t.metadata.__namespace__) || size(t.metadata.__namespace__) == 0"},
 			podFields("templates/controller/deployment.yaml", ".Values.controller"),
 			reference("templates/controller/deployment.yaml", ".Values.image", `"`),
 			secrets("templates/controller/deployment.yaml", ".Values.image.pullSecrets }}"),
