@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/mlbatch/mlbatch/controller/internal/activity"
 	"github.com/mlbatch/mlbatch/controller/internal/admission"
 	"github.com/mlbatch/mlbatch/controller/internal/appwrapper"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
@@ -71,7 +72,11 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 	}
 	return mgr.Add(othercontroller.After(served, mgr, own, func() error {
 		evictions := &workload.Evictions{}
-		if err := appwrapper.Setup(mgr, c, evictions); err != nil {
+		signs, err := activity.Of(c.AppWrapper.DeviceActivity)
+		if err != nil {
+			return err
+		}
+		if err := appwrapper.Setup(mgr, c, evictions, signs); err != nil {
 			return err
 		}
 		slack := slackqueue.Settings{Queues: c.AppWrapper.SlackQueues(), Rules: c.AppWrapper.SlackRules(), Namespace: namespace}

@@ -74,6 +74,7 @@ var arrows = map[string][]string{
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
 		"controller/internal/accessreview", "controller/internal/echoes", "controller/ledger", "controller/quotareason",
 	},
+	"controller/internal/activity":   {"controller/internal/config", "controller/internal/lifecycle"},
 	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/deactivation", "controller/internal/preemptionpause", "controller/internal/watchable", "controller/quotareason"},
 	"controller/internal/slackqueue": {"controller/internal/nodehealth", "controller/internal/slackquota", "controller/internal/watchable"},
 	"controller/internal/cordon":     {"controller/api/v1beta2", "controller/internal/nodehealth"},
@@ -86,7 +87,7 @@ var arrows = map[string][]string{
 	// main assembles the parts.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/cordon", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
+		"controller/internal/activity", "controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/cordon", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
 	},
 	"controller/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/config",

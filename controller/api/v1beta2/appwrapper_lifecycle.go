@@ -53,6 +53,10 @@ const (
 	// Idle is True when no pod has used its devices for half of the idle grace, until one does, or until
 	// the next attempt begins. It is an addition of this controller.
 	Idle AppWrapperCondition = "Idle"
+	// ComputesWithoutProgress is True while a pod has not been ready for the no-progress grace, and the AppWrapper
+	// is not reset, because devices compute. If the attempt ends, it stays until the next begins. It is an addition
+	// of this controller.
+	ComputesWithoutProgress AppWrapperCondition = "ComputesWithoutProgress"
 
 	// ComponentSucceeded is a component's own condition: True once the component has
 	// reported success in the present attempt. It outlives the component, so that a
@@ -91,6 +95,10 @@ const (
 	ReasonNodesHealthy = "NodesHealthy"
 	// ReasonNoProgress: a pod has not been ready for longer than the no-progress grace.
 	ReasonNoProgress = "NoProgress"
+	// ReasonDevicesCompute: the query of the administrator says that devices of a pod compute.
+	ReasonDevicesCompute = "DevicesCompute"
+	// ReasonProgressMade: no pod is unready for the no-progress grace any more.
+	ReasonProgressMade = "ProgressMade"
 	// ReasonDevicesIdle: no pod uses its devices.
 	ReasonDevicesIdle = "DevicesIdle"
 	// ReasonDevicesUsed: a pod uses its devices again.

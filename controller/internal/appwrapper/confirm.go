@@ -28,6 +28,9 @@ import (
 //   - a component that is about to be created or deleted;
 //   - before an irreversible verdict: each component that it rests on, and the pods.
 //
+// Before the pods it asks whether devices compute, if that would hold the decision back. So an AppWrapper that is
+// held back costs no reads.
+//
 // The AppWrapper itself is confirmed by the resourceVersion of every write to it, and by
 // current before a component is created or deleted.
 func (r *Reconciler) decide(ctx context.Context, o *observation, now time.Time) (lifecycle.Decision, error) {
@@ -52,10 +55,28 @@ func (r *Reconciler) confirm(ctx context.Context, o *observation, d lifecycle.De
 			return read, err
 		}
 	}
-	if read || !o.podsInDoubt(d) {
-		return read, nil
+	if read {
+		return true, nil
+	}
+	if r.activity != nil && d.Confirm && o.snapshot.Activity == lifecycle.ActivityNotAsked {
+		o.snapshot.Activity = r.activity(ctx, o.aw.UID, o.aw.Namespace, o.runningPods())
+		return true, nil
+	}
+	if !o.podsInDoubt(d) {
+		return false, nil
 	}
 	return true, r.readPods(ctx, o)
+}
+
+// runningPods are those whose devices may compute.
+func (o *observation) runningPods() []string {
+	var names []string
+	for i := range o.pods {
+		if o.pods[i].Status.Phase == corev1.PodRunning {
+			names = append(names, o.pods[i].Name)
+		}
+	}
+	return names
 }
 
 // inDoubt: component i has to be read from the API server before d is carried out.

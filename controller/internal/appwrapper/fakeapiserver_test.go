@@ -109,7 +109,7 @@ func (c *cluster) start() {
 	c.stop = c.api.Manage(c, ctrl.Options{
 		Scheme: scheme(c), Cache: caches,
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
-	}, func(mgr ctrl.Manager) error { return Setup(mgr, config.Default(), noEvictions{}) })
+	}, func(mgr ctrl.Manager) error { return Setup(mgr, config.Default(), noEvictions{}, nil) })
 	ctrlmetrics.Registry = reconciles
 }
 

@@ -60,7 +60,7 @@ func (o *observation) saved() {
 
 // goOn makes this the observation of the next step.
 func (o *observation) goOn() {
-	o.snapshot.Status = *o.aw.Status.DeepCopy()
+	o.snapshot.Status, o.snapshot.Activity = *o.aw.Status.DeepCopy(), lifecycle.ActivityNotAsked
 }
 
 // observe reads the caches. It returns nil for an AppWrapper that another controller manages.

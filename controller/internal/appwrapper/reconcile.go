@@ -51,6 +51,8 @@ type Reconciler struct {
 	waits func(context.Context, types.UID) (quotareason.Reason, error)
 	// reserved is since when Kueue reserves quota for the AppWrapper with this UID; zero if unknown.
 	reserved func(context.Context, types.UID) (time.Time, error)
+	// activity tells whether devices compute; nil if nobody can.
+	activity Activity
 	// giveBack asks Kueue to take back the quota of the AppWrapper with this UID, and says why.
 	giveBack func(ctx context.Context, aw types.UID, why string) error
 	// recorder tells users what happened.

@@ -27,6 +27,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 	"github.com/mlbatch/mlbatch/controller/quotareason"
@@ -45,9 +46,13 @@ type Evictions interface {
 	GiveBack(ctx context.Context, aw types.UID, why string) error
 }
 
+// Activity tells, without a wait, whether devices of the running pods of the AppWrapper with this UID compute. It
+// is nil if nobody can tell.
+type Activity func(ctx context.Context, aw types.UID, namespace string, pods []string) lifecycle.Activity
+
 // Setup adds the AppWrapper controller to mgr, whose caches must be made with
 // CacheOptions.
-func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions) error {
+func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions, activity Activity) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, podsByAppWrapper, appWrapperOfPod); err != nil {
 		return fmt.Errorf("cannot index pods: %w", err)
 	}
@@ -72,6 +77,7 @@ func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions) error {
 		waits:    evictions.Waits,
 		reserved: evictions.ReservedSince,
 		giveBack: evictions.GiveBack,
+		activity: activity,
 		now:      time.Now,
 		since:    time.Now(),
 	}

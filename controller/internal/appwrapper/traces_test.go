@@ -5,6 +5,7 @@ package appwrapper
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/stories"
 	"github.com/mlbatch/mlbatch/test/troubles"
 )
@@ -57,6 +59,8 @@ type entry struct {
 	Node        string   `json:"node"`        // "silent", or "back"
 	Clock       duration `json:"clock"`       // how far that of the node is ahead
 	SidecarEnds bool     `json:"sidecarEnds"` // the second container ends
+
+	Devices lifecycle.Activity `json:"devices"` // what the query of the administrator says
 }
 
 // happens tells those to whom it happens.
@@ -67,6 +71,9 @@ func (e entry) happens(ranks []*rank, now time.Time) {
 		}
 	}
 }
+
+// isOfQuery: it does not happen to a rank.
+func (e entry) isOfQuery() bool { return e.Devices != "" }
 
 // duration is one in the syntax of Go.
 type duration struct{ time.Duration }
@@ -121,6 +128,10 @@ func (tr trace) check(t *testing.T, program *generatedProgram) {
 
 // play lets the trace happen, and looks at the AppWrapper after each tick.
 func (tr trace) play(l *life, program *generatedProgram) {
+	query := &second{}
+	if slices.ContainsFunc(tr.Life, entry.isOfQuery) {
+		l.process.reconciler.activity = query.activity
+	}
 	var ranks []*rank
 	for _, p := range l.podsOf(0) {
 		ranks = append(ranks, newRank(tr, p.Name, program, l.now))
@@ -128,7 +139,11 @@ func (tr trace) play(l *life, program *generatedProgram) {
 	began, next := l.now, 0
 	for l.now.Sub(began) < tr.Lasts.Duration {
 		for ; next < len(tr.Life) && tr.Life[next].At.Duration <= l.now.Sub(began); next++ {
-			tr.Life[next].happens(ranks, l.now)
+			if e := tr.Life[next]; e.isOfQuery() {
+				query.says = e.Devices
+			} else {
+				e.happens(ranks, l.now)
+			}
 		}
 		for _, r := range ranks {
 			if change := r.look(l.now); change != nil {
@@ -152,7 +167,7 @@ func (tr trace) judge(l *life, at time.Duration) bool {
 		return false
 	}
 	why := meta.FindStatusCondition(status.Conditions, string(v1beta2.Unhealthy))
-	due := tr.Hangs.Duration + tr.Grace.Duration
+	due := tr.due()
 	switch {
 	case tr.Verdict == untouched:
 		l.Errorf("after %s it is %s, because of %s: a healthy job is touched", at, status.Phase, why.Reason)
@@ -166,4 +181,16 @@ func (tr trace) judge(l *life, at time.Duration) bool {
 		l.Logf("found %s after the grace", at-due)
 	}
 	return true
+}
+
+// due is when the grace is over or, if that is later, the devices do not compute any more.
+func (tr trace) due() time.Duration {
+	due := tr.Hangs.Duration + tr.Grace.Duration
+	for i, e := range tr.Life {
+		computed := i > 0 && slices.ContainsFunc(tr.Life[:i], func(before entry) bool { return before.Devices == lifecycle.ActivityComputes })
+		if e.isOfQuery() && e.Devices != lifecycle.ActivityComputes && computed {
+			due = max(due, e.At.Duration)
+		}
+	}
+	return due
 }

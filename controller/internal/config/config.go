@@ -19,7 +19,7 @@ import (
 // installations; clientConnection, concurrency, appwrapper.podSetLimit,
 // appwrapper.componentLimit, appwrapper.kueue, appwrapper.policies, appwrapper.resetSurplusPods,
 // appwrapper.autopilot.migrationLimit, appwrapper.nodeHealth, appwrapper.preemptionPause,
-// appwrapper.slackQueueNames and controllerManager.ignoreOtherControllers are additions.
+// appwrapper.deviceActivity, appwrapper.slackQueueNames and controllerManager.ignoreOtherControllers are additions.
 type Config struct {
 	AppWrapper        AppWrapper        `json:"appwrapper"`
 	CertManagement    CertManagement    `json:"certManagement"`
@@ -51,6 +51,8 @@ type AppWrapper struct {
 	SlackQueueNames []string `json:"slackQueueNames"`
 	// PodSetLimit is the most pod sets that one AppWrapper may have: 8 up to Kueue 0.18, 18 from 0.19.
 	PodSetLimit int `json:"podSetLimit"`
+	// DeviceActivity is a second sign that work hangs or is idle.
+	DeviceActivity DeviceActivity `json:"deviceActivity"`
 	// PreemptionPause is how long work waits that is preempted again and again.
 	PreemptionPause PreemptionPause `json:"preemptionPause"`
 	// ComponentLimit is the most components that one AppWrapper may have.
@@ -156,6 +158,7 @@ func Default() Config {
 			ResetSurplusPods:       true,
 			PodSetLimit:            8,
 			PreemptionPause:        defaultPreemptionPause(),
+			DeviceActivity:         defaultDeviceActivity(),
 			ComponentLimit:         64,
 			Kueue:                  Kueue{ServiceAccounts: []string{"kueue-controller-manager", "kueue-system/kueue-controller-manager"}},
 		},

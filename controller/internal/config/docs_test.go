@@ -86,5 +86,18 @@ func TestTheExamplesOfNodeHealthAreAccepted(t *testing.T) {
 	}
 }
 
+func TestTheExampleOfDeviceActivityIsAccepted(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "### deviceActivity\n")
+	_, rest, _ := strings.Cut(section, "```yaml\n")
+	example, _, _ := strings.Cut(rest, "```")
+	if c, _, err := Parse([]byte(example)); err != nil || c.AppWrapper.DeviceActivity.PrometheusURL == "" {
+		t.Errorf("the example is refused, or asks nobody: %v", err)
+	}
+}
+
 // ofOthers matches keys of Kubernetes' own types.
 var ofOthers = regexp.MustCompile(`resourceTaints\.|managedJobsNamespaceSelector\.`)

@@ -22,6 +22,7 @@ func (c *Config) validate() field.ErrorList {
 	problems = append(problems, atLeastOne(aw.Child("componentLimit"), c.AppWrapper.ComponentLimit)...)
 	problems = append(problems, c.AppWrapper.Kueue.validate(aw.Child("kueue"))...)
 	problems = append(problems, c.AppWrapper.PreemptionPause.validate(aw.Child("preemptionPause"))...)
+	problems = append(problems, c.AppWrapper.DeviceActivity.validate(aw.Child("deviceActivity"))...)
 	problems = append(problems, c.AppWrapper.validateSlackQueues(aw)...)
 	problems = append(problems, validateExtraKinds(c.AppWrapper.ExtraKinds, aw.Child("extraKinds"))...)
 	problems = append(problems, atLeastOne(field.NewPath("concurrency"), c.Concurrency)...)

@@ -46,6 +46,10 @@ func (v *view) transitionTime(kind v1beta2.AppWrapperCondition) time.Time {
 	return time.Time{}
 }
 
+func isTrueIn(status v1beta2.AppWrapperStatus, kind v1beta2.AppWrapperCondition) bool {
+	return meta.IsStatusConditionTrue(status.Conditions, string(kind))
+}
+
 // setCondition exists because apimachinery's SetStatusCondition reads the clock unless it is
 // given a time.
 func setCondition(conditions *[]metav1.Condition, kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus, reason, message string, now time.Time) {

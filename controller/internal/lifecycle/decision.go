@@ -27,6 +27,9 @@ type Decision struct {
 	// Left is where the nodes that pods leave show that they are unhealthy, each source once.
 	// It is empty unless this is a migration.
 	Left []nodehealth.Source
+	// Confirm: if devices of the AppWrapper compute, this must not happen. So before it is carried out, a second
+	// sign is asked, if there is one, and Decide again, with its answer in Snapshot.Activity.
+	Confirm bool
 	// Requeue is when to look again even if nothing changes; 0 is never.
 	Requeue time.Duration
 }

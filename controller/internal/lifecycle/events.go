@@ -36,6 +36,7 @@ const (
 	reasonNotWatched          = "ComponentNotWatched"
 	reasonNodesAvoided        = "NodesAvoided"
 	reasonIdle                = "Idle"
+	reasonHangNotConfirmed    = "HangNotConfirmed"
 )
 
 // NotWatched is no decision: the shell announces it if the watch of a kind does not begin.
@@ -59,6 +60,10 @@ func avoidingEvent(message string) *Event {
 
 func idleEvent(message string) *Event {
 	return &Event{Type: corev1.EventTypeWarning, Reason: reasonIdle, Action: actionSuspending, Message: message}
+}
+
+func holdingEvent(message string) *Event {
+	return &Event{Type: corev1.EventTypeWarning, Reason: reasonHangNotConfirmed, Action: actionWatching, Message: message}
 }
 
 // suspendingEvent says what the suspension costs.

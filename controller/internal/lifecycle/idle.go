@@ -23,12 +23,16 @@ func idle(v *view) (Decision, bool) {
 	if !well || !rests || !v.saidLately() || v.now.Before(v.idleDeadline(since)) {
 		return Decision{}, false
 	}
+	if v.heldBack() {
+		v.noticeThatItComputes()
+		return Decision{}, false
+	}
 	if v.isTrue(v1beta2.Idle) {
-		return v.do(GiveBack, nil), true
+		return v.do(GiveBack, nil).confirmed(), true
 	}
 	message := fmt.Sprintf("no pod has used its devices for %s; after %s the quota goes back, and the AppWrapper is suspended", v.Policy.IdleGrace/2, v.Policy.IdleGrace)
 	v.set(v1beta2.Idle, metav1.ConditionTrue, v1beta2.ReasonDevicesIdle, message)
-	return v.stay().announcing(idleEvent(message)), true
+	return v.stay().announcing(idleEvent(message)).confirmed(), true
 }
 
 // idleSince is since when every pod that holds devices does nothing with them, if that is so.
@@ -86,6 +90,13 @@ func (v *view) noticeWork() {
 	}
 }
 
+// noticeThatItComputes: whoever says that the devices are idle is wrong.
+func (v *view) noticeThatItComputes() {
+	if v.Activity == ActivityComputes {
+		v.clear(v1beta2.Idle, v1beta2.ReasonDevicesUsed, "")
+	}
+}
+
 // untilIdle adds to a decision to stay that idle pods have to be looked at. If it was not said lately that they
 // are idle, the next time that it is said causes a look.
 func (v *view) untilIdle(d Decision) Decision {
@@ -93,5 +104,5 @@ func (v *view) untilIdle(d Decision) Decision {
 	if !rests || !v.saidLately() {
 		return d
 	}
-	return v.untilAtMost(d, v.idleDeadline(since))
+	return v.untilAtMost(d, v.afterHolding(v.idleDeadline(since)))
 }

@@ -53,6 +53,11 @@ func TestRunningNoticesIdleness(t *testing.T) {
 		"what was said long ago does not count":         {given: and(told, holding(0, 4*hour), holding(0, 4*hour+9*minute)), after: 4*hour + 10*minute, want: rests},
 		"what was said lately does":                     {given: and(told, holding(0, 4*hour), holding(0, 4*hour)), after: 4*hour + 9*minute, want: gives},
 		"a clock that is far ahead tells nothing":       {given: and(told, holding(0, 9*hour), holding(0, 9*hour)), after: 8 * hour, want: rests},
+		"a query that says it computes ends that":       {given: and(told, holding(0, 4*hour), holding(0, 4*hour), says(lifecycle.ActivityComputes)), after: 4 * hour, want: outcome{Phase: works.Phase, Requeue: 30 * time.Second, Conditions: works.Conditions}},
+		"nobody is told of what computes":               {given: and(holding(0, 2*hour), holding(0, 2*hour), says(lifecycle.ActivityComputes)), after: 2 * hour, want: waits(30 * time.Second)},
+		"while that is awaited nothing happens":         {given: and(told, holding(0, 4*hour), holding(0, 4*hour), says(lifecycle.ActivityAwaited)), after: 4 * hour, want: waits(time.Second)},
+		"a query that says it rests changes nothing":    {given: and(told, holding(0, 4*hour), holding(0, 4*hour), says(lifecycle.ActivityRests)), after: 4 * hour, want: gives},
+		"nor does one that knows nothing":               {given: and(told, holding(0, 4*hour), holding(0, 4*hour), says(lifecycle.ActivityUnknown)), after: 4 * hour, want: gives},
 		"pods that fail come first":                     {given: and(told, holding(0, 4*hour), withPods(broken)), after: 4 * hour, want: outcome{Phase: v1beta2.AppWrapperRunning, Requeue: minute, Conditions: map[string]string{"Unhealthy": "True FoundFailedPods", "PodsReady": "False InsufficientPodsReady"}}},
 		"quota that Kueue takes back is not given back": {given: and(told, suspend, holding(0, 4*hour), holding(0, 4*hour)), after: 4 * hour, want: outcome{Phase: v1beta2.AppWrapperSuspending, Event: "ExternallySuspended", Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}}},
 	})

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
@@ -15,16 +17,40 @@ import (
 func noProgress(v *view) (Decision, bool) {
 	stuck := v.stuck()
 	if len(stuck) == 0 || v.now.Before(v.stuckDeadline(stuck)) {
+		v.clear(v1beta2.ComputesWithoutProgress, v1beta2.ReasonProgressMade, "")
 		return Decision{}, false
 	}
+	message := v.describeStuck(stuck)
+	if v.heldBack() {
+		v.noteHolding(message)
+		return Decision{}, false
+	}
+	switch v.Activity {
+	case ActivityRests:
+		message += "; no pod computes"
+	case ActivityUnknown:
+		message += "; whether a pod computes is unknown"
+	}
+	v.clear(v1beta2.ComputesWithoutProgress, v1beta2.ReasonNoProgress, message)
+	return v.resetOrFail(v1beta2.ReasonNoProgress, message).confirmed(), true
+}
+
+func (v *view) describeStuck(stuck []Pod) string {
 	first := stuck[0]
 	for _, p := range stuck {
 		if p.NotReadySince.Before(first.NotReadySince) {
 			first = p
 		}
 	}
-	message := fmt.Sprintf("pod %s has not been ready for %s, and is the first of %d such pods", first.Name, v.Policy.NoProgressGrace, len(stuck))
-	return v.resetOrFail(v1beta2.ReasonNoProgress, message), true
+	return fmt.Sprintf("pod %s has not been ready for %s, and is the first of %d such pods", first.Name, v.Policy.NoProgressGrace, len(stuck))
+}
+
+// noteHolding keeps the message of a condition that is True already, so that the pods of a gang that become
+// silent one by one cause no writes.
+func (v *view) noteHolding(message string) {
+	if v.Activity == ActivityComputes && !v.isTrue(v1beta2.ComputesWithoutProgress) {
+		v.set(v1beta2.ComputesWithoutProgress, metav1.ConditionTrue, v1beta2.ReasonDevicesCompute, message+"; it is not reset, because devices compute")
+	}
 }
 
 // stuck are the pods that run and are not ready, once enough pods run: until then they wait for the others,
@@ -59,5 +85,5 @@ func (v *view) untilStuck(d Decision) Decision {
 	if len(stuck) == 0 {
 		return d
 	}
-	return v.untilAtMost(d, v.stuckDeadline(stuck))
+	return v.untilAtMost(d, v.afterHolding(v.stuckDeadline(stuck)))
 }

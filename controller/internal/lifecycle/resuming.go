@@ -23,6 +23,7 @@ func (v *view) deploy(message string) Decision {
 		v.recordIntent(i)
 		v.forget(i, v1beta2.ComponentSucceeded)
 	}
+	v.clear(v1beta2.ComputesWithoutProgress, reason, "")
 	v.boundAvoidance()
 	return v.announcingAvoidance(v.move(v1beta2.AppWrapperResuming))
 }

@@ -38,7 +38,7 @@ func running(v *view) Decision {
 	v.noticeWork()
 	for _, c := range checks {
 		if d, applies := c.check(v); applies {
-			return v.untilMigration(v.untilSurplus(v.untilStuck(v.untilIdle(d.orBecause(c.cause)))))
+			return v.tellOfHolding(v.untilMigration(v.untilSurplus(v.untilStuck(v.untilIdle(d.orBecause(c.cause))))))
 		}
 	}
 	return v.stay()

@@ -68,6 +68,8 @@ type Snapshot struct {
 	NodesAssigned bool
 	// Suspects are nodes that failed other AppWrappers. They are only known before an attempt.
 	Suspects []nodehealth.Suspect
+	// Activity is what the second sign says. It is only asked about a decision to Confirm.
+	Activity Activity
 	// Pods are all pods in the namespace that carry the AppWrapper's label.
 	Pods []Pod
 }

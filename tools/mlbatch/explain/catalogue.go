@@ -171,6 +171,7 @@ var Catalogue = []Entry{
 	{"BadNode", "its pods run on an unhealthy node, and it is moved", "wait", "condition Unhealthy of the AppWrapper, reason AutopilotNoExecute"},
 	{"BadNodeStays", "its pods run on an unhealthy node, and stay there: it was moved as often as it may", "submit it again if it does not progress", "condition OnUnhealthyNodes of the AppWrapper"},
 	{"NoProgress", "a pod was not ready for longer than its author chose, so the attempt ended", "look at what the pods did last; if that was work, let it report progress more often or announce a pause", "condition Unhealthy of the AppWrapper, reason NoProgress"},
+	{"ComputesWithoutProgress", "a pod was not ready for longer than its author chose; the attempt goes on, because devices compute", "let the program report progress more often or announce a pause; delete the AppWrapper if it computes nothing useful", "condition ComputesWithoutProgress of the AppWrapper"},
 	{"DevicesIdle", "its pods do not use their devices, says whoever watches them, and soon its quota goes back", "use them, or delete it; the annotation idleGracePeriodDuration gives it more time, and 0s all of it", "condition Idle of the AppWrapper"},
 	{"SurplusPods", "it has more pods or devices than it declares, beyond its quota", "correct the pod sets", "condition SurplusPods of the AppWrapper"},
 	{"PodsNotReady", "not all its pods are ready", "look at its pods; it is started again if they take too long", "condition PodsReady of the AppWrapper"},

@@ -252,6 +252,7 @@ func unhealthy(o Objects) (all []Cause) {
 		{"BadNodeStays", v1beta2.OnUnhealthyNodes, metav1.ConditionTrue, v1beta2.ReasonMigrationLimitReached, ""},
 		{"WaitsForReplacement", v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, v1beta2.AppWrapperRunning},
 		{"NoProgress", v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonNoProgress, ""},
+		{"ComputesWithoutProgress", v1beta2.ComputesWithoutProgress, metav1.ConditionTrue, v1beta2.ReasonDevicesCompute, v1beta2.AppWrapperRunning},
 		{"DevicesIdle", v1beta2.Idle, metav1.ConditionTrue, v1beta2.ReasonDevicesIdle, v1beta2.AppWrapperRunning},
 		{"SurplusPods", v1beta2.SurplusPods, metav1.ConditionTrue, v1beta2.ReasonSurplusPods, ""},
 		{"PodsNotReady", v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonInsufficientPodsReady, v1beta2.AppWrapperRunning},
