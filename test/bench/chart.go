@@ -85,6 +85,7 @@ const mostAskers = 7
 
 // shares has a row for each scenario, and in it who asks how often.
 func (r Report) shares(scenarios []Scenario) Chart {
+	scenarios = r.having(scenarios, Result.askers)
 	c := Chart{Name: "bench-requests", Title: "Requests of a life, by who asks", Unit: "requests of a life", Stacked: true}
 	sums := map[string]float64{}
 	for _, s := range scenarios {

@@ -164,17 +164,16 @@ func TestTheReportHasTheMiddleOfAllRuns(t *testing.T) {
 				Scenario: "ours", PerSecond: rate, Times: map[string]bench.Quantiles{bench.ToRunning: {P50: 1000, P99: 2000}},
 				Requests: map[string]map[string]float64{bench.Ours: {"get jobs": 1, "create jobs": 2}},
 			},
-			bench.Result{Scenario: "runs", PerSecond: rate * 2 / 3})
+			bench.Result{Scenario: "runs", PerSecond: rate * 2 / 3, CPU: map[string]float64{"etcd": 2}})
 	}
 	out := r.String() + "\n" + r.Tables(all)
 	for _, want := range []string{
 		"Measured on 2026-11-23 at commit `abc`: 2 cores, Kubernetes 1.",
 		"| AppWrappers | 3 | 9.00 (8.00–10.0) | 45 % |  | 1000 | 2000 | 0 | 0 |",
 		"| Runs | 3 | 6.00 (5.33–6.67) | 30 % | 67 % | 0 | 0 | 0 | 0 |",
-		"| appwrapper-controller-manager | 0 | 3.00 | 0 |",
-		"| requests of a life by appwrapper-controller-manager | bare | ours | runs |",
-		"| create jobs | 0 | 2.00 | 0 |",
-		"| etcd | 1.00 | 0 | 0 |",
+		"| requests of a life | ours |\n|---|---|\n| appwrapper-controller-manager | 3.00 |",
+		"| requests of a life by appwrapper-controller-manager | ours |\n|---|---|\n| create jobs | 2.00 |",
+		"| processor time of a life, in ms | bare | runs |\n|---|---|---|\n| etcd | 1.00 | 2.00 |",
 	} {
 		if !strings.Contains(out, want+"\n") {
 			t.Errorf("the report lacks %s:\n%s", want, out)

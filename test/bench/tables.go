@@ -101,10 +101,17 @@ func (r Report) Memories(scenarios []Scenario) string {
 	return r.table("most resident memory, in MiB", scenarios, func(r Result) map[string]float64 { return r.Memory })
 }
 
-// table has a row for each name, the greatest first, and a column for each scenario. Rows that are 0
-// everywhere are left out.
+// having are the scenarios for which some of these values are not 0.
+func (r Report) having(scenarios []Scenario, values func(Result) map[string]float64) []Scenario {
+	return slices.DeleteFunc(slices.Clone(scenarios), func(s Scenario) bool {
+		return !slices.ContainsFunc(r.of(s.Name), func(run Result) bool { return sum(values(run)) > 0 })
+	})
+}
+
+// table has a row for each name, the greatest first, and a column for each scenario. Rows and columns
+// that are 0 everywhere are left out.
 func (r Report) table(title string, scenarios []Scenario, values func(Result) map[string]float64) string {
-	scenarios = r.measured(scenarios)
+	scenarios = r.having(scenarios, values)
 	head := []string{title}
 	sums := map[string]float64{}
 	for _, s := range scenarios {
