@@ -11,8 +11,6 @@ import (
 
 // Pod is what is known of a pod of a job.
 type Pod struct {
-	// By whom its job is run again.
-	By             string
 	Job, UID, Node string
 	// Runs: it is neither waiting, nor has it ended, nor is it being deleted.
 	Runs bool

@@ -34,8 +34,19 @@ var Team = map[string]string{"mlbatch-team-namespace": "true"}
 // fails. The values are of charts/mlbatch; nil for the defaults.
 func Start(t *testing.T, name string, port, nodes int, values map[string]any) (client.WithWatch, *localcluster.Cluster) {
 	t.Helper()
+	return start(t, name, port, nodes, false, values)
+}
+
+// StartEveryPart also installs the parts of the platform that are disabled by default.
+func StartEveryPart(t *testing.T, name string, port, nodes int, values map[string]any) (client.WithWatch, *localcluster.Cluster) {
+	t.Helper()
+	return start(t, name, port, nodes, true, values)
+}
+
+func start(t *testing.T, name string, port, nodes int, every bool, values map[string]any) (client.WithWatch, *localcluster.Cluster) {
+	t.Helper()
 	cluster, checkout := prepare(t, name, port, nodes)
-	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr, Values: write(t, checkout, values)}
+	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr, EveryPart: every, Values: write(t, checkout, values)}
 	if err := site.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}

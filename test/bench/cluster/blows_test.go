@@ -34,9 +34,9 @@ func (b blow) limit(nodes int) time.Duration { return 10*time.Minute + time.Dura
 
 var blows = []blow{
 	{name: "label", seenBy: []string{ours}, strike: evict, heal: unlabel},
-	{name: "crash", seenBy: []string{ours, theirs, ofKueue}, returns: true, strike: crash, heal: nothing},
+	{name: "crash", seenBy: []string{ours, theirs}, returns: true, strike: crash, heal: nothing},
 	// The node controller taints one node in ten seconds.
-	{name: "lost", seenBy: []string{ours, theirs, ofKueue}, strike: lose, heal: find, each: 12 * time.Second},
+	{name: "lost", seenBy: []string{ours, theirs}, strike: lose, heal: find, each: 12 * time.Second},
 }
 
 func nothing(context.Context, *fleet, string) error { return nil }
@@ -59,10 +59,10 @@ var failed = []byte(`{"status": {"phase": "Failed", "containerStatuses": [` +
 
 // crash lets all programs on a node fail.
 func crash(ctx context.Context, f *fleet, node string) error {
-	for _, w := range contenders {
+	for by, namespace := range f.namespaces() {
 		pods := &corev1.PodList{}
-		if err := f.admin.List(ctx, pods, client.InNamespace(w.namespace), client.MatchingFields{"spec.nodeName": node}); err != nil {
-			return fmt.Errorf("cannot list the pods of %s on %s: %w", w.by, node, err)
+		if err := f.admin.List(ctx, pods, client.InNamespace(namespace), client.MatchingFields{"spec.nodeName": node}); err != nil {
+			return fmt.Errorf("cannot list the pods of %s on %s: %w", by, node, err)
 		}
 		f.hit(node)
 		for i := range pods.Items {

@@ -29,18 +29,7 @@ import (
 )
 
 // Who runs jobs again after a fault.
-const ours, theirs, ofKueue = "AppWrapper", "JobSet", "Kueue"
-
-// contenders are all of them. Jobs of Kueue are in a queue with a topology, so that Kueue replaces their nodes.
-var contenders = []struct {
-	by, namespace string
-	labels        map[string]string // of the namespace
-	job           func(namespace string, number int) client.Object
-}{
-	{by: ours, namespace: "react-appwrappers", job: wrapped},
-	{by: theirs, namespace: "react-jobsets", job: jobSet},
-	{by: ofKueue, namespace: "react-kueue", labels: sandbox.Team, job: queued},
-}
+const ours, theirs = "AppWrapper", "JobSet"
 
 // ofJob is the label of pods that says whose they are.
 const ofJob = "bench.example.com/job"
@@ -48,11 +37,11 @@ const ofJob = "bench.example.com/job"
 // gang is how many pods a job has.
 const gang = 10
 
-// fleet are the jobs that run on all nodes: as many of each sort.
+// fleet are the jobs that run on all nodes: as many AppWrappers as JobSets.
 type fleet struct {
 	*testing.T
 	admin client.WithWatch
-	jobs  int // of each sort
+	jobs  int // of each
 	used  int // nodes that have failed before
 
 	mu    sync.Mutex
@@ -62,10 +51,10 @@ type fleet struct {
 
 func newFleet(t *testing.T, admin client.WithWatch, pods int) *fleet {
 	t.Helper()
-	f := &fleet{T: t, admin: admin, jobs: pods / gang / len(contenders), pods: map[string]bench.Pod{}}
-	for _, w := range contenders {
-		sandbox.Create(t, admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace, Labels: w.labels}})
-		sandbox.Follow(t, admin, &corev1.PodList{}, func(pod *corev1.Pod, gone bool) { f.hear(w.by, pod, gone) }, client.InNamespace(w.namespace))
+	f := &fleet{T: t, admin: admin, jobs: pods / gang / 2, pods: map[string]bench.Pod{}}
+	for by, namespace := range f.namespaces() {
+		sandbox.Create(t, admin, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		sandbox.Follow(t, admin, &corev1.PodList{}, func(pod *corev1.Pod, gone bool) { f.hear(by, pod, gone) }, client.InNamespace(namespace))
 	}
 	sandbox.Follow(t, admin, &workload.AppWrapperList{}, func(aw *workload.AppWrapper, _ bool) {
 		if aw.Status.Phase == workload.AppWrapperResetting {
@@ -79,13 +68,16 @@ func newFleet(t *testing.T, admin client.WithWatch, pods int) *fleet {
 			f.detected(theirs, js.Name)
 		}
 	})
-	f.topology()
 	return f
+}
+
+func (f *fleet) namespaces() map[string]string {
+	return map[string]string{ours: "react-appwrappers", theirs: "react-jobsets"}
 }
 
 func (f *fleet) hear(by string, pod *corev1.Pod, gone bool) {
 	p := bench.Pod{
-		By: by, Job: pod.Labels[ofJob], UID: string(pod.UID), Node: pod.Spec.NodeName,
+		Job: pod.Labels[ofJob], UID: string(pod.UID), Node: pod.Spec.NodeName,
 		Runs: pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp.IsZero(),
 	}
 	f.mu.Lock()
@@ -106,14 +98,14 @@ func (f *fleet) detected(by, job string) {
 	}
 }
 
-// create creates all jobs, one of each sort after the other, so that each node has pods of all.
+// create creates all jobs, those of both alternately, so that each node has pods of both.
 func (f *fleet) create() {
 	f.Helper()
 	all, ctx := errgroup.WithContext(f.Context())
 	all.SetLimit(authors)
 	for i := range f.jobs {
-		for _, w := range contenders {
-			all.Go(func() error { return f.admin.Create(ctx, w.job(w.namespace, i)) })
+		for _, o := range []client.Object{f.appWrapper(i), f.jobSet(i)} {
+			all.Go(func() error { return f.admin.Create(ctx, o) })
 		}
 	}
 	if err := all.Wait(); err != nil {
@@ -138,24 +130,24 @@ func job(name string) *batchv1.Job {
 	}
 }
 
-func wrapped(namespace string, i int) client.Object {
+func (f *fleet) appWrapper(i int) *workload.AppWrapper {
 	name := fmt.Sprintf("wrapped-%04d", i)
 	raw, err := json.Marshal(job(name))
 	if err != nil {
 		panic(err) // a Job is JSON
 	}
 	return &workload.AppWrapper{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespaces()[ours], Name: name, Annotations: map[string]string{
 			workload.RetryPausePeriodDurationAnnotation: "0s", workload.ForcefulDeletionGracePeriodAnnotation: "30s", workload.RetryLimitAnnotation: "100",
 		}},
 		Spec: workload.AppWrapperSpec{Components: []workload.AppWrapperComponent{{Template: runtime.RawExtension{Raw: raw}}}},
 	}
 }
 
-func jobSet(namespace string, i int) client.Object {
+func (f *fleet) jobSet(i int) *jobset.JobSet {
 	name := fmt.Sprintf("set-%04d", i)
 	return &jobset.JobSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespaces()[theirs], Name: name},
 		Spec: jobset.JobSetSpec{
 			FailurePolicy:  &jobset.FailurePolicy{MaxRestarts: 100},
 			ReplicatedJobs: []jobset.ReplicatedJob{{Name: "main", Replicas: 1, Template: batchv1.JobTemplateSpec{Spec: job(name).Spec}}},
@@ -174,7 +166,7 @@ func (f *fleet) allRun(limit time.Duration) error {
 				running++
 			}
 		}
-		if want := len(contenders) * f.jobs * gang; running != want {
+		if want := 2 * f.jobs * gang; running != want {
 			return fmt.Errorf("%d of %d pods run", running, want)
 		}
 		return nil
@@ -202,8 +194,9 @@ func (f *fleet) begin(nodes []string, b blow) map[string]*bench.Fall {
 }
 
 func (f *fleet) podsOf(by string) (all []bench.Pod) {
+	names := map[string]string{ours: "wrapped-", theirs: "set-"}
 	for _, p := range f.pods {
-		if p.By == by {
+		if len(p.Job) > len(names[by]) && p.Job[:len(names[by])] == names[by] {
 			all = append(all, p)
 		}
 	}
@@ -224,7 +217,7 @@ func (f *fleet) hit(node string) {
 		if p.Node != node || !p.Runs {
 			continue
 		}
-		if fall := f.falls[p.By]; fall != nil {
+		for _, fall := range f.falls {
 			fall.Hit(p.Job, time.Now())
 		}
 	}

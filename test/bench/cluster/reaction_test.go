@@ -22,19 +22,19 @@ import (
 
 var (
 	fleetNodes = flag.Int("bench.nodes", 50, "nodes on which faults are injected")
-	fleetPods  = flag.Int("bench.pods", 400, "pods that run there, a third each of AppWrappers, of JobSets and of Jobs in a queue of Kueue")
+	fleetPods  = flag.Int("bench.pods", 400, "pods that run there: half of them of AppWrappers, half of JobSets")
 	struck     = flag.String("bench.struck", "1,5", "how many nodes fail at once, one after the other")
 	sorts      = flag.String("bench.faults", "label,crash,lost", "faults that are injected")
 )
 
-// Nodes fail under AppWrappers, JobSets and Jobs of Kueue, the same nodes at the same moment. What follows is
+// Nodes fail under AppWrappers and under JobSets, the same nodes at the same moment. What follows is
 // timed, and nothing about it is asserted: not even that everybody comes back.
 func TestReaction(t *testing.T) {
 	counts := numbers(t, *struck)
 	if err := jobset.AddToScheme(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
-	admin, _ := sandbox.Start(t, "bench-react", 26651, *fleetNodes, withJobs(t, map[string]any{"jobset": map[string]any{"enabled": true}}))
+	admin, _ := sandbox.StartEveryPart(t, "bench-react", 26651, *fleetNodes, nil)
 	f := newFleet(t, admin, *fleetPods)
 	began := time.Now()
 	f.create()
@@ -102,7 +102,7 @@ func (f *fleet) strike(b blow, n int) []bench.Reaction {
 	}
 	f.Logf("%s of %d nodes took %s", b.name, n, time.Since(began).Round(time.Second))
 	var results []bench.Reaction
-	for _, by := range []string{ours, theirs, ofKueue} {
+	for _, by := range []string{ours, theirs} {
 		if fall, is := falls[by]; is {
 			results = append(results, fall.Reaction(by, b.name))
 		}
