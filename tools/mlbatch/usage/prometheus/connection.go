@@ -34,8 +34,23 @@ func (c *connection) Do(ctx context.Context, request *http.Request) (*http.Respo
 	return response, body, err
 }
 
+// bounded reads no more of an answer than the longest there may be, because the address may be that of anything.
+type bounded struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(request)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, longest)
+	}
+	return response, err
+}
+
 // explain says what is wrong and what to do, as far as the answer or its absence tells.
 func (c *connection) explain(err error) error {
+	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
+		return fmt.Errorf("cannot read the answer of Prometheus: it is longer than %d MiB; check the address", tooLong.Limit>>20)
+	}
 	if c.last == nil {
 		return fmt.Errorf("cannot ask Prometheus: %w", err)
 	}

@@ -31,8 +31,12 @@ type Server struct {
 	CAFile string
 }
 
-// patience is how long an answer may take. Prometheus itself gives a query up after two minutes by default.
-const patience = 150 * time.Second
+const (
+	// patience is how long an answer may take. Prometheus itself gives a query up after two minutes by default.
+	patience = 150 * time.Second
+	// longest is how long an answer may be: some hundred thousand series.
+	longest = 64 << 20
+)
 
 // Ask evaluates a query at a time. Notes are what the server warns of.
 func (s Server) Ask(ctx context.Context, query string, at time.Time) (samples model.Vector, notes []string, err error) {
@@ -72,7 +76,7 @@ func (s Server) connect() (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := api.NewClient(api.Config{Address: s.URL, Client: &http.Client{Transport: transport, Timeout: patience}})
+	client, err := api.NewClient(api.Config{Address: s.URL, Client: &http.Client{Transport: bounded{transport}, Timeout: patience}})
 	if err != nil {
 		return nil, fmt.Errorf("cannot ask Prometheus: %w", err)
 	}

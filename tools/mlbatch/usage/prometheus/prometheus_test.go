@@ -76,6 +76,7 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		"another program":           {200, "text/html", "<html>Grafana</html>", "does not answer as a Prometheus, but 200 OK with text/html: give the address of its API, without /api/v1"},
 		"nobody there":              {404, "text/plain", "404 page not found", "does not answer as a Prometheus, but 404 Not Found with text/plain"},
 		"another API":               {200, "application/json", `{"kind":"Status"}`, "does not answer as a Prometheus"},
+		"an answer without an end":  {200, "application/json", strings.Repeat(" ", 64<<20+1), "cannot read the answer of Prometheus: it is longer than 64 MiB"},
 		"half of it":                {200, "application/json", good[:50], "does not answer as a Prometheus"},
 		"another kind of value":     {200, "application/json", `{"status":"success","data":{"resultType":"matrix","result":[]}}`, `it has a "matrix" instead of a vector`},
 		"a histogram":               {200, "application/json", strings.Replace(good, `"value":[1,"12.5"]`, `"histogram":[1,{"count":"1","sum":"2","buckets":[]}]`, 1), "it is no number"},
