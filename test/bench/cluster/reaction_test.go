@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 
@@ -27,6 +28,14 @@ var (
 	sorts      = flag.String("bench.faults", "label,crash,lost", "faults that are injected")
 )
 
+// watchingLabels are values with which the label concerns all pods: those here request no GPUs, of which a
+// node has too few.
+var watchingLabels = map[string]any{"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{
+	"autopilot": map[string]any{"resourceTaints": map[string]any{string(corev1.ResourceCPU): []any{
+		map[string]any{"key": gpuHealth, "value": "EVICT", "effect": string(corev1.TaintEffectNoExecute)},
+	}}},
+}}}}
+
 // Nodes fail under AppWrappers and under JobSets, the same nodes at the same moment. What follows is
 // timed, and nothing about it is asserted: not even that everybody comes back.
 func TestReaction(t *testing.T) {
@@ -34,7 +43,7 @@ func TestReaction(t *testing.T) {
 	if err := jobset.AddToScheme(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
-	admin, _ := sandbox.StartEveryPart(t, "bench-react", 26651, *fleetNodes, nil)
+	admin, _ := sandbox.StartEveryPart(t, "bench-react", 26651, *fleetNodes, watchingLabels)
 	f := newFleet(t, admin, *fleetPods)
 	began := time.Now()
 	f.create()
