@@ -13,7 +13,7 @@ import (
 
 // Budget is what a scenario may cost. All are counts and ratios: none depends on the machine alone.
 type Budget struct {
-	// Requests of a life, by who asks, and by what is asked; "all" is their sum. What is asked and
+	// Requests of a life, by client, and by what is asked; "all" is their sum. What is asked and
 	// not listed has no budget of its own, but counts in the sum.
 	Requests map[string]map[string]float64 `json:"requests"`
 	// OfBareJobs is the least rate, as a part of that of bare Jobs in the same run; 0 for any.

@@ -83,10 +83,10 @@ func (r Report) rates(scenarios []Scenario) Chart {
 // mostAskers is how many of those who ask have a colour of their own.
 const mostAskers = 7
 
-// shares has a row for each scenario, and in it who asks how often.
+// shares has a row for each scenario, and in it how often each client asks.
 func (r Report) shares(scenarios []Scenario) Chart {
 	scenarios = r.having(scenarios, Result.askers)
-	c := Chart{Name: "bench-requests", Title: "Requests of a life, by who asks", Unit: "requests of a life", Stacked: true}
+	c := Chart{Name: "bench-requests", Title: "Requests of a life, by client", Unit: "requests of a life", Stacked: true}
 	sums := map[string]float64{}
 	for _, s := range scenarios {
 		c.Rows = append(c.Rows, s.label())

@@ -8,7 +8,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/auditlog"
 )
 
-// Count is the requests of a life, by who asks and by what is asked. Watches are not counted: they
+// Count is the requests of a life, by client and by what is asked. Watches are not counted: they
 // are opened once.
 func Count(requests []auditlog.Request, lives int) map[string]map[string]float64 {
 	counts := map[string]map[string]float64{}

@@ -17,6 +17,8 @@ type Head struct {
 	Commit   string `json:"commit"`
 	Machine  string `json:"machine"`
 	Versions string `json:"versions"`
+	// Note is what else a reader has to know, written by hand.
+	Note string `json:"note,omitempty"`
 }
 
 // Here is the head of what is measured now, on this machine, on a simulated cluster. It reads /proc.

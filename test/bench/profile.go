@@ -40,7 +40,7 @@ var doing = []struct {
 	// Outside of a request, it tells all watches of what etcd has told.
 	{"watches", regexp.MustCompile(`/storage/(cacher|etcd3)\.`)},
 	{"talking to etcd", regexp.MustCompile(`^google\.golang\.org/grpc|^go\.etcd\.io/`)},
-	{"HTTP, TLS, who asks, and what waits", regexp.MustCompile(`^(net/http|crypto/tls|golang\.org/x/net/http2)\.|/apiserver/pkg/(server|endpoints)/`)},
+	{"HTTP, TLS, authentication and queues", regexp.MustCompile(`^(net/http|crypto/tls|golang\.org/x/net/http2)\.|/apiserver/pkg/(server|endpoints)/`)},
 	{"switching between goroutines", regexp.MustCompile(`^runtime\.(mcall|mstart|schedule|sysmon)`)},
 }
 

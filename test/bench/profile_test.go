@@ -48,7 +48,7 @@ func TestEachSampleIsOfOneThingThatTheAPIServerDid(t *testing.T) {
 	want := map[string]float64{
 		"PATCH": 0.41, "collecting garbage": 0.05, "asking webhooks": 0.04, "policies in CEL": 0.05, "POST": 0.01, "DELETE": 0.06,
 		"GET and LIST": 0.07, "PUT": 0.075, "watches": 0.085, "talking to etcd": 0.09, "writing the audit log": 0.015,
-		"HTTP, TLS, who asks, and what waits": 0.025, "switching between goroutines": 0.008, "everything else": 0.012,
+		"HTTP, TLS, authentication and queues": 0.025, "switching between goroutines": 0.008, "everything else": 0.012,
 	}
 	if diff := cmp.Diff(bench.Profile{Scenario: "burst", Seconds: 2, Cores: 0.5, Shares: want}, got); diff != "" {
 		t.Error(diff)

@@ -17,7 +17,7 @@ type Result struct {
 	// Times of a life: ToRunning and ToSucceeded since its creation, ToGone since its deletion,
 	// and ToAgain.
 	Times map[string]Quantiles `json:"times"`
-	// Requests of a life, by who asks, and by what is asked.
+	// Requests of a life, by client, and by what is asked.
 	Requests map[string]map[string]float64 `json:"requests"`
 	// CPU is the processor time of a life, by process, in milliseconds.
 	CPU map[string]float64 `json:"cpuMilliseconds"`

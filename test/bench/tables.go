@@ -72,12 +72,12 @@ func percent(ratio float64, ok bool) string {
 	return fmt.Sprintf("%.0f %%", 100*ratio)
 }
 
-// Requests is a table of the requests of a life, by who asks.
+// Requests is a table of the requests of a life, by client.
 func (r Report) Requests(scenarios []Scenario) string {
 	return r.table("requests of a life", scenarios, Result.askers)
 }
 
-// askers is the number of requests of a life, by who asks.
+// askers is the number of requests of a life, by client.
 func (r Result) askers() map[string]float64 {
 	sums := map[string]float64{}
 	for who := range r.Requests {
@@ -109,9 +109,12 @@ func (r Report) having(scenarios []Scenario, values func(Result) map[string]floa
 }
 
 // table has a row for each name, the greatest first, and a column for each scenario. Rows and columns
-// that are 0 everywhere are left out.
+// that are 0 everywhere are left out, and so is a table of nothing else.
 func (r Report) table(title string, scenarios []Scenario, values func(Result) map[string]float64) string {
 	scenarios = r.having(scenarios, values)
+	if len(scenarios) == 0 {
+		return ""
+	}
 	head := []string{title}
 	sums := map[string]float64{}
 	for _, s := range scenarios {

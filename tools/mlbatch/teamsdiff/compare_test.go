@@ -142,7 +142,7 @@ func TestCompare(t *testing.T) {
 		{name: "a slack queue that lends less, because nodes are bad", file: slack, queue: made},
 		{name: "a slack queue that is not there", file: slack},
 		{name: "a slack queue that follows another file", file: slack, queue: strings.NewReplacer("cohortName: research", "cohortName: all", "nominalQuota: 6", "nominalQuota: 8").Replace(made)},
-		{name: "a slack queue that somebody else has made, and its settings", file: slack, queue: strings.NewReplacer(
+		{name: "a slack queue made by hand, and its settings", file: slack, queue: strings.NewReplacer(
 			"declared-", "other-", "lowered-", "another-", "stopPolicy: None", "stopPolicy: Hold\n  preemption: {withinClusterQueue: LowerPriority}\n  namespaceSelector: {}", "nominalQuota: 1Gi", "nominalQuota: 2Gi",
 		).Replace(made)},
 		{name: "a slack queue that is gone", queue: made},
