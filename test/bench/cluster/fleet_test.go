@@ -155,6 +155,9 @@ func (f *fleet) jobSet(i int) *jobset.JobSet {
 	}
 }
 
+// size is how many pods all jobs have.
+func (f *fleet) size() int { return 2 * f.jobs * gang }
+
 // allRun waits until all jobs have all their pods.
 func (f *fleet) allRun(limit time.Duration) error {
 	return sandbox.Within(f.Context(), limit, func() error {
@@ -166,7 +169,7 @@ func (f *fleet) allRun(limit time.Duration) error {
 				running++
 			}
 		}
-		if want := 2 * f.jobs * gang; running != want {
+		if want := f.size(); running != want {
 			return fmt.Errorf("%d of %d pods run", running, want)
 		}
 		return nil

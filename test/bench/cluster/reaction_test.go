@@ -50,8 +50,8 @@ func TestReaction(t *testing.T) {
 	if err := f.allRun(time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d pods run on %d nodes after %s", *fleetPods, *fleetNodes, time.Since(began).Round(time.Second))
-	r := bench.Reactions{Head: describe(t), Nodes: *fleetNodes, Pods: *fleetPods, Results: f.strikes(counts)}
+	t.Logf("%d pods run on %d nodes after %s", f.size(), *fleetNodes, time.Since(began).Round(time.Second))
+	r := bench.Reactions{Head: describe(t), Nodes: *fleetNodes, Pods: f.size(), Results: f.strikes(counts)}
 	t.Logf("\n%s\n\n%s", r.Head, r.Table())
 	if *report != "" {
 		all := kept(t)
