@@ -177,7 +177,7 @@ var All = []Part{
 			{Token: "training-operator", of: main, Value: "image", Package: "github.com/kubeflow/training-operator/cmd/training-operator.v1", Path: "/manager"},
 			{Token: "pytorch-init", Title: "init container of PyTorchJobs", of: initial, Value: "pytorch.initContainer.image"},
 		},
-		Component: Component{Module: "kubernetes"},
+		Component: Component{Module: "kueue"},
 	},
 	{
 		Name: "kuberay-operator", Title: "KubeRay",
