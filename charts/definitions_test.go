@@ -38,6 +38,15 @@ func TestTheOldestKubernetesAcceptsEveryCRD(t *testing.T) {
 	}
 }
 
+// Kubernetes 1.30 takes a CRD with such fields for another one than the stored one, whenever it is applied.
+func TestFieldsAreSelectableSinceKubernetes131(t *testing.T) {
+	for kubernetes, want := range map[string]int{"v1.30.14": 0, "v1.31.0": 1} {
+		if got := len(definitionsOn(t, kubernetes)["workloads.kueue.x-k8s.io"].Versions[1].SelectableFields); got != want {
+			t.Errorf("on %s %d fields of Workloads are selectable, want %d", kubernetes, got, want)
+		}
+	}
+}
+
 // JobSet's rule is written in another way than upstream, for the oldest Kubernetes.
 func TestJobSetsRefuseNamespacesOfClaims(t *testing.T) {
 	props := definitionsOn(t, since134)["jobsets.jobset.x-k8s.io"].Versions[0].Schema.OpenAPIV3Schema

@@ -112,6 +112,8 @@ var All = []Part{
 	{
 		Name: "kueue", Title: "Kueue", Essential: true,
 		Chart: Chart{Upstream: "charts/kueue", Edits: []Edit{
+			// Kubernetes 1.30 drops them, and counts each time that they are applied as a change of the CRD.
+			{"templates/crd/kueue.x-k8s.io_workloads.yaml", selectable, `{{ if semverCompare ">=1.31.0-0" .Capabilities.KubeVersion.Version }}` + selectable + "{{ end }}"},
 			kueueReads("templates/manager/manager-config.yaml", "$config := .Values.managerConfig.controllerManagerConfigYaml | fromYaml", "$config := %s"),
 			kueueReads("templates/webhook/manifests.yaml", "$integrationsConfig := (fromYaml .Values.managerConfig.controllerManagerConfigYaml)", "$integrationsConfig := (%s)"),
 			kueueReads("templates/webhook/manifests.yaml", "$managerConfig := (fromYaml .Values.managerConfig.controllerManagerConfigYaml)", "$managerConfig := (%s)"),
@@ -284,6 +286,9 @@ func reference(file, section, quote string) Edit {
 	to := `image: {{ include "platform.image" (list . ` + section + `.repository (` + section + `.tag | default .Chart.AppVersion)) | quote }}`
 	return Edit{file, from, to}
 }
+
+// selectable are the fields by which Workloads can be selected.
+const selectable = `"selectableFields":[{"jsonPath":".status.admission.clusterQueue"}],`
 
 // kueueReads returns an edit after which Kueue's chart takes its configuration from structured values, too.
 func kueueReads(file, from, to string) Edit {
