@@ -34,7 +34,7 @@ import (
 // +kubebuilder:rbac:groups=codeflare.dev,resources=applications;datasets;runs;runsizeconfigurations,verbs=get;list;watch
 // +kubebuilder:rbac:groups=codeflare.dev,resources=runs/status,verbs=patch
 // +kubebuilder:rbac:groups=workload.codeflare.dev,resources=appwrappers,verbs=get;list;watch
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
 // Reconciler reconciles Runs.
 type Reconciler struct {

@@ -38,11 +38,15 @@ func Setup(mgr ctrl.Manager, settings runplan.Settings, recorded bool) error {
 	if err != nil {
 		return fmt.Errorf("cannot register metrics: %w", err)
 	}
+	recorder, err := newRecorder(mgr)
+	if err != nil {
+		return fmt.Errorf("cannot add the recorder of events: %w", err)
+	}
 	r := &Reconciler{
 		client:   mgr.GetClient(),
 		cached:   mgr.GetCache(),
 		live:     mgr.GetAPIReader(),
-		recorder: mgr.GetEventRecorder("runs"),
+		recorder: recorder,
 		metrics:  counters,
 		settings: settings,
 		now:      time.Now,

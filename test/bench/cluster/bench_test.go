@@ -7,6 +7,7 @@ package cluster_test
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ var (
 	runs   = flag.Int("bench.runs", 0, "measure all scenarios so often; 0 compares those that have a budget with it, with fewer lives")
 	report = flag.String("bench.report", "", "file for the results as JSON, of which only what is measured is replaced")
 	fewer  = flag.Int("bench.fewer", 1, "play only one of so many lives, to try the scenarios")
+	only   = flag.String("bench.only", "", "play only the scenario with this name, and write no report")
 	commit = flag.String("bench.commit", "", "commit that is measured, for the report")
 )
 
@@ -50,6 +52,9 @@ func TestBench(t *testing.T) {
 		scenarios = shorter(bench.Limited(scenarios, budgets), someLives)
 	}
 	scenarios = shorter(scenarios, *fewer)
+	if *only != "" {
+		scenarios = slices.DeleteFunc(scenarios, func(s bench.Scenario) bool { return s.Name != *only })
+	}
 	m := newMachine(t)
 	r := bench.Report{Head: describe(t)}
 	for round := range rounds {
@@ -59,14 +64,14 @@ func TestBench(t *testing.T) {
 			r.Results = append(r.Results, result)
 		}
 	}
-	if *runs > 0 {
+	if *runs > 0 && *only == "" {
 		r.Profile, r.Restart = m.profile(scenarios), m.restart()
 	}
 	for _, excess := range bench.Exceeded(r, scenarios, budgets) {
 		t.Error(excess)
 	}
 	t.Logf("\n%s\n\n%s", r.Head, r.Tables(scenarios))
-	if *runs > 0 && *report != "" {
+	if *runs > 0 && *only == "" && *report != "" {
 		r.Reactions = kept(t).Reactions
 		keep(t, *report, r)
 	}
