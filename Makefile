@@ -141,7 +141,7 @@ test-long: ## 10,000 random lives of each sort, the crash tests with every answe
 	$(call evidence,runs,none,$(CLUSTER) -timeout=60m ./test/simulated -run '^TestManyRunsAtOnce$$' -nodes=20 -runs=1000)
 	$(call evidence,preemption,$(LONG_SEED),go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestPreemptionEnds -preemption.rounds=2000 -preemption.first=$(LONG_SEED))
 	$(call evidence,preemption-pause,0,go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestMeasurePause -preemption.measure=500)
-	@$(MAKE) --no-print-directory bench bench-compare bench-reaction bench-faults
+	@$(MAKE) --no-print-directory bench bench-compare bench-kueue bench-reaction bench-faults
 	$(call evidence,turns,none,$(CLUSTER) -timeout=90m ./test/turns)
 	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
 	@$(MAKE) --no-print-directory mutation
@@ -197,6 +197,11 @@ bench: ## Measure all scenarios RUNS times (3) on a simulated cluster, and write
 .PHONY: bench-compare
 bench-compare: ## Measure AppWrapper 1.2.2 and this controller in turn, RUNS times (3), and write docs/benchmarks.md (root; half an hour)
 	$(call evidence,bench-compare,none,$(BENCH) -run '^TestComparison$$' -timeout=120m -bench.pairs=$(or $(RUNS),3) -bench.comparison=$(CURDIR)/docs/evidence/bench-compare.json)
+	go run ./test/bench/report
+
+.PHONY: bench-kueue
+bench-kueue: ## Let Kueue's own runner measure its scheduler without our controllers and with them, RUNS times (3), and write docs/benchmarks.md (root; a quarter of an hour)
+	$(call evidence,bench-kueue,none,$(BENCH) -run '^TestKueuesOwnRunner$$' -bench.turns=$(or $(RUNS),3) -bench.workloads=$(CURDIR)/docs/evidence/bench-kueue.json)
 	go run ./test/bench/report
 
 .PHONY: bench-reaction

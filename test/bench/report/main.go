@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Report writes docs/benchmarks.md and its pictures from what was measured: docs/evidence/bench.json,
-// bench-compare.json and faults.json. What is missing there is missing on the page. 'make bench' and its siblings
-// run it; test/bench/plot draws.
+// bench-compare.json, bench-kueue.json and faults.json. What is missing there is missing on the page.
+// 'make bench' and its siblings run it; test/bench/plot draws.
 package main
 
 import (

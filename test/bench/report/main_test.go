@@ -48,7 +48,7 @@ func TestThePageAndThePicturesOfAReport(t *testing.T) {
 func TestWhatWasNotMeasuredIsNotOnThePage(t *testing.T) {
 	e := readOf(t, t.TempDir())
 	page := string(e.mustPage(t))
-	for _, target := range []string{"bench", "bench-compare", "bench-reaction", "bench-faults"} {
+	for _, target := range []string{"bench", "bench-compare", "bench-kueue", "bench-reaction", "bench-faults"} {
 		if !strings.Contains(page, "Nothing is published yet: `make "+target+"` measures it.") {
 			t.Errorf("the page does not say that `make %s` measures what is missing", target)
 		}

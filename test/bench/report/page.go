@@ -31,6 +31,9 @@ func (e evidence) page() ([]byte, error) {
 	if e.comparison != nil {
 		data["Comparison"] = e.comparison
 	}
+	if e.workloads != nil {
+		data["Workloads"] = e.workloads
+	}
 	if e.faults != nil {
 		data["Faults"] = e.faults
 	}
