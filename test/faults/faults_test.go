@@ -163,6 +163,7 @@ func tainted(ctx context.Context, name string) error {
 
 func TestFaults(t *testing.T) {
 	crowd := newBystanders(t)
+	crowd.raiseNothing(t, *alone)
 	var all bench.Faults
 	for range *rounds {
 		for _, f := range faults {

@@ -21,7 +21,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// bystanders are healthy jobs of one GPU each, four on a node.
+// bystanders are healthy jobs of one GPU each, four on a node. Every other one asks to be watched for hangs.
 type bystanders struct {
 	jobs []*job
 	uids []types.UID
@@ -36,6 +36,10 @@ func newBystanders(t *testing.T) *bystanders {
 		j := &job{T: t, name: fmt.Sprintf("bystander-%d", i), pods: 1, gpus: "1", edit: func(spec *corev1.PodSpec) {
 			spec.NodeSelector = map[string]string{corev1.LabelHostname: fmt.Sprintf("gpu-%d", i/4)}
 		}}
+		if i%2 == 0 {
+			place := j.edit
+			j.annotations, j.edit = hangsFor("10s"), func(spec *corev1.PodSpec) { place(spec); probed(spec) }
+		}
 		j.submit()
 		b.jobs = append(b.jobs, j)
 	}
