@@ -20,6 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/setup"
@@ -65,7 +67,7 @@ func newGitops(t *testing.T, p person, admin client.Client) *gitops {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rendered, err := packaging.Render(t.Context(), chart, name, platform.Namespace, versions.LocalCluster.Kubernetes, values)
+		rendered, err := packaging.Render(t.Context(), chart, name, platform.Namespace, itsVersion(t, p), values)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,6 +76,24 @@ func newGitops(t *testing.T, p person, admin client.Client) *gitops {
 	g.before = g.apply(client.ForceOwnership) // take over the fields that Helm owns
 	g.applied = time.Now()
 	return g
+}
+
+// itsVersion is the version of Kubernetes that the cluster has: such tools ask for it, and render for it.
+func itsVersion(t *testing.T, p person) string {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(p.dir(), "kubeconfig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asker, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := asker.ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version.GitVersion
 }
 
 func (g *gitops) decode(manifest string) {
