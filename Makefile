@@ -244,6 +244,14 @@ flux: ## Flux's controllers install, correct, change and remove the platform fro
 installs: ## mlbatch install, killed after each step, upgrade and uninstall, on a simulated cluster (root; 4 minutes when warm)
 	$(CLUSTER) ./test/installer
 
+.PHONY: airgap
+airgap: ## The platform on a real cluster that reaches one registry, filled by mlbatch images --mirror (root; 2 minutes when warm)
+	$(CLUSTER) ./test/airgap
+
+.PHONY: nodes
+nodes: ## Each of three nodes of the platform is killed in turn, in production on a simulated cluster (root; 6 minutes when warm)
+	$(CLUSTER) ./test/nodes
+
 .PHONY: upgrade
 upgrade: ## The platform is upgraded, removed and installed again on a real cluster while work runs (root; 5 minutes when warm)
 	$(CLUSTER) ./test/upgrade

@@ -67,6 +67,8 @@ var lanes = []lane{
 	{name: "helm", inputs: with(platform, "test/helm")},
 	{name: "flux", root: true, inputs: with(platform, "test/flux", "test/sandbox")},
 	{name: "installs", root: true, inputs: with(platform, "test/installer")},
+	{name: "airgap", root: true, inputs: with(platform, "test/airgap", "test/sandbox")},
+	{name: "nodes", root: true, inputs: with(platform, "test/nodes", "test/sandbox")},
 	{name: "upgrade", root: true, inputs: with(platform, "docs/install.md", "docs/quota.md", "test/explain", "test/quotawatch", "test/upgrade", "test/workload")},
 }
 

@@ -57,6 +57,10 @@ type Config struct {
 	// SimulatedNodes is the number of KWOK nodes, named gpu-0, gpu-1, …; a negative
 	// number means none. A simulated cluster was tested with a thousand.
 	SimulatedNodes int
+	// PlatformNodes is the number of nodes of a simulated cluster that run the platform: 1 by default, at most 4.
+	// With several, the cluster finds out about a lost node as soon as a real one does, which a thousand simulated
+	// nodes would not bear.
+	PlatformNodes int
 	// Checkout is the root of this repository.
 	Checkout string
 	// CacheDir holds finished builds; StateDir holds one folder for each cluster.
@@ -82,7 +86,7 @@ func (c Config) completed() (Config, error) {
 	if c.SimulatedNodes == 0 {
 		c.SimulatedNodes = DefaultSimulatedNodes
 	}
-	c.Mode = cmp.Or(c.Mode, Real)
+	c.Mode, c.PlatformNodes = cmp.Or(c.Mode, Real), cmp.Or(c.PlatformNodes, 1)
 	c.Kubernetes = cmp.Or(c.Kubernetes, os.Getenv("MLBATCH_KUBERNETES"))
 	versions, err := c.versions()
 	if err := errors.Join(err, c.check()); err != nil {
@@ -125,6 +129,9 @@ func (c Config) check() error {
 	}
 	if c.Mode != Real && c.Mode != Simulated {
 		return fmt.Errorf("unknown mode %q; choose %s or %s", c.Mode, Real, Simulated)
+	}
+	if most := c.mostPlatformNodes(); c.PlatformNodes < 1 || c.PlatformNodes > most {
+		return fmt.Errorf("a %s cluster cannot have %d nodes for the platform, but at most %d", c.Mode, c.PlatformNodes, most)
 	}
 	return nil
 }

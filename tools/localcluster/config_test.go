@@ -39,7 +39,7 @@ func TestDefaultsComeFromTheEnvironment(t *testing.T) {
 			if c.want.Name == "" {
 				c.want.Name, c.want.Port, c.want.SimulatedNodes = defaults.Name, defaults.Port, defaults.SimulatedNodes
 			}
-			c.want.Mode = cmp.Or(c.want.Mode, Real)
+			c.want.Mode, c.want.PlatformNodes = cmp.Or(c.want.Mode, Real), 1
 			got, err := c.given.completed()
 			if err != nil {
 				t.Fatal(err)

@@ -26,15 +26,26 @@ const (
 
 // users are the identities of programs and administrators.
 func (c *Cluster) users() []pki.Leaf {
-	return []pki.Leaf{
+	all := []pki.Leaf{
 		{File: "admin", CommonName: "admin", Organization: "system:masters"},
 		{File: "kube-controller-manager", CommonName: "system:kube-controller-manager"},
 		{File: "kube-scheduler", CommonName: "system:kube-scheduler"},
 		{File: "kube-proxy", CommonName: "system:kube-proxy"},
-		{File: "kubelet", CommonName: "system:node:" + c.config.Name, Organization: "system:nodes"},
 		{File: "kwok", CommonName: "kwok", Organization: "system:masters"},
 		{File: "apiserver-kubelet-client", CommonName: "kube-apiserver-kubelet-client", Organization: "system:masters"},
 	}
+	for i, file := range c.kubelets() {
+		all = append(all, pki.Leaf{File: file, CommonName: "system:node:" + numbered(c.config.Name, i+1), Organization: "system:nodes"})
+	}
+	return all
+}
+
+// kubelets are the users of the nodes that are not KWOK's.
+func (c *Cluster) kubelets() (all []string) {
+	for node := 1; node <= c.config.PlatformNodes; node++ {
+		all = append(all, numbered("kubelet", node))
+	}
+	return all
 }
 
 func (c *Cluster) pkiDir() string             { return filepath.Join(c.Dir(), "pki") }
@@ -72,7 +83,7 @@ func (c *Cluster) writeCredentials() error {
 	if err := pki.ServiceAccountKeys(c.pkiDir()); err != nil {
 		return err
 	}
-	for _, user := range []string{"kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kwok"} {
+	for _, user := range append([]string{"kube-controller-manager", "kube-scheduler", "kube-proxy", "kwok"}, c.kubelets()...) {
 		if err := c.writeKubeconfig(c.kubeconfigOf(user), user, "https://"+innerAddress); err != nil {
 			return err
 		}

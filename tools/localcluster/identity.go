@@ -23,7 +23,9 @@ func (c *Cluster) identify(programs []plan.Program) error {
 	}
 	known := map[string]string{
 		"containerd": versions.LocalCluster.Containerd, "etcd": versions.LocalCluster.Etcd, "kwok": versions.LocalCluster.KWOK,
-		"processnode": versions.Version,
+	}
+	for _, node := range c.processNodes() {
+		known[node.Name] = versions.Version
 	}
 	for i := range programs {
 		programs[i].Version = cmp.Or(known[programs[i].Name], versions.LocalCluster.Kubernetes)

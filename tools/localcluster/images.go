@@ -44,8 +44,10 @@ func (c *Cluster) buildOwn(ctx context.Context, cache components.Cache, dir stri
 		return err
 	}
 	if c.config.Mode == Simulated {
-		_, err := cache.Own(ctx, c.progress, "tools/localcluster/processnode", bin)
-		return err
+		if _, err := cache.Own(ctx, c.progress, "tools/localcluster/processnode", bin); err != nil {
+			return err
+		}
+		return c.linkProcessNodes(bin)
 	}
 	program, err := cache.Own(ctx, c.progress, "test/workload", bin)
 	if err != nil {

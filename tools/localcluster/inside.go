@@ -37,7 +37,7 @@ func (c *Cluster) observe(ctx context.Context, s *Status, keeper plan.Keeper, na
 	if err != nil {
 		return fmt.Errorf("cannot list nodes: %w", err)
 	}
-	s.Nodes = countNodes(nodes.Items, keeper.SimulatedNodes)
+	s.Nodes = countNodes(nodes.Items, keeper)
 	for _, namespace := range namespaces {
 		list, err := api.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -50,9 +50,8 @@ func (c *Cluster) observe(ctx context.Context, s *Status, keeper plan.Keeper, na
 	return nil
 }
 
-// countNodes counts the nodes of each kind. It expects one real node, and as many
-// simulated nodes as were asked for.
-func countNodes(nodes []corev1.Node, simulated int) []Nodes {
+// countNodes counts the nodes of each kind. It expects as many as were asked for.
+func countNodes(nodes []corev1.Node, asked plan.Keeper) []Nodes {
 	counts := []Nodes{{Kind: "real"}, {Kind: "simulated"}}
 	for _, n := range nodes {
 		kind := &counts[0]
@@ -64,7 +63,7 @@ func countNodes(nodes []corev1.Node, simulated int) []Nodes {
 			kind.Ready++
 		}
 	}
-	counts[0].All, counts[1].All = max(counts[0].All, 1), max(counts[1].All, simulated)
+	counts[0].All, counts[1].All = max(counts[0].All, asked.PlatformNodes, 1), max(counts[1].All, asked.SimulatedNodes)
 	return counts
 }
 

@@ -46,7 +46,7 @@ func (c *Cluster) finish(ctx context.Context) error {
 	if err := c.addSimulatedNodes(ctx, api); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.progress, "waiting for %d nodes\n", 1+max(0, c.config.SimulatedNodes))
+	fmt.Fprintf(c.progress, "waiting for %d nodes\n", c.nodes())
 	if err := c.poll().until(ctx, "nodes", func(ctx context.Context) error { return c.nodesReady(ctx, api) }); err != nil {
 		return err
 	}
@@ -55,6 +55,9 @@ func (c *Cluster) finish(ctx context.Context) error {
 	}
 	return c.poll().until(ctx, "DNS", func(ctx context.Context) error { return dnsReady(ctx, api) })
 }
+
+// nodes is how many nodes the cluster has.
+func (c *Cluster) nodes() int { return c.config.PlatformNodes + max(0, c.config.SimulatedNodes) }
 
 // RESTConfig is an administrator's access to the running cluster.
 func (c *Cluster) RESTConfig() (*rest.Config, error) {
@@ -176,7 +179,7 @@ func (c *Cluster) nodesReady(ctx context.Context, api client.Client) error {
 	if err := api.List(ctx, nodes); err != nil {
 		return err
 	}
-	if want := 1 + max(0, c.config.SimulatedNodes); len(nodes.Items) < want {
+	if want := c.nodes(); len(nodes.Items) < want {
 		return fmt.Errorf("%d of %d nodes exist", len(nodes.Items), want)
 	}
 	for _, node := range nodes.Items {

@@ -24,7 +24,7 @@ func (c *Cluster) programs(bins components.Binaries, tools string) []plan.Progra
 	if c.config.Mode == Real {
 		all = append([]plan.Program{c.containerd(bins)}, append(all, c.kubelet(bins), c.kubeProxy(bins, tools))...)
 	} else {
-		all = append(all, c.processNode())
+		all = append(all, c.processNodes()...)
 	}
 	all = append(all, c.kwok(bins))
 	// Only these programs have their tools in PATH: a new containerd must not restart the others.
@@ -99,11 +99,13 @@ func (c *Cluster) controllerManager(bins components.Binaries) plan.Program {
 	kubeconfig := c.kubeconfigOf("kube-controller-manager")
 	modal := []string{"--flex-volume-plugin-dir=" + volumePlugins}
 	if c.config.Mode == Simulated {
-		// The node controller checks a thousand nodes one by one, and heartbeats may be late.
+		// The node controller checks a thousand nodes one by one.
 		modal = []string{
 			"--flex-volume-plugin-dir=" + filepath.Join(c.Dir(), "volume-plugins"), "--kube-api-qps=1000", "--kube-api-burst=1000",
-			"--node-monitor-grace-period=180s",
 		}
+	}
+	if c.losesNodesSlowly() { // heartbeats may be late
+		modal = append(modal, "--node-monitor-grace-period=180s")
 	}
 	return plan.Program{
 		Name: "kube-controller-manager", Path: bins["kube-controller-manager"],
@@ -157,7 +159,7 @@ func (c *Cluster) kubeProxy(bins components.Binaries, tools string) plan.Program
 // nodeLease is the duration of a node lease in seconds. Each node renews its lease four
 // times in it: with a real cluster's 40, a thousand nodes would send 100 requests a second.
 func (c *Cluster) nodeLease() string {
-	if c.config.Mode == Simulated {
+	if c.losesNodesSlowly() {
 		return "160"
 	}
 	return "40"

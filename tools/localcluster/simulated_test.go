@@ -106,8 +106,55 @@ func TestASimulatedClusterHasNoContainersAndNoCgroups(t *testing.T) {
 	if _, err := clientcmd.BuildConfigFromFlags("", c.kubeconfigOf("kubelet")); err != nil {
 		t.Error(err)
 	}
-	if args := strings.Join(program(t, p, "kube-controller-manager").Args, " "); strings.Contains(args, "/var/lib") {
+	args := strings.Join(program(t, p, "kube-controller-manager").Args, " ")
+	if strings.Contains(args, "/var/lib") {
 		t.Error("the controller manager makes a folder in the machine's /var/lib")
+	}
+	if !strings.Contains(args, " --node-monitor-grace-period=180s") || !slices.Contains(program(t, p, "kwok").Args, "--node-lease-duration-seconds=160") {
+		t.Error("a thousand nodes would send too many heartbeats, or be lost")
+	}
+}
+
+func TestEachNodeForThePlatformIsItsOwn(t *testing.T) {
+	c := simulated(t)
+	c.config.Checkout, c.config.PlatformNodes = checkout(t), 3
+	write(t, processNodeProgram(c.Dir()), "")
+	if err := c.linkProcessNodes(filepath.Join(c.Dir(), "bin")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.writePlan(fakeBinaries(t), ""); err != nil {
+		t.Fatal(err)
+	}
+	var p plan.Plan
+	if err := plan.Read(c.Dir(), plan.File, &p); err != nil {
+		t.Fatal(err)
+	}
+	first, third := program(t, p, "processnode"), program(t, p, "processnode-3")
+	for _, want := range []string{"--name=unit-x-3", "--pods=10.200.0.128/26", "--health=127.0.0.1:10448", "--kubeconfig=" + c.kubeconfigOf("kubelet-3")} {
+		if !slices.Contains(third.Args, want) {
+			t.Errorf("the third node is not told %s, but %q", want, third.Args)
+		}
+	}
+	if first.Path == third.Path || first.Version != third.Version || first.Ready == third.Ready {
+		t.Errorf("the first node is %+v, the third %+v", first, third)
+	}
+	if _, err := clientcmd.BuildConfigFromFlags("", c.kubeconfigOf("kubelet-3")); err != nil {
+		t.Error(err)
+	}
+	for _, manager := range program(t, p, "kube-controller-manager").Args {
+		if strings.HasPrefix(manager, "--node-monitor-grace-period") {
+			t.Errorf("a lost node is found late: %s", manager)
+		}
+	}
+	if args := program(t, p, "kwok").Args; !slices.Contains(args, "--node-lease-duration-seconds=40") {
+		t.Errorf("simulated nodes send fewer heartbeats than the node controller expects: %q", args)
+	}
+}
+
+func TestOnlyASimulatedClusterHasSeveralNodesForThePlatform(t *testing.T) {
+	for _, c := range []Config{{PlatformNodes: 2}, {PlatformNodes: 5, Mode: Simulated}, {PlatformNodes: -1, Mode: Simulated}} {
+		_, err := New(c, nil)
+		wantSentence(t, err, "nodes for the platform, but at most")
 	}
 }
 

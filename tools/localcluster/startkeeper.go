@@ -46,7 +46,7 @@ func (c *Cluster) startKeeper(listener *net.TCPListener) error {
 		return errors.New("the cluster's keeper exited at once")
 	}
 	keeper.Port, keeper.SimulatedNodes, keeper.Mode = c.config.Port, max(0, c.config.SimulatedNodes), string(c.config.Mode)
-	keeper.Kubernetes = c.config.Kubernetes
+	keeper.Kubernetes, keeper.PlatformNodes = c.config.Kubernetes, c.config.PlatformNodes
 	if err := plan.Write(c.Dir(), plan.KeeperFile, keeper); err != nil {
 		return err
 	}

@@ -116,13 +116,14 @@ func TestNodesAreCountedByKind(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		nodes []corev1.Node
-		asked int
+		asked plan.Keeper
 		want  []Nodes
 	}{
-		"none has come yet":        {nil, 3, []Nodes{{"real", 0, 1}, {"simulated", 0, 3}}},
-		"all are ready":            {[]corev1.Node{*node("x"), *node("gpu-0", simulated)}, 1, []Nodes{{"real", 1, 1}, {"simulated", 1, 1}}},
-		"the disk is full":         {[]corev1.Node{*node("x", full)}, 0, []Nodes{{"real", 0, 1}, {"simulated", 0, 0}}},
-		"somebody has added nodes": {[]corev1.Node{*node("x"), *node("y", full), *node("gpu-0", simulated)}, 0, []Nodes{{"real", 1, 2}, {"simulated", 1, 1}}},
+		"none has come yet":        {nil, plan.Keeper{SimulatedNodes: 3}, []Nodes{{"real", 0, 1}, {"simulated", 0, 3}}},
+		"two are for the platform": {[]corev1.Node{*node("x")}, plan.Keeper{PlatformNodes: 2}, []Nodes{{"real", 1, 2}, {"simulated", 0, 0}}},
+		"all are ready":            {[]corev1.Node{*node("x"), *node("gpu-0", simulated)}, plan.Keeper{SimulatedNodes: 1}, []Nodes{{"real", 1, 1}, {"simulated", 1, 1}}},
+		"the disk is full":         {[]corev1.Node{*node("x", full)}, plan.Keeper{}, []Nodes{{"real", 0, 1}, {"simulated", 0, 0}}},
+		"somebody has added nodes": {[]corev1.Node{*node("x"), *node("y", full), *node("gpu-0", simulated)}, plan.Keeper{}, []Nodes{{"real", 1, 2}, {"simulated", 1, 1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, countNodes(c.nodes, c.asked)); diff != "" {

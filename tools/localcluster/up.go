@@ -75,6 +75,9 @@ func (c *Cluster) useRunningConfig() error {
 	if asked := c.asked.SimulatedNodes; asked != 0 && max(0, asked) != keeper.SimulatedNodes {
 		return c.differs("simulated-nodes", max(0, asked), keeper.SimulatedNodes)
 	}
+	if err := c.usePlatformNodes(cmp.Or(keeper.PlatformNodes, 1)); err != nil {
+		return err
+	}
 	mode := cmp.Or(Mode(keeper.Mode), Real)
 	if asked := c.asked.Mode; asked != "" && asked != mode {
 		return c.differs("mode", asked, mode)
@@ -86,6 +89,15 @@ func (c *Cluster) useRunningConfig() error {
 		return errors.Join(err, c.differs("kubernetes", c.asked.Kubernetes, setup.Minor(versions.LocalCluster.Kubernetes)))
 	}
 	c.config.Port, c.config.SimulatedNodes, c.config.Mode = keeper.Port, keeper.SimulatedNodes, mode
+	return nil
+}
+
+// usePlatformNodes takes over the number of nodes for the platform.
+func (c *Cluster) usePlatformNodes(runs int) error {
+	if asked := c.asked.PlatformNodes; asked != 0 && asked != runs {
+		return c.cannotChange(fmt.Sprintf("has nodes for the platform: %d, not %d", runs, asked))
+	}
+	c.config.PlatformNodes = runs
 	return nil
 }
 

@@ -136,12 +136,13 @@ func TestARunningClusterKeepsItsConfiguration(t *testing.T) {
 		asked Config
 		want  string
 	}{
-		"another port":       {Config{Port: 5}, `cluster "unit-x" runs with --port=4711, not 5; omit the flag, or remove the cluster first with: localcluster down --name=unit-x`},
-		"more nodes":         {Config{SimulatedNodes: 4}, "runs with --simulated-nodes=3, not 4"},
-		"no nodes":           {Config{SimulatedNodes: -1}, "runs with --simulated-nodes=3, not 0"},
-		"another Kubernetes": {Config{Kubernetes: "1.30"}, "runs with --kubernetes=1.34, not 1.30"},
-		"what it has":        {Config{Port: 4711, SimulatedNodes: 3, Kubernetes: "1.34"}, ""},
-		"whatever it has":    {Config{}, ""},
+		"another port":          {Config{Port: 5}, `cluster "unit-x" runs with --port=4711, not 5; omit the flag, or remove the cluster first with: localcluster down --name=unit-x`},
+		"more nodes":            {Config{SimulatedNodes: 4}, "runs with --simulated-nodes=3, not 4"},
+		"no nodes":              {Config{SimulatedNodes: -1}, "runs with --simulated-nodes=3, not 0"},
+		"more for the platform": {Config{PlatformNodes: 2, Mode: Simulated}, "has nodes for the platform: 1, not 2, and this cannot change while it runs"},
+		"another Kubernetes":    {Config{Kubernetes: "1.30"}, "runs with --kubernetes=1.34, not 1.30"},
+		"what it has":           {Config{Port: 4711, SimulatedNodes: 3, Kubernetes: "1.34"}, ""},
+		"whatever it has":       {Config{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, _ := newCluster(t)

@@ -145,6 +145,8 @@ type Keeper struct {
 	Mode string `json:"mode"`
 	// SimulatedNodes is the number of simulated nodes that were asked for.
 	SimulatedNodes int `json:"simulatedNodes"`
+	// PlatformNodes is the number of nodes that run the platform; 0 means one.
+	PlatformNodes int `json:"platformNodes,omitempty"`
 	// Kubernetes is the minor version that was asked for, or "" for that of the checkout.
 	Kubernetes string `json:"kubernetes,omitempty"`
 }

@@ -64,18 +64,28 @@ func (s Site) Build(ctx context.Context) (trainingImage string, err error) {
 // LoadImages loads the operators, our controller and the given archives. In a simulated
 // cluster, it registers the programs instead.
 func (s Site) LoadImages(ctx context.Context, archives ...string) error {
-	all, err := s.programs(ctx)
+	if s.Cluster.Mode() == localcluster.Simulated {
+		all, err := s.programs(ctx)
+		if err != nil {
+			return err
+		}
+		return s.Cluster.RunInstead(all)
+	}
+	path, err := s.WriteImages(ctx)
 	if err != nil {
 		return err
 	}
-	if s.Cluster.Mode() == localcluster.Simulated {
-		return s.Cluster.RunInstead(all)
+	return s.Cluster.LoadImages(ctx, append([]string{path}, archives...)...)
+}
+
+// WriteImages writes the archive of the operators and our controllers, and loads nothing.
+func (s Site) WriteImages(ctx context.Context) (archivePath string, err error) {
+	all, err := s.programs(ctx)
+	if err != nil {
+		return "", err
 	}
 	path := filepath.Join(s.dir(), "images.tar")
-	if err := writeImages(path, all); err != nil {
-		return err
-	}
-	return s.Cluster.LoadImages(ctx, append([]string{path}, archives...)...)
+	return path, writeImages(path, all)
 }
 
 // PackageCharts writes *.tgz and install.yaml.

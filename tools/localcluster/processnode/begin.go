@@ -90,7 +90,7 @@ func (w *worker) order(ctx context.Context, program plan.Image) (order, error) {
 	}
 	o := order{
 		Root: filepath.Join(w.folder(), "root"), Host: w.pod.Name, Dir: "/" + container.WorkingDir, Env: vars,
-		Address: fmt.Sprintf("%s/%d", w.address, w.node.addresses.prefix.Bits()),
+		Address: fmt.Sprintf("%s/%d", w.address, w.node.addresses.bits),
 		Args:    append(expandAll(command, vars), expandAll(container.Args, vars)...),
 		Mounts:  []mount{{"/dev", "/dev"}, {program.File, program.Path}, {w.hostsFile(), "/etc/hosts"}},
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command processnode is the first node of a simulated cluster. It replaces the kubelet, and
+// Command processnode is a node of a simulated cluster. It replaces the kubelet, and
 // runs the platform's pods as processes instead of containers. The platform is installed
 // with the same charts, service accounts, roles and Services as on a real node.
 //
@@ -46,14 +46,16 @@ func main() {
 
 func run(ctx context.Context) error {
 	var n node
-	var address string
+	var address, pods, health string
 	kubeconfig := flag.String("kubeconfig", "", "kubeconfig of a kubelet")
 	flag.StringVar(&n.name, "name", "", "name of the node")
 	flag.StringVar(&n.dir, "dir", "", "the cluster's folder")
 	flag.StringVar(&n.label, "label", "", "label of the node, with the value true")
 	flag.StringVar(&n.taint, "taint", "", "taint of the node")
 	flag.StringVar(&n.bridge, "bridge", "", "bridge to attach pods to")
-	flag.StringVar(&address, "address", "", "address of the bridge, with the prefix length of pods")
+	flag.StringVar(&address, "address", "", "address of the bridge, with the prefix length of the network")
+	flag.StringVar(&pods, "pods", "", "the part of the network that is for pods of this node")
+	flag.StringVar(&health, "health", "", "address of the health endpoint")
 	flag.Parse()
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
 	if err != nil {
@@ -63,19 +65,16 @@ func run(ctx context.Context) error {
 	if n.api, err = kubernetes.NewForConfig(config); err != nil {
 		return fmt.Errorf("cannot use the kubeconfig: %w", err)
 	}
-	if n.addresses, err = newAddresses(address); err != nil {
+	if n.addresses, err = newAddresses(address, pods); err != nil {
 		return err
 	}
 	if err := n.register(ctx); err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", healthAddress)
+	listener, err := net.Listen("tcp", health)
 	if err != nil {
 		return fmt.Errorf("cannot serve the node's health: %w", err)
 	}
 	go func() { _ = http.Serve(listener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) }()
 	return n.runPods(ctx)
 }
-
-// healthAddress is the default health endpoint of a kubelet.
-const healthAddress = "127.0.0.1:10248"

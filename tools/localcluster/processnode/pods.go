@@ -72,7 +72,7 @@ func (n *node) forget(ctx context.Context) error {
 	return nil
 }
 
-func (n *node) folders() string { return filepath.Join(n.dir, "node", "pods") }
+func (n *node) folders() string { return filepath.Join(n.dir, "node", "pods", n.name) }
 
 // workers are keyed by the pods' UIDs: names may be reused.
 type workers struct {

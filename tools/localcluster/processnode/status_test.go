@@ -67,7 +67,7 @@ func TestAConditionKeepsItsTransitionTime(t *testing.T) {
 }
 
 func TestAnAddressBelongsToOnePod(t *testing.T) {
-	a, err := newAddresses("10.200.0.1/28")
+	a, err := newAddresses("10.200.0.1/24", "10.200.0.0/28")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +76,11 @@ func TestAnAddressBelongsToOnePod(t *testing.T) {
 		if got, err := a.take(before); err != nil || got.String() != want {
 			t.Errorf("got %s, %v", got, err)
 		}
+	}
+	if other, err := newAddresses("10.200.0.1/24", "10.200.0.64/26"); err != nil {
+		t.Error(err)
+	} else if ip, err := other.take("10.200.0.12"); err != nil || ip.String() != "10.200.0.74" {
+		t.Errorf("another node gives a pod %s, %v", ip, err)
 	}
 	var got []string
 	for range 4 {
