@@ -15,8 +15,11 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/test/bench"
@@ -45,6 +48,7 @@ func TestKueuesOwnRunner(t *testing.T) {
 	for pair := range *turns {
 		for _, with := range []bool{false, true} {
 			m.scaleOurs(with)
+			m.cleared()
 			turn := m.workloads(program)
 			turn.With, turn.Pair = with, pair+1
 			t.Logf("pair %d, with our controllers %t: %.1f Workloads a second", turn.Pair, with, turn.PerSecond)
@@ -101,6 +105,28 @@ func (m *machine) scaleOurs(run bool) {
 		if err != nil {
 			m.Fatal(err)
 		}
+	}
+}
+
+// ofTheRunner is a label of all that the runner makes.
+const ofTheRunner = "kueue.x-k8s.io/performance-scheduler-cleanup"
+
+// cleared waits until nothing is left of what the runner has made before. It does not wait for that itself.
+func (m *machine) cleared() {
+	m.Helper()
+	err := sandbox.Within(m.Context(), 5*time.Minute, func() error {
+		for _, list := range []client.ObjectList{&corev1.NamespaceList{}, &kueue.ClusterQueueList{}, &kueue.ResourceFlavorList{}} {
+			if err := m.admin.List(m.Context(), list, client.HasLabels{ofTheRunner}); err != nil {
+				return err
+			}
+			if n := meta.LenList(list); n > 0 {
+				return fmt.Errorf("%d are left in %T", n, list)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		m.Fatal(err)
 	}
 }
 
