@@ -252,6 +252,10 @@ airgap: ## The platform on a real cluster that reaches one registry, filled by m
 nodes: ## Each of three nodes of the platform is killed in turn, in production on a simulated cluster (root; 6 minutes when warm)
 	$(CLUSTER) ./test/nodes
 
+.PHONY: kustomize
+kustomize: ## The page about the older kustomize set-up, followed on a simulated cluster with Kueue 0.10 while work runs (root; 2 minutes when warm)
+	$(CLUSTER) ./test/kustomize
+
 .PHONY: upgrade
 upgrade: ## The platform is upgraded, removed and installed again on a real cluster while work runs (root; 5 minutes when warm)
 	$(CLUSTER) ./test/upgrade

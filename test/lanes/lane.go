@@ -69,6 +69,7 @@ var lanes = []lane{
 	{name: "installs", root: true, inputs: with(platform, "test/installer")},
 	{name: "airgap", root: true, inputs: with(platform, "test/airgap", "test/sandbox")},
 	{name: "nodes", root: true, inputs: with(platform, "test/nodes", "test/sandbox")},
+	{name: "kustomize", root: true, inputs: with(platform, "docs/migrate-kustomize.md", "test/kustomize", "test/markdown", "test/sandbox")},
 	{name: "upgrade", root: true, inputs: with(platform, "docs/install.md", "docs/quota.md", "test/explain", "test/quotawatch", "test/upgrade", "test/workload")},
 }
 

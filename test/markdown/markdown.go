@@ -46,7 +46,7 @@ func Pages(t *testing.T, checkout string) []Page {
 			return err
 		}
 		file, err := filepath.Rel(checkout, path)
-		page := parse(string(text))
+		page := Parse(string(text))
 		page.File = filepath.ToSlash(file)
 		all = append(all, page)
 		return err
@@ -70,7 +70,8 @@ var (
 	inCode  = regexp.MustCompile("`[^`]*`")
 )
 
-func parse(text string) Page {
+// Parse reads a page, or a part of one.
+func Parse(text string) Page {
 	page := Page{Anchors: map[string]bool{}}
 	fence, shell, goesOn := "", false, false
 	for line := range strings.Lines(text) {

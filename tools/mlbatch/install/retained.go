@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -24,7 +25,8 @@ import (
 // updateRetained updates objects that were retained when the release was uninstalled, or when a
 // team left it, and those of others that the release may take. It runs before Helm, because Helm 3
 // adopts them without changing them: of custom resources it changes only what differs from the
-// previous revision, which did not have them.
+// previous revision, which did not have them. Of webhooks, it keeps those that the release does not
+// have, and changes them last: those of an operator that is gone would refuse its successor.
 func (d *delivery) updateRetained(ctx context.Context) error {
 	var before []helmrelease.Object
 	if d.Last != nil {
@@ -50,6 +52,23 @@ func retainedByUs(o helmrelease.Object) bool {
 		o.GetKind() != helmrelease.CustomResourceDefinition && !builtIn().Recognizes(o.GroupVersionKind())
 }
 
+// field is the part of an object that is set before Helm, if there is one: of webhooks, and of what an
+// earlier release may have retained.
+func field(o helmrelease.Object) string {
+	switch {
+	case isWebhooks(o):
+		return "webhooks"
+	case retainedByUs(o):
+		return "spec"
+	}
+	return ""
+}
+
+func isWebhooks(o helmrelease.Object) bool {
+	kind := o.GroupVersionKind().GroupKind()
+	return kind.Group == "admissionregistration.k8s.io" && strings.HasSuffix(kind.Kind, "WebhookConfiguration")
+}
+
 // updateThose updates the objects that the release has now but did not have before, and those that it takes.
 func (d *delivery) updateThose(ctx context.Context, api client.Client, before, now []helmrelease.Object) error {
 	had := map[string]bool{}
@@ -57,24 +76,24 @@ func (d *delivery) updateThose(ctx context.Context, api client.Client, before, n
 		had[identity(object)] = true
 	}
 	for _, object := range now {
-		if !retainedByUs(object) {
+		if field(object) == "" {
 			continue
 		}
 		isOurs := func(is client.Object) bool {
-			if d.Owns(is) {
-				return !had[identity(object)] // otherwise Helm sees to it
+			if d.Owns(is) { // otherwise Helm sees to it
+				return retainedByUs(object) && !had[identity(object)]
 			}
 			return d.takeOwnership
 		}
-		if err := setAsIfNew(ctx, d.Release, api, object.Unstructured, isOurs); err != nil {
+		if err := setAsIfNew(ctx, d.Release, api, object, isOurs); err != nil {
 			return fmt.Errorf("cannot update %s, which was there before this release: %w", identity(object), err)
 		}
 	}
 	return nil
 }
 
-// setAsIfNew sets the spec of an object as if the release had just created it, if the object is ours to set.
-func setAsIfNew(ctx context.Context, r helmrelease.Release, api client.Client, wanted *unstructured.Unstructured, isOurs func(client.Object) bool) error {
+// setAsIfNew sets that field of an object as if the release had just created it, if the object is ours to set.
+func setAsIfNew(ctx context.Context, r helmrelease.Release, api client.Client, wanted helmrelease.Object, isOurs func(client.Object) bool) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		is := &unstructured.Unstructured{}
 		is.SetGroupVersionKind(wanted.GroupVersionKind())
@@ -89,9 +108,9 @@ func setAsIfNew(ctx context.Context, r helmrelease.Release, api client.Client, w
 		set.SetLabels(joined(is.GetLabels(), wanted.GetLabels()))
 		set.SetAnnotations(joined(is.GetAnnotations(), wanted.GetAnnotations()))
 		r.Own(set)
-		delete(set.Object, "spec")
-		if spec, has := wanted.Object["spec"]; has {
-			set.Object["spec"] = spec
+		delete(set.Object, field(wanted))
+		if content, has := wanted.Object[field(wanted)]; has {
+			set.Object[field(wanted)] = content
 		}
 		if equality.Semantic.DeepEqual(is.Object, set.Object) {
 			return nil

@@ -86,6 +86,42 @@ func TestWhatWasKeptIsSetAsTheReleaseSays(t *testing.T) {
 	}
 }
 
+// Webhooks of an operator that is gone would refuse what Helm creates before it comes to them.
+func TestWebhooksOfOthersAreTakenBeforeHelm(t *testing.T) {
+	const was, wanted = `[{name: gone.example.com, failurePolicy: Fail}]`, `[{name: new.example.com, failurePolicy: Ignore}]`
+	for name, c := range map[string]struct {
+		owner, want   string
+		takeOwnership bool
+	}{
+		"of no release":                   {owner: "{}", want: wanted, takeOwnership: true},
+		"of no release, and not taken":    {owner: "{}", want: was},
+		"of this release":                 {owner: `{meta.helm.sh/release-name: mlbatch, meta.helm.sh/release-namespace: here}`, want: was, takeOwnership: true},
+		"of a release of another's":       {owner: `{meta.helm.sh/release-name: kueue, meta.helm.sh/release-namespace: here}`, want: wanted, takeOwnership: true},
+		"of a release that is left alone": {owner: `{meta.helm.sh/release-name: kueue, meta.helm.sh/release-namespace: here}`, want: was},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configuration := func(owner, webhooks string) string {
+				return `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: all, annotations: ` + owner + `}, webhooks: ` + webhooks + `}`
+			}
+			api := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).WithObjects(parsed(t, configuration(c.owner, was))...).Build()
+			d := &delivery{Release: helmrelease.Release{Name: "mlbatch", Namespace: "here"}, takeOwnership: c.takeOwnership}
+			if err := d.updateThose(t.Context(), api, nil, objects(t, configuration("{}", wanted))); err != nil {
+				t.Fatal(err)
+			}
+			got := objects(t, configuration("{}", was))[0]
+			if err := api.Get(t.Context(), client.ObjectKeyFromObject(got), got.Unstructured); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(text(t, objects(t, configuration("{}", c.want))[0].Object["webhooks"]), text(t, got.Object["webhooks"])); diff != "" {
+				t.Errorf("the webhooks (-want +got):\n%s", diff)
+			}
+			if c.takeOwnership && !d.Owns(got) {
+				t.Errorf("they do not belong to the release: %v", got.GetAnnotations())
+			}
+		})
+	}
+}
+
 func queue(kept, spec string) string {
 	const owner = `meta.helm.sh/release-name: teams, meta.helm.sh/release-namespace: here`
 	policy := map[string]string{"kept": `, helm.sh/resource-policy: keep`}[kept]

@@ -18,7 +18,7 @@ func rightsToInstall(api access.API, all []*delivery) access.Rights {
 		helmrelease.AddConversionRights(&r, d.objects)
 		for _, o := range d.objects {
 			r.AddFor(api, o, "get", "create", "patch", "delete")
-			if retainedByUs(o) {
+			if field(o) != "" {
 				r.AddFor(api, o, "update")
 			}
 		}
