@@ -284,6 +284,9 @@ func TestControllerMayWatchNodesIfItMonitorsThem(t *testing.T) {
 					t.Errorf("%s: %t", verb, got)
 				}
 			}
+			if got := allows(role, "patch", "kueue.x-k8s.io", "workloads"); got != row.want {
+				t.Errorf("ask Kueue for other nodes: %t", got)
+			}
 			for _, verb := range []string{"get", "update", "patch"} {
 				if allows(role, verb, "", "nodes") {
 					t.Errorf("it may %s nodes, but does not need to", verb)
@@ -314,7 +317,7 @@ func TestControllerMayPauseWorkUnlessThatIsDisabled(t *testing.T) {
 			if got := allows(role, "patch", "kueue.x-k8s.io", "workloads/status"); got != row.want {
 				t.Errorf("patch the status: %t", got)
 			}
-			if allows(role, "patch", "kueue.x-k8s.io", "workloads") || allows(role, "update", "kueue.x-k8s.io", "workloads/status") {
+			if allows(role, "update", "kueue.x-k8s.io", "workloads") || allows(role, "update", "kueue.x-k8s.io", "workloads/status") {
 				t.Error("it may do more than it needs to")
 			}
 		})
