@@ -255,6 +255,7 @@ func TestTheControllerMayDoWhatItsCodeAsksFor(t *testing.T) {
 		{"update", "workload.codeflare.dev", "appwrappers/finalizers"},
 		{"patch", "workload.codeflare.dev", "appwrappers"},
 		{"patch", "workload.codeflare.dev", "appwrappers/status"},
+		{"patch", "kueue.x-k8s.io", "workloads"},
 		{"create", "events.k8s.io", "events"},
 		{"patch", "events.k8s.io", "events"}, // repeated events become a series
 		{"create", "authorization.k8s.io", "subjectaccessreviews"},

@@ -22,7 +22,8 @@ import (
 )
 
 // A label is all that says that a node is bad: it is Ready, and everybody else may use it. The gang needs a whole rack,
-// so it moves to the one that is free meanwhile. The other gang stays.
+// so it moves to the one that is free meanwhile, and back. Of two racks that fit as well, Kueue would take the first.
+// The other gang stays.
 func (w *world) leavesABadRack() {
 	w.Helper()
 	w.remove("on-gpu-1")
@@ -30,28 +31,32 @@ func (w *world) leavesABadRack() {
 	w.labelNode("gpu-9", "EVICT")
 	w.await("first", inRack(0))
 	w.hasMoved("first", 1)
+	w.labelNode("gpu-9", "PASS")
+	w.labelNode("gpu-1", "EVICT")
+	w.await("first", inRack(2))
+	w.hasMoved("first", 2)
 	if pods := w.podsOf("second"); !slices.EqualFunc(pods, bystander, func(x, y corev1.Pod) bool { return x.UID == y.UID }) {
 		w.Errorf("pods of second were replaced: %v", names(pods))
 	}
-	w.labelNode("gpu-9", "PASS")
+	w.labelNode("gpu-1", "PASS")
 }
 
 // Nothing but a pod says that a node is bad, and one node of the rack is spare. Kueue has to know the node by its name.
 func (w *world) staysWithinItsRack() {
 	w.Helper()
-	w.occupy("gpu-14") // only the rack of gpu-8 to gpu-11 has three nodes that are free
+	w.occupy("gpu-14") // only the rack of gpu-0 to gpu-3 has three nodes that are free
 	w.submit("third", func(job *batchv1.Job) {
 		three, none := int32(3), int32(0)
 		job.Spec.Parallelism, job.Spec.Completions, job.Spec.BackoffLimit = &three, &three, &none
 	})
-	w.await("third", on("gpu-10", "gpu-11", "gpu-8"))
+	w.await("third", on("gpu-0", "gpu-1", "gpu-2"))
 	rejected := w.podsOf("third")[0]
 	rejected.Status.Phase, rejected.Status.Reason, rejected.Status.ContainerStatuses = corev1.PodFailed, "UnexpectedAdmissionError", nil
 	rejected.ResourceVersion = ""
 	if err := w.admin.Status().Update(w.Context(), &rejected); err != nil {
 		w.Fatal(err)
 	}
-	w.await("third", on("gpu-11", "gpu-8", "gpu-9"))
+	w.await("third", on("gpu-1", "gpu-2", "gpu-3"))
 	w.hasMoved("third", 1)
 	w.remove("third")
 	w.remove("on-gpu-14")

@@ -20,12 +20,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/explain"
 	"github.com/mlbatch/mlbatch/test/quotawatch"
 	"github.com/mlbatch/mlbatch/test/sandbox"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
@@ -61,9 +64,20 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	logs, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		if err := quota.End(context.Background()); err != nil {
+		ctx := context.Background()
+		if err := quota.End(ctx); err != nil {
 			t.Error(err)
+		}
+		if t.Failed() {
+			cluster := explain.Cluster{Objects: admin, Logs: logs, Print: t.Logf}
+			cluster.Kinds(ctx, team, &workload.AppWrapperList{}, &kueue.WorkloadList{})
+			cluster.Events(ctx, team)
+			cluster.PodLogs(ctx, platform.Namespace)
 		}
 	})
 	w := &world{T: t, admin: admin, alice: as(t, config, "alice"), sample: read(t, filepath.Join(checkout, "samples/topology/one-rack.yaml"))}
