@@ -27,20 +27,13 @@ import (
 )
 
 // Reassign asks Kueue for other nodes for an AppWrapper. Without Kueue, or before Workloads are watched, nothing
-// happens. A conflict is an error, so that it is tried again: no event would cause that.
+// happens.
 func (e *Evictions) Reassign(ctx context.Context, aw types.UID, nodes []v1beta2.AvoidedNode) error {
-	all, err := e.workloads(ctx, aw)
-	if err != nil || len(all) == 0 {
-		return err
-	}
-	e.mu.Lock()
-	live := e.live
-	e.mu.Unlock()
-	request := func(w *unstructured.Unstructured) (bool, error) { return reassignment.Request(w, nodes) }
-	for i := range all {
-		if err := live.rewrite(ctx, client.ObjectKeyFromObject(&all[i]), request); err != nil {
-			return fmt.Errorf("cannot ask Kueue for other nodes: %w", err)
-		}
+	err := e.ask(ctx, aw, func(live *editor, key client.ObjectKey) error {
+		return live.rewrite(ctx, key, func(w *unstructured.Unstructured) (bool, error) { return reassignment.Request(w, nodes) })
+	})
+	if err != nil {
+		return fmt.Errorf("cannot ask Kueue for other nodes: %w", err)
 	}
 	return nil
 }

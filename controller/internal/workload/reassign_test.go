@@ -12,8 +12,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -106,5 +112,46 @@ func untilIs(t *testing.T, api *fakeapiserver.Server, what string, is func(conte
 	})
 	if err != nil {
 		t.Fatal(fmt.Errorf("%s: %w; the requests were %v", what, err, api.Requests()))
+	}
+}
+
+// Kueue may change a Workload at the same moment. Nothing of the AppWrapper changes then, so nobody would ask again.
+func TestKueueIsAskedAlthoughItChangesTheWorkload(t *testing.T) {
+	for what, ask := range map[string]func(*Evictions) error{
+		"other nodes": func(e *Evictions) error { return e.Reassign(t.Context(), "of-train", nil) },
+		"the quota":   func(e *Evictions) error { return e.GiveBack(t.Context(), "of-train", "why") },
+	} {
+		t.Run(what, func(t *testing.T) {
+			w, scheme := &kueue.Workload{}, runtime.NewScheme()
+			err := json.Unmarshal([]byte(placedWorkload), w)
+			if err == nil {
+				err = kueue.AddToScheme(scheme)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			conflict := func() error { return apierrors.NewConflict(schema.GroupResource{Resource: "workloads"}, w.Name, nil) }
+			tries := 0
+			api := fake.NewClientBuilder().WithScheme(scheme).WithIndex(&kueue.Workload{}, byOwner, ownerOf).WithStatusSubresource(w).WithObjects(w).
+				WithInterceptorFuncs(interceptor.Funcs{
+					Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+						if tries++; tries == 1 {
+							return conflict()
+						}
+						return c.Patch(ctx, o, p, opts...)
+					},
+					SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+						if tries++; tries == 1 {
+							return conflict()
+						}
+						return c.SubResource(sub).Patch(ctx, o, p, opts...)
+					},
+				}).Build()
+			watched := &beginning{}
+			watched.over.Store(true)
+			if err := ask(&Evictions{cached: api, watched: watched, live: &editor{reader: api, client: api}}); err != nil || tries != 2 {
+				t.Errorf("%d tries: %v", tries, err)
+			}
+		})
 	}
 }
