@@ -4,6 +4,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,9 +27,12 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/reassignment"
 )
 
-// Reassign asks Kueue for other nodes for an AppWrapper. Without Kueue, or before Workloads are watched, nothing
-// happens.
+// Reassign asks Kueue for other nodes for an AppWrapper. Before Workloads are watched, that is an error, so that it is
+// tried again: Kueue is there, because it has assigned nodes.
 func (e *Evictions) Reassign(ctx context.Context, aw types.UID, nodes []v1beta2.AvoidedNode) error {
+	if _, known := e.known(); !known {
+		return errors.New("cannot ask Kueue for other nodes: Workloads are not watched yet")
+	}
 	err := e.ask(ctx, aw, func(live *editor, key client.ObjectKey) error {
 		return live.rewrite(ctx, key, func(w *unstructured.Unstructured) (bool, error) { return reassignment.Request(w, nodes) })
 	})

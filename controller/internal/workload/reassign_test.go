@@ -51,15 +51,16 @@ const takenBack = `{"status": {"conditions": [
 func TestKueueAssignsOtherNodes(t *testing.T) {
 	evictions := &Evictions{}
 	nodes := []v1beta2.AvoidedNode{{Name: "bad", Cause: "PodRejected", Until: metav1.NewTime(time.Now().Add(3 * time.Second))}}
-	if err := evictions.Reassign(t.Context(), "of-train", nodes); err != nil {
-		t.Errorf("before Workloads are watched: %v", err)
+	if err := evictions.Reassign(t.Context(), "of-train", nodes); err == nil {
+		t.Error("nobody is asked before Workloads are watched, and nobody tries again")
 	}
 	api := startWith(t, preemptionpause.Pause{}, evictions, kueue.SchemeGroupVersion.WithKind("Workload"))
 	if err := api.Put([]byte(placedWorkload)); err != nil {
 		t.Fatal(err)
 	}
 	untilIs(t, api, "it is deactivated", func(ctx context.Context, w *kueue.Workload) (bool, error) {
-		return w.Spec.Active != nil && !*w.Spec.Active, evictions.Reassign(ctx, "of-train", nodes)
+		_ = evictions.Reassign(ctx, "of-train", nodes) // until Workloads are watched
+		return w.Spec.Active != nil && !*w.Spec.Active, nil
 	})
 	if err := api.Patch("workloads", key, takenBack); err != nil {
 		t.Fatal(err)
