@@ -255,6 +255,7 @@ func TestTheControllerMayDoWhatItsCodeAsksFor(t *testing.T) {
 		{"update", "workload.codeflare.dev", "appwrappers/finalizers"},
 		{"patch", "workload.codeflare.dev", "appwrappers"},
 		{"patch", "workload.codeflare.dev", "appwrappers/status"},
+		{"patch", "kueue.x-k8s.io", "workloads"},
 		{"create", "events.k8s.io", "events"},
 		{"patch", "events.k8s.io", "events"}, // repeated events become a series
 		{"create", "authorization.k8s.io", "subjectaccessreviews"},
@@ -283,6 +284,9 @@ func TestControllerMayWatchNodesIfItMonitorsThem(t *testing.T) {
 				if got := allows(role, verb, "", "nodes"); got != row.want {
 					t.Errorf("%s: %t", verb, got)
 				}
+			}
+			if got := allows(role, "patch", "kueue.x-k8s.io", "workloads"); got != row.want {
+				t.Errorf("ask Kueue for other nodes: %t", got)
 			}
 			for _, verb := range []string{"get", "update", "patch"} {
 				if allows(role, verb, "", "nodes") {
@@ -314,7 +318,7 @@ func TestControllerMayPauseWorkUnlessThatIsDisabled(t *testing.T) {
 			if got := allows(role, "patch", "kueue.x-k8s.io", "workloads/status"); got != row.want {
 				t.Errorf("patch the status: %t", got)
 			}
-			if allows(role, "patch", "kueue.x-k8s.io", "workloads") || allows(role, "update", "kueue.x-k8s.io", "workloads/status") {
+			if allows(role, "update", "kueue.x-k8s.io", "workloads") || allows(role, "update", "kueue.x-k8s.io", "workloads/status") {
 				t.Error("it may do more than it needs to")
 			}
 		})

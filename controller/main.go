@@ -86,6 +86,6 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 		if err := cordon.Setup(mgr, cordon.Settings{Cordoning: c.AppWrapper.NodeHealth.Cordoning(), Remembered: c.AppWrapper.NodeHealth.Avoid.Period.Duration}); err != nil {
 			return err
 		}
-		return workload.Setup(mgr, c.AppWrapper.PreemptionPause.Pause(), evictions)
+		return workload.Setup(mgr, workload.Settings{Pause: c.AppWrapper.PreemptionPause.Pause(), Avoid: c.AppWrapper.Autopilot.Avoidance()}, evictions)
 	}))
 }

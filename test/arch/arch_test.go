@@ -32,6 +32,7 @@ var arrows = map[string][]string{
 	"controller/internal/spelling":        nil,
 	"controller/internal/preemptionpause": nil,
 	"controller/internal/deactivation":    nil,
+	"controller/internal/reassignment":    {"controller/api/v1beta2", "controller/internal/podtemplate"},
 	"controller/internal/nodehealth":      {"controller/api/v1beta2", "controller/internal/podtemplate"},
 	"controller/internal/slackquota":      {"controller/api/v1beta2", "controller/internal/nodehealth"},
 	"controller/quotareason":              nil,
@@ -39,7 +40,7 @@ var arrows = map[string][]string{
 	"controller/internal/lifecycle":       {"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/nodehealth", "controller/ledger", "controller/quotareason"},
 	// Admission rules and the configuration file.
 	"controller/internal/config": {
-		"controller/internal/preemptionpause", "controller/internal/spelling", "controller/internal/kinds", "controller/internal/lifecycle", "controller/internal/nodehealth",
+		"controller/internal/preemptionpause", "controller/internal/spelling", "controller/internal/kinds", "controller/internal/lifecycle", "controller/internal/nodehealth", "controller/internal/podtemplate",
 	},
 	"controller/admissionrules": {
 		"controller/api/v1beta2", "controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle",
@@ -75,7 +76,7 @@ var arrows = map[string][]string{
 		"controller/internal/accessreview", "controller/internal/echoes", "controller/ledger", "controller/quotareason",
 	},
 	"controller/internal/activity":   {"controller/internal/config", "controller/internal/lifecycle"},
-	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/deactivation", "controller/internal/preemptionpause", "controller/internal/watchable", "controller/quotareason"},
+	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/deactivation", "controller/internal/podtemplate", "controller/internal/preemptionpause", "controller/internal/reassignment", "controller/internal/watchable", "controller/quotareason"},
 	"controller/internal/slackqueue": {"controller/internal/nodehealth", "controller/internal/slackquota", "controller/internal/watchable"},
 	"controller/internal/cordon":     {"controller/api/v1beta2", "controller/internal/nodehealth"},
 	"controller/internal/run": {
@@ -228,7 +229,7 @@ func inRooms(name string) bool {
 // core are the packages that decide.
 var core = []string{
 	"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/spelling",
-	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/internal/deactivation", "controller/internal/slackquota", "controller/ledger", "controller/quotareason", "controller/runplan", "controller/internal/runlife", "controller/internal/taskqueue", "tools/mlbatch/explain", "tools/mlbatch/checkup",
+	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/internal/deactivation", "controller/internal/reassignment", "controller/internal/slackquota", "controller/ledger", "controller/quotareason", "controller/runplan", "controller/internal/runlife", "controller/internal/taskqueue", "tools/mlbatch/explain", "tools/mlbatch/checkup",
 }
 
 // pure has the external imports of the core. None of them does I/O, waits, logs or draws random

@@ -5,6 +5,7 @@
 package racks_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,12 +20,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/explain"
+	"github.com/mlbatch/mlbatch/test/quotawatch"
 	"github.com/mlbatch/mlbatch/test/sandbox"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
@@ -55,10 +60,30 @@ func newWorld(t *testing.T) *world {
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
+	quota, err := quotawatch.Start(t.Context(), admin, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.Background()
+		if err := quota.End(ctx); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			cluster := explain.Cluster{Objects: admin, Logs: logs, Print: t.Logf}
+			cluster.Kinds(ctx, team, &workload.AppWrapperList{}, &kueue.WorkloadList{})
+			cluster.Events(ctx, team)
+			cluster.PodLogs(ctx, platform.Namespace)
+		}
+	})
 	w := &world{T: t, admin: admin, alice: as(t, config, "alice"), sample: read(t, filepath.Join(checkout, "samples/topology/one-rack.yaml"))}
 	w.label()
 	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr}
-	err := site.PackageCharts(t.Context())
+	err = site.PackageCharts(t.Context())
 	if err == nil {
 		err = site.Onboard(t.Context(), "setup/teams/racks.yaml")
 	}
@@ -225,24 +250,32 @@ func (w *world) remove(name string) {
 	}
 }
 
+func TestGangsInRacks(t *testing.T) {
+	w := newWorld(t)
+	w.staysWithinARack()
+	w.leavesABadRack()
+	w.staysWithinItsRack()
+	w.hasItsQuota("65") // of first, second and on-gpu-15
+}
+
 // Each rack but one has a node that is not free. So a gang of four whole nodes has its place in that
 // one, and the next gang waits, although there is quota, and enough nodes are free in all.
-func TestAGangStaysWithinARack(t *testing.T) {
-	w := newWorld(t)
+func (w *world) staysWithinARack() {
+	w.Helper()
 	for _, node := range []string{"gpu-1", "gpu-6", "gpu-15"} {
 		w.occupy(node)
 	}
 	w.submit("first", asItIs)
 	w.await("first", inRack(2))
 	w.submit("second", asItIs)
-	err := sandbox.Within(t.Context(), limit, func() error {
+	err := sandbox.Within(w.Context(), limit, func() error {
 		if answer := w.why("second"); !strings.Contains(answer, "NoTopology") {
 			return errors.New(answer)
 		}
 		return nil
 	})
 	if err != nil {
-		t.Fatalf("mlbatch why does not say that no rack is free: %v", err)
+		w.Fatalf("mlbatch why does not say that no rack is free: %v", err)
 	}
 	w.remove("on-gpu-6")
 	w.await("second", inRack(1))

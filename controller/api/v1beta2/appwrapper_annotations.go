@@ -49,6 +49,16 @@ const (
 	UncordonedAnnotation = "workload.codeflare.dev/uncordoned"
 )
 
+// Annotations of Workloads for which Kueue is asked for other nodes, because it has assigned bad ones. Both have a list
+// of nodes like status.avoidedNodes of an AppWrapper.
+const (
+	// ReassignAnnotation: the controller has deactivated the Workload, and activates it again when Kueue has its
+	// quota back, with these nodes excluded. Without it, somebody else has deactivated the Workload.
+	ReassignAnnotation = "workload.codeflare.dev/reassign"
+	// ReassignedAnnotation: that has been done. It has the nodes that are still excluded by their names.
+	ReassignedAnnotation = "workload.codeflare.dev/reassigned"
+)
+
 // PodIdleCondition is the type of a condition of a pod. Whoever watches the devices of the nodes sets it to
 // True while a pod does not use its own. lastTransitionTime is since when, and lastProbeTime is repeated.
 const PodIdleCondition = "workload.codeflare.dev/Idle"

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -42,8 +43,8 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 		return 0, false, err
 	}
 	switch d.Effect {
-	case lifecycle.GiveBack:
-		return 0, false, r.giveBack(ctx, o.aw.UID, condition(d.Status, v1beta2.Idle).Message)
+	case lifecycle.GiveBack, lifecycle.Reassign:
+		return 0, false, r.askKueue(ctx, o.aw.UID, d)
 	case lifecycle.Create:
 		return r.create(ctx, o, d.Targets)
 	case lifecycle.Delete:
@@ -51,6 +52,14 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d lifecycle.Decisi
 		return 0, more, err
 	}
 	return 0, false, r.forceDelete(ctx, o, d.Targets)
+}
+
+// askKueue asks for what only Kueue can do.
+func (r *Reconciler) askKueue(ctx context.Context, aw types.UID, d lifecycle.Decision) error {
+	if d.Effect == lifecycle.Reassign {
+		return r.reassign(ctx, aw, d.Status.AvoidedNodes)
+	}
+	return r.giveBack(ctx, aw, condition(d.Status, v1beta2.Idle).Message)
 }
 
 // confirmItself tells whether the AppWrapper is still the one that was decided upon: Kueue takes

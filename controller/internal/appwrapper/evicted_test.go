@@ -44,6 +44,12 @@ func (noEvictions) GiveBack(ctx context.Context, aw types.UID, why string) error
 	return notGivenBack(ctx, aw, why)
 }
 
+func (noEvictions) Reassign(ctx context.Context, aw types.UID, nodes []v1beta2.AvoidedNode) error {
+	return notReassigned(ctx, aw, nodes)
+}
+
+func notReassigned(context.Context, types.UID, []v1beta2.AvoidedNode) error { return nil }
+
 func notGivenBack(context.Context, types.UID, string) error { return nil }
 
 func neverReserved(context.Context, types.UID) (time.Time, error) { return time.Time{}, nil }

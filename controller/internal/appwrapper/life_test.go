@@ -183,6 +183,7 @@ func (l *life) control() (moved bool) {
 		l.process, moved = startProcess(l.api, l.wire, l.told, l.story.MigrationLimit, func() time.Time { return l.now }), true
 		l.process.reconciler.waits = func(context.Context, types.UID) (quotareason.Reason, error) { return l.waits, nil }
 		l.process.reconciler.giveBack = func(context.Context, types.UID, string) error { l.Evict(); return nil }
+		l.process.reconciler.reassign = func(context.Context, types.UID, []v1beta2.AvoidedNode) error { l.Evict(); return nil }
 		l.process.reconciler.reserved = func(context.Context, types.UID) (time.Time, error) { return l.reserved, nil }
 	}
 	moved = l.process.catchUp(l.wire.Lags) || moved

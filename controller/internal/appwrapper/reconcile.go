@@ -55,6 +55,8 @@ type Reconciler struct {
 	activity Activity
 	// giveBack asks Kueue to take back the quota of the AppWrapper with this UID, and says why.
 	giveBack func(ctx context.Context, aw types.UID, why string) error
+	// reassign asks Kueue to assign the AppWrapper with this UID nodes that are not among these.
+	reassign func(ctx context.Context, aw types.UID, nodes []v1beta2.AvoidedNode) error
 	// recorder tells users what happened.
 	recorder events.EventRecorder
 	metrics  *metrics

@@ -44,6 +44,7 @@ type Evictions interface {
 	Waits(context.Context, types.UID) (quotareason.Reason, error)
 	ReservedSince(context.Context, types.UID) (time.Time, error)
 	GiveBack(ctx context.Context, aw types.UID, why string) error
+	Reassign(ctx context.Context, aw types.UID, nodes []v1beta2.AvoidedNode) error
 }
 
 // Activity tells, without a wait, whether devices of the running pods of the AppWrapper with this UID compute. It
@@ -77,6 +78,7 @@ func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions, activity Acti
 		waits:    evictions.Waits,
 		reserved: evictions.ReservedSince,
 		giveBack: evictions.GiveBack,
+		reassign: evictions.Reassign,
 		activity: activity,
 		now:      time.Now,
 		since:    time.Now(),
@@ -113,11 +115,7 @@ func retryBackoff() workqueue.TypedRateLimiter[reconcile.Request] {
 
 // forAllPods is what the configuration adds to every pod.
 func forAllPods(c config.AppWrapper) podtemplate.Edit {
-	edit := podtemplate.Edit{SchedulerName: c.SchedulerName}
-	if c.Autopilot.InjectAntiAffinities {
-		edit.Avoid = podtemplate.Avoidance{Taints: c.Autopilot.ResourceTaints, Weight: c.Autopilot.PreferNoScheduleWeight}
-	}
-	return edit
+	return podtemplate.Edit{SchedulerName: c.SchedulerName, Avoid: c.Autopilot.Avoidance()}
 }
 
 func newWatches(mgr ctrl.Manager, extra []config.ExtraKind) *watches {

@@ -91,6 +91,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		waits:     notWaiting,
 		reserved:  neverReserved,
 		giveBack:  notGivenBack,
+		reassign:  notReassigned,
 		recorder:  events.NewFakeRecorder(100),
 		metrics:   counters,
 		defaults:  lifecycle.StandardDefaults(),

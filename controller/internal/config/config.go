@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
 // Config is the whole file. Keys and defaults are those of existing AppWrapper
@@ -99,6 +100,14 @@ type Autopilot struct {
 	// MigrationLimit is how often one AppWrapper is reset to leave unhealthy nodes.
 	MigrationLimit int32                     `json:"migrationLimit"`
 	ResourceTaints map[string][]corev1.Taint `json:"resourceTaints"`
+}
+
+// Avoidance is how pods keep away from nodes with labels that mean so.
+func (a Autopilot) Avoidance() podtemplate.Avoidance {
+	if !a.InjectAntiAffinities {
+		return podtemplate.Avoidance{}
+	}
+	return podtemplate.Avoidance{Taints: a.ResourceTaints, Weight: a.PreferNoScheduleWeight}
 }
 
 // CertManagement names the objects through which the webhooks get their certificate.

@@ -59,9 +59,21 @@ func (v *view) boundAvoidance() {
 	}
 }
 
-// forgetIfThereIsNoRoom: pods still wait for a node, perhaps because of those that they avoid.
+// nodesWereLeft: the reset happened because of nodes, or has added some to those that are avoided.
+func (v *view) nodesWereLeft() bool {
+	if v.hasReason(v1beta2.Unhealthy, v1beta2.ReasonAutopilotNoExecute) {
+		return true
+	}
+	began := v.status.PhaseTransitionTime
+	return began != nil && slices.ContainsFunc(v.status.AvoidedNodes, func(n v1beta2.AvoidedNode) bool {
+		return n.Until.Time.Add(time.Second).After(began.Add(v.Policy.Avoid.Period)) // both times are stored in whole seconds
+	})
+}
+
+// forgetIfThereIsNoRoom: pods still wait for a node, perhaps because of those that they avoid. Kueue assigns none of
+// these.
 func (v *view) forgetIfThereIsNoRoom(c podCounts) {
-	if c.unplaced > 0 {
+	if c.unplaced > 0 && !v.NodesAssigned {
 		v.status.AvoidedNodes = nil
 	}
 }
@@ -79,7 +91,7 @@ func (v *view) announcingAvoidance(d Decision) Decision {
 	var said []string
 	switch {
 	case len(avoided) > 0 && v.NodesAssigned:
-		said = append(said, "Kueue assigns nodes, and may assign those that failed; cordon them if they are broken: "+strings.Join(avoided, ", "))
+		said = append(said, "Kueue assigns nodes, and is asked to keep away from those that failed: "+strings.Join(avoided, ", "))
 	case len(avoided) > 0:
 		said = append(said, "pods keep away from nodes that failed: "+strings.Join(avoided, ", "))
 	}

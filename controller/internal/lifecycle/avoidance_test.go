@@ -98,10 +98,10 @@ func TestAnAttemptSaysWhichNodesItAvoids(t *testing.T) {
 		"those whose time is not over":    {avoids(3*time.Hour-time.Minute, "a", "b"), "a (PodRejected NodeAffinity), b (PodRejected NodeAffinity)"},
 		"and nothing if there are none":   {avoids(time.Hour, "a"), ""},
 		"as without any failure of nodes": {func(*lifecycle.Snapshot) {}, ""},
-		"those that it cannot avoid": {func(s *lifecycle.Snapshot) {
+		"those that only Kueue can avoid": {func(s *lifecycle.Snapshot) {
 			avoids(3*time.Hour-time.Minute, "a")(s)
-			s.NodesAssigned = true
-		}, "Kueue assigns nodes, and may assign those that failed; cordon them if they are broken: a (PodRejected NodeAffinity)"},
+			placedByKueue(s)
+		}, "Kueue assigns nodes, and is asked to keep away from those that failed: a (PodRejected NodeAffinity)"},
 		"and those that failed others": {func(s *lifecycle.Snapshot) {
 			s.Suspects = []nodehealth.Suspect{{Node: "c", By: 3, Cause: "PodRejected OutOfcpu"}}
 		}, "c (PodRejected OutOfcpu)"},
@@ -124,6 +124,8 @@ func TestAnAttemptSaysWhichNodesItAvoids(t *testing.T) {
 	}
 }
 
+func placedByKueue(s *lifecycle.Snapshot) { s.NodesAssigned = true }
+
 // Work must not wait without end for a node because of those that it avoids.
 func TestNodesAreForgottenIfThereIsNoRoom(t *testing.T) {
 	for sentence, tc := range map[string]struct {
@@ -133,6 +135,7 @@ func TestNodesAreForgottenIfThereIsNoRoom(t *testing.T) {
 		"pods that find no node":                     {[]change{withPods(runs, pending)}, 0},
 		"pods that find none after migrations":       {[]change{withPods(runs, pending), movedIn, migrated(1)}, 0},
 		"pods that are not created":                  {[]change{withPods(runs)}, 1},
+		"pods to which Kueue assigns nodes":          {[]change{withPods(runs, pending), placedByKueue}, 1},
 		"pods that have a node, where they are slow": {[]change{withPods(runs, pending), allPods(func(p *lifecycle.Pod) { p.Started = deployedAt })}, 1},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -172,6 +175,8 @@ func TestNodesThatStartNoPods(t *testing.T) {
 		"a pod that is late where another runs":      {[]change{withPods(runs, runs, pending), begun, on("a", "b", "b"), policy(func(p *lifecycle.Policy) {}), func(s *lifecycle.Snapshot) { s.Pods[1].Phase = pending; s.Pods[2].Phase = runs }}, nil, 0},
 		"a pod that is late where only others began": {[]change{withPods(runs, pending), begun, on("a", "b"), func(s *lifecycle.Snapshot) { s.Pods[0].Component = lifecycle.UnknownComponent }}, nil, 0},
 		"a pod that has no node":                     {[]change{withPods(runs, pending), on("a")}, nil, 0},
+		"a pod that its assigned node does not get":  {[]change{withPods(runs, pending), on("a"), placedByKueue}, nil, 1},
+		"the same at the limit":                      {[]change{withPods(runs, pending), on("a"), placedByKueue, migrated(10)}, nil, 10},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			s := runningJob()

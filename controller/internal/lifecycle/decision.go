@@ -40,7 +40,7 @@ type Effect string
 // The effects. There are no others.
 //
 // If the snapshot came from a stale cache, quota may have been given back since, or a new
-// attempt may have begun. So before a Create, Delete, ForceDelete or GiveBack the actor has saved the
+// attempt may have begun. So before a Create, Delete, ForceDelete, GiveBack or Reassign the actor has saved the
 // AppWrapper, or reads it live and does nothing unless it still has the resourceVersion that was
 // last observed. A deletion is never taken back, so a Delete because of it need not wait.
 const (
@@ -68,6 +68,11 @@ const (
 	// GiveBack asks Kueue to take back the quota of the AppWrapper, which Kueue does by suspending it. It
 	// may be asked more than once. Without Kueue nothing happens.
 	GiveBack Effect = "GiveBack"
+
+	// Reassign asks Kueue for other nodes than those that it has assigned, and than status.avoidedNodes. Kueue takes
+	// the quota back for that, suspends the AppWrapper, and queues it again. It may be asked more than once. If Kueue
+	// does not hear it, nothing happens.
+	Reassign Effect = "Reassign"
 
 	// RemoveFinalizer removes our finalizer from the AppWrapper.
 	RemoveFinalizer Effect = "RemoveFinalizer"

@@ -40,6 +40,9 @@ func podsOnUnhealthyNodes(v *view) (Decision, bool) {
 
 func (v *view) migrate(message string) Decision {
 	v.status.Migrations++
+	if v.NodesAssigned {
+		message += "; Kueue is asked for other nodes"
+	}
 	return v.reset(v1beta2.ReasonAutopilotNoExecute, message)
 }
 
@@ -64,6 +67,12 @@ func (v *view) notReadyReason() string {
 // no failure of its own, so it migrates again while the limit allows.
 func (v *view) lateAfterMigration() bool {
 	return v.hasReason(v1beta2.PodsReady, v1beta2.ReasonAutopilotNoExecute) && v.status.Migrations < v.Policy.MigrationLimit
+}
+
+// doNotFitTheirNodes: the scheduler refuses the nodes that Kueue has assigned, as when Kueue does not know of their
+// labels. That is no failure of the workload.
+func (v *view) doNotFitTheirNodes(c podCounts) bool {
+	return v.NodesAssigned && c.unplaced > 0 && v.status.Migrations < v.Policy.MigrationLimit && !v.migrationsAreLost()
 }
 
 // nodesToMigrateFrom are the nodes from which pods of unfinished components must migrate, with

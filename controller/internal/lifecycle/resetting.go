@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -44,15 +45,24 @@ func resetting(v *view) Decision {
 	}
 	if v.isTrue(v1beta2.ResourcesDeployed) {
 		v.clear(v1beta2.ResourcesDeployed, reason, "the components were removed to be created again")
-		return v.stay().requeueAt(v.now.Add(v.Policy.RetryPause), v.now)
+		return v.pause(v.now.Add(v.Policy.RetryPause))
 	}
 	gone := later(v.transitionTime(v1beta2.ResourcesDeployed), v.transitionTime(v1beta2.DeletingResources))
 	// Even without a pause, the status first says that the components are gone: to be created again is
 	// another change, at another time.
 	if next := gone.Add(v.Policy.RetryPause); !saidGone || v.now.Before(next) {
-		return v.stay().requeueAt(next, v.now)
+		return v.pause(next)
 	}
 	return v.deploy(v.retryMessage()).because(CauseRetryPauseOver)
+}
+
+// pause waits for the next attempt. If Kueue has assigned bad nodes, it is asked for others meanwhile, and suspends the
+// AppWrapper. If it does not hear that, the next attempt is made on the same nodes.
+func (v *view) pause(next time.Time) Decision {
+	if v.NodesAssigned && v.nodesWereLeft() {
+		return v.do(Reassign, nil).requeueAt(next, v.now)
+	}
+	return v.stay().requeueAt(next, v.now)
 }
 
 // saysGone: the status says of every component that it is gone, or was never deployed.

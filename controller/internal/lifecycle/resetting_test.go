@@ -141,3 +141,59 @@ func TestResetting(t *testing.T) {
 		},
 	})
 }
+
+// Kueue has assigned the nodes that were left, and would assign them again as long as there is quota.
+func TestKueueIsAskedForOtherNodes(t *testing.T) {
+	base := func() lifecycle.Snapshot {
+		s := deployed(v1beta2.AppWrapperResetting)
+		placedByKueue(&s)
+		removed(3 * time.Minute)(&s)
+		return s
+	}
+	resetBecause := func(reason string) change { return condition(v1beta2.Unhealthy, metav1.ConditionTrue, reason, 0) }
+	moves := resetBecause(v1beta2.ReasonAutopilotNoExecute)
+	asks := outcome{Phase: v1beta2.AppWrapperResetting, Effect: lifecycle.Reassign, Requeue: 30 * time.Second}
+	checkRows(t, base, map[string]row{
+		"while it pauses, because nodes were left": {given: []change{moves}, after: 4 * time.Minute, want: asks},
+		"as soon as everything is gone": {
+			given: []change{moves, condition(v1beta2.DeletingResources, metav1.ConditionTrue, v1beta2.ReasonDeletionInitiated, 0), condition(v1beta2.ResourcesDeployed, metav1.ConditionTrue, "Resuming", 0)},
+			after: 4 * time.Minute,
+			want: outcome{Phase: v1beta2.AppWrapperResetting, Effect: lifecycle.Reassign, Requeue: 90 * time.Second,
+				Conditions: map[string]string{"ResourcesDeployed": "False Resetting", "DeletingResources": "False DeletionComplete"}},
+		},
+		"not before": {
+			given: []change{moves, exists, removing(0), condition(v1beta2.ResourcesDeployed, metav1.ConditionTrue, "Resuming", 0)},
+			want:  outcome{Phase: v1beta2.AppWrapperResetting, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute},
+		},
+		"also for those on which pods did not start, as this retry has found out": {
+			given: []change{resetBecause(v1beta2.ReasonInsufficientPodsReady), avoids(time.Hour, "a")}, after: 4 * time.Minute, want: asks,
+		},
+		"not for those that were avoided before": {
+			given: []change{resetBecause(v1beta2.ReasonFailedComponent), avoids(time.Hour-time.Minute, "a")},
+			after: 4 * time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperResetting, Requeue: 30 * time.Second},
+		},
+		"not because the work has failed": {
+			given: []change{resetBecause(v1beta2.ReasonFailedComponent)},
+			after: 4 * time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperResetting, Requeue: 30 * time.Second},
+		},
+		"not where the scheduler chooses nodes": {
+			given: []change{moves, func(s *lifecycle.Snapshot) { s.NodesAssigned = false }},
+			after: 4 * time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperResetting, Requeue: 30 * time.Second},
+		},
+		"and if it has not heard that after the pause, the next attempt is made": {
+			given: []change{moves},
+			after: 5 * time.Minute,
+			want: outcome{Phase: v1beta2.AppWrapperResuming, Conditions: map[string]string{
+				"ResourcesDeployed": "True Resuming", "PodsReady": "False AutopilotNoExecute", "Unhealthy": "False Resuming"}},
+		},
+		"its suspension is what it asks for": {
+			given: []change{moves, func(s *lifecycle.Snapshot) { s.Suspend = true }},
+			after: 4 * time.Minute,
+			want: outcome{Phase: v1beta2.AppWrapperSuspending, Event: "ExternallySuspended",
+				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
+		},
+	})
+}

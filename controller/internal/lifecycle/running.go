@@ -209,6 +209,9 @@ func readinessIsLate(v *view) (Decision, bool) {
 	if v.lateAfterMigration() {
 		return v.migrate(v1beta2.ReasonInsufficientPodsReady + " after unhealthy nodes were left: " + c.String()), true
 	}
+	if v.doNotFitTheirNodes(c) {
+		return v.migrate(v1beta2.ReasonInsufficientPodsReady + " on the nodes that Kueue has assigned: " + c.String()), true
+	}
 	maps.Copy(silent, v.nodesToBlame())
 	return v.leaveOrReset(silent, v1beta2.ReasonInsufficientPodsReady, c.String()), true
 }

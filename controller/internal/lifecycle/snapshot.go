@@ -64,7 +64,7 @@ type Snapshot struct {
 	// Devices are how many of each device the pod sets ask for. Those with 0 count, too; devices
 	// that are not here do not, because add-ons of the cluster inject such.
 	Devices map[string]int64
-	// NodesAssigned: Kueue assigns pods to nodes, so nodes cannot be avoided.
+	// NodesAssigned: Kueue assigns pods to nodes, so that only Kueue can avoid nodes.
 	NodesAssigned bool
 	// Suspects are nodes that failed other AppWrappers. They are only known before an attempt.
 	Suspects []nodehealth.Suspect

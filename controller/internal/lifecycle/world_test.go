@@ -319,7 +319,7 @@ func (w *world) act(d lifecycle.Decision, o observation) bool {
 		return w.delete(d.Targets, o)
 	case lifecycle.ForceDelete:
 		return w.forceDelete(d.Targets, o)
-	case lifecycle.GiveBack:
+	case lifecycle.GiveBack, lifecycle.Reassign:
 		return w.giveBack(o)
 	}
 	return false

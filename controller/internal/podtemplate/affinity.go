@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -124,9 +125,13 @@ func names(spec *corev1.PodSpec, nodes []string) []corev1.NodeSelectorRequiremen
 	}
 	fields := make([]corev1.NodeSelectorRequirement, len(nodes))
 	for i, name := range nodes {
-		fields[i] = corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{name}}
+		fields[i] = notOn(name)
 	}
 	return fields
+}
+
+func notOn(node string) corev1.NodeSelectorRequirement {
+	return corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}}
 }
 
 // require adds the expressions and fields to every term, because terms are alternatives. An empty term
@@ -147,6 +152,47 @@ func require(affinity *corev1.NodeAffinity, expressions, fields []corev1.NodeSel
 		if term := &required.NodeSelectorTerms[i]; len(term.MatchExpressions)+len(term.MatchFields) > 0 {
 			term.MatchExpressions = append(term.MatchExpressions, unsaid(term.MatchExpressions, expressions)...)
 			term.MatchFields = append(term.MatchFields, unsaid(term.MatchFields, fields)...)
+		}
+	}
+}
+
+// Readmit takes away from a template that Apply should avoid these nodes. It leaves alone what the author wrote: work
+// whose author keeps it from a node never failed there.
+func Readmit(template map[string]any, nodes []string) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	holder, err := child(template, "spec")
+	if err != nil {
+		return err
+	}
+	spec := &corev1.PodSpec{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(holder, spec); err != nil {
+		return fmt.Errorf("cannot decode the pod spec: %w", err)
+	}
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	readmit(spec.Affinity.NodeAffinity, nodes)
+	encoded, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec.Affinity)
+	if err != nil {
+		return fmt.Errorf("cannot encode the affinity: %w", err)
+	}
+	holder["affinity"] = encoded
+	return nil
+}
+
+// readmit removes a single term of which nothing is left: require made it. Empty, it would match no node.
+func readmit(affinity *corev1.NodeAffinity, nodes []string) {
+	named := func(f corev1.NodeSelectorRequirement) bool {
+		return slices.ContainsFunc(nodes, func(name string) bool { return equality.Semantic.DeepEqual(f, notOn(name)) })
+	}
+	terms := affinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	for i := range terms {
+		had := len(terms[i].MatchFields)
+		terms[i].MatchFields = slices.DeleteFunc(terms[i].MatchFields, named)
+		if len(terms) == 1 && had > 0 && len(terms[i].MatchExpressions)+len(terms[i].MatchFields) == 0 {
+			affinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
 		}
 	}
 }

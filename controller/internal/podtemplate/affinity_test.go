@@ -210,3 +210,47 @@ func TestWithoutTaintsNothingIsAvoided(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// What Apply has added goes again, and nothing else.
+func TestNodesAreReadmitted(t *testing.T) {
+	fast, healthy := expression("disk", "In", "ssd"), expression(gpuHealth, "NotIn", "TESTING", "EVICT")
+	for sentence, nodeAffinity := range map[string]object{
+		"to pods of which nothing was known": nil,
+		"to pods that want certain nodes":    required(term(fast)),
+		"to pods that have alternatives":     required(term(fast), term(expression("disk", "In", "nvme"))),
+		"to pods with an empty alternative":  required(object{}, term(fast)),
+		"to pods that avoid another node":    required(object{"matchFields": []any{expression("metadata.name", "NotIn", "their-own")}}),
+		"to pods that avoid a label":         required(term(healthy)),
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			template, without := gpuPod(nodeAffinity), gpuPod(nodeAffinity)
+			avoid := Edit{AvoidNodes: []string{"x", "y"}}
+			if err := Apply(template, avoid); err != nil {
+				t.Fatal(err)
+			}
+			if cmp.Equal(without, template) {
+				t.Fatal("nothing is avoided")
+			}
+			if err := Readmit(template, avoid.AvoidNodes); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(asSpec(t, without), asSpec(t, template)); diff != "" {
+				t.Errorf("(-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// asSpec decodes a template, without an affinity that says nothing.
+func asSpec(t *testing.T, template object) *corev1.PodSpec {
+	t.Helper()
+	spec := &corev1.PodSpec{}
+	encoded, _ := template["spec"].(object)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(encoded, spec); err != nil {
+		t.Fatal(err)
+	}
+	if cmp.Equal(spec.Affinity, &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}) {
+		spec.Affinity = nil
+	}
+	return spec
+}

@@ -121,9 +121,7 @@ func (e *Evictions) ReservedSince(ctx context.Context, aw types.UID) (time.Time,
 
 // workloads are those of an AppWrapper, or none until Workloads are watched.
 func (e *Evictions) workloads(ctx context.Context, aw types.UID) ([]kueue.Workload, error) {
-	e.mu.Lock()
-	cached, known := e.cached, e.watched != nil && e.watched.HasSynced()
-	e.mu.Unlock()
+	cached, known := e.known()
 	if !known {
 		return nil, nil
 	}
@@ -132,6 +130,13 @@ func (e *Evictions) workloads(ctx context.Context, aw types.UID) ([]kueue.Worklo
 		return nil, fmt.Errorf("cannot list Workloads: %w", err)
 	}
 	return all.Items, nil
+}
+
+// known has the cache of Workloads, once they are watched.
+func (e *Evictions) known() (cached client.Reader, known bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.cached, e.watched != nil && e.watched.HasSynced()
 }
 
 // wake wakes up an AppWrapper if it is evicted now and was not, or the other way round, or if it waits

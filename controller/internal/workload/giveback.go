@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -22,8 +23,20 @@ type editor struct {
 }
 
 // GiveBack asks Kueue to take back the quota of an AppWrapper, whose Workload says why. Without Kueue, or before
-// Workloads are watched, nothing happens. A conflict is an error, so that it is tried again: no event would cause that.
+// Workloads are watched, nothing happens.
 func (e *Evictions) GiveBack(ctx context.Context, aw types.UID, why string) error {
+	err := e.ask(ctx, aw, func(live *editor, key client.ObjectKey) error {
+		return live.edit(ctx, key, func(w *kueue.Workload) bool { return deactivation.Request(w, why, time.Now()) })
+	})
+	if err != nil {
+		return fmt.Errorf("cannot ask Kueue to take quota back: %w", err)
+	}
+	return nil
+}
+
+// ask writes the Workloads of an AppWrapper. It tries again if Kueue has changed one meanwhile: no event of the
+// AppWrapper would cause that.
+func (e *Evictions) ask(ctx context.Context, aw types.UID, write func(*editor, client.ObjectKey) error) error {
 	all, err := e.workloads(ctx, aw)
 	if err != nil || len(all) == 0 {
 		return err
@@ -31,10 +44,10 @@ func (e *Evictions) GiveBack(ctx context.Context, aw types.UID, why string) erro
 	e.mu.Lock()
 	live := e.live
 	e.mu.Unlock()
-	request := func(w *kueue.Workload) bool { return deactivation.Request(w, why, time.Now()) }
 	for i := range all {
-		if err := live.edit(ctx, client.ObjectKeyFromObject(&all[i]), request); err != nil {
-			return fmt.Errorf("cannot ask Kueue to take quota back: %w", err)
+		err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return write(live, client.ObjectKeyFromObject(&all[i])) })
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func startWith(t *testing.T, pause preemptionpause.Pause, evictions *Evictions, 
 	var elected <-chan struct{}
 	api.Manage(t, ctrl.Options{Scheme: scheme}, func(mgr ctrl.Manager) error {
 		elected = mgr.Elected()
-		return Setup(mgr, pause, evictions)
+		return Setup(mgr, Settings{Pause: pause, Avoid: byLabel}, evictions)
 	})
 	<-elected
 	return api

@@ -22,7 +22,9 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/internal/deactivation"
+	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
+	"github.com/mlbatch/mlbatch/controller/internal/reassignment"
 	"github.com/mlbatch/mlbatch/controller/internal/watchable"
 	"github.com/mlbatch/mlbatch/controller/quotareason"
 )
@@ -45,6 +47,7 @@ func newCache(mgr ctrl.Manager) (cache.Cache, error) {
 func slim(object any) (any, error) {
 	if w, ok := object.(*kueue.Workload); ok {
 		slim := preemptionpause.Slim(w)
+		slim.Annotations = reassignment.Slim(w)
 		slim.Status.Conditions = append(slim.Status.Conditions, quotaOf(w)...)
 		for _, kind := range []string{kueue.WorkloadDeactivationTarget, kueue.WorkloadRequeued} {
 			if c := meta.FindStatusCondition(w.Status.Conditions, kind); c != nil {
@@ -68,15 +71,23 @@ func quotaOf(w *kueue.Workload) []metav1.Condition {
 	return []metav1.Condition{{Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime}}
 }
 
+// Settings say what is written into Workloads.
+type Settings struct {
+	// Pause is that of work that is preempted again and again.
+	Pause preemptionpause.Pause
+	// Avoid has the labels of nodes that work keeps away from, once it had to leave assigned nodes.
+	Avoid podtemplate.Avoidance
+}
+
 // Setup adds the controller of Workloads to mgr as soon as Kueue is installed, which may be after
 // this controller has started, or never.
-func Setup(mgr ctrl.Manager, pause preemptionpause.Pause, evictions *Evictions) error {
-	return watchable.Then(mgr, "workload", func() error { return begin(mgr, pause, evictions) },
+func Setup(mgr ctrl.Manager, s Settings, evictions *Evictions) error {
+	return watchable.Then(mgr, "workload", func() error { return begin(mgr, s, evictions) },
 		watchable.Needed{GroupVersionResource: kueue.SchemeGroupVersion.WithResource("workloads"), Verbs: []string{"get", "list", "watch"}})
 }
 
 // begin begins to watch Workloads, for evictions and for the controller.
-func begin(mgr ctrl.Manager, pause preemptionpause.Pause, evictions *Evictions) error {
+func begin(mgr ctrl.Manager, s Settings, evictions *Evictions) error {
 	workloads, err := newCache(mgr)
 	if err != nil {
 		return fmt.Errorf("cannot make the cache of Workloads: %w", err)
@@ -94,10 +105,10 @@ func begin(mgr ctrl.Manager, pause preemptionpause.Pause, evictions *Evictions) 
 	if err := registerMost(ctrlmetrics.Registry, workloads); err != nil {
 		return fmt.Errorf("cannot register metrics: %w", err)
 	}
-	if pause.After == 0 {
-		return nil
+	if err := controlReassignments(mgr, workloads, s.Avoid); err != nil || s.Pause.After == 0 {
+		return err
 	}
-	return control(mgr, workloads, pause)
+	return control(mgr, workloads, s.Pause)
 }
 
 // control starts the controller.

@@ -59,7 +59,7 @@ var Catalogue = []Entry{
 	{"PodsReadyTimeout", quotareason.Sentence(quotareason.PodsReadyTimeout), "find out why its pods do not become ready", "condition Evicted of the Workload, reason PodsReadyTimeout"},
 	{"EvictedByStop", "an administrator stopped the queue, and it was evicted", "ask an administrator when the queue is started again", "condition Evicted of the Workload"},
 	{"EvictedByCheck", "it lost its quota, because an admission check has to be done again", "wait, or ask an administrator about the admission check", "condition Evicted of the Workload, reason AdmissionCheck"},
-	{"EvictedByNodes", "Kueue evicted it, because nodes that it had been given failed", "wait", "condition Evicted of the Workload, reason NodeFailures"},
+	{"EvictedByNodes", "Kueue evicted it, because nodes that it had been given failed", "wait", "condition Evicted of the Workload, reason NodeFailures; or annotations workload.codeflare.dev/reassign and reassigned of the Workload"},
 	{"Evicted", "Kueue evicted it", "do what the message says", "condition Evicted of the Workload"},
 	{"LocalQueueMissing", "its namespace has no queue of that name", "correct the label kueue.x-k8s.io/queue-name: 'kubectl get localqueues' lists the queues", "the LocalQueue was looked for"},
 	{"ClusterQueueMissing", "the ClusterQueue of its queue does not exist", "ask an administrator to create it", "the ClusterQueue was looked for, or the status of the LocalQueue"},

@@ -44,6 +44,9 @@ func deactivated(o Objects) []Cause {
 		return nil
 	}
 	if c := condition(o.Workload.Status.Conditions, kueue.WorkloadEvicted); c != nil {
+		if o.movesFromNodes() {
+			return []Cause{cause("EvictedByNodes", told(o.workload(), *c), since(c.LastTransitionTime))}
+		}
 		if code := sorted(c.Reason, deactivations, ""); code != "" {
 			return []Cause{cause(code, told(o.workload(), *c), since(c.LastTransitionTime))}
 		}
@@ -130,6 +133,13 @@ func (o Objects) preemptions() int32 {
 
 func (o Objects) inactive() bool { return o.Workload.Spec.Active != nil && !*o.Workload.Spec.Active }
 
+// movesFromNodes: our controller has asked Kueue for other nodes.
+func (o Objects) movesFromNodes() bool {
+	_, asks := o.Workload.Annotations[v1beta2.ReassignAnnotation]
+	_, asked := o.Workload.Annotations[v1beta2.ReassignedAnnotation]
+	return asks || asked && !o.inactive()
+}
+
 func (o Objects) evictedOtherwise() []Cause {
 	c := condition(o.Workload.Status.Conditions, kueue.WorkloadEvicted)
 	if c == nil || c.Status != metav1.ConditionTrue || c.Reason == kueue.WorkloadEvictedByPreemption || o.inactive() {
@@ -138,6 +148,9 @@ func (o Objects) evictedOtherwise() []Cause {
 	code, known := evictions[c.Reason]
 	if !known {
 		code = "Evicted"
+	}
+	if c.Reason == kueue.WorkloadDeactivated && o.movesFromNodes() {
+		code = "EvictedByNodes"
 	}
 	return []Cause{cause(code, told(o.workload(), *c), since(c.LastTransitionTime), o.requeue())}
 }
