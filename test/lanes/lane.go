@@ -59,7 +59,7 @@ var lanes = []lane{
 	{name: "simulated-users", root: true, inputs: with(platform, "test/auditlog", "test/sandbox", "test/simulated")},
 	{name: "chaos", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/chaos")},
 	{name: "faults", root: true, inputs: with(platform, "test/auditlog", "test/bench", "test/faults")},
-	{name: "racks", root: true, inputs: with(platform, "test/racks", "test/sandbox")},
+	{name: "racks", root: true, inputs: with(platform, "test/explain", "test/quotawatch", "test/racks", "test/sandbox")},
 	{name: "counted", root: true, inputs: with(platform, "test/counted", "test/e2e/testdata")},
 	{name: "site-test", root: true, inputs: []string{
 		"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "charts", "docs", "samples", "setup", "test/bench", "tools/artifacts/site", "tools/pytorchjob-generator",
