@@ -240,6 +240,10 @@ helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built f
 flux: ## Flux's controllers install, correct, change and remove the platform from samples/gitops, on a simulated cluster (root; 5 minutes when warm)
 	$(CLUSTER) ./test/flux
 
+.PHONY: argocd
+argocd: ## Argo CD's controllers do the same, and install it again in waves (root, git; 5 minutes when warm)
+	$(CLUSTER) ./test/argocd
+
 .PHONY: installs
 installs: ## mlbatch install, killed after each step, upgrade and uninstall, on a simulated cluster (root; 4 minutes when warm)
 	$(CLUSTER) ./test/installer

@@ -164,6 +164,7 @@ func byArgo(t *testing.T) []delivered {
 			if a.Metadata.Namespace != "argocd" || a.Spec.Project != "default" || a.Spec.Destination.Server != "https://kubernetes.default.svc" {
 				t.Errorf("%s: it is in namespace %q and project %q, for %q", file, a.Metadata.Namespace, a.Spec.Project, a.Spec.Destination.Server)
 			}
+			a.isTriedAgain(t)
 			if a.Spec.Source.Path != "" { // the Application of Applications
 				if a.Spec.Source.Directory.Exclude != file {
 					t.Errorf("%s would apply itself", file)
@@ -195,15 +196,22 @@ func (a application) delivers(t *testing.T) delivered {
 	if !slices.Contains(policy.SyncOptions, "ServerSideApply=true") || a.Metadata.Annotations["argocd.argoproj.io/compare-options"] != "ServerSideDiff=true" {
 		t.Errorf("%s is not applied and compared on the server", a.Metadata.Name)
 	}
-	for _, duration := range []string{policy.Retry.Backoff.Duration, policy.Retry.Backoff.MaxDuration} {
+	return delivered{source.Helm.ReleaseName, a.Spec.Destination.Namespace, source.Chart, registry.OCIScheme + "://" + source.RepoURL, source.TargetRevision, source.Helm.ValuesObject}
+}
+
+// isTriedAgain checks that a failure is not the end: Argo CD does not repeat by itself what failed. Operators that
+// are starting are a failure of the Application that contains theirs.
+func (a application) isTriedAgain(t *testing.T) {
+	t.Helper()
+	retry := a.Spec.SyncPolicy.Retry
+	for _, duration := range []string{retry.Backoff.Duration, retry.Backoff.MaxDuration} {
 		if _, err := time.ParseDuration(duration); err != nil {
 			t.Errorf("%s: %v", a.Metadata.Name, err)
 		}
 	}
-	if policy.Retry.Limit >= 0 || policy.Retry.Backoff.Factor < 2 {
+	if retry.Limit >= 0 || retry.Backoff.Factor < 2 {
 		t.Errorf("%s is not tried again until it can work", a.Metadata.Name)
 	}
-	return delivered{source.Helm.ReleaseName, a.Spec.Destination.Namespace, source.Chart, registry.OCIScheme + "://" + source.RepoURL, source.TargetRevision, source.Helm.ValuesObject}
 }
 
 // isRepository checks the registration of the charts' registry, without which Argo CD takes it for another sort.

@@ -66,6 +66,7 @@ var lanes = []lane{
 	}},
 	{name: "helm", inputs: with(platform, "test/helm")},
 	{name: "flux", root: true, inputs: with(platform, "test/flux", "test/sandbox")},
+	{name: "argocd", root: true, inputs: with(platform, "test/argocd", "test/sandbox")},
 	{name: "installs", root: true, inputs: with(platform, "test/installer")},
 	{name: "airgap", root: true, inputs: with(platform, "test/airgap", "test/sandbox")},
 	{name: "nodes", root: true, inputs: with(platform, "test/nodes", "test/sandbox")},

@@ -63,6 +63,24 @@ func Bare(t *testing.T, name string, port, nodes int) (client.WithWatch, *localc
 	return connect(t, cluster), cluster
 }
 
+// Loaded starts a cluster as Bare does, whose nodes have the images of the platform.
+func Loaded(t *testing.T, name string, port, nodes int) (client.WithWatch, *localcluster.Cluster) {
+	t.Helper()
+	cluster, checkout := prepare(t, name, port, nodes)
+	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr}
+	_, err := site.Build(t.Context())
+	if err == nil {
+		err = cluster.Up(t.Context())
+	}
+	if err == nil {
+		err = site.LoadImages(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connect(t, cluster), cluster
+}
+
 // prepare removes what is left of a cluster, and what will be left of it.
 func prepare(t *testing.T, name string, port, nodes int) (cluster *localcluster.Cluster, checkout string) {
 	t.Helper()
