@@ -157,17 +157,20 @@ mutation: ## Change each operator of the pure packages and see which changes no 
 	$(call evidence,mutation,1,for package in $(MUTATED); do echo "== $$package"; \
 		go tool -modfile=tools/mutation.mod gremlins unleash --workers 2 --test-cpu 1 --timeout-coefficient 20 --output-statuses lctv "$$package" || exit 1; done)
 
+# SCENES=FOLDER makes scenes, e2e and long-stories record the scenes of mlbatch why, see docs/testing.md.
+RECORD := $(if $(SCENES),-scenes.folder=$(abspath $(SCENES)))
+
 E2E := E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) $(CLUSTER) ./test/e2e
 # Each takes a minute or more.
 LONG_STORIES := TestEverySampleRuns|TestTheSamplesAndTheManifestsOf2023Run|TestAnOpenQueueInABucketSurvivesItsPods|TestAWorkQueueSurvivesItsPods|TestRunsOfOneTeamDoNotDisturbAnothers|TestARayRunThatHasSucceededNeverRunsAgain|TestExamplesOfSettingsFilesSucceed|TestWhyNamesWhatIsWrong
 
 .PHONY: e2e
 e2e: ## End-to-end tests with the real components, on a local cluster or on yours (E2E_KUBECONFIG=FILE, see docs/testing.md)
-	$(E2E) -skip '^(TestUndefendedAttacksSucceed|$(LONG_STORIES))$$'
+	$(E2E) -skip '^(TestUndefendedAttacksSucceed|$(LONG_STORIES))$$' $(RECORD)
 
 .PHONY: long-stories
 long-stories: ## All samples, and other end-to-end tests that take long, like e2e (root; 16 minutes when warm)
-	$(E2E) -run '^($(LONG_STORIES))$$'
+	$(E2E) -run '^($(LONG_STORIES))$$' $(RECORD)
 
 .PHONY: undefended
 undefended: ## Each attack on the platform succeeds without its defence, on a local cluster (root; 8 minutes when warm)
@@ -227,6 +230,10 @@ faults: ## Faults of nodes and programs on a simulated cluster, beside healthy w
 .PHONY: racks
 racks: ## Gangs that stay within a rack, on a simulated cluster (root; 2 minutes when warm)
 	$(CLUSTER) ./test/racks
+
+.PHONY: scenes
+scenes: ## What can be wrong with work, made on a simulated cluster, and that mlbatch why names it (root; 4 minutes when warm)
+	$(CLUSTER) ./test/scenes -parallel=100 $(RECORD)
 
 .PHONY: counted
 counted: ## Random specs of every kind, and that the real operators make no more pods than Kueue counts (root; 10 minutes when warm)

@@ -59,14 +59,33 @@ func validateComponentUpdate(before, after *v1beta2.AppWrapperComponent, path *f
 	return problems
 }
 
-// sameJSON sees through another order of keys, which is no change.
+// sameJSON sees through another order of keys, and through fields that are null: a JSON merge patch, as Kueue sends it
+// to start work, leaves these out of the lists that it replaces. To Kubernetes such a field is one that is not there.
 func sameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
 	decodedA, errA := decode(a)
 	decodedB, errB := decode(b)
-	return errA == nil && errB == nil && reflect.DeepEqual(decodedA, decodedB)
+	return errA == nil && errB == nil && reflect.DeepEqual(withoutNulls(decodedA), withoutNulls(decodedB))
+}
+
+func withoutNulls(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if inner == nil {
+				delete(v, key)
+			} else {
+				withoutNulls(inner)
+			}
+		}
+	case []any:
+		for _, inner := range v {
+			withoutNulls(inner)
+		}
+	}
+	return value
 }
 
 // decode keeps numbers as they are written: two large ones may be the same float.

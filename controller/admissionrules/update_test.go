@@ -3,9 +3,13 @@
 package admissionrules
 
 import (
+	"bytes"
+	"encoding/json"
 	"testing"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
@@ -51,6 +55,36 @@ func TestUpdateForbidsOnlyWhatWasPromisedToKueue(t *testing.T) {
 			expectField(t, ValidateUpdate(before, after), tc.wrong)
 		})
 	}
+}
+
+// Kueue starts work with a merge patch, which replaces the list of components.
+func TestKueueMayStartWhatHasNullsInItsTemplate(t *testing.T) {
+	before := stored()
+	before.Spec.Components[0].Template.Raw = []byte(`{"kind":"Custom","spec":{"template":{"metadata":{"creationTimestamp":null},"list":[{"a":null,"b":1}]}},"status":null}`)
+	started := before.DeepCopy()
+	started.Spec.Components[0].PodSetInfos = make([]v1beta2.AppWrapperPodSetInfo, 1)
+	patch, err := client.MergeFrom(before).Data(started)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := json.Marshal(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patched, err := jsonpatch.MergePatch(old, patch) // as the API server does
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := &v1beta2.AppWrapper{}
+	if err := json.Unmarshal(patched, after); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(after.Spec.Components[0].Template.Raw, []byte("null")) {
+		t.Errorf("the patch has left nulls: %s", patched)
+	}
+	expectField(t, ValidateUpdate(before, after), "")
+	after.Spec.Components[0].Template.Raw = []byte(`{"kind":"Custom","spec":{"template":{"metadata":{},"list":[{}]}}}`)
+	expectField(t, ValidateUpdate(before, after), "spec.components[0].template")
 }
 
 // stored is an AppWrapper that today's rules would not admit: its template has no name and its

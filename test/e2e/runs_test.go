@@ -27,6 +27,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 )
 
 // The sample of the demo's last act: a member names a program and a size, and two pods train.
@@ -98,6 +99,7 @@ func TestARunWaitsIsCancelledAndFails(t *testing.T) {
 		if f := third.Status.LastFailure; f == nil || f.ExitCode == nil || *f.ExitCode != 7 || !strings.Contains(f.Message, "no data") {
 			t.Errorf("its last failure is %+v", f)
 		}
+		s.untilWhyNames(ctx, cfg, map[explain.Code]string{"RunFailed": third.Name})
 		s.endsByTheClock(ctx, short, forgotten)
 		// Whoever deletes a Run deletes its work.
 		s.remove(ctx, second)

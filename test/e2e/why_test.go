@@ -6,8 +6,7 @@ package e2e_test
 
 import (
 	"context"
-	"fmt"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/test/recording"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
@@ -46,11 +46,7 @@ func beginning(args ...string) mistake {
 	}}
 }
 
-func labelled(key string) mistake {
-	return mistake{inWrapper: func(aw *workload.AppWrapper) { aw.Labels[key] = "nobody" }}
-}
-
-// mistakes are those that why has to name so.
+// mistakes are those that why has to name so, and that only a real node shows. The others are in test/scenes.
 var mistakes = map[explain.Code]mistake{
 	"RegistryUnreachable": inMain(func(c *corev1.Container) { c.Image, c.ImagePullPolicy = "127.0.0.1:1/nothing:1", corev1.PullAlways }),
 	"ImageNeverPulled":    inMain(func(c *corev1.Container) { c.Image, c.ImagePullPolicy = "127.0.0.1:1/nothing:1", corev1.PullNever }),
@@ -65,49 +61,72 @@ var mistakes = map[explain.Code]mistake{
 	"ProgramCrashed": ending("139"),
 	"InitFailed":     beginning("exit", "3"),
 	"InitRuns":       beginning("sleep", "1h"),
-	"VolumeClaimMissing": {inPod: func(p *corev1.PodSpec) {
-		claim := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "nothing"}
-		p.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: claim}}}
-	}},
-	"DeadlineExceeded":  {inPod: func(p *corev1.PodSpec) { p.ActiveDeadlineSeconds = new(int64(1)) }},
-	"SchedulerSilent":   {inPod: func(p *corev1.PodSpec) { p.SchedulerName = "nobody" }},
-	"UnknownPriority":   labelled("kueue.x-k8s.io/priority-class"),
-	"LocalQueueMissing": labelled(workload.QueueNameLabel),
+	"ContainerNotCreated": inMain(func(c *corev1.Container) {
+		c.SecurityContext = &corev1.SecurityContext{RunAsUser: new(int64(0)), RunAsNonRoot: new(true)}
+	}),
+	"OutOfMemory": inMain(func(c *corev1.Container) { c.Args = []string{"hold", "64"} }),
+	"HookFailed": inMain(func(c *corev1.Container) {
+		c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: execAction("/workload", "exit", "1")}}
+	}),
+	"ProbeFailed": inMain(func(c *corev1.Container) {
+		c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: execAction("/workload", "exit", "1")}, PeriodSeconds: 1}
+	}),
+	"NoProgress": {
+		inPod: func(p *corev1.PodSpec) {
+			p.Containers[0].ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: execAction("/workload", "exit", "1")}, PeriodSeconds: 1}
+		},
+		inWrapper: func(aw *workload.AppWrapper) { aw.Annotations[workload.NoProgressGracePeriodDurationAnnotation] = "2s" },
+	},
+	"TerminalExitCode": {
+		inPod:     func(p *corev1.PodSpec) { p.Containers[0].Args = []string{"exit", "3"} },
+		inWrapper: func(aw *workload.AppWrapper) { aw.Annotations[workload.TerminalExitCodesAnnotation] = "3" },
+	},
+	"DeadlineExceeded": {inPod: func(p *corev1.PodSpec) { p.ActiveDeadlineSeconds = new(int64(1)) }},
 }
 
-// Scenes of mlbatch why, made anew: what real components say is understood.
+func execAction(command ...string) *corev1.ExecAction { return &corev1.ExecAction{Command: command} }
+
+// Scenes of mlbatch why, made anew: what real components say is understood. With -scenes.folder they are recorded.
 func TestWhyNamesWhatIsWrong(t *testing.T) {
 	testenv.Test(t, features.New("why").Assess("each mistake is named", func(ctx context.Context, t *testing.T, cfg *envconf.Config) context.Context {
 		s := tell(t, cfg, "e2e-failing", "frank", needs.Pods)
-		scheme, err := runs.Scheme()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := client.New(cfg.Client().RESTConfig(), client.Options{Scheme: scheme, Mapper: why.Mapper()})
-		if err != nil {
-			t.Fatal(err)
-		}
 		names := map[explain.Code]string{}
 		for code, made := range mistakes {
-			names[code] = fmt.Sprintf("mistake-%d", len(names))
+			names[code] = strings.ToLower(string(code))
 			s.create(ctx, mistaken(made, names[code]))
 		}
-		for code, name := range names {
-			s.until(ctx, fmt.Sprintf("%s is the cause of %s", code, name), func(ctx context.Context) (string, error) {
-				e, err := why.Explain(ctx, c, why.Target{Namespace: s.namespace, Name: name}, time.Now().Add(later))
-				if err != nil || slices.ContainsFunc(e.Causes, func(c explain.Cause) bool { return c.Code == code }) {
-					return "", err
-				}
-				return explain.Text(e, time.Now()), nil
-			})
-		}
+		s.untilWhyNames(ctx, cfg, names)
 		return ctx
 	}).Feature())
 }
 
+// untilWhyNames waits until mlbatch why names what is wrong with each of some work.
+func (s *story) untilWhyNames(ctx context.Context, cfg *envconf.Config, names map[explain.Code]string) {
+	s.t.Helper()
+	scheme, err := runs.Scheme()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c, err := client.New(cfg.Client().RESTConfig(), client.Options{Scheme: scheme, Mapper: why.Mapper()})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	stage := recording.Stage{Client: c, On: "a real cluster"}
+	s.until(ctx, "mlbatch why names what is wrong", func(ctx context.Context) (missing string, _ error) {
+		for code, name := range names {
+			if err := stage.Names(ctx, code, why.Target{Namespace: s.namespace, Name: name}, later); err != nil {
+				missing += err.Error() + "\n"
+				continue
+			}
+			delete(names, code)
+		}
+		return missing, nil
+	})
+}
+
 // mistaken is a job with a mistake. Its failed pods are kept, and it is not tried again.
 func mistaken(made mistake, name string) *workload.AppWrapper {
-	inner := job(name, "50m", "sleep", "1h")
+	inner := job(name, "40m", "sleep", "1h")
 	if made.inPod != nil {
 		made.inPod(&inner.Spec.Template.Spec)
 	}

@@ -53,13 +53,14 @@ var lanes = []lane{
 	{name: "platforms", inputs: []string{
 		"Makefile", "controller/api", "controller/admissionrules", "controller/internal", "controller/runplan", "controller/runschema", "go.mod", "go.sum", "setup", "tools/mlbatch", "tools/pytorchjob-generator",
 	}},
-	{name: "long-stories", root: true, unless: "E2E_KUBECONFIG", inputs: with(platform, "docs/codeflare.md", "test/e2e", "test/explain", "test/quotawatch", "tools/pytorchjob-generator")},
-	{name: "undefended", root: true, inputs: with(platform, "test/e2e", "test/explain", "test/quotawatch", "tools/pytorchjob-generator")},
+	{name: "long-stories", root: true, unless: "E2E_KUBECONFIG", inputs: with(platform, "docs/codeflare.md", "test/e2e", "test/explain", "test/quotawatch", "test/recording", "tools/pytorchjob-generator")},
+	{name: "undefended", root: true, inputs: with(platform, "test/e2e", "test/explain", "test/quotawatch", "test/recording", "tools/pytorchjob-generator")},
 	{name: "robust", root: true, inputs: with(cluster, "test/explain", "test/localcluster", "test/workload")},
 	{name: "simulated-users", root: true, inputs: with(platform, "test/auditlog", "test/sandbox", "test/simulated")},
 	{name: "chaos", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/chaos")},
 	{name: "faults", root: true, inputs: with(platform, "test/auditlog", "test/bench", "test/faults")},
 	{name: "racks", root: true, inputs: with(platform, "test/explain", "test/quotawatch", "test/racks", "test/sandbox")},
+	{name: "scenes", root: true, inputs: with(platform, "test/recording", "test/sandbox", "test/scenes")},
 	{name: "counted", root: true, inputs: with(platform, "test/counted", "test/e2e/testdata")},
 	{name: "site-test", root: true, inputs: []string{
 		"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "charts", "docs", "samples", "setup", "test/bench", "tools/artifacts/site", "tools/pytorchjob-generator",

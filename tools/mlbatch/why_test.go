@@ -232,6 +232,12 @@ func TestWhyLooksForWhatMayBeMissing(t *testing.T) {
 	urgent[inBlue+"/workloads"] = none
 	known := maps.Clone(urgent)
 	known[queues+"/workloadpriorityclasses/urgent"] = `{"metadata":{"name":"urgent"}}`
+	high := busyNamespace()
+	high[wrappers+"/train0"] = strings.Replace(high[wrappers+"/train0"], `"components":[]`, `"components":[{"template":{"kind":"Job"}},
+		{"template":{"kind":"Job","spec":{"template":{"spec":{"priorityClassName":"high"}}}}}]`, 1)
+	high[inBlue+"/workloads"] = none
+	existing := maps.Clone(high)
+	existing["/apis/scheduling.k8s.io/v1/priorityclasses/high"] = `{"metadata":{"name":"high"}}`
 	withoutKueue := busyNamespace()
 	delete(withoutKueue, inBlue+"/workloads")
 	running := busyNamespace()
@@ -247,9 +253,11 @@ func TestWhyLooksForWhatMayBeMissing(t *testing.T) {
 		"a priority that there is":     {known, nil, []string{"\nNoWorkload: "}},
 		"a priority that nobody may read": {urgent, []string{queues + "/workloadpriorityclasses"},
 			[]string{"\nNoWorkload: ", "unknown: you may not read WorkloadPriorityClass urgent, which it names\n"}},
-		"Kueue":                     {withoutKueue, nil, []string{"\nKueueMissing: ", "seen: API kueue.x-k8s.io does not exist\n"}},
-		"pods":                      {running, nil, []string{"\nOperatorSilent: ", "seen: Pod of AppWrapper train0 does not exist\n"}},
-		"pods that nobody may read": {running, []string{podsIn}, []string{"Nothing is known to be wrong.\n", "unknown: you may not read the pods\n"}},
+		"a priority of pods that there is not": {high, nil, []string{"\nPriorityClassMissing: ", "seen: PriorityClass high does not exist\n"}},
+		"a priority of pods that there is":     {existing, nil, []string{"\nNoWorkload: "}},
+		"Kueue":                                {withoutKueue, nil, []string{"\nKueueMissing: ", "seen: API kueue.x-k8s.io does not exist\n"}},
+		"pods":                                 {running, nil, []string{"\nOperatorSilent: ", "seen: Pod of AppWrapper train0 does not exist\n"}},
+		"pods that nobody may read":            {running, []string{podsIn}, []string{"Nothing is known to be wrong.\n", "unknown: you may not read the pods\n"}},
 	} {
 		out, progress, _, err := ask(t, row.world, "why train0", row.forbidden...)
 		for _, want := range row.want {

@@ -11,104 +11,70 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/golden"
+	"github.com/mlbatch/mlbatch/test/recording"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 )
 
-var now = time.Date(2026, 11, 22, 10, 30, 0, 0, time.UTC)
+// now is when every scene plays.
+var now = recording.Now
 
-// read makes objects of a file with many documents. Kind Scene has what are no objects.
 func read(t *testing.T, in []byte) explain.Objects {
 	t.Helper()
-	o := explain.Objects{Now: now}
-	for _, doc := range bytes.Split(in, []byte("---\n")) {
-		into, keep := target(t, &o, doc)
-		if err := yaml.UnmarshalStrict(doc, into); err != nil {
-			t.Fatalf("%v in\n%s", err, doc)
-		}
-		keep()
+	o, err := recording.Read(in)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return o
 }
 
-type scene struct {
-	Kind     string            `json:"kind"`
-	Absent   map[string]string `json:"absent"`
-	Unread   []string          `json:"unread"`
-	Position *explain.Position `json:"position"`
-	// Placed are pods of others.
-	Placed []corev1.Pod `json:"placed"`
-}
-
-func target(t *testing.T, o *explain.Objects, doc []byte) (any, func()) {
-	t.Helper()
-	var head struct {
-		Kind string `json:"kind"`
-	}
-	if err := yaml.Unmarshal(doc, &head); err != nil {
-		t.Fatal(err)
-	}
-	switch head.Kind {
-	case "AppWrapper":
-		return target1(&o.AppWrapper)
-	case "Run":
-		return target1(&o.Run)
-	case "Workload":
-		return target1(&o.Workload)
-	case "LocalQueue":
-		return target1(&o.LocalQueue)
-	case "ClusterQueue":
-		return targetN(&o.ClusterQueues)
-	case "Pod":
-		return targetN(&o.Pods)
-	case "Node":
-		return targetN(&o.Nodes)
-	case "ResourceFlavor":
-		return target1(&o.Flavor)
-	case "Event":
-		return targetN(&o.Events)
-	case "Scene":
-		s := &scene{}
-		return s, func() { o.Absent, o.Unread, o.Position, o.Placed = s.Absent, s.Unread, s.Position, s.Placed }
-	}
-	o.Job = &unstructured.Unstructured{}
-	return &o.Job.Object, func() {}
-}
-
-func target1[T any](into **T) (any, func()) {
-	*into = new(T)
-	return *into, func() {}
-}
-
-func targetN[T any](into *[]T) (any, func()) {
-	one := new(T)
-	return one, func() { *into = append(*into, *one) }
-}
-
 func TestScenes(t *testing.T) {
 	golden.Pairs(t, "testdata", func(t *testing.T, in []byte) []byte {
-		o := read(t, in)
-		e := explain.Explain(o)
-		evident(t, o, e)
-		data, err := yaml.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
+		if !bytes.HasPrefix(in, []byte("# Constructed: ")) {
+			t.Error("the first line does not say that the scene is constructed")
 		}
-		return fmt.Appendf(data, "---\n%s", explain.Text(e, now))
+		_, text := answer(t, in)
+		return text
 	})
 }
 
-// Every cause of the catalogue is the answer to a scene, and there are no others.
+// answer is what mlbatch why says of a scene.
+func answer(t *testing.T, in []byte) (explain.Explanation, []byte) {
+	t.Helper()
+	o := read(t, in)
+	e := explain.Explain(o)
+	evident(t, o, e)
+	data, err := yaml.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, fmt.Appendf(data, "---\n%s", explain.Text(e, now))
+}
+
+// Every cause of the catalogue is the answer to a constructed scene, and there are no others.
 func TestEveryCauseHasAScene(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.in.yaml")
+	found := answered(t, "testdata")
+	for _, entry := range explain.Catalogue {
+		if !found[entry.Code] {
+			t.Errorf("no scene in testdata has the cause %s", entry.Code)
+		}
+		delete(found, entry.Code)
+	}
+	if len(found) > 0 {
+		t.Errorf("not in the catalogue: %v", found)
+	}
+}
+
+// answered are all causes of the scenes in a folder.
+func answered(t *testing.T, folder string) map[explain.Code]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.in.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,15 +88,7 @@ func TestEveryCauseHasAScene(t *testing.T) {
 			found[c.Code] = true
 		}
 	}
-	for _, entry := range explain.Catalogue {
-		if !found[entry.Code] {
-			t.Errorf("no scene in testdata has the cause %s", entry.Code)
-		}
-		delete(found, entry.Code)
-	}
-	if len(found) > 0 {
-		t.Errorf("not in the catalogue: %v", found)
-	}
+	return found
 }
 
 // evident fails the test unless each cause has evidence that is in the objects.
@@ -235,17 +193,23 @@ func promised(o explain.Objects, name corev1.ResourceName) (sum resource.Quantit
 	return sum
 }
 
-// The page lists all causes.
+// The page lists all causes, and says which of them were seen on a cluster.
 func TestThePageListsTheCauses(t *testing.T) {
+	recorded := answered(t, "testdata/recorded")
 	var table strings.Builder
-	table.WriteString("\n| cause | what it means | what you can do | where it is seen |\n|---|---|---|---|\n")
+	fmt.Fprintf(&table, "\n%d of these %d causes are recorded.\n", len(recorded), len(explain.Catalogue))
+	table.WriteString("\n| cause | what it means | what you can do | where it is seen | scene |\n|---|---|---|---|---|\n")
 	var codes []string
 	for _, e := range explain.Catalogue {
 		if slices.Contains(codes, string(e.Code)) {
 			t.Errorf("%s is there twice", e.Code)
 		}
 		codes = append(codes, string(e.Code))
-		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", e.Code, e.Means, e.Remedy, e.Evidence)
+		scene := "constructed"
+		if recorded[e.Code] {
+			scene = "recorded"
+		}
+		fmt.Fprintf(&table, "| `%s` | %s | %s | %s | %s |\n", e.Code, e.Means, e.Remedy, e.Evidence, scene)
 	}
 	golden.Between(t, "../../../docs/why.md", "<!-- causes -->\n", "\n<!-- end of causes -->", table.String())
 }

@@ -17,18 +17,25 @@ import (
 
 // pods has the first cause of each pod. Of those that failed, the first to fail comes first.
 func pods(o Objects) (all []Cause) {
-	if o.isWell() {
-		return nil // pods that failed were replaced
+	finders := []func(Objects, *corev1.Pod) []Cause{unscheduled, disrupted, rejected, containers, mounts, preparing, unready}
+	switch {
+	case o.isWell() && o.Ended():
+		return nil
+	case o.isWell(): // pods that failed were replaced; and PodsReady says only that pods run
+		finders = finders[len(finders)-1:]
 	}
 	byEnd := slices.Clone(o.Pods)
 	slices.SortStableFunc(byEnd, func(a, b corev1.Pod) int { return cmp.Compare(firstEnd(a), firstEnd(b)) })
 	for i := range byEnd {
-		for _, find := range []func(Objects, *corev1.Pod) []Cause{unscheduled, disrupted, rejected, containers, mounts, preparing, unready} {
+		for _, find := range finders {
 			if found := find(o, &byEnd[i]); len(found) > 0 {
 				all = append(all, found...)
 				break
 			}
 		}
+	}
+	if o.isWell() {
+		return all
 	}
 	return append(all, podRefused(o)...)
 }
@@ -80,7 +87,12 @@ var commands = []phrase{
 	{"CommandMissing", []string{`exec: "`}},
 }
 
-func containers(_ Objects, pod *corev1.Pod) []Cause {
+// configs are what a kubelet says of containers that it does not create for another reason than a missing object.
+var configs = []phrase{
+	{"ContainerNotCreated", []string{"runAsNonRoot", "non-root policy", "subPath"}},
+}
+
+func containers(o Objects, pod *corev1.Pod) []Cause {
 	for i, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		object := "container " + status.Name + " of Pod " + pod.Name
 		code, known := waitingFor(status.State.Waiting)
@@ -88,6 +100,9 @@ func containers(_ Objects, pod *corev1.Pod) []Cause {
 			return []Cause{waitingCause(code, object, status)}
 		}
 		if end := endOf(status); end != nil && (end.ExitCode != 0 || end.Reason == "OOMKilled") {
+			if found := o.podEvents(pod, "FailedPostStartHook"); len(found) > 0 { // the node has ended the container for that
+				return []Cause{cause("HookFailed", found[len(found)-1], also(Evidence{object, "exitCode", strconv.Itoa(int(end.ExitCode))}))}
+			}
 			return []Cause{terminated(object, *end, i < len(pod.Status.InitContainerStatuses), ranked(pod))}
 		}
 		if known {
@@ -125,6 +140,8 @@ func waitingFor(w *corev1.ContainerStateWaiting) (Code, bool) {
 	switch code {
 	case "ImageNotPulled":
 		code = sorted(w.Message, images, code)
+	case "ConfigMissing":
+		code = sorted(w.Message, configs, code)
 	case "ContainerNotCreated":
 		code = sorted(w.Message, commands, code)
 	}

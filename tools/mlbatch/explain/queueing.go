@@ -236,10 +236,13 @@ func inactive(object string, conditions []metav1.Condition) []Cause {
 	return []Cause{cause(code, told(object, *c), since(c.LastTransitionTime))}
 }
 
-// unmanaged is about work that Kueue has not seen.
+// unmanaged is about work that Kueue has not seen, or sees in no queue.
 func unmanaged(o Objects) []Cause {
-	if o.Workload != nil || !o.waits() {
+	if !o.waits() {
 		return nil
+	}
+	if o.Workload != nil {
+		return o.inNoQueue()
 	}
 	if e, gone := o.missing("API"); gone {
 		return []Cause{cause("KueueMissing", e)}
@@ -259,7 +262,19 @@ func unmanaged(o Objects) []Cause {
 	if class, gone := o.missing("WorkloadPriorityClass"); gone {
 		return []Cause{cause("UnknownPriority", class, also(e), since(created))}
 	}
+	if class, gone := o.missing("PriorityClass"); gone { // Kueue needs to know its value
+		return []Cause{cause("PriorityClassMissing", class, also(e), since(created))}
+	}
 	return []Cause{cause("NoWorkload", e, since(created))}
+}
+
+// inNoQueue: Kueue keeps a job from running that names no queue, and says that the queue without a name does not exist.
+func (o Objects) inNoQueue() []Cause {
+	c := condition(o.Workload.Status.Conditions, kueue.WorkloadQuotaReserved)
+	if o.Workload.Spec.QueueName != "" || c == nil || c.Status != metav1.ConditionFalse || !hasAny(c.Message, "LocalQueue  doesn't exist") {
+		return nil
+	}
+	return []Cause{cause("NotQueued", told(o.workload(), *c), since(o.Workload.CreationTimestamp))}
 }
 
 // waiting sorts what Kueue says about work that it has not given quota.
@@ -275,8 +290,11 @@ func waiting(o Objects) []Cause {
 		found.Numbers = o.numbers(c.Message)
 		found.Who = o.who(found.Numbers)
 	})
-	if found.Code == "NeverFits" {
+	switch found.Code {
+	case "NeverFits":
 		return []Cause{found}
+	case "ResourceNotCovered": // to request less of it does not help
+		return append([]Cause{found}, o.neverFits()...)
 	}
 	return slices.Concat(o.neverFits(), []Cause{found}, o.notLent(found))
 }

@@ -23,11 +23,20 @@ func unscheduled(o Objects, pod *corev1.Pod) []Cause {
 		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Message == "" {
 			continue
 		}
+		c.Message = ofItsGang(pod, c.Message)
 		told := Evidence{"Pod " + pod.Name, "condition PodScheduled is False, " + c.Reason, c.Message}
 		all := []Cause{cause(whyNotScheduled(c), told, since(c.LastTransitionTime), gates(pod))}
 		return append(all, o.avoided(c)...)
 	}
 	return nil
+}
+
+// ofItsGang leaves out what Coscheduling adds for each pod that is in no gang, and finds no node.
+func ofItsGang(pod *corev1.Pod, message string) string {
+	if pod.Labels[podGroupLabel] != "" {
+		return message
+	}
+	return strings.TrimSuffix(message, ", can not find pod group")
 }
 
 // gates adds the scheduling gates of a pod.

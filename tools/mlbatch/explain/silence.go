@@ -47,16 +47,20 @@ func (o Objects) unseenSince(object string, at metav1.Time) []Cause {
 	return []Cause{cause("ControllerSilent", Evidence{object, "metadata.creationTimestamp, and nothing in its status", at.UTC().Format(time.RFC3339)})}
 }
 
-// notResumed: Kueue has started an AppWrapper, and its controller has not.
+// notResumed: Kueue has admitted an AppWrapper, and has not started it; or it has, and its controller does nothing.
 func (o Objects) notResumed() []Cause {
-	if o.Workload == nil || o.AppWrapper.Spec.Suspend || isTrue(o.Workload.Status.Conditions, kueue.WorkloadEvicted) {
+	if o.Workload == nil || isTrue(o.Workload.Status.Conditions, kueue.WorkloadEvicted) || isTrue(o.Workload.Status.Conditions, kueue.WorkloadFinished) {
 		return nil
 	}
 	c := condition(o.Workload.Status.Conditions, kueue.WorkloadAdmitted)
 	if c == nil || c.Status != metav1.ConditionTrue || !o.longAgo(c.LastTransitionTime) {
 		return nil
 	}
-	return []Cause{cause("ControllerSilent", told(o.workload(), *c), also(Evidence{o.wrapper(), "status.phase", string(v1beta2.AppWrapperSuspended)}), since(c.LastTransitionTime))}
+	code, seen := Code("ControllerSilent"), Evidence{o.wrapper(), "status.phase", string(v1beta2.AppWrapperSuspended)}
+	if o.AppWrapper.Spec.Suspend {
+		code, seen = "NotStarted", Evidence{o.wrapper(), "spec.suspend", "true"}
+	}
+	return []Cause{cause(code, told(o.workload(), *c), also(seen), since(c.LastTransitionTime))}
 }
 
 // noPods: a resource was created that makes pods, and there are none. If making them was refused, a warning says so.

@@ -22,7 +22,7 @@ func foreign(o Objects) []Cause {
 }
 
 func runRefused(o Objects) []Cause {
-	if o.Run == nil {
+	if o.Run == nil || o.Run.Status.Phase == v1alpha1.RunCancelled { // nothing comes of it in any case
 		return nil
 	}
 	c := condition(o.Run.Status.Conditions, v1alpha1.Accepted)
@@ -41,8 +41,8 @@ func runEnded(o Objects) []Cause {
 	if failure := o.Run.Status.LastFailure; failure != nil && (phase == v1alpha1.RunFailed || phase == v1alpha1.RunRetrying) {
 		all = append(all, lastFailure(o.Run.Name, *failure))
 	}
-	if phase == v1alpha1.RunCancelled {
-		all = append(all, cause("RunCancelled", Evidence{"Run " + o.Run.Name, "status.phase", string(phase)}))
+	if phase == v1alpha1.RunCancelled { // its condition Failed says no more
+		return []Cause{cause("RunCancelled", Evidence{"Run " + o.Run.Name, "status.phase", string(phase)})}
 	}
 	if c := condition(o.Run.Status.Conditions, v1alpha1.Failed); c != nil && c.Status == metav1.ConditionTrue {
 		all = append(all, cause("RunFailed", told("Run "+o.Run.Name, *c), since(c.LastTransitionTime)))
@@ -232,7 +232,24 @@ func refused(o Objects) (all []Cause) {
 		}
 		all = append(all, found)
 	}
+	if len(all) == 0 {
+		return o.couldNotCreate()
+	}
 	return all
+}
+
+// couldNotCreate is about an attempt that has ended, because a wrapped resource was not created. By then the status of
+// the resource only says that it is gone.
+func (o Objects) couldNotCreate() []Cause {
+	c := condition(o.AppWrapper.Status.Conditions, string(v1beta2.Unhealthy))
+	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1beta2.ReasonCreateFailed || c.Message == "" || hasAny(c.Message, oldRemains...) {
+		return nil
+	}
+	code := refusal(c.Message)
+	if code == "CreationRefused" { // others have repeated the message
+		return nil
+	}
+	return []Cause{cause(code, told(o.wrapper(), *c), since(c.LastTransitionTime))}
 }
 
 // unhealthy is about nodes, surplus pods and pods that are not ready.

@@ -92,24 +92,6 @@ func (r *gathering) labels() map[string]string {
 	return nil
 }
 
-const priorityClassLabel = "kueue.x-k8s.io/priority-class"
-
-// readPriority looks for the priority of work that Kueue has not queued.
-func (r *gathering) readPriority(ctx context.Context) {
-	name := r.labels()[priorityClassLabel]
-	if _, none := r.Absent["Workload"]; !none || name == "" {
-		return
-	}
-	class := &metav1.PartialObjectMetadata{}
-	class.SetGroupVersionKind(kueue.SchemeGroupVersion.WithKind("WorkloadPriorityClass"))
-	switch err := r.client.Get(ctx, client.ObjectKey{Name: name}, class); {
-	case gone(err):
-		r.Absent["WorkloadPriorityClass"] = name
-	case err != nil:
-		r.unread(err, "WorkloadPriorityClass "+name+", which it names")
-	}
-}
-
 func (r *gathering) queueName() string {
 	labels := r.labels()
 	if r.Workload != nil {

@@ -58,7 +58,7 @@ type watcher struct {
 
 // look looks once, and tells whether there is nothing more to see.
 func (w *watcher) look(ctx context.Context) (done bool, err error) {
-	objects, err := readAll(ctx, w.client, w.target, time.Now())
+	objects, err := ReadAll(ctx, w.client, w.target, time.Now())
 	if ctx.Err() != nil {
 		return true, nil
 	}

@@ -40,7 +40,7 @@ func (e NotFoundError) Error() string {
 
 // Explain reads what belongs to a target, and judges it.
 func Explain(ctx context.Context, c client.Client, target Target, now time.Time) (explain.Explanation, error) {
-	objects, err := readAll(ctx, c, target, now)
+	objects, err := ReadAll(ctx, c, target, now)
 	if err != nil {
 		return explain.Explanation{}, err
 	}
@@ -54,8 +54,8 @@ func Read(ctx context.Context, c client.Client, target Target, now time.Time) (e
 	return r.Objects, err
 }
 
-// readAll also reads what the nodes have, if the target waits for that.
-func readAll(ctx context.Context, c client.Client, target Target, now time.Time) (explain.Objects, error) {
+// ReadAll also reads what the nodes have, if the target waits for that.
+func ReadAll(ctx context.Context, c client.Client, target Target, now time.Time) (explain.Objects, error) {
 	objects, err := Read(ctx, c, target, now)
 	if err != nil {
 		return objects, err
