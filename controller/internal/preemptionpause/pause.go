@@ -5,6 +5,7 @@
 package preemptionpause
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -209,14 +210,20 @@ func (d Decision) Apply(w *kueue.Workload, now time.Time) {
 
 // queueAgain says that the pause is over, in the words of Kueue. Without a change of the condition
 // Requeued, Kueue leaves a Workload that it knows to be inadmissible aside until something else
-// changes in the cohort. If the condition is False, a queue is stopped, and Kueue sets it later.
+// changes in the cohort. If the condition is False, a queue is stopped, and Kueue sets it later. It is
+// missing if the job was ended by somebody else than Kueue.
 func queueAgain(w *kueue.Workload, now time.Time) {
-	requeued := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued)
-	if requeued == nil || requeued.Status != metav1.ConditionTrue || meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadQuotaReserved) {
+	requeued := metav1.Condition{Type: kueue.WorkloadRequeued, Status: metav1.ConditionTrue}
+	if known := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued); known != nil {
+		requeued = *known
+	}
+	if requeued.Status != metav1.ConditionTrue || meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadQuotaReserved) {
 		return
 	}
 	requeued.Reason, requeued.Message = kueue.WorkloadBackoffFinished, "The pause after repeated preemptions is over"
 	requeued.LastTransitionTime = metav1.NewTime(now)
+	w.Status.Conditions = slices.DeleteFunc(w.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kueue.WorkloadRequeued })
+	w.Status.Conditions = append(w.Status.Conditions, requeued)
 }
 
 // Slim leaves what Decide reads.

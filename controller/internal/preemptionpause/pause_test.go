@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -203,7 +204,8 @@ func TestAWorkloadIsQueuedAgain(t *testing.T) {
 		change func(*kueue.Workload)
 		want   metav1.Condition
 	}{
-		"Kueue has to be told": {func(*kueue.Workload) {}, over},
+		"Kueue has to be told":                                {func(*kueue.Workload) {}, over},
+		"also if whoever made room for others did not say so": {func(w *kueue.Workload) { w.Status.Conditions = w.Status.Conditions[:1] }, over},
 		"but not while its queue is stopped": {func(w *kueue.Workload) { w.Status.Conditions[1].Status = metav1.ConditionFalse },
 			condition(kueue.WorkloadRequeued, metav1.ConditionFalse, kueue.WorkloadEvictedByPreemption, begin)},
 		"nor if it has quota": {func(w *kueue.Workload) {
@@ -213,7 +215,7 @@ func TestAWorkloadIsQueuedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := preempted(3, both(waits(time.Minute, FieldOwner), row.change))
 			end.Apply(w, now)
-			if diff := cmp.Diff(row.want, w.Status.Conditions[1]); diff != "" || w.Status.RequeueState != nil {
+			if diff := cmp.Diff(&row.want, meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued)); diff != "" || w.Status.RequeueState != nil {
 				t.Errorf("%+v (-want +got)\n%s", w.Status.RequeueState, diff)
 			}
 		})
