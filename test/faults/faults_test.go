@@ -45,6 +45,8 @@ type fault struct {
 	fails bool
 	// returns: the job may return to the same node.
 	returns bool
+	// amongOthers: other faults happen at the same time, also on the node to which the job moves.
+	amongOthers bool
 }
 
 const seconds = 15 * time.Second
@@ -178,6 +180,7 @@ func TestFaults(t *testing.T) {
 	t.Run("a node that fails two teams is cordoned", cordoned)
 	t.Run("five faults at once", func(t *testing.T) {
 		for _, f := range faults[:5] {
+			f.amongOthers = true
 			t.Run(f.sentence, func(t *testing.T) {
 				t.Parallel()
 				f.happens(t)
@@ -262,7 +265,7 @@ func (f fault) follows(j *job, begin time.Time, left []string) bench.Fault {
 	}
 	again := j.await("runs again", time.Minute, found.at, running)
 	r.Again.Duration = again.at.Sub(begin)
-	if s := again.aw.Status; s.Migrations != f.migrations || s.Retries != f.retries {
+	if s := again.aw.Status; s.Migrations < f.migrations || s.Migrations > f.migrations && !f.amongOthers || s.Retries != f.retries {
 		j.Errorf("there were %d migrations and %d retries, want %d and %d", s.Migrations, s.Retries, f.migrations, f.retries)
 	}
 	for _, node := range j.itsNodes() {
