@@ -88,13 +88,13 @@ func (i *internet) connect(t *testing.T, w http.ResponseWriter, r *http.Request,
 	}
 	defer inner.Close()
 	w.WriteHeader(http.StatusOK)
-	outer, _, err := w.(http.Hijacker).Hijack()
+	outer, early, err := w.(http.Hijacker).Hijack()
 	if err != nil {
 		t.Errorf("the proxy cannot connect to %s: %v", host, err)
 		return
 	}
 	defer outer.Close()
-	go func() { _, _ = io.Copy(inner, outer) }()
+	go func() { _, _ = io.Copy(inner, early) }() // it may have the client's first byte
 	_, _ = io.Copy(outer, inner)
 }
 
