@@ -305,7 +305,7 @@ site: ## Write the documentation as a website into dist/site/
 
 .PHONY: release
 release: ## Write all that is released into dist/, and push it if there is a REGISTRY=ghcr.io/mlbatch
-	go run ./tools/artifacts/release -out dist -registry "$(REGISTRY)"
+	go run ./tools/artifacts/release -out dist -registry "$(REGISTRY)" -keyring "$(KEYRING)" -keyring-user "$(KEYRING_USER)" -key "$(KEY)"
 
 # The packages of the controller of Runs, which has a role of its own.
 OF_RUNS := /controller/\(internal/run\|runs$$\)

@@ -39,8 +39,8 @@ func onThisMachine(ref registry.Reference) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// pushImage pushes the image in an archive with the tag of the reference.
-func pushImage(ctx context.Context, archive, reference string, progress io.Writer) error {
+// pushImage pushes the image in an archive with the tag of the reference, and then its signature.
+func (r *release) pushImage(ctx context.Context, archive, reference string) error {
 	ref, err := registry.ParseReference(reference)
 	if err != nil {
 		return fmt.Errorf("cannot push the image %s: %w", reference, err)
@@ -61,12 +61,15 @@ func pushImage(ctx context.Context, archive, reference string, progress io.Write
 	if err != nil {
 		return fmt.Errorf("cannot push the image %s: %w", reference, err)
 	}
-	fmt.Fprintf(progress, "pushed %s@%s\n", reference, pushed.Digest)
-	return nil
+	fmt.Fprintf(r.progress, "pushed %s@%s\n", reference, pushed.Digest)
+	if r.signers.blobs == nil {
+		return nil
+	}
+	return r.signers.pushSignature(ctx, there, pushed)
 }
 
 // pushChart does what helm push does, but with a fixed creation time, so that the digest is
-// always the same.
+// always the same. The provenance beside the archive goes with it.
 func pushChart(archive, reference string, progress io.Writer) error {
 	ref, err := registry.ParseReference(reference)
 	if err != nil {
@@ -80,11 +83,18 @@ func pushChart(archive, reference string, progress io.Writer) error {
 	if onThisMachine(ref) {
 		options = append(options, helmregistry.ClientOptPlainHTTP())
 	}
+	push := []helmregistry.PushOption{helmregistry.PushOptCreationTime("1970-01-01T00:00:00Z")}
+	switch prov, err := os.ReadFile(archive + ".prov"); {
+	case err == nil:
+		push = append(push, helmregistry.PushOptProvData(prov))
+	case !os.IsNotExist(err):
+		return fmt.Errorf("cannot read the provenance of the chart: %w", err)
+	}
 	client, err := helmregistry.NewClient(options...)
 	if err != nil {
 		return fmt.Errorf("cannot set up Helm: %w", err)
 	}
-	pushed, err := client.Push(chart, reference, helmregistry.PushOptCreationTime("1970-01-01T00:00:00Z"))
+	pushed, err := client.Push(chart, reference, push...)
 	if err != nil {
 		return fmt.Errorf("cannot push the chart %s: %w", reference, err)
 	}

@@ -29,6 +29,7 @@ type release struct {
 	charts, sources string
 	out             string
 	progress        io.Writer
+	signers         signers
 	// compile compiles mlbatch into a file.
 	compile func(ctx context.Context, command compiler.Program, out string) error
 
@@ -44,6 +45,7 @@ func (r *release) write(ctx context.Context) error {
 		r.writeCharts, r.writeImages, r.writeCommands,
 		r.writeBill, // lists all files written before it
 		r.writeSums,
+		r.writeSignatures, // of the checksums, too
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -55,7 +57,7 @@ func (r *release) write(ctx context.Context) error {
 // push pushes the images, and then the charts that need them.
 func (r *release) push(ctx context.Context) error {
 	for _, image := range controller.All {
-		if err := pushImage(ctx, r.images[image.Name], image.Reference(r.versions), r.progress); err != nil {
+		if err := r.pushImage(ctx, r.images[image.Name], image.Reference(r.versions)); err != nil {
 			return err
 		}
 	}
@@ -154,13 +156,16 @@ func (r *release) writeBill(context.Context) error {
 	return r.add(sbom.File{Name: name})
 }
 
+// checksums is the file that sha256sum --check reads.
+const checksums = "SHA256SUMS"
+
 // writeSums writes checksums for sha256sum --check.
 func (r *release) writeSums(context.Context) error {
 	var sums strings.Builder
 	for _, file := range r.files {
 		fmt.Fprintf(&sums, "%s  %s\n", file.SHA256, file.Name)
 	}
-	path := filepath.Join(r.out, "SHA256SUMS")
+	path := filepath.Join(r.out, checksums)
 	if err := os.WriteFile(path, []byte(sums.String()), 0o644); err != nil {
 		return fmt.Errorf("cannot write the checksums: %w", err)
 	}
