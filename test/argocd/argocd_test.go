@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/test/sandbox"
 )
 
 const kueue = "kueue.x-k8s.io/v1beta2"
@@ -178,7 +180,7 @@ func teamChanges(s *site) {
 	values := s.values("setup/teams/simulated.yaml")
 	list := values["teams"].([]any)
 	list[1].(map[string]any)["quota"].(map[string]any)["default-flavor"].(map[string]any)["nvidia.com/gpu"] = int64(30)
-	set(s, teams, any(values), "spec", "source", "helm", "valuesObject")
+	sandbox.Set(s.T, teams, any(values), "spec", "source", "helm", "valuesObject")
 	s.write("teams.yaml", teams)
 	s.commit("team red gives two GPUs back")
 	s.look("mlbatch-apps", "normal")
@@ -239,7 +241,7 @@ func (s *site) remove(name string) {
 // waves installs the platform again, from git alone.
 func waves(s *site) {
 	config := s.manifests("base/config/argocd-cm.yaml")[0]
-	set(s, config, healthOfApplications, "data", "resource.customizations.health.argoproj.io_Application")
+	sandbox.Set(s.T, config, healthOfApplications, "data", "resource.customizations.health.argoproj.io_Application")
 	s.apply(config)
 	s.git("revert", "--no-edit", "HEAD")
 	s.look("mlbatch-apps", "normal")

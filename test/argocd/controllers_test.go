@@ -11,12 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlbatch/mlbatch/test/sandbox"
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
@@ -91,7 +91,7 @@ func (s *site) manifests(pattern string) (objects []*unstructured.Unstructured) 
 // start starts Argo CD's programs outside the cluster, with the rights that they have inside.
 func (s *site) start() {
 	s.Helper()
-	redis, repositories, metrics := freeAddress(s.T), freeAddress(s.T), freeAddress(s.T)
+	redis, repositories, metrics := sandbox.FreeAddress(s.T), sandbox.FreeAddress(s.T), sandbox.FreeAddress(s.T)
 	s.environment = append(os.Environ(),
 		"KUBECONFIG="+s.kubeconfig(), "ARGOCD_FAKE_IN_CLUSTER=true", "HOME="+s.TempDir(), "TMPDIR="+s.TempDir(),
 		"PATH="+filepath.Dir(s.programs["helm"])+":"+os.Getenv("PATH"),
@@ -103,7 +103,7 @@ func (s *site) start() {
 	s.listens(redis)
 	s.listens(repositories)
 	s.run("argocd-application-controller", s.programs["cmd"], "--logformat=text", "--redis="+redis,
-		"--repo-server="+repositories, "--metrics-port="+port(freeAddress(s.T)))
+		"--repo-server="+repositories, "--metrics-port="+port(sandbox.FreeAddress(s.T)))
 }
 
 // kubeconfig writes one for the service account of the application controller.
@@ -140,26 +140,9 @@ func (s *site) authority() (file string) {
 // run starts a program, which ends with the test. If the test fails, its log is kept.
 func (s *site) run(name, program string, args ...string) {
 	s.Helper()
-	file := filepath.Join(os.TempDir(), "mlbatch-test-"+name+".log")
-	out, err := os.Create(file)
-	if err != nil {
-		s.Fatal(err)
-	}
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(s.environment, "ARGOCD_BINARY_NAME="+name)
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()
-		if s.Failed() {
-			s.Logf("the log of %s is in %s", name, file)
-		} else if err := os.Remove(file); err != nil {
-			s.Error(err)
-		}
-	})
+	sandbox.Run(s.T, name, cmd)
 }
 
 func (s *site) listens(address string) {
@@ -171,17 +154,6 @@ func (s *site) listens(address string) {
 		}
 		return err
 	})
-}
-
-// freeAddress is one on which nothing listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func port(address string) string {

@@ -49,28 +49,14 @@ func (s *site) sample(file string) *unstructured.Unstructured {
 	}
 	values := map[string]string{"mlbatch": "setup/profiles/localcluster.yaml", "teams": "setup/teams/simulated.yaml"}
 	if values := values[o.GetName()]; values != "" {
-		set(s, o, any(s.values(values)), "spec", "source", "helm", "valuesObject")
+		sandbox.Set(s.T, o, any(s.values(values)), "spec", "source", "helm", "valuesObject")
 	}
 	return o
 }
 
-func (s *site) values(file string) (values map[string]any) {
+func (s *site) values(file string) map[string]any {
 	s.Helper()
-	text, err := os.ReadFile(filepath.Join(s.checkout, file))
-	if err == nil {
-		err = yaml.UnmarshalStrict(text, &values)
-	}
-	if err != nil {
-		s.Fatal(err)
-	}
-	return values
-}
-
-func set(s *site, o *unstructured.Unstructured, value any, fields ...string) {
-	s.Helper()
-	if err := unstructured.SetNestedField(o.Object, value, fields...); err != nil {
-		s.Fatal(err)
-	}
+	return sandbox.Values(s.T, filepath.Join(s.checkout, file))
 }
 
 // write writes a file of the repository, which commit commits.

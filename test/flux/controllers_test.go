@@ -6,12 +6,10 @@ package flux_test
 
 import (
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -49,7 +47,7 @@ func (s *site) startFlux() {
 	for _, controller := range []string{sourceController, helmController} {
 		s.createCRDs(controller)
 	}
-	artifacts := freeAddress(s.T)
+	artifacts := sandbox.FreeAddress(s.T)
 	s.run(programs[sourceController], "--storage-path="+s.TempDir(), "--storage-addr="+artifacts, "--storage-adv-addr="+artifacts)
 	s.run(programs[helmController])
 }
@@ -97,36 +95,8 @@ func (s *site) isServed(crd *apiextensionsv1.CustomResourceDefinition) error {
 func (s *site) run(program string, args ...string) {
 	s.Helper()
 	name := filepath.Base(program)
-	file := filepath.Join(os.TempDir(), "mlbatch-test-"+name+".log")
-	out, err := os.Create(file)
-	if err != nil {
-		s.Fatal(err)
-	}
 	cmd := exec.Command(program,
 		append(args, "--watch-all-namespaces", "--metrics-addr=0", "--health-addr=0", "--log-encoding=console")...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.cluster.KubeconfigPath(), "RUNTIME_NAMESPACE="+namespace)
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()
-		if s.Failed() {
-			s.Logf("the log of %s is in %s", name, file)
-		} else if err := os.Remove(file); err != nil {
-			s.Error(err)
-		}
-	})
-}
-
-// freeAddress is one on which nothing listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	sandbox.Run(s.T, name, cmd)
 }

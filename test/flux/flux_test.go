@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/test/sandbox"
 )
 
 const kueue = "kueue.x-k8s.io/v1beta2"
@@ -187,7 +189,7 @@ func teamChanges(s *site) {
 		values := s.values("setup/teams/simulated.yaml")
 		teams := values["teams"].([]any)
 		teams[1].(map[string]any)["quota"].(map[string]any)["default-flavor"].(map[string]any)["nvidia.com/gpu"] = int64(30)
-		set(s, o, any(values), "spec", "values")
+		sandbox.Set(s.T, o, any(values), "spec", "values")
 		s.commit(o)
 	}
 	s.untilReady("teams")

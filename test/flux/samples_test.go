@@ -49,9 +49,9 @@ func (s *site) samples() (objects []*unstructured.Unstructured) {
 				s.Fatalf("%s: %v", file, err)
 			}
 			if o.GetKind() == "HelmRelease" {
-				set(s, o, values[o.GetName()], "spec", "values")
+				sandbox.Set(s.T, o, values[o.GetName()], "spec", "values")
 			} else {
-				set(s, o, true, "spec", "insecure") // the registry speaks HTTP
+				sandbox.Set(s.T, o, true, "spec", "insecure") // the registry speaks HTTP
 			}
 			objects = append(objects, o)
 		}
@@ -59,23 +59,9 @@ func (s *site) samples() (objects []*unstructured.Unstructured) {
 	return objects
 }
 
-func (s *site) values(file string) (values map[string]any) {
+func (s *site) values(file string) map[string]any {
 	s.Helper()
-	text, err := os.ReadFile(filepath.Join(s.checkout, file))
-	if err == nil {
-		err = yaml.UnmarshalStrict(text, &values)
-	}
-	if err != nil {
-		s.Fatal(err)
-	}
-	return values
-}
-
-func set(s *site, o *unstructured.Unstructured, value any, fields ...string) {
-	s.Helper()
-	if err := unstructured.SetNestedField(o.Object, value, fields...); err != nil {
-		s.Fatal(err)
-	}
+	return sandbox.Values(s.T, filepath.Join(s.checkout, file))
 }
 
 // commit applies objects as Flux's kustomize-controller does for what was committed.

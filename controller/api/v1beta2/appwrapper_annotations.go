@@ -53,7 +53,7 @@ const (
 // of nodes like status.avoidedNodes of an AppWrapper.
 const (
 	// ReassignAnnotation: the controller has deactivated the Workload, and activates it again when Kueue has its
-	// quota back, with these nodes excluded. Without it, somebody else has deactivated the Workload.
+	// quota back, with these nodes excluded. Without it, a person or another program has deactivated the Workload.
 	ReassignAnnotation = "workload.codeflare.dev/reassign"
 	// ReassignedAnnotation: that has been done. It has the nodes that are still excluded by their names.
 	ReassignedAnnotation = "workload.codeflare.dev/reassigned"

@@ -211,7 +211,7 @@ func (d Decision) Apply(w *kueue.Workload, now time.Time) {
 // queueAgain says that the pause is over, in the words of Kueue. Without a change of the condition
 // Requeued, Kueue leaves a Workload that it knows to be inadmissible aside until something else
 // changes in the cohort. If the condition is False, a queue is stopped, and Kueue sets it later. It is
-// missing if the job was ended by somebody else than Kueue.
+// missing if another program than Kueue has ended the job.
 func queueAgain(w *kueue.Workload, now time.Time) {
 	requeued := metav1.Condition{Type: kueue.WorkloadRequeued, Status: metav1.ConditionTrue}
 	if known := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadRequeued); known != nil {

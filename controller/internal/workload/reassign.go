@@ -14,12 +14,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -95,17 +92,9 @@ func (r *reassigner) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // controlReassignments starts the controller.
 func controlReassignments(mgr ctrl.Manager, workloads cache.Cache, avoid podtemplate.Avoidance) error {
-	r := &reassigner{
+	return watch(mgr, "reassignment", workloads, leftNodes(), &reassigner{
 		cached: workloads, live: &editor{reader: mgr.GetAPIReader(), client: mgr.GetClient()}, avoid: avoid, now: time.Now,
-	}
-	err := ctrl.NewControllerManagedBy(mgr).Named("reassignment").
-		WatchesRawSource(source.Kind[client.Object](workloads, &kueue.Workload{}, &handler.EnqueueRequestForObject{}, leftNodes())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, CacheSyncTimeout: cacheSyncTimeout}).
-		Complete(r)
-	if err != nil {
-		return fmt.Errorf("cannot make the controller of reassignments: %w", err)
-	}
-	return nil
+	})
 }
 
 // leftNodes ignores Workloads that never had to leave their nodes.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -121,12 +122,17 @@ func control(mgr ctrl.Manager, workloads cache.Cache, pause preemptionpause.Paus
 		cached: workloads, live: mgr.GetAPIReader(), client: mgr.GetClient(), recorder: mgr.GetEventRecorder("appwrappers"),
 		pause: pause, pauses: pauses, now: time.Now,
 	}
-	err = ctrl.NewControllerManagedBy(mgr).Named("workload").
-		WatchesRawSource(source.Kind[client.Object](workloads, &kueue.Workload{}, &handler.EnqueueRequestForObject{}, changed())).
+	return watch(mgr, "workload", workloads, changed(), r)
+}
+
+// watch starts a controller of Workloads, of those that matter to it.
+func watch(mgr ctrl.Manager, name string, workloads cache.Cache, matter predicate.Predicate, r reconcile.Reconciler) error {
+	err := ctrl.NewControllerManagedBy(mgr).Named(name).
+		WatchesRawSource(source.Kind[client.Object](workloads, &kueue.Workload{}, &handler.EnqueueRequestForObject{}, matter)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, CacheSyncTimeout: cacheSyncTimeout}).
 		Complete(r)
 	if err != nil {
-		return fmt.Errorf("cannot make the controller of Workloads: %w", err)
+		return fmt.Errorf("cannot make the controller %s of Workloads: %w", name, err)
 	}
 	return nil
 }
