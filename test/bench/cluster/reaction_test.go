@@ -26,6 +26,7 @@ var (
 	fleetPods  = flag.Int("bench.pods", 400, "pods that run there: half of them of AppWrappers, half of JobSets")
 	struck     = flag.String("bench.struck", "1,5", "how many nodes fail at once, one after the other")
 	sorts      = flag.String("bench.faults", "label,crash,lost", "faults that are injected")
+	longest    = flag.Duration("bench.longest", time.Hour, "leave out faults that may take longer: many nodes that are lost take Kubernetes long")
 )
 
 // watchingLabels are values with which the label concerns all pods: those here request no GPUs, of which a
@@ -51,31 +52,37 @@ func TestReaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d pods run on %d nodes after %s", f.size(), *fleetNodes, time.Since(began).Round(time.Second))
-	r := bench.Reactions{Head: describe(t), Nodes: *fleetNodes, Pods: f.size(), Results: f.strikes(counts)}
+	r := bench.Reactions{Head: describe(t), Nodes: *fleetNodes, Pods: f.size()}
+	f.strikes(counts, func(results []bench.Reaction) {
+		r.Results = append(r.Results, results...)
+		if *report != "" { // now, because the next may fail, and each takes minutes
+			all := kept(t)
+			all.Reactions = &r
+			keep(t, *report, all)
+		}
+	})
 	t.Logf("\n%s\n\n%s", r.Head, r.Table())
-	if *report != "" {
-		all := kept(t)
-		all.Reactions = &r
-		keep(t, *report, all)
-	}
 }
 
-// strikes are the results of all faults, or of those before jobs stayed away for good.
-func (f *fleet) strikes(counts []int) (all []bench.Reaction) {
+// strikes yields the results of one fault after the other, until jobs stay away for good.
+func (f *fleet) strikes(counts []int, yield func([]bench.Reaction)) {
 	f.Helper()
 	for _, b := range blows {
 		if !slices.Contains(strings.Split(*sorts, ","), b.name) {
 			continue
 		}
 		for _, n := range counts {
-			all = append(all, f.strike(b, n)...)
+			if b.limit(n) > *longest {
+				f.Logf("%s of %d nodes is left out: it may take %s", b.name, n, b.limit(n))
+				continue
+			}
+			yield(f.strike(b, n))
 			if err := f.allRun(30 * time.Minute); err != nil {
 				f.Logf("the measurement ends after %s of %d nodes, because not all come back: %v", b.name, n, err)
-				return all
+				return
 			}
 		}
 	}
-	return all
 }
 
 func numbers(t *testing.T, list string) (all []int) {
