@@ -96,14 +96,17 @@ func condition(object map[string]any, conditionType string) map[string]any {
 	return nil
 }
 
-// verdictFromConditions is the verdict of kinds that report their end with a condition.
-func verdictFromConditions(succeeded, failed string) func(map[string]any) Verdict {
+// verdictFromConditions is the verdict of kinds that report their end with a condition, a failure with
+// any of several.
+func verdictFromConditions(succeeded string, failed ...string) func(map[string]any) Verdict {
 	return func(object map[string]any) Verdict {
 		if condition(object, succeeded)["status"] == "True" {
 			return Succeeded
 		}
-		if condition(object, failed)["status"] == "True" {
-			return Failed
+		for _, f := range failed {
+			if condition(object, f)["status"] == "True" {
+				return Failed
+			}
 		}
 		return Running
 	}

@@ -13,13 +13,14 @@ import (
 const jobCompletionIndex = "batch.kubernetes.io/job-completion-index"
 
 // job is a batch/v1 Job. It ends with its Complete condition, not with the number of pods
-// that have succeeded: a Job with more completions than parallelism runs in waves.
+// that have succeeded: a Job with more completions than parallelism runs in waves. It says with
+// FailureTarget that it will fail, and with Failed that all its pods have stopped as well.
 var job = Kind{
 	GVK:     schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"},
 	podSets: jobPodSets,
 
 	knownToKueue: always,
-	verdict:      verdictFromConditions("Complete", "Failed"),
+	verdict:      verdictFromConditions("Complete", "Failed", "FailureTarget"),
 }
 
 func jobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
