@@ -53,6 +53,8 @@ var arrows = map[string][]string{
 	"controller/runschema": {"controller/api/codeflare/v1alpha1"},
 	// Reviews of access, which several shells request from the API server.
 	"controller/internal/accessreview": nil,
+	// What the API server records for objects of which webhooks decide.
+	"controller/internal/fieldowners": nil,
 	// Our own writes, for which the caches of shells are too late.
 	"controller/internal/echoes": nil,
 	// Whether something can be watched yet.
@@ -65,10 +67,11 @@ var arrows = map[string][]string{
 	"controller/internal/metricsaccess":   {"controller/internal/accessreview"},
 	"controller/internal/admission": {
 		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules", "controller/internal/kinds",
-		"controller/internal/accessreview",
+		"controller/internal/accessreview", "controller/internal/fieldowners",
 	},
 	"controller/internal/runadmission": {
-		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/accessreview", "controller/runplan",
+		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/accessreview", "controller/internal/fieldowners",
+		"controller/runplan",
 	},
 	"controller/internal/appwrapper": {
 		"controller/api/v1beta2", "controller/internal/config", "controller/admissionrules",

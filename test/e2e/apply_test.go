@@ -46,6 +46,9 @@ func (s *story) applyAgainWhileItRuns(ctx context.Context, name string, again fu
 	s.apply(ctx, aw)
 	s.untilPhase(ctx, aw, workload.AppWrapperRunning)
 	s.untilRunning(ctx, name, 1)
+	if len(aw.ManagedFields) > 0 {
+		s.t.Errorf("of what nobody applies on the server, the API server records who wrote what: %v", aw.ManagedFields)
+	}
 	admitted, before := aw.Spec, s.uids(ctx, name)
 
 	again(s, ctx, manifest.DeepCopy())

@@ -25,6 +25,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/fieldowners"
 )
 
 // appWrappers is the resource on which MLBatch has verbs of its own.
@@ -96,6 +97,9 @@ func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 		admissionrules.DeclarePodSets(aw)
 		if !isKueue {
 			removePodSetInfos(aw)
+		}
+		if !fieldowners.Needed(aw.ManagedFields) {
+			aw.ManagedFields = nil
 		}
 		return nil
 	}

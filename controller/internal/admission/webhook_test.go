@@ -5,6 +5,7 @@ package admission
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -80,6 +81,30 @@ func TestTheMutatingWebhookOnlyAddsLabels(t *testing.T) {
 	}
 	if len(response.Patches) == 0 {
 		t.Error("no labels were added")
+	}
+}
+
+// Nothing else of what is stored may change with it.
+func TestTheMutatingWebhookDropsARecordOfWhoWroteWhat(t *testing.T) {
+	hook := admission.WithDefaulter(scheme(t), &defaulter{namespaces: plain})
+	for operation, want := range map[string]int{"Update": 1, "Apply": 0} {
+		t.Run(operation, func(t *testing.T) {
+			r := request(t, admissionv1.Create, nil, given.AppWrapper("a").Build())
+			record := fmt.Sprintf(`"managedFields": [{"manager": "m", "operation": %q, "apiVersion": "workload.codeflare.dev/v1beta2",`+
+				`"fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}}], "name": "a"`, operation)
+			r.Object.Raw = []byte(strings.Replace(asWritten, `"name": "a"`, record, 1))
+			dropped := 0
+			for _, patch := range hook.Handle(t.Context(), r).Patches {
+				if patch.Operation == "remove" && patch.Path == "/metadata/managedFields" {
+					dropped++
+				} else if patch.Operation != "add" || !strings.HasPrefix(patch.Path, "/metadata/labels") {
+					t.Errorf("unexpected patch %+v", patch)
+				}
+			}
+			if dropped != want {
+				t.Errorf("dropped %d times, want %d", dropped, want)
+			}
+		})
 	}
 }
 

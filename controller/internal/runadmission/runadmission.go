@@ -27,6 +27,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
+	"github.com/mlbatch/mlbatch/controller/internal/fieldowners"
 	"github.com/mlbatch/mlbatch/controller/runplan"
 )
 
@@ -64,7 +65,7 @@ func (r recorder) Handle(ctx context.Context, request admission.Request) admissi
 	if request.Operation != admissionv1.Create {
 		return admission.Allowed("")
 	}
-	sent, err := annotationsOf(request.Object)
+	run, err := metadataOf(request.Object)
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
@@ -72,13 +73,18 @@ func (r recorder) Handle(ctx context.Context, request admission.Request) admissi
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
+	sent := run.Annotations
 	if sent == nil {
 		sent = map[string]string{}
 	}
 	sent[v1alpha1.AuthorAnnotation] = request.UserInfo.Username
 	sent[v1alpha1.AuthorUIDAnnotation] = request.UserInfo.UID
 	sent[v1alpha1.AuthorMayAnnotation] = strings.Join(may, ",")
-	return admission.Patched("", jsonpatch.NewOperation("add", "/metadata/annotations", sent))
+	patches := []jsonpatch.JsonPatchOperation{jsonpatch.NewOperation("add", "/metadata/annotations", sent)}
+	if len(run.ManagedFields) > 0 && !fieldowners.Needed(run.ManagedFields) {
+		patches = append(patches, jsonpatch.NewOperation("remove", "/metadata/managedFields", nil))
+	}
+	return admission.Patched("", patches...)
 }
 
 // may lists what a user may have in an AppWrapper of their own.
@@ -196,9 +202,13 @@ func changed(name string) admission.Response {
 }
 
 func annotationsOf(object runtime.RawExtension) (map[string]string, error) {
-	var run metav1.PartialObjectMetadata
+	run, err := metadataOf(object)
+	return run.Annotations, err
+}
+
+func metadataOf(object runtime.RawExtension) (run metav1.PartialObjectMetadata, err error) {
 	if err := json.Unmarshal(object.Raw, &run); err != nil {
-		return nil, fmt.Errorf("cannot read the metadata of the Run: %w", err)
+		return run, fmt.Errorf("cannot read the metadata of the Run: %w", err)
 	}
-	return run.Annotations, nil
+	return run, nil
 }

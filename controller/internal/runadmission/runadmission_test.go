@@ -6,11 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -103,6 +105,20 @@ func TestARunWithoutAnnotationsGetsThem(t *testing.T) {
 	want := map[string]string{"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "", "codeflare.dev/author-may": ""}
 	if len(response.Patches) != 1 || !cmp.Equal(response.Patches[0].Value, any(want)) {
 		t.Errorf("got %+v", response)
+	}
+}
+
+func TestARunHasNoRecordOfWhoWroteWhatUnlessItIsApplied(t *testing.T) {
+	user := authenticationv1.UserInfo{Username: "ada"}
+	for operation, want := range map[string]bool{"Update": true, "Apply": false} {
+		run := fmt.Sprintf(`{"metadata": {"name": "a", "managedFields": [{"manager": "m", "operation": %q}]}}`, operation)
+		response := holding(t, user).Handle(t.Context(), call(t, admissionv1.Create, user, run, ""))
+		dropped := slices.ContainsFunc(response.Patches, func(p jsonpatch.JsonPatchOperation) bool {
+			return p.Operation == "remove" && p.Path == "/metadata/managedFields"
+		})
+		if dropped != want || !response.Allowed {
+			t.Errorf("%s: dropped %t, and got %+v", operation, dropped, response)
+		}
 	}
 }
 

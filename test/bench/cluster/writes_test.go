@@ -38,13 +38,16 @@ type way struct {
 	name, verb, contentType, accept string
 	// spec is whether the write has the whole object, as typed clients send it.
 	spec bool
+	// applied is whether the AppWrappers were applied on the server's side, and not just created.
+	applied bool
 }
 
 var ways = []way{
-	{"PATCH what changed, answered with metadata (ours)", "PATCH", "application/merge-patch+json", onlyMetadata, false},
-	{"PATCH what changed, answered with all", "PATCH", "application/merge-patch+json", wholeObject, false},
-	{"PUT without spec, answered with metadata", "PUT", "application/json", onlyMetadata, false},
-	{"PUT of all, answered with all (usual clients)", "PUT", "application/json", wholeObject, true},
+	{"PATCH what changed, answered with metadata (ours)", "PATCH", "application/merge-patch+json", onlyMetadata, false, false},
+	{"the same of what was applied on the server", "PATCH", "application/merge-patch+json", onlyMetadata, false, true},
+	{"PATCH what changed, answered with all", "PATCH", "application/merge-patch+json", wholeObject, false, true},
+	{"PUT without spec, answered with metadata", "PUT", "application/json", onlyMetadata, false, true},
+	{"PUT of all, answered with all (usual clients)", "PUT", "application/json", wholeObject, true, true},
 }
 
 // TestWaysToWriteAStatus measures what a write of an AppWrapper's status costs the API server, by the
@@ -63,7 +66,8 @@ func TestWaysToWriteAStatus(t *testing.T) {
 	}
 	w := writer{T: t, rest: api, admin: admin, cost: map[string]map[string][]float64{}}
 	for i := range wrappers {
-		w.create(i)
+		w.create(i, false)
+		w.create(i, true)
 	}
 	for range blocks {
 		for _, way := range ways {
@@ -82,12 +86,15 @@ type writer struct {
 	sent int
 }
 
-// create creates an AppWrapper that no controller looks after. Each second one is applied on the
-// server's side.
-func (w *writer) create(i int) {
+// nameOf one of the AppWrappers.
+func nameOf(i int, applied bool) string { return fmt.Sprintf("life-%d-%t", i, applied) }
+
+// create creates an AppWrapper that no controller looks after, or applies it on the server's side.
+func (w *writer) create(i int, applied bool) {
 	w.Helper()
 	l := &lives{T: w.T, namespace: metav1.NamespaceDefault, Scenario: bench.Scenario{Pods: 1}}
 	aw := l.object(i).(*workload.AppWrapper)
+	aw.Name = nameOf(i, applied)
 	another := "example.com/nobody"
 	aw.TypeMeta = metav1.TypeMeta{APIVersion: workload.GroupVersion.String(), Kind: workload.AppWrapperKind}
 	aw.Spec.ManagedBy, aw.Spec.Suspend = &another, true
@@ -95,7 +102,7 @@ func (w *writer) create(i int) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if i%2 == 0 {
+	if !applied {
 		err = w.admin.Create(w.Context(), aw)
 	} else {
 		err = w.rest.Patch("application/apply-patch+yaml").Namespace(aw.Namespace).Resource("appwrappers").Name(aw.Name).
@@ -126,7 +133,7 @@ func (w *writer) block(way way, p processes) {
 	read := map[string]*workload.AppWrapper{}
 	for i := range wrappers {
 		aw := &workload.AppWrapper{}
-		if err := w.admin.Get(w.Context(), client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("life-%04d", i)}, aw); err != nil {
+		if err := w.admin.Get(w.Context(), client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: nameOf(i, way.applied)}, aw); err != nil {
 			w.Fatal(err)
 		}
 		read[aw.Name] = aw
@@ -210,8 +217,8 @@ func (w *writer) isWritten(way way, names []string) {
 		if want := status(w.sent - 1).Conditions[0].Message; len(aw.Status.Conditions) != 4 || aw.Status.Conditions[0].Message != want {
 			w.Errorf("%s: %s has %v, not %q", way.name, name, aw.Status.Conditions, want)
 		}
-		if len(aw.Spec.Components) != 1 || len(aw.ManagedFields) == 0 {
-			w.Errorf("%s: %s has lost its components or its managed fields", way.name, name)
+		if len(aw.Spec.Components) != 1 || len(aw.ManagedFields) > 0 != way.applied {
+			w.Errorf("%s: %s has lost its components, or its managed fields are %v", way.name, name, aw.ManagedFields)
 		}
 	}
 }
