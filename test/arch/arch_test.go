@@ -94,7 +94,7 @@ var arrows = map[string][]string{
 	},
 	"controller/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/run", "controller/internal/runadmission", "controller/internal/serving", "controller/internal/servingcert", "controller/runplan",
+		"controller/internal/jsonwatch", "controller/internal/run", "controller/internal/runadmission", "controller/internal/serving", "controller/internal/servingcert", "controller/runplan",
 	},
 	// The program in the pods of Runs.
 	"controller/agent": {
