@@ -81,7 +81,7 @@ func (o *observation) runningPods() []string {
 
 // inDoubt: component i has to be read from the API server before d is carried out.
 func (o *observation) inDoubt(i int, d lifecycle.Decision) bool {
-	if o.components[i].confirmed {
+	if o.components[i].confirmed || o.components[i].went {
 		return false
 	}
 	seen, deployed := o.snapshot.Components[i], deployedCondition(o.aw, i)
@@ -210,6 +210,18 @@ func (o *observation) seeLast(i int, last client.Object) {
 	if last != nil && belongsTo(last, o.aw) && o.namesThisAttempt(last) {
 		o.snapshot.Components[i].Verdict = verdict(o.components[i].kind, last)
 	}
+}
+
+// sawItGo: a watch has told that component i, which had succeeded for good, is gone. It is not created again. Or it
+// has only lost our label, for watches cannot tell; then it uses nothing, and goes when the AppWrapper has gone. So
+// this counts only while that is being deleted.
+func (r *Reconciler) sawItGo(o *observation, i int) bool {
+	kind := o.components[i].kind
+	if !o.snapshot.Deleting || o.snapshot.Status.Phase != v1beta2.AppWrapperSucceeded || !succeeded(o.snapshot.Status, i) || !kind.SuccessIsFinal() {
+		return false
+	}
+	last := r.lastState(kind, types.NamespacedName{Namespace: o.aw.Namespace, Name: o.snapshot.Components[i].Name})
+	return last != nil && belongsTo(last, o.aw) && o.namesThisAttempt(last) && verdict(kind, last) == kinds.Succeeded
 }
 
 // canDoWithout: a component that the controller may not read must not block the removal of
