@@ -50,7 +50,7 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 	namespaces := fromCache(mgr.GetAPIReader())
 	validator := &validator{
 		limits: admissionrules.Limits{Components: c.ComponentLimit, PodSets: c.PodSetLimit}, policies: c.Policies,
-		kueue: kueue, review: review, namespaces: namespaces, managed: managed,
+		kueue: kueue, review: review, namespaces: together(namespaces), managed: managed,
 	}
 	validator.own = &ownRights{
 		resourceOf: mgr.GetRESTMapper().RESTMapping,

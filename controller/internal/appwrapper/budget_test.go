@@ -23,17 +23,17 @@ var budgets = map[string]struct {
 }{
 	"one that need not wait for quota": {
 		func(c *cluster, i int) { c.submit(i, i+1) },
-		map[string]int{"PATCH appwrappers/status": 4, "PATCH appwrappers": 2, "POST jobs": 1, "GET jobs": 1, "DELETE jobs": 1, "LIST pods": 2},
+		map[string]int{"PATCH appwrappers/status": 4, "PATCH appwrappers": 2, "POST jobs": 1, "DELETE jobs": 1, "LIST pods": 1},
 	},
 	"one that Kueue starts": {
 		func(c *cluster, i int) {
 			c.submitQueued(i, `,"metadata":{"finalizers":["workload.codeflare.dev/finalizer"]}`)
 		},
-		map[string]int{"PATCH appwrappers/status": 5, "PATCH appwrappers": 1, "POST jobs": 1, "GET jobs": 1, "DELETE jobs": 1, "LIST pods": 2},
+		map[string]int{"PATCH appwrappers/status": 5, "PATCH appwrappers": 1, "POST jobs": 1, "DELETE jobs": 1, "LIST pods": 1},
 	},
 	"one that Kueue starts while no webhook answers": {
 		func(c *cluster, i int) { c.submitQueued(i, "") },
-		map[string]int{"PATCH appwrappers/status": 5, "PATCH appwrappers": 2, "POST jobs": 1, "GET jobs": 1, "DELETE jobs": 1, "LIST pods": 2},
+		map[string]int{"PATCH appwrappers/status": 5, "PATCH appwrappers": 2, "POST jobs": 1, "DELETE jobs": 1, "LIST pods": 1},
 	},
 }
 

@@ -29,6 +29,8 @@ type component struct {
 	object client.Object
 	// confirmed: it was read from the API server, or there is nothing to read.
 	confirmed bool
+	// went: it need not be asked for, because a watch has told that it is gone.
+	went bool
 	// refuted: there was nothing to delete, so the cache is late.
 	refuted bool
 }

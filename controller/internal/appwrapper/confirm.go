@@ -81,7 +81,7 @@ func (o *observation) runningPods() []string {
 
 // inDoubt: component i has to be read from the API server before d is carried out.
 func (o *observation) inDoubt(i int, d lifecycle.Decision) bool {
-	if o.components[i].confirmed {
+	if o.components[i].confirmed || o.components[i].went {
 		return false
 	}
 	seen, deployed := o.snapshot.Components[i], deployedCondition(o.aw, i)
@@ -118,12 +118,25 @@ func (o *observation) creating(deployed *metav1.Condition) bool {
 
 // podsInDoubt: the pods have to be read from the API server before d is carried out. If
 // nothing is deployed or being removed and the cache has no pod, there is none; nor is there any
-// if the AppWrapper's name cannot be a label, and the API server would refuse the selector.
+// if the AppWrapper's name cannot be a label, and the API server would refuse the selector. Nor does it matter which
+// are left of work that is over for good: when it succeeded, the API server had none that uses anything.
 func (o *observation) podsInDoubt(d lifecycle.Decision) bool {
 	conditions := o.snapshot.Status.Conditions
 	possible := len(o.pods) > 0 || meta.IsStatusConditionTrue(conditions, string(v1beta2.ResourcesDeployed)) ||
 		meta.IsStatusConditionTrue(conditions, string(v1beta2.DeletingResources))
-	return !o.podsConfirmed && possible && canBeLabel(o.aw.Name) && o.irreversible(d)
+	return !o.podsConfirmed && possible && canBeLabel(o.aw.Name) && o.irreversible(d) && !o.overForGood()
+}
+
+// overForGood: this controller has seen all components succeed, and nothing makes pods for them since. What another
+// controller has seen counts for nothing.
+func (o *observation) overForGood() bool {
+	for i := range o.components {
+		kind := o.components[i].kind
+		if !kind.SuccessIsFinal() || !kind.MakesNoPods() && !succeeded(o.snapshot.Status, i) {
+			return false
+		}
+	}
+	return o.snapshot.Status.Phase == v1beta2.AppWrapperSucceeded
 }
 
 // irreversible: no later decision takes d back. It ends an attempt or the work, gives quota
@@ -197,6 +210,18 @@ func (o *observation) seeLast(i int, last client.Object) {
 	if last != nil && belongsTo(last, o.aw) && o.namesThisAttempt(last) {
 		o.snapshot.Components[i].Verdict = verdict(o.components[i].kind, last)
 	}
+}
+
+// sawItGo: a watch has told that component i, which had succeeded for good, is gone. It is not created again. Or it
+// has only lost our label, for watches cannot tell; then it uses nothing, and goes when the AppWrapper has gone. So
+// this counts only while that is being deleted.
+func (r *Reconciler) sawItGo(o *observation, i int) bool {
+	kind := o.components[i].kind
+	if !o.snapshot.Deleting || o.snapshot.Status.Phase != v1beta2.AppWrapperSucceeded || !succeeded(o.snapshot.Status, i) || !kind.SuccessIsFinal() {
+		return false
+	}
+	last := r.lastState(kind, types.NamespacedName{Namespace: o.aw.Namespace, Name: o.snapshot.Components[i].Name})
+	return last != nil && belongsTo(last, o.aw) && o.namesThisAttempt(last) && verdict(kind, last) == kinds.Succeeded
 }
 
 // canDoWithout: a component that the controller may not read must not block the removal of

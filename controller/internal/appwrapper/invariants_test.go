@@ -35,6 +35,9 @@ func (l *life) hear(before, after client.Object) {
 		}
 	}
 	was, ok := before.(*v1beta2.AppWrapper)
+	if ok && after == nil && l.somePodsLive() {
+		l.broken("an AppWrapper goes only when nothing is left that uses anything")
+	}
 	is, also := after.(*v1beta2.AppWrapper)
 	if ok && also {
 		l.checkMove(was, is)
@@ -90,11 +93,15 @@ func (l *life) account() {
 		return
 	}
 	l.quota = false
-	if slices.ContainsFunc(l.api.pods(), func(pod *corev1.Pod) bool {
-		return pod.Status.Phase == corev1.PodPending || pod.Status.Phase == corev1.PodRunning
-	}) {
+	if l.somePodsLive() {
 		l.broken("quota is given back only when no pod is Pending or Running")
 	}
+}
+
+func (l *life) somePodsLive() bool {
+	return slices.ContainsFunc(l.api.pods(), func(pod *corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodPending || pod.Status.Phase == corev1.PodRunning
+	})
 }
 
 func claims(aw *v1beta2.AppWrapper) bool {

@@ -3,6 +3,7 @@
 package appwrapper
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -12,12 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
@@ -243,5 +246,84 @@ func TestWatchesNoteHowComponentsEnded(t *testing.T) {
 	informer.Delete(gone)
 	if got := w.ended.get(kinds.For(jobKind), client.ObjectKeyFromObject(gone)); got != client.Object(gone) {
 		t.Errorf("got %v", got)
+	}
+}
+
+// Whatever else is not in the cache may be in the API server.
+func TestWhatAWatchSawGoIsNotAskedFor(t *testing.T) {
+	present := attempt(runningWorld(t).get())
+	complete := func() *unstructured.Unstructured { return endedJob(t, "Complete", present) }
+	for sentence, tc := range map[string]struct {
+		watch    func(h toolscache.ResourceEventHandler)
+		before   func(*v1beta2.AppWrapper)
+		stays    bool // the AppWrapper is not deleted
+		askedFor bool
+	}{
+		"a Job that has succeeded":                             {watch: func(h toolscache.ResourceEventHandler) { h.OnDelete(complete()) }},
+		"it may have lost its label, and the AppWrapper stays": {watch: func(h toolscache.ResourceEventHandler) { h.OnDelete(complete()) }, stays: true, askedFor: true},
+		"nobody saw it go":                                     {watch: func(toolscache.ResourceEventHandler) {}, askedFor: true},
+		"another one followed it": {watch: func(h toolscache.ResourceEventHandler) {
+			h.OnDelete(complete())
+			h.OnAdd(complete(), false)
+		}, askedFor: true},
+		"it was of an attempt before": {watch: func(h toolscache.ResourceEventHandler) { h.OnDelete(endedJob(t, "Complete", "2026-01-02T03:04:04Z")) }, askedFor: true},
+		"it had failed":               {watch: func(h toolscache.ResourceEventHandler) { h.OnDelete(endedJob(t, "Failed", present)) }, askedFor: true},
+		"it was of another AppWrapper": {watch: func(h toolscache.ResourceEventHandler) {
+			of := complete()
+			of.SetOwnerReferences(job("j", "another").GetOwnerReferences())
+			h.OnDelete(of)
+		}, askedFor: true},
+		"nobody has recorded its success": {watch: func(h toolscache.ResourceEventHandler) { h.OnDelete(complete()) }, before: func(aw *v1beta2.AppWrapper) {
+			meta.RemoveStatusCondition(&aw.Status.ComponentStatus[0].Conditions, string(v1beta2.ComponentSucceeded))
+		}, askedFor: true},
+		"the work goes on": {watch: func(h toolscache.ResourceEventHandler) { h.OnDelete(complete()) }, before: func(aw *v1beta2.AppWrapper) {
+			aw.Status.Phase = v1beta2.AppWrapperRunning
+		}, askedFor: true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := runningWorld(t)
+			w.setJobCondition("j", "Complete")
+			w.setPodPhase("j-1", corev1.PodSucceeded)
+			w.settle()
+			w.expectPhase(v1beta2.AppWrapperSucceeded)
+			if aw := w.get(); tc.before != nil {
+				tc.before(aw)
+				if err := w.api.Status().Update(t.Context(), aw); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tc.watch(w.listen())
+			w.vanish()
+			if !tc.stays {
+				if err := w.api.Delete(t.Context(), w.get()); err != nil {
+					t.Fatal(err)
+				}
+				w.now = w.get().DeletionTimestamp.Time
+			}
+			w.liveReads = nil
+			w.reconcile()
+			if got := slices.Contains(w.liveReads, "get j"); got != tc.askedFor {
+				t.Errorf("asks for the Job: %t, want %t", got, tc.askedFor)
+			}
+		})
+	}
+}
+
+// The controllers of other kinds may make pods for what has lost our label.
+func TestWhatMayMakePodsIsAskedFor(t *testing.T) {
+	for kind, want := range map[schema.GroupVersionKind]bool{jobKind: true, {Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}: false} {
+		object := job("j", "a")
+		object.SetGroupVersionKind(kind)
+		object.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Complete", "status": "True"}, map[string]any{"type": "Completed", "status": "True"}}}
+		aw := runningWorld(t).get()
+		object.SetAnnotations(map[string]string{v1beta2.AttemptAnnotation: attempt(aw)})
+		aw.Status.Phase = v1beta2.AppWrapperSucceeded
+		aw.Status.ComponentStatus[0].Conditions = []metav1.Condition{{Type: string(v1beta2.ComponentSucceeded), Status: metav1.ConditionTrue}}
+		r := &Reconciler{lastState: func(kinds.Kind, types.NamespacedName) client.Object { return watched(t, object) }}
+		o := &observation{aw: aw, components: []component{{kind: kinds.For(kind)}}}
+		o.snapshot.Deleting, o.snapshot.Status, o.snapshot.Components = true, aw.Status, []lifecycle.Component{{Name: "j"}}
+		if got := r.sawItGo(o, 0); got != want {
+			t.Errorf("%s: %t", kind.Kind, got)
+		}
 	}
 }

@@ -164,6 +164,7 @@ func (r *Reconciler) observeObject(ctx context.Context, o *observation, i int, k
 		return err
 	}
 	o.see(i, found)
+	o.components[i].went = found == nil && r.sawItGo(o, i)
 	return nil
 }
 

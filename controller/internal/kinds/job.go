@@ -21,6 +21,7 @@ var job = Kind{
 
 	knownToKueue: always,
 	verdict:      verdictFromConditions("Complete", "Failed", "FailureTarget"),
+	final:        true, // the Job controller leaves a Job that is Complete alone
 }
 
 func jobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {

@@ -59,6 +59,9 @@ type Kind struct {
 	// verdict reads the status of a resource; nil for a kind that does not report its end, so
 	// that only its pods count.
 	verdict func(object map[string]any) Verdict
+
+	// final: once a resource of this kind has succeeded, its controller makes no pods.
+	final bool
 }
 
 // known lists the kinds. To add one, add a file, a line here and a pair of test data.
@@ -125,6 +128,11 @@ func (k Kind) Awaits(podSet v1beta2.AppWrapperPodSet) bool {
 // pods count.
 func (k Kind) HasVerdict() bool {
 	return k.verdict != nil
+}
+
+// SuccessIsFinal tells that nothing makes pods for a resource of this kind that has succeeded, or ever.
+func (k Kind) SuccessIsFinal() bool {
+	return k.final || k.MakesNoPods()
 }
 
 // Verdict is what the resource reports about its progress.

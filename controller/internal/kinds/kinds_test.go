@@ -181,3 +181,16 @@ func TestObjectName(t *testing.T) {
 		})
 	}
 }
+
+// What is left of work whose success is final is not asked for again. Whoever adds a kind here must know that its
+// controller makes no pods afterwards, whatever happens to the resource or to its pods.
+func TestTheSuccessOfAJobIsFinal(t *testing.T) {
+	for _, k := range known {
+		if want := k.GVK == job.GVK || k.MakesNoPods(); k.SuccessIsFinal() != want {
+			t.Errorf("%s: %t", k.GVK, !want)
+		}
+	}
+	if For(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Job"}).SuccessIsFinal() {
+		t.Error("that of a kind nobody knows is final")
+	}
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/test/given"
+)
+
+// That the finalizer goes is taken back by nobody. When the work succeeded, the API server was asked for pods.
+func TestPodsAreAskedForAgainUnlessNothingCanHaveMadeAny(t *testing.T) {
+	jobSet := schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}
+	stranger := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Job"}
+	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	for name, tc := range map[string]struct {
+		kinds     []schema.GroupVersionKind
+		succeeded []int
+		phase     v1beta2.AppWrapperPhase
+		effect    lifecycle.Effect
+		want      bool
+	}{
+		"a Job that has succeeded":               {kinds: []schema.GroupVersionKind{jobKind}, succeeded: []int{0}},
+		"with what makes no pods":                {kinds: []schema.GroupVersionKind{jobKind, configMap}, succeeded: []int{0}},
+		"two":                                    {kinds: []schema.GroupVersionKind{jobKind, jobKind}, succeeded: []int{0, 1}},
+		"another controller has seen the second": {kinds: []schema.GroupVersionKind{jobKind, jobKind}, succeeded: []int{0}, want: true},
+		"another controller has seen it":         {kinds: []schema.GroupVersionKind{jobKind}, want: true},
+		"it makes pods when it likes":            {kinds: []schema.GroupVersionKind{jobSet}, succeeded: []int{0}, want: true},
+		"beside a Job":                           {kinds: []schema.GroupVersionKind{jobKind, jobSet}, succeeded: []int{0, 1}, want: true},
+		"a kind that nobody knows":               {kinds: []schema.GroupVersionKind{stranger}, succeeded: []int{0}, want: true},
+		"a bare pod":                             {kinds: []schema.GroupVersionKind{podKind}, succeeded: []int{0}, want: true},
+		"a template that does not decode":        {kinds: []schema.GroupVersionKind{{}}, succeeded: []int{0}, want: true},
+		"it runs":                                {kinds: []schema.GroupVersionKind{jobKind}, succeeded: []int{0}, phase: v1beta2.AppWrapperRunning, want: true},
+		"it has failed":                          {kinds: []schema.GroupVersionKind{jobKind}, succeeded: []int{0}, phase: v1beta2.AppWrapperFailed, want: true},
+		"its removal takes long":                 {kinds: []schema.GroupVersionKind{jobKind}, succeeded: []int{0}, phase: v1beta2.AppWrapperTerminating, want: true},
+		"nothing is lost by a mistake":           {kinds: []schema.GroupVersionKind{jobSet}, effect: lifecycle.Delete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := v1beta2.AppWrapperStatus{Phase: tc.phase}
+			if tc.phase == "" {
+				status.Phase = v1beta2.AppWrapperSucceeded
+			}
+			status.Conditions = []metav1.Condition{{Type: string(v1beta2.ResourcesDeployed), Status: metav1.ConditionTrue}}
+			o := &observation{aw: given.AppWrapper("a").Build()}
+			for i, gvk := range tc.kinds {
+				o.components = append(o.components, component{kind: kinds.For(gvk)})
+				c := v1beta2.AppWrapperComponentStatus{}
+				if slices.Contains(tc.succeeded, i) {
+					c.Conditions = []metav1.Condition{{Type: string(v1beta2.ComponentSucceeded), Status: metav1.ConditionTrue}}
+				}
+				status.ComponentStatus = append(status.ComponentStatus, c)
+			}
+			o.snapshot.Status = status
+			if tc.effect == "" {
+				tc.effect = lifecycle.RemoveFinalizer
+			}
+			if got := o.podsInDoubt(lifecycle.Decision{Status: status, Effect: tc.effect}); got != tc.want {
+				t.Errorf("asks for pods: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
