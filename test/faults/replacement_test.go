@@ -22,7 +22,7 @@ import (
 // replacement is Kueue's node replacement, as it is by default: Kueue assigns the pods of a Job to nodes, and to
 // others in place of those that fail. The Job makes pods again.
 var replacement = rival{
-	name: "Kueue", namespace: "rival-kueue",
+	name: "Job with Kueue", namespace: "rival-kueue",
 	prepare: func(t *testing.T) {
 		named := metav1.ObjectMeta{Name: "rival-kueue"}
 		quota := func(name corev1.ResourceName, nominal string) kueue.ResourceQuota {
