@@ -15,6 +15,8 @@ type Faults struct {
 	Head
 	// Results in the order in which they were measured. A fault that was injected several times has as many.
 	Results []Fault `json:"results"`
+	// Rivals is what followed the same faults where others run the same pods; empty if that was not measured.
+	Rivals []RivalFault `json:"rivals,omitempty"`
 }
 
 // Fault is what followed one fault, once.
@@ -40,14 +42,8 @@ func (f Fault) lost() float64 {
 // Table has a row for each fault, and one for all.
 func (f Faults) Table() string {
 	t := newTable("fault", "cause", "times", "found, s: p50", "p99", "runs again, s: p50", "p99", "GPU-hours lost each time")
-	var says []string
-	for _, r := range f.Results {
-		if !slices.Contains(says, r.Says) {
-			says = append(says, r.Says)
-		}
-	}
-	for _, name := range says {
-		t.fault(name, slices.DeleteFunc(slices.Clone(f.Results), func(r Fault) bool { return r.Says != name }))
+	for _, says := range f.says() {
+		t.fault(says, f.of(says))
 	}
 	all := slices.Clone(f.Results)
 	for i := range all {
@@ -57,28 +53,53 @@ func (f Faults) Table() string {
 	return t.String()
 }
 
+// says are the faults, in the order in which they were measured.
+func (f Faults) says() (all []string) {
+	for _, r := range f.Results {
+		if !slices.Contains(all, r.Says) {
+			all = append(all, r.Says)
+		}
+	}
+	return all
+}
+
+// of are the results of a fault.
+func (f Faults) of(says string) []Fault {
+	return slices.DeleteFunc(slices.Clone(f.Results), func(r Fault) bool { return r.Says != says })
+}
+
 func (t *table) fault(name string, all []Fault) {
 	cause, lost := "", 0.0
-	var found, again []time.Duration
 	for _, f := range all {
 		lost += f.lost() / float64(len(all))
-		if f.Found.Duration > 0 {
-			found = append(found, f.Found.Duration)
-		}
-		if f.Again.Duration > 0 {
-			again = append(again, f.Again.Duration)
-		}
 		if f.Cause != "" {
 			cause = "`" + f.Cause + "`"
 		}
 	}
-	in := func(times []time.Duration, quantile func(Quantiles) float64) string {
-		if len(times) == 0 {
-			return "-"
+	found, again := happened(all, Fault.found), happened(all, Fault.again)
+	t.row(name, cause, fmt.Sprint(len(all)), inSeconds(found, half), inSeconds(found, most), inSeconds(again, half), inSeconds(again, most), fmt.Sprintf("%.3f", lost))
+}
+
+func (f Fault) found() time.Duration { return f.Found.Duration }
+func (f Fault) again() time.Duration { return f.Again.Duration }
+
+// happened are the times of what has happened.
+func happened[T any](all []T, when func(T) time.Duration) (times []time.Duration) {
+	for _, a := range all {
+		if d := when(a); d > 0 {
+			times = append(times, d)
 		}
-		return fmt.Sprintf("%.1f", quantile(QuantilesOf(times))/1000)
 	}
-	half := func(q Quantiles) float64 { return q.P50 }
-	most := func(q Quantiles) float64 { return q.P99 }
-	t.row(name, cause, fmt.Sprint(len(all)), in(found, half), in(found, most), in(again, half), in(again, most), fmt.Sprintf("%.3f", lost))
+	return times
+}
+
+func half(q Quantiles) float64 { return q.P50 }
+func most(q Quantiles) float64 { return q.P99 }
+
+// inSeconds is a quantile, or "-" of no times.
+func inSeconds(times []time.Duration, quantile func(Quantiles) float64) string {
+	if len(times) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", quantile(QuantilesOf(times))/1000)
 }

@@ -47,6 +47,10 @@ type fault struct {
 	returns bool
 	// amongOthers: other faults happen at the same time, also on the node to which the job moves.
 	amongOthers bool
+	// notForRivals says why the fault means nothing where others run the pods.
+	notForRivals string
+	// rivalsIn so long the fault may have been dealt with there; the default is a minute.
+	rivalsIn time.Duration
 }
 
 const seconds = 15 * time.Second
@@ -106,7 +110,7 @@ var faults = []fault{
 		time.Sleep(seconds)
 		heal(t, node)
 	}},
-	{sentence: "a label while the controller is down", cause: "NodeLabel " + gpuHealth + "=EVICT", migrations: 1, within: 2 * time.Minute, inject: func(t *testing.T, pods []corev1.Pod) {
+	{sentence: "a label while the controller is down", cause: "NodeLabel " + gpuHealth + "=EVICT", migrations: 1, within: 2 * time.Minute, notForRivals: "it is the controller of AppWrappers that is down", inject: func(t *testing.T, pods []corev1.Pod) {
 		stop(t)
 		evict(t, pods)
 		time.Sleep(5 * time.Second)
@@ -144,9 +148,9 @@ var faults = []fault{
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: unlisted, Effect: corev1.TaintEffectNoExecute})
 		})
 	}},
-	{sentence: "a kubelet is silent", cause: "NodeNotReady node.kubernetes.io/unreachable", migrations: 1, within: 3 * time.Minute,
+	{sentence: "a kubelet is silent", cause: "NodeNotReady node.kubernetes.io/unreachable", migrations: 1, within: 3 * time.Minute, rivalsIn: untilKubernetesEvicts,
 		inject: func(t *testing.T, pods []corev1.Pod) { silence(t, pods[0].Spec.NodeName) }},
-	{sentence: "a node is lost", cause: "NodeNotReady node.kubernetes.io/not-ready", migrations: 1, within: 3 * time.Minute,
+	{sentence: "a node is lost", cause: "NodeNotReady node.kubernetes.io/not-ready", migrations: 1, within: 3 * time.Minute, rivalsIn: untilKubernetesEvicts,
 		inject: func(t *testing.T, pods []corev1.Pod) { kill(t, pods[0].Spec.NodeName) }},
 }
 
@@ -167,13 +171,20 @@ func TestFaults(t *testing.T) {
 	crowd := newBystanders(t)
 	crowd.raiseNothing(t, *alone)
 	var all bench.Faults
+	if *beside {
+		prepareRivals(t)
+	}
 	for range *rounds {
+		if *beside {
+			t.Run("rivals", func(t *testing.T) { all.Rivals = append(all.Rivals, underRivals(t)...) })
+			crowd.areUntouched(t, "the same under rivals")
+		}
 		for _, f := range faults {
 			t.Run(f.sentence, func(t *testing.T) { all.Results = append(all.Results, f.happens(t)) })
 			crowd.areUntouched(t, f.sentence)
 		}
-		t.Run("quota is taken back meanwhile", func(t *testing.T) { all.Results = append(all.Results, reclaimed(t)) })
-		t.Run("GPUs that nobody uses", func(t *testing.T) { all.Results = append(all.Results, idle(t)) })
+		t.Run(reclaims, func(t *testing.T) { all.Results = append(all.Results, reclaimed(t)) })
+		t.Run(idles, func(t *testing.T) { all.Results = append(all.Results, idle(t)) })
 		crowd.areUntouched(t, "idle GPUs")
 	}
 	t.Run("nodes that fail unrelated work", unrelated)
@@ -188,7 +199,7 @@ func TestFaults(t *testing.T) {
 		}
 	})
 	crowd.areUntouched(t, "all of it")
-	t.Logf("\n%s", all.Table())
+	t.Logf("\n%s\n%s", all.Table(), all.Against())
 	if *into != "" && !t.Failed() {
 		keep(t, all)
 	}

@@ -58,22 +58,27 @@ type look struct {
 
 func (j *job) namespace() string { return cmp.Or(j.team, team) }
 
-// submit creates the AppWrapper, and begins to watch it.
-func (j *job) submit() {
-	j.Helper()
-	amount := corev1.ResourceList{gpu: resource.MustParse(j.gpus), corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+// newJob has so many pods, each with so many GPUs. Edit may be nil.
+func newJob(name string, pods int32, gpus string, edit func(*corev1.PodSpec)) *batchv1.Job {
+	amount := corev1.ResourceList{gpu: resource.MustParse(gpus), corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")}
 	made := &batchv1.Job{
-		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: j.name},
-		Spec: batchv1.JobSpec{Parallelism: &j.pods, Completions: &j.pods, BackoffLimit: new(int32), Template: corev1.PodTemplateSpec{
+		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: batchv1.JobSpec{Parallelism: &pods, Completions: &pods, BackoffLimit: new(int32), Template: corev1.PodTemplateSpec{
 			Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{
 				{Name: "main", Image: "registry.example/work:1", Resources: corev1.ResourceRequirements{Requests: amount, Limits: amount}},
 			}},
 		}},
 	}
-	if j.edit != nil {
-		j.edit(&made.Spec.Template.Spec)
+	if edit != nil {
+		edit(&made.Spec.Template.Spec)
 	}
-	raw, err := json.Marshal(made)
+	return made
+}
+
+// submit creates the AppWrapper, and begins to watch it.
+func (j *job) submit() {
+	j.Helper()
+	raw, err := json.Marshal(newJob(j.name, j.pods, j.gpus, j.edit))
 	if err != nil {
 		j.Fatal(err)
 	}

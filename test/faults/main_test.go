@@ -6,6 +6,7 @@ package faults_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -26,6 +28,7 @@ const nodes = 30
 var admin client.WithWatch
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "test/faults:", err)
@@ -49,6 +52,9 @@ func run(m *testing.M) (int, error) {
 		return 0, err
 	}
 	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr, Values: []string{"test/faults/testdata/values.yaml"}}
+	if *beside {
+		site.EveryPart, site.Values = true, append(site.Values, "test/faults/testdata/rivals.yaml")
+	}
 	code := 1
 	if err = site.Up(context.Background()); err == nil {
 		if err = connect(cluster); err == nil {
@@ -72,6 +78,7 @@ func connect(cluster *localcluster.Cluster) error {
 	for _, add := range []func() error{
 		func() error { return workload.AddToScheme(scheme.Scheme) },
 		func() error { return kueue.AddToScheme(scheme.Scheme) },
+		func() error { return jobset.AddToScheme(scheme.Scheme) },
 	} {
 		if err := add(); err != nil {
 			return err

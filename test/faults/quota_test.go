@@ -22,6 +22,12 @@ import (
 	"github.com/mlbatch/mlbatch/test/bench"
 )
 
+// Two stories in which quota is given back.
+const (
+	reclaims = "quota is taken back meanwhile"
+	idles    = "GPUs that nobody uses"
+)
+
 // its is the Workload of the AppWrapper.
 func (j *job) its(ctx context.Context) (*kueue.Workload, error) {
 	all := &kueue.WorkloadList{}
@@ -72,7 +78,7 @@ func reclaimed(t *testing.T) bench.Fault {
 	if on := j.itsNodes(); slices.Contains(on, pods[0].Spec.NodeName) {
 		t.Errorf("it is on %v again", on)
 	}
-	return j.followed("quota is taken back meanwhile", "Suspended", found.at.Sub(begin), again.at.Sub(begin))
+	return j.followed(reclaims, "Suspended", found.at.Sub(begin), again.at.Sub(begin))
 }
 
 // idle: nobody uses the GPUs of a pod. Its author is told, and then Kueue takes the quota back. An administrator lets
@@ -107,7 +113,7 @@ func idle(t *testing.T) bench.Fault {
 	if used := again.aw.Status.Usage; used == nil || used.IdleSeconds < 4 || used.LostToPreemptionSeconds > 0 {
 		t.Errorf("the books say %+v", used)
 	}
-	return j.followed("GPUs that nobody uses", "Idle", told.at.Sub(begin), again.at.Sub(begin))
+	return j.followed(idles, "Idle", told.at.Sub(begin), again.at.Sub(begin))
 }
 
 // followed is a fault that was found and from which the job came back.
