@@ -38,9 +38,9 @@ func main() {
 	serving.Main(version, run)
 }
 
-// collectAt: garbage is collected when the heap has grown by a quarter, and not when it has doubled. A
+// collectAt: garbage is collected when the heap has grown by a tenth, and not when it has doubled. A
 // controller that is quiet most of the time has processor time for that.
-const collectAt = 25
+const collectAt = 10
 
 func run(file string, log logr.Logger) error {
 	if os.Getenv("GOGC") == "" {

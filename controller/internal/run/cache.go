@@ -64,6 +64,9 @@ func slimRun(object any) (any, error) {
 	run.Status.Conditions = shared(run.Status.Conditions)
 	if resolved := run.Status.Resolved; resolved != nil {
 		share(&resolved.Size, &resolved.PriorityClass, &resolved.Queue, &resolved.Repo)
+		if run.Status.AppWrapper != nil {
+			resolved.PerWorker = nil // no save changes it any more
+		}
 	}
 	return run, nil
 }

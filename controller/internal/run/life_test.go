@@ -176,6 +176,9 @@ func (l *life) settle() {
 	if l.over != "" {
 		panic(storyIsOver{})
 	}
+	if run := l.run(); run != nil && run.Status.Resolved != nil && len(run.Status.Resolved.PerWorker) == 0 {
+		l.broken("what the Run got stays in its status, although no cache has it")
+	}
 	l.places = append(l.places, l.place())
 }
 

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -25,6 +26,7 @@ import (
 
 // Main reads the flags and runs a program with its configuration file.
 func Main(version string, run func(file string, log logr.Logger) error) {
+	runtime.MemProfileRate = 0 // nothing serves the profile, which takes more than a megabyte
 	file := flag.String("config", "/etc/mlbatch/config.yaml", "the configuration file")
 	printVersion := flag.Bool("version", false, "print the version and exit")
 	logging := zap.Options{Development: true}
