@@ -10,7 +10,9 @@ export CGO_ENABLED := 0
 # What runs in the cluster is compiled so, too: nothing is compiled twice. For a
 # debugger, compile without make: -dwarf=false leaves out what it reads.
 FLAGS := -trimpath -gcflags=all=-dwarf=false
-export GOFLAGS := $(strip $(filter-out $(FLAGS),$(GOFLAGS)) $(FLAGS))
+# Git refuses to tell Go the commit of a checkout of another user, as in a container.
+NO_COMMIT := -buildvcs=false
+export GOFLAGS := $(strip $(filter-out $(FLAGS) $(NO_COMMIT),$(GOFLAGS)) $(FLAGS) $(NO_COMMIT))
 
 TOOL := go tool -modfile=tools/tools.mod
 
