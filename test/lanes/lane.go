@@ -70,6 +70,7 @@ var lanes = []lane{
 	{name: "argocd", root: true, inputs: with(platform, "test/argocd", "test/sandbox")},
 	{name: "installs", root: true, inputs: with(platform, "test/installer")},
 	{name: "airgap", root: true, inputs: with(platform, "test/airgap", "test/sandbox")},
+	{name: "container", root: true, inputs: with(platform, "Makefile", "test/container", "tools/commandline")},
 	{name: "nodes", root: true, inputs: with(platform, "test/nodes", "test/sandbox")},
 	{name: "kustomize", root: true, inputs: with(platform, "docs/migrate-kustomize.md", "test/kustomize", "test/markdown", "test/sandbox")},
 	{name: "upgrade", root: true, inputs: with(platform, "docs/install.md", "docs/quota.md", "test/explain", "test/quotawatch", "test/upgrade", "test/workload")},

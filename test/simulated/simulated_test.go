@@ -102,7 +102,7 @@ func TestAMachineWithoutUserNamespacesSaysSo(t *testing.T) {
 
 func wantRefusal(t *testing.T, p person, said string) {
 	t.Helper()
-	if !strings.HasPrefix(said, fmt.Sprintf("localcluster: user %d may not create user namespaces on this machine (", p.uid)) ||
+	if !strings.HasPrefix(said, fmt.Sprintf("localcluster: user %d may not create user namespaces and mount in them on this machine (", p.uid)) ||
 		!strings.Contains(said, "run the command with sudo") || strings.Count(said, "\n") != 1 {
 		t.Errorf("it says %q", said)
 	}

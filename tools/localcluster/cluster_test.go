@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
@@ -30,6 +31,10 @@ func newCluster(t *testing.T) (*Cluster, *bytes.Buffer) {
 	c.host.system, c.host.user, c.host.cgroups = "linux", 0, filepath.Join(root, "cgroup")
 	c.host.disk = func(string) (disk, error) { return disk{free: 1 << 50}, nil }
 	c.host.modprobe = "/bin/true"
+	c.host.try = func(*syscall.SysProcAttr) error { return nil }
+	if err := os.Mkdir(c.host.cgroups, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	return c, progress
 }
 

@@ -20,7 +20,7 @@ type host struct {
 	cgroups string // where the cgroup hierarchies are mounted
 	// modprobe loads a kernel module.
 	modprobe string
-	// try starts something in namespaces.
+	// try starts something in namespaces, and mounts there.
 	try func(*syscall.SysProcAttr) error
 	// disk returns the disk that a folder is on, or will be.
 	disk func(dir string) (disk, error)
@@ -28,8 +28,9 @@ type host struct {
 
 // disk is a file system: folders with the same id share its free space.
 type disk struct {
-	id   uint64
-	free uint64 // bytes available to unprivileged users
+	id      uint64
+	free    uint64 // bytes available to unprivileged users
+	overlay bool   // like a container's own, and no place for the layers of another
 }
 
 func thisHost() host {
@@ -50,7 +51,7 @@ func diskOf(dir string) (disk, error) {
 	if err != nil {
 		return disk{}, fmt.Errorf("cannot read the free space of %s: %w", dir, err)
 	}
-	return disk{id: folder.Dev, free: fs.Bavail * uint64(fs.Bsize)}, nil
+	return disk{id: folder.Dev, free: fs.Bavail * uint64(fs.Bsize), overlay: fs.Type == unix.OVERLAYFS_SUPER_MAGIC}, nil
 }
 
 // existingParent is the part of a path that exists: the rest will be created on its disk.

@@ -14,7 +14,7 @@ import (
 // lock makes this process the only one that changes the cluster.
 func (c *Cluster) lock() (unlock func(), err error) {
 	if err := os.MkdirAll(c.config.StateDir, 0o755); err != nil {
-		return nil, fmt.Errorf("cannot create the folder %s: %w", c.config.StateDir, err)
+		return nil, fmt.Errorf("cannot create the folder %s (%w); choose another with XDG_STATE_HOME", c.config.StateDir, err)
 	}
 	unlock, err = filelock.TryLock(c.lockFile())
 	var held *filelock.HeldError

@@ -39,7 +39,7 @@ func TestALockThatCannotBeMadeIsAnError(t *testing.T) {
 	c, _ := newCluster(t)
 	c.config.StateDir = filepath.Join(os.DevNull, "x")
 	_, err := c.lock()
-	wantSentence(t, err, "cannot create the folder /dev/null/x")
+	wantSentence(t, err, "cannot create the folder /dev/null/x", "XDG_STATE_HOME")
 }
 
 func TestDownRemovesTheLockFile(t *testing.T) {

@@ -3,10 +3,12 @@
 package localcluster
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 )
 
@@ -25,12 +27,9 @@ func (h host) namespaces() *syscall.SysProcAttr {
 	return attr
 }
 
-// checkNamespaces tries to create the namespaces for a user other than root, and to mount
-// in them: some machines allow the namespace but give no rights in it.
+// checkNamespaces tries to create the namespaces of a keeper, and to mount in them: some machines
+// allow the namespaces but give no rights in them. In a container, root may have neither.
 func (c *Cluster) checkNamespaces() error {
-	if c.host.user == 0 {
-		return nil
-	}
 	attr := c.host.namespaces()
 	attr.Unshareflags = syscall.CLONE_NEWNS // lets Go make the mounts private
 	err := c.host.try(attr)
@@ -41,14 +40,23 @@ func (c *Cluster) checkNamespaces() error {
 	if errors.As(err, &why) {
 		err = why
 	}
-	return fmt.Errorf("user %d may not create user namespaces on this machine (%w); run the command with sudo, or ask an administrator to allow them "+
+	if c.host.user == 0 {
+		return fmt.Errorf("root may not create namespaces and mount in them here (%w); in a container, start that container with --privileged", err)
+	}
+	return fmt.Errorf("user %d may not create user namespaces and mount in them on this machine (%w); run the command with sudo, or ask an administrator to allow them "+
 		"with sysctl: user.max_user_namespaces=10000 and, where they exist, kernel.unprivileged_userns_clone=1 and "+
-		"kernel.apparmor_restrict_unprivileged_userns=0", c.host.user, err)
+		"kernel.apparmor_restrict_unprivileged_userns=0; in a container, start that container with --privileged", c.host.user, err)
 }
 
-// tryProgram runs a program that does nothing.
+// tryProgram runs a program that mounts /proc, as a keeper does: containers refuse that if they
+// hide a part of theirs.
 func tryProgram(attr *syscall.SysProcAttr) error {
-	cmd := exec.Command("/bin/sh", "-c", ":")
-	cmd.SysProcAttr = attr
-	return cmd.Run()
+	cmd := exec.Command("/bin/sh", "-c", "! command -v mount >/dev/null || exec mount -t proc proc /proc")
+	var said bytes.Buffer
+	cmd.SysProcAttr, cmd.Stderr, cmd.Env = attr, &said, append(os.Environ(), "LC_ALL=C")
+	err := cmd.Run()
+	if first, _, _ := strings.Cut(said.String(), "\n"); err != nil && first != "" {
+		return errors.New(strings.TrimSuffix(first, "."))
+	}
+	return err
 }

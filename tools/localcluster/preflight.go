@@ -36,11 +36,9 @@ func (c *Cluster) Preflight(ctx context.Context, others ...components.Component)
 // preflight is Preflight for a stopped cluster. It returns the socket that the API server
 // will serve on.
 func (c *Cluster) preflight(ctx context.Context, others ...components.Component) (*net.TCPListener, error) {
-	checks := []func() error{c.checkMachine, c.checkFolders, func() error { return c.checkSpace(others) }}
+	checks := []func() error{c.checkMachine, c.checkFolders, func() error { return c.checkSpace(others) }, c.checkNamespaces}
 	if c.config.Mode == Real {
-		checks = append(checks, func() error { return c.loadBridgeFilter(ctx) })
-	} else {
-		checks = append(checks, c.checkNamespaces)
+		checks = append(checks, c.checkCgroups, c.checkLayers, func() error { return c.loadBridgeFilter(ctx) })
 	}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -81,7 +79,7 @@ func (c *Cluster) checkFolders() error {
 			}
 		}
 		if err := os.MkdirAll(folder.dir, 0o755); err != nil {
-			return fmt.Errorf("cannot create the folder %s: %w", folder.dir, err)
+			return fmt.Errorf("cannot create the folder %s (%w); choose another with %s", folder.dir, err, folder.variable)
 		}
 	}
 	if longest := c.containerdSocket(); len(longest) > 100 {

@@ -3,11 +3,13 @@
 package localcluster
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -48,7 +50,24 @@ func TestPreflightSaysWhatToDo(t *testing.T) {
 		},
 		"a folder that cannot be made": {
 			func(_ *testing.T, c *Cluster) { c.config.StateDir = filepath.Join(os.DevNull, "x") },
-			[]string{"cannot create the folder /dev/null/x"},
+			[]string{"cannot create the folder /dev/null/x", "XDG_STATE_HOME"},
+		},
+		"a container without privileges": {
+			func(_ *testing.T, c *Cluster) {
+				c.host.try = func(*syscall.SysProcAttr) error { return errors.New("mount: /proc: permission denied") }
+			},
+			[]string{"root may not create namespaces and mount in them here (mount: /proc: permission denied)", "--privileged"},
+		},
+		"a container without cgroups": {
+			func(_ *testing.T, c *Cluster) { c.host.cgroups = "/none" },
+			[]string{"cannot create cgroups in /none (no such file or directory)", "--privileged"},
+		},
+		"a container without a volume": {
+			func(_ *testing.T, c *Cluster) {
+				c.config.StateDir = "/tmp/mlbatch-unit/state/mlbatch/clusters"
+				c.host.disk = func(string) (disk, error) { return disk{free: 1 << 50, overlay: true}, nil }
+			},
+			[]string{"/tmp/mlbatch-unit/state/mlbatch/clusters is on an overlay file system", "--volume mlbatch:/tmp/mlbatch-unit/state)", "XDG_STATE_HOME", "--mode=simulated"},
 		},
 		"a kernel without br_netfilter": {
 			func(t *testing.T, c *Cluster) {

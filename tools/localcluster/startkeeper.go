@@ -37,7 +37,7 @@ func (c *Cluster) startKeeper(listener *net.TCPListener) error {
 	cmd.ExtraFiles = []*os.File{socket, recorded} // become plan.ListenerFD and plan.RecordedFD
 	cmd.SysProcAttr = c.host.namespaces()
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("cannot start the cluster in private namespaces (root needs CAP_SYS_ADMIN): %w", err)
+		return fmt.Errorf("cannot start the cluster in private namespaces: %w", err)
 	}
 	// The keeper outlives us. If it exits earlier, it must not stay as a zombie.
 	go func() { _ = cmd.Wait() }()

@@ -124,6 +124,11 @@ func (c *Cluster) withLogs(err error) error {
 
 // start runs the keeper and waits until the cluster is ready.
 func (c *Cluster) start(ctx context.Context, listener *net.TCPListener) error {
+	if c.config.Mode == Real {
+		if err := emptyCgroup(c.host.cgroups); err != nil {
+			return err
+		}
+	}
 	if err := c.startKeeper(listener); err != nil {
 		return err
 	}

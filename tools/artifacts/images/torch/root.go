@@ -27,7 +27,7 @@ import (
 
 // edition must increase when a change to this file, other than to the lists below, changes the
 // root folder. It is in the cache key, so a new edition rebuilds the image.
-const edition = 1
+const edition = 2
 
 // spaceNeeded is the temporary space of a build: packages, root, layer, archive.
 const spaceNeeded = 4 << 30
@@ -42,7 +42,7 @@ var packages = []string{
 // without names large packages that PyTorch depends on through OpenCV and Qt and that nothing
 // here loads: GPU drivers, maps, fonts, tests.
 var without = []string{
-	"libllvm15", "libz3-4", "libgl1-mesa-dri", "libtorch-test",
+	"libllvm15", "libgl1-mesa-dri", "libtorch-test",
 	"proj-data", "iso-codes", "fonts-dejavu-core", "shared-mime-info", "xkb-data", "libx11-data",
 	"perl-base", "dpkg", "debconf", "openssl", "passwd",
 }
@@ -120,7 +120,7 @@ func makeRoot(ctx context.Context, root, scratch string, progress io.Writer) err
 	if err := linkAlgebra(root); err != nil {
 		return err
 	}
-	if err := mendTorchrun(root); err != nil {
+	if err := errors.Join(mendTorchrun(root), mendStores(root)); err != nil {
 		return err
 	}
 	for _, step := range [][]string{

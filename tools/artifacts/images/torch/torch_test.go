@@ -158,6 +158,35 @@ func TestTorchrunIsMended(t *testing.T) {
 	}
 }
 
+func TestStoresDoNotUseWhatDebianLeavesOut(t *testing.T) {
+	const asks = "    return query_dict.get(\"use_libuv\", os.environ.get(\"USE_LIBUV\", \"1\")) == \"1\"\n"
+	const (
+		says    = "        store = TCPStore(\n            host,\n            use_libuv=use_libuv,\n        )\n"
+		silent  = "        store = TCPStore(  # type: ignore[call-arg]\n            host,\n            timeout=timedelta(seconds=1),\n        )\n"
+		mended  = "        store = TCPStore(  # type: ignore[call-arg]\n            host,\n            timeout=timedelta(seconds=1), use_libuv=False,\n        )\n"
+		example = "     store = TCPStore(\"localhost\")\n"
+	)
+	for name, c := range map[string]struct{ rendezvous, other, after, want string }{
+		"2.6 of Debian 13": {
+			asks, says + silent + example,
+			"    return query_dict.get(\"use_libuv\", os.environ.get(\"USE_LIBUV\", \"0\")) == \"1\"\n", says + mended + example,
+		},
+		"1.13 does not know libuv": {"", silent, "", silent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := tree(t, map[string]string{distributed + "/rendezvous.py": c.rendezvous, distributed + "/elastic/static.py": c.other})
+			must(t, mendStores(root))
+			for file, want := range map[string]string{"rendezvous.py": c.after, "elastic/static.py": c.want} {
+				got, err := os.ReadFile(filepath.Join(root, distributed, file))
+				must(t, err)
+				if diff := cmp.Diff(want, string(got)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", file, diff)
+				}
+			}
+		})
+	}
+}
+
 func TestTrimmingKeepsCopyrightsAndWhatRuns(t *testing.T) {
 	root := tree(t, map[string]string{
 		"usr/share/doc/zlib1g/copyright":                              "",
