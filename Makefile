@@ -210,8 +210,8 @@ bench-kueue: ## Let Kueue's own runner measure its scheduler without our control
 	go run ./test/bench/report
 
 .PHONY: bench-reaction
-bench-reaction: ## Let 1, 10 and 100 (STRUCK) of NODES (1000) fail under PODS (10000), and write docs/benchmarks.md (root; two hours; LONGEST=20m: one)
-	$(call evidence,bench-reaction,none,$(BENCH) -run '^TestReaction$$' -timeout=300m -bench.longest=$(or $(LONGEST),1h) \
+bench-reaction: ## Let 1, 10 and 100 (STRUCK) of NODES (1000) fail under PODS (10000), and write docs/benchmarks.md (root; four hours; LONGEST=20m: two)
+	$(call evidence,bench-reaction,none,$(BENCH) -run '^TestReaction$$' -timeout=600m -bench.longest=$(or $(LONGEST),1h) \
 		-bench.nodes=$(or $(NODES),1000) -bench.pods=$(or $(PODS),10000) -bench.struck=$(or $(STRUCK),1$(comma)10$(comma)100))
 	go run ./test/bench/report
 

@@ -16,6 +16,26 @@ type Pod struct {
 	Runs bool
 }
 
+// Victims are nodes on which pods run, far apart by name: neighbours have pods of the same jobs where nodes are filled
+// up one after the other. None has failed before, unless there are too few others.
+func Victims(pods []Pod, before map[string]bool, n int) (nodes []string) {
+	busy := map[string]bool{}
+	for _, p := range pods {
+		if p.Runs {
+			busy[p.Node] = true
+		}
+	}
+	all := slices.Sorted(maps.Keys(busy))
+	if fresh := slices.DeleteFunc(slices.Clone(all), func(node string) bool { return before[node] }); len(fresh) >= n {
+		all = fresh
+	}
+	n = min(n, len(all))
+	for i := range n {
+		nodes = append(nodes, all[i*len(all)/n])
+	}
+	return nodes
+}
+
 // Fall is one fault of some nodes, and what is seen of the jobs that had pods on them.
 type Fall struct {
 	mu    sync.Mutex

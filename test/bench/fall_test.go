@@ -4,6 +4,7 @@ package bench_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,5 +108,32 @@ func TestJobsThatDoNotRunAgainAreLate(t *testing.T) {
 	f := bench.NewFall(2, []string{"bad"}, false, three())
 	if got := f.Reaction("us", "x"); got.Late != 2 || got.Again != (bench.Quantiles{}) {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestVictimsAreBusyAndFarApart(t *testing.T) {
+	var pods []bench.Pod
+	for node := range strings.SplitSeq("fedcbaa", "") {
+		pods = append(pods, bench.Pod{Node: node, Runs: true})
+	}
+	pods = append(pods, bench.Pod{Node: "waits"})
+	for _, c := range []struct {
+		name, before string
+		n            int
+		want         string
+	}{
+		{"three of six", "", 3, "ace"},
+		{"others than before", "af", 2, "bd"},
+		{"as many as are left", "bcde", 2, "af"},
+		{"too few are left", "bcdef", 2, "ad"},
+		{"more than there are", "", 9, "abcdef"},
+	} {
+		before := map[string]bool{}
+		for node := range strings.SplitSeq(c.before, "") {
+			before[node] = true
+		}
+		if got := bench.Victims(pods, before, c.n); strings.Join(got, "") != c.want {
+			t.Errorf("%s: got %q", c.name, got)
+		}
 	}
 }

@@ -2,10 +2,49 @@
 
 package bench
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
 
 // Reactions are what followed when nodes failed.
-type Reactions struct {
+type Reactions []Sitting
+
+// UnmarshalJSON also reads a single sitting, as it was written before there were several.
+func (r *Reactions) UnmarshalJSON(text []byte) error {
+	var one Sitting
+	if err := json.Unmarshal(text, &one); err == nil {
+		*r = Reactions{one}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]Sitting)(r))
+}
+
+// With adds what was measured. It replaces what was known of the same faults, and belongs to the sitting with the
+// same head. Large clusters are first.
+func (r Reactions) With(s Sitting) Reactions {
+	var all Reactions
+	for _, old := range r {
+		old.Results = slices.DeleteFunc(slices.Clone(old.Results), func(a Reaction) bool {
+			return old.Nodes == s.Nodes && slices.ContainsFunc(s.Results, a.ofTheSame)
+		})
+		if len(old.Results) > 0 {
+			all = append(all, old)
+		}
+	}
+	i := slices.IndexFunc(all, func(old Sitting) bool { return old.Head == s.Head && old.Nodes == s.Nodes && old.Pods == s.Pods })
+	if i < 0 {
+		all = append(all, s)
+	} else {
+		all[i].Results = append(all[i].Results, s.Results...)
+	}
+	slices.SortStableFunc(all, func(a, b Sitting) int { return b.Nodes - a.Nodes })
+	return all
+}
+
+// Sitting is what was measured on one cluster in one go.
+type Sitting struct {
 	Head
 	// Nodes and Pods of the cluster.
 	Nodes int `json:"nodes"`
@@ -32,8 +71,13 @@ type Reaction struct {
 	Again    Quantiles `json:"again"`
 }
 
-// Table has a row for each fault.
-func (r Reactions) Table() string {
+// ofTheSame fault, under jobs of the same sort.
+func (a Reaction) ofTheSame(b Reaction) bool {
+	return a.By == b.By && a.Fault == b.Fault && a.Nodes == b.Nodes
+}
+
+// Table has a row for each fault, those of the same one beside each other.
+func (s Sitting) Table() string {
 	t := newTable("fault", "nodes at once", "run again by", "jobs that it hit", "found, s: p50", "p99", "all stopped, s: p50", "p99", "all run elsewhere, s: p50", "p99", "not within the limit")
 	seconds := func(ms float64) string {
 		if ms == 0 {
@@ -41,9 +85,14 @@ func (r Reactions) Table() string {
 		}
 		return number(ms / 1000)
 	}
-	for _, a := range r.Results {
+	results := slices.Clone(s.Results)
+	order := func(a Reaction) int {
+		return slices.IndexFunc(s.Results, func(b Reaction) bool { return a.Fault == b.Fault && a.Nodes == b.Nodes })
+	}
+	slices.SortStableFunc(results, func(a, b Reaction) int { return order(a) - order(b) })
+	for _, a := range results {
 		t.row(a.Fault, fmt.Sprint(a.Nodes), a.By, fmt.Sprint(a.Jobs), seconds(a.Detected.P50), seconds(a.Detected.P99),
 			seconds(a.Reset.P50), seconds(a.Reset.P99), seconds(a.Again.P50), seconds(a.Again.P99), fmt.Sprint(a.Late))
 	}
-	return fmt.Sprintf("A cluster of %d nodes and %d pods:\n\n%s", r.Nodes, r.Pods, t)
+	return fmt.Sprintf("A cluster of %d nodes and %d pods:\n\n%s", s.Nodes, s.Pods, t)
 }

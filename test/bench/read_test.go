@@ -17,7 +17,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 	if there, err := bench.Read(file, &got); there || err != nil {
 		t.Errorf("there is a report: %t, %v", there, err)
 	}
-	want := bench.Report{Head: bench.Head{Commit: "abc"}, Results: []bench.Result{{Scenario: "burst", PerSecond: 2}}, Reactions: &bench.Reactions{Nodes: 3}}
+	want := bench.Report{Head: bench.Head{Commit: "abc"}, Results: []bench.Result{{Scenario: "burst", PerSecond: 2}}, Reactions: bench.Reactions{{Nodes: 3}}}
 	if err := bench.Write(file, want); err != nil {
 		t.Fatal(err)
 	}

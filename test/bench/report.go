@@ -19,8 +19,8 @@ type Report struct {
 	Profile *Profile `json:"profile,omitempty"`
 	// Restart of our controller, if it was measured.
 	Restart *Restart `json:"restart,omitempty"`
-	// Reactions to faults, which may have been measured at another time.
-	Reactions *Reactions `json:"reactions,omitempty"`
+	// Reactions to faults, which may have been measured at other times.
+	Reactions Reactions `json:"reactions,omitempty"`
 }
 
 // Read reads a report or a comparison. It tells whether there is such a file.

@@ -127,7 +127,7 @@ func newMachine(t *testing.T) *machine {
 	sizes := runplan.DefaultSizes()
 	sizes.Name = "default"
 	sandbox.Create(t, admin, &sizes)
-	createQueue(t, admin)
+	createQueue(t, admin, kueue.ResourceFlavorSpec{})
 	config, err := cluster.RESTConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -186,9 +186,7 @@ func (m *machine) create(namespace string, s bench.Scenario) {
 	}
 	sandbox.Create(m.T, m.admin, made)
 	if s.Queued {
-		sandbox.Create(m.T, m.admin, &kueue.LocalQueue{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: queue}, Spec: kueue.LocalQueueSpec{ClusterQueue: queue},
-		})
+		createLocalQueue(m.T, m.admin, namespace)
 	}
 	if s.Runs {
 		sandbox.AllowRuns(m.T, m.admin, namespace)

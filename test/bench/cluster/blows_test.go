@@ -7,6 +7,7 @@ package cluster_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,11 +33,16 @@ type blow struct {
 
 func (b blow) limit(nodes int) time.Duration { return 10*time.Minute + time.Duration(nodes)*b.each }
 
+func (b blow) seen(by restarter) bool { return slices.Contains(b.seenBy, by.by) }
+
+var everybody = []string{ours, theirs, kueues}
+
 var blows = []blow{
 	{name: "label", seenBy: []string{ours}, strike: evict, heal: unlabel},
-	{name: "crash", seenBy: []string{ours, theirs}, returns: true, strike: crash, heal: nothing},
+	{name: "taint", seenBy: everybody, strike: taint, heal: untaint},
+	{name: "crash", seenBy: everybody, returns: true, strike: crash, heal: nothing},
 	// The node controller taints one node in ten seconds.
-	{name: "lost", seenBy: []string{ours, theirs}, strike: lose, heal: find, each: 12 * time.Second},
+	{name: "lost", seenBy: everybody, strike: lose, heal: find, each: 12 * time.Second},
 }
 
 func nothing(context.Context, *fleet, string) error { return nil }
@@ -53,20 +59,32 @@ func unlabel(ctx context.Context, f *fleet, node string) error {
 	return f.patchNode(ctx, node, fmt.Sprintf(`{"metadata": {"labels": {%q: null}}}`, gpuHealth))
 }
 
-// failed is the status of a pod whose program has ended with an error.
-var failed = []byte(`{"status": {"phase": "Failed", "containerStatuses": [` +
-	`{"name": "main", "image": "registry.example/work:1", "imageID": "", "ready": false, "restartCount": 0, "state": {"terminated": {"exitCode": 1}}}]}}`)
+// taint drives pods from a node, as programs do that drain a broken one.
+func taint(ctx context.Context, f *fleet, node string) error {
+	f.hit(node)
+	return f.patchNode(ctx, node, fmt.Sprintf(`{"spec": {"taints": [{"key": "bench.example.com/broken", "effect": %q}]}}`, corev1.TaintEffectNoExecute))
+}
+
+func untaint(ctx context.Context, f *fleet, node string) error {
+	return f.patchNode(ctx, node, `{"spec": {"taints": null}}`)
+}
+
+// failed is the status of a pod whose program has ended with an error now.
+func failed() []byte {
+	return fmt.Appendf(nil, `{"status": {"phase": "Failed", "containerStatuses": [{"name": "main", "image": "registry.example/work:1", "imageID": "", `+
+		`"ready": false, "restartCount": 0, "state": {"terminated": {"exitCode": 1, "finishedAt": %q}}}]}}`, time.Now().UTC().Format(time.RFC3339))
+}
 
 // crash lets all programs on a node fail.
 func crash(ctx context.Context, f *fleet, node string) error {
-	for by, namespace := range f.namespaces() {
+	for _, r := range f.restarters {
 		pods := &corev1.PodList{}
-		if err := f.admin.List(ctx, pods, client.InNamespace(namespace), client.MatchingFields{"spec.nodeName": node}); err != nil {
-			return fmt.Errorf("cannot list the pods of %s on %s: %w", by, node, err)
+		if err := f.admin.List(ctx, pods, client.InNamespace(r.namespace), client.MatchingFields{"spec.nodeName": node}); err != nil {
+			return fmt.Errorf("cannot list the pods of %s on %s: %w", r.by, node, err)
 		}
 		f.hit(node)
 		for i := range pods.Items {
-			patch := client.RawPatch(types.MergePatchType, failed)
+			patch := client.RawPatch(types.MergePatchType, failed())
 			if err := f.admin.Status().Patch(ctx, &pods.Items[i], patch); client.IgnoreNotFound(err) != nil {
 				return fmt.Errorf("cannot let pod %s fail: %w", pods.Items[i].Name, err)
 			}

@@ -93,7 +93,7 @@ func (l *lives) failFirst(pod *corev1.Pod, gone bool) {
 	case "":
 		l.first[life] = pod.UID
 		l.begin(life, bench.ToAgain)
-		err := l.admin.Status().Patch(l.Context(), pod.DeepCopy(), client.RawPatch(types.MergePatchType, failed))
+		err := l.admin.Status().Patch(l.Context(), pod.DeepCopy(), client.RawPatch(types.MergePatchType, failed()))
 		if err != nil && l.Context().Err() == nil {
 			l.Errorf("cannot let pod %s fail: %v", pod.Name, err)
 		}

@@ -23,17 +23,26 @@ import (
 
 const queue = "everything"
 
-// createQueue creates the ClusterQueue of all scenarios, which has quota for all lives.
-func createQueue(t *testing.T, admin client.Client) {
+// createQueue creates a ClusterQueue of one flavor that has quota for everything: CPUs and other resources.
+func createQueue(t *testing.T, admin client.Client, flavor kueue.ResourceFlavorSpec, others ...corev1.ResourceName) {
 	t.Helper()
-	many := resource.MustParse("1k")
-	sandbox.Create(t, admin, &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: queue}})
+	group := kueue.ResourceGroup{CoveredResources: append(others, corev1.ResourceCPU), Flavors: []kueue.FlavorQuotas{{Name: queue}}}
+	for _, name := range group.CoveredResources {
+		quota := kueue.ResourceQuota{Name: name, NominalQuota: resource.MustParse("1M")}
+		group.Flavors[0].Resources = append(group.Flavors[0].Resources, quota)
+	}
+	sandbox.Create(t, admin, &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: queue}, Spec: flavor})
 	sandbox.Create(t, admin, &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: queue}, Spec: kueue.ClusterQueueSpec{
-		NamespaceSelector: &metav1.LabelSelector{},
-		ResourceGroups: []kueue.ResourceGroup{{CoveredResources: []corev1.ResourceName{corev1.ResourceCPU}, Flavors: []kueue.FlavorQuotas{
-			{Name: queue, Resources: []kueue.ResourceQuota{{Name: corev1.ResourceCPU, NominalQuota: many}}},
-		}}},
+		NamespaceSelector: &metav1.LabelSelector{}, ResourceGroups: []kueue.ResourceGroup{group},
 	}})
+}
+
+// createLocalQueue lets the work of a namespace through the queue.
+func createLocalQueue(t *testing.T, admin client.Client, namespace string) {
+	t.Helper()
+	sandbox.Create(t, admin, &kueue.LocalQueue{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: queue}, Spec: kueue.LocalQueueSpec{ClusterQueue: queue},
+	})
 }
 
 // withJobs lets Kueue manage Jobs, too. The platform leaves them out, because members cannot create

@@ -23,9 +23,9 @@ import (
 
 var (
 	fleetNodes = flag.Int("bench.nodes", 50, "nodes on which faults are injected")
-	fleetPods  = flag.Int("bench.pods", 400, "pods that run there: half of them of AppWrappers, half of JobSets")
+	fleetPods  = flag.Int("bench.pods", 400, "pods that run there: half of them of AppWrappers, half of JobSets; then all of Jobs with Kueue")
 	struck     = flag.String("bench.struck", "1,5", "how many nodes fail at once, one after the other")
-	sorts      = flag.String("bench.faults", "label,crash,lost", "faults that are injected")
+	sorts      = flag.String("bench.faults", "label,taint,crash,lost", "faults that are injected")
 	longest    = flag.Duration("bench.longest", time.Hour, "leave out faults that may take longer: many nodes that are lost take Kubernetes long")
 )
 
@@ -37,38 +37,47 @@ var watchingLabels = map[string]any{"appwrapper": map[string]any{"config": map[s
 	}}},
 }}}}
 
-// Nodes fail under AppWrappers and under JobSets, the same nodes at the same moment. What follows is
-// timed, and nothing about it is asserted: not even that everybody comes back.
+// Nodes fail under AppWrappers and under JobSets, the same nodes at the same moment, and then under as many Jobs
+// with Kueue. What follows is timed, and nothing about it is asserted: not even that everybody comes back.
 func TestReaction(t *testing.T) {
 	counts := numbers(t, *struck)
 	if err := jobset.AddToScheme(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
-	admin, _ := sandbox.StartEveryPart(t, "bench-react", 26651, *fleetNodes, watchingLabels)
-	f := newFleet(t, admin, *fleetPods)
-	began := time.Now()
-	f.create()
-	if err := f.allRun(time.Hour); err != nil {
-		t.Fatal(err)
+	admin, _ := sandbox.StartEveryPart(t, "bench-react", 26651, *fleetNodes, withJobs(t, watchingLabels))
+	head := describe(t)
+	var measured bench.Reactions
+	for _, p := range populations {
+		t.Run(p.name, func(t *testing.T) {
+			f := newFleet(t, admin, *fleetPods, p.restarters)
+			began := time.Now()
+			f.create()
+			if err := f.allRun(time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d pods run on %d nodes after %s", f.size(), *fleetNodes, time.Since(began).Round(time.Second))
+			f.strikes(counts, func(results []bench.Reaction) {
+				r := bench.Sitting{Head: head, Nodes: *fleetNodes, Pods: f.size(), Results: results}
+				measured = measured.With(r)
+				if *report != "" { // now, because the next may fail, and each takes minutes
+					all := kept(t)
+					all.Reactions = all.Reactions.With(r)
+					keep(t, *report, all)
+				}
+			})
+			f.remove()
+		})
 	}
-	t.Logf("%d pods run on %d nodes after %s", f.size(), *fleetNodes, time.Since(began).Round(time.Second))
-	r := bench.Reactions{Head: describe(t), Nodes: *fleetNodes, Pods: f.size()}
-	f.strikes(counts, func(results []bench.Reaction) {
-		r.Results = append(r.Results, results...)
-		if *report != "" { // now, because the next may fail, and each takes minutes
-			all := kept(t)
-			all.Reactions = &r
-			keep(t, *report, all)
-		}
-	})
-	t.Logf("\n%s\n\n%s", r.Head, r.Table())
+	for _, s := range measured {
+		t.Logf("\n%s\n\n%s", s.Head, s.Table())
+	}
 }
 
 // strikes yields the results of one fault after the other, until jobs stay away for good.
 func (f *fleet) strikes(counts []int, yield func([]bench.Reaction)) {
 	f.Helper()
 	for _, b := range blows {
-		if !slices.Contains(strings.Split(*sorts, ","), b.name) {
+		if !slices.Contains(strings.Split(*sorts, ","), b.name) || !slices.ContainsFunc(f.restarters, b.seen) {
 			continue
 		}
 		for _, n := range counts {
@@ -118,9 +127,9 @@ func (f *fleet) strike(b blow, n int) []bench.Reaction {
 	}
 	f.Logf("%s of %d nodes took %s", b.name, n, time.Since(began).Round(time.Second))
 	var results []bench.Reaction
-	for _, by := range []string{ours, theirs} {
-		if fall, is := falls[by]; is {
-			results = append(results, fall.Reaction(by, b.name))
+	for _, r := range f.restarters {
+		if fall, is := falls[r.by]; is {
+			results = append(results, fall.Reaction(r.by, b.name))
 		}
 	}
 	f.end()

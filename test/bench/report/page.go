@@ -25,7 +25,7 @@ func (e evidence) page() ([]byte, error) {
 	if e.report != nil && len(e.report.Results) > 0 {
 		data["Report"] = e.report
 	}
-	if e.report != nil && e.report.Reactions != nil {
+	if e.report != nil && len(e.report.Reactions) > 0 {
 		data["Reactions"] = e.report.Reactions
 	}
 	if e.comparison != nil {
