@@ -52,7 +52,7 @@ func Of(c config.DeviceActivity) (func(context.Context, types.UID, string, []str
 	if c.PrometheusURL == "" {
 		return nil, nil
 	}
-	p, err := newPrometheus(c.PrometheusURL, c.Query)
+	p, err := newPrometheus(c)
 	if err != nil {
 		return nil, err
 	}
