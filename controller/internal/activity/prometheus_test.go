@@ -111,11 +111,11 @@ func TestTheQueryNamesThePods(t *testing.T) {
 
 func TestTheConfigurationSaysWhetherAnybodyIsAsked(t *testing.T) {
 	c := config.Default().AppWrapper.DeviceActivity
-	if signs, err := Of(c); signs != nil || err != nil {
+	if signs, err := of(c); signs != nil || err != nil {
 		t.Errorf("by default somebody is asked, or %v", err)
 	}
 	c.PrometheusURL = "https://prometheus"
-	if signs, err := Of(c); signs == nil || err != nil {
+	if signs, err := of(c); signs == nil || err != nil {
 		t.Errorf("nobody is asked, because of %v", err)
 	}
 	for _, change := range []func(*config.DeviceActivity){
@@ -125,7 +125,7 @@ func TestTheConfigurationSaysWhetherAnybodyIsAsked(t *testing.T) {
 	} {
 		wrong := c
 		change(&wrong)
-		if _, err := Of(wrong); err == nil || !strings.Contains(err.Error(), "cannot use appwrapper.deviceActivity: ") {
+		if _, err := of(wrong); err == nil || !strings.Contains(err.Error(), "cannot use appwrapper.deviceActivity: ") {
 			t.Errorf("got %v of %+v", err, wrong)
 		}
 	}

@@ -125,6 +125,12 @@ var clusters = map[string]map[string]cluster{
 		"one before the leader changed":       {`mlbatch_node_cordons_total{result="LimitReached",pod="a"} 0x5 1x4 stale`, true},
 		"nothing may be cordoned":             {"", false},
 	},
+	"DeviceActivityUnanswered": {
+		"there are answers":        {`mlbatch_device_activity_answered 0x5 1x10`, false},
+		"there are none":           {`mlbatch_device_activity_answered 1x5 0x10`, true},
+		"nobody is to be asked":    {"", false},
+		"the next leader has some": {"mlbatch_device_activity_answered{pod=\"a\"} 0x5 stale\nmlbatch_device_activity_answered{pod=\"b\"} _x6 1x9", false},
+	},
 	"AppWrapperStuckDeleting": {
 		"it is being removed": {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="DeletingResources"} 1x15`, true},
 		"it was removed":      {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="DeletingResources"} 0x15`, false},
