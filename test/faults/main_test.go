@@ -6,6 +6,7 @@ package faults_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -51,7 +52,7 @@ func run(m *testing.M) (int, error) {
 	site := platform.Site{Cluster: cluster, Checkout: checkout, Progress: os.Stderr, Values: []string{"test/faults/testdata/values.yaml"}}
 	code := 1
 	if err = site.Up(context.Background()); err == nil {
-		if err = connect(cluster); err == nil {
+		if err = errors.Join(connect(cluster), theFigures.serveIn(cluster)); err == nil {
 			code = m.Run()
 		}
 	}
