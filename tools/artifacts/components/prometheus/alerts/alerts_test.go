@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"sigs.k8s.io/yaml"
@@ -202,6 +203,12 @@ func TestWhenAlertsAlarm(t *testing.T) {
 
 func holds(t *testing.T, expression, series string) bool {
 	t.Helper()
+	return len(evaluated(t, expression, series)) > 0
+}
+
+// evaluated is what Prometheus answers after a quarter of an hour.
+func evaluated(t *testing.T, expression, series string) promql.Vector {
+	t.Helper()
 	storage := promqltest.LoadedStorage(t, "load 1m\n  "+strings.ReplaceAll(series, "\n", "\n  "))
 	engine := promqltest.NewTestEngine(t, false, 5*time.Minute, 10000)
 	query, err := engine.NewInstantQuery(context.Background(), storage, nil, expression, time.Unix(0, 0).Add(15*time.Minute))
@@ -213,5 +220,5 @@ func holds(t *testing.T, expression, series string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(found) > 0
+	return found
 }
