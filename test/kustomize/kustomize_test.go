@@ -49,11 +49,11 @@ func TestThePageIsFollowed(t *testing.T) {
 	s.take(p, "5", "")
 	s.between(pods)
 	s.take(p, "6", "")
+	s.untilRunning(second) // Kueue has seen that its queue is not stopped any more
 	s.check(p)
 	s.same("what stays", before, s.stays())
 	s.same("pods", pods, s.lives(steady, borrows))
 	s.untilPhase(brief, workload.AppWrapperSucceeded)
-	s.untilRunning(second)
 	for _, team := range []string{"blue", "red"} {
 		s.take(p, "8", team)
 	}
