@@ -72,7 +72,7 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 	}
 	return mgr.Add(othercontroller.After(served, mgr, own, func() error {
 		evictions := &workload.Evictions{}
-		signs, err := activity.Of(c.AppWrapper.DeviceActivity)
+		signs, err := activity.Setup(mgr, c.AppWrapper.DeviceActivity)
 		if err != nil {
 			return err
 		}

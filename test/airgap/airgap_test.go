@@ -42,7 +42,7 @@ func TestThePlatformNeedsOneRegistry(t *testing.T) {
 	if loaded := s.imagesOnTheNode(); len(loaded) > 0 {
 		t.Fatalf("the node has images before the installation: %q", loaded)
 	}
-	s.must(s.admin.Create(s.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: platform.Namespace}}))
+	s.Must(s.admin.Create(s.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: platform.Namespace}}))
 	s.logInto(platform.Namespace)
 	s.mlbatch(nil, append([]string{
 		"install", "--kubeconfig=" + s.cluster.KubeconfigPath(), "--values=mirror.yaml", "--teams=" + filepath.Join(s.checkout, "setup/teams/demo.yaml"),
@@ -59,10 +59,10 @@ func TestThePlatformNeedsOneRegistry(t *testing.T) {
 func (s *site) published(world *internet) []images.Image {
 	s.Helper()
 	var all []images.Image
-	s.must(json.Unmarshal([]byte(s.mlbatch(nil, append([]string{"images", "--output=json", s.kubernetes()}, s.ofThePlatform()...)...)), &all))
+	s.Must(json.Unmarshal([]byte(s.mlbatch(nil, append([]string{"images", "--output=json", s.kubernetes()}, s.ofThePlatform()...)...)), &all))
 	built := imagesIn(s.T, s.images)
 	standIn, err := workload.Build(s.Context(), s.checkout, s.dir, runtime.GOARCH)
-	s.must(err)
+	s.Must(err)
 	stood := []string{}
 	for _, image := range all {
 		content, found := built[image.Reference]
@@ -84,7 +84,7 @@ func (s *site) published(world *internet) []images.Image {
 func (s *site) kubernetes() string {
 	s.Helper()
 	versions, err := s.cluster.Versions()
-	s.must(err)
+	s.Must(err)
 	return "--kube-version=" + setup.Minor(versions.LocalCluster.Kubernetes)
 }
 
@@ -93,7 +93,7 @@ func (s *site) mirrored(world *internet) {
 	s.Helper()
 	values := s.mlbatch(append(world.environment(), loggedIn(s.T)...),
 		append([]string{"images", s.kubernetes(), "--mirror=" + companyFolder, "--pull-secret=company"}, s.ofThePlatform()...)...)
-	s.must(os.WriteFile(filepath.Join(s.dir, "mirror.yaml"), []byte(values), 0o600))
+	s.Must(os.WriteFile(filepath.Join(s.dir, "mirror.yaml"), []byte(values), 0o600))
 	if diff := cmp.Diff(publicRegistries, world.hosts()); diff != "" {
 		s.Errorf("registries that were copied from (-want +got)\n%s", diff)
 	}
@@ -103,7 +103,7 @@ func (s *site) mirrored(world *internet) {
 func (s *site) wantAPassword() {
 	s.Helper()
 	response, err := http.Get("http://" + companyAddress + "/v2/")
-	s.must(err)
+	s.Must(err)
 	response.Body.Close()
 	if response.StatusCode != http.StatusUnauthorized {
 		s.Errorf("without a password, the registry answers %s", response.Status)
@@ -115,7 +115,7 @@ func (s *site) imagesOnTheNode() []string {
 	s.Helper()
 	out, err := exec.CommandContext(s.Context(), filepath.Join(s.cluster.Dir(), "bin", "ctr"),
 		"--address", filepath.Join(s.cluster.Dir(), "containerd.sock"), "--namespace", "k8s.io", "images", "list", "--quiet").Output()
-	s.must(err)
+	s.Must(err)
 	return slices.DeleteFunc(strings.Fields(string(out)), func(reference string) bool {
 		return strings.HasPrefix(reference, local) || strings.HasPrefix(reference, "sha256:")
 	})
@@ -124,7 +124,7 @@ func (s *site) imagesOnTheNode() []string {
 // logInto creates the Secret for the registry in a namespace.
 func (s *site) logInto(namespace string) {
 	s.Helper()
-	s.must(s.admin.Create(s.Context(), &corev1.Secret{
+	s.Must(s.admin.Create(s.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "company"}, Type: corev1.SecretTypeDockerConfigJson,
 		Data: map[string][]byte{corev1.DockerConfigJsonKey: credentials(s.T)},
 	}))
@@ -134,7 +134,7 @@ func (s *site) logInto(namespace string) {
 func (s *site) wantPodsOf(namespace string, count int) {
 	s.Helper()
 	pods := &corev1.PodList{}
-	s.must(s.admin.List(s.Context(), pods, client.InNamespace(namespace)))
+	s.Must(s.admin.List(s.Context(), pods, client.InNamespace(namespace)))
 	if len(pods.Items) != count {
 		s.Errorf("there are %d pods in %s, want %d", len(pods.Items), namespace, count)
 	}
@@ -160,7 +160,7 @@ func (s *site) train() {
 	s.Helper()
 	s.create("work.yaml")
 	worker := &corev1.Pod{}
-	s.await("the worker runs", func() error {
+	s.Await("the worker runs", func() error {
 		if err := s.admin.Get(s.Context(), client.ObjectKey{Namespace: "blue", Name: "train-worker-0"}, worker); err != nil {
 			return err
 		}
@@ -178,11 +178,11 @@ func (s *site) train() {
 func (s *site) create(file string) {
 	s.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", file))
-	s.must(err)
+	s.Must(err)
 	for _, document := range strings.Split(string(text), "\n---\n") {
 		object := &unstructured.Unstructured{}
-		s.must(yaml.Unmarshal([]byte(document), &object.Object))
-		s.must(s.admin.Create(s.Context(), object))
+		s.Must(yaml.Unmarshal([]byte(document), &object.Object))
+		s.Must(s.admin.Create(s.Context(), object))
 	}
 }
 
@@ -191,8 +191,8 @@ func (s *site) create(file string) {
 func (s *site) wantPulled(company *company, all []images.Image) {
 	s.Helper()
 	inRegistry, err := images.From(companyFolder, all)
-	s.must(err)
-	s.await("every image has been pulled", func() error {
+	s.Must(err)
+	s.Await("every image has been pulled", func() error {
 		for _, image := range inRegistry {
 			if !company.hasGiven(image.Reference) {
 				return fmt.Errorf("the registry has not given %s (%s, %s) to the node", image.Reference, image.Part, image.Title)

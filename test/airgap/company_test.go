@@ -7,21 +7,17 @@ package airgap_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/mlbatch/mlbatch/test/sandbox"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
-	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
 // companyAddress is where the registry of the company listens, for the administrator on the host and for the
@@ -45,12 +41,8 @@ type company struct {
 func newCompany(t *testing.T, cluster *localcluster.Cluster) *company {
 	t.Helper()
 	c := &company{images: onDisk(t), pulled: map[string]bool{}}
-	var keeper plan.Keeper
-	if err := plan.Read(cluster.Dir(), plan.KeeperFile, &keeper); err != nil {
-		t.Fatal(err)
-	}
 	c.serve(t, func() (net.Listener, error) { return net.Listen("tcp", companyAddress) })
-	c.serve(t, func() (net.Listener, error) { return listenInNetworkOf(keeper.PID, companyAddress) })
+	c.serve(t, func() (net.Listener, error) { return sandbox.ListenIn(cluster, companyAddress) })
 	return c
 }
 
@@ -63,26 +55,6 @@ func (c *company) serve(t *testing.T, listen func() (net.Listener, error)) {
 	server := &http.Server{Handler: c}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-}
-
-// listenInNetworkOf listens in the network namespace of a process. A socket stays in the namespace of the
-// thread that made it.
-func listenInNetworkOf(pid int, address string) (listener net.Listener, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		var network *os.File
-		if network, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", pid)); err != nil {
-			return
-		}
-		defer network.Close()
-		if err = unix.Setns(int(network.Fd()), unix.CLONE_NEWNET); err == nil {
-			listener, err = net.Listen("tcp", address)
-		}
-	}()
-	<-done
-	return listener, err
 }
 
 var manifestPath = regexp.MustCompile(`^/v2/(.+)/manifests/([^/]+)$`)

@@ -59,6 +59,8 @@ var arrows = map[string][]string{
 	"controller/internal/echoes": nil,
 	// How caches decode what they watch.
 	"controller/internal/jsonwatch": nil,
+	// Questions for a Prometheus.
+	"controller/prometheus": nil,
 	// Whether something can be watched yet.
 	"controller/internal/watchable": {"controller/internal/accessreview"},
 	// The controller's decisions about nodes, for tools.
@@ -80,7 +82,7 @@ var arrows = map[string][]string{
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
 		"controller/internal/accessreview", "controller/internal/echoes", "controller/ledger", "controller/quotareason",
 	},
-	"controller/internal/activity":   {"controller/internal/config", "controller/internal/lifecycle"},
+	"controller/internal/activity":   {"controller/internal/config", "controller/internal/lifecycle", "controller/prometheus"},
 	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/deactivation", "controller/internal/jsonwatch", "controller/internal/podtemplate", "controller/internal/preemptionpause", "controller/internal/reassignment", "controller/internal/watchable", "controller/quotareason"},
 	"controller/internal/slackqueue": {"controller/internal/nodehealth", "controller/internal/slackquota", "controller/internal/watchable"},
 	"controller/internal/cordon":     {"controller/api/v1beta2", "controller/internal/nodehealth"},
@@ -124,9 +126,8 @@ var arrows = map[string][]string{
 	"tools/mlbatch/top": {
 		"controller/api/v1beta2", "controller/nodesigns", "tools/mlbatch/audit", "tools/mlbatch/nodesettings", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/queuefit", "tools/mlbatch/reading",
 	},
-	"tools/mlbatch/usage/prometheus": nil,
-	"tools/mlbatch/usage":            {"controller/admissionrules", "controller/api/v1beta2", "controller/ledger", "tools/mlbatch/printing", "tools/mlbatch/reading"},
-	"tools/mlbatch/nodesettings":     {"controller/nodesigns", "tools/mlbatch/reading"},
+	"tools/mlbatch/usage":        {"controller/admissionrules", "controller/api/v1beta2", "controller/ledger", "tools/mlbatch/printing", "tools/mlbatch/reading"},
+	"tools/mlbatch/nodesettings": {"controller/nodesigns", "tools/mlbatch/reading"},
 	"tools/mlbatch/checkup": {
 		"controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/audit", "tools/mlbatch/parts",
 	},
@@ -162,10 +163,10 @@ var arrows = map[string][]string{
 		"setup", "tools/mlbatch/manifests", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/submit",
 	},
 	"tools/mlbatch": {
-		"controller/api/v1beta2", "setup", "tools/artifacts/atomicfile", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/checkup", "tools/mlbatch/clustercheck", "tools/mlbatch/install",
+		"controller/api/v1beta2", "controller/prometheus", "setup", "tools/artifacts/atomicfile", "tools/commandline", "tools/mlbatch/audit", "tools/mlbatch/audit/snapshot", "tools/mlbatch/checkup", "tools/mlbatch/clustercheck", "tools/mlbatch/install",
 		"tools/mlbatch/install/access", "tools/mlbatch/install/helmrelease", "tools/mlbatch/install/uninstall", "tools/mlbatch/manifests",
 		"tools/mlbatch/explain", "tools/mlbatch/images", "tools/mlbatch/pack", "tools/mlbatch/podexec", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/top",
-		"tools/mlbatch/teamschart", "tools/mlbatch/teamsdiff", "tools/mlbatch/teamsfile", "tools/mlbatch/usage", "tools/mlbatch/usage/prometheus", "tools/mlbatch/why", "tools/mlbatch/work",
+		"tools/mlbatch/teamschart", "tools/mlbatch/teamsdiff", "tools/mlbatch/teamsfile", "tools/mlbatch/usage", "tools/mlbatch/why", "tools/mlbatch/work",
 	},
 	// The chart that renders a training job.
 	"tools/pytorchjob-generator":        {"controller/api/v1beta2", "controller/admissionrules"},

@@ -187,6 +187,7 @@ func TestFaults(t *testing.T) {
 		t.Run(idles, func(t *testing.T) { all.Results = append(all.Results, idle(t)) })
 		crowd.areUntouched(t, "idle GPUs")
 	}
+	t.Run("a second sign, from a Prometheus with TLS and tokens", secondSign)
 	t.Run("nodes that fail unrelated work", unrelated)
 	t.Run("a node that fails two teams is cordoned", cordoned)
 	t.Run("five faults at once", func(t *testing.T) {

@@ -6,7 +6,11 @@ package faults_test
 
 import (
 	"context"
+<<<<<<< HEAD
 	"flag"
+=======
+	"errors"
+>>>>>>> activity
 	"fmt"
 	"os"
 	"testing"
@@ -57,7 +61,7 @@ func run(m *testing.M) (int, error) {
 	}
 	code := 1
 	if err = site.Up(context.Background()); err == nil {
-		if err = connect(cluster); err == nil {
+		if err = errors.Join(connect(cluster), theFigures.serveIn(cluster)); err == nil {
 			code = m.Run()
 		}
 	}

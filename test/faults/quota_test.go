@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
@@ -91,12 +90,8 @@ func idle(t *testing.T) bench.Fault {
 	j.await("runs", time.Minute, begin, running)
 	begin = time.Now()
 	pods := j.itsPods()
-	changePod(t, &pods[0], func(s *corev1.PodStatus) {
-		setCondition(s, corev1.PodCondition{Type: workload.PodIdleCondition, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), LastProbeTime: metav1.Now()})
-	})
-	told := j.await("is told", time.Minute, begin, func(aw *workload.AppWrapper) bool {
-		return meta.IsStatusConditionTrue(aw.Status.Conditions, string(workload.Idle))
-	})
+	leave(t, &pods[0])
+	told := j.await("is told", time.Minute, begin, has(workload.Idle))
 	suspended := j.await("is suspended", time.Minute, told.at, in(workload.AppWrapperSuspended))
 	if notice := suspended.at.Sub(told.at); notice < 4*time.Second {
 		t.Errorf("its author was told only %s before", notice)

@@ -32,11 +32,11 @@ func TestThePageIsFollowed(t *testing.T) {
 	s := newSite(t)
 	s.setUp("blue", "red")
 	for _, g := range []gang{first, steady, borrows, brief} {
-		s.must(s.submit(g))
+		s.Must(s.submit(g))
 		s.untilRunning(g)
 	}
 	for _, g := range []gang{second, waiting} {
-		s.must(s.submit(g))
+		s.Must(s.submit(g))
 		s.untilPhase(g, workload.AppWrapperSuspended)
 	}
 	before, pods := s.stays(), s.lives(steady, borrows)
@@ -49,11 +49,11 @@ func TestThePageIsFollowed(t *testing.T) {
 	s.take(p, "5", "")
 	s.between(pods)
 	s.take(p, "6", "")
+	s.untilRunning(second) // Kueue has seen that its queue is not stopped any more
 	s.check(p)
 	s.same("what stays", before, s.stays())
 	s.same("pods", pods, s.lives(steady, borrows))
 	s.untilPhase(brief, workload.AppWrapperSucceeded)
-	s.untilRunning(second)
 	for _, team := range []string{"blue", "red"} {
 		s.take(p, "8", team)
 	}
@@ -133,7 +133,7 @@ func (s *site) stays() map[string]string {
 		{"apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "appwrappers.workload.codeflare.dev"},
 	} {
 		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": o.version, "kind": o.kind}}
-		s.await(fmt.Sprintf("%s %s can be read", o.kind, o.name), func() error {
+		s.Await(fmt.Sprintf("%s %s can be read", o.kind, o.name), func() error {
 			return s.admin.Get(s.Context(), client.ObjectKey{Namespace: o.namespace, Name: o.name}, object)
 		})
 		all[strings.TrimSpace(o.kind+" "+o.namespace+" "+o.name)] = string(object.GetUID())

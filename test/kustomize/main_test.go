@@ -12,22 +12,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/test/sandbox"
-	"github.com/mlbatch/mlbatch/tools/artifacts/charts/packaging"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 )
 
-const limit = 3 * time.Minute
-
 // site is a cluster, and the folder in which an administrator works.
 type site struct {
-	*testing.T
+	sandbox.Story
 	checkout, dir string
 	cluster       *localcluster.Cluster
 	admin         client.Client
@@ -37,56 +33,27 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{T: t, dir: t.TempDir()}
+	s := &site{Story: sandbox.Story{T: t}, dir: t.TempDir()}
 	var err error
 	s.checkout, err = localcluster.FindCheckout(".")
-	s.must(err)
-	s.build()
+	s.Must(err)
+	sandbox.Command(t, s.checkout, s.dir)
 	programs := s.buildOld()
 	s.admin, s.cluster = sandbox.Bare(t, "kustomize", 26681, 6)
 	s.load(programs)
 	config, err := s.cluster.RESTConfig()
-	s.must(err)
+	s.Must(err)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "alice", Groups: []string{"system:authenticated"}}
 	s.alice, err = client.New(config, client.Options{Scheme: scheme.Scheme})
-	s.must(err)
+	s.Must(err)
 	return s
-}
-
-// build makes the command and the charts of this checkout.
-func (s *site) build() {
-	s.Helper()
-	build := exec.CommandContext(s.Context(), "go", "build", "-o", filepath.Join(s.dir, "mlbatch"), "./tools/mlbatch")
-	build.Dir = s.checkout
-	if out, err := build.CombinedOutput(); err != nil {
-		s.Fatalf("cannot build the command: %v\n%s", err, out)
-	}
-	bundle, err := packaging.Build(s.Context(), s.checkout)
-	s.must(err)
-	_, err = bundle.Write(filepath.Join(s.dir, "charts"))
-	s.must(err)
-}
-
-func (s *site) must(err error) {
-	s.Helper()
-	if err != nil {
-		s.Fatal(err)
-	}
-}
-
-// await waits until a condition holds, which says what is missing.
-func (s *site) await(what string, condition func() error) {
-	s.Helper()
-	if err := sandbox.Within(s.Context(), limit, condition); err != nil {
-		s.Fatalf("%s: %v", what, err)
-	}
 }
 
 // run runs a line of a shell that must succeed, and returns what it prints.
 func (s *site) run(line string) string {
 	s.Helper()
 	out, err := s.try(line)
-	s.must(err)
+	s.Must(err)
 	return out
 }
 

@@ -14,6 +14,7 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
 
+	"github.com/mlbatch/mlbatch/test/sandbox"
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
@@ -34,22 +35,22 @@ var images = map[string]string{"kueue": "registry.k8s.io/kueue/kueue:v0.10.2", "
 func (s *site) buildOld() components.Binaries {
 	s.Helper()
 	cache, err := components.UserCache(s.checkout)
-	s.must(err)
+	s.Must(err)
 	built, err := cache.Get(s.Context(), os.Stderr, old)
-	s.must(err)
+	s.Must(err)
 	return built
 }
 
 // load lets the cluster have the programs of the platform, and the old ones.
 func (s *site) load(programs components.Binaries) {
 	s.Helper()
-	s.must(platform.Site{Cluster: s.cluster, Checkout: s.checkout, Progress: os.Stderr}.LoadImages(s.Context()))
+	s.Must(platform.Site{Cluster: s.cluster, Checkout: s.checkout, Progress: os.Stderr}.LoadImages(s.Context()))
 	all := map[string]plan.Image{}
-	s.must(plan.Read(s.cluster.Dir(), plan.ImagesFile, &all))
+	s.Must(plan.Read(s.cluster.Dir(), plan.ImagesFile, &all))
 	for program, image := range images {
 		all[image] = plan.Image{File: programs[program], Path: "/manager"}
 	}
-	s.must(s.cluster.RunInstead(all))
+	s.Must(s.cluster.RunInstead(all))
 }
 
 // setUp makes the set-up with these teams.
@@ -65,8 +66,8 @@ func (s *site) setUp(teams ...string) {
 		s.define(filepath.Join(s.module(module), folder))
 	}
 	s.installScheduler()
-	s.must(os.CopyFS(filepath.Join(s.dir, "kueue"), os.DirFS("testdata/kueue")))
-	s.must(os.CopyFS(filepath.Join(s.dir, "kueue/config"), os.DirFS(filepath.Join(s.module("sigs.k8s.io/kueue"), "config"))))
+	s.Must(os.CopyFS(filepath.Join(s.dir, "kueue"), os.DirFS("testdata/kueue")))
+	s.Must(os.CopyFS(filepath.Join(s.dir, "kueue/config"), os.DirFS(filepath.Join(s.module("sigs.k8s.io/kueue"), "config"))))
 	s.run("kubectl kustomize kueue | kubectl apply --server-side -f -")
 	s.run("kubectl rollout status deployment --namespace mlbatch-system --timeout 3m kueue-controller-manager")
 	s.apply("appwrapper.yaml")
@@ -81,9 +82,9 @@ func (s *site) setUp(teams ...string) {
 func (s *site) apply(file string, replaced ...string) {
 	s.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", file))
-	s.must(err)
-	s.must(os.WriteFile(filepath.Join(s.dir, "setup.yaml"), []byte(strings.NewReplacer(replaced...).Replace(string(text))), 0o600))
-	s.await(file+" is applied", func() error {
+	s.Must(err)
+	s.Must(os.WriteFile(filepath.Join(s.dir, "setup.yaml"), []byte(strings.NewReplacer(replaced...).Replace(string(text))), 0o600))
+	s.Await(file+" is applied", func() error {
 		_, err := s.try("kubectl apply --server-side -f setup.yaml")
 		return err
 	})
@@ -109,7 +110,7 @@ func (s *site) module(name string) string {
 	list := exec.CommandContext(s.Context(), "go", "list", "-m", "-f", "{{.Dir}}", name)
 	list.Dir = filepath.Join(s.checkout, "tools", "artifacts", "components", folder)
 	out, err := list.Output()
-	s.must(err)
+	s.Must(err)
 	return strings.TrimSpace(string(out))
 }
 
@@ -118,7 +119,7 @@ func (s *site) module(name string) string {
 func (s *site) installScheduler() {
 	s.Helper()
 	versions, err := s.cluster.Versions()
-	s.must(err)
+	s.Must(err)
 	part, _ := parts.Named("coscheduler")
 	onTheFirstNode := func(image parts.Image) map[string]any {
 		return map[string]any{
@@ -128,12 +129,12 @@ func (s *site) installScheduler() {
 		}
 	}
 	chart, err := loader.LoadDir(filepath.Join(s.module("sigs.k8s.io/scheduler-plugins"), "manifests/install/charts/as-a-second-scheduler"))
-	s.must(err)
+	s.Must(err)
 	const release = "scheduler-plugins"
 	config, err := access.Cluster{Kubeconfig: s.cluster.KubeconfigPath()}.Helm(release)
-	s.must(err)
+	s.Must(err)
 	i := action.NewInstall(config)
-	i.ReleaseName, i.Namespace, i.Wait, i.Timeout = release, release, true, limit
+	i.ReleaseName, i.Namespace, i.Wait, i.Timeout = release, release, true, sandbox.Limit
 	_, err = i.RunWithContext(s.Context(), chart, map[string]any{
 		"scheduler": onTheFirstNode(part.Images[0]), "controller": onTheFirstNode(part.Images[1]),
 		"plugins": map[string]any{"enabled": []any{"Coscheduling"}},

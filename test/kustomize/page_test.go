@@ -32,7 +32,7 @@ var (
 func (s *site) read(name string) page {
 	s.Helper()
 	text, err := os.ReadFile(filepath.Join(s.checkout, "docs", name))
-	s.must(err)
+	s.Must(err)
 	p := page{steps: map[string][]string{}, files: map[string]string{}}
 	_, steps, _ := strings.Cut(string(text), "\n## The steps\n")
 	steps, _, _ = strings.Cut(steps, "\n## ")
@@ -54,7 +54,7 @@ func (s *site) read(name string) page {
 func (s *site) write(p page, more ...string) {
 	s.Helper()
 	var teams map[string]any
-	s.must(yaml.Unmarshal([]byte(p.files["teams.yaml"]), &teams))
+	s.Must(yaml.Unmarshal([]byte(p.files["teams.yaml"]), &teams))
 	list := teams["teams"].([]any)
 	for _, name := range more {
 		team := maps.Clone(list[0].(map[string]any))
@@ -63,9 +63,9 @@ func (s *site) write(p page, more ...string) {
 	}
 	teams["teams"] = list
 	text, err := yaml.Marshal(teams)
-	s.must(err)
-	s.must(os.WriteFile(filepath.Join(s.dir, "teams.yaml"), text, 0o600))
-	s.must(os.WriteFile(filepath.Join(s.dir, "platform.yaml"), []byte(p.files["platform.yaml"]), 0o600))
+	s.Must(err)
+	s.Must(os.WriteFile(filepath.Join(s.dir, "teams.yaml"), text, 0o600))
+	s.Must(os.WriteFile(filepath.Join(s.dir, "platform.yaml"), []byte(p.files["platform.yaml"]), 0o600))
 }
 
 // localInstall are the charts of this checkout, and what is different on a local cluster.

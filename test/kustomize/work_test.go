@@ -30,10 +30,10 @@ type gang struct {
 func (s *site) submit(g gang) error {
 	s.Helper()
 	text, err := os.ReadFile("testdata/work.yaml")
-	s.must(err)
+	s.Must(err)
 	aw := &unstructured.Unstructured{}
 	filled := strings.NewReplacer("NAME", g.name, "PODS", strconv.Itoa(g.pods), "GPUS", strconv.Itoa(g.gpus)).Replace(string(text))
-	s.must(yaml.Unmarshal([]byte(filled), &aw.Object))
+	s.Must(yaml.Unmarshal([]byte(filled), &aw.Object))
 	aw.SetNamespace(g.team)
 	return s.alice.Create(s.Context(), aw)
 }
@@ -42,7 +42,7 @@ func (s *site) submit(g gang) error {
 func (s *site) list(g gang) []corev1.Pod {
 	s.Helper()
 	pods := &corev1.PodList{}
-	s.must(s.admin.List(s.Context(), pods, client.InNamespace(g.team), client.MatchingLabels{batchv1.JobNameLabel: g.name}))
+	s.Must(s.admin.List(s.Context(), pods, client.InNamespace(g.team), client.MatchingLabels{batchv1.JobNameLabel: g.name}))
 	return pods.Items
 }
 
@@ -66,7 +66,7 @@ func (s *site) lives(gangs ...gang) map[string]string {
 func (s *site) untilRunning(g gang) {
 	s.Helper()
 	s.untilPhase(g, workload.AppWrapperRunning)
-	s.await(g.name+" runs", func() error {
+	s.Await(g.name+" runs", func() error {
 		running := 0
 		for _, p := range s.list(g) {
 			if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
@@ -82,7 +82,7 @@ func (s *site) untilRunning(g gang) {
 
 func (s *site) untilPhase(g gang, want workload.AppWrapperPhase) {
 	s.Helper()
-	s.await(fmt.Sprintf("%s of %s is %s", g.name, g.team, want), func() error {
+	s.Await(fmt.Sprintf("%s of %s is %s", g.name, g.team, want), func() error {
 		aw := &workload.AppWrapper{}
 		err := s.admin.Get(s.Context(), client.ObjectKey{Namespace: g.team, Name: g.name}, aw)
 		if err == nil && aw.Status.Phase != want {
@@ -109,9 +109,9 @@ func (s *site) ends(g gang) {
 			p.Annotations = map[string]string{}
 		}
 		p.Annotations["localcluster.mlbatch.dev/run-for"] = "1s"
-		s.must(s.admin.Patch(s.Context(), &p, client.MergeFrom(before)))
+		s.Must(s.admin.Patch(s.Context(), &p, client.MergeFrom(before)))
 	}
-	s.await("the pods of "+g.name+" have succeeded", func() error {
+	s.Await("the pods of "+g.name+" have succeeded", func() error {
 		for _, p := range s.list(g) {
 			if p.Status.Phase != corev1.PodSucceeded {
 				return errors.New(p.Name + " is " + string(p.Status.Phase))

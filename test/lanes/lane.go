@@ -58,7 +58,7 @@ var lanes = []lane{
 	{name: "robust", root: true, inputs: with(cluster, "test/explain", "test/localcluster", "test/workload")},
 	{name: "simulated-users", root: true, inputs: with(platform, "test/auditlog", "test/sandbox", "test/simulated")},
 	{name: "chaos", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/chaos")},
-	{name: "faults", root: true, inputs: with(platform, "test/auditlog", "test/bench", "test/faults")},
+	{name: "faults", root: true, inputs: with(platform, "test/auditlog", "test/bench", "test/faults", "test/sandbox")},
 	{name: "racks", root: true, inputs: with(platform, "test/explain", "test/quotawatch", "test/racks", "test/sandbox")},
 	{name: "scenes", root: true, inputs: with(platform, "test/recording", "test/sandbox", "test/scenes")},
 	{name: "counted", root: true, inputs: with(platform, "test/counted", "test/e2e/testdata")},

@@ -18,7 +18,7 @@ import (
 func TestProductionSurvivesTheLossOfAnyNode(t *testing.T) {
 	s := newSite(t)
 	s.submit("steady")
-	s.await("work runs", func() error { return s.runs("steady") })
+	s.Await("work runs", func() error { return s.runs("steady") })
 	before := s.podsOf("steady")
 	nodes := s.nodes()
 	if len(nodes) != 3 {
@@ -28,7 +28,7 @@ func TestProductionSurvivesTheLossOfAnyNode(t *testing.T) {
 		begin := time.Now()
 		s.lose(node, func(what string, holds func() error) {
 			t.Helper()
-			s.await(what, holds)
+			s.Await(what, holds)
 			t.Logf("%s: %s after %s", node, what, time.Since(begin).Round(time.Second/10))
 		}, func() { begin = time.Now() })
 		if diff := cmp.Diff(before, s.podsOf("steady")); diff != "" {
@@ -65,7 +65,7 @@ func (s *site) lose(node string, await func(what string, holds func() error), be
 func (s *site) nodes() (names []string) {
 	s.Helper()
 	list := &corev1.NodeList{}
-	s.must(s.admin.List(s.Context(), list, client.MatchingLabels{"localcluster.mlbatch.dev/real": "true"}))
+	s.Must(s.admin.List(s.Context(), list, client.MatchingLabels{"localcluster.mlbatch.dev/real": "true"}))
 	for _, node := range list.Items {
 		names = append(names, node.Name)
 	}

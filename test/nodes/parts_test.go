@@ -74,7 +74,7 @@ func isReady(pod corev1.Pod) bool {
 func (s *site) leaders() map[string]string {
 	s.Helper()
 	leases := &coordinationv1.LeaseList{}
-	s.must(s.admin.List(s.Context(), leases, client.InNamespace(platform.Namespace)))
+	s.Must(s.admin.List(s.Context(), leases, client.InNamespace(platform.Namespace)))
 	all := map[string]string{}
 	for _, lease := range leases.Items {
 		if pod, _, led := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_"); led {

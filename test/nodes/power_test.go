@@ -19,7 +19,7 @@ import (
 func (s *site) switchOff(node string) {
 	s.Helper()
 	program := s.programOf(node)
-	s.must(unix.Kill(program, unix.SIGSTOP))
+	s.Must(unix.Kill(program, unix.SIGSTOP))
 	pods := 0
 	for _, p := range processes() {
 		if p.parent != program {
@@ -39,7 +39,7 @@ func (s *site) switchOff(node string) {
 // switchOn ends the stopped program. The keeper starts another one, which knows nothing of the processes before.
 func (s *site) switchOn(node string) {
 	s.Helper()
-	s.must(unix.Kill(s.programOf(node), unix.SIGKILL))
+	s.Must(unix.Kill(s.programOf(node), unix.SIGKILL))
 }
 
 // programOf returns the pid of the program that is a node.

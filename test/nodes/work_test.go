@@ -26,15 +26,15 @@ const team = "blue"
 func (s *site) work(name string) *workload.AppWrapper {
 	s.Helper()
 	text, err := os.ReadFile("testdata/work.yaml")
-	s.must(err)
+	s.Must(err)
 	aw := &workload.AppWrapper{}
-	s.must(yaml.UnmarshalStrict([]byte(strings.ReplaceAll(string(text), "NAME", name)), aw))
+	s.Must(yaml.UnmarshalStrict([]byte(strings.ReplaceAll(string(text), "NAME", name)), aw))
 	return aw
 }
 
 func (s *site) submit(name string) {
 	s.Helper()
-	s.must(s.trySubmit(name))
+	s.Must(s.trySubmit(name))
 }
 
 func (s *site) trySubmit(name string) error {
@@ -44,7 +44,7 @@ func (s *site) trySubmit(name string) error {
 
 func (s *site) remove(name string) {
 	s.Helper()
-	s.must(s.admin.Delete(s.Context(), s.work(name)))
+	s.Must(s.admin.Delete(s.Context(), s.work(name)))
 }
 
 // runs returns an error if an AppWrapper and its two pods do not run, or if they had to be tried again.
@@ -66,7 +66,7 @@ func (s *site) runs(name string) error {
 func (s *site) podsOf(name string) map[string]types.UID {
 	s.Helper()
 	list := &corev1.PodList{}
-	s.must(s.admin.List(s.Context(), list, client.InNamespace(team), client.MatchingLabels{workload.AppWrapperLabel: name}))
+	s.Must(s.admin.List(s.Context(), list, client.InNamespace(team), client.MatchingLabels{workload.AppWrapperLabel: name}))
 	pods := map[string]types.UID{}
 	for _, pod := range list.Items {
 		if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {

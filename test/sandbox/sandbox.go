@@ -50,7 +50,7 @@ func start(t *testing.T, name string, port, nodes int, every bool, values map[st
 	if err := site.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return connect(t, cluster), cluster
+	return Connect(t, cluster), cluster
 }
 
 // Bare starts a cluster as Start does, without the platform.
@@ -60,7 +60,7 @@ func Bare(t *testing.T, name string, port, nodes int) (client.WithWatch, *localc
 	if err := cluster.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return connect(t, cluster), cluster
+	return Connect(t, cluster), cluster
 }
 
 // Loaded starts a cluster as Bare does, whose nodes have the images of the platform.
@@ -78,19 +78,24 @@ func Loaded(t *testing.T, name string, port, nodes int) (client.WithWatch, *loca
 	if err != nil {
 		t.Fatal(err)
 	}
-	return connect(t, cluster), cluster
+	return Connect(t, cluster), cluster
 }
 
-// prepare removes what is left of a cluster, and what will be left of it.
 func prepare(t *testing.T, name string, port, nodes int) (cluster *localcluster.Cluster, checkout string) {
 	t.Helper()
-	checkout, err := localcluster.FindCheckout(".")
-	if err != nil {
-		t.Fatal(err)
+	cluster = New(t, localcluster.Config{Name: name, Mode: localcluster.Simulated, Port: port, SimulatedNodes: nodes})
+	return cluster, cluster.Config().Checkout
+}
+
+// New is a cluster of this checkout that is not started. It removes what an earlier test has left under its name, and
+// in the end what this one leaves. MLBATCH_E2E_KEEP keeps the cluster of a test that fails.
+func New(t *testing.T, config localcluster.Config) *localcluster.Cluster {
+	t.Helper()
+	var cluster *localcluster.Cluster
+	var err error
+	if config.Checkout, err = localcluster.FindCheckout("."); err == nil {
+		cluster, err = localcluster.New(config, os.Stderr)
 	}
-	cluster, err = localcluster.New(localcluster.Config{
-		Name: name, Mode: localcluster.Simulated, Port: port, SimulatedNodes: nodes, Checkout: checkout,
-	}, os.Stderr)
 	if err == nil {
 		err = cluster.Down()
 	}
@@ -105,7 +110,7 @@ func prepare(t *testing.T, name string, port, nodes int) (cluster *localcluster.
 			t.Error(err)
 		}
 	})
-	return cluster, checkout
+	return cluster
 }
 
 // write makes a file of values, and returns its path relative to the checkout.
@@ -129,7 +134,8 @@ func write(t *testing.T, checkout string, values map[string]any) []string {
 	return []string{relative}
 }
 
-func connect(t *testing.T, cluster *localcluster.Cluster) client.WithWatch {
+// Connect is for an administrator of a cluster that runs.
+func Connect(t *testing.T, cluster *localcluster.Cluster) client.WithWatch {
 	t.Helper()
 	config, err := cluster.RESTConfig()
 	for _, add := range []func() error{

@@ -7,25 +7,21 @@ package simulated_test
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-	"golang.org/x/sys/unix"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/test/sandbox"
+	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
@@ -72,25 +68,16 @@ func newScraper(t *testing.T, p person, admin client.Client, chart string) *scra
 }
 
 // dial connects from inside the cluster's network.
-func (p person) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	text, err := os.ReadFile(filepath.Join(p.dir(), "keeper.json"))
-	if err != nil {
+func (p person) dial(ctx context.Context, network, address string) (connection net.Conn, err error) {
+	var keeper plan.Keeper
+	if err := plan.Read(p.dir(), plan.KeeperFile, &keeper); err != nil {
 		return nil, err
 	}
-	var keeper struct{ Pid int }
-	if err := json.Unmarshal(text, &keeper); err != nil {
-		return nil, err
-	}
-	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", keeper.Pid))
-	if err != nil {
-		return nil, err
-	}
-	defer namespace.Close()
-	runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
-	if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
-		return nil, fmt.Errorf("cannot enter the cluster's network: %w", err)
-	}
-	return (&net.Dialer{}).DialContext(ctx, network, address)
+	err = sandbox.InNetworkOf(keeper.PID, func() (err error) {
+		connection, err = (&net.Dialer{}).DialContext(ctx, network, address)
+		return err
+	})
+	return connection, err
 }
 
 // scrape returns each metric, summed over its labels.

@@ -6,17 +6,19 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/controller/prometheus"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/usage"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/usage/prometheus"
 )
 
 func usageCommand() *cobra.Command {
@@ -77,15 +79,31 @@ func printCounters(cmd *cobra.Command, server prometheus.Server, q usage.Query, 
 	if err != nil {
 		return err
 	}
-	var increases []usage.Increase
+	found, err := increases(samples)
+	if err != nil {
+		return err
+	}
+	report := usage.Add(found, q, now)
+	var notes []string
+	for _, warning := range warnings {
+		notes = append(notes, "Prometheus warns, so hours may be missing: "+warning)
+	}
+	report.Notes = slices.Concat(notes, report.Notes)
+	return printReport(cmd, report, format, namespace)
+}
+
+func increases(samples model.Vector) ([]usage.Increase, error) {
+	var all []usage.Increase
 	for _, s := range samples {
-		increases = append(increases, usage.Increase{
-			Team: string(s.Metric["namespace"]), Resource: string(s.Metric["resource"]), Class: string(s.Metric["class"]), Seconds: float64(s.Value),
+		seconds := float64(s.Value)
+		if s.Histogram != nil || math.IsNaN(seconds) || math.IsInf(seconds, 0) {
+			return nil, fmt.Errorf("cannot read the answer of Prometheus about %v: it is no number", s)
+		}
+		all = append(all, usage.Increase{
+			Team: string(s.Metric["namespace"]), Resource: string(s.Metric["resource"]), Class: string(s.Metric["class"]), Seconds: seconds,
 		})
 	}
-	report := usage.Add(increases, q, now)
-	report.Notes = slices.Concat(warnings, report.Notes)
-	return printReport(cmd, report, format, namespace)
+	return all, nil
 }
 
 func printUsage(cmd *cobra.Command, c client.Reader, q usage.Query, format, namespace, own string) error {

@@ -122,6 +122,23 @@ func TestUsageThatCannotBeRead(t *testing.T) {
 	wording.OneSentence(t, out+progress, err, "the cluster does not serve appwrappers in all namespaces: ask an administrator whether the platform is installed")
 }
 
+func TestUsageThatIsNoNumber(t *testing.T) {
+	home(t)
+	for answer, says := range map[string]string{
+		`"value":[1,"NaN"]`:  `about {namespace="blue"} => NaN @[1]: it is no number`,
+		`"value":[1,"+Inf"]`: "it is no number",
+		`"histogram":[1,{"count":"1","sum":"2","buckets":[]}]`: "it is no number",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"namespace":"blue"},`+answer+`}]}}`)
+		}))
+		defer server.Close()
+		if _, _, err := command(t, "usage", "--since=7d", "--prometheus="+server.URL); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: got %v", answer, err)
+		}
+	}
+}
+
 // With Prometheus, no cluster is asked: there is not even a kubeconfig.
 func TestUsageAsksPrometheus(t *testing.T) {
 	var asked []string

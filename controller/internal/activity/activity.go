@@ -6,11 +6,15 @@ package activity
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
@@ -22,6 +26,8 @@ const (
 	// stillCounts is for how long it counts that devices computed, while there is no answer: Prometheus restarts
 	// within minutes. A job that was held back must not be reset because of that.
 	stillCounts = 5 * time.Minute
+	// tried is how often the server is asked about nobody, so that one that does not answer is known before work hangs.
+	tried = 5 * time.Minute
 	// remembered is for how long anything is known of an AppWrapper about which nobody asks any more.
 	remembered = 10 * time.Minute
 )
@@ -32,6 +38,8 @@ type Signs struct {
 	timeout time.Duration
 	now     func() time.Time
 	slots   chan struct{}
+	// answered is 1 if there was an answer to the latest question, else 0.
+	answered *prometheus.GaugeVec
 
 	lock sync.Mutex
 	of   map[types.UID]*sign
@@ -47,20 +55,46 @@ type sign struct {
 	computed time.Time
 }
 
-// Of are the signs that the configuration asks for; nil if it asks for none.
-func Of(c config.DeviceActivity) (func(context.Context, types.UID, string, []string) lifecycle.Activity, error) {
+// Setup makes the signs that the configuration asks for; nil if it asks for none.
+func Setup(mgr manager.Manager, c config.DeviceActivity) (func(context.Context, types.UID, string, []string) lifecycle.Activity, error) {
+	signs, err := of(c)
+	if signs == nil || err != nil {
+		return nil, err
+	}
+	if err := metrics.Registry.Register(signs.answered); err != nil {
+		return nil, fmt.Errorf("cannot register a metric: %w", err)
+	}
+	return signs.Activity, mgr.Add(signs)
+}
+
+func of(c config.DeviceActivity) (*Signs, error) {
 	if c.PrometheusURL == "" {
 		return nil, nil
 	}
-	p, err := newPrometheus(c.PrometheusURL, c.Query)
+	p, err := newPrometheus(c)
 	if err != nil {
 		return nil, err
 	}
-	return newSigns(p.ask, c.Timeout.Duration, time.Now).Activity, nil
+	return newSigns(p.ask, c.Timeout.Duration, time.Now), nil
 }
 
 func newSigns(ask func(context.Context, string, []string) (lifecycle.Activity, error), timeout time.Duration, now func() time.Time) *Signs {
-	return &Signs{ask: ask, timeout: timeout, now: now, slots: make(chan struct{}, atOnce), of: map[types.UID]*sign{}}
+	return &Signs{ask: ask, timeout: timeout, now: now, slots: make(chan struct{}, atOnce), answered: newAnswered(), of: map[types.UID]*sign{}}
+}
+
+// nobody is a namespace and a pod that need not exist.
+const nobody = "nobody"
+
+// Start implements manager.Runnable, for the leader.
+func (s *Signs) Start(ctx context.Context) error {
+	for ctx.Err() == nil {
+		s.hear(ctx, nobody, []string{nobody})
+		select {
+		case <-ctx.Done():
+		case <-time.After(tried):
+		}
+	}
+	return nil
 }
 
 // Activity is what is known about these running pods of an AppWrapper. It never waits: without an answer it is
@@ -121,17 +155,25 @@ func (s *Signs) start(ctx context.Context, question *sign, namespace string, pod
 
 func (s *Signs) answer(ctx context.Context, question *sign, namespace string, pods []string) {
 	defer func() { <-s.slots }()
-	limited, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	says, err := s.ask(limited, namespace, pods)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "whether devices compute is unknown")
-		says = lifecycle.ActivityUnknown
-	}
+	says := s.hear(ctx, namespace, pods)
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	question.says = says
 	if says == lifecycle.ActivityComputes {
 		question.computed = s.now()
 	}
+}
+
+// hear waits for an answer, not for long, and shows whether there is one.
+func (s *Signs) hear(ctx context.Context, namespace string, pods []string) lifecycle.Activity {
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	says, err := s.ask(limited, namespace, pods)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "whether devices compute is unknown")
+		s.answered.WithLabelValues().Set(0)
+		return lifecycle.ActivityUnknown
+	}
+	s.answered.WithLabelValues().Set(1)
+	return says
 }

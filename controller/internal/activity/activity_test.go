@@ -5,11 +5,13 @@ package activity
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
@@ -152,6 +154,41 @@ func TestWhatNobodyAsksAboutIsForgotten(t *testing.T) {
 			t.Errorf("%d AppWrappers are remembered", len(signs.of))
 		}
 	})
+}
+
+// A wrong token, or none any more, is seen before work hangs.
+func TestWhetherThereAreAnswersIsKnownBeforeAnybodyAsks(t *testing.T) {
+	s := &server{says: lifecycle.ActivityUnknown, takes: time.Second}
+	inTime(t, s, func(t *testing.T, signs *Signs) {
+		expectAnswered(t, signs, "")
+		go func() { _ = signs.Start(t.Context()) }()
+		time.Sleep(2 * time.Second)
+		expectAnswered(t, signs, "1")
+		s.fails = errors.New("401 Unauthorized")
+		time.Sleep(tried)
+		expectAnswered(t, signs, "0")
+		s.fails = nil
+		hear(t, signs, "x")
+		expectAnswered(t, signs, "1")
+	})
+}
+
+func expectAnswered(t *testing.T, signs *Signs, want string) {
+	t.Helper()
+	synctest.Wait()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(signs.answered)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, family := range families {
+		got = strconv.Itoa(int(family.GetMetric()[0].GetGauge().GetValue()))
+	}
+	if got != want {
+		t.Errorf("the metric is %q, want %q", got, want)
+	}
 }
 
 func TestWithoutRunningPodsNobodyIsAsked(t *testing.T) {

@@ -5,52 +5,48 @@ package activity
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/api"
-	prometheus "github.com/prometheus/client_golang/api/prometheus/v1"
-	"github.com/prometheus/common/model"
-
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/prometheus"
 )
 
-// longest is how much of an answer is read: some thousand series.
+// longest is how many bytes of an answer are read: some thousand series.
 const longest = 4 << 20
 
 // asker asks one Prometheus one query.
 type asker struct {
-	api   prometheus.API
-	query string
+	server prometheus.Server
+	query  string
 }
 
-func newPrometheus(url, query string) (*asker, error) {
-	client, err := api.NewClient(api.Config{Address: url, RoundTripper: bounded{api.DefaultRoundTripper}})
-	if err != nil {
-		return nil, fmt.Errorf("cannot use the address of Prometheus: %w", err)
+func newPrometheus(c config.DeviceActivity) (*asker, error) {
+	server := prometheus.Server{URL: c.PrometheusURL, TokenFile: c.TokenFile, CAFile: c.CAFile, Longest: longest}
+	if err := server.Check(); err != nil {
+		return nil, fmt.Errorf("cannot use appwrapper.deviceActivity: %w", err)
 	}
-	return &asker{api: prometheus.NewAPI(client), query: query}, nil
+	return &asker{server: server, query: c.Query}, nil
 }
 
-// ask evaluates the query for these pods, all in one. Series above 0 are of pods that compute.
+// ask evaluates the query for these pods, all in one. Series above 0 are of pods that compute. An answer that may lack
+// series is none.
 func (a *asker) ask(ctx context.Context, namespace string, pods []string) (lifecycle.Activity, error) {
-	answer, _, err := a.api.Query(ctx, about(a.query, namespace, pods), time.Time{})
+	series, warnings, err := a.server.Ask(ctx, about(a.query, namespace, pods), time.Time{})
 	if err != nil {
-		return "", fmt.Errorf("cannot ask Prometheus about pods in %s: %w", namespace, err)
-	}
-	series, isVector := answer.(model.Vector)
-	if !isVector {
-		return "", fmt.Errorf("the query about pods in %s must return an instant vector, and returns %v", namespace, answer.Type())
-	}
-	if len(series) == 0 {
-		return lifecycle.ActivityUnknown, nil
+		return "", fmt.Errorf("pods in %s: %w", namespace, err)
 	}
 	for _, s := range series {
 		if s.Value > 0 { // not so for one that is not a number
 			return lifecycle.ActivityComputes, nil
 		}
+	}
+	if len(warnings) > 0 {
+		return "", fmt.Errorf("pods in %s: Prometheus warns, so series may be missing: %s", namespace, strings.Join(warnings, "; "))
+	}
+	if len(series) == 0 {
+		return lifecycle.ActivityUnknown, nil
 	}
 	return lifecycle.ActivityRests, nil
 }
@@ -60,16 +56,4 @@ func (a *asker) ask(ctx context.Context, namespace string, pods []string) (lifec
 func about(query, namespace string, pods []string) string {
 	expression := strings.ReplaceAll(strings.Join(pods, "|"), ".", "[.]")
 	return strings.NewReplacer(config.NamespacePlaceholder, namespace, config.PodsPlaceholder, expression).Replace(query)
-}
-
-// bounded reads no more of an answer than the longest there can be: the address may be that of anything.
-type bounded struct{ http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := b.RoundTripper.RoundTrip(request)
-	if err == nil {
-		response.Body = http.MaxBytesReader(nil, response.Body, longest)
-	}
-	return response, err
 }

@@ -23,6 +23,11 @@ func vector(values ...string) string {
 	return `{"status": "success", "data": {"resultType": "vector", "result": [` + strings.Join(series, ",") + `]}}`
 }
 
+// partly is such an answer of a Prometheus that does not have all data.
+func partly(values ...string) string {
+	return strings.Replace(vector(values...), `"data"`, `"warnings": ["store b is away"], "data"`, 1)
+}
+
 // answering is a Prometheus that gives this answer to everything.
 func answering(t *testing.T, status int, body string) *asker {
 	t.Helper()
@@ -36,7 +41,7 @@ func answering(t *testing.T, status int, body string) *asker {
 
 func asking(t *testing.T, url string) *asker {
 	t.Helper()
-	a, err := newPrometheus(url, `power{namespace="$namespace", pod=~"$pods"}`)
+	a, err := newPrometheus(config.DeviceActivity{PrometheusURL: url, Query: `power{namespace="$namespace", pod=~"$pods"}`})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +60,16 @@ func TestPodsComputeIfASeriesIsAboveZero(t *testing.T) {
 		"less than nothing":         {200, vector("-1"), lifecycle.ActivityRests, ""},
 		"no number":                 {200, vector("NaN"), lifecycle.ActivityRests, ""},
 		"no series":                 {200, vector(), lifecycle.ActivityUnknown, ""},
-		"a scalar":                  {200, `{"status": "success", "data": {"resultType": "scalar", "result": [1700000000, "1"]}}`, "", "must return an instant vector"},
+		"a scalar":                  {200, `{"status": "success", "data": {"resultType": "scalar", "result": [1700000000, "1"]}}`, "", `has a "scalar" instead of a vector`},
 		"a query that is wrong":     {400, `{"status": "error", "errorType": "bad_data", "error": "parse error at char 7"}`, "", "parse error at char 7"},
-		"an overloaded Prometheus":  {503, `{"status": "error", "errorType": "timeout", "error": "query timed out"}`, "", "503"},
-		"one that needs a password": {401, "Unauthorized", "", "401"},
-		"a login page":              {200, "<html>", "", "cannot ask Prometheus about pods in team"},
-		"half of an answer":         {200, vector("97.5")[:60], "", "cannot ask Prometheus about pods in team"},
-		"an answer without an end":  {200, strings.Repeat("x", longest+1), "", "too large"},
+		"an overloaded Prometheus":  {503, `{"status": "error", "errorType": "timeout", "error": "query timed out"}`, "", "timeout: query timed out"},
+		"one that needs a password": {401, "Unauthorized", "", "pods in team: you may not ask Prometheus without a token (401 Unauthorized)"},
+		"a login page":              {200, "<html>", "", "does not answer as a Prometheus"},
+		"half of an answer":         {200, vector("97.5")[:60], "", "does not answer as a Prometheus"},
+		"a part, and it computes":   {200, partly("97.5"), lifecycle.ActivityComputes, ""},
+		"a part, which rests":       {200, partly("0"), "", "pods in team: Prometheus warns, so series may be missing: store b is away"},
+		"a part, which is nothing":  {200, partly(), "", "store b is away"},
+		"an answer without an end":  {200, strings.Repeat("x", longest+1), "", "it is longer than 4 MiB"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			says, err := answering(t, tc.status, tc.body).ask(t.Context(), "team", []string{"a"})
@@ -103,15 +111,22 @@ func TestTheQueryNamesThePods(t *testing.T) {
 
 func TestTheConfigurationSaysWhetherAnybodyIsAsked(t *testing.T) {
 	c := config.Default().AppWrapper.DeviceActivity
-	if signs, err := Of(c); signs != nil || err != nil {
+	if signs, err := of(c); signs != nil || err != nil {
 		t.Errorf("by default somebody is asked, or %v", err)
 	}
-	c.PrometheusURL = "http://prometheus"
-	if signs, err := Of(c); signs == nil || err != nil {
+	c.PrometheusURL = "https://prometheus"
+	if signs, err := of(c); signs == nil || err != nil {
 		t.Errorf("nobody is asked, because of %v", err)
 	}
-	c.PrometheusURL = "http://%zz"
-	if _, err := Of(c); err == nil {
-		t.Error("any address will do")
+	for _, change := range []func(*config.DeviceActivity){
+		func(c *config.DeviceActivity) { c.PrometheusURL = "http://%zz" },
+		func(c *config.DeviceActivity) { c.TokenFile = "/not/there" },
+		func(c *config.DeviceActivity) { c.CAFile = "/not/there" },
+	} {
+		wrong := c
+		change(&wrong)
+		if _, err := of(wrong); err == nil || !strings.Contains(err.Error(), "cannot use appwrapper.deviceActivity: ") {
+			t.Errorf("got %v of %+v", err, wrong)
+		}
 	}
 }

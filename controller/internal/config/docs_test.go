@@ -97,6 +97,12 @@ func TestTheExampleOfDeviceActivityIsAccepted(t *testing.T) {
 	if c, _, err := Parse([]byte(example)); err != nil || c.AppWrapper.DeviceActivity.PrometheusURL == "" {
 		t.Errorf("the example is refused, or asks nobody: %v", err)
 	}
+	_, section, _ = strings.Cut(section, "#### A token and certificates\n")
+	_, rest, _ = strings.Cut(section, "```yaml\n")
+	example, _, _ = strings.Cut(rest, "```")
+	if c := inValues(t, []byte(example)); c.AppWrapper.DeviceActivity.TokenFile == "" || c.AppWrapper.DeviceActivity.CAFile == "" {
+		t.Error("the example for OpenShift has no token, or no certificates")
+	}
 }
 
 // ofOthers matches keys of Kubernetes' own types.

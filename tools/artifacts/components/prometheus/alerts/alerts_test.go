@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"sigs.k8s.io/yaml"
@@ -125,6 +126,12 @@ var clusters = map[string]map[string]cluster{
 		"one before the leader changed":       {`mlbatch_node_cordons_total{result="LimitReached",pod="a"} 0x5 1x4 stale`, true},
 		"nothing may be cordoned":             {"", false},
 	},
+	"DeviceActivityUnanswered": {
+		"there are answers":        {`mlbatch_device_activity_answered 0x5 1x10`, false},
+		"there are none":           {`mlbatch_device_activity_answered 1x5 0x10`, true},
+		"nobody is to be asked":    {"", false},
+		"the next leader has some": {"mlbatch_device_activity_answered{pod=\"a\"} 0x5 stale\nmlbatch_device_activity_answered{pod=\"b\"} _x6 1x9", false},
+	},
 	"AppWrapperStuckDeleting": {
 		"it is being removed": {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="DeletingResources"} 1x15`, true},
 		"it was removed":      {`kube_customresource_status_conditions{crd_type="appwrapper",namespace="team",name="a",type="DeletingResources"} 0x15`, false},
@@ -196,6 +203,12 @@ func TestWhenAlertsAlarm(t *testing.T) {
 
 func holds(t *testing.T, expression, series string) bool {
 	t.Helper()
+	return len(evaluated(t, expression, series)) > 0
+}
+
+// evaluated is what Prometheus answers after a quarter of an hour.
+func evaluated(t *testing.T, expression, series string) promql.Vector {
+	t.Helper()
 	storage := promqltest.LoadedStorage(t, "load 1m\n  "+strings.ReplaceAll(series, "\n", "\n  "))
 	engine := promqltest.NewTestEngine(t, false, 5*time.Minute, 10000)
 	query, err := engine.NewInstantQuery(context.Background(), storage, nil, expression, time.Unix(0, 0).Add(15*time.Minute))
@@ -207,5 +220,5 @@ func holds(t *testing.T, expression, series string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(found) > 0
+	return found
 }

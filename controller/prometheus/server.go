@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prometheus asks a Prometheus one question, and says in a sentence why there is no answer.
+// Package prometheus asks a Prometheus one question, and says in a sentence why there is no answer. Public, for
+// mlbatch usage.
 package prometheus
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -21,7 +22,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Server is a Prometheus, or what answers like one.
+// Server is a Prometheus, or what answers like one. Its files are read anew for each question, because tokens and
+// certificates are replaced while a program runs.
 type Server struct {
 	// URL is that of its API, without /api/v1.
 	URL string
@@ -29,6 +31,8 @@ type Server struct {
 	TokenFile string
 	// CAFile has the certificates that may have signed the server's; those of the system if it is empty.
 	CAFile string
+	// Longest is how many bytes an answer may have; 64 MiB if it is 0.
+	Longest int64
 }
 
 const (
@@ -38,8 +42,15 @@ const (
 	longest = 64 << 20
 )
 
-// Ask evaluates a query at a time. Notes are what the server warns of.
-func (s Server) Ask(ctx context.Context, query string, at time.Time) (samples model.Vector, notes []string, err error) {
+// Check says what is wrong with the address or the files. It does not ask the server.
+func (s Server) Check() error {
+	_, err := s.connect()
+	return err
+}
+
+// Ask evaluates a query; at the zero time, the server takes its own. Warnings are the server's: an answer with one may
+// lack series.
+func (s Server) Ask(ctx context.Context, query string, at time.Time) (samples model.Vector, warnings []string, err error) {
 	c, err := s.connect()
 	if err != nil {
 		return nil, nil, err
@@ -52,15 +63,7 @@ func (s Server) Ask(ctx context.Context, query string, at time.Time) (samples mo
 	if !isVector {
 		return nil, nil, fmt.Errorf("cannot read the answer of Prometheus: it has a %q instead of a vector", answer.Type())
 	}
-	for _, sample := range samples {
-		if value := float64(sample.Value); sample.Histogram != nil || math.IsNaN(value) || math.IsInf(value, 0) {
-			return nil, nil, fmt.Errorf("cannot read the answer of Prometheus about %v: it is no number", sample)
-		}
-	}
-	for _, warning := range warnings {
-		notes = append(notes, "Prometheus warns, so hours may be missing: "+warning)
-	}
-	return samples, notes, nil
+	return samples, warnings, nil
 }
 
 func (s Server) connect() (*connection, error) {
@@ -76,11 +79,13 @@ func (s Server) connect() (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := api.NewClient(api.Config{Address: s.URL, Client: &http.Client{Transport: bounded{transport}, Timeout: patience}})
+	c := &connection{server: s, token: token}
+	limited := bounded{transport, cmp.Or(s.Longest, longest)}
+	c.Client, err = api.NewClient(api.Config{Address: s.URL, Client: &http.Client{Transport: limited, CheckRedirect: c.follow, Timeout: patience}})
 	if err != nil {
 		return nil, fmt.Errorf("cannot ask Prometheus: %w", err)
 	}
-	return &connection{Client: client, token: token}, nil
+	return c, nil
 }
 
 func (s Server) token(u *url.URL) (string, error) {
@@ -90,11 +95,15 @@ func (s Server) token(u *url.URL) (string, error) {
 	if u.Scheme != "https" && !local(u.Hostname()) {
 		return "", fmt.Errorf("the token would be readable on the way to %s: use https, or leave it out", u.Host)
 	}
-	token, err := os.ReadFile(s.TokenFile)
+	text, err := os.ReadFile(s.TokenFile)
 	if err != nil {
 		return "", fmt.Errorf("cannot read the token for Prometheus: %w", err)
 	}
-	return strings.TrimSpace(string(token)), nil
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", fmt.Errorf("cannot read the token for Prometheus: %s is empty", s.TokenFile)
+	}
+	return token, nil
 }
 
 // local is where kubectl port-forward listens.
@@ -103,8 +112,9 @@ func local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// transport is for one question, so its connection is not kept.
 func (s Server) transport() (*http.Transport, error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
 	if s.CAFile == "" {
 		return transport, nil
 	}
