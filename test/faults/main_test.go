@@ -6,11 +6,8 @@ package faults_test
 
 import (
 	"context"
-<<<<<<< HEAD
-	"flag"
-=======
 	"errors"
->>>>>>> activity
+	"flag"
 	"fmt"
 	"os"
 	"testing"
