@@ -280,7 +280,7 @@ site-test: ## The documentation site in Chromium: links, search, colours, a phon
 	go -C tools/artifacts/site test -tags=browser -count=1 -timeout=44m -v ./browser
 
 .PHONY: container
-container: ## The demo and simulated clusters in containers of plain Debian 13 (needs podman and others, which root is given; 6 minutes when warm)
+container: ## The demo and simulated clusters in containers of plain Debian 13 (needs podman and others, which root is given; 5 minutes when warm)
 	@missing=; for program in podman runc slirp4netns mmdebstrap; do command -v $$program >/dev/null || missing="$$missing $$program"; done; \
 		[ -z "$$missing" ] || { [ $$(id -u) = 0 ] && apt-get -qq update && apt-get -qq install -y --no-install-recommends $$missing; } || \
 		{ echo "the test starts containers: install$$missing" >&2; exit 1; }
