@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -21,6 +22,7 @@ const timeout = 5 * time.Second
 
 // server is what answers in these tests, after a while.
 type server struct {
+	sync.Mutex
 	says  lifecycle.Activity
 	fails error
 	takes time.Duration
@@ -35,10 +37,19 @@ func (s *server) ask(ctx context.Context, _ string, _ []string) (lifecycle.Activ
 	defer s.atOne.Add(-1)
 	select {
 	case <-time.After(s.takes):
+		s.Lock()
+		defer s.Unlock()
 		return s.says, s.fails
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
+}
+
+// failWith is what the server says from now on instead of an answer.
+func (s *server) failWith(err error) {
+	s.Lock()
+	defer s.Unlock()
+	s.fails = err
 }
 
 // hear asks about an AppWrapper, as its reconciler does, until there is an answer.
@@ -164,10 +175,10 @@ func TestWhetherThereAreAnswersIsKnownBeforeAnybodyAsks(t *testing.T) {
 		go func() { _ = signs.Start(t.Context()) }()
 		time.Sleep(2 * time.Second)
 		expectAnswered(t, signs, "1")
-		s.fails = errors.New("401 Unauthorized")
+		s.failWith(errors.New("401 Unauthorized"))
 		time.Sleep(tried)
 		expectAnswered(t, signs, "0")
-		s.fails = nil
+		s.failWith(nil)
 		hear(t, signs, "x")
 		expectAnswered(t, signs, "1")
 	})
