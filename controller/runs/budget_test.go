@@ -32,20 +32,17 @@ func more(of map[string]int, what string) map[string]int {
 func TestTheBudgetOfARun(t *testing.T) {
 	for name, life := range map[string]struct {
 		budget map[string]int
+		allows func(verb, resource string) bool // nil allows all
 		live   func(*platform, string)
 	}{
-		"one whose Application is there": {ofALife, func(p *platform, run string) { p.submit(run, ""); p.succeeds(run); p.delete("runs", run) }},
-		"one that waits for it":          {ofAWait, (*platform).waitsAndSucceeds},
-		"one with a time to live":        {ofItsEnd, func(p *platform, run string) { p.submit(run, `,"ttlSecondsAfterFinished":0`); p.succeeds(run) }},
-		"one of a member of a team": {ofALife, func(p *platform, run string) {
-			p.api.Allows = mayWrapJobs
-			p.submit(run, "")
-			p.succeeds(run)
-			p.delete("runs", run)
-		}},
+		"one whose Application is there": {ofALife, nil, (*platform).runsAndSucceeds},
+		"one that waits for it":          {ofAWait, nil, (*platform).waitsAndSucceeds},
+		"one with a time to live":        {ofItsEnd, nil, func(p *platform, run string) { p.submit(run, `,"ttlSecondsAfterFinished":0`); p.succeeds(run) }},
+		"one of a member of a team":      {ofALife, mayWrapJobs, (*platform).runsAndSucceeds},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlatform(t)
+			p.api.Allows = life.allows
 			var cheapest map[string]int
 			for i := 0; i < 20 && (cheapest == nil || sum(cheapest) > sum(life.budget)); i++ {
 				p.api.Requests()

@@ -55,7 +55,7 @@ func newPlatform(t *testing.T) *platform {
 	t.Cleanup(p.api.Stop)
 	sizes := runplan.DefaultSizes()
 	p.put("RunSizeConfiguration", &sizes)
-	p.apply()
+	p.apply("digits")
 	p.start()
 	return p
 }
@@ -136,11 +136,17 @@ func (p *platform) admit(path string, run []byte) []byte {
 	return run
 }
 
-// submit creates a Run as the API server does, with something more in its spec.
+// submit creates a Run of the Application digits, with something more in its spec.
 func (p *platform) submit(name, spec string) {
 	p.Helper()
+	p.submitOf("digits", name, spec)
+}
+
+// submitOf creates a Run of an Application as the API server does.
+func (p *platform) submitOf(application, name, spec string) {
+	p.Helper()
 	text := fmt.Appendf(nil, `{"apiVersion":"codeflare.dev/v1alpha1","kind":"Run","metadata":{"namespace":"blue","name":%q,"generation":1},`+
-		`"spec":{"application":{"name":"digits"},"size":"xs"%s}}`, name, spec)
+		`"spec":{"application":{"name":%q},"size":"xs"%s}}`, name, application, spec)
 	for _, path := range []string{"/mutate-codeflare-dev-v1alpha1-run", "/validate-codeflare-dev-v1alpha1-run"} {
 		text = p.admit(path, text)
 	}
@@ -149,11 +155,10 @@ func (p *platform) submit(name, spec string) {
 	}
 }
 
-// apply applies the Application of all Runs.
-func (p *platform) apply() {
+func (p *platform) apply(application string) {
 	p.Helper()
 	app := &v1alpha1.Application{}
-	app.Name, app.Namespace, app.Generation = "digits", "blue", 1
+	app.Name, app.Namespace, app.Generation = application, "blue", 1
 	app.Spec.API, app.Spec.Image, app.Spec.Command = v1alpha1.APIShell, "digits:1", "sleep 1"
 	p.put("Application", app)
 }
@@ -189,13 +194,20 @@ func (p *platform) succeeds(run string) {
 	}
 }
 
-// waitsAndSucceeds: the Application comes after the Run.
+func (p *platform) runsAndSucceeds(run string) {
+	p.Helper()
+	p.submit(run, "")
+	p.succeeds(run)
+	p.delete("runs", run)
+}
+
+// waitsAndSucceeds: the Application comes after the Run. It has the Run's name: a late cache may
+// still have one that was deleted.
 func (p *platform) waitsAndSucceeds(run string) {
 	p.Helper()
-	p.delete("applications", "digits")
-	p.submit(run, "")
+	p.submitOf(run, run, "")
 	p.awaitPhase(run, v1alpha1.RunPending)
-	p.apply()
+	p.apply(run)
 	p.succeeds(run)
 	p.delete("runs", run)
 }
