@@ -5,7 +5,9 @@ package activity
 import (
 	"context"
 	"errors"
+	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -209,4 +211,21 @@ func TestWithoutRunningPodsNobodyIsAsked(t *testing.T) {
 			t.Errorf("it says %q after %d queries", says, s.asked.Load())
 		}
 	})
+}
+
+func TestTheGuideHasTheFigures(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/fault-tolerance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide := strings.Join(strings.Fields(string(text)), " ")
+	for figure, is := range map[string]bool{
+		"twice a minute at most":                              time.Minute/lifecycle.AskAgain == 2,
+		"No more than four run at the same time":              atOnce == 4,
+		"Devices that have computed count for 5 minutes more": stillCounts == 5*time.Minute,
+	} {
+		if !is || !strings.Contains(guide, figure) {
+			t.Errorf("docs/fault-tolerance.md does not say %q, or it is wrong", figure)
+		}
+	}
 }

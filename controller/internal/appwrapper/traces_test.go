@@ -3,6 +3,7 @@
 package appwrapper
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,6 +111,10 @@ func TestTraces(t *testing.T) {
 	t.Logf("%d traces: %v; the probe ran %d times", len(files), verdicts, len(program.said))
 	if verdicts[untouched] < 12 || len(files) < 20 || verdicts[untouched]+verdicts[noProgress] != len(files) {
 		t.Errorf("too few traces, or an unknown verdict: %v", verdicts)
+	}
+	says := fmt.Sprintf("[%d traces](testing.md#traces) of jobs, %d of them healthy", len(files), verdicts[untouched])
+	if guide := strings.Join(strings.Fields(document(t, "fault-tolerance.md")), " "); !strings.Contains(guide, says) {
+		t.Errorf("docs/fault-tolerance.md does not say %q", says)
 	}
 }
 

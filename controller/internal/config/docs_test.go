@@ -3,6 +3,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 	"regexp"
@@ -58,6 +59,17 @@ func TestTheDocumentationShowsTheDefaultsOfTheControllerOfRuns(t *testing.T) {
 		if !strings.Contains(string(text), last(key)) {
 			t.Errorf("%s is not described", key)
 		}
+	}
+}
+
+func TestTheGuideSaysHowLongNodesMayTakeToComeBack(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/fault-tolerance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := fmt.Sprintf("the work leaves after `nodeHealth.notReady.gracePeriod`: %v minute |", Default().AppWrapper.NodeHealth.NotReady.GracePeriod.Minutes())
+	if !strings.Contains(string(text), says) {
+		t.Errorf("docs/fault-tolerance.md does not say %q", says)
 	}
 }
 

@@ -42,6 +42,23 @@ func TestTheDocumentationShowsTheDefaults(t *testing.T) {
 	}
 }
 
+// The guide for administrators and researchers says how much there is of what.
+func TestTheGuideHasTheFigures(t *testing.T) {
+	guide := strings.Join(strings.Fields(readRepository(t, "docs/fault-tolerance.md")), " ")
+	d := lifecycle.StandardDefaults()
+	for _, figure := range []string{
+		fmt.Sprintf("| `retryLimit`: %d, or the annotation", d.RetryLimit),
+		fmt.Sprintf("| `autopilot.migrationLimit`: %d |", d.MigrationLimit),
+		fmt.Sprintf("It remembers %d nodes at most, for attempts that begin within %v hour (", d.Avoid.Nodes, d.Avoid.Period.Hours()),
+		fmt.Sprintf("If %d AppWrappers (`nodeHealth.avoid.suspectAfter`)", d.Avoid.SuspectAfter),
+		fmt.Sprintf("`forcefulDeletionGracePeriodDuration` (%v minutes)", d.ForcefulDeletionGrace.Minutes()),
+	} {
+		if !strings.Contains(guide, figure) {
+			t.Errorf("docs/fault-tolerance.md does not say %q", figure)
+		}
+	}
+}
+
 // documented returns the default in the table of annotations.
 func documented(page, annotation string) string {
 	row := regexp.MustCompile("(?m)^\\| `" + strings.TrimPrefix(annotation, v1beta2.AnnotationPrefix) + "` \\| ([^|]*) \\|").FindStringSubmatch(page)

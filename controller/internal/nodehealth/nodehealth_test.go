@@ -3,6 +3,7 @@
 package nodehealth
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -287,6 +288,17 @@ func TestNodesThatAreNotReadyMayBeNoConcern(t *testing.T) {
 	on := Rules{NotReady: NotReady{Leave: true}}
 	if !slices.Equal(on.Resources(), []corev1.ResourceName{AllPods}) || len(on.SlimTolerations([]corev1.Toleration{{Key: corev1.TaintNodeUnreachable}, {Operator: "Exists"}, {Key: "k"}})) != 2 {
 		t.Error("they are none, although leave is true")
+	}
+}
+
+func TestTheGuideSaysHowLateASignMayBe(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/fault-tolerance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := fmt.Sprintf("A sign that appears up to %v minutes after a failure explains it", attribution.Minutes())
+	if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), says) {
+		t.Errorf("docs/fault-tolerance.md does not say %q", says)
 	}
 }
 

@@ -5,6 +5,7 @@ package preemptionpause
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,25 @@ func TestHowLongAPauseLasts(t *testing.T) {
 		fmt.Fprintf(&lines, "%d %s%s\n", n, Default().Lasts(n), holds)
 	}
 	golden.Compare(t, "testdata/pauses.golden", lines.Bytes())
+}
+
+// What docs/quota.md tells those who wait.
+func TestThePageHasTheFigures(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/quota.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, p := strings.Join(strings.Fields(string(text)), " "), Default()
+	for figure, is := range map[string]bool{
+		"Work that was preempted for the third time is queued again a minute later, then two, four, and so on, at most an hour.": p.Lasts(2) == 0 &&
+			p.Lasts(3) == time.Minute && p.Lasts(4) == 2*time.Minute && p.Lasts(5) == 4*time.Minute && p.Longest == time.Hour,
+		"From the ninth preemption on, work also waits until the job that preempted it has ended": !p.Holds(8) && p.Holds(9),
+		"but at most a week.": MostHeld == 7*24*time.Hour,
+	} {
+		if !is || !strings.Contains(page, figure) {
+			t.Errorf("docs/quota.md does not say %q, or it is wrong", figure)
+		}
+	}
 }
 
 func TestWhoPreemptedIt(t *testing.T) {
