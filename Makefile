@@ -217,7 +217,7 @@ bench-reaction: ## Let 1, 10 and 100 (STRUCK) of NODES (1000) fail under PODS (1
 
 .PHONY: bench-faults
 bench-faults: ## Inject each fault ROUNDS times (5) after an hour (ALONE) of healthy work, also under JobSet and Kueue, and write docs/benchmarks.md (root; two hours)
-	$(call evidence,faults,none,$(CLUSTER) -timeout=180m -parallel=100 ./test/faults -faults.alone=$(or $(ALONE),1h) -faults.rounds=$(or $(ROUNDS),5) -faults.rivals \
+	$(call evidence,faults,none,$(CLUSTER) -timeout=180m ./test/faults -faults.alone=$(or $(ALONE),1h) -faults.rounds=$(or $(ROUNDS),5) -faults.rivals \
 		-faults.commit=$(COMMIT) -faults.report=$(CURDIR)/docs/evidence/faults.json)
 	go run ./test/bench/report
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -45,8 +48,10 @@ type fault struct {
 	fails bool
 	// returns: the job may return to the same node.
 	returns bool
-	// amongOthers: other faults happen at the same time, also on the node to which the job moves.
-	amongOthers bool
+	// alone: it is not injected together with others, whose jobs it would change.
+	alone bool
+	// meet, if not nil, waits until all can be injected at once. Another may hit the node to which the job moves.
+	meet func()
 	// notForRivals says why the fault means nothing where others run the pods.
 	notForRivals string
 	// rivalsIn so long the fault may have been dealt with there; the default is a minute.
@@ -110,7 +115,7 @@ var faults = []fault{
 		time.Sleep(seconds)
 		heal(t, node)
 	}},
-	{sentence: "a label while the controller is down", cause: "NodeLabel " + gpuHealth + "=EVICT", migrations: 1, within: 2 * time.Minute, notForRivals: "it is the controller of AppWrappers that is down", inject: func(t *testing.T, pods []corev1.Pod) {
+	{sentence: "a label while the controller is down", cause: "NodeLabel " + gpuHealth + "=EVICT", migrations: 1, within: 2 * time.Minute, alone: true, notForRivals: "it is the controller of AppWrappers that is down", inject: func(t *testing.T, pods []corev1.Pod) {
 		stop(t)
 		evict(t, pods)
 		time.Sleep(5 * time.Second)
@@ -127,11 +132,11 @@ var faults = []fault{
 		time.Sleep(5 * time.Second)
 		goOn(t, pods)
 	}},
-	{sentence: "a kubelet that starts nothing", cause: "PodNotStarted kubelet-silent", migrations: 1, annotations: startsWithin("5s"), before: lifeless, within: 30 * time.Second,
+	{sentence: "a kubelet that starts nothing", cause: "PodNotStarted kubelet-silent", migrations: 1, annotations: startsWithin("5s"), alone: true, before: lifeless, within: 30 * time.Second,
 		inject: func(*testing.T, []corev1.Pod) {}},
-	{sentence: "an image that never comes", pods: 2, cause: "InsufficientPodsReady", retries: 1, annotations: startsWithin("5s"), before: lifeless, within: 30 * time.Second,
+	{sentence: "an image that never comes", pods: 2, cause: "InsufficientPodsReady", retries: 1, annotations: startsWithin("5s"), alone: true, before: lifeless, within: 30 * time.Second,
 		inject: func(t *testing.T, pods []corev1.Pod) { pulls(t, lifelessOf(pods)) }},
-	{sentence: "a slow node", before: lifeless, inject: func(t *testing.T, pods []corev1.Pod) {
+	{sentence: "a slow node", alone: true, before: lifeless, inject: func(t *testing.T, pods []corev1.Pod) {
 		pulls(t, pods)
 		time.Sleep(5 * time.Second)
 		starts(t, pods)
@@ -190,20 +195,60 @@ func TestFaults(t *testing.T) {
 	t.Run("a second sign, from a Prometheus with TLS and tokens", secondSign)
 	t.Run("nodes that fail unrelated work", unrelated)
 	t.Run("a node that fails two teams is cordoned", cordoned)
-	t.Run("five faults at once", func(t *testing.T) {
-		for _, f := range faults[:5] {
-			f.amongOthers = true
-			t.Run(f.sentence, func(t *testing.T) {
-				t.Parallel()
-				f.happens(t)
-			})
-		}
-	})
+	t.Run("all at once", allAtOnce)
 	crowd.areUntouched(t, "all of it")
 	t.Logf("\n%s\n%s", all.Table(), all.Against())
 	if *into != "" && !t.Failed() {
 		keep(t, all)
 	}
+}
+
+// allAtOnce injects all faults at the same moment, but for two sorts. Pods of others could come to a node on which
+// nothing starts. And while the controller is down, nobody sees why Kubernetes evicts a pod from a tainted node.
+func allAtOnce(t *testing.T) {
+	enlarge(t)
+	var missing sync.WaitGroup
+	for _, f := range faults {
+		if f.alone {
+			continue
+		}
+		t.Run(f.sentence, func(t *testing.T) {
+			missing.Add(1)
+			arrive := sync.OnceFunc(missing.Done)
+			t.Cleanup(arrive)
+			t.Parallel()
+			f.meet = func() { arrive(); missing.Wait() }
+			f.within = max(f.within, time.Minute) // there is much to do
+			f.happens(t)
+		})
+	}
+}
+
+// enlarge gives the team enough quota for all jobs until the test has ended.
+func enlarge(t *testing.T) {
+	t.Helper()
+	set := func(ctx context.Context, gpus string) (before string, err error) {
+		q := &kueue.ClusterQueue{}
+		err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			if err := admin.Get(ctx, client.ObjectKey{Name: team + "-cluster-queue"}, q); err != nil {
+				return err
+			}
+			quotas := q.Spec.ResourceGroups[0].Flavors[0].Resources
+			i := slices.IndexFunc(quotas, func(r kueue.ResourceQuota) bool { return r.Name == gpu })
+			before, quotas[i].NominalQuota = quotas[i].NominalQuota.String(), resource.MustParse(gpus)
+			return admin.Update(ctx, q)
+		})
+		return before, err
+	}
+	before, err := set(t.Context(), "500")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := set(context.Background(), before); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // keep writes what followed for docs/benchmarks.md.
@@ -232,6 +277,7 @@ func (f fault) happens(t *testing.T) bench.Fault {
 		t.Errorf("the job is %s: %s", l.aw.Status.Phase, why(l.aw))
 	}
 	j.await("runs", time.Minute, time.Time{}, running)
+	j.balances(j.last(), f.losesTo())
 	return bench.Fault{Says: f.sentence}
 }
 
@@ -253,6 +299,10 @@ func (f fault) begins(j *job) (begin time.Time, left []string) {
 		j.submit()
 		j.await("runs", time.Minute, begin, running)
 		left = j.itsNodes()
+		workABit()
+	}
+	if f.meet != nil {
+		f.meet()
 	}
 	begin = time.Now()
 	f.inject(j.T, j.itsPods())
@@ -272,12 +322,13 @@ func (f fault) follows(j *job, begin time.Time, left []string) bench.Fault {
 	}
 	r := j.followed(f.sentence, f.cause, found.at.Sub(begin), 0)
 	if f.fails {
-		j.await("has failed", seconds, begin, in(workload.AppWrapperFailed))
+		j.balances(j.await("has failed", seconds, begin, in(workload.AppWrapperFailed)), f.losesTo())
 		return r
 	}
 	again := j.await("runs again", time.Minute, found.at, running)
+	j.balances(again, f.losesTo())
 	r.Again.Duration = again.at.Sub(begin)
-	if s := again.aw.Status; s.Migrations < f.migrations || s.Migrations > f.migrations && !f.amongOthers || s.Retries != f.retries {
+	if s := again.aw.Status; s.Migrations < f.migrations || s.Migrations > f.migrations && f.meet == nil || s.Retries != f.retries {
 		j.Errorf("there were %d migrations and %d retries, want %d and %d", s.Migrations, s.Retries, f.migrations, f.retries)
 	}
 	for _, node := range j.itsNodes() {

@@ -138,14 +138,22 @@ func (j *job) await(what string, limit time.Duration, since time.Time, condition
 }
 
 func (j *job) latest() string {
+	l := j.last()
+	if l.aw == nil {
+		return "unknown"
+	}
+	text, _ := json.Marshal(l.aw.Status)
+	return string(text)
+}
+
+// last is the last look; empty if there is none.
+func (j *job) last() look {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.seen) == 0 {
-		return "unknown"
+		return look{}
 	}
-	status := j.seen[len(j.seen)-1].aw.Status
-	text, _ := json.Marshal(status)
-	return string(text)
+	return j.seen[len(j.seen)-1]
 }
 
 // running: all pods are ready.

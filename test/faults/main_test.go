@@ -23,14 +23,21 @@ import (
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
-// nodes are enough for the bystanders, a rack, and another one.
-const nodes = 30
+const (
+	// nodes are enough for the bystanders, and for the jobs of all faults at once, before and after.
+	nodes = 100
+	// parallel jobs wait for each other, so none may wait for a place.
+	parallel = "100"
+)
 
 var admin client.WithWatch
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	code, err := run(m)
+	code, err := 1, flag.Set("test.parallel", parallel)
+	if err == nil {
+		code, err = run(m)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "test/faults:", err)
 		code = 1

@@ -18,6 +18,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/ledger"
 	"github.com/mlbatch/mlbatch/test/bench"
 )
 
@@ -65,6 +66,7 @@ func reclaimed(t *testing.T) bench.Fault {
 	j.submit()
 	j.await("runs", time.Minute, begin, running)
 	pods := j.itsPods()
+	workABit()
 	begin = time.Now()
 	evict(t, pods)
 	j.activate(false)
@@ -73,6 +75,10 @@ func reclaimed(t *testing.T) bench.Fault {
 	again := j.await("runs again", time.Minute, found.at, running)
 	if again.aw.Status.Retries > 0 {
 		t.Errorf("there were %d retries", again.aw.Status.Retries)
+	}
+	// Which of both is seen first decides to what the work is lost.
+	if lost := lostTo(again.aw); len(lost) != 1 || lost[0] != ledger.LostToNode && lost[0] != ledger.LostToPreemption {
+		t.Errorf("the books have losses in %v: %+v", lost, again.aw.Status.Usage)
 	}
 	if on := j.itsNodes(); slices.Contains(on, pods[0].Spec.NodeName) {
 		t.Errorf("it is on %v again", on)

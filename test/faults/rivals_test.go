@@ -21,7 +21,7 @@ import (
 	"github.com/mlbatch/mlbatch/test/bench"
 )
 
-var beside = flag.Bool("faults.rivals", false, "inject the same faults where JobSet and Kueue run the same pods; needs -parallel=100")
+var beside = flag.Bool("faults.rivals", false, "inject the same faults where JobSet and Kueue run the same pods")
 
 // rival runs pods without an AppWrapper.
 type rival struct {
@@ -45,10 +45,6 @@ const (
 
 func prepareRivals(t *testing.T) {
 	t.Helper()
-	want := len(faults) * len(rivals)
-	if n, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String()); err != nil || n < want {
-		t.Fatalf("-faults.rivals needs -parallel=%d, because all jobs run before the first fault", want)
-	}
 	for _, r := range rivals {
 		r.prepare(t)
 	}

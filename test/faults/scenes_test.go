@@ -59,7 +59,7 @@ func (b *bystanders) areUntouched(t *testing.T, after string) {
 			t.Errorf("after %q, %s has the pods %v", after, j.name, pods)
 		}
 		wasTouched := func(aw *workload.AppWrapper) bool {
-			return aw.Status.Migrations+aw.Status.Retries > 0 || aw.Status.Phase == workload.AppWrapperResetting
+			return aw.Status.Migrations+aw.Status.Retries > 0 || aw.Status.Phase == workload.AppWrapperResetting || len(lostTo(aw)) > 0
 		}
 		if l, touched := j.first(time.Time{}, wasTouched); touched {
 			t.Errorf("after %q, %s is touched: %s", after, j.name, why(l.aw))
