@@ -143,7 +143,7 @@ test-long: ## 10,000 random lives of each sort, the crash tests with every answe
 	$(call evidence,runs,none,$(CLUSTER) -timeout=60m ./test/simulated -run '^TestManyRunsAtOnce$$' -nodes=20 -runs=1000)
 	$(call evidence,preemption,$(LONG_SEED),go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestPreemptionEnds -preemption.rounds=2000 -preemption.first=$(LONG_SEED))
 	$(call evidence,preemption-pause,0,go -C tools/artifacts/components/kueue test -count=1 -timeout=60m -v ./preemption -run TestMeasurePause -preemption.measure=500)
-	@$(MAKE) --no-print-directory bench bench-compare bench-kueue bench-reaction bench-faults
+	@$(MAKE) --no-print-directory bench bench-compare bench-kueue bench-reaction bench-faults bench-slack
 	$(call evidence,turns,none,$(CLUSTER) -timeout=90m ./test/turns)
 	$(call evidence,takeover,none,$(CLUSTER) -timeout=60m ./test/takeover)
 	@$(MAKE) --no-print-directory mutation
@@ -220,6 +220,10 @@ bench-faults: ## Inject each fault ROUNDS times (5) after an hour (ALONE) of hea
 	$(call evidence,faults,none,$(CLUSTER) -timeout=180m ./test/faults -faults.alone=$(or $(ALONE),1h) -faults.rounds=$(or $(ROUNDS),5) -faults.rivals \
 		-faults.commit=$(COMMIT) -faults.report=$(CURDIR)/docs/evidence/faults.json)
 	go run ./test/bench/report
+
+.PHONY: bench-slack
+bench-slack: ## How soon the slack queue follows a node, of 40 changes on a simulated cluster of 100 nodes (root; 3 minutes when warm)
+	$(call evidence,slack,none,$(CLUSTER) ./test/faults -run '^TestASlackQueue')
 
 .PHONY: bench-check
 bench-check: ## Compare requests and rates with test/bench/budgets.yaml, on a simulated cluster (root; 5 minutes when warm)
