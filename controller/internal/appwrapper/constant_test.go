@@ -45,12 +45,12 @@ func costAmong(t *testing.T, running int) float64 {
 	c.start()
 	defer c.stop()
 	c.await("a look at each", func() bool { return reconciles(t)-looks >= running })
-	c.live(running, budget.begin) // what is made once is there
+	c.live(running, budget) // what is made once is there
 	var cheapest []string
 	least := math.Inf(1)
 	for i := range lives {
 		before := allocated()
-		requests := c.live(running+1+i, budget.begin)
+		requests := c.live(running+1+i, budget)
 		least = min(least, allocated()-before)
 		if cheapest == nil || len(requests) < len(cheapest) {
 			cheapest = requests

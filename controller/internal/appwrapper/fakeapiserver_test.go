@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
@@ -38,6 +39,8 @@ type cluster struct {
 	// moved, if not nil, is called when an AppWrapper enters a phase or is gone.
 	moved func(name string, phase v1beta2.AppWrapperPhase, gone bool)
 	stop  func()
+	// cached is where the controller reads.
+	cached client.Reader
 	// last is alive as long as the caches of the last controller are.
 	last weak.Pointer[ownMapper]
 }
@@ -106,10 +109,14 @@ func (c *cluster) start() {
 	mapper := &ownMapper{c.api.Mapper()}
 	c.last = weak.Make(mapper)
 	reconciles := ctrlmetrics.Registry // of this process, which heap counts
-	c.stop = c.api.Manage(c, ctrl.Options{
+	stop := c.api.Manage(c, ctrl.Options{
 		Scheme: scheme(c), Cache: caches,
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
-	}, func(mgr ctrl.Manager) error { return Setup(mgr, config.Default(), noEvictions{}, nil) })
+	}, func(mgr ctrl.Manager) error {
+		c.cached = mgr.GetCache()
+		return Setup(mgr, config.Default(), noEvictions{}, nil)
+	})
+	c.stop = func() { stop(); c.cached = nil }
 	ctrlmetrics.Registry = reconciles
 }
 

@@ -48,12 +48,20 @@ func processorTime(b *testing.B) time.Duration {
 
 // complete lets a Job succeed.
 func (c *cluster) complete(name string) {
+	c.endPods(name)
+	c.endJob(name)
+}
+
+func (c *cluster) endPods(name string) {
 	job := c.api.Get("jobs", keyOf(name))
 	for i := range c.pods {
 		if err := c.api.Patch("pods", keyOf(podName(job, i)), `{"status":{"phase":"Succeeded"}}`); err != nil {
 			c.Error(err)
 		}
 	}
+}
+
+func (c *cluster) endJob(name string) {
 	if err := c.api.Patch("jobs", keyOf(name), `{"status":{"conditions":[{"type":"Complete","status":"True"}]}}`); err != nil {
 		c.Error(err)
 	}
