@@ -14,6 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/appwrapper"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/jsonwatch"
 	"github.com/mlbatch/mlbatch/controller/internal/serving"
 )
 
@@ -40,6 +41,7 @@ func managerOptions(c config.Config, namespace string) (ctrl.Options, error) {
 	if options.Scheme, err = newScheme(); err != nil {
 		return options, err
 	}
+	options.NewCache = jsonwatch.New
 	options.Cache, err = appwrapper.CacheOptions(c.AppWrapper)
 	return options, err
 }

@@ -23,3 +23,14 @@ func TestTheLeaseIsReleasedAtTheEnd(t *testing.T) {
 		t.Error("it does not release the Lease at the end")
 	}
 }
+
+// Decoding what they watch is most of what caches do.
+func TestWatchesAreDecodedInOneGo(t *testing.T) {
+	options, err := managerOptions(config.Default(), "mlbatch-system")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.NewCache == nil {
+		t.Error("the caches are the usual ones")
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/jsonwatch"
 	runs "github.com/mlbatch/mlbatch/controller/internal/run"
 	"github.com/mlbatch/mlbatch/controller/internal/runadmission"
 	"github.com/mlbatch/mlbatch/controller/internal/serving"
@@ -97,6 +98,7 @@ func managerOptions(c config.Runs, namespace string) (ctrl.Options, error) {
 	if options.Scheme, err = newScheme(); err != nil {
 		return options, err
 	}
+	options.NewCache = jsonwatch.New
 	options.Cache, err = runs.CacheOptions()
 	return options, err
 }

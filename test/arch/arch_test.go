@@ -57,6 +57,8 @@ var arrows = map[string][]string{
 	"controller/internal/fieldowners": nil,
 	// Our own writes, for which the caches of shells are too late.
 	"controller/internal/echoes": nil,
+	// How caches decode what they watch.
+	"controller/internal/jsonwatch": nil,
 	// Questions for a Prometheus.
 	"controller/prometheus": nil,
 	// Whether something can be watched yet.
@@ -81,7 +83,7 @@ var arrows = map[string][]string{
 		"controller/internal/accessreview", "controller/internal/echoes", "controller/ledger", "controller/quotareason",
 	},
 	"controller/internal/activity":   {"controller/internal/config", "controller/internal/lifecycle", "controller/prometheus"},
-	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/deactivation", "controller/internal/podtemplate", "controller/internal/preemptionpause", "controller/internal/reassignment", "controller/internal/watchable", "controller/quotareason"},
+	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/deactivation", "controller/internal/jsonwatch", "controller/internal/podtemplate", "controller/internal/preemptionpause", "controller/internal/reassignment", "controller/internal/watchable", "controller/quotareason"},
 	"controller/internal/slackqueue": {"controller/internal/nodehealth", "controller/internal/slackquota", "controller/internal/watchable"},
 	"controller/internal/cordon":     {"controller/api/v1beta2", "controller/internal/nodehealth"},
 	"controller/internal/run": {
@@ -93,11 +95,11 @@ var arrows = map[string][]string{
 	// main assembles the parts.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/activity", "controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/cordon", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
+		"controller/internal/activity", "controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/cordon", "controller/internal/jsonwatch", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
 	},
 	"controller/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/run", "controller/internal/runadmission", "controller/internal/serving", "controller/internal/servingcert", "controller/runplan",
+		"controller/internal/jsonwatch", "controller/internal/run", "controller/internal/runadmission", "controller/internal/serving", "controller/internal/servingcert", "controller/runplan",
 	},
 	// The program in the pods of Runs.
 	"controller/agent": {
@@ -214,12 +216,14 @@ var arrows = map[string][]string{
 }
 
 // tried has imports that only tests may have: the installer is tested with the packaged charts,
-// plans with objects that the schema accepts, the generator's jobs against those of Runs, and the comparison of teams
-// with what their chart renders.
+// plans with objects that the schema accepts, the generator's jobs against those of Runs, the comparison of teams
+// with what their chart renders, and the reconciler with the caches that main gives it.
 var tried = map[string][]string{
 	"tools/mlbatch/install/helmrelease": {"tools/artifacts/charts/packaging", "tools/mlbatch/parts"},
 	"controller/runplan":                {"controller/runschema"},
 	"controller/internal/broker":        {"controller/internal/taskstore", "controller/internal/worker"},
+	"controller/internal/appwrapper":    {"controller/internal/jsonwatch"},
+	"controller/internal/jsonwatch":     {"controller/api/v1beta2"},
 	"tools/mlbatch":                     {"controller/api/codeflare/v1alpha1", "controller/runplan"},
 	"tools/pytorchjob-generator":        {"controller/api/codeflare/v1alpha1", "controller/runplan"},
 	"tools/mlbatch/teamsdiff":           {"tools/mlbatch/teamschart"},

@@ -3,7 +3,6 @@
 package appwrapper
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -80,37 +79,6 @@ const undercountedAnnotation = v1beta2.AnnotationPrefix + "undercounted"
 // undercounted reads whole templates, or what slimAppWrapper has noted.
 func undercounted(decoded admissionrules.Decoded) bool {
 	return decoded.AppWrapper.Annotations[undercountedAnnotation] != "" || decoded.Undercounted()
-}
-
-// keepWhatTemplatesSay is called before the templates are dropped, and perhaps again afterwards.
-func (in *interner) keepWhatTemplatesSay(aw *v1beta2.AppWrapper) {
-	if isSlim(aw) {
-		return
-	}
-	delete(aw.Annotations, declaredDevicesAnnotation)
-	delete(aw.Annotations, undercountedAnnotation)
-	decoded := admissionrules.Decode(aw)
-	kept := map[string]string{}
-	if decoded.Undercounted() {
-		kept[undercountedAnnotation] = "true"
-	}
-	if declared := declaredDevices(aw, decoded.Templates); len(declared) > 0 {
-		if text, err := json.Marshal(declared); err == nil {
-			kept[declaredDevicesAnnotation] = intern(in, string(text))
-		}
-	}
-	if aw.Annotations == nil && len(kept) > 0 {
-		aw.Annotations = map[string]string{}
-	}
-	maps.Copy(aw.Annotations, kept)
-}
-
-// isSlim: nothing but heads is left of the templates.
-func isSlim(aw *v1beta2.AppWrapper) bool {
-	return !slices.ContainsFunc(aw.Spec.Components, func(c v1beta2.AppWrapperComponent) bool {
-		head, err := headOf(c.Template.Raw)
-		return err != nil || !bytes.Equal(head, c.Template.Raw)
-	})
 }
 
 // devicesOfPod are how many of each device a pod asks for.

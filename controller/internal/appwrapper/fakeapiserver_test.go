@@ -26,6 +26,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/jsonwatch"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
 	"github.com/mlbatch/mlbatch/test/given"
 )
@@ -110,7 +111,7 @@ func (c *cluster) start() {
 	c.last = weak.Make(mapper)
 	reconciles := ctrlmetrics.Registry // of this process, which heap counts
 	stop := c.api.Manage(c, ctrl.Options{
-		Scheme: scheme(c), Cache: caches,
+		Scheme: scheme(c), NewCache: jsonwatch.New, Cache: caches,
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
 	}, func(mgr ctrl.Manager) error {
 		c.cached = mgr.GetCache()

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/lru"
 )
 
 // mostInterned is more than there are kinds, conditions, reasons and finalizers. Interned
@@ -19,10 +20,12 @@ type interner struct {
 	sync.Mutex
 	strings      map[string]string
 	requirements map[string]*corev1.ResourceRequirements
+	// templates are what those of each AppWrapper say, by its UID.
+	templates *lru.Cache
 }
 
 func newInterner() *interner {
-	return &interner{strings: map[string]string{}, requirements: map[string]*corev1.ResourceRequirements{}}
+	return &interner{strings: map[string]string{}, requirements: map[string]*corev1.ResourceRequirements{}, templates: lru.New(saidKept)}
 }
 
 func (in *interner) intern(s string) string {

@@ -4,9 +4,7 @@ package appwrapper
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,14 +28,11 @@ func (in *interner) slimAppWrapper(object any) (any, error) {
 		return aw, nil
 	}
 	aw.Labels = nil
-	in.keepWhatTemplatesSay(aw)
-	maps.DeleteFunc(aw.Annotations, func(key, _ string) bool { return !strings.HasPrefix(key, v1beta2.AnnotationPrefix) })
+	says := in.whatTemplatesSay(aw)
+	says.annotate(aw)
 	for i := range aw.Spec.Components {
 		whole := &aw.Spec.Components[i]
-		slim := v1beta2.AppWrapperComponent{Template: whole.Template}
-		if head, err := headOf(whole.Template.Raw); err == nil { // else a look will tell what is wrong with it
-			slim.Template.Raw = head
-		}
+		slim := v1beta2.AppWrapperComponent{Template: says.heads[i]}
 		if admitted := len(whole.PodSetInfos); admitted > 0 {
 			slim.PodSetInfos = make([]v1beta2.AppWrapperPodSetInfo, admitted)
 			for j := range whole.PodSetInfos {

@@ -23,6 +23,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/internal/deactivation"
+	"github.com/mlbatch/mlbatch/controller/internal/jsonwatch"
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
 	"github.com/mlbatch/mlbatch/controller/internal/reassignment"
@@ -40,7 +41,7 @@ const cacheSyncTimeout = 365 * 24 * time.Hour
 // newCache has of Workloads what is read. It is not that of the manager, which could not be made
 // without Kueue.
 func newCache(mgr ctrl.Manager) (cache.Cache, error) {
-	return cache.New(mgr.GetConfig(), cache.Options{
+	return jsonwatch.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: slim,
 	})
 }
