@@ -30,7 +30,7 @@ func (v *view) rememberFailure() {
 	first := slices.MinFunc(decisive(all), func(a, b failure) int {
 		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.Pod, b.Pod), strings.Compare(a.Container, b.Container))
 	}).LastFailure
-	first.Attempt = v.attempt()
+	first.Attempt, first.Step = v.attempt(), v.StepName()
 	v.status.LastFailure = &first
 }
 

@@ -303,7 +303,11 @@ func (w *world) noteStatus(before v1alpha1.RunStatus, d runlife.Decision) {
 		w.notes("", fmt.Sprintf("  retries %d", d.Status.Retries))
 	}
 	if f := d.Status.LastFailure; f != nil && !equality.Semantic.DeepEqual(before.LastFailure, f) {
-		w.notes("", fmt.Sprintf("  lastFailure of attempt %d: %s of %s, %q", f.Attempt, f.Container, f.Pod, f.Message))
+		where := f.Pod
+		if f.Step != "" {
+			where += " of step " + f.Step
+		}
+		w.notes("", fmt.Sprintf("  lastFailure of attempt %d: %s of %s, %q", f.Attempt, f.Container, where, f.Message))
 	}
 	if q := d.Status.Queue; before.Queue == nil && q != nil {
 		w.notes("", fmt.Sprintf("  queue of %d results, and %d failures", q.Succeeded, q.Failed))

@@ -213,7 +213,11 @@ func (r Report) writeFailure(out io.Writer) {
 	if failure == nil {
 		return
 	}
-	fmt.Fprintf(out, "\nThe last failure was attempt %d: %s\n", failure.Attempt, failureText(*failure))
+	of := ""
+	if failure.Step != "" {
+		of = " of step " + failure.Step
+	}
+	fmt.Fprintf(out, "\nThe last failure was attempt %d%s: %s\n", failure.Attempt, of, failureText(*failure))
 	for line := range strings.Lines(strings.TrimSpace(printing.WithoutControls(failure.Message))) {
 		fmt.Fprintf(out, "  %s\n", strings.TrimRight(line, " \n"))
 	}

@@ -33,6 +33,7 @@ func workflow() []client.Object {
 	step("train", v1alpha1.RunRunning, "all pods are ready", "a-train")
 	step("draw", v1alpha1.RunQueued, "it waits for quota", "a-draw")
 	step("report", v1alpha1.StepWaiting, "", "")
+	run.Status.LastFailure = &v1alpha1.LastFailure{Attempt: 2, Step: "train", Pod: "a-train-0", Container: "main", Reason: "Error"}
 	draw := wrapper(runOf("a-draw", "", ""), v1beta2.AppWrapperSuspended, "no quota for cpu")
 	of := func(step string) map[string]string {
 		return map[string]string{v1alpha1.StepLabel: step, completion: "0"}
@@ -56,6 +57,8 @@ report   app-of-report   Waiting    -           -
 STEP     WORKER  ROLE    POD          NODE    STATE
 prepare  0       worker  a-prepare-0  node-1  Succeeded
 train    0       worker  a-train-0    node-1  Running
+
+The last failure was attempt 2 of step train: container main of pod a-train-0: Error
 `
 	if diff := cmp.Diff(want, status(t, cluster(t, interceptor.Funcs{}, workflow()...))); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

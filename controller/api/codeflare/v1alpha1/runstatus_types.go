@@ -152,6 +152,10 @@ type LastFailure struct {
 	// Attempt counts from 1.
 	Attempt int32 `json:"attempt"`
 
+	// Step is the name of the step, if the Run is a workflow.
+	// +optional
+	Step string `json:"step,omitempty"`
+
 	// Pod is the name of the container's pod, which may be gone.
 	Pod string `json:"pod"`
 
