@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
@@ -65,6 +66,7 @@ func planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			manifests.GPUResourceName = p.gpus
 			plans, notes, err := p.plan(cmd, manifests)
 			if err != nil {
 				return err
@@ -75,6 +77,7 @@ func planCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "yaml", "yaml or json")
 	cmd.Flags().BoolVar(&p.offline, "offline", false, "ask no cluster")
+	bindGPUs(cmd.Flags(), &p.gpus)
 	p.where.bind(cmd.Flags(), "namespace of objects that name none (default: the one in the context; without a cluster, none is written)")
 	return cmd
 }
@@ -83,6 +86,12 @@ func planCommand() *cobra.Command {
 type planning struct {
 	where   runNamespace
 	offline bool
+	gpus    string
+}
+
+// bindGPUs adds the flag for clusters on which sizes mean other devices.
+func bindGPUs(flags *pflag.FlagSet, name *string) {
+	flags.StringVar(name, "gpu-resource-name", "", "resource that sizes mean by gpu, global.gpuResourceName of the platform (default: nvidia.com/gpu)")
 }
 
 func (p planning) plan(cmd *cobra.Command, manifests runs.Manifests) (plans []runs.Plan, notes []string, err error) {

@@ -130,6 +130,26 @@ func TestTheExampleOfThePageIsSubmitted(t *testing.T) {
 	}
 }
 
+// What a size means by gpu, a member cannot read: it is in the configuration of the controller.
+func TestAPlanHasTheGPUsOfTheFlag(t *testing.T) {
+	file := fileOf(t, []byte(`{apiVersion: codeflare.dev/v1alpha1, kind: Application, metadata: {name: digits}, spec: {api: shell, image: a, command: b, supportsGpu: true}}
+---
+{apiVersion: codeflare.dev/v1alpha1, kind: RunSizeConfiguration, metadata: {name: own}, spec: {config: {sm: {workers: 1, cpu: 1, memory: 1Gi, gpu: 1}}}}
+---
+{apiVersion: codeflare.dev/v1alpha1, kind: Run, metadata: {name: digits-1}, spec: {application: {name: digits}, supportsGpu: true}}`))
+	home(t)
+	kubeconfig, _ := apiServer(t)
+	for _, line := range []string{"run plan --offline", "run plan", "run submit --dry-run --skip-checks"} {
+		args := append(strings.Fields(line), file, "--kubeconfig="+kubeconfig)
+		for flag, want := range map[string]string{"": "nvidia.com/gpu", "amd.com/gpu": "amd.com/gpu"} {
+			out, _, err := command(t, append(args, "--gpu-resource-name="+flag)...)
+			if want = "# Run digits-1: 1 worker of 1 cpu, 1Gi memory, 1 " + want + "\n"; err != nil || !strings.HasPrefix(out, want) {
+				t.Errorf("mlbatch %s with %q says %q, %v", line, flag, out, err)
+			}
+		}
+	}
+}
+
 func TestFilesOfAnotherNamespaceThanTheFlagAreNotSubmitted(t *testing.T) {
 	home(t)
 	file := fileOf(t, []byte(`{apiVersion: codeflare.dev/v1alpha1, kind: Run, metadata: {name: a, namespace: red}, spec: {application: {name: a}}}`))

@@ -17,6 +17,7 @@ import (
 // runSubmission has the flags of mlbatch run submit.
 type runSubmission struct {
 	where                    runNamespace
+	gpus                     string
 	dryRun, wait, skipChecks bool
 }
 
@@ -32,6 +33,7 @@ func submitRunsCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	s.where.bind(flags, "namespace of the team (default: the one in the files, or else in the context)")
+	bindGPUs(flags, &s.gpus)
 	flags.BoolVar(&s.dryRun, "dry-run", false, "run the checks, print the AppWrappers, and submit nothing")
 	flags.BoolVar(&s.skipChecks, "skip-checks", false, "submit even if a Run cannot be planned or can never be admitted; the reason is printed as a note")
 	flags.BoolVar(&s.wait, "wait", false, "print the Runs' progress until they end; fail unless all succeed")
@@ -44,6 +46,7 @@ func (s runSubmission) run(cmd *cobra.Command, files []string) error {
 	if err != nil {
 		return err
 	}
+	manifests.GPUResourceName = s.gpus
 	if s.where.name != "" {
 		if err := manifests.Only(s.where.name); err != nil {
 			return err

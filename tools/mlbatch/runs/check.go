@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -52,7 +54,6 @@ func (m Manifests) Check(ctx context.Context, c client.Client) (plans []Plan, no
 var missingKindAdvice = map[string]string{
 	"JobSet":     "ask an administrator to enable jobset, or set torch.backend to PyTorchJob",
 	"PyTorchJob": "ask an administrator to enable training-operator, or set torch.backend to JobSet",
-	"PodGroup":   "ask an administrator to enable coscheduler or, for api torch, set torch.backend to PyTorchJob",
 	"RayJob":     "ask an administrator to enable kuberay-operator",
 	"RayCluster": "ask an administrator to enable kuberay-operator",
 }
@@ -78,7 +79,7 @@ func (p Plan) check(ctx context.Context, c client.Client) (notes []string, err e
 
 // completed returns the manifests with the Applications, DataSets and sizes of the cluster. If an
 // object is in both, the one in the files counts.
-func (m Manifests) completed(ctx context.Context, c client.Reader) (Manifests, error) {
+func (m Manifests) completed(ctx context.Context, c client.Client) (Manifests, error) {
 	var sizes v1alpha1.RunSizeConfigurationList
 	if err := c.List(ctx, &sizes); err != nil {
 		return m, failed(err, "cannot list the RunSizeConfigurations")
@@ -101,7 +102,19 @@ func (m Manifests) completed(ctx context.Context, c client.Reader) (Manifests, e
 			return m, err
 		}
 	}
-	return m, nil
+	err := m.groupAs(c.RESTMapper())
+	return m, err
+}
+
+// groupAs lets gangs be planned as the controller of the cluster plans them. The chart refuses one that
+// makes PodGroups where there is no scheduler of them.
+func (m *Manifests) groupAs(mapper meta.RESTMapper) error {
+	group := schema.GroupKind{Group: "scheduling.x-k8s.io", Kind: "PodGroup"}
+	_, err := mapper.RESTMapping(group, "v1alpha1")
+	if m.ungrouped = meta.IsNoMatchError(err); m.ungrouped || err == nil {
+		return nil
+	}
+	return failed(err, "cannot ask the cluster whether it serves %s", group.Kind)
 }
 
 // addApplications adds the Application of a Run and, if that is a workflow, those of its steps.

@@ -28,7 +28,12 @@ type Manifests struct {
 	Sizes        []v1alpha1.RunSizeConfiguration
 	// Notes are about what else is in the files.
 	Notes []string
+	// GPUResourceName is the resource that sizes mean by gpu, empty for that of a platform whose
+	// administrator changed nothing.
+	GPUResourceName string
 
+	// ungrouped: the controller of the cluster makes no PodGroups.
+	ungrouped bool
 	// objects are all of them, as their author wrote them.
 	objects   []*unstructured.Unstructured
 	documents []manifests.Document
@@ -59,7 +64,7 @@ func Read(files []string, stdin io.Reader, namespace string) (Manifests, error) 
 
 // In returns the same manifests, with the given namespace where they name none.
 func (m Manifests) In(namespace string) (Manifests, error) {
-	in := Manifests{schema: m.schema, documents: m.documents, seen: map[string]bool{}}
+	in := Manifests{schema: m.schema, documents: m.documents, seen: map[string]bool{}, GPUResourceName: m.GPUResourceName}
 	for _, d := range m.documents {
 		if err := in.add(d.Object, namespace); err != nil {
 			return Manifests{}, fmt.Errorf("%s: %s %s: %w", d.File, d.Object.GetKind(), d.Object.GetName(), err)

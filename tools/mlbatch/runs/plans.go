@@ -3,6 +3,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,7 +45,7 @@ func (m Manifests) Plan() (plans []Plan, notes []string, err error) {
 
 // PlanOn plans all Runs. What the files lack is looked up on the cluster, unless it has no Runs or the
 // user may not read what is there.
-func (m Manifests) PlanOn(ctx context.Context, c client.Reader) (plans []Plan, notes []string, err error) {
+func (m Manifests) PlanOn(ctx context.Context, c client.Client) (plans []Plan, notes []string, err error) {
 	complete, err := m.completed(ctx, c)
 	if errors.Is(err, ErrNoRuns) || apierrors.IsForbidden(err) {
 		m.Notes = append(slices.Clone(m.Notes), fmt.Sprintf("nothing comes from the cluster: %v", err))
@@ -82,9 +83,12 @@ func (m Manifests) plan() (plans []Plan, notes []string, err error) {
 	return plans, notes, nil
 }
 
-// settings are those of a platform of this version whose administrator changed nothing.
-func settings() runplan.Settings {
+// settings are those of a platform of this version whose administrator changed nothing, but for what is
+// known of it: members cannot read the others.
+func (m Manifests) settings() runplan.Settings {
 	s := runplan.DefaultSettings()
+	s.GPUResourceName = cmp.Or(m.GPUResourceName, s.GPUResourceName)
+	s.Gang = !m.ungrouped
 	if versions, err := setup.Load(); err == nil { // it is embedded, and a test reads it
 		s.AgentImage = versions.AgentImage()
 	}
@@ -94,7 +98,7 @@ func settings() runplan.Settings {
 // input is what the manifests have for a Run.
 func (m Manifests) input(run v1alpha1.Run) runplan.Input {
 	run.UID = "" // whoever creates what is printed may not name an owner
-	in := runplan.Input{Run: &run, Sizes: m.Sizes, Settings: settings()}
+	in := runplan.Input{Run: &run, Sizes: m.Sizes, Settings: m.settings()}
 	for _, app := range m.Applications {
 		if app.Namespace != runplan.ApplicationNamespace(&run) {
 			continue

@@ -254,7 +254,7 @@ func TestWhatCannotBeSubmittedIsOneSentence(t *testing.T) {
 		"no quota for GPUs":      {documents: []string{app, with(run, "resources: {nvidia.com/gpu: 1}")}, says: "the job requests 2 of nvidia.com/gpu, but ClusterQueue blue-queue has no quota for it"},
 		"no such queue":          {documents: []string{app, with(run, "queueName: fast")}, says: "Run survey-1: namespace blue has no queue fast: set queueName to one of: default-queue"},
 		"no such priority":       {documents: []string{app, with(run, "priority: high")}, says: "Run survey-1: there is no PriorityClass high-priority: change priority, or ask an administrator"},
-		"a kind that is missing": {documents: []string{torch, run}, says: "Run survey-1: the cluster does not serve PodGroup: ask an administrator to enable coscheduler or, for api torch, set torch.backend to PyTorchJob"},
+		"a kind that is missing": {documents: []string{torch, run}, says: "Run survey-1: the cluster does not serve JobSet: ask an administrator to enable jobset, or set torch.backend to PyTorchJob"},
 		"two mistakes":           {documents: []string{app, with(run, "queueName: fast"), with(second, "priority: high")}, says: "one of: default-queue; Run survey-2: there is no PriorityClass"},
 		"a Run that exists":      {documents: []string{app, run}, objects: []client.Object{there}, says: "namespace blue already has a Run survey-1: choose another name, or repeat it with 'mlbatch run retry survey-1'"},
 		"a second Run, refused":  {documents: []string{app, run, second}, calls: failing("survey-2", forbidden("runs")), says: `cannot create Run survey-2: runs.codeflare.dev "survey" is forbidden: no role`},
