@@ -73,7 +73,10 @@ func DefaultSettings() Settings {
 // Planned is what is created for a Run.
 type Planned struct {
 	// Step is whose AppWrapper it is, nil unless the Run is a workflow.
-	Step       *v1alpha1.Step
+	Step *v1alpha1.Step
+	// Unused says which fields of a workflow's Application none of its steps uses, and is empty if there
+	// are none.
+	Unused     string
 	AppWrapper *v1beta2.AppWrapper
 	// Size is what the Run's pods get.
 	Size Size

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -344,6 +345,33 @@ func TestAWorkflowThatCannotBeStoredIsNotPlanned(t *testing.T) {
 	got, problems := runplan.Plans(in)
 	if got != nil || len(problems) != 1 || !strings.HasSuffix(problems[0].Message, "KiB, and may have 1024: leave long options of steps to their Applications") {
 		t.Errorf("got %d plans, %v", len(got), problems)
+	}
+}
+
+// What describes a program is of no use in a workflow, and nobody may think that it is.
+func TestAWorkflowSaysWhichFieldsItDoesNotUse(t *testing.T) {
+	in := workflowInput()
+	plain, _ := runplan.Plans(in)
+	steps, full := in.Application.Spec.Workflow, fullInput().Application.Spec
+	full.API, full.Workflow, full.Torch = v1alpha1.APIWorkflow, steps, nil
+	full.Env, full.Repo, full.Size, full.ImagePullSecret = map[string]v1alpha1.Text{"A": "a"}, "https://h/a/b/tree/c", "md", "s"
+	in.Application.Name, in.Application.Spec = "nightly", full
+	got, problems := runplan.Plans(in)
+	if len(got) != 2 || len(plain) != 2 || plain[0].Unused != "" {
+		t.Fatalf("got %d and %d plans: %v", len(plain), len(got), problems)
+	}
+	const want = "no step uses image, command, options, env, envFrom, code, repo, inputs, size, supportsGpu, imagePullSecret or securityContext" +
+		" of Application nightly: set it in the Applications of the steps"
+	if got[0].Unused != want {
+		t.Errorf("got %q", got[0].Unused)
+	}
+	// Each field is one of these, is refused in a workflow, or was of no use in 2023 either.
+	others := []string{"api", "workflow", "steps", "requirements", "torch", "ray", "workqueue", "repoSecret", "minCpu", "minMemory", "minGpu"}
+	for _, field := range leaves(reflect.TypeFor[v1alpha1.ApplicationSpec](), "") {
+		name, _, _ := strings.Cut(strings.TrimPrefix(field, "."), ".")
+		if !strings.Contains(want, name) && !slices.Contains(others, name) {
+			t.Errorf("nobody knows whether a workflow uses %s", name)
+		}
 	}
 }
 

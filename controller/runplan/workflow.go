@@ -46,6 +46,31 @@ func Plans(in Input) ([]*Planned, []Problem) {
 	return all, nil
 }
 
+// unused says which fields of a workflow's Application none of its steps uses. They describe a program, and
+// a manifest of 2023 may have them.
+func unused(app *v1alpha1.Application) string {
+	spec := app.Spec
+	var names []string
+	for _, field := range []struct {
+		name string
+		set  bool
+	}{
+		{"image", spec.Image != ""}, {"command", spec.Command != ""}, {"options", spec.Options != ""},
+		{"env", len(spec.Env) > 0}, {"envFrom", len(spec.EnvFrom) > 0},
+		{"code", len(spec.Code) > 0}, {"repo", spec.Repo != ""}, {"inputs", len(spec.Inputs) > 0},
+		{"size", spec.Size != ""}, {"supportsGpu", spec.SupportsGPU},
+		{"imagePullSecret", spec.ImagePullSecret != ""}, {"securityContext", spec.SecurityContext != nil},
+	} {
+		if field.set {
+			names = append(names, field.name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("no step uses %s of Application %s: set it in the Applications of the steps", list(names, "or"), app.Name)
+}
+
 // tooManySteps: the Run could not be stored with its steps, which its status keeps.
 func tooManySteps(run *v1alpha1.Run, steps []v1alpha1.Step) []Problem {
 	text, err := json.Marshal([]any{run.ObjectMeta, run.Spec, steps})
@@ -68,6 +93,7 @@ func nonNil(planned *Planned) []*Planned {
 
 // planStep is the plan of a step that has not started.
 func planStep(in Input, step *v1alpha1.Step) (*Planned, []Problem) {
+	workflow := in.Application
 	in.Run, in.Step, in.Application = ForStep(in.Run, *step), step, nil
 	for i, app := range in.Applications {
 		if app.Name == step.Application.Name {
@@ -78,6 +104,9 @@ func planStep(in Input, step *v1alpha1.Step) (*Planned, []Problem) {
 		return nil, problems
 	}
 	planned, problems := Plan(in)
+	if planned != nil {
+		planned.Unused = unused(workflow)
+	}
 	for i := range problems {
 		problems[i].Message = "step " + step.Name + ": " + problems[i].Message
 	}

@@ -257,6 +257,17 @@ func TestTheNamesOfAWorkflow(t *testing.T) {
 	}
 }
 
+// The author of a workflow learns which fields of its Application count for no step.
+func TestAWorkflowSaysWhatItDoesNotUse(t *testing.T) {
+	f := newFlow(step("a", ""))
+	f.apps[0].Spec.Size = "xl"
+	f.settle()
+	const want = "1 step; no step uses size of Application digits: set it in the Applications of the steps"
+	if got := meta.FindStatusCondition(f.run.Status.Conditions, v1alpha1.Accepted); got == nil || got.Message != want {
+		t.Errorf("Accepted is %+v", got)
+	}
+}
+
 // What is counted of a workflow is counted of all its steps.
 func TestTheRetriesOfAllStepsCount(t *testing.T) {
 	f := newFlow(step("a", ""), step("b", ""))

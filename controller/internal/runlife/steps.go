@@ -97,6 +97,9 @@ func frozen(v *view) (Decision, bool) {
 	if n := len(v.status.Steps); n > 1 {
 		steps = fmt.Sprintf("%d steps", n)
 	}
+	if unused := v.Plan.Planned[0].Unused; unused != "" {
+		steps += "; " + unused
+	}
 	v.status.Resolved = nil // of another Application
 	v.set(v1alpha1.Accepted, metav1.ConditionTrue, Planned, steps)
 	return v.enter(v1alpha1.RunPending, "its steps have not started").announcing(normal(Planned, actionPlan, steps)), true

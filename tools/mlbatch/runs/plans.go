@@ -66,6 +66,9 @@ func (m Manifests) plan() (plans []Plan, notes []string, err error) {
 		for _, p := range wrong {
 			problems = append(problems, fmt.Sprintf("Run %s: %s", run.Name, p.Message))
 		}
+		if len(all) > 0 && all[0].Unused != "" {
+			notes = append(notes, fmt.Sprintf("Run %s: %s", run.Name, all[0].Unused))
+		}
 		for _, planned := range all {
 			plan := Plan{Run: run.Name, Size: planned.Size, AppWrapper: planned.AppWrapper}
 			if planned.Step != nil {

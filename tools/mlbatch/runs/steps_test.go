@@ -3,6 +3,7 @@
 package runs_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,14 +95,17 @@ func TestTheLogOfAStep(t *testing.T) {
 
 // A Run of a workflow has a plan for each step, whose Application may be in the files or on the cluster.
 func TestAPlanOfEachStep(t *testing.T) {
-	sequence := `{apiVersion: codeflare.dev/v1alpha1, kind: Application, metadata: {name: both}, spec: {api: sequence, steps: [survey, theirs]}}`
+	sequence := `{apiVersion: codeflare.dev/v1alpha1, kind: Application, metadata: {name: both}, spec: {api: sequence, steps: [survey, theirs], size: md}}`
 	theirs := &v1alpha1.Application{}
 	theirs.Name, theirs.Namespace = "theirs", "blue"
 	theirs.Spec = v1alpha1.ApplicationSpec{API: v1alpha1.APIShell, Image: "b", Command: "who"}
 	both := strings.Replace(run, "application: {name: survey}", "application: {name: both}", 1)
-	plans, _, err := read(t, app, sequence, both).Check(t.Context(), cluster(t, interceptor.Funcs{}, theirs))
+	plans, notes, err := read(t, app, sequence, both).Check(t.Context(), cluster(t, interceptor.Funcs{}, theirs))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if want := "Run survey-1: no step uses size of Application both: set it in the Applications of the steps"; !slices.Contains(notes, want) {
+		t.Errorf("the notes are %q, and lack %q", notes, want)
 	}
 	var out strings.Builder
 	if err := runs.WriteYAML(&out, plans); err != nil {
