@@ -105,10 +105,8 @@ type Suspect = nodehealth.Suspect
 func (s Settings) Suspects(all []v1beta2.AppWrapper, now time.Time) []Suspect {
 	var blames []nodehealth.Blame
 	for _, aw := range all {
-		for _, n := range aw.Status.AvoidedNodes {
-			by := types.NamespacedName{Namespace: aw.Namespace, Name: aw.Name}
-			blames = append(blames, nodehealth.Blame{By: by, Node: n.Name, Cause: n.Cause, Until: n.Until.Time})
-		}
+		by := types.NamespacedName{Namespace: aw.Namespace, Name: aw.Name}
+		blames = append(blames, nodehealth.Blames(by, aw.Status, now)...)
 	}
 	return nodehealth.Suspects(blames, s.enough, now)
 }

@@ -194,6 +194,7 @@ func TestFaults(t *testing.T) {
 	}
 	t.Run("a second sign, from a Prometheus with TLS and tokens", secondSign)
 	t.Run("nodes that fail unrelated work", unrelated)
+	t.Run("a node on which programs fail", programsFail)
 	t.Run("a node that fails two teams is cordoned", cordoned)
 	t.Run("all at once", allAtOnce)
 	crowd.areUntouched(t, "all of it")

@@ -14,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -136,6 +137,49 @@ func isUncordoned(t *testing.T, node string) {
 	t.Helper()
 	if n, err := getNode(t.Context(), node); err != nil || n.Spec.Unschedulable {
 		t.Fatalf("node %s is cordoned, or cannot be read: %v", node, err)
+	}
+}
+
+// programsFail: programs of two teams fail on a node, and succeed elsewhere.
+func programsFail(t *testing.T) {
+	const node = "gpu-27"
+	for i, team := range []string{"blue", "red", "blue"} {
+		j := &job{T: t, name: fmt.Sprintf("exits-%d", i), team: team, pods: 1, gpus: gpusOfAPod, edit: prefer(node, 50)}
+		t.Cleanup(j.end)
+		begin := time.Now()
+		j.submit()
+		j.await("runs", time.Minute, begin, running)
+		pods := j.itsPods()
+		if pods[0].Spec.NodeName != node {
+			t.Fatalf("%s is on %s", j.name, pods[0].Spec.NodeName)
+		}
+		begin = time.Now()
+		fail(t, &pods[0], "", 1)
+		reset := j.await("is reset", seconds, begin, in(workload.AppWrapperResetting))
+		if err := reported(t.Context(), node); err == nil {
+			t.Errorf("the node has an event although %s may fail everywhere", j.name)
+		}
+		j.await("runs again", time.Minute, reset.at, running)
+		pods = j.itsPods()
+		if pods[0].Spec.NodeName == node {
+			t.Fatalf("%s is on %s again", j.name, node)
+		}
+		succeed(t, &pods[0])
+		j.await("has succeeded", time.Minute, reset.at, in(workload.AppWrapperSucceeded))
+	}
+	until(t, seconds, "the node has an event", func(ctx context.Context) error { return reported(ctx, node) })
+	if n, err := getNode(t.Context(), node); err != nil || n.Spec.Unschedulable {
+		t.Errorf("node %s is cordoned, or cannot be read: %v", node, err)
+	}
+}
+
+func succeed(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	ended := &corev1.ContainerStateTerminated{FinishedAt: metav1.Now()}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Image: "registry.example/work:1", State: corev1.ContainerState{Terminated: ended}}}
+	pod.Status.Phase, pod.ResourceVersion = corev1.PodSucceeded, ""
+	if err := admin.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -36,6 +36,12 @@ type AppWrapperStatus struct {
 	// +listType=atomic
 	AvoidedNodes []AvoidedNode `json:"avoidedNodes,omitempty"`
 
+	// FailedNode is the node on which the program of this AppWrapper failed, if it failed on no
+	// other. It is forgotten when pods of a later attempt run there. It is an addition of this
+	// controller: where it is dropped, nobody learns from the failure.
+	// +optional
+	FailedNode *FailedNode `json:"failedNode,omitempty"`
+
 	// Usage is what the time was used for in which quota was reserved. It is an addition of this
 	// controller: where it is dropped, counting begins anew.
 	// +optional
@@ -62,6 +68,22 @@ type AvoidedNode struct {
 
 	// Cause is what was wrong with it.
 	Cause string `json:"cause"`
+
+	// Until is when it is forgotten.
+	Until metav1.Time `json:"until"`
+}
+
+// FailedNode is a node on which a program failed. Only that the same program does well elsewhere
+// says something about the node.
+type FailedNode struct {
+	// Name of the node.
+	Name string `json:"name"`
+
+	// Cause is how the program ended there.
+	Cause string `json:"cause"`
+
+	// LastedSeconds is how long the attempt lasted, from when the node began with its pods.
+	LastedSeconds int64 `json:"lastedSeconds"`
 
 	// Until is when it is forgotten.
 	Until metav1.Time `json:"until"`

@@ -195,6 +195,11 @@ func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 		+status.avoidedNodes[].cause:string
 		+status.avoidedNodes[].name:string
 		+status.avoidedNodes[].until:string
+		+status.failedNode:object!cause,lastedSeconds,name,until
+		+status.failedNode.cause:string
+		+status.failedNode.lastedSeconds:integer
+		+status.failedNode.name:string
+		+status.failedNode.until:string
 		+status.migrations:integer
 		+status.usage:object!at
 		+status.usage.at:string

@@ -26,6 +26,9 @@ func (r *Reconciler) announce(ctx context.Context, o *observation, d lifecycle.D
 	if err := r.reportSuspects(ctx, o, d); err != nil {
 		log.FromContext(ctx).Error(err, "cannot tell which nodes fail unrelated work")
 	}
+	if err := r.reportFailures(ctx, o, d); err != nil {
+		log.FromContext(ctx).Error(err, "cannot tell on which nodes unrelated programs fail")
+	}
 }
 
 func (r *Reconciler) tell(o *observation, e *lifecycle.Event) {

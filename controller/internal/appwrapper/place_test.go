@@ -99,6 +99,9 @@ func timeless(status v1beta2.AppWrapperStatus) v1beta2.AppWrapperStatus {
 	for i := range status.AvoidedNodes {
 		status.AvoidedNodes[i].Until = metav1.Time{}
 	}
+	if status.FailedNode != nil {
+		status.FailedNode.Until, status.FailedNode.LastedSeconds = metav1.Time{}, 0
+	}
 	forget := func(conditions []metav1.Condition) {
 		for i := range conditions {
 			c := &conditions[i]

@@ -77,6 +77,8 @@ type Reconciler struct {
 	since time.Time
 	// echoes are our own writes that the cache does not have yet.
 	echoes echoes.Pending
+	// failures are what was told of nodes on which programs fail.
+	failures toldFailures
 }
 
 // Reconcile takes an AppWrapper as many steps further as need no change of the cluster. Every
@@ -124,7 +126,7 @@ func (r *Reconciler) step(ctx context.Context, o *observation) (wait time.Durati
 	if kind := o.unsynced(next); kind != "" {
 		r.tell(o, lifecycle.NotWatched(kind))
 	}
-	return shortest(d.Requeue, again, next), false, nil
+	return shortest(d.Requeue, again, next, untilProven(d.Status, r.now())), false, nil
 }
 
 // saveDecision saves the status of a decision. The answer to the save that begins an attempt is

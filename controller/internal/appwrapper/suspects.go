@@ -6,11 +6,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -19,14 +19,14 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 )
 
-// appWrappersByAvoidance indexes the AppWrappers that avoid any node. They are few, and their
-// status is all that is remembered of nodes that fail unrelated work.
+// appWrappersByAvoidance indexes the AppWrappers that avoid any node, or failed on one. They are
+// few, and their status is all that is remembered of nodes that fail unrelated work.
 const appWrappersByAvoidance = "avoids"
 
 const avoidsNodes = "nodes"
 
 func avoidanceOfAppWrapper(object client.Object) []string {
-	if aw, ok := object.(*v1beta2.AppWrapper); ok && len(aw.Status.AvoidedNodes) > 0 {
+	if aw, ok := object.(*v1beta2.AppWrapper); ok && (len(aw.Status.AvoidedNodes) > 0 || aw.Status.FailedNode != nil) {
 		return []string{avoidsNodes}
 	}
 	return nil
@@ -42,21 +42,14 @@ func (r *Reconciler) suspects(ctx context.Context, aw *v1beta2.AppWrapper, statu
 	if err := r.cached.List(ctx, all, client.MatchingFields{appWrappersByAvoidance: avoidsNodes}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("cannot list the AppWrappers that avoid nodes: %w", err)
 	}
-	blames := blamesOf(client.ObjectKeyFromObject(aw), status)
+	now := r.now()
+	blames := nodehealth.Blames(client.ObjectKeyFromObject(aw), status, now)
 	for i := range all.Items {
 		if key := client.ObjectKeyFromObject(&all.Items[i]); key != client.ObjectKeyFromObject(aw) {
-			blames = append(blames, blamesOf(key, all.Items[i].Status)...)
+			blames = append(blames, nodehealth.Blames(key, all.Items[i].Status, now)...)
 		}
 	}
-	return nodehealth.Suspects(blames, int(enough), r.now()), nil
-}
-
-func blamesOf(by types.NamespacedName, status v1beta2.AppWrapperStatus) []nodehealth.Blame {
-	blames := make([]nodehealth.Blame, len(status.AvoidedNodes))
-	for i, n := range status.AvoidedNodes {
-		blames[i] = nodehealth.Blame{By: by, Node: n.Name, Cause: n.Cause, Until: n.Until.Time}
-	}
-	return blames
+	return nodehealth.Suspects(blames, int(enough), now), nil
 }
 
 // observeSuspects is for an AppWrapper that may be about to begin an attempt. Of many suspects,
@@ -76,10 +69,14 @@ func (r *Reconciler) observeSuspects(ctx context.Context, o *observation) error 
 
 var beforeAttempts = []v1beta2.AppWrapperPhase{v1beta2.AppWrapperEmpty, v1beta2.AppWrapperSuspended, v1beta2.AppWrapperResetting, v1beta2.AppWrapperResuming}
 
-// forItsPods adds what only this AppWrapper's pods get.
+// forItsPods adds what only this AppWrapper's pods get. Where its program failed is the last choice,
+// too: whether it does better elsewhere tells whether the node is to blame.
 func (o *observation) forItsPods(all podtemplate.Edit) podtemplate.Edit {
 	for _, s := range o.snapshot.Suspects {
 		all.DislikeNodes = append(all.DislikeNodes, s.Node)
+	}
+	if failed := o.aw.Status.FailedNode; failed != nil && o.snapshot.Policy.Avoid.Nodes > 0 && !slices.Contains(all.DislikeNodes, failed.Name) {
+		all.DislikeNodes = append(all.DislikeNodes, failed.Name)
 	}
 	return all
 }
@@ -103,11 +100,57 @@ func (r *Reconciler) reportSuspects(ctx context.Context, o *observation, d lifec
 		if !slices.ContainsFunc(news, func(n v1beta2.AvoidedNode) bool { return n.Name == s.Node && n.Cause == s.Cause }) {
 			continue
 		}
-		source, _, _ := strings.Cut(s.Cause, " ")
-		r.metrics.suspicions.WithLabelValues(source).Inc()
-		r.recorder.Eventf(&corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: s.Node}}, nil,
-			corev1.EventTypeWarning, reasonFailsUnrelatedWork, actionAvoiding,
-			"Pods of %d AppWrappers were rejected or did not start here lately, at last with %s. Other work prefers other nodes. Check the node, and cordon it if it is broken", s.By, s.Cause)
+		r.tellSuspect(s)
 	}
 	return err
+}
+
+// reportFailures does the same when it is known that this AppWrapper, whose program failed on a
+// node, does well elsewhere.
+func (r *Reconciler) reportFailures(ctx context.Context, o *observation, d lifecycle.Decision) error {
+	if at, known := nodehealth.Proven(d.Status); !known || r.now().Before(at) || !r.now().Before(d.Status.FailedNode.Until.Time) {
+		return nil
+	}
+	suspects, err := r.suspects(ctx, o.aw, d.Status, r.defaults.Avoid.SuspectAfter)
+	suspects = slices.DeleteFunc(suspects, func(s nodehealth.Suspect) bool { return s.Source() != nodehealth.PodFailed })
+	for _, s := range r.failures.news(suspects) {
+		r.tellSuspect(s)
+	}
+	return err
+}
+
+// untilProven is how long it takes until a failure says something about its node; 0 if it may never.
+// Nothing else causes a look then.
+func untilProven(status v1beta2.AppWrapperStatus, now time.Time) time.Duration {
+	at, known := nodehealth.Proven(status)
+	if !known || at.After(status.FailedNode.Until.Time) {
+		return 0
+	}
+	return max(at.Sub(now), 0)
+}
+
+func (r *Reconciler) tellSuspect(s nodehealth.Suspect) {
+	r.metrics.suspicions.WithLabelValues(string(s.Source())).Inc()
+	r.recorder.Eventf(&corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: s.Node}}, nil,
+		corev1.EventTypeWarning, reasonFailsUnrelatedWork, actionAvoiding,
+		"Pods of %d AppWrappers were rejected or did not start here lately, or failed here only, at last with %s. Other work prefers other nodes. Check the node, and cordon it if it is broken", s.By, s.Cause)
+}
+
+// toldFailures are the nodes of which it was told that programs fail there, with by how many
+// AppWrappers that was known. Every look at work that runs elsewhere finds them again.
+type toldFailures struct {
+	mu sync.Mutex
+	by map[string]int
+}
+
+// news are those that more AppWrappers blame than when they were told.
+func (t *toldFailures) news(suspects []nodehealth.Suspect) []nodehealth.Suspect {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.by
+	t.by = map[string]int{}
+	for _, s := range suspects {
+		t.by[s.Node] = s.By
+	}
+	return slices.DeleteFunc(suspects, func(s nodehealth.Suspect) bool { return s.By <= before[s.Node] })
 }

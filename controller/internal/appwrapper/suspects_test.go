@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -97,7 +98,7 @@ func TestANodeThatFailsUnrelatedWorkIsReported(t *testing.T) {
 		}
 		reports := 0
 		for len(recorder.Events) > 0 {
-			if said := <-recorder.Events; strings.HasPrefix(said, "Warning FailsUnrelatedWork Pods of 3 AppWrappers were rejected or did not start here lately, at last with PodRejected UnexpectedAdmissionError.") {
+			if said := <-recorder.Events; strings.HasPrefix(said, "Warning FailsUnrelatedWork Pods of 3 AppWrappers were rejected or did not start here lately, or failed here only, at last with PodRejected UnexpectedAdmissionError.") {
 				reports++
 			}
 		}
@@ -105,4 +106,112 @@ func TestANodeThatFailsUnrelatedWorkIsReported(t *testing.T) {
 			t.Errorf("after %d others it is reported %d times, want %d", others, reports, want)
 		}
 	}
+}
+
+// programsFailed adds AppWrappers of these teams whose programs failed on the node, and that
+// succeeded elsewhere.
+func (w *world) programsFailed(node string, teams ...string) {
+	w.Helper()
+	for i, team := range teams {
+		aw := given.AppWrapper(fmt.Sprintf("failed-%d", i)).With(given.Job("j", 1)).Build()
+		aw.Namespace, aw.UID = team, types.UID(fmt.Sprintf("failed-%d", i))
+		w.add(aw)
+		aw.Status.Phase = v1beta2.AppWrapperSucceeded
+		aw.Status.FailedNode = &v1beta2.FailedNode{Name: node, Cause: "PodFailed exit-1", Until: metav1.Time{Time: w.now.Add(time.Hour)}}
+		if err := w.api.Status().Update(w.Context(), aw); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// failsOn lets the program of the AppWrapper fail on a node, and runs it on another one in the next attempt.
+func (w *world) failsOn(node, then string) {
+	w.Helper()
+	attempt := func(node string, phase corev1.PodPhase) {
+		p := gpuPod("train-on-"+node, node, phase)
+		p.UID, p.Status.StartTime = types.UID(p.Name), &metav1.Time{Time: w.now}
+		if phase == corev1.PodFailed {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}
+		}
+		w.add(p)
+	}
+	attempt(node, corev1.PodFailed)
+	w.setJobCondition("train", "Failed")
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperResetting)
+	if err := w.api.DeleteAllOf(w.Context(), &corev1.Pod{}, client.InNamespace(given.Namespace)); err != nil {
+		w.Fatal(err)
+	}
+	w.settle()
+	w.now = w.now.Add(time.Hour / 4)
+	w.settle()
+	attempt(then, corev1.PodRunning)
+	w.settle()
+	w.expectPhase(v1beta2.AppWrapperRunning)
+}
+
+// A node on which programs of two teams fail that do well elsewhere is reported once, when the third
+// has run there for long enough.
+func TestANodeOnWhichProgramsFailIsReported(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		teams []string
+		then  string
+		want  int
+	}{
+		"programs of two teams":                {[]string{"blue", "red"}, "other", 1},
+		"not of one":                           {[]string{given.Namespace, given.Namespace}, "other", 0},
+		"not if the third works there as well": {[]string{"blue", "red"}, "n", 0},
+		"not if too few failed":                {[]string{"blue"}, "other", 0},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newWorld(t, given.AppWrapper("a").Unsuspended().WithFinalizer().With(given.Job("train", 1)).Build(), gpuNode("n", "OK"), gpuNode("other", "OK"))
+			w.reconciler.rules = theRules
+			w.programsFailed("n", tc.teams...)
+			recorder := events.NewFakeRecorder(100)
+			w.reconciler.recorder = recorder
+			w.settle()
+			w.failsOn("n", tc.then)
+			prefersOther(t, w)
+			if reports := reportsOf(recorder); reports != 0 {
+				t.Errorf("it is reported %d times before anything is proven", reports)
+			}
+			writes := len(w.writes)
+			w.now = w.now.Add(max(w.reconcile().RequeueAfter, time.Minute))
+			w.reconcile()
+			w.reconcile()
+			if got := w.writes[writes:]; len(got) > 0 {
+				t.Errorf("the proof costs writes: %v", got)
+			}
+			if reports := reportsOf(recorder); reports != tc.want {
+				t.Errorf("it is reported %d times, want %d", reports, tc.want)
+			}
+			if tc.want > 0 {
+				expectSample(t, w, `appwrapper_suspect_node_reports_total{cause="PodFailed"} 1`)
+			}
+		})
+	}
+}
+
+// prefersOther: the next attempt prefers other nodes than the one on which the program failed.
+func prefersOther(t *testing.T, w *world) {
+	t.Helper()
+	job := &unstructured.Unstructured{}
+	job.SetGroupVersionKind(jobKind)
+	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: given.Namespace, Name: "train"}, job); err != nil {
+		t.Fatal(err)
+	}
+	got, _, _ := unstructured.NestedSlice(job.Object, "spec", "template", "spec", "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+	not := map[string]any{"key": "metadata.name", "operator": "NotIn", "values": []any{"n"}}
+	if diff := cmp.Diff([]any{map[string]any{"weight": int64(100), "preference": map[string]any{"matchFields": []any{not}}}}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func reportsOf(recorder *events.FakeRecorder) (reports int) {
+	for len(recorder.Events) > 0 {
+		if said := <-recorder.Events; strings.HasPrefix(said, "Warning FailsUnrelatedWork Pods of 3 AppWrappers") && strings.Contains(said, "at last with PodFailed exit-1.") {
+			reports++
+		}
+	}
+	return reports
 }

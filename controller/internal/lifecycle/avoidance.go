@@ -43,7 +43,7 @@ func (v *view) avoid(nodes map[string][]nodehealth.Cause) {
 	v.boundAvoidance()
 }
 
-// boundAvoidance forgets the nodes whose time is over, and the oldest of too many. A time that is
+// boundAvoidance forgets nodes whose time is over, and the oldest of too many. A time that is
 // too far in the future was written before a clock was put back or a period was shortened.
 func (v *view) boundAvoidance() {
 	latest := v.now.Add(v.Policy.Avoid.Period + maxSkew)
@@ -56,6 +56,9 @@ func (v *view) boundAvoidance() {
 	v.status.AvoidedNodes = nil
 	if len(known) > 0 {
 		v.status.AvoidedNodes = known
+	}
+	if n := v.status.FailedNode; n != nil && (!v.now.Before(n.Until.Time) || n.Until.After(latest)) {
+		v.status.FailedNode = nil
 	}
 }
 

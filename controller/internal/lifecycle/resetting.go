@@ -16,6 +16,7 @@ func (v *view) resetOrFail(reason, message string) Decision {
 	if v.endedTerminally() || v.status.Retries >= v.Policy.RetryLimit {
 		return v.fail(reason, message)
 	}
+	v.noteFailedNode()
 	v.status.Retries++
 	return v.reset(reason, message)
 }

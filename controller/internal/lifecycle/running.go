@@ -188,6 +188,7 @@ func podsReady(v *view) (Decision, bool) {
 		return Decision{}, false
 	}
 	if !v.isTrue(v1beta2.PodsReady) || v.isTrue(v1beta2.Unhealthy) {
+		v.doubtFailedNode()
 		v.set(v1beta2.Unhealthy, metav1.ConditionFalse, v1beta2.ReasonFoundNoFailedPods, "")
 		v.set(v1beta2.PodsReady, metav1.ConditionTrue, v1beta2.ReasonSufficientPodsReady,
 			fmt.Sprintf("%d pods running; %d pods succeeded", c.running, c.succeeded))

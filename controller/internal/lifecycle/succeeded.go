@@ -14,6 +14,7 @@ import (
 // succeeded may be gone, and with them all that was deployed.
 func (v *view) succeed() Decision {
 	const reason = string(v1beta2.AppWrapperSucceeded)
+	v.doubtFailedNode()
 	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, allHasSucceeded)
 	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, allHasSucceeded)
 	v.clear(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")

@@ -34,6 +34,10 @@ const (
 	PodNotStarted  Source = "PodNotStarted"
 )
 
+// PodFailed is of a node on which a program failed that did well elsewhere. Work does not leave a
+// node for it, so it is none of the Sources.
+const PodFailed Source = "PodFailed"
+
 // OthersStarted is the sign of PodNotStarted by which a kubelet has begun with a pod that does not
 // start, while others of its component have started elsewhere.
 const OthersStarted = "others-started"
@@ -208,7 +212,7 @@ func (f Finding) Concerns(pod *corev1.PodSpec, inUse int64) bool {
 		return !found || tolerated.TolerationSeconds != nil
 	case DevicesMissing:
 		return inUse > f.Usable
-	case NodeLabel, NodeCondition, NodeGone, PodRejected, PodNotStarted:
+	case NodeLabel, NodeCondition, NodeGone, PodRejected, PodNotStarted, PodFailed:
 	}
 	return true
 }
