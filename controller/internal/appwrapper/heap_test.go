@@ -73,10 +73,10 @@ func reconciles(t testing.TB) int {
 }
 
 // heap returns how much memory the controller holds per running AppWrapper with its Job, and
-// per pod.
+// per pod. What it keeps of templates of few only, it keeps before it is measured.
 func heap(t testing.TB, more int) (perAppWrapper, perPod float64) {
 	t.Helper()
-	const few, pods = 20, 5
+	const few, pods = saidKept, 5
 	c := newCluster(t, 1)
 	run := func(from, to int) {
 		c.submit(from, to)
