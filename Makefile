@@ -58,7 +58,7 @@ test-full: ## All lanes; those that pass are recorded in docs/evidence/lanes.log
 
 # What has goroutines is tested with the race detector, the rest without it. The crash test
 # has a goroutine for each story: its calm lives say as much about races as all, and the
-# others run without it.
+# others run without it. So does what measures memory.
 RACED := $(addprefix ./controller/internal/,activity admission appwrapper broker fetch jsonwatch othercontroller metricsaccess run servingcert slackqueue taskstore watchable worker workload) ./controller/runs ./test/fakeapiserver ./test/quotawatch ./test/sandbox ./test/workload \
 	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/filelock artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode mlbatch mlbatch/podlogs mlbatch/runs mlbatch/why)
 
@@ -66,7 +66,7 @@ RACED := $(addprefix ./controller/internal/,activity admission appwrapper broker
 .PHONY: unit
 unit: ## Tests that need no cluster, each once (7 minutes when warm)
 	go test -timeout=20m $$(go list ./... | grep -v -x -F $(RACED:./%=-e github.com/mlbatch/mlbatch/%))
-	go test -run '^TestCrash$$' ./controller/internal/appwrapper ./controller/internal/run
+	go test -run '^TestCrash$$|^TestTheBudgetOfMemory$$' ./controller/internal/appwrapper ./controller/internal/run
 	go -C tools/artifacts/components/kueue test -count=1 ./...
 	go -C tools/artifacts/components/ray test ./...
 	go -C tools/artifacts/components/kube-state-metrics test -count=1 ./...
@@ -80,7 +80,7 @@ race: export CGO_ENABLED := 1
 race: ## The part of unit that has goroutines, with the race detector (needs gcc, which root is given; 2 minutes when warm)
 	@command -v gcc >/dev/null || { [ $$(id -u) = 0 ] && apt-get -qq update && apt-get -qq install -y --no-install-recommends gcc libc6-dev; } || \
 		{ echo "the race detector needs a C compiler: install gcc and libc6-dev" >&2; exit 1; }
-	go test -race -skip '^TestCrash$$/./.' $(RACED)
+	go test -race -skip '^TestCrash$$/./.|^TestTheBudgetOfMemory$$' $(RACED)
 
 # A number of inputs: at the end of a time, Go sometimes fails with "context deadline exceeded".
 FUZZTIME := 10000x
