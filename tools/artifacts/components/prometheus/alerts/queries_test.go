@@ -133,15 +133,21 @@ type panel struct {
 // Grafana replaces these variables.
 var variables = strings.NewReplacer("$__rate_interval", "5m", "$namespace", "team")
 
-func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
+// panels are those of the dashboard.
+func panels(t *testing.T) []panel {
+	t.Helper()
 	var dashboard struct {
 		Panels []panel `json:"panels"`
 	}
 	if err := json.Unmarshal([]byte(rendered(t, "ConfigMap", "appwrapper-dashboard").Data["appwrapper.json"]), &dashboard); err != nil {
 		t.Fatal(err)
 	}
+	return dashboard.Panels
+}
+
+func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
 	shown := 0
-	for _, p := range dashboard.Panels {
+	for _, p := range panels(t) {
 		for _, target := range p.Targets {
 			shown++
 			asksForWhatThereIs(t, p.Title, variables.Replace(target.Expr))

@@ -3,7 +3,6 @@
 package alerts
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,13 +11,7 @@ import (
 // questionOfStranded is what the dashboard asks.
 func questionOfStranded(t *testing.T) string {
 	t.Helper()
-	var dashboard struct {
-		Panels []panel `json:"panels"`
-	}
-	if err := json.Unmarshal([]byte(rendered(t, "ConfigMap", "appwrapper-dashboard").Data["appwrapper.json"]), &dashboard); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range dashboard.Panels {
+	for _, p := range panels(t) {
 		if p.Title == "Stranded" {
 			return p.Targets[0].Expr
 		}
