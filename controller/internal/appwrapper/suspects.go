@@ -112,11 +112,14 @@ func (r *Reconciler) reportFailures(ctx context.Context, o *observation, d lifec
 		return nil
 	}
 	suspects, err := r.suspects(ctx, o.aw, d.Status, r.defaults.Avoid.SuspectAfter)
+	if err != nil {
+		return err // what was told stays known
+	}
 	suspects = slices.DeleteFunc(suspects, func(s nodehealth.Suspect) bool { return s.Source() != nodehealth.PodFailed })
 	for _, s := range r.failures.news(suspects) {
 		r.tellSuspect(s)
 	}
-	return err
+	return nil
 }
 
 // untilProven is how long it takes until a failure says something about its node; 0 if it may never.
