@@ -81,7 +81,7 @@ func (b *bystanders) areUntouched(t *testing.T, after string) {
 func unrelated(t *testing.T) {
 	const node = "gpu-28"
 	for i := range 3 {
-		isRejected(&job{T: t, name: fmt.Sprintf("unrelated-%d", i), pods: 1, gpus: gpusOfAPod, edit: prefer(node, 50)}, node)
+		failsOn(&job{T: t, name: fmt.Sprintf("unrelated-%d", i), pods: 1, gpus: gpusOfAPod, edit: prefer(node, 50)}, node, rejected, 0)
 	}
 	until(t, seconds, "the node has an event", func(ctx context.Context) error { return reported(ctx, node) })
 	fourth := &job{T: t, name: "unrelated-4", pods: 1, gpus: "5", edit: prefer(node, 50)}
@@ -94,8 +94,8 @@ func unrelated(t *testing.T) {
 	}
 }
 
-// isRejected: the node rejects the pod of a job.
-func isRejected(j *job, node string) {
+// failsOn lets a job run on a node and then fail there, with this reason and exit code, and returns its reset.
+func failsOn(j *job, node, reason string, code int32) (reset look) {
 	j.Helper()
 	j.Cleanup(j.end)
 	begin := time.Now()
@@ -106,9 +106,11 @@ func isRejected(j *job, node string) {
 		j.Fatalf("%s is on %s", j.name, pods[0].Spec.NodeName)
 	}
 	begin = time.Now()
-	fail(j.T, &pods[0], "UnexpectedAdmissionError", 0)
-	j.await("is reset", seconds, begin, in(workload.AppWrapperResetting))
+	fail(j.T, &pods[0], reason, code)
+	return j.await("is reset", seconds, begin, in(workload.AppWrapperResetting))
 }
+
+const rejected = "UnexpectedAdmissionError"
 
 // cordoned: a node rejects pods of three AppWrappers of two teams, and an administrator lets one node be
 // cordoned for that. Then they repair and uncordon it, and it starts afresh.
@@ -117,7 +119,7 @@ func cordoned(t *testing.T) {
 	t.Cleanup(func() { heal(t, node) })
 	for i, team := range []string{"blue", "red", "blue"} {
 		isUncordoned(t, node)
-		isRejected(&job{T: t, name: fmt.Sprintf("refused-%d", i), team: team, pods: 1, gpus: gpusOfAPod, edit: prefer(node, 50)}, node)
+		failsOn(&job{T: t, name: fmt.Sprintf("refused-%d", i), team: team, pods: 1, gpus: gpusOfAPod, edit: prefer(node, 50)}, node, rejected, 0)
 	}
 	marked := func(annotation string, unschedulable bool) {
 		until(t, seconds, "the node is marked as "+annotation, func(ctx context.Context) error {
@@ -145,22 +147,12 @@ func programsFail(t *testing.T) {
 	const node = "gpu-27"
 	for i, team := range []string{"blue", "red", "blue"} {
 		j := &job{T: t, name: fmt.Sprintf("exits-%d", i), team: team, pods: 1, gpus: gpusOfAPod, edit: prefer(node, 50)}
-		t.Cleanup(j.end)
-		begin := time.Now()
-		j.submit()
-		j.await("runs", time.Minute, begin, running)
-		pods := j.itsPods()
-		if pods[0].Spec.NodeName != node {
-			t.Fatalf("%s is on %s", j.name, pods[0].Spec.NodeName)
-		}
-		begin = time.Now()
-		fail(t, &pods[0], "", 1)
-		reset := j.await("is reset", seconds, begin, in(workload.AppWrapperResetting))
+		reset := failsOn(j, node, "", 1)
 		if err := reported(t.Context(), node); err == nil {
 			t.Errorf("the node has an event although %s may fail everywhere", j.name)
 		}
 		j.await("runs again", time.Minute, reset.at, running)
-		pods = j.itsPods()
+		pods := j.itsPods()
 		if pods[0].Spec.NodeName == node {
 			t.Fatalf("%s is on %s again", j.name, node)
 		}
