@@ -112,18 +112,21 @@ func (b *Broker) Serve(ctx context.Context, listener net.Listener) (queue.End, e
 	defer stop()
 	server := &http.Server{Handler: b, ReadHeaderTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: b.log}
 	go func() { b.fail(server.Serve(listener)) }()
-	defer server.Close()
+	defer server.Close() // Who did not end in time is cut off.
 	go b.watchEpoch(ctx)
-	if err := b.loop(ctx); err != nil {
+	err := b.loop(ctx)
+	// The last answers are on their way, also those that say that the store fails.
+	patient, enough := context.WithTimeout(ctx, lastAnswers)
+	defer enough()
+	_ = server.Shutdown(patient)
+	if err != nil {
 		return queue.End{}, err
 	}
-	end := b.end()
-	// The last answers are on their way.
-	patient, enough := context.WithTimeout(ctx, time.Second)
-	defer enough()
-	_ = server.Shutdown(patient) // Who does not end in time is cut off.
-	return end, nil
+	return b.end(), nil
 }
+
+// lastAnswers is how long they may take.
+const lastAnswers = 5 * time.Second
 
 // loop is the one goroutine that has the state.
 func (b *Broker) loop(ctx context.Context) error {

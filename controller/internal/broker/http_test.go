@@ -355,8 +355,26 @@ func TestAStoreThatTakesNoResultsIsHopeless(t *testing.T) {
 	address := "http://" + listener.Addr().String()
 	request(t, "POST", address+"/v1/tasks/a", "")
 	request(t, "POST", address+queue.LeasePath, `{"worker":"w"}`)
-	if code, _ := request(t, "PUT", address+"/v1/results/a/1.1", "r"); code != http.StatusServiceUnavailable {
-		t.Error(code)
+	// The answer leaves when the whole result has come, and that is after the broker knows how it ends.
+	rest, sender := io.Pipe()
+	r, err := http.NewRequest("PUT", address+"/v1/results/a/1.1", rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ContentLength = 2
+	go func() {
+		_, _ = io.WriteString(sender, "r")
+		<-b.over
+		_, _ = io.WriteString(sender, "r")
+		_ = sender.Close()
+	}()
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusServiceUnavailable {
+		t.Error(answer.Status)
 	}
 	select {
 	case err := <-ended:

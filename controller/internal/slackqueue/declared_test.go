@@ -94,14 +94,21 @@ func TestAtRestAQueueOfTheTeamsFileIsNotWritten(t *testing.T) {
 	a.remembered(20)
 	a.patch("nodes", "a0", `{"spec": {"unschedulable": true}}`)
 	a.lends("slack-a", "72")
+	// One watch has both queues: when this apply is corrected, the cache has what was written to slack-a.
+	// Before, the controller may write that again, in vain.
+	a.patch("nodes", "b0", `{"spec": {"unschedulable": true}}`)
+	a.lends("slack-b", "72")
+	a.patch("clusterqueues", "slack-b", `{"spec": {"resourceGroups": [{"coveredResources": ["nvidia.com/gpu"],
+		"flavors": [{"name": "b", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "60"}]}]}]}}`)
+	a.lends("slack-b", "52")
 	a.Requests()
 	for i := range 10 {
 		a.patch("clusterqueues", "slack-a", fmt.Sprintf(`{"status": {"pendingWorkloads": %d}}`, i))
 	}
-	a.patch("nodes", "b0", `{"spec": {"unschedulable": true}}`)
-	a.lends("slack-b", "72")
+	a.patch("nodes", "b1", `{"spec": {"unschedulable": true}}`)
+	a.lends("slack-b", "44")
 	sent := slices.DeleteFunc(a.Requests(), func(request string) bool { return request == create || strings.HasPrefix(request, "GET ") })
-	if !slices.Equal(sent, []string{ofB}) {
+	if !slices.Equal(slices.Compact(sent), []string{ofB}) {
 		t.Errorf("the requests are %q", sent)
 	}
 }
