@@ -52,6 +52,7 @@ func TestTheGuideHasTheFigures(t *testing.T) {
 		fmt.Sprintf("It remembers %d nodes at most, for attempts that begin within %v hour (", d.Avoid.Nodes, d.Avoid.Period.Hours()),
 		fmt.Sprintf("If %d AppWrappers (`nodeHealth.avoid.suspectAfter`)", d.Avoid.SuspectAfter),
 		fmt.Sprintf("`forcefulDeletionGracePeriodDuration` (%v minutes)", d.ForcefulDeletionGrace.Minutes()),
+		fmt.Sprintf("%v minutes after the last time nothing is concluded", idleIsForgottenAfter.Minutes()),
 	} {
 		if !strings.Contains(guide, figure) {
 			t.Errorf("docs/fault-tolerance.md does not say %q", figure)

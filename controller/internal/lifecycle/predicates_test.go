@@ -282,6 +282,9 @@ func (m moment) hangsFor(s v1beta2.AppWrapperStatus, d time.Duration) bool {
 
 func givesBack(m moment) bool { return m.decision.Effect == lifecycle.GiveBack }
 
+// idleIsForgottenAfter is what docs/fault-tolerance.md says.
+const idleIsForgottenAfter = 10 * time.Minute
+
 // isIdleFor reports whether none of the pods that it saw has used its devices for that long, as was said
 // lately.
 func (m moment) isIdleFor(d time.Duration) bool {
@@ -290,7 +293,7 @@ func (m moment) isIdleFor(d time.Duration) bool {
 		if p.Phase == corev1.PodSucceeded || p.Phase == corev1.PodFailed || p.Terminating || len(p.Devices) == 0 {
 			continue
 		}
-		if p.IdleSince.IsZero() || !m.waited(p.IdleSince, d) || m.waited(p.IdleSeen, 10*time.Minute) {
+		if p.IdleSince.IsZero() || !m.waited(p.IdleSince, d) || m.waited(p.IdleSeen, idleIsForgottenAfter) {
 			return false
 		}
 		holds = true
