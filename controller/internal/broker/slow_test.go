@@ -19,8 +19,8 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/taskstore"
 )
 
-// impatient is a broker that waits a second for a client that stalls.
-func impatient(t *testing.T) (address string) {
+// impatient is a broker that waits so long for a client that stalls.
+func impatient(t *testing.T, idle time.Duration) (address string) {
 	t.Helper()
 	store, err := taskstore.New(newMemory(), taskstore.Place{Run: "r", UID: "u", Inbox: "inbox", Outbox: "outbox"})
 	if err != nil {
@@ -30,7 +30,7 @@ func impatient(t *testing.T) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.idle = time.Second
+	b.idle = idle
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func begun(t *testing.T, address, method, path, body string, length int) net.Con
 
 // A client that adds a task, and says nothing any more, does not keep the queue from its end.
 func TestAClientThatStallsHoldsNothingUp(t *testing.T) {
-	address := impatient(t)
+	address := impatient(t, time.Second)
 	for _, path := range []string{"/v1/tasks/stalls", "/v1/done"} {
 		begun(t, address, "POST", path, "abc", 10)
 	}
@@ -76,17 +76,19 @@ func TestAClientThatStallsHoldsNothingUp(t *testing.T) {
 
 // Who is slow is not cut off, nor who waits for an answer.
 func TestAClientThatIsSlowIsHeard(t *testing.T) {
-	address := impatient(t)
+	t.Parallel() // It sleeps.
+	const idle = 6 * time.Second
+	address := impatient(t, idle)
 	connection := begun(t, address, "POST", "/v1/tasks/slow", "", 5)
 	for range 5 {
-		time.Sleep(300 * time.Millisecond) // All together is longer than the broker waits for one.
+		time.Sleep(idle / 4) // All together is longer than the broker waits for one.
 		fmt.Fprint(connection, "x")
 	}
 	if code, text := request(t, "POST", "http://"+address+queue.LeasePath, `{"worker":"w"}`); code != 200 || !strings.Contains(text, "slow") {
 		t.Errorf("%d %s", code, text)
 	}
 	waits := begun(t, address, "POST", queue.LeasePath, "{}", 2)
-	time.Sleep(1500 * time.Millisecond) // longer than the broker waits for a request
+	time.Sleep(idle * 5 / 4) // longer than the broker waits for a request
 	request(t, "POST", "http://"+address+"/v1/tasks/next", "")
 	answer := make([]byte, 15)
 	if _, err := io.ReadFull(waits, answer); err != nil || string(answer) != "HTTP/1.1 200 OK" {
@@ -96,7 +98,7 @@ func TestAClientThatIsSlowIsHeard(t *testing.T) {
 
 // A client that asks and asks, and reads no answer, is left.
 func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
-	client := begun(t, impatient(t), "GET", queue.StatPath, "", 0)
+	client := begun(t, impatient(t, time.Second), "GET", queue.StatPath, "", 0)
 	again := []byte("GET " + queue.StatPath + " HTTP/1.1\r\nHost: broker\r\n\r\n")
 	for {
 		_ = client.SetWriteDeadline(time.Now().Add(10 * time.Second))

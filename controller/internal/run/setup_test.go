@@ -195,8 +195,8 @@ func (c *cluster) patch(patch string) {
 
 // settled waits until there was no request for a while: the last one has no other sign.
 func (c *cluster) settled() {
-	for quiet := 0; quiet < 10; quiet++ {
-		time.Sleep(20 * time.Millisecond)
+	for quiet := 0; quiet < 20; quiet++ { // A busy machine takes its time.
+		time.Sleep(50 * time.Millisecond)
 		if len(c.news()) > 0 {
 			quiet = 0
 		}
