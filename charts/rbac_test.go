@@ -160,6 +160,31 @@ func TestNodesAreCordonedByChoiceOnly(t *testing.T) {
 	}
 }
 
+// It tells Kueue of capacity only in the objects that an administrator names.
+func TestCapacityIsWrittenByChoiceOnly(t *testing.T) {
+	for _, names := range [][]any{nil, {"nodes"}} {
+		role := clusterRolesWith(t, map[string]any{"appwrapper": map[string]any{"config": map[string]any{"appwrapper": map[string]any{
+			"nodeHealth": map[string]any{"capacityProviders": names},
+		}}}})["appwrapper-manager-role"]
+		var may []string
+		for _, rule := range role.Rules {
+			if slices.Contains(rule.Resources, "capacityproviders/status") {
+				may = append(may, rule.ResourceNames...)
+			}
+		}
+		if len(may) != len(names) || len(names) > 0 && may[0] != names[0] {
+			t.Errorf("with %v it may write %v", names, may)
+		}
+		for what, got := range map[string]bool{
+			"list CapacityProviders": allows(role, "list", "kueue.x-k8s.io", "capacityproviders"), "watch flavors": allows(role, "watch", "kueue.x-k8s.io", "resourceflavors"),
+		} {
+			if got != (len(names) > 0) {
+				t.Errorf("with %v it may %s: %t", names, what, got)
+			}
+		}
+	}
+}
+
 func TestNobodyReadsTheClustersSecretsForACertificate(t *testing.T) {
 	for name, role := range clusterRoles(t) {
 		// KubeRay creates Secrets for Ray's tokens. Kueue's own role is limited to its namespace.

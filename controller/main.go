@@ -14,6 +14,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/activity"
 	"github.com/mlbatch/mlbatch/controller/internal/admission"
 	"github.com/mlbatch/mlbatch/controller/internal/appwrapper"
+	"github.com/mlbatch/mlbatch/controller/internal/capacityprovider"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/cordon"
 	"github.com/mlbatch/mlbatch/controller/internal/othercontroller"
@@ -81,6 +82,10 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 		}
 		slack := slackqueue.Settings{Queues: c.AppWrapper.SlackQueues(), Rules: c.AppWrapper.SlackRules(), Namespace: namespace}
 		if err := slackqueue.Setup(mgr, slack); err != nil {
+			return err
+		}
+		capacity := capacityprovider.Settings{Providers: c.AppWrapper.NodeHealth.CapacityProviders, Rules: c.AppWrapper.SlackRules()}
+		if err := capacityprovider.Setup(mgr, capacity); err != nil {
 			return err
 		}
 		if err := cordon.Setup(mgr, cordon.Settings{Cordoning: c.AppWrapper.NodeHealth.Cordoning(), Remembered: c.AppWrapper.NodeHealth.Avoid.Period.Duration}); err != nil {

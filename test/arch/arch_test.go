@@ -65,6 +65,8 @@ var arrows = map[string][]string{
 	"controller/internal/watchable": {"controller/internal/accessreview"},
 	// The controller's decisions about nodes, for tools.
 	"controller/nodesigns": {"controller/api/v1beta2", "controller/internal/config", "controller/internal/nodehealth", "controller/internal/slackquota"},
+	// Controllers that count what nodes have.
+	"controller/internal/nodewatch": {"controller/internal/nodehealth", "controller/internal/slackquota"},
 	// Shells talk to the API server and never import each other.
 	"controller/internal/servingcert":     {"controller/internal/config"},
 	"controller/internal/othercontroller": {"controller/api/v1beta2"},
@@ -82,10 +84,11 @@ var arrows = map[string][]string{
 		"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/nodehealth",
 		"controller/internal/accessreview", "controller/internal/echoes", "controller/ledger", "controller/quotareason",
 	},
-	"controller/internal/activity":   {"controller/internal/config", "controller/internal/lifecycle", "controller/prometheus"},
-	"controller/internal/workload":   {"controller/api/v1beta2", "controller/internal/deactivation", "controller/internal/jsonwatch", "controller/internal/podtemplate", "controller/internal/preemptionpause", "controller/internal/reassignment", "controller/internal/watchable", "controller/quotareason"},
-	"controller/internal/slackqueue": {"controller/internal/nodehealth", "controller/internal/slackquota", "controller/internal/watchable"},
-	"controller/internal/cordon":     {"controller/api/v1beta2", "controller/internal/nodehealth"},
+	"controller/internal/activity":         {"controller/internal/config", "controller/internal/lifecycle", "controller/prometheus"},
+	"controller/internal/workload":         {"controller/api/v1beta2", "controller/internal/deactivation", "controller/internal/jsonwatch", "controller/internal/podtemplate", "controller/internal/preemptionpause", "controller/internal/reassignment", "controller/internal/watchable", "controller/quotareason"},
+	"controller/internal/slackqueue":       {"controller/internal/nodehealth", "controller/internal/nodewatch", "controller/internal/slackquota", "controller/internal/watchable"},
+	"controller/internal/capacityprovider": {"controller/internal/nodehealth", "controller/internal/nodewatch", "controller/internal/slackquota", "controller/internal/watchable"},
+	"controller/internal/cordon":           {"controller/api/v1beta2", "controller/internal/nodehealth"},
 	"controller/internal/run": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/internal/accessreview",
 		"controller/internal/echoes", "controller/internal/runlife", "controller/runplan",
@@ -95,7 +98,7 @@ var arrows = map[string][]string{
 	// main assembles the parts.
 	"controller": {
 		"controller/api/v1beta2", "controller/internal/config",
-		"controller/internal/activity", "controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/cordon", "controller/internal/jsonwatch", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
+		"controller/internal/activity", "controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/capacityprovider", "controller/internal/cordon", "controller/internal/jsonwatch", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
 	},
 	"controller/runs": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/config",

@@ -169,6 +169,8 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 		"a cordon at one team's wish":                {"appwrapper: {nodeHealth: {cordon: {teams: 1}}}", "appwrapper.nodeHealth.cordon.teams"},
 		"cordons of nodes that nobody watches":       {"appwrapper: {autopilot: {monitorNodes: false}, nodeHealth: {cordon: {nodes: 1}}}", "appwrapper.nodeHealth.cordon: Forbidden"},
 		"cordons though no node is suspect":          {"appwrapper: {nodeHealth: {avoid: {suspectAfter: 0}, cordon: {nodes: 1}}}", "appwrapper.nodeHealth.cordon: Forbidden"},
+		"capacity of nodes that nobody watches":      {"appwrapper: {autopilot: {monitorNodes: false}, nodeHealth: {capacityProviders: [a]}}", "appwrapper.nodeHealth.capacityProviders: Forbidden"},
+		"no name of a capacity provider":             {"appwrapper: {nodeHealth: {capacityProviders: [a, A_b]}}", "appwrapper.nodeHealth.capacityProviders[1]"},
 		"cordons though no node is avoided":          {"appwrapper: {nodeHealth: {avoid: {nodes: 0}, cordon: {nodes: 1}}}", "appwrapper.nodeHealth.cordon: Forbidden"},
 		"no workers":                                 {"concurrency: 0", "concurrency"},
 		"no requests":                                {"clientConnection: {qps: 0}", "clientConnection.qps"},

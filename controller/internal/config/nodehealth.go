@@ -22,6 +22,8 @@ type NodeHealth struct {
 	NotReady NotReady `json:"notReady"`
 	Avoid    Avoid    `json:"avoid"`
 	Cordon   Cordon   `json:"cordon"`
+	// CapacityProviders are the names of the objects in which Kueue is told what pods can get on the nodes.
+	CapacityProviders []string `json:"capacityProviders"`
 }
 
 // NotReady is about nodes of which the node controller says that they are not ready or unreachable.
@@ -137,6 +139,7 @@ func (c *AppWrapper) validateNodeHealth(path *field.Path) field.ErrorList {
 	if !c.NodeHealth.None() && !c.Autopilot.MonitorNodes {
 		problems = append(problems, field.Forbidden(path, "appwrapper.autopilot.monitorNodes is false, so no node is watched: set it to true, or remove the rules"))
 	}
+	problems = append(problems, c.validateCapacityProviders(path.Child("capacityProviders"))...)
 	if grace := c.NodeHealth.NotReady.GracePeriod; grace.Duration < 0 {
 		problems = append(problems, field.Invalid(path.Child("notReady", "gracePeriod"), grace.String(), "must not be negative; to stay on such nodes, set leave to false"))
 	}

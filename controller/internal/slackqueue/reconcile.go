@@ -24,9 +24,6 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
 )
 
-// settle is how long changes are collected, so that a rack that fails is one write.
-const settle = 300 * time.Millisecond
-
 // Settings are what the configuration file says.
 type Settings struct {
 	// Queues are the names of the slack queues.

@@ -24,7 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+	"github.com/mlbatch/mlbatch/controller/internal/nodewatch"
+	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
 )
 
 const gpu = corev1.ResourceName("nvidia.com/gpu")
@@ -174,17 +175,7 @@ func TestAQueueThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestWhichChangesMatter(t *testing.T) {
-	r := &reconciler{Settings: Settings{Queues: []string{"one"}, Rules: nodehealth.Rules{Listed: nodehealth.Listed{Conditions: []nodehealth.ConditionRule{{Type: "GpuUnhealthy"}}}}}}
-	at := func(condition corev1.NodeConditionType, status corev1.ConditionStatus, second int64) *corev1.Node {
-		n := cordoned()
-		n.ResourceVersion = time.Unix(second, 0).String()
-		n.Annotations = map[string]string{"at": n.ResourceVersion}
-		n.Status.Images = make([]corev1.ContainerImage, second)
-		n.Spec.Taints = []corev1.Taint{{Key: "k", TimeAdded: &metav1.Time{Time: time.Unix(second, 0)}}}
-		n.Status.Conditions = []corev1.NodeCondition{{Type: condition, Status: status, LastHeartbeatTime: metav1.Unix(second, 0), LastTransitionTime: metav1.Unix(second, 0)}}
-		return n
-	}
+func TestWhichChangesOfAQueueMatter(t *testing.T) {
 	queue := func(pending int32, version string) *kueue.ClusterQueue {
 		q := queueOf("one")
 		q.ResourceVersion, q.Status.PendingWorkloads = version, pending
@@ -195,27 +186,13 @@ func TestWhichChangesMatter(t *testing.T) {
 	limit := resource.MustParse("1")
 	capped.Spec.ResourceGroups[0].Flavors[0].Resources[0].LendingLimit = &limit
 	for what, row := range map[string]struct {
-		before, after client.Object
-		want          bool
+		after *kueue.ClusterQueue
+		want  bool
 	}{
-		"a heartbeat":                   {at("Ready", "True", 1), at("Ready", "True", 2), false},
-		"a condition without a rule":    {at("Ready", "True", 1), at("Ready", "False", 2), false},
-		"a condition with a rule":       {at("GpuUnhealthy", "False", 1), at("GpuUnhealthy", "True", 2), true},
-		"a heartbeat of that condition": {at("GpuUnhealthy", "True", 1), at("GpuUnhealthy", "True", 2), false},
-		"what Kueue counts":             {queue(1, "1"), queue(2, "2"), false},
-		"a limit":                       {queue(1, "1"), capped, true},
+		"what Kueue counts": {queue(2, "2"), false},
+		"a limit":           {capped, true},
 	} {
-		slim := func(object client.Object) client.Object {
-			kept, err := r.slimNode(object)
-			if err == nil {
-				kept, err = slimQueue(kept)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kept.(client.Object)
-		}
-		if got := changed(slim(row.before), slim(row.after)); got != row.want {
+		if got := nodewatch.Changed(slackquota.SlimQueue(queue(1, "1")), slackquota.SlimQueue(row.after)); got != row.want {
 			t.Errorf("%s: %t", what, got)
 		}
 	}
