@@ -66,7 +66,7 @@ var arrows = map[string][]string{
 	// The controller's decisions about nodes, for tools.
 	"controller/nodesigns": {"controller/api/v1beta2", "controller/internal/config", "controller/internal/nodehealth", "controller/internal/slackquota"},
 	// Controllers that count what nodes have.
-	"controller/internal/nodewatch": {"controller/internal/nodehealth", "controller/internal/slackquota"},
+	"controller/internal/nodewatch": {"controller/internal/nodehealth", "controller/internal/slackquota", "controller/internal/watchable"},
 	// Shells talk to the API server and never import each other.
 	"controller/internal/servingcert":     {"controller/internal/config"},
 	"controller/internal/othercontroller": {"controller/api/v1beta2"},
@@ -86,8 +86,8 @@ var arrows = map[string][]string{
 	},
 	"controller/internal/activity":         {"controller/internal/config", "controller/internal/lifecycle", "controller/prometheus"},
 	"controller/internal/workload":         {"controller/api/v1beta2", "controller/internal/deactivation", "controller/internal/jsonwatch", "controller/internal/podtemplate", "controller/internal/preemptionpause", "controller/internal/reassignment", "controller/internal/watchable", "controller/quotareason"},
-	"controller/internal/slackqueue":       {"controller/internal/nodehealth", "controller/internal/nodewatch", "controller/internal/slackquota", "controller/internal/watchable"},
-	"controller/internal/capacityprovider": {"controller/internal/nodehealth", "controller/internal/nodewatch", "controller/internal/slackquota", "controller/internal/watchable"},
+	"controller/internal/slackqueue":       {"controller/internal/nodehealth", "controller/internal/nodewatch", "controller/internal/slackquota"},
+	"controller/internal/capacityprovider": {"controller/internal/nodehealth", "controller/internal/nodewatch", "controller/internal/slackquota"},
 	"controller/internal/cordon":           {"controller/api/v1beta2", "controller/internal/nodehealth"},
 	"controller/internal/run": {
 		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/admissionrules", "controller/internal/accessreview",

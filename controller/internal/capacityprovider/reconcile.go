@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +25,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+	"github.com/mlbatch/mlbatch/controller/internal/nodewatch"
 	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
 )
 
@@ -81,15 +81,11 @@ type reconciler struct {
 
 // Reconcile decides from the caches. A write fails if the provider has changed since, and is then decided again.
 func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
-	var nodes corev1.NodeList
-	if err := r.cached.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return ctrl.Result{}, fmt.Errorf("cannot list nodes: %w", err)
+	nodes, flavors, err := nodewatch.Read(ctx, r.cached)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
-	var flavors kueue.ResourceFlavorList
-	if err := r.cached.List(ctx, &flavors, client.UnsafeDisableDeepCopy); err != nil {
-		return ctrl.Result{}, fmt.Errorf("cannot list ResourceFlavors: %w", err)
-	}
-	supplies := slackquota.Count(r.Rules, flavors.Items, nodes.Items, nil)
+	supplies := slackquota.Count(r.Rules, flavors, nodes, nil)
 	var failed error
 	again := ctrl.Result{}
 	for _, name := range r.Providers {

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -21,9 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
+	"github.com/mlbatch/mlbatch/controller/internal/watchable"
 )
 
 // Settle is how long changes are collected, so that a rack that fails is one write.
@@ -32,6 +35,15 @@ const Settle = 300 * time.Millisecond
 // cacheSyncTimeout is for a Kueue whose conversion webhook is down, as during its upgrade. The process would
 // end when the time is over.
 const cacheSyncTimeout = 365 * 24 * time.Hour
+
+// Then has mgr call begin once nodes, ResourceFlavors and these resources can be watched.
+func Then(mgr ctrl.Manager, name string, begin func() error, more ...schema.GroupVersionResource) error {
+	var needed []watchable.Needed
+	for _, resource := range append(more, corev1.SchemeGroupVersion.WithResource("nodes"), kueue.SchemeGroupVersion.WithResource("resourceflavors")) {
+		needed = append(needed, watchable.Needed{GroupVersionResource: resource, Verbs: []string{"list", "watch"}})
+	}
+	return watchable.Then(mgr, name, begin, needed...)
+}
 
 // NewCache makes a cache that has of nodes what is counted, and of other objects what more says. It is not that
 // of the manager, which could not be made without Kueue, and has more of nodes.
@@ -48,12 +60,25 @@ func NewCache(mgr ctrl.Manager, rules nodehealth.Rules, more map[client.Object]c
 	})
 }
 
-// Start adds a controller to mgr that looks again when any object of these kinds has changed, and the cache that
-// it reads.
+// Read lists all nodes and flavors of a cache. They must not be changed.
+func Read(ctx context.Context, cached client.Reader) ([]corev1.Node, []kueue.ResourceFlavor, error) {
+	var nodes corev1.NodeList
+	if err := cached.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, fmt.Errorf("cannot list nodes: %w", err)
+	}
+	var flavors kueue.ResourceFlavorList
+	if err := cached.List(ctx, &flavors, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, nil, fmt.Errorf("cannot list ResourceFlavors: %w", err)
+	}
+	return nodes.Items, flavors.Items, nil
+}
+
+// Start adds a controller to mgr that looks again when a node, a flavor or any object of these kinds has changed, and
+// the cache that it reads.
 func Start(mgr ctrl.Manager, name string, seen cache.Cache, settle time.Duration, r reconcile.Reconciler, kinds ...client.Object) error {
 	controlled := ctrl.NewControllerManagedBy(mgr).Named(name).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1, CacheSyncTimeout: cacheSyncTimeout})
-	for _, kind := range kinds {
+	for _, kind := range append(kinds, &corev1.Node{}, &kueue.ResourceFlavor{}) {
 		controlled = controlled.WatchesRawSource(source.Kind(seen, kind, wake(settle)))
 	}
 	if err := controlled.Complete(r); err != nil {

@@ -21,6 +21,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
+	"github.com/mlbatch/mlbatch/controller/internal/nodewatch"
 	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
 )
 
@@ -46,22 +47,18 @@ type reconciler struct {
 // Reconcile decides from the caches. A write fails if the queue has changed since, and is then
 // decided again.
 func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
-	var nodes corev1.NodeList
-	if err := r.cached.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return ctrl.Result{}, fmt.Errorf("cannot list nodes: %w", err)
+	nodes, flavors, err := nodewatch.Read(ctx, r.cached)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
-	var flavors kueue.ResourceFlavorList
-	if err := r.cached.List(ctx, &flavors, client.UnsafeDisableDeepCopy); err != nil {
-		return ctrl.Result{}, fmt.Errorf("cannot list ResourceFlavors: %w", err)
-	}
-	devices, failed := r.remember(ctx, nodes.Items)
+	devices, failed := r.remember(ctx, nodes)
 	if devices == nil {
 		return ctrl.Result{}, failed
 	}
-	if err := r.tell(ctx, slackquota.Count(r.Rules, flavors.Items, nodes.Items, devices)); err != nil {
+	if err := r.tell(ctx, slackquota.Count(r.Rules, flavors, nodes, devices)); err != nil {
 		return ctrl.Result{}, err
 	}
-	missing := slackquota.Find(r.Rules, flavors.Items, nodes.Items, devices)
+	missing := slackquota.Find(r.Rules, flavors, nodes, devices)
 	declared, err := r.declared(ctx)
 	if declared == nil {
 		return ctrl.Result{}, errors.Join(failed, err)

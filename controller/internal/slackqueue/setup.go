@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/internal/nodewatch"
 	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
-	"github.com/mlbatch/mlbatch/controller/internal/watchable"
 )
 
 // Setup adds the controller to mgr as soon as Kueue is installed. Without slack queues it does nothing.
@@ -28,12 +26,7 @@ func Setup(mgr ctrl.Manager, s Settings) error {
 }
 
 func setup(mgr ctrl.Manager, s Settings, settle time.Duration) error {
-	needs := func(resource schema.GroupVersionResource) watchable.Needed {
-		return watchable.Needed{GroupVersionResource: resource, Verbs: []string{"list", "watch"}}
-	}
-	return watchable.Then(mgr, "slackqueue", func() error { return begin(mgr, s, settle) },
-		needs(kueue.SchemeGroupVersion.WithResource("clusterqueues")), needs(kueue.SchemeGroupVersion.WithResource("resourceflavors")),
-		needs(corev1.SchemeGroupVersion.WithResource("nodes")))
+	return nodewatch.Then(mgr, "slackqueue", func() error { return begin(mgr, s, settle) }, kueue.SchemeGroupVersion.WithResource("clusterqueues"))
 }
 
 func begin(mgr ctrl.Manager, s Settings, settle time.Duration) error {
@@ -48,7 +41,7 @@ func begin(mgr ctrl.Manager, s Settings, settle time.Duration) error {
 	if err := r.report.register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("cannot register the metrics of flavors: %w", err)
 	}
-	return nodewatch.Start(mgr, "slackqueue", seen, settle, r, &kueue.ClusterQueue{}, &kueue.ResourceFlavor{}, &corev1.Node{}, &corev1.ConfigMap{})
+	return nodewatch.Start(mgr, "slackqueue", seen, settle, r, &kueue.ClusterQueue{}, &corev1.ConfigMap{})
 }
 
 func slimQueue(object any) (any, error) {
