@@ -14,6 +14,7 @@ require (
 	github.com/google/pprof v0.0.0-20260402051712-545e8a4df936
 	github.com/kubeflow/training-operator v1.9.4
 	github.com/minio/minio-go/v7 v7.2.1
+	github.com/moby/sys/mountinfo v0.7.2
 	github.com/open-policy-agent/cert-controller v0.16.0
 	github.com/opencontainers/image-spec v1.1.1
 	github.com/prometheus/client_golang v1.24.1

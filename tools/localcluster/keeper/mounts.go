@@ -3,11 +3,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
@@ -50,6 +53,9 @@ func bindAll(binds []plan.Bind) error {
 		sources[i] = f
 	}
 	for _, parent := range parents(binds) {
+		if err := detachBelow(parent, binds); err != nil {
+			return err
+		}
 		if err := unix.Mount("tmpfs", parent, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
 			return fmt.Errorf("cannot cover %s: %w", parent, err)
 		}
@@ -64,6 +70,27 @@ func bindAll(binds []plan.Bind) error {
 		}
 	}
 	return os.MkdirAll("/run/lock", 0o755)
+}
+
+// detachBelow detaches what is mounted below a folder that is to be covered, as containers have /run/.containerenv.
+// The kubelet takes the first mount of a device for its size, and a mount that it cannot see has none. In a user
+// namespace, mounts of the host are locked, and stay. Those with the sources of binds stay, too.
+func detachBelow(parent string, binds []plan.Bind) error {
+	mounts, err := mountinfo.GetMounts(mountinfo.PrefixFilter(parent))
+	if err != nil {
+		return fmt.Errorf("cannot list mounts below %s: %w", parent, err)
+	}
+	for _, m := range mounts {
+		holds := func(b plan.Bind) bool { return strings.HasPrefix(b.Source, m.Mountpoint+"/") }
+		if m.Mountpoint == parent || slices.ContainsFunc(binds, holds) {
+			continue
+		}
+		err := unix.Unmount(m.Mountpoint, unix.MNT_DETACH)
+		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) { // locked, or gone with its parent
+			return fmt.Errorf("cannot detach %s: %w", m.Mountpoint, err)
+		}
+	}
+	return nil
 }
 
 // parents are the parent folders of binds, and /run.
