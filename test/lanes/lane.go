@@ -73,7 +73,7 @@ var lanes = []lane{
 	{name: "container", root: true, inputs: with(platform, "Makefile", "test/container", "tools/commandline")},
 	{name: "nodes", root: true, inputs: with(platform, "test/nodes", "test/sandbox")},
 	{name: "kustomize", root: true, inputs: with(platform, "docs/migrate-kustomize.md", "test/kustomize", "test/markdown", "test/sandbox")},
-	{name: "upgrade", root: true, inputs: with(platform, "docs/install.md", "docs/quota.md", "test/explain", "test/quotawatch", "test/upgrade", "test/workload")},
+	{name: "upgrade", root: true, inputs: with(platform, "docs/install.md", "docs/quota.md", "test/explain", "test/quotawatch", "test/sandbox", "test/upgrade", "test/workload")},
 }
 
 func with(inputs []string, more ...string) []string { return slices.Concat(inputs, more) }

@@ -8,8 +8,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -23,6 +21,7 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/quotawatch"
+	"github.com/mlbatch/mlbatch/test/sandbox"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
@@ -118,12 +117,7 @@ func (s *site) timed(what string, step func()) {
 // alsoCalled gives images in the cluster a second name.
 func (s *site) alsoCalled(names map[string]string) {
 	s.Helper()
-	ctr := filepath.Join(s.Cluster.Dir(), "bin", "ctr")
 	for old, name := range names {
-		cmd := exec.CommandContext(s.Context(), ctr, "--address", filepath.Join(s.Cluster.Dir(), "containerd.sock"),
-			"--namespace", "k8s.io", "images", "tag", old, name)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			s.Fatalf("cannot call %s also %s: %v\n%s", old, name, err, out)
-		}
+		sandbox.TagImage(s.T, s.Cluster, old, name)
 	}
 }
