@@ -233,6 +233,10 @@ bench-check: ## Compare requests and rates with test/bench/budgets.yaml, on a si
 faults: ## Faults of nodes and programs on a simulated cluster, beside healthy work (root; 15 minutes when warm)
 	$(CLUSTER) ./test/faults
 
+.PHONY: realfaults
+realfaults: ## The same where pods are real: programs that end, hang or fill their disk, and a kubelet's node that breaks (root; 5 minutes when warm)
+	$(CLUSTER) ./test/realfaults
+
 .PHONY: racks
 racks: ## Gangs that stay within a rack, on a simulated cluster (root; 2 minutes when warm)
 	$(CLUSTER) ./test/racks

@@ -59,6 +59,7 @@ var lanes = []lane{
 	{name: "simulated-users", root: true, inputs: with(platform, "test/auditlog", "test/sandbox", "test/simulated")},
 	{name: "chaos", root: true, inputs: with(cluster, "charts/appwrapper", "controller", "test/chaos")},
 	{name: "faults", root: true, inputs: with(platform, "test/auditlog", "test/bench", "test/faults", "test/sandbox")},
+	{name: "realfaults", root: true, inputs: with(platform, "test/explain", "test/realfaults", "test/sandbox", "tools/pytorchjob-generator")},
 	{name: "racks", root: true, inputs: with(platform, "test/explain", "test/quotawatch", "test/racks", "test/sandbox")},
 	{name: "scenes", root: true, inputs: with(platform, "test/recording", "test/sandbox", "test/scenes")},
 	{name: "counted", root: true, inputs: with(platform, "test/counted", "test/e2e/testdata")},
