@@ -2,11 +2,7 @@
 
 package stories
 
-import (
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
-)
+import "time"
 
 var nodes = []Story{
 	tell("a pod that is lost after warm-up", custom("train", 2)).runs().
@@ -26,7 +22,7 @@ var nodes = []Story{
 
 	tell("a pod is evicted from its node and its Job gives up", job("train", 2)).runs().
 		after(time.Hour).then("node", "evicts a pod, and the Job fails", func(w World) {
-		w.EndPod(0, corev1.PodFailed, 143)
+		w.EvictPod(0)
 		w.Report(0, false)
 	}).
 		after(2 * time.Minute),

@@ -110,7 +110,7 @@ type World interface {
 	Busy()
 	StopWatcher()
 	StartWatcher()
-	// EvictPod deletes the first pod of a component; its kubelet has to stop it.
+	// EvictPod lets Kubernetes evict the first pod of a component, because of a taint; its kubelet has to stop it.
 	EvictPod(component int)
 	// LosePod removes the first pod of a component.
 	LosePod(component int)

@@ -272,6 +272,22 @@ func (r *Reconciler) readPods(ctx context.Context, o *observation) error {
 	return r.seePods(ctx, o, pods.Items)
 }
 
+// mayBeExcused: by what is known, the work has failed by itself. But pods are gone that the cache believes
+// to run. Once it hears why, that wakes the AppWrapper.
+func (o *observation) mayBeExcused(d lifecycle.Decision) bool {
+	pays := d.Status.Retries > o.snapshot.Status.Retries || d.Status.Phase == v1beta2.AppWrapperFailed
+	if !pays || !d.Moved(o.snapshot) {
+		return false
+	}
+	present := map[types.UID]bool{}
+	for i := range o.pods {
+		present[o.pods[i].UID] = true
+	}
+	return slices.ContainsFunc(o.cachedPods, func(p corev1.Pod) bool {
+		return p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp.IsZero() && !present[p.UID]
+	})
+}
+
 // succeeded: the status says that component i has done its work in this attempt.
 func succeeded(status v1beta2.AppWrapperStatus, i int) bool {
 	return i < len(status.ComponentStatus) &&

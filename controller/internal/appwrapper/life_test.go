@@ -32,6 +32,8 @@ type life struct {
 
 	process  *process  // nil while none runs
 	startsAt time.Time // when the next one starts
+	// standby is what the replica hears that waits to be the leader.
+	standby *evictions
 
 	waits    quotareason.Reason
 	quota    bool      // according to Kueue
@@ -60,7 +62,7 @@ func live(t *testing.T, story stories.Story, w *troubles.Wire, calm *life) *life
 	t.Helper()
 	born := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	l := &life{
-		T: t, story: story, now: born, startsAt: born, calm: calm,
+		T: t, story: story, now: born, startsAt: born, standby: newEvictions(), calm: calm,
 		wire:    w,
 		permits: map[int]bool{}, silent: map[string]bool{}, rests: map[string]bool{}, creates: map[string]int{}, told: announcements{},
 	}
@@ -180,7 +182,7 @@ func (l *life) control() (moved bool) {
 		if l.now.Before(l.startsAt) {
 			return false
 		}
-		l.process, moved = startProcess(l.api, l.wire, l.told, l.story.MigrationLimit, func() time.Time { return l.now }), true
+		l.process, moved = startProcess(l.api, l.wire, l.told, l.standby, l.story.MigrationLimit, func() time.Time { return l.now }), true
 		l.process.reconciler.waits = func(context.Context, types.UID) (quotareason.Reason, error) { return l.waits, nil }
 		l.process.reconciler.giveBack = func(context.Context, types.UID, string) error { l.Evict(); return nil }
 		l.process.reconciler.reassign = func(context.Context, types.UID, []v1beta2.AvoidedNode) error { l.Evict(); return nil }

@@ -27,7 +27,7 @@ const podsByNode = "node"
 // blameNodes notes of each pod that its node rejected it.
 func (r *Reconciler) blameNodes(o *observation) {
 	for i := range o.pods {
-		if cause, rejected := nodehealth.Rejection(&o.pods[i]); rejected && r.rules.Rejections {
+		if cause, rejected := nodehealth.Rejection(&o.pods[i]); rejected && r.rules.Monitored {
 			o.snapshot.Pods[i].MigrateFrom, o.snapshot.Pods[i].MigrateBecause = o.pods[i].Spec.NodeName, []nodehealth.Cause{cause}
 		}
 	}
@@ -178,8 +178,11 @@ func boundPods(in *interner, rules nodehealth.Rules) toolscache.TransformFunc {
 				used[name] = max(used[name], 1)
 			}
 		}
-		if cause, rejected := nodehealth.Rejection(pod); rejected && rules.Rejections {
+		if cause, rejected := nodehealth.Rejection(pod); rejected && rules.Monitored {
 			slim.Spec.NodeName, slim.Status.Reason = intern(in, pod.Spec.NodeName), cause.Sign
+		}
+		if _, _, evicted := nodehealth.Eviction(pod); evicted && rules.Monitored {
+			slim.Spec.NodeName = intern(in, pod.Spec.NodeName)
 		}
 		if len(used) > 0 {
 			slim.Spec.Resources = in.share(used)

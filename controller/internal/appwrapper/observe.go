@@ -34,6 +34,8 @@ type observation struct {
 	pods       []corev1.Pod
 	// podsConfirmed: the pods are those of the API server.
 	podsConfirmed bool
+	// cachedPods are those that the cache had.
+	cachedPods []corev1.Pod
 	// current: this reconcile has saved aw, so its resourceVersion is that of the API server.
 	current bool
 	// whole: aw is the answer to a save of this reconcile, with its templates.
@@ -219,6 +221,7 @@ func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
 	if err != nil {
 		return fmt.Errorf("cannot list the pods: %w", err)
 	}
+	o.cachedPods = pods.Items
 	return r.seePods(ctx, o, pods.Items)
 }
 
@@ -228,6 +231,7 @@ func (r *Reconciler) seePods(ctx context.Context, o *observation, pods []corev1.
 	for i := range pods {
 		o.snapshot.Pods[i] = o.podOf(&pods[i])
 	}
+	r.observeEvictions(o)
 	return r.markMigrations(ctx, o)
 }
 

@@ -45,6 +45,8 @@ type Reconciler struct {
 	watch func(context.Context, kinds.Kind) (coverage, error)
 	// lastState is the state in which a component ended that is gone, nil if unknown.
 	lastState func(kinds.Kind, types.NamespacedName) client.Object
+	// evictions are pods that Kubernetes has evicted.
+	evictions *evictions
 	// evicted tells whether Kueue evicts the AppWrapper with this UID.
 	evicted func(context.Context, types.UID) (bool, error)
 	// waits tells why Kueue does not give the AppWrapper with this UID quota.
@@ -106,6 +108,9 @@ func (r *Reconciler) step(ctx context.Context, o *observation) (wait time.Durati
 	d, err := r.decide(ctx, o, r.now())
 	if err != nil {
 		return 0, false, err
+	}
+	if o.mayBeExcused(d) {
+		return 0, false, nil
 	}
 	if err := r.keepBooks(ctx, o, &d); err != nil {
 		return 0, false, err

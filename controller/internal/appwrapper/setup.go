@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -86,16 +87,32 @@ func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions, activity Acti
 	if !c.WebhooksEnabled {
 		r.problem = unadmitted(admissionrules.Limits{Components: c.AppWrapper.ComponentLimit, PodSets: c.AppWrapper.PodSetLimit})
 	}
+	if r.evictions, err = hearOfEvictions(mgr.GetCache()); err != nil {
+		return err
+	}
 	components := newWatches(mgr, c.AppWrapper.ExtraKinds)
 	r.watch, r.lastState = components.watch, components.ended.get
 	return r.control(mgr, c, components, evictions)
+}
+
+// hearOfEvictions begins before this replica is the leader.
+func hearOfEvictions(informers cache.Informers) (*evictions, error) {
+	heard := newEvictions()
+	informer, err := informers.GetInformer(context.Background(), &corev1.Pod{}, cache.BlockUntilSynced(false))
+	if err == nil {
+		_, err = informer.AddEventHandler(heard.hears())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot watch pods: %w", err)
+	}
+	return heard, nil
 }
 
 // control starts the controller with everything that triggers it.
 func (r *Reconciler) control(mgr ctrl.Manager, c config.Config, components *watches, evictions Evictions) error {
 	forAppWrappers := ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.AppWrapper{}, builder.WithPredicates(ours())).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(wakeAppWrapperOfPod), builder.WithPredicates(podChanged())).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(wakeAppWrapperOfPod), builder.WithPredicates(r.evictions.beforeWaking(), podChanged())).
 		WatchesRawSource(components).
 		WatchesRawSource(evictions).
 		WithOptions(controller.Options{MaxConcurrentReconciles: c.Concurrency, RateLimiter: retryBackoff()})

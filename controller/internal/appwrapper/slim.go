@@ -172,7 +172,7 @@ func slimPodConditions(pod *corev1.Pod) []corev1.PodCondition {
 	var slim []corev1.PodCondition
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget {
-			slim = append(slim, corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+			slim = append(slim, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime})
 		}
 	}
 	if c, hangs := hangOf(pod); hangs {

@@ -202,7 +202,8 @@ func (l *life) end(pod *corev1.Pod, how corev1.PodPhase, exitCodes []int32) {
 
 func (l *life) EvictPod(component int) {
 	if pods := l.podsOf(component); len(pods) > 0 {
-		l.delete(pods[0])
+		l.api.change(pods[0], func(o client.Object) { evictBecause("DeletionByTaintManager", l.now)(o.(*corev1.Pod)) })
+		l.delete(l.podsOf(component)[0])
 	}
 }
 

@@ -121,9 +121,9 @@ func (c AppWrapper) NodeRules() nodehealth.Rules {
 	case !c.Autopilot.MonitorNodes:
 		return nodehealth.Rules{}
 	case len(rules.Resources()) == 0:
-		return nodehealth.Rules{Rejections: true}
+		return nodehealth.Rules{Monitored: true}
 	}
-	rules.Rejections = true
+	rules.Monitored = true
 	return rules
 }
 

@@ -98,7 +98,8 @@ func (v *view) leaveOrReset(nodes map[string][]nodehealth.Cause, reason, message
 }
 
 // nodesToBlame are the unhealthy nodes on which pods of unfinished components failed or are being
-// lost, with what is wrong with them. One is enough: without that pod, the others of a gang fail.
+// lost, with what is wrong with them, and the nodes from which such pods were evicted. One is enough:
+// without that pod, the others of a gang fail.
 func (v *view) nodesToBlame() map[string][]nodehealth.Cause {
 	nodes := map[string][]nodehealth.Cause{}
 	for _, p := range v.Pods {
@@ -107,7 +108,9 @@ func (v *view) nodesToBlame() map[string][]nodehealth.Cause {
 			nodes[p.MigrateFrom] = append(nodes[p.MigrateFrom], p.MigrateBecause...)
 		}
 	}
-	return nodes
+	blamed := v.evictedFrom()
+	maps.Copy(blamed, nodes) // what a node itself shows says more
+	return blamed
 }
 
 // nodesThatStartNothing are those on which pods are late. A kubelet that has not even begun with a

@@ -72,6 +72,9 @@ type Snapshot struct {
 	Activity Activity
 	// Pods are all pods in the namespace that carry the AppWrapper's label.
 	Pods []Pod
+	// Evictions are pods that Kubernetes evicts or has evicted from their nodes. Most of them are gone,
+	// and some are of earlier attempts.
+	Evictions []Eviction
 }
 
 // Component is one wrapped resource: what the spec says and what was observed.

@@ -196,6 +196,9 @@ func (w *world) EndPod(component int, how corev1.PodPhase, exitCodes ...int32) {
 func (w *world) EvictPod(component int) {
 	if i := w.firstPod(component); i >= 0 {
 		w.pods[i].Terminating = true
+		because := nodehealth.Cause{Source: nodehealth.PodEvicted, Sign: "DeletionByTaintManager"}
+		w.evictions = append(w.evictions, lifecycle.Eviction{Component: component, Node: w.pods[i].node, Because: because, At: w.now})
+		w.past.mustMigrate = true
 	}
 }
 

@@ -34,6 +34,7 @@ type world struct {
 
 	resources []*resource
 	pods      []*pod
+	evictions []lifecycle.Eviction
 	made      int // pods created so far, for their names
 	looks     int // of the controller
 
@@ -162,6 +163,7 @@ type observation struct {
 func (w *world) observe() observation {
 	o := observation{resourceVersion: w.resourceVersion, pods: slices.Clone(w.pods)}
 	o.Suspend, o.Deleting, o.HasFinalizer, o.Waits = w.suspend, w.deleting, w.hasFinalizer, w.waits
+	o.Evictions = slices.Clone(w.evictions)
 	o.DeletedAt, o.LastFinalizer = w.deletedAt, w.hasFinalizer && !w.guarded
 	o.Status, o.Policy = *w.status.DeepCopy(), w.policy
 	for _, r := range w.resources {
@@ -193,7 +195,7 @@ func (w *world) idleSeen(p lifecycle.Pod) time.Time {
 // clone returns a snapshot that shares nothing with s that a decision could change.
 func clone(s lifecycle.Snapshot) lifecycle.Snapshot {
 	s.Status = *s.Status.DeepCopy()
-	s.Components, s.Pods = slices.Clone(s.Components), slices.Clone(s.Pods)
+	s.Components, s.Pods, s.Evictions = slices.Clone(s.Components), slices.Clone(s.Pods), slices.Clone(s.Evictions)
 	return s
 }
 

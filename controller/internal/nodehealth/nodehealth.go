@@ -32,6 +32,7 @@ const (
 	NodeGone       Source = "NodeGone"
 	PodRejected    Source = "PodRejected"
 	PodNotStarted  Source = "PodNotStarted"
+	PodEvicted     Source = "PodEvicted"
 )
 
 // PodFailed is of a node on which a program failed that did well elsewhere. Work does not leave a
@@ -44,13 +45,13 @@ const OthersStarted = "others-started"
 
 // Sources are all sources.
 func Sources() []Source {
-	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing, NodeNotReady, NodeGone, PodRejected, PodNotStarted}
+	return []Source{NodeLabel, NodeCondition, NodeTaint, DevicesMissing, NodeNotReady, NodeGone, PodRejected, PodNotStarted, PodEvicted}
 }
 
 // SeenByScheduler reports whether the scheduler itself gives the node no pod that would have to
-// leave it, while the sign is there.
+// leave it, while the sign is there. Who evicts pods taints the node, or cordons it.
 func (s Source) SeenByScheduler() bool {
-	return s == NodeLabel || s == NodeTaint || s == DevicesMissing || s == NodeGone
+	return s == NodeLabel || s == NodeTaint || s == DevicesMissing || s == NodeGone || s == PodEvicted
 }
 
 // Cause is what a node shows: its source, and the label, condition, taint or resource.
@@ -212,7 +213,7 @@ func (f Finding) Concerns(pod *corev1.PodSpec, inUse int64) bool {
 		return !found || tolerated.TolerationSeconds != nil
 	case DevicesMissing:
 		return inUse > f.Usable
-	case NodeLabel, NodeCondition, NodeGone, PodRejected, PodNotStarted, PodFailed:
+	case NodeLabel, NodeCondition, NodeGone, PodRejected, PodNotStarted, PodEvicted, PodFailed:
 	}
 	return true
 }

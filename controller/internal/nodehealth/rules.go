@@ -18,8 +18,9 @@ type Rules struct {
 	Labels map[string][]corev1.Taint
 	Listed
 	NotReady NotReady
-	// Rejections: nodes are to blame for the pods that they reject.
-	Rejections bool
+	// Monitored: nodes are to blame for the pods that they reject, and for those that Kubernetes
+	// evicts from them.
+	Monitored bool
 }
 
 // NotReady says whether all pods leave a node of which the node controller says that it is not
