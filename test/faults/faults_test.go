@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -148,7 +149,12 @@ var faults = []fault{
 		}
 		fail(t, &pods[0], "Evicted", 137)
 	}},
-	{sentence: "Kubernetes evicts a pod because of a taint", cause: "FailedComponent", retries: 1, inject: func(t *testing.T, pods []corev1.Pod) {
+	{sentence: "a pod is evicted through the API", cause: "PodEvicted EvictionByEvictionAPI", migrations: 1, returns: true, inject: func(t *testing.T, pods []corev1.Pod) {
+		if err := admin.SubResource("eviction").Create(t.Context(), &pods[0], &policyv1.Eviction{}); err != nil {
+			t.Fatal(err)
+		}
+	}},
+	{sentence: "Kubernetes evicts a pod because of a taint", cause: "PodEvicted DeletionByTaintManager", migrations: 1, inject: func(t *testing.T, pods []corev1.Pod) {
 		change(t, pods[0].Spec.NodeName, func(n *corev1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: unlisted, Effect: corev1.TaintEffectNoExecute})
 		})
