@@ -61,6 +61,8 @@ type fault struct {
 
 const seconds = 15 * time.Second
 
+const diskFull = "The node was low on resource: ephemeral-storage"
+
 var (
 	rounds = flag.Int("faults.rounds", 1, "how often each fault is injected")
 	into   = flag.String("faults.report", "", "file for what followed, as JSON")
@@ -104,11 +106,12 @@ var faults = []fault{
 			change(t, p.Spec.NodeName, func(n *corev1.Node) { n.Spec.Unschedulable = true })
 		}
 	}},
-	{sentence: "an exit code that is final", fails: true, cause: "FailedComponent", annotations: map[string]string{workload.TerminalExitCodesAnnotation: "13"},
+	{sentence: "an exit code that is final", fails: true, cause: "exit code 13", annotations: map[string]string{workload.TerminalExitCodesAnnotation: "13"},
 		inject: func(t *testing.T, pods []corev1.Pod) { fail(t, &pods[0], "", 13) }},
-	{sentence: "an exit code that is not final", retries: 1, returns: true, cause: "FailedComponent", annotations: map[string]string{workload.TerminalExitCodesAnnotation: "13"},
+	{sentence: "an exit code that is not final", retries: 1, returns: true, cause: "exit code 12", annotations: map[string]string{workload.TerminalExitCodesAnnotation: "13"},
 		inject: func(t *testing.T, pods []corev1.Pod) { fail(t, &pods[0], "", 12) }},
-	{sentence: "out of memory", retries: 1, returns: true, cause: "FailedComponent", inject: func(t *testing.T, pods []corev1.Pod) { fail(t, &pods[0], "", 137) }},
+	{sentence: "out of memory", retries: 1, returns: true, cause: "OOMKilled",
+		inject: func(t *testing.T, pods []corev1.Pod) { failBecause(t, &pods[0], "", "", "OOMKilled", 137) }},
 	{sentence: "a flapping node", inject: func(t *testing.T, pods []corev1.Pod) {
 		node := pods[0].Spec.NodeName
 		kill(t, node)
@@ -142,12 +145,12 @@ var faults = []fault{
 		time.Sleep(5 * time.Second)
 		starts(t, pods)
 	}},
-	{sentence: "a full disk", cause: "FailedComponent", retries: 1, inject: func(t *testing.T, pods []corev1.Pod) {
+	{sentence: "a full disk", cause: diskFull, retries: 1, inject: func(t *testing.T, pods []corev1.Pod) {
 		t.Cleanup(func() { heal(t, pods[0].Spec.NodeName) })
 		if err := report(t.Context(), pods[0].Spec.NodeName, corev1.NodeDiskPressure, corev1.ConditionTrue); err != nil {
 			t.Fatal(err)
 		}
-		fail(t, &pods[0], "Evicted", 137)
+		failBecause(t, &pods[0], "Evicted", diskFull+". Threshold quantity: 10Gi, available: 9Gi. ", "Error", 137)
 	}},
 	{sentence: "a pod is evicted through the API", cause: "PodEvicted EvictionByEvictionAPI", migrations: 1, returns: true, inject: func(t *testing.T, pods []corev1.Pod) {
 		if err := admin.SubResource("eviction").Create(t.Context(), &pods[0], &policyv1.Eviction{}); err != nil {

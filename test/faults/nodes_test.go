@@ -165,10 +165,16 @@ func makeNode(ctx context.Context, like *corev1.Node, name string, annotations m
 // fail ends a pod as its kubelet would.
 func fail(t *testing.T, pod *corev1.Pod, reason string, exitCode int32) {
 	t.Helper()
-	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, reason
+	failBecause(t, pod, reason, "", "Error", exitCode)
+}
+
+// failBecause: the kubelet also says why it has ended the pod, and what ended the container.
+func failBecause(t *testing.T, pod *corev1.Pod, reason, message, end string, exitCode int32) {
+	t.Helper()
+	pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, reason, message
 	pod.Status.ContainerStatuses = nil
 	if exitCode != 0 {
-		ended := &corev1.ContainerStateTerminated{ExitCode: exitCode, FinishedAt: metav1.Now()}
+		ended := &corev1.ContainerStateTerminated{ExitCode: exitCode, Reason: end, FinishedAt: metav1.Now()}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", Image: "registry.example/work:1", State: corev1.ContainerState{Terminated: ended}}}
 	}
 	pod.ResourceVersion = ""

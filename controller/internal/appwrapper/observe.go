@@ -268,6 +268,7 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 		Terminating:   !pod.DeletionTimestamp.IsZero(),
 		Finalizers:    pod.Finalizers,
 		ExitCodes:     exitCodes(pod),
+		Failures:      failures(pod),
 	}
 }
 

@@ -195,10 +195,10 @@ func (in *interner) slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim.Status.Conditions = slimPodConditions(pod)
 	slim.Labels = ourLabels(pod)
 	for _, container := range pod.Status.ContainerStatuses {
-		if whole := container.State.Terminated; whole != nil {
-			ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: whole.ExitCode, FinishedAt: whole.FinishedAt}}
-			slim.Status.ContainerStatuses = append(slim.Status.ContainerStatuses, corev1.ContainerStatus{State: ended})
+		if container.State.Terminated != nil {
+			slim.Status.ContainerStatuses = append(slim.Status.ContainerStatuses, in.slimEnd(container))
 		}
 	}
+	in.slimFailures(pod, slim)
 	return slim
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
@@ -52,6 +53,62 @@ func TestASlimPodSaysTheSameToTheLifecycle(t *testing.T) {
 	}
 	if len(slim.Spec.Containers)+len(slim.Annotations) > 0 || slim.Labels["other"] != "" {
 		t.Error("the pod is not slim")
+	}
+}
+
+// Of a pod that failed, the caches keep how, and whether its node is to blame.
+func TestASlimPodFailedInTheSameWay(t *testing.T) {
+	ended := func(name string, code int32, reason string) corev1.ContainerStatus {
+		end := &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: "what the program says", FinishedAt: metav1.Now()}
+		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: end}}
+	}
+	runs := corev1.ContainerStatus{Name: "c", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	evicted := corev1.PodStatus{Reason: "Evicted", Message: "The node was low on resource: memory. Threshold quantity: 1, available: 0. "}
+	for sentence, tc := range map[string]struct {
+		status     corev1.PodStatus
+		containers []corev1.ContainerStatus
+		prepared   []corev1.ContainerStatus
+		want       lifecycle.Failure
+	}{
+		"out of memory":                   {containers: []corev1.ContainerStatus{ended("c", 137, "OOMKilled")}, want: lifecycle.Failure{Cause: lifecycle.OOMKilled, Container: "c", ExitCode: 137}},
+		"out of memory, but no exit code": {containers: []corev1.ContainerStatus{ended("c", 0, "OOMKilled")}, want: lifecycle.Failure{Cause: lifecycle.OOMKilled, Container: "c"}},
+		"an exit code":                    {containers: []corev1.ContainerStatus{ended("d", 0, ""), ended("c", 3, "Error")}, want: lifecycle.Failure{Container: "c", ExitCode: 3}},
+		"an init container":               {prepared: []corev1.ContainerStatus{ended("d", 0, ""), ended("i", 4, "Error")}, want: lifecycle.Failure{Container: "i", ExitCode: 4}},
+		"evicted":                         {status: evicted, containers: []corev1.ContainerStatus{ended("c", 137, "Error")}, want: lifecycle.Failure{Cause: lifecycle.Evicted, Why: "The node was low on resource: memory"}},
+		"evicted while it began":          {status: evicted, prepared: []corev1.ContainerStatus{ended("i", 0, "Completed")}, want: lifecycle.Failure{Cause: lifecycle.Evicted, Why: "The node was low on resource: memory"}},
+		"evicted, and still running":      {status: evicted, containers: []corev1.ContainerStatus{runs}, want: lifecycle.Failure{Cause: lifecycle.Evicted, Why: "The node was low on resource: memory"}},
+		"evicted before it began":         {status: evicted, want: lifecycle.Failure{Cause: lifecycle.Evicted, Why: "The node was low on resource: memory"}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			full := pod("p", corev1.PodFailed)
+			full.Status.Reason, full.Status.Message = tc.status.Reason, tc.status.Message
+			full.Status.ContainerStatuses, full.Status.InitContainerStatuses = tc.containers, tc.prepared
+			transformed, err := boundPods(newInterner(), theRules)(full.DeepCopy())
+			if err != nil {
+				t.Fatal(err)
+			}
+			slim := transformed.(*corev1.Pod)
+			seen := (&observation{}).podOf(slim)
+			if diff := cmp.Diff((&observation{}).podOf(full), seen); diff != "" {
+				t.Errorf("(-full +slim)\n%s", diff)
+			}
+			if len(seen.Failures) != 1 {
+				t.Fatalf("there are %d failures", len(seen.Failures))
+			}
+			tc.want.At = seen.Failures[0].At
+			if diff := cmp.Diff(tc.want, seen.Failures[0]); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			_, rejected := nodehealth.Rejection(full)
+			if _, stays := nodehealth.Rejection(slim); stays != rejected {
+				t.Errorf("its node rejected it: %t, and %t for the caches", rejected, stays)
+			}
+			for _, c := range append(slim.Status.ContainerStatuses, slim.Status.InitContainerStatuses...) {
+				if c.State.Terminated.Message != "" {
+					t.Error("what the program says is kept")
+				}
+			}
+		})
 	}
 }
 

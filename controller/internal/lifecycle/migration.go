@@ -90,6 +90,7 @@ func (v *view) nodesToMigrateFrom() map[string][]nodehealth.Cause {
 // leaveOrReset leaves the nodes that are to blame for a failure, while the limit allows. If none is,
 // it resets or fails.
 func (v *view) leaveOrReset(nodes map[string][]nodehealth.Cause, reason, message string) Decision {
+	message = v.tellingWhatFailed(message)
 	if len(nodes) == 0 || v.endedTerminally() || v.status.Migrations >= v.Policy.MigrationLimit || v.migrationsAreLost() {
 		return v.resetOrFail(reason, message)
 	}

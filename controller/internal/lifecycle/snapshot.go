@@ -141,6 +141,8 @@ type Pod struct {
 	Finalizers []string
 	// ExitCodes are the exit codes, other than 0, of its terminated regular containers.
 	ExitCodes []int32
+	// Failures are those of its containers, or of the pod as a whole, if the pod has failed.
+	Failures []Failure
 }
 
 // UnknownComponent is the component of a pod that another AppWrapper controller made and

@@ -25,12 +25,12 @@ var rejections = []string{
 // Rejection is why the node of a failed pod did not let it run, if it did not.
 func Rejection(pod *corev1.Pod) (Cause, bool) {
 	reason := pod.Status.Reason
-	rejected := slices.Contains(rejections, reason) || strings.HasPrefix(reason, "OutOf") || reason == "Evicted" && !hasRun(pod)
+	rejected := slices.Contains(rejections, reason) || strings.HasPrefix(reason, "OutOf") || reason == evicted && !HasRun(pod)
 	return Cause{PodRejected, reason}, rejected && pod.Status.Phase == corev1.PodFailed
 }
 
-// hasRun: a pod that has run may have been evicted because of what it used itself.
-func hasRun(pod *corev1.Pod) bool {
+// HasRun tells whether a pod has run. Then it may have been evicted because of what it used itself.
+func HasRun(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), func(c corev1.ContainerStatus) bool {
 		return c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
 	})
