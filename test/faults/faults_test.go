@@ -45,6 +45,8 @@ type fault struct {
 	// cause in the condition Unhealthy; empty if the job must not be touched.
 	cause               string
 	migrations, retries int32
+	// late: the retries are because of late starts.
+	late bool
 	// fails: the job is not tried again.
 	fails bool
 	// returns: the job may return to the same node.
@@ -138,7 +140,7 @@ var faults = []fault{
 	}},
 	{sentence: "a kubelet that starts nothing", cause: "PodNotStarted kubelet-silent", migrations: 1, annotations: startsWithin("5s"), alone: true, before: lifeless, within: 30 * time.Second,
 		inject: func(*testing.T, []corev1.Pod) {}},
-	{sentence: "an image that never comes", pods: 2, cause: "InsufficientPodsReady", retries: 1, annotations: startsWithin("5s"), alone: true, before: lifeless, within: 30 * time.Second,
+	{sentence: "an image that never comes", pods: 2, cause: "InsufficientPodsReady", retries: 1, late: true, annotations: startsWithin("5s"), alone: true, before: lifeless, within: 30 * time.Second,
 		inject: func(t *testing.T, pods []corev1.Pod) { pulls(t, lifelessOf(pods)) }},
 	{sentence: "a slow node", alone: true, before: lifeless, inject: func(t *testing.T, pods []corev1.Pod) {
 		pulls(t, pods)
@@ -340,6 +342,9 @@ func (f fault) follows(j *job, begin time.Time, left []string) bench.Fault {
 	r.Again.Duration = again.at.Sub(begin)
 	if s := again.aw.Status; s.Migrations < f.migrations || s.Migrations > f.migrations && f.meet == nil || s.Retries != f.retries {
 		j.Errorf("there were %d migrations and %d retries, want %d and %d", s.Migrations, s.Retries, f.migrations, f.retries)
+	}
+	if n := again.aw.Status.StartupRetries; n > 0 != f.late {
+		j.Errorf("%d retries were because of late starts", n)
 	}
 	for _, node := range j.itsNodes() {
 		if slices.Contains(left, node) && !f.returns {

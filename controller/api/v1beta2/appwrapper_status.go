@@ -23,6 +23,12 @@ type AppWrapperStatus struct {
 	// +optional
 	Retries int32 `json:"resettingCount,omitempty"`
 
+	// StartupRetries is how many of these resets came before enough pods ran in their attempt: components
+	// were refused, or pods did not start in time. It has a limit of its own. It is an addition
+	// of this controller: where it is dropped, each such reset counts as any other failure does.
+	// +optional
+	StartupRetries int32 `json:"startupRetries,omitempty"`
+
 	// Migrations is how often the workload has been reset to leave unhealthy nodes, which
 	// is no failure of its own. It is an addition of this controller: where it is dropped,
 	// counting begins anew.

@@ -216,7 +216,8 @@ func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 		+status.usage.heldSeconds:integer
 		status.phase:string
 		+status.phaseTransitionTime:string
-		status.resettingCount:integer`)
+		status.resettingCount:integer
+		+status.startupRetries:integer`)
 	for i := range want {
 		want[i] = strings.TrimPrefix(want[i], "+")
 	}

@@ -55,8 +55,11 @@ func (l *life) checkMove(before, after *v1beta2.AppWrapper) {
 	if after.Status.Migrations > l.story.MigrationLimit {
 		l.broken("migrations stay within their own limit")
 	}
-	if after.Status.Retries > policy.RetryLimit {
+	if after.Status.Retries-after.Status.StartupRetries > policy.RetryLimit {
 		l.broken("retries stay within the limit")
+	}
+	if after.Status.StartupRetries > policy.RetryLimit {
+		l.broken("retries of late starts stay within a limit of their own")
 	}
 	ended := before.Status.Phase == v1beta2.AppWrapperSucceeded || before.Status.Phase == v1beta2.AppWrapperFailed
 	if ended && after.Status.Phase != before.Status.Phase && after.Status.Phase != v1beta2.AppWrapperTerminating {

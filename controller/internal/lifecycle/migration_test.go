@@ -224,7 +224,7 @@ func TestRunningIsLateAfterAMigration(t *testing.T) {
 	noRetry := policy(func(p *lifecycle.Policy) { p.RetryLimit = 0 })
 	again := outcome{Phase: v1beta2.AppWrapperResetting, Migrations: 2, Event: "AutopilotNoExecute", Conditions: map[string]string{
 		"Unhealthy": "True AutopilotNoExecute", "DeletingResources": "True DeletionInitiated"}}
-	retry := resets("InsufficientPodsReady")
+	retry := startsAgain("InsufficientPodsReady")
 	retry.Migrations = 10
 	lost := resets("InsufficientPodsReady")
 	lost.Migrations = 1

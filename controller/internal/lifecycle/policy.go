@@ -32,7 +32,7 @@ type Policy struct {
 	ResetSurplus bool
 	// RetryPause is how long to wait after one attempt is gone and before the next.
 	RetryPause time.Duration
-	// RetryLimit is how many times a failed workload is retried.
+	// RetryLimit is how many times a failed workload is retried, and how many times more one is whose start is late.
 	RetryLimit int32
 	// MigrationLimit is how many times a workload migrates from unhealthy nodes.
 	MigrationLimit int32

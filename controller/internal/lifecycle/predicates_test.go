@@ -159,6 +159,12 @@ func countsRetries(m moment) bool {
 	return m.status.Retries-m.was.Retries == countOf(retried)
 }
 
+// countsStarts: what was lost after it was ready had started.
+func countsStarts(m moment) bool {
+	late := blames(v1beta2.ReasonCreateFailed)(m) || blames(v1beta2.ReasonInsufficientPodsReady)(m) && !m.past.ready
+	return m.status.StartupRetries-m.was.StartupRetries == countOf(late && entering(v1beta2.AppWrapperResetting)(m))
+}
+
 func countsMigrations(m moment) bool {
 	return m.status.Migrations-m.was.Migrations == countOf(blames(v1beta2.ReasonAutopilotNoExecute)(m))
 }

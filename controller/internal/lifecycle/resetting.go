@@ -13,12 +13,33 @@ import (
 
 // resetOrFail retries unless the retry limit is reached or an exit code forbids it.
 func (v *view) resetOrFail(reason, message string) Decision {
-	if v.endedTerminally() || v.status.Retries >= v.Policy.RetryLimit {
+	starts := v.startIsLate(reason)
+	if v.endedTerminally() || v.noRetryIsLeft(starts) {
 		return v.fail(reason, message)
 	}
 	v.noteFailedNode()
 	v.status.Retries++
+	if starts {
+		v.status.StartupRetries++
+	}
 	return v.reset(reason, message)
+}
+
+// startIsLate: the attempt ends because components could not be created, or pods did not start in time. Pods that were
+// ready and are lost have started.
+func (v *view) startIsLate(reason string) bool {
+	return reason == v1beta2.ReasonCreateFailed ||
+		reason == v1beta2.ReasonInsufficientPodsReady && !v.hasReason(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady)
+}
+
+// noRetryIsLeft: starts that are late and all other failures have a budget each, of the same size. Where the CRD of
+// another controller drops the number of late starts, they use up the other budget, and both together are the limit.
+func (v *view) noRetryIsLeft(starts bool) bool {
+	limit := int64(v.Policy.RetryLimit)
+	if starts {
+		return int64(v.status.StartupRetries) >= limit || int64(v.status.Retries) >= 2*limit
+	}
+	return int64(v.status.Retries-v.status.StartupRetries) >= limit
 }
 
 // reset enters Resetting.

@@ -84,8 +84,7 @@ func TestResuming(t *testing.T) {
 		"a refusal after the admission grace is a failure": {
 			given: []change{refused(55 * time.Second)},
 			after: time.Minute,
-			want: outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: "CreateFailed",
-				Conditions: map[string]string{"Unhealthy": "True CreateFailed", "DeletingResources": "True DeletionInitiated"}},
+			want:  startsAgain("CreateFailed"),
 		},
 		"the admission grace begins with the first refusal, however late that was": {
 			given: []change{refused(61 * time.Second), firstRefused(61 * time.Second)},
@@ -113,12 +112,12 @@ func TestResuming(t *testing.T) {
 		"a component that is still being deleted after the admission grace is a failure": {
 			given: []change{terminatingJob},
 			after: time.Minute,
-			want:  resets("CreateFailed"),
+			want:  startsAgain("CreateFailed"),
 		},
 		"without retries left that is final": {
-			given: []change{terminatingJob, retried(3)},
+			given: []change{terminatingJob, retried(3), startedLate(3)},
 			after: time.Minute,
-			want:  outcome{Phase: v1beta2.AppWrapperFailed, Retries: 3, Event: "CreateFailed", Conditions: createFailed},
+			want:  outcome{Phase: v1beta2.AppWrapperFailed, Retries: 3, Starts: 3, Event: "CreateFailed", Conditions: createFailed},
 		},
 		"a component that has failed is not created again when it is gone": {
 			given: []change{and("second"), verdict(kinds.Failed)},
@@ -142,9 +141,9 @@ func TestResuming(t *testing.T) {
 			want:  endsIn(v1beta2.AppWrapperRunning, "", ready),
 		},
 		"without retries left it fails": {
-			given: []change{refused(55 * time.Second), retried(3)},
+			given: []change{refused(55 * time.Second), retried(3), startedLate(3)},
 			after: time.Minute,
-			want:  outcome{Phase: v1beta2.AppWrapperFailed, Retries: 3, Event: "CreateFailed", Conditions: createFailed},
+			want:  outcome{Phase: v1beta2.AppWrapperFailed, Retries: 3, Starts: 3, Event: "CreateFailed", Conditions: createFailed},
 		},
 		"a final refusal fails at once": {
 			given: []change{rejected},

@@ -35,6 +35,7 @@ type outcome struct {
 	Requeue    time.Duration
 	Event      string
 	Retries    int32
+	Starts     int32 // those of the retries that were late starts
 	Migrations int32
 	Conditions map[string]string
 }
@@ -58,6 +59,12 @@ var (
 func resets(cause string) outcome {
 	return outcome{Phase: v1beta2.AppWrapperResetting, Retries: 1, Event: cause,
 		Conditions: map[string]string{"Unhealthy": "True " + cause, "DeletingResources": "True DeletionInitiated"}}
+}
+
+func startsAgain(cause string) outcome {
+	o := resets(cause)
+	o.Starts = 1
+	return o
 }
 
 func endsIn(phase v1beta2.AppWrapperPhase, event string, conditions map[string]string) outcome {
@@ -103,7 +110,7 @@ func checkTimes(t *testing.T, before, after []metav1.Condition) {
 }
 
 func summarize(s lifecycle.Snapshot, d lifecycle.Decision) outcome {
-	o := outcome{Phase: d.Status.Phase, Effect: d.Effect, Targets: d.Targets, Requeue: d.Requeue, Retries: d.Status.Retries, Migrations: d.Status.Migrations}
+	o := outcome{Phase: d.Status.Phase, Effect: d.Effect, Targets: d.Targets, Requeue: d.Requeue, Retries: d.Status.Retries, Starts: d.Status.StartupRetries, Migrations: d.Status.Migrations}
 	if d.Event != nil {
 		o.Event = d.Event.Reason
 	}
@@ -270,6 +277,11 @@ func policy(edit func(*lifecycle.Policy)) change {
 
 func retried(n int32) change {
 	return func(s *lifecycle.Snapshot) { s.Status.Retries = n }
+}
+
+// startedLate: that many of the retries were because of late starts.
+func startedLate(n int32) change {
+	return func(s *lifecycle.Snapshot) { s.Status.StartupRetries = n }
 }
 
 // and adds a second component like the first, with a status like it, under this name.

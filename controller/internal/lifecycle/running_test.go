@@ -324,7 +324,7 @@ func TestRunningWatchesReadiness(t *testing.T) {
 		"pods that are still missing then are too late": {
 			given: []change{withPods(pending)},
 			after: time.Minute,
-			want:  resets("InsufficientPodsReady"),
+			want:  startsAgain("InsufficientPodsReady"),
 		},
 		"pods that are missing have it from when all components existed, however late that was": {
 			given: []change{createdLate, withPods()},
@@ -354,12 +354,12 @@ func TestRunningWatchesReadiness(t *testing.T) {
 		"a failed pod that is gone by then was the beginning of it": {
 			given: []change{condition(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, time.Minute), withPods(pending, runs)},
 			after: 5 * time.Minute,
-			want:  resets("InsufficientPodsReady"),
+			want:  startsAgain("InsufficientPodsReady"),
 		},
 		"pods that do not run then are too late": {
 			given: []change{withPods(pending, runs)},
 			after: 5 * time.Minute,
-			want:  resets("InsufficientPodsReady"),
+			want:  startsAgain("InsufficientPodsReady"),
 		},
 		"pods that are lost after warm-up are noticed": {
 			given: []change{ready, withPods(runs)},

@@ -123,9 +123,9 @@ func (o Objects) failed() []Cause {
 	all = append(all, o.tooSlow()...)
 	forbidden := o.terminalExitCode()
 	all = append(all, forbidden...)
-	if n, err := strconv.Atoi(limit); err == nil && len(forbidden) == 0 && int(status.Retries) >= n && n > 0 {
+	if n, err := strconv.Atoi(limit); err == nil && len(forbidden) == 0 && usedUp(status) >= n && n > 0 {
 		all = append(all, cause("RetryLimit", Evidence{o.wrapper(), "annotation " + v1beta2.RetryLimitAnnotation, limit},
-			also(Evidence{o.wrapper(), "status.resettingCount", strconv.Itoa(int(status.Retries))}), began(status)))
+			o.retries(), began(status)))
 	}
 	if c := condition(status.Conditions, string(v1beta2.Unhealthy)); c != nil && c.Status == metav1.ConditionTrue && c.Reason != v1beta2.ReasonMissingComponent {
 		all = append(all, cause("Failed", told(o.wrapper(), *c), since(c.LastTransitionTime)))
@@ -134,6 +134,21 @@ func (o Objects) failed() []Cause {
 		all = append(all, cause("HeldForDebugging", told(o.wrapper(), *c), o.released(), since(c.LastTransitionTime)))
 	}
 	return all
+}
+
+// usedUp is how much is used of the budget of retries that is used most: late starts have one of their own.
+func usedUp(status v1beta2.AppWrapperStatus) int {
+	return int(max(status.Retries-status.StartupRetries, status.StartupRetries))
+}
+
+// retries adds how many there were, and how many of them because of late starts.
+func (o Objects) retries() change {
+	return func(c *Cause) {
+		also(Evidence{o.wrapper(), "status.resettingCount", strconv.Itoa(int(o.AppWrapper.Status.Retries))})(c)
+		if starts := o.AppWrapper.Status.StartupRetries; starts > 0 {
+			also(Evidence{o.wrapper(), "status.startupRetries", strconv.Itoa(int(starts))})(c)
+		}
+	}
 }
 
 // released is when what is held for debugging is removed.
@@ -163,7 +178,7 @@ func retrying(o Objects) []Cause {
 	if c == nil || c.Status != metav1.ConditionTrue || c.Reason == v1beta2.ReasonAutopilotNoExecute {
 		return nil
 	}
-	changes := []change{began(status), also(Evidence{o.wrapper(), "status.resettingCount", strconv.Itoa(int(status.Retries))})}
+	changes := []change{began(status), o.retries()}
 	text := o.AppWrapper.Annotations[v1beta2.RetryPausePeriodDurationAnnotation]
 	if text != "" {
 		changes = append(changes, next("it is started again "+text+" after its last pod has stopped", nil))

@@ -42,6 +42,7 @@ type Item struct {
 	Since      metav1.Time `json:"since"`
 	Priority   *int32      `json:"priority,omitempty"`
 	Retries    int32       `json:"retries,omitempty"`
+	Starts     int32       `json:"startupRetries,omitempty"`
 	Migrations int32       `json:"migrations,omitempty"`
 }
 
@@ -82,7 +83,7 @@ func wrapped(o explain.Objects) Item {
 	aw := o.AppWrapper
 	i := Item{
 		Kind: "AppWrapper", Namespace: aw.Namespace, Name: aw.Name, Queue: aw.Labels[v1beta2.QueueNameLabel], State: phase(aw),
-		Since: aw.CreationTimestamp, Retries: aw.Status.Retries, Migrations: aw.Status.Migrations, Priority: priority(o),
+		Since: aw.CreationTimestamp, Retries: aw.Status.Retries, Starts: aw.Status.StartupRetries, Migrations: aw.Status.Migrations, Priority: priority(o),
 	}
 	if at := aw.Status.PhaseTransitionTime; at != nil {
 		i.Since = *at

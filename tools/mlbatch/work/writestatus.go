@@ -45,11 +45,7 @@ func (r Report) facts(now time.Time) [][]string {
 		rows = append(rows, []string{"Priority", strconv.Itoa(int(*r.Priority))})
 	}
 	if r.Kind == "AppWrapper" || len(r.Components) > 0 {
-		retries := strconv.Itoa(int(r.Retries))
-		if r.RetryLimit != "" {
-			retries += " of at most " + r.RetryLimit
-		}
-		rows = append(rows, []string{"Retries", retries}, []string{"Migrations", strconv.Itoa(int(r.Migrations))})
+		rows = append(rows, []string{"Retries", r.retries()}, []string{"Migrations", strconv.Itoa(int(r.Migrations))})
 	}
 	for _, n := range r.AvoidedNodes {
 		rows = append(rows, []string{"Avoids", fmt.Sprintf("node %s until %s: %s", n.Name, n.Until.UTC().Format(time.RFC3339), n.Cause)})
@@ -65,6 +61,19 @@ func (r Report) facts(now time.Time) [][]string {
 		rows = append(rows, []string{"Nodes", strings.Join(on, ", ")})
 	}
 	return rows
+}
+
+// retries are those of failures and those of late starts. Each have the limit for themselves.
+func (r Report) retries() string {
+	limit := ""
+	if r.RetryLimit != "" {
+		limit = " of at most " + r.RetryLimit
+	}
+	text := strconv.Itoa(int(r.Retries-r.Starts)) + limit
+	if r.Starts > 0 {
+		text += fmt.Sprintf(", and %d%s because of late starts", r.Starts, limit)
+	}
+	return text
 }
 
 func (r Report) components() [][]string {
