@@ -24,8 +24,8 @@ var byKubelets = []struct{ words, says string }{
 	{"Usage of EmptyDir volume", "Usage of EmptyDir volume exceeds its limit"},
 }
 
-// EvictionByKubelet is why the kubelet of a failed pod has evicted it, if it has. It is empty if the kubelet says something
-// unknown, or nothing.
+// EvictionByKubelet is why the kubelet of a failed pod has evicted it, if it has. It is empty if the kubelet says
+// something unknown, or nothing.
 func EvictionByKubelet(pod *corev1.Pod) (why string, byKubelet bool) {
 	if pod.Status.Phase != corev1.PodFailed || pod.Status.Reason != evicted {
 		return "", false
