@@ -230,7 +230,12 @@ func noNodeIsToBlame(m moment) bool {
 
 // succeeded reports whether a component did.
 func succeeded(m moment, component int) bool {
-	return meta.IsStatusConditionTrue(m.decision.Status.ComponentStatus[component].Conditions, string(v1beta2.ComponentSucceeded))
+	return knownToSucceed(m.decision.Status, component)
+}
+
+// knownToSucceed reports whether a status says so of a component.
+func knownToSucceed(s v1beta2.AppWrapperStatus, component int) bool {
+	return component < len(s.ComponentStatus) && meta.IsStatusConditionTrue(s.ComponentStatus[component].Conditions, string(v1beta2.ComponentSucceeded))
 }
 
 // hasMigrated reports whether no unfinished component has a pod on an unhealthy node.
@@ -279,7 +284,9 @@ func (m moment) hangsFor(s v1beta2.AppWrapperStatus, d time.Duration) bool {
 		return false
 	}
 	for _, p := range m.pods {
-		if p.Phase == corev1.PodRunning && !p.Terminating && p.MigrateFrom == "" && !m.past.reported[p.Component] && !p.NotReadySince.IsZero() && m.waited(p.NotReadySince, d) {
+		// A controller that was away has not seen a success whose component is gone since.
+		done := m.past.reported[p.Component] && (m.shell == nil || knownToSucceed(s, p.Component))
+		if p.Phase == corev1.PodRunning && !p.Terminating && p.MigrateFrom == "" && !done && !p.NotReadySince.IsZero() && m.waited(p.NotReadySince, d) {
 			return true
 		}
 	}
