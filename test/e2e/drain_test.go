@@ -41,8 +41,8 @@ func TestABarePodThatIsEvictedIsMadeAnew(t *testing.T) {
 			return "", nil
 		})
 		s.untilPhase(ctx, aw, workload.AppWrapperRunning)
-		if aw.Status.Retries != 1 {
-			t.Errorf("an eviction counted as %d retries, not 1", aw.Status.Retries)
+		if aw.Status.Retries != 0 || aw.Status.Migrations != 1 {
+			t.Errorf("an eviction counted as %d retries and %d migrations, not as one migration", aw.Status.Retries, aw.Status.Migrations)
 		}
 		return ctx
 	}).Feature())
