@@ -61,6 +61,13 @@ func run(m *testing.M) (int, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("cannot build the command: %w\n%s", err, out)
 	}
+	for _, p := range people {
+		left, err := p.leaks(administrator)
+		if err != nil {
+			return 0, err
+		}
+		leftByOthers = append(leftByOthers, left...)
+	}
 	code := m.Run()
 	if code == 0 {
 		return code, os.RemoveAll(root)
@@ -194,6 +201,23 @@ func (p person) localcluster(args ...string) *exec.Cmd {
 		}
 	}
 	return cmd
+}
+
+// administrator sees what everybody has left.
+var administrator = person{name: "root"}
+
+// leftByOthers is what existed on this machine before the tests, as after a demo that was killed.
+var leftByOthers []string
+
+// leaks returns what somebody finds in the folders of a person.
+func (p person) leaks(who person) ([]string, error) {
+	cmd := who.localcluster("leaks")
+	cmd.Env = p.localcluster().Env
+	out, err := cmd.Output()
+	if err != nil && len(out) == 0 { // it fails also if there are some, and lists them
+		return nil, fmt.Errorf("cannot list leaks: %w", err)
+	}
+	return strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' }), nil
 }
 
 func goEnv(name string) string {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"testing"
 	"time"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -29,19 +30,8 @@ func (c *crowd) staysQuiet(p person, metrics *scraper) {
 	c.create(0, *quietNumber, false, forever)
 	c.await(workload.AppWrapperRunning, *quietNumber)
 	log := p.audit(c.T)
-	began := time.Now()
-	log.ours()
-	await(c.T, "our controller is at rest", func(context.Context) error {
-		for _, e := range log.ours() {
-			if !allowed(e) {
-				began = time.Now()
-			}
-		}
-		if at := time.Since(began); at < restful {
-			return fmt.Errorf("it has been for %s", at)
-		}
-		return nil
-	})
+	await(c.T, "every part of our controller has started", func(context.Context) error { return started(metrics.scrape()) })
+	awaitRest(c.T, "our controller", log.ours)
 	before := metrics.scrape()
 	log.ours()
 	c.Logf("%d AppWrappers run; nothing may be asked for %s", *quietNumber, *quietTime)
@@ -67,4 +57,32 @@ func (c *crowd) staysQuiet(p person, metrics *scraper) {
 		*quietTime, offending, after[reconciles]-before[reconciles], reopened, after["rest_client_requests_total"]-before["rest_client_requests_total"])
 	c.Logf("resident memory %.0f MiB, processor time %.2f s", after[resident]/(1<<20), after[processor]-before[processor])
 	c.clear()
+}
+
+// started reports whether no part of the controller still looks for what it wants to watch. It would
+// look on during the minute in which nothing may be asked.
+func started(metrics map[string]float64) error {
+	if n, known := metrics["mlbatch_part_waiting"]; !known || n > 0 {
+		return fmt.Errorf("%.0f of them wait, and the metric is there: %t", n, known)
+	}
+	return nil
+}
+
+// awaitRest returns the requests of a controller from before it was at rest.
+func awaitRest(t *testing.T, who string, news func() []asked) (before []asked) {
+	t.Helper()
+	began := time.Now()
+	await(t, who+" is at rest", func(context.Context) error {
+		for _, e := range news() {
+			before = append(before, e)
+			if !allowed(e) {
+				began = time.Now()
+			}
+		}
+		if at := time.Since(began); at < restful {
+			return fmt.Errorf("it has been for %s", at)
+		}
+		return nil
+	})
+	return before
 }

@@ -222,25 +222,13 @@ func (s *runsSeen) await(phase v1alpha1.RunPhase, n int) {
 // rest, which are events.
 func quietRuns(t *testing.T, log *audit) []asked {
 	t.Helper()
-	var before []asked
-	began := time.Now()
-	await(t, "the controller of Runs is at rest", func(context.Context) error {
-		for _, e := range log.of(sandbox.RunsAccount) {
-			before = append(before, e)
-			if !allowed(e) {
-				began = time.Now()
-			}
-		}
-		if at := time.Since(began); at < restful {
-			return fmt.Errorf("it has been for %s", at)
-		}
-		return nil
-	})
+	runs := func() []asked { return log.of(sandbox.RunsAccount) }
+	before := awaitRest(t, "the controller of Runs", runs)
 	select {
 	case <-time.After(*quietTime):
 	case <-t.Context().Done():
 	}
-	quiet := slices.DeleteFunc(log.of(sandbox.RunsAccount), allowed)
+	quiet := slices.DeleteFunc(runs(), allowed)
 	for _, e := range quiet {
 		t.Errorf("the controller of Runs sent a request: %s", e)
 	}

@@ -15,12 +15,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 )
 
-// interval is how often to look, until it is so.
-const interval = 30 * time.Second
+// It looks soon again at first, because a platform that is installed at once is complete within seconds, and then
+// rarely: Kueue may never come.
+const (
+	firstPause = time.Second
+	longest    = 30 * time.Second
+)
 
 // Needed is what a part reads, and how.
 type Needed struct {
@@ -28,15 +33,19 @@ type Needed struct {
 	Verbs []string
 }
 
-// Then has mgr call begin once it has everything that is needed.
+// Then has mgr call begin once it has everything that is needed. Until then, a metric says that this part waits.
 func Then(mgr ctrl.Manager, name string, begin func() error, needed ...Needed) error {
+	waiting, err := newMetric(ctrlmetrics.Registry)
+	if err != nil {
+		return fmt.Errorf("cannot register metrics: %w", err)
+	}
 	return mgr.Add(&candidate{
 		possible: func(ctx context.Context) (bool, error) {
 			return possible(ctx, mgr.GetRESTMapper(), func(ctx context.Context, verb string, of schema.GroupVersionResource) (bool, error) {
 				return accessreview.Self(ctx, mgr.GetClient(), "", verb, of)
 			}, needed)
 		},
-		begin: begin, log: mgr.GetLogger().WithName(name), interval: interval,
+		begin: begin, log: mgr.GetLogger().WithName(name), pause: firstPause, waits: waiting.of(name),
 	})
 }
 
@@ -65,23 +74,28 @@ type candidate struct {
 	possible func(context.Context) (bool, error)
 	begin    func() error
 	log      logr.Logger
-	interval time.Duration
+	pause    time.Duration
+	// waits reports whether it still looks.
+	waits func(bool)
 }
 
 var _ manager.Runnable = &candidate{}
 
-// Start returns when begin has run, or when the process ends.
+// Start returns when begin has run, or when the process ends. It never looks again after begin.
 func (c *candidate) Start(ctx context.Context) error {
-	for {
+	c.waits(true)
+	for pause := c.pause; ; pause = min(2*pause, longest) {
 		possible, err := c.possible(ctx)
 		if possible {
-			return c.begin()
+			err := c.begin()
+			c.waits(err != nil)
+			return err
 		}
 		if err != nil && ctx.Err() == nil {
 			c.log.Error(err, "cannot check what can be watched")
 		}
 		select {
-		case <-time.After(c.interval):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return nil
 		}

@@ -5,7 +5,9 @@ package watchable
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -19,18 +21,21 @@ func TestItWaits(t *testing.T) {
 		possible bool
 		err      error
 	}{{false, nil}, {false, errors.New("no answer")}, {true, nil}}
-	looks, begun := 0, 0
+	looks, begun, waits := 0, 0, []bool(nil)
 	c := &candidate{
 		possible: func(context.Context) (bool, error) { looks++; return answers[looks-1].possible, answers[looks-1].err },
 		begin:    func() error { begun++; return nil },
-		log:      logr.Discard(), interval: time.Nanosecond,
+		log:      logr.Discard(), pause: time.Nanosecond, waits: func(w bool) { waits = append(waits, w) },
 	}
 	if err := c.Start(t.Context()); err != nil || looks != 3 || begun != 1 {
 		t.Errorf("%d looks, begun %d times: %v", looks, begun, err)
 	}
+	if !slices.Equal(waits, []bool{true, false}) {
+		t.Errorf("whether it waits was reported as %v", waits)
+	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	looks, c.interval = 0, time.Hour
+	looks, c.pause = 0, time.Hour
 	if err := c.Start(stopped); err != nil || begun != 1 {
 		t.Errorf("at the end of the process, begun %d times: %v", begun, err)
 	}
@@ -64,5 +69,42 @@ func TestItIsPossibleWithEverythingThatIsNeeded(t *testing.T) {
 		if got != row.want || err != nil {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}
+	}
+}
+
+// A platform that is installed at once is complete within seconds; Kueue may also never come.
+func TestItLooksOftenAtFirstAndThenRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looks []time.Duration
+		begin := time.Now()
+		c := &candidate{
+			possible: func(context.Context) (bool, error) {
+				looks = append(looks, time.Since(begin))
+				return len(looks) == 8, nil
+			},
+			begin: func() error { return nil }, log: logr.Discard(), pause: firstPause, waits: func(bool) {},
+		}
+		if err := c.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := []time.Duration{0, 1, 3, 7, 15, 31, 61, 91}
+		for i := range want {
+			want[i] *= time.Second
+		}
+		if !slices.Equal(looks, want) {
+			t.Errorf("it looked after %v, not %v", looks, want)
+		}
+	})
+}
+
+// A part that cannot begin ends the process: nobody is told that it has begun.
+func TestWhatCannotBeginStillWaits(t *testing.T) {
+	waits, broken := false, errors.New("broken")
+	c := &candidate{
+		possible: func(context.Context) (bool, error) { return true, nil },
+		begin:    func() error { return broken }, log: logr.Discard(), waits: func(w bool) { waits = w },
+	}
+	if err := c.Start(t.Context()); !errors.Is(err, broken) || !waits {
+		t.Errorf("it waits: %t, %v", waits, err)
 	}
 }
