@@ -5,6 +5,8 @@ package packaging
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"path"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -32,6 +34,7 @@ func installYAML(controller Chart) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot render install.yaml: %w", err)
 	}
+	maps.DeleteFunc(rendered, func(file, _ string) bool { return path.Base(file) == "NOTES.txt" })
 	_, manifests, err := releaseutil.SortManifests(rendered, nil, releaseutil.InstallOrder)
 	if err != nil {
 		return nil, fmt.Errorf("cannot order install.yaml: %w", err)

@@ -145,11 +145,14 @@ func TestInstallYAMLIsTheControllerAlone(t *testing.T) {
 	kinds := map[string]int{}
 	for _, document := range strings.Split(string(build(t).InstallYAML), "\n---\n") {
 		var object struct {
-			Kind     string
-			Metadata struct{ Namespace string }
+			APIVersion, Kind string
+			Metadata         struct{ Name, Namespace string }
 		}
 		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
 			t.Fatal(err)
+		}
+		if object.APIVersion == "" || object.Kind == "" || object.Metadata.Name == "" {
+			t.Errorf("kubectl refuses the whole file, because this is no object:\n%s", document)
 		}
 		if ns := object.Metadata.Namespace; ns != "" && ns != installNamespace {
 			t.Errorf("a %s is in namespace %s", object.Kind, ns)
