@@ -10,15 +10,12 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
-
-const module = "github.com/mlbatch/mlbatch/"
 
 var root = filepath.Join("..", "..")
 
@@ -33,16 +30,6 @@ func TestEveryLaneIsATargetThatMakeHelpLists(t *testing.T) {
 	for _, l := range lanes {
 		if !regexp.MustCompile(`(?m)^` + l.name + `: ## `).Match(makefile) {
 			t.Errorf("the Makefile has no target %s with a description", l.name)
-		}
-	}
-}
-
-func TestEveryInputIsThere(t *testing.T) {
-	for _, l := range lanes {
-		for _, input := range l.inputs {
-			if _, err := os.Stat(filepath.Join(root, input)); err != nil {
-				t.Errorf("lane %s: %v", l.name, err)
-			}
 		}
 	}
 }
@@ -138,13 +125,11 @@ func clusterTests(t *testing.T, target string) (all []clusterTest) {
 // recipe returns the commands that make would run.
 func recipe(t *testing.T, target string) string {
 	t.Helper()
-	cmd := exec.Command("make", "-C", root, "--no-print-directory", "-n", target)
-	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
-	out, err := cmd.CombinedOutput()
+	command, err := repo(root).command(target)
 	if err != nil {
-		t.Fatalf("make -n %s: %v\n%s", target, err, out)
+		t.Fatal(err)
 	}
-	return string(out)
+	return command
 }
 
 // clusterPackages returns the folders of test/ with tests that have the build tag. All tests in
@@ -199,33 +184,6 @@ func read(t *testing.T, dir string, tags ...string) *build.Package {
 		t.Fatal(err)
 	}
 	return p
-}
-
-func TestInputsHaveAllThatTestsImport(t *testing.T) {
-	for _, l := range lanes {
-		seen := map[string]bool{}
-		for _, run := range clusterTests(t, l.name) {
-			p := read(t, run.pkg, "cluster")
-			wantInputs(t, l, slices.Concat(p.TestImports, p.XTestImports), seen)
-		}
-	}
-}
-
-// wantInputs checks that a lane lists the imported packages of this repository as inputs, with
-// their own imports.
-func wantInputs(t *testing.T, l lane, imports []string, seen map[string]bool) {
-	t.Helper()
-	for _, imported := range imports {
-		dir, ours := strings.CutPrefix(imported, module)
-		if !ours || seen[dir] {
-			continue
-		}
-		seen[dir] = true
-		if !l.reads(dir + "/x.go") {
-			t.Errorf("lane %s: its tests import %s, which is missing from its inputs", l.name, dir)
-		}
-		wantInputs(t, l, read(t, dir).Imports, seen)
-	}
 }
 
 // Tests that only start programs. With the race detector, each program would be built again.

@@ -79,7 +79,9 @@ func (s session) run(now situation, mustRecord bool) error {
 		return err
 	}
 	if now.rotates() {
-		now.changed = s.repo.changed(now.lanes, now.log)
+		if now.changed, err = s.repo.changed(now.lanes, now.log); err != nil {
+			fmt.Fprintln(os.Stderr, "lanes: the inputs of every lane count as changed:", err)
+		}
 	}
 	results := now.plan().follow(s.lane, s.elapsed)
 	if now.log, err = s.repo.readLog(); err != nil {

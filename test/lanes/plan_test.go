@@ -228,15 +228,3 @@ func TestALaneIsGivenTheTimeThereIs(t *testing.T) {
 		})
 	}
 }
-
-func TestInputsAreFilesAndFolders(t *testing.T) {
-	l := lane{inputs: []string{"tools/mlbatch", "go.mod"}}
-	for file, want := range map[string]bool{
-		"tools/mlbatch/main.go": true, "go.mod": true,
-		"tools/mlbatch2/main.go": false, "tools/components/go.mod": false, "": false,
-	} {
-		if got := l.reads(file); got != want {
-			t.Errorf("%q is an input: %t, not %t", file, got, want)
-		}
-	}
-}

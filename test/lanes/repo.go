@@ -41,15 +41,59 @@ func (r repo) clean() error {
 	return err
 }
 
-// changed returns the lanes whose inputs have changed since they were recorded.
-func (r repo) changed(lanes []lane, log map[string]record) map[string]bool {
+// changed returns the lanes whose command or inputs have changed since they were recorded. What cannot be compared
+// counts as changed, as when a shallow clone lacks the commit.
+func (r repo) changed(lanes []lane, log map[string]record) (map[string]bool, error) {
 	changed := map[string]bool{}
+	tree, err := r.tree()
 	for _, l := range lanes {
-		files, err := r.git("diff", "--name-only", log[l.name].commit+"..HEAD")
-		// If the commit is missing, as in a shallow clone, the lane is due.
-		changed[l.name] = log[l.name].commit == "" || err != nil || slices.ContainsFunc(strings.Split(files, "\n"), l.reads)
+		changed[l.name] = err != nil || r.differs(tree, l, log[l.name].commit)
 	}
-	return changed
+	return changed, err
+}
+
+func (r repo) differs(t *tree, l lane, commit string) bool {
+	if commit == "" {
+		return true
+	}
+	files, err1 := r.git("diff", "--name-only", "--no-renames", "-z", commit+"..HEAD")
+	before, err2 := r.commandAt(commit, l.name)
+	now, err3 := r.command(l.name)
+	if errors.Join(err1, err2, err3) != nil || before != now {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(files, "\x00"), t.inputsOf(now, l.more).reads)
+}
+
+// command returns what make would run for a target.
+func (r repo) command(target string) (string, error) { return r.commandIn("Makefile", target) }
+
+// commandAt is the same for an older Makefile.
+func (r repo) commandAt(commit, target string) (string, error) {
+	content, err := r.git("show", commit+":Makefile")
+	if err != nil {
+		return "", err
+	}
+	file, err := os.CreateTemp("", "Makefile-")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.WriteString(content + "\n")
+	if err := errors.Join(err, file.Close()); err != nil {
+		return "", err
+	}
+	return r.commandIn(file.Name(), target)
+}
+
+func (r repo) commandIn(makefile, target string) (string, error) {
+	cmd := exec.Command("make", "-C", string(r), "-f", makefile, "--no-print-directory", "-n", target)
+	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("make -n %s: %w\n%s", target, err, out)
+	}
+	return string(out), nil
 }
 
 func (r repo) readLog() (map[string]record, error) {
