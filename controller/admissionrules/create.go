@@ -85,6 +85,7 @@ func (d Decoded) ValidateCreate(limits Limits) field.ErrorList {
 		problems = append(problems, names.add(template, path.Child("template", "metadata", "name"))...)
 		found, wrong := validatePodSets(d.AppWrapper.Spec.Components[i].DeclaredPodSets, template, path)
 		wrong = append(wrong, d.validateMetadata(i, path.Child("template"))...)
+		wrong = append(wrong, d.impossible(i, path.Child("template"))...)
 		if len(wrong) == 0 {
 			wrong = validateLabels(d.AppWrapper.Name, i, template, found, path.Child("template"))
 		}

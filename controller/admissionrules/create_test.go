@@ -32,7 +32,8 @@ const (
 	podTemplate = `{spec: {containers: [{name: c, image: i}]}}`
 	job         = `{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {parallelism: 2, template: ` + podTemplate + `}}`
 	pyTorchJob  = `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {generateName: p-}, spec: {pytorchReplicaSpecs: ` +
-		`{Master: {template: ` + podTemplate + `}, Worker: {replicas: 3, template: ` + podTemplate + `}}}}`
+		`{Master: {template: ` + trainer + `}, Worker: {replicas: 3, template: ` + trainer + `}}}}`
+	trainer = `{spec: {containers: [{name: pytorch, image: i}]}}`
 	service = `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {}}`
 	custom  = `{apiVersion: example.com/v1, kind: Custom, metadata: {name: c}, spec: {pods: [{template: ` + podTemplate + `}]}}`
 )
@@ -103,7 +104,7 @@ func TestCreateRefusesWhatCannotBeDeployed(t *testing.T) {
 			"spec.components[0].template.spec.template.metadata.labels[" + v1beta2.AppWrapperLabel + "]", field.ErrorTypeForbidden},
 		"pods whose metadata is no object": {
 			[]string{component(strings.Replace(job, "template: {", "template: {metadata: none, ", 1))},
-			"spec.components[0].template", field.ErrorTypeInvalid},
+			"spec.components[0].template.spec.template.metadata", field.ErrorTypeTypeInvalid},
 		"a pod set without a path": {
 			[]string{declared("[{path: ''}]", custom)}, "spec.components[0].podSets[0].path", field.ErrorTypeRequired},
 		"a path that leads nowhere": {

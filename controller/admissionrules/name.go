@@ -29,7 +29,7 @@ func validateName(aw *v1beta2.AppWrapper, podSets int) field.ErrorList {
 		path, name = field.NewPath("metadata", "generateName"), generated(aw.GenerateName)
 	}
 	longest, why := longestLabel, "it becomes the value of a label of each pod"
-	if _, queued := aw.Labels[v1beta2.QueueNameLabel]; queued {
+	if queued(aw) {
 		longest = longestLabel - len("-"+strconv.Itoa(podSets-1))
 		why = "Kueue names the pod sets after it"
 		if strings.Contains(name, ".") {

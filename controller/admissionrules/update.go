@@ -11,13 +11,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/kinds"
 )
 
 const immutable = "is immutable"
 
 // ValidateUpdate lists the forbidden changes. What was stored is never judged
 // again: a finalizer must be removable from an object that today's rules for
-// creation would refuse.
+// creation would refuse. A name is judged when Kueue begins to use it.
 func ValidateUpdate(before, after *v1beta2.AppWrapper) field.ErrorList {
 	spec := field.NewPath("spec")
 	var problems field.ErrorList
@@ -29,6 +30,9 @@ func ValidateUpdate(before, after *v1beta2.AppWrapper) field.ErrorList {
 			problems = append(problems, field.Forbidden(field.NewPath("metadata", "labels").Key(label), immutable))
 		}
 	}
+	if !queued(before) && queued(after) {
+		problems = append(problems, validateName(after, countPodSets(after))...)
+	}
 	if len(before.Spec.Components) != len(after.Spec.Components) {
 		return append(problems, field.Forbidden(spec.Child("components"), "the number of components "+immutable))
 	}
@@ -37,6 +41,25 @@ func ValidateUpdate(before, after *v1beta2.AppWrapper) field.ErrorList {
 		problems = append(problems, validateComponentUpdate(&before.Spec.Components[i], &after.Spec.Components[i], path)...)
 	}
 	return problems
+}
+
+func queued(aw *v1beta2.AppWrapper) bool {
+	_, named := aw.Labels[v1beta2.QueueNameLabel]
+	return named
+}
+
+// countPodSets counts those that Kueue would name after the AppWrapper.
+func countPodSets(aw *v1beta2.AppWrapper) int {
+	count := 0
+	for i, template := range Decode(aw).Templates {
+		if template == nil {
+			continue
+		}
+		if podSets, err := kinds.PodSets(aw.Spec.Components[i].DeclaredPodSets, template); err == nil {
+			count += len(podSets)
+		}
+	}
+	return count
 }
 
 func validateComponentUpdate(before, after *v1beta2.AppWrapperComponent, path *field.Path) field.ErrorList {

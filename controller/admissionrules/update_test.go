@@ -57,6 +57,23 @@ func TestUpdateForbidsOnlyWhatWasPromisedToKueue(t *testing.T) {
 	}
 }
 
+// Of a name that it cannot use, Kueue makes no Workload, and says so nowhere.
+func TestANameIsJudgedWhenItComesIntoAQueue(t *testing.T) {
+	for name, wrong := range map[string]string{
+		long(61): "", long(62): "metadata.name", long(63): "metadata.name", "a.b": "metadata.name",
+	} {
+		before := appWrapper(t, component(job))
+		before.Name = name
+		after := before.DeepCopy()
+		after.Labels = map[string]string{v1beta2.QueueNameLabel: "q"}
+		expectField(t, ValidateUpdate(before, after), wrong)
+		expectField(t, ValidateUpdate(after, after.DeepCopy()), "") // stored already
+		moved := after.DeepCopy()
+		moved.Labels[v1beta2.QueueNameLabel] = "another"
+		expectField(t, ValidateUpdate(after, moved), "")
+	}
+}
+
 // Kueue starts work with a merge patch, which replaces the list of components.
 func TestKueueMayStartWhatHasNullsInItsTemplate(t *testing.T) {
 	before := stored()

@@ -50,7 +50,6 @@ func beginning(args ...string) mistake {
 var mistakes = map[explain.Code]mistake{
 	"RegistryUnreachable": inMain(func(c *corev1.Container) { c.Image, c.ImagePullPolicy = "127.0.0.1:1/nothing:1", corev1.PullAlways }),
 	"ImageNeverPulled":    inMain(func(c *corev1.Container) { c.Image, c.ImagePullPolicy = "127.0.0.1:1/nothing:1", corev1.PullNever }),
-	"ImageNameInvalid":    inMain(func(c *corev1.Container) { c.Image = "Not-An-Image" }),
 	"ConfigMissing": inMain(func(c *corev1.Container) {
 		from := &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "nothing"}}
 		c.EnvFrom = []corev1.EnvFromSource{{SecretRef: from}}

@@ -3,6 +3,7 @@
 package kinds
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -22,6 +23,20 @@ var job = Kind{
 	knownToKueue: always,
 	verdict:      verdictFromConditions("Complete", "Failed", "FailureTarget"),
 	final:        true, // the Job controller leaves a Job that is Complete alone
+	derived:      jobNames,
+	suspended:    suspendedBy("spec.suspend"),
+}
+
+// jobNames: a Job whose author writes the selector has no labels of its own.
+func jobNames(object map[string]any) []Derived {
+	var names []Derived
+	if manual, _, _ := unstructured.NestedBool(object, "spec", "manualSelector"); !manual {
+		names = append(names, namedAfterItsPods)
+	}
+	if completions, found, _ := integer(object, "spec", "completions"); found && completions > 0 && text(object, "spec", "completionMode") == "Indexed" {
+		names = append(names, Derived{Suffix: last(completions), Of: "the host name of its last pod", Rule: HostName})
+	}
+	return names
 }
 
 func jobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {

@@ -21,6 +21,23 @@ var jobSet = Kind{
 
 	knownToKueue: always,
 	verdict:      verdictFromConditions("Completed", "Failed"),
+	derived:      jobSetNames,
+	suspended:    suspendedBy("spec.suspend"),
+}
+
+// jobSetNames are those that JobSet's webhook checks. It makes Jobs Indexed if they do not say what they are.
+func jobSetNames(object map[string]any) []Derived {
+	var names []Derived
+	for _, job := range items(object, "spec", "replicatedJobs") {
+		name := text(job, "name")
+		suffix := "-" + name + last(number(job, "replicas"))
+		names = append(names, Derived{Suffix: suffix, Of: "its last Job of " + name, Rule: ServiceName})
+		mode := text(job, "template", "spec", "completionMode")
+		if completions, found, _ := integer(job, "template", "spec", "completions"); found && (mode == "" || mode == "Indexed") {
+			names = append(names, Derived{Suffix: suffix + last(completions) + "-abcde", Of: "its last pod of " + name, Rule: ServiceName})
+		}
+	}
+	return names
 }
 
 func jobSetPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {

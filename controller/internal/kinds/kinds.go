@@ -60,6 +60,15 @@ type Kind struct {
 	// that only its pods count.
 	verdict func(object map[string]any) Verdict
 
+	// derived are the names that its controller makes of the resource's; nil if they cannot be wrong.
+	derived func(object map[string]any) []Derived
+
+	// suspended are the fields that suspend a resource; nil for a kind that has none.
+	suspended func(object map[string]any) []string
+
+	// container is the name that a container of each pod template must have; empty if any will do.
+	container string
+
 	// final: once a resource of this kind has succeeded, its controller makes no pods.
 	final bool
 }

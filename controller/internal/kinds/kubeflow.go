@@ -15,8 +15,9 @@ import (
 )
 
 // kubeflowJob is a job whose spec has a field with a pod template for each role. Its pod sets
-// are in the order of these roles, and it reports its end with conditions.
-func kubeflowJob(version, kind, field string, roles ...string) Kind {
+// are in the order of these roles, and it reports its end with conditions. Each of its pods has a container of this
+// name, in which the operator writes what the program must know, unless the name is empty.
+func kubeflowJob(version, kind, field, container string, roles ...string) Kind {
 	return Kind{
 		GVK: schema.GroupVersionKind{Group: "kubeflow.org", Version: version, Kind: kind},
 		podSets: func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
@@ -24,7 +25,27 @@ func kubeflowJob(version, kind, field string, roles ...string) Kind {
 		},
 		uncounted: func(object map[string]any) error { return rolesOfNoPods(object, field) },
 		verdict:   verdictFromConditions("Succeeded", "Failed"),
+		derived:   func(object map[string]any) []Derived { return roleServices(object, field) },
+		suspended: suspendedBy("spec.runPolicy.suspend"),
+		container: container,
 	}
+}
+
+// roleServices: each pod has a Service of its name, and the operator does nothing else before it has made them.
+func roleServices(object map[string]any, field string) []Derived {
+	var names []Derived
+	for _, role := range slices.Sorted(maps.Keys(withTemplate(object, field))) {
+		count := number(object, "spec", field, role, "replicas")
+		names = append(names, Derived{
+			Suffix: "-" + strings.ToLower(role) + last(count), Of: "the Service of its last " + role, Rule: ServiceName,
+		})
+	}
+	return names
+}
+
+func (k Kind) namedBy(derived func(map[string]any) []Derived) Kind {
+	k.derived = derived
+	return k
 }
 
 // rolesOfNoPods: the operators create one pod of a role that has no replicas.

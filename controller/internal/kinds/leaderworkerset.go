@@ -17,6 +17,21 @@ import (
 var leaderWorkerSet = Kind{
 	GVK:     schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"},
 	podSets: leaderWorkerSetPodSets,
+	derived: leaderWorkerSetNames,
+}
+
+// leaderWorkerSetNames: it has a StatefulSet of the leaders, and one for the workers of each leader. Its own name
+// is that of a Service.
+func leaderWorkerSetNames(object map[string]any) []Derived {
+	names := []Derived{
+		{Of: "its Service", Rule: ServiceName},
+		{Suffix: revision, Of: "the label of its leaders that has their revision", Rule: LabelValue},
+	}
+	if number(object, "spec", "leaderWorkerTemplate", "size") > 1 {
+		group := last(number(object, "spec", "replicas"))
+		names = append(names, Derived{Suffix: group + revision, Of: "the label of the workers of its last group that has their revision", Rule: LabelValue})
+	}
+	return names
 }
 
 const (

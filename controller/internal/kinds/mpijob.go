@@ -7,6 +7,14 @@ package kinds
 // mpiJob is the MPIJob of the training operator, and mpiJobV2 that of the MPI operator. They
 // share nothing but the name of the resource, and a cluster can have only one of them.
 var (
-	mpiJob   = kubeflowJob("v1", "MPIJob", "mpiReplicaSpecs", "Launcher", "Worker")
-	mpiJobV2 = kubeflowJob("v2beta1", "MPIJob", "mpiReplicaSpecs", "Launcher", "Worker")
+	mpiJob   = kubeflowJob("v1", "MPIJob", "mpiReplicaSpecs", "", "Launcher", "Worker").namedBy(jobNameLabel)
+	mpiJobV2 = kubeflowJob("v2beta1", "MPIJob", "mpiReplicaSpecs", "", "Launcher", "Worker").namedBy(mpiWorkers)
 )
+
+func jobNameLabel(map[string]any) []Derived { return []Derived{namedAfterItsPods} }
+
+// mpiWorkers: the MPI operator ignores a job whose workers could not find each other by their names.
+func mpiWorkers(object map[string]any) []Derived {
+	count := number(object, "spec", "mpiReplicaSpecs", "Worker", "replicas")
+	return []Derived{{Suffix: "-worker" + last(count), Of: "the host name of its last Worker", Rule: ServiceName}}
+}

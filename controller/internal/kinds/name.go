@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,13 +27,23 @@ func ObjectName(template *unstructured.Unstructured, owner types.UID, index int)
 	if name := template.GetName(); name != "" {
 		return name
 	}
+	sum := sha256.Sum256([]byte(string(owner) + "/" + strconv.Itoa(index)))
+	return generated(template, hex.EncodeToString(sum[:])[:suffixLength])
+}
+
+// LikelyName is the name of a component, or one that is as long and has the same characters as what becomes of its
+// generateName.
+func LikelyName(template *unstructured.Unstructured) string {
+	if name := template.GetName(); name != "" {
+		return name
+	}
+	return generated(template, strings.Repeat("x", suffixLength))
+}
+
+func generated(template *unstructured.Unstructured, suffix string) string {
 	prefix := template.GetGenerateName()
 	if prefix == "" {
 		return ""
 	}
-	if len(prefix) > maxPrefix {
-		prefix = prefix[:maxPrefix]
-	}
-	sum := sha256.Sum256([]byte(string(owner) + "/" + strconv.Itoa(index)))
-	return prefix + hex.EncodeToString(sum[:])[:suffixLength]
+	return prefix[:min(len(prefix), maxPrefix)] + suffix
 }

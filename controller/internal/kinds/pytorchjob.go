@@ -11,7 +11,7 @@ import (
 // +kubebuilder:rbac:groups=kubeflow.org,resources=pytorchjobs,verbs=get;list;watch;create;delete
 
 // pyTorchJob is the training operator's PyTorchJob.
-var pyTorchJob = kubeflowJob("v1", "PyTorchJob", "pytorchReplicaSpecs", "Master", "Worker").
+var pyTorchJob = kubeflowJob("v1", "PyTorchJob", "pytorchReplicaSpecs", "pytorch", "Master", "Worker").
 	knownToKueueIf(spelledAsKueueDoes("pytorchReplicaSpecs", "Master", "Worker")).
 	uncountedIf(scaledByMetrics)
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,6 +23,7 @@ var rayCluster = Kind{
 	podSets:      rayPodSets("template.spec", rayWorkers, "spec"),
 	formerly:     rayPodSets("template.spec", rayReplicas, "spec"),
 	knownToKueue: oneHostEach("spec"),
+	suspended:    raySuspended("spec"),
 }
 
 // rayPodSets finds the pod sets of the cluster spec in these fields, to which path leads. The
@@ -51,10 +53,10 @@ func rayPodSets(path string, workersOf func(group map[string]any) (int32, error)
 	}
 }
 
-// rayWorkers is how many pods a worker group has: KubeRay raises replicas to minReplicas, and
-// a replica may have several hosts.
+// rayWorkers is how many pods a worker group has: KubeRay raises replicas, which are 0 if they are left out, to
+// minReplicas. Else it lowers them to maxReplicas. A replica may have several hosts.
 func rayWorkers(group map[string]any) (int32, error) {
-	count, err := rayReplicas(group)
+	count, _, err := integer(group, "replicas")
 	if err != nil {
 		return 0, err
 	}
@@ -62,11 +64,20 @@ func rayWorkers(group map[string]any) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
+	most, limited, err := integer(group, "maxReplicas")
+	if err != nil {
+		return 0, err
+	}
+	if count < least {
+		count = least
+	} else if limited {
+		count = min(count, most)
+	}
 	hosts, err := replicas(group, "numOfHosts")
 	if err != nil {
 		return 0, err
 	}
-	return times(max(count, least), *hosts)
+	return times(count, *hosts)
 }
 
 // rayReplicas is how many pods Kueue and AppWrapper 1.2 count in a worker group.
@@ -89,5 +100,18 @@ func oneHostEach(fields ...string) func(map[string]any) bool {
 			}
 		}
 		return true
+	}
+}
+
+// raySuspended finds what suspends the cluster at this path, a worker group of it, or what owns it.
+func raySuspended(cluster string, owner ...string) func(map[string]any) []string {
+	return func(object map[string]any) []string {
+		found := suspendedBy(append(owner, cluster+".suspend")...)(object)
+		for i, group := range items(object, strings.Split(cluster+".workerGroupSpecs", ".")...) {
+			if group["suspend"] == true {
+				found = append(found, fmt.Sprintf("%s.workerGroupSpecs[%d].suspend", cluster, i))
+			}
+		}
+		return found
 	}
 }

@@ -26,6 +26,7 @@ var rayJob = Kind{
 	},
 	startsLater: "template.spec.submitterPodTemplate",
 	uncounted:   attemptsThatOverlap,
+	suspended:   raySuspended("spec.rayClusterSpec", "spec.suspend"),
 	verdict:     rayJobVerdict,
 }
 

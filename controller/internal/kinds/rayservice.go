@@ -10,10 +10,11 @@ import (
 
 // rayService is a RayService: the pods of its cluster. It never succeeds.
 var rayService = Kind{
-	GVK:      schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayService"},
-	podSets:  rayPodSets("template.spec.rayClusterConfig", rayWorkers, "spec", "rayClusterConfig"),
-	formerly: rayPodSets("template.spec.rayClusterConfig", rayReplicas, "spec", "rayClusterConfig"),
-	verdict:  rayServiceVerdict,
+	GVK:       schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayService"},
+	podSets:   rayPodSets("template.spec.rayClusterConfig", rayWorkers, "spec", "rayClusterConfig"),
+	formerly:  rayPodSets("template.spec.rayClusterConfig", rayReplicas, "spec", "rayClusterConfig"),
+	verdict:   rayServiceVerdict,
+	suspended: raySuspended("spec.rayClusterConfig"),
 }
 
 // rayServiceVerdict fails only services that KubeRay has given up. KubeRay recovers a service

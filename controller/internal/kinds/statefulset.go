@@ -12,4 +12,17 @@ var statefulSet = Kind{
 	podSets: scaledPodSets,
 
 	knownToKueue: always,
+	derived:      statefulSetNames,
+}
+
+// revision is what a StatefulSet adds to its name for a label of its pods: a number of up to 10 digits, in letters.
+const revision = "-xxxxxxxxxx"
+
+func statefulSetNames(object map[string]any) []Derived {
+	count := number(object, "spec", "replicas")
+	first, _, _ := integer(object, "spec", "ordinals", "start")
+	return []Derived{
+		{Suffix: last(first + count), Of: "its last pod", Rule: HostName},
+		{Suffix: revision, Of: "the label of each of its pods that has its revision", Rule: LabelValue},
+	}
 }

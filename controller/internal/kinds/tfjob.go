@@ -5,4 +5,4 @@ package kinds
 // +kubebuilder:rbac:groups=kubeflow.org,resources=tfjobs,verbs=get;list;watch;create;delete
 
 // tfJob is the training operator's TFJob.
-var tfJob = kubeflowJob("v1", "TFJob", "tfReplicaSpecs", "Chief", "Master", "PS", "Worker", "Evaluator")
+var tfJob = kubeflowJob("v1", "TFJob", "tfReplicaSpecs", "tensorflow", "Chief", "Master", "PS", "Worker", "Evaluator")

@@ -207,7 +207,8 @@ func wantReason(t *rapid.T, documents []manifests.Document, options pack.Options
 	for _, r := range refusals {
 		known := podSets == 0 && strings.Contains(r.Reason, "no object makes pods") ||
 			podSets > admissionrules.DefaultLimits.PodSets && strings.Contains(r.Reason, "there may be at most 8 pod sets") ||
-			options.PodGroup && strings.HasPrefix(r.Reason, "--pod-group would never start: ")
+			options.PodGroup && strings.HasPrefix(r.Reason, "--pod-group would never start: ") ||
+			strings.HasPrefix(r.Reason, "metadata.name: Invalid value: ") && (strings.Contains(r.Reason, " would be ") || strings.Contains(r.Reason, "RFC 1123"))
 		if !known || strings.ContainsAny(r.String(), "\n") || strings.Contains(r.String(), "%!") {
 			t.Fatalf("this is no reason: %v", r)
 		}

@@ -36,7 +36,10 @@ func (p *packer) group() {
 			p.refuse(part, "--pod-group would never start: %s", why)
 		}
 	}
-	if podSets > 0 && pods == 0 {
+	if podSets == 0 {
+		return // there is nothing to do for which there could be a name
+	}
+	if pods == 0 {
 		p.refuseAll("--pod-group: there are no pods, because all replicas are 0")
 	}
 	p.checkGroupedByOperator()

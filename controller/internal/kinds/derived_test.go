@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/mlbatch/mlbatch/test/golden"
+)
+
+// The file has, of each resource, the names that are made of its own, and what suspends it.
+func TestKindsKnowWhatIsNamedAfterAResourceAndWhatSuspendsIt(t *testing.T) {
+	golden.Pairs(t, "testdata/names", func(t *testing.T, in []byte) []byte {
+		var resources map[string]map[string]any
+		if err := yaml.UnmarshalStrict(in, &resources); err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]any{}
+		for sentence, content := range resources {
+			object := &unstructured.Unstructured{Object: content}
+			names := map[string]string{}
+			for _, d := range For(object.GroupVersionKind()).Derived(object) {
+				names["NAME"+d.Suffix] = [...]string{LabelValue: "label", HostName: "host", ServiceName: "service"}[d.Rule] + ": " + d.Of
+			}
+			found[sentence] = map[string]any{"names": names, "suspended": For(object.GroupVersionKind()).Suspended(object)}
+		}
+		out, err := yaml.Marshal(found)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	})
+}
