@@ -109,7 +109,7 @@ func load(t *testing.T, name string) *chart.Chart {
 // alone returns values of the umbrella chart that disable all parts but one.
 func alone(part string, values map[string]any) map[string]any {
 	off := map[string]any{"enabled": false}
-	all := map[string]any{"priorities": off, "roles": off, "kueue": off, "appwrapper": off}
+	all := map[string]any{"priorities": off, "priorityAndFairness": off, "roles": off, "kueue": off, "appwrapper": off}
 	for _, other := range thinCharts {
 		all[other] = off
 	}

@@ -534,7 +534,7 @@ func TestKueuesConfigurationIsMerged(t *testing.T) {
 	merged := read(map[string]any{"configuration": map[string]any{
 		"clientConnection": map[string]any{"qps": 50}, "fairSharing": nil, "multiKueue": map[string]any{"origin": "here"},
 	}})
-	if *merged.ClientConnection.QPS != 50 || *merged.ClientConnection.Burst != 500 || *merged.MultiKueue.Origin != "here" || merged.FairSharing != nil || !merged.ManageJobsWithoutQueueName {
+	if *merged.ClientConnection.QPS != 50 || *merged.ClientConnection.Burst != 2000 || *merged.MultiKueue.Origin != "here" || merged.FairSharing != nil || !merged.ManageJobsWithoutQueueName {
 		t.Errorf("it is %+v", merged)
 	}
 	least := kueueReads("integrations: {frameworks: [workload.codeflare.dev/appwrapper, kubeflow.org/pytorchjob, ray.io/rayjob, ray.io/raycluster]}")

@@ -61,3 +61,23 @@ of the structured values.
 {{- merge (dict "apiVersion" "config.kueue.x-k8s.io/v1beta2" "kind" "Configuration") (get . "configuration" | default dict) | toYaml }}
 {{- end }}
 {{- end }}
+
+{{/*
+90 % of a container's memory limit as GOMEMLIMIT: (list resources env). Near its limit, Go then collects
+its garbage more often, instead of being killed. Empty without a limit, or if the container's env has it.
+*/}}
+{{- define "platform.memoryLimit" -}}
+{{- $limit := ((index . 0).limits).memory | default "" | toString }}
+{{- $own := false }}
+{{- range index . 1 }}
+{{- if eq .name "GOMEMLIMIT" }}
+{{- $own = true }}
+{{- end }}
+{{- end }}
+{{- if and (not $own) (regexMatch "^[0-9]+([.][0-9]+)?([kMGT]|[KMGT]i)?$" $limit) }}
+{{- $factors := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 }}
+{{- $bytes := mulf (regexFind "^[0-9.]+" $limit | float64) (get $factors (regexFind "[A-Za-z]*$" $limit)) -}}
+- name: GOMEMLIMIT
+  value: {{ divf (mulf $bytes 0.9) 1048576 | floor | printf "%.0fMiB" }}
+{{- end }}
+{{- end }}
