@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // Each test that failed is repeated with so many of its messages, each of so many characters.
@@ -21,10 +22,13 @@ var message = regexp.MustCompile(`^\s+\w+_test\.go:\d+: `)
 // failures collects what 'go test' writes about tests that fail. In the output of a lane, a
 // thousand lines of logs may follow.
 type failures struct {
-	rest    []byte
-	found   []string
-	before  []string // messages of a test that has not ended
-	failing int      // how many more messages of the failed test are wanted
+	rest  []byte
+	found []string
+	tests []string // the names of those that failed before the deadline
+	// deadline is when the lane is ended. Tests that fail because of that do not count.
+	deadline time.Time
+	before   []string // messages of a test that has not ended
+	failing  int      // how many more messages of the failed test are wanted
 }
 
 func (f *failures) Write(p []byte) (int, error) {
@@ -45,6 +49,9 @@ func (f *failures) read(line string) {
 	case message.MatchString(line):
 		f.say(line[:min(len(line), lengthOfMessages)])
 	case strings.HasPrefix(line, "--- FAIL: "):
+		if name, _, _ := strings.Cut(strings.TrimPrefix(line, "--- FAIL: "), " "); time.Now().Before(f.deadline) {
+			f.tests = append(f.tests, name)
+		}
 		f.found = append(append(f.found, line), f.before...)
 		f.failing = messagesOfATest - len(f.before)
 		f.before = nil

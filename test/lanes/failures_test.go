@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestFailuresAreRepeated(t *testing.T) {
@@ -52,6 +53,18 @@ FAIL	example.com/b	0.9s
 		f.print(got)
 		if got.String() != want {
 			t.Errorf("got\n%swant\n%s", got, want)
+		}
+	}
+}
+
+// A lane that is ended lets its tests fail: they say nothing.
+func TestTestsThatFailBeforeTheDeadlineAreNamed(t *testing.T) {
+	const output = "--- FAIL: TestBad (1.00s)\n    --- FAIL: TestBad/story (1.00s)\n--- FAIL: TestWorse (0.00s)\n--- FAIL: \n"
+	for deadline, want := range map[time.Duration]string{time.Hour: "TestBad TestWorse ", -time.Second: ""} {
+		f := &failures{deadline: time.Now().Add(deadline)}
+		fmt.Fprint(f, output)
+		if got := strings.Join(f.tests, " "); got != want {
+			t.Errorf("failed before a deadline in %s: %q, not %q", deadline, got, want)
 		}
 	}
 }

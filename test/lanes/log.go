@@ -14,12 +14,18 @@ import (
 type record struct {
 	took         time.Duration
 	commit, date string
+	flaky        bool // it failed at first
 }
 
-func (r record) String() string { return r.commit + " " + r.date }
+func (r record) String() string {
+	if r.flaky {
+		return r.commit + " " + r.date + " flaky"
+	}
+	return r.commit + " " + r.date
+}
 
-// entry is a line of the log: lane, minutes, commit, date.
-var entry = regexp.MustCompile(`^([a-z0-9-]+) +([0-9]+\.[0-9]) +([0-9a-f]{7,40}) +([0-9]{4}-[0-9]{2}-[0-9]{2})$`)
+// entry is a line of the log: lane, minutes, commit, date, and perhaps that it is flaky.
+var entry = regexp.MustCompile(`^([a-z0-9-]+) +([0-9]+\.[0-9]) +([0-9a-f]{7,40}) +([0-9]{4}-[0-9]{2}-[0-9]{2})( flaky)?$`)
 
 // parseLog parses a log; name is for the error message.
 func parseLog(name, content string) (map[string]record, error) {
@@ -30,13 +36,13 @@ func parseLog(name, content string) (map[string]record, error) {
 		}
 		field := entry.FindStringSubmatch(line)
 		if field == nil {
-			return nil, fmt.Errorf("%s:%d: %q is not a lane, its minutes (like 3.1), a commit and a date (like 2026-01-31)", name, i+1, line)
+			return nil, fmt.Errorf("%s:%d: %q is not a lane, its minutes (like 3.1), a commit and a date (like 2026-01-31), and perhaps flaky", name, i+1, line)
 		}
 		minutes, err := strconv.ParseFloat(field[2], 64)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, i+1, err)
 		}
-		log[field[1]] = record{took: time.Duration(minutes * float64(time.Minute)), commit: field[3], date: field[4]}
+		log[field[1]] = record{took: time.Duration(minutes * float64(time.Minute)), commit: field[3], date: field[4], flaky: field[5] != ""}
 	}
 	return log, nil
 }

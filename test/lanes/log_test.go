@@ -10,14 +10,14 @@ import (
 )
 
 func TestALogIsReadAndWrittenInTheOrderOfTheLanes(t *testing.T) {
-	log, err := parseLog("lanes.log", "b                10.0 abcdef0 2026-01-02\nlint  3.1 0123456789ab 2026-01-01\ngone 1.0 0123456789ab 2026-01-01\n")
+	log, err := parseLog("lanes.log", "b                10.0 abcdef0 2026-01-02 flaky\nlint  3.1 0123456789ab 2026-01-01\ngone 1.0 0123456789ab 2026-01-01\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	log["a"] = record{took: 125 * time.Second, commit: "abcdef012345", date: "2026-02-01"}
 	want := "lint              3.1 0123456789ab 2026-01-01\n" +
 		"a                 2.1 abcdef012345 2026-02-01\n" +
-		"b                10.0 abcdef0 2026-01-02\n"
+		"b                10.0 abcdef0 2026-01-02 flaky\n"
 	if got := formatLog(log, small); got != want {
 		t.Errorf("the log is\n%s, not\n%s", got, want)
 	}
@@ -26,7 +26,7 @@ func TestALogIsReadAndWrittenInTheOrderOfTheLanes(t *testing.T) {
 func TestALogThatSaysSomethingElse(t *testing.T) {
 	for what, line := range map[string]string{
 		"no date": "lint 3.1 0123456789ab", "no minutes": "lint soon 0123456789ab 2026-01-01",
-		"no commit": "lint 3.1 HEAD 2026-01-01", "one field more": "lint 3.1 0123456789ab 2026-01-01 yes",
+		"no commit": "lint 3.1 HEAD 2026-01-01", "one field more": "lint 3.1 0123456789ab 2026-01-01 yes", "two fields more": "lint 3.1 0123456789ab 2026-01-01 flaky flaky",
 	} {
 		if _, err := parseLog("lanes.log", "a 1.0 0123456789ab 2026-01-01\n"+line+"\n"); err == nil || !strings.HasPrefix(err.Error(), "lanes.log:2: ") {
 			t.Errorf("%s: %v", what, err)
@@ -37,7 +37,7 @@ func TestALogThatSaysSomethingElse(t *testing.T) {
 func TestTheTableHasEveryLane(t *testing.T) {
 	results := map[string]result{
 		"lint": {ran: true, took: 90 * time.Second}, "e2e": {ran: true, failed: true, took: time.Hour, why: "exit status 2"},
-		"a": {why: "would not fit"}, "b": {ran: true, cut: true, took: time.Minute, why: "did not end within 1m0s"}, "c": {failed: true, why: "needs root"}, "d": {ran: true},
+		"a": {why: "would not fit"}, "b": {ran: true, cut: true, took: time.Minute, why: "did not end within 1m0s"}, "c": {failed: true, why: "needs root"}, "d": {ran: true, flaky: true, why: "failed at first: TestX"},
 	}
 	log := map[string]record{"lint": took(1, 1), "a": took(1, 2)}
 	var out bytes.Buffer
@@ -49,7 +49,9 @@ e2e   FAILED       60.0     never                    exit status 2
 a     not run      -        0123456789ab 2026-01-02  would not fit
 b     cut short    1.0      never                    did not end within 1m0s
 c     FAILED       -        never                    needs root
-d     passed       0.0      never                    
+d     flaky        0.0      never                    failed at first: TestX
+
+d is flaky: it failed at first: TestX. Mend it before new work.
 
 2 passed, 2 failed
 `

@@ -34,7 +34,7 @@ func main() {
 	case *record && flag.NArg() == 0:
 		err = errors.New("name the lanes to record; -list lists them")
 	default:
-		err = s.run(situation{lanes: lanes, ci: os.Getenv("CI") != "", full: *full, names: flag.Args(), cannot: cannot}, *record)
+		err = s.run(situation{lanes: lanes, ci: os.Getenv("CI") != "", full: *full, names: flag.Args(), record: s.record, cannot: cannot}, *record)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "lanes:", err)
@@ -78,7 +78,7 @@ func (s session) run(now situation, mustRecord bool) error {
 	if now.commit, err = s.repo.head(); err != nil && s.record {
 		return err
 	}
-	if now.rotates() {
+	if now.rotates() || now.record {
 		if now.changed, err = s.repo.changed(now.lanes, now.log); err != nil {
 			fmt.Fprintln(os.Stderr, "lanes: the inputs of every lane count as changed:", err)
 		}
@@ -103,17 +103,17 @@ func verdictOf(results map[string]result) error {
 func (s session) elapsed() time.Duration { return time.Since(s.begin) }
 
 // lane runs a lane, and records that it passed.
-func (s session) lane(l lane, limit time.Duration) error {
+func (s session) lane(l lane, a attempt) error {
 	fmt.Printf("== %s\n", l.name)
 	begin := time.Now()
 	before := s.state()
-	failed := &failures{}
-	err := execute(s.ctx, l.command(), limit, io.MultiWriter(os.Stdout, failed), os.Stderr)
+	failed := &failures{deadline: begin.Add(a.limit)}
+	err := execute(s.ctx, l.command(), a.limit, io.MultiWriter(os.Stdout, failed), os.Stderr)
 	took := time.Since(begin)
 	if err != nil {
 		fmt.Printf("== %s: ended after %.0f s: %v\n", l.name, took.Seconds(), err)
 		failed.print(os.Stdout)
-		return err
+		return &failure{err, failed.tests}
 	}
 	fmt.Printf("== %s: %.0f s\n", l.name, took.Seconds())
 	if !s.record {
@@ -123,7 +123,7 @@ func (s session) lane(l lane, limit time.Duration) error {
 		fmt.Printf("== %s is not recorded: there are changes that are not committed\n", l.name)
 		return nil
 	}
-	return s.repo.record(lanes, l.name, record{took: took, commit: before, date: time.Now().UTC().Format(time.DateOnly)})
+	return s.repo.record(lanes, l.name, record{took: took, commit: before, date: time.Now().UTC().Format(time.DateOnly), flaky: a.again})
 }
 
 // state returns the commit under test, or "" if the checkout has uncommitted changes.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -34,6 +35,8 @@ type situation struct {
 	// What to run: in continuous integration, all lanes, the named ones, or the essential ones.
 	ci, full bool
 	names    []string
+	// record is whether lanes that pass are recorded.
+	record bool
 	// cannot returns why a lane cannot run here, or "" if it can.
 	cannot func(lane) string
 }
@@ -108,24 +111,47 @@ var errInterrupted = errors.New("was interrupted")
 
 // result is the result of a lane.
 type result struct {
-	ran    bool
-	failed bool // also if it could not run
-	cut    bool // continuous integration had no time left for the rest of it
-	took   time.Duration
-	why    string // why it did not run, or failed
+	ran         bool
+	failed      bool     // also if it could not run
+	cut         bool     // continuous integration had no time left for the rest of it
+	flaky       bool     // it failed and, when it was run again, passed
+	first       []string // the tests that failed before it passed
+	interrupted bool     // nothing else starts
+	took        time.Duration
+	why         string // why it did not run, or failed
+}
+
+// attempt is how to run a lane.
+type attempt struct {
+	limit time.Duration
+	again bool // it has failed before, in this run
+}
+
+// failure is why a lane did not pass, with the tests that failed before its time was over.
+type failure struct {
+	error
+	tests []string
+}
+
+func (f *failure) Unwrap() error { return f.error }
+
+func failedTests(err error) []string {
+	if f, is := errors.AsType[*failure](err); is {
+		return f.tests
+	}
+	return nil
 }
 
 // follow runs lanes one after the other. If an essential lane fails, no other starts; after a
 // failed heavy lane, the others continue.
-func (p plan) follow(run func(lane, time.Duration) error, elapsed func() time.Duration) map[string]result {
+func (p plan) follow(run func(lane, attempt) error, elapsed func() time.Duration) map[string]result {
 	results := map[string]result{}
 	for name, why := range p.left {
 		results[name] = result{why: why}
 	}
 	stopped := ""
 	for _, l := range p.queue {
-		begin := elapsed()
-		switch why, cannot := p.wont(l, begin), p.cannot(l); {
+		switch why, cannot := p.wont(l, elapsed()), p.cannot(l); {
 		case stopped != "":
 			results[l.name] = result{why: stopped}
 			continue
@@ -135,24 +161,55 @@ func (p plan) follow(run func(lane, time.Duration) error, elapsed func() time.Du
 		case cannot != "":
 			results[l.name] = result{failed: true, why: cannot}
 		default:
-			err := run(l, p.limit(begin))
-			results[l.name] = p.judge(l, err, elapsed()-begin)
-			if errors.Is(err, errInterrupted) {
-				stopped = "not started, because the run was interrupted"
-				continue
-			}
+			results[l.name] = p.try(l, run, elapsed)
 		}
-		if l.essential && results[l.name].failed {
+		switch r := results[l.name]; {
+		case r.interrupted:
+			stopped = "not started, because the run was interrupted"
+		case l.essential && r.failed:
 			stopped = "not started, because " + l.name + " failed"
 		}
 	}
 	return results
 }
 
-// judge returns the result of a lane that ran.
-func (p plan) judge(l lane, err error, took time.Duration) result {
-	cut := p.bounded(l) && errors.Is(err, errLate)
-	return result{ran: true, failed: err != nil && !cut, cut: cut, took: took, why: text(err)}
+// try runs a lane, and once more if that may show that it is flaky.
+func (p plan) try(l lane, run func(lane, attempt) error, elapsed func() time.Duration) result {
+	begin := elapsed()
+	err := run(l, attempt{limit: p.limit(begin)})
+	r := p.judge(l, err)
+	if r.failed && p.triesAgain(l, err) {
+		if why := p.wont(l, elapsed()); why != "" {
+			r.why += "; not run again: " + why
+		} else {
+			r = judgeAgain(err, run(l, attempt{limit: p.limit(elapsed()), again: true}))
+		}
+	}
+	r.ran, r.took = true, elapsed()-begin
+	return r
+}
+
+// judge returns the result of a lane that ran. A test that failed counts also if there was no time for the rest.
+func (p plan) judge(l lane, err error) result {
+	cut := p.bounded(l) && errors.Is(err, errLate) && len(failedTests(err)) == 0
+	return result{failed: err != nil && !cut, cut: cut, interrupted: errors.Is(err, errInterrupted), why: text(err)}
+}
+
+// triesAgain reports whether a lane that failed is run once more. What has changed must be right at once, and so must
+// an essential lane.
+func (p plan) triesAgain(l lane, err error) bool {
+	unchanged, known := p.changed[l.name]
+	unchanged = known && !unchanged
+	return (p.rotates() || p.record) && !l.essential && unchanged && !errors.Is(err, errLate) && !errors.Is(err, errInterrupted)
+}
+
+// judgeAgain returns the result of a lane that has failed before. Only a second try that passes shows that it is
+// flaky: one that has no time to end shows nothing, and the lane has failed.
+func judgeAgain(first, second error) result {
+	if second == nil {
+		return result{flaky: true, first: failedTests(first), why: "failed at first: " + cmp.Or(strings.Join(failedTests(first), ", "), text(first))}
+	}
+	return result{failed: true, interrupted: errors.Is(second, errInterrupted), why: text(first) + "; when it was run again: " + text(second)}
 }
 
 // wont returns why there is no time for a lane, or "" if there is.

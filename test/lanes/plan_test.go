@@ -103,14 +103,14 @@ func (l life) follow(s situation) (ran []string, limits map[string]time.Duration
 		}
 		return ""
 	}
-	results = s.plan().follow(func(one lane, limit time.Duration) error {
+	results = s.plan().follow(func(one lane, a attempt) error {
 		minutes, told := l.minutes[one.name]
 		if !told {
 			minutes = 10
 		}
 		now += time.Duration(minutes * float64(time.Minute))
 		ran = append(ran, one.name)
-		limits[one.name] = limit
+		limits[one.name] = a.limit
 		if one.name == l.ends {
 			return errInterrupted
 		}
@@ -175,6 +175,9 @@ func TestWhatRunsAndWhatDoesNot(t *testing.T) {
 		"without root a heavy lane has failed and others run": {
 			situation{full: true}, life{cannot: []string{"b"}}, "lint e2e a c d", "b", map[string]string{"b": "needs root"},
 		},
+		"what fails and has changed fails at once": {
+			situation{ci: true, changed: map[string]bool{"a": true}}, life{fails: []string{"a"}}, "lint e2e a b c", "a", map[string]string{"a": "exit status 2"},
+		},
 		"without a budget everything runs": {situation{full: true, ci: true, log: evenly(99)}, life{}, "lint e2e a b c d", "", nil},
 	}
 	for name, c := range cases {
@@ -224,6 +227,94 @@ func TestALaneIsGivenTheTimeThereIs(t *testing.T) {
 			_, limits, _ := life{minutes: map[string]float64{"lint": 50, "e2e": 20}}.follow(c.situation)
 			if diff := cmp.Diff(c.want, limits); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// unchanged has no lane whose inputs have changed.
+func unchanged() map[string]bool {
+	return map[string]bool{"lint": false, "e2e": false, "a": false, "b": false, "c": false, "d": false}
+}
+
+func TestALaneThatFailsWithoutAChangeIsRunOnceMore(t *testing.T) {
+	failed, late, interrupted := &failure{errors.New("exit status 2"), []string{"TestA", "TestB"}}, fmt.Errorf("%w 9m", errLate), errInterrupted
+	ci := situation{ci: true, changed: unchanged()}
+	for name, c := range map[string]struct {
+		situation
+		lane    string
+		minutes float64
+		tries   []error
+		want    result
+		others  bool // the lanes after it run
+	}{
+		"that passes then is flaky": {
+			ci, "a", 10, []error{failed, nil}, result{flaky: true, first: failed.tests, why: "failed at first: TestA, TestB"}, true,
+		},
+		"of which no test failed is flaky, too": {
+			ci, "a", 10, []error{errors.New("exit status 1"), nil}, result{flaky: true, why: "failed at first: exit status 1"}, true,
+		},
+		"that fails twice has failed": {
+			ci, "a", 10, []error{failed, errors.New("exit status 1")}, result{failed: true, why: "exit status 2; when it was run again: exit status 1"}, true,
+		},
+		"that is cut short the second time has failed": {
+			ci, "a", 10, []error{failed, late}, result{failed: true, why: "exit status 2; when it was run again: did not end within 9m"}, true,
+		},
+		"that is interrupted the second time ends the run": {
+			ci, "a", 10, []error{failed, interrupted}, result{failed: true, interrupted: true, why: "exit status 2; when it was run again: was interrupted"}, false,
+		},
+		"has failed if there is no time left": {
+			ci, "a", 40, []error{failed}, result{failed: true, why: "exit status 2; not run again: would not fit: needs 25 minutes of 10 that are left; its inputs have not changed"}, false,
+		},
+		"is not run again if it was cut short": {
+			ci, "a", 10, []error{late}, result{cut: true, why: "did not end within 9m"}, true,
+		},
+		"has failed if it was cut short after a test had failed": {
+			ci, "a", 10, []error{&failure{late, []string{"TestA"}}}, result{failed: true, why: "did not end within 9m"}, true,
+		},
+		"is not run again if its inputs have changed": {
+			situation{ci: true, changed: map[string]bool{"a": true, "b": false}}, "a", 10, []error{failed}, result{failed: true, why: "exit status 2"}, true,
+		},
+		"is not run again if nobody knows what has changed": {
+			situation{ci: true}, "a", 10, []error{failed}, result{failed: true, why: "exit status 2"}, true,
+		},
+		"is not run again if it is essential": {
+			ci, "e2e", 10, []error{failed}, result{failed: true, why: "exit status 2"}, false,
+		},
+		"is run again where lanes are recorded": {
+			situation{full: true, record: true, changed: unchanged()}, "a", 10, []error{failed, nil}, result{flaky: true, first: failed.tests, why: "failed at first: TestA, TestB"}, true,
+		},
+		"is not run again where somebody only runs it": {
+			situation{names: []string{"a", "b"}, changed: unchanged()}, "a", 10, []error{failed}, result{failed: true, why: "exit status 2"}, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.lanes, c.cannot = small, func(lane) string { return "" }
+			var now time.Duration
+			tries, others := 0, false
+			results := c.plan().follow(func(l lane, a attempt) error {
+				now += time.Duration(10 * float64(time.Minute))
+				if l.name != c.lane {
+					others = others || tries > 0
+					return nil
+				}
+				now += time.Duration((c.minutes - 10) * float64(time.Minute))
+				tries++
+				if a.again != (tries > 1) {
+					t.Errorf("try %d is told that it is the second: %t", tries, a.again)
+				}
+				return c.tries[tries-1]
+			}, func() time.Duration { return now })
+			got := results[c.lane]
+			if tries != len(c.tries) || others != c.others || got.took != time.Duration(float64(tries)*c.minutes*float64(time.Minute)) {
+				t.Errorf("tried %d times in %s, and others ran afterwards: %t", tries, got.took, others)
+			}
+			c.want.ran, c.want.took = true, got.took
+			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(result{})); diff != "" {
+				t.Error(diff)
+			}
+			if err := verdictOf(results); (err != nil) != c.want.failed {
+				t.Errorf("the run ends with %v", err)
 			}
 		})
 	}

@@ -20,15 +20,26 @@ func printResults(out io.Writer, lanes []lane, results map[string]result, log ma
 		if r.ran {
 			minutes = fmt.Sprintf("%.1f", r.took.Minutes())
 		}
-		if r.failed {
+		switch {
+		case r.failed:
 			failed++
-		} else if r.ran && !r.cut {
+		case r.ran && !r.cut:
 			passed++
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.name, verdict(r), minutes, lastGreen(log, l), r.why)
 	}
 	w.Flush()
+	printFlaky(out, lanes, results)
 	fmt.Fprintf(out, "\n%d passed, %d failed\n", passed, failed)
+}
+
+// printFlaky names the lanes that failed and then passed.
+func printFlaky(out io.Writer, lanes []lane, results map[string]result) {
+	for _, l := range lanes {
+		if r := results[l.name]; r.flaky {
+			fmt.Fprintf(out, "\n%s is flaky: it %s. Mend it before new work.\n", l.name, r.why)
+		}
+	}
 }
 
 func verdict(r result) string {
@@ -37,6 +48,8 @@ func verdict(r result) string {
 		return "FAILED"
 	case r.cut:
 		return "cut short"
+	case r.flaky:
+		return "flaky"
 	case r.ran:
 		return "passed"
 	}
