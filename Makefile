@@ -56,6 +56,10 @@ test: ## The essential lanes; with CI=true heavy lanes, too, as long as time las
 test-full: ## All lanes; those that pass are recorded in docs/evidence/lanes.log (root; an hour when warm)
 	@go run ./test/lanes -full
 
+.PHONY: flakes
+flakes: ## Repeat LANE (or a command) N times (20), with LOAD=1 beside busy processes; each run goes to docs/evidence/flakes.log
+	@go run ./test/lanes -repeat=$(or $(N),20) $(if $(LOAD),-load) "$(LANE)"
+
 # What has goroutines is tested with the race detector, the rest without it. The crash test
 # has a goroutine for each story: its calm lives say as much about races as all, and the
 # others run without it. So does what measures memory.

@@ -4,8 +4,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"time"
@@ -77,8 +75,11 @@ func begins(line string) bool {
 	return isRun && !strings.Contains(name, "/") || strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "ok  ") || strings.HasPrefix(line, "FAIL\t")
 }
 
-func (f *failures) print(out io.Writer) {
+// String has a line for each test that failed and each of its messages.
+func (f *failures) String() string {
+	var all strings.Builder
 	for _, line := range f.found {
-		fmt.Fprintln(out, line)
+		all.WriteString(line + "\n")
 	}
+	return all.String()
 }

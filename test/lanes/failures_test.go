@@ -49,9 +49,7 @@ FAIL	example.com/b	0.9s
 		for i := range output { // lines come in pieces
 			fmt.Fprint(f, output[i:i+1])
 		}
-		got := &strings.Builder{}
-		f.print(got)
-		if got.String() != want {
+		if got := f.String(); got != want {
 			t.Errorf("got\n%swant\n%s", got, want)
 		}
 	}

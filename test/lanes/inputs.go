@@ -69,9 +69,9 @@ func (i inputs) add(dir string, tests tested) {
 	}
 }
 
-// reads reports whether a file is an input. The record of lanes is none.
+// reads reports whether a file is an input. What this program records is none.
 func (i inputs) reads(file string) bool {
-	if file == logFile {
+	if file == logFile || file == flakesFile {
 		return false
 	}
 	for at := file; at != "."; at = path.Dir(at) {

@@ -14,9 +14,16 @@ type lane struct {
 	// more are inputs that neither its command nor the sources name: packages like ./tools/mlbatch with what they
 	// import, files and folders.
 	more []string
+	// shell is a command that is no target of the Makefile, and is only repeated.
+	shell string
 }
 
-func (l lane) command() []string { return []string{"make", "--no-print-directory", l.name} }
+func (l lane) command() []string {
+	if l.shell != "" {
+		return []string{"sh", "-c", l.shell}
+	}
+	return []string{"make", "--no-print-directory", l.name}
+}
 
 // lanes are all lanes in the order in which they run. Lanes that fail quickly, or build what
 // others need, come first.

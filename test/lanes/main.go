@@ -3,7 +3,8 @@
 // Command lanes runs the tests in lanes: the essential lanes, all lanes with -full, or the
 // named lanes. In continuous integration (CI=true), heavy lanes follow the essential ones until
 // time runs out: first those whose inputs have changed since they were last recorded, then the
-// others in turn. At the end it prints what ran and what did not.
+// others in turn. At the end it prints what ran and what did not. With -repeat it repeats one lane,
+// to find out whether it is flaky.
 package main
 
 import (
@@ -23,6 +24,8 @@ func main() {
 	full := flag.Bool("full", false, "run all lanes, and record those that pass")
 	record := flag.Bool("record", false, "record the named lanes that pass, in "+logFile)
 	list := flag.Bool("list", false, "list the lanes, and run none")
+	times := flag.Int("repeat", 0, "repeat the named lane, or a command, so many times, and log each run in "+flakesFile)
+	load := flag.Bool("load", false, "with -repeat: keep the processors busy meanwhile")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -31,6 +34,10 @@ func main() {
 	switch {
 	case *list:
 		err = s.list()
+	case *times > 0 && flag.NArg() != 1, *times < 0:
+		err = errors.New("name one lane or command to repeat, and how often; -list lists the lanes")
+	case *times > 0:
+		err = s.repeat(flag.Arg(0), *times, *load)
 	case *record && flag.NArg() == 0:
 		err = errors.New("name the lanes to record; -list lists them")
 	default:
@@ -112,7 +119,7 @@ func (s session) lane(l lane, a attempt) error {
 	took := time.Since(begin)
 	if err != nil {
 		fmt.Printf("== %s: ended after %.0f s: %v\n", l.name, took.Seconds(), err)
-		failed.print(os.Stdout)
+		fmt.Print(failed)
 		return &failure{err, failed.tests}
 	}
 	fmt.Printf("== %s: %.0f s\n", l.name, took.Seconds())

@@ -32,9 +32,9 @@ func (r repo) git(args ...string) (string, error) {
 
 func (r repo) head() (string, error) { return r.git("rev-parse", "--short=12", "HEAD") }
 
-// clean fails if the checkout differs from the commit, except for the log itself.
+// clean fails if the checkout differs from the commit, except for the logs of this program.
 func (r repo) clean() error {
-	dirty, err := r.git("status", "--porcelain", "--", ".", ":(exclude)"+logFile)
+	dirty, err := r.git("status", "--porcelain", "--", ".", ":(exclude)"+logFile, ":(exclude)"+flakesFile)
 	if err == nil && dirty != "" {
 		err = fmt.Errorf("cannot record a lane for a commit while there are changes: commit them first\n%s", dirty)
 	}
