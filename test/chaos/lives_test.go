@@ -19,25 +19,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
-
-// waitLimit bounds every wait. It is long because a machine that compiles may be slow.
-const waitLimit = 5 * time.Minute
 
 func await(t testing.TB, what string, condition func(context.Context) error) {
 	t.Helper()
-	var missing error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
-		missing = condition(ctx)
-		return missing == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: timed out after %s: %v", what, waitLimit, missing)
-	}
+	patience.Await(t, what, condition)
 }
 
 // aside runs a part of a test in a goroutine of its own. A fatal failure ends only that

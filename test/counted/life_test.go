@@ -22,6 +22,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 const (
@@ -211,7 +212,7 @@ func (l *life) remove(ctx context.Context, user client.Client, aw *workload.AppW
 		return
 	}
 	left := "nothing was looked at"
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, removal, true, func(ctx context.Context) (bool, error) {
+	err := patience.PollFor(ctx, 200*time.Millisecond, removal, func(ctx context.Context) (bool, error) {
 		pods := &corev1.PodList{}
 		if err := admin.List(ctx, pods, client.InNamespace(l.namespace)); err != nil {
 			return false, err

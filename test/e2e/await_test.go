@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-)
 
-// waitLimit bounds every wait, so that a test cannot hang.
-const waitLimit = 4 * time.Minute
+	"github.com/mlbatch/mlbatch/test/patience"
+)
 
 // question checks the cluster, and returns what is still missing.
 type question func(context.Context) (missing string, err error)
@@ -28,7 +27,7 @@ func (b broken) Error() string { return string(b) }
 // await asks until nothing is missing. It tolerates an API server that is briefly unavailable.
 func await(ctx context.Context, ask question) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
+	err := patience.Poll(ctx, 200*time.Millisecond, func(ctx context.Context) (bool, error) {
 		missing, err := ask(ctx)
 		var final broken
 		switch {
@@ -42,7 +41,7 @@ func await(ctx context.Context, ask question) error {
 		return err == nil && missing == "", nil
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("not in %s: %w", waitLimit, last)
+		return fmt.Errorf("%w: %w", err, last)
 	}
 	return err
 }

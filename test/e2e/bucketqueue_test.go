@@ -24,6 +24,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/queue"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/artifacts/compiler"
 )
 
@@ -91,7 +92,7 @@ func (s *story) command(ctx context.Context, user string) func(ctx context.Conte
 		s.t.Fatal(err)
 	}
 	return func(ctx context.Context, args ...string) (string, error) {
-		ctx, cancel := context.WithTimeout(ctx, waitLimit)
+		ctx, cancel := patience.Context(ctx)
 		defer cancel()
 		command := exec.CommandContext(ctx, filepath.Join(dir, "mlbatch"), slices.Concat(args, []string{"--namespace", s.namespace})...) //nolint:gosec // It was built a moment ago.
 		command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))

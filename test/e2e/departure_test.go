@@ -24,6 +24,7 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 const (
@@ -130,7 +131,7 @@ func (s *story) removeForGood(ctx context.Context) {
 	if !found {
 		s.t.Fatal("docs/quota.md does not say how to remove a team for good")
 	}
-	ctx, cancel := context.WithTimeout(ctx, waitLimit)
+	ctx, cancel := patience.Context(ctx)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "sh", "-exc", strings.ReplaceAll(commands, "TEAM", s.namespace))
 	shell.Env = append(os.Environ(), "KUBECONFIG="+site.Cluster.KubeconfigPath(), "PATH="+filepath.Join(site.Cluster.Dir(), "bin")+":"+os.Getenv("PATH"))

@@ -22,6 +22,7 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
@@ -95,7 +96,7 @@ func (s *story) submits(ctx context.Context, t *testing.T, cfg *envconf.Config, 
 		t.Fatal(err)
 	}
 	s.created = append(s.created, &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: settings["jobName"].(string)}})
-	ctx, cancel := context.WithTimeout(ctx, waitLimit)
+	ctx, cancel := patience.Context(ctx)
 	defer cancel()
 	if err := job.Wait(ctx, user, t.Output()); err != nil {
 		t.Fatal(err)

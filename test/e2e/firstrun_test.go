@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/mlbatch/mlbatch/test/e2e/needs"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/artifacts/compiler"
 )
 
@@ -32,7 +33,7 @@ func TestFromNothingToAFinishedRun(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "hello.yaml"), []byte(manifest), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(ctx, waitLimit)
+		ctx, cancel := patience.Context(ctx)
 		defer cancel()
 		shell := exec.CommandContext(ctx, "sh", "-exc", strings.ReplaceAll(commands, "TEAM", s.namespace)) //nolint:gosec // They are the page's.
 		shell.Dir = dir

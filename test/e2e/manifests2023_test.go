@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // applyManifestsOf2023 has a member, and for the sizes an administrator, apply them with kubectl, which
@@ -68,7 +69,7 @@ func (s *story) kubectlApplies(ctx context.Context, objects []*unstructured.Unst
 		}
 		manifests.WriteString("---\n" + string(text))
 	}
-	ctx, cancel := context.WithTimeout(ctx, waitLimit)
+	ctx, cancel := patience.Context(ctx)
 	defer cancel()
 	command := exec.CommandContext(ctx, filepath.Join(site.Cluster.Dir(), "bin", "kubectl"), append(who, "apply", "--validate=strict", "-f", "-")...) //nolint:gosec // It is the cluster's.
 	command.Env = append(os.Environ(), "KUBECONFIG="+site.Cluster.KubeconfigPath())

@@ -15,10 +15,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/test/bench"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/test/sandbox"
 )
 
@@ -212,7 +212,7 @@ func (c *contender) end() {
 	o.SetName(c.name)
 	mine := []client.DeleteAllOfOption{client.InNamespace(o.GetNamespace()), client.MatchingLabels{ofContender: c.name}, client.GracePeriodSeconds(0)}
 	var left error
-	err := wait.PollUntilContextTimeout(ctx, time.Second/2, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := patience.Poll(ctx, time.Second/2, func(ctx context.Context) (bool, error) {
 		left = client.IgnoreNotFound(admin.Delete(ctx, o, client.PropagationPolicy("Background")))
 		pods := &corev1.PodList{}
 		if left == nil {

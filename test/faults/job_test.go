@@ -21,10 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // team is the namespace of all work, unless a job says otherwise.
@@ -204,7 +204,7 @@ func (j *job) end() {
 	if err := admin.Delete(ctx, aw); client.IgnoreNotFound(err) != nil {
 		j.Error(err)
 	}
-	err := wait.PollUntilContextTimeout(ctx, time.Second/5, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := patience.Poll(ctx, time.Second/5, func(ctx context.Context) (bool, error) {
 		return admin.Get(ctx, client.ObjectKeyFromObject(aw), aw) != nil, nil
 	})
 	if err != nil {
@@ -215,11 +215,11 @@ func (j *job) end() {
 func until(t *testing.T, limit time.Duration, what string, condition func(context.Context) error) {
 	t.Helper()
 	var missing error
-	err := wait.PollUntilContextTimeout(t.Context(), time.Second/10, limit, true, func(ctx context.Context) (bool, error) {
+	err := patience.PollFor(t.Context(), time.Second/10, limit, func(ctx context.Context) (bool, error) {
 		missing = condition(ctx)
 		return missing == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: not within %s: %v", what, limit, missing)
+		t.Fatalf("%s: %v: %v", what, err, missing)
 	}
 }

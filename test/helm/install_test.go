@@ -14,9 +14,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // applyInstallYAML applies install.yaml twice, as kubectl apply --server-side does, and removes everything again.
@@ -58,7 +59,7 @@ func installObjects(t *testing.T) []*unstructured.Unstructured {
 // eventually waits until something is true.
 func (s site) eventually(t *testing.T, otherwise string, is func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
+	err := patience.Poll(t.Context(), 200*time.Millisecond, func(context.Context) (bool, error) {
 		return is(), nil
 	})
 	if err != nil {

@@ -22,10 +22,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
@@ -363,11 +363,11 @@ func object(apiVersion, kind string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
 }
 
-// await bounds every wait. The limit is long because a machine that compiles may be slow.
+// await looks often, because what it waits for may be over soon.
 func await(t *testing.T, what string, holds func() error) {
 	t.Helper()
 	var missing error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 3*time.Minute, true, func(context.Context) (bool, error) {
+	err := patience.Poll(t.Context(), 20*time.Millisecond, func(context.Context) (bool, error) {
 		missing = holds()
 		return missing == nil, nil
 	})

@@ -19,29 +19,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/test/explain"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
-// waitLimit bounds waits. It asserts nothing, so it is long.
-const waitLimit = 2 * time.Minute
-
-// eventually polls until complaint returns nil.
+// eventually asks until there is no complaint.
 func eventually(t *testing.T, what string, complaint func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
-	defer cancel()
-	for {
-		err := complaint(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: timed out after %s: %v", what, waitLimit, err)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+	patience.Await(t, what, complaint)
 }
 
 // wantHealthy checks that every part of the cluster works. Each check depends on the keeper or

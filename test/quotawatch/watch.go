@@ -22,13 +22,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	retry "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
 )
 
@@ -129,9 +129,6 @@ func (w *Watch) miss(err error) {
 	w.blind = errors.Join(w.blind, fmt.Errorf("quota was not watched all the time: %w", err))
 }
 
-// waitLimit bounds the wait for an API server that is briefly unavailable.
-const waitLimit = time.Minute
-
 // look checks one revision.
 func (w *Watch) look(ctx context.Context, at string) {
 	m, err := w.readRevision(ctx, at)
@@ -157,10 +154,10 @@ func (w *Watch) confirm(ctx context.Context, m audit.Moment) error {
 	return fmt.Errorf("the API server gave two answers for revision %s: %v, then %v", m.Revision, m.Excesses(), again.Excesses())
 }
 
-// readRevision reads one revision.
+// readRevision reads one revision, also of an API server that is briefly unavailable.
 func (w *Watch) readRevision(ctx context.Context, at string) (m audit.Moment, err error) {
 	var last error
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
+	err = patience.Poll(ctx, 100*time.Millisecond, func(ctx context.Context) (bool, error) {
 		m, last = read(ctx, w.api, at)
 		if apierrors.IsResourceExpired(last) || apierrors.IsGone(last) {
 			return false, last // the history has been compacted

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/test/sandbox"
 )
 
@@ -65,7 +66,7 @@ func next[T any](t *testing.T, from <-chan T) (it T) {
 	t.Helper()
 	select {
 	case it = <-from:
-	case <-time.After(time.Minute):
+	case <-time.After(patience.For(time.Minute)):
 		t.Fatal("nothing came within a minute")
 	}
 	return it

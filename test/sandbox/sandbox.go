@@ -19,6 +19,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/localcluster"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
@@ -166,8 +167,10 @@ func Create(t *testing.T, admin client.Client, o client.Object) {
 	}
 }
 
-// Within waits until a condition holds, which says what is missing, or until the limit.
+// Within waits until a condition holds, which says what is missing, or until the limit. On a slow machine that is
+// longer.
 func Within(ctx context.Context, limit time.Duration, condition func() error) error {
+	limit = patience.For(limit)
 	end := time.After(limit)
 	for {
 		missing := condition()

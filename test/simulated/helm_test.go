@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
@@ -86,7 +87,7 @@ func install(t *testing.T, config *action.Configuration, as *release.Release, ta
 	t.Helper()
 	i := action.NewInstall(config)
 	i.ReleaseName, i.Namespace, i.TakeOwnership = as.Name, as.Namespace, takeOwnership
-	i.Wait, i.Timeout = true, waitLimit
+	i.Wait, i.Timeout = true, patience.For(patience.Limit)
 	made, err := i.RunWithContext(t.Context(), as.Chart, as.Config)
 	if err == nil && !strings.Contains(made.Manifest, "name: appwrapper-controller-manager") {
 		t.Error("our controller is not part of the release")

@@ -29,6 +29,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/runplan"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/test/sandbox"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
@@ -108,7 +109,7 @@ func enableRuns(t *testing.T, p person, admin client.Client) {
 		t.Fatal(err)
 	}
 	upgrade := action.NewUpgrade(helm(t, p))
-	upgrade.Namespace, upgrade.ResetThenReuseValues, upgrade.Wait, upgrade.Timeout = platform.Namespace, true, true, waitLimit
+	upgrade.Namespace, upgrade.ResetThenReuseValues, upgrade.Wait, upgrade.Timeout = platform.Namespace, true, true, patience.For(patience.Limit)
 	if _, err := upgrade.RunWithContext(t.Context(), "mlbatch", chart, sandbox.WithRuns()); err != nil {
 		t.Fatal(err)
 	}

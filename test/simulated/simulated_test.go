@@ -19,18 +19,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
-
-// waitLimit bounds every wait. It is long because a machine that compiles may be slow.
-const waitLimit = 3 * time.Minute
 
 func TestEveryUserHasAClusterWithThePlatform(t *testing.T) {
 	for _, p := range people {
@@ -149,18 +146,18 @@ func access(t *testing.T, p person) (admin client.WithWatch, alice client.Client
 
 func await(t *testing.T, what string, condition func(context.Context) error) {
 	t.Helper()
-	awaitFor(t, waitLimit, what, condition)
+	patience.Await(t, what, condition)
 }
 
-func awaitFor(t *testing.T, waitLimit time.Duration, what string, condition func(context.Context) error) {
+func awaitFor(t *testing.T, limit time.Duration, what string, condition func(context.Context) error) {
 	t.Helper()
 	var missing error
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
+	err := patience.PollFor(t.Context(), 200*time.Millisecond, limit, func(ctx context.Context) (bool, error) {
 		missing = condition(ctx)
 		return missing == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: timed out after %s: %v", what, waitLimit, missing)
+		t.Fatalf("%s: %v: %v", what, err, missing)
 	}
 }
 

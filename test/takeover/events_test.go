@@ -9,29 +9,18 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
-
-// waitLimit bounds every wait. Upstream checks failures once a minute.
-const waitLimit = 4 * time.Minute
 
 func await(t *testing.T, what string, condition func() error) {
 	t.Helper()
-	var missing error
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, waitLimit, true, func(context.Context) (bool, error) {
-		missing = condition()
-		return missing == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: timed out after %s: %v", what, waitLimit, missing)
-	}
+	patience.Await(t, what, func(context.Context) error { return condition() })
 }
 
 func (s *site) isLeftAlone(*testing.T, *life) {}

@@ -21,6 +21,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
@@ -138,7 +139,7 @@ func (s *site) documented(page, words string) []string {
 // shell runs a command as an administrator does.
 func (s *site) shell(line string) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), waitLimit)
+	ctx, cancel := patience.Context(s.Context())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", line)
 	cmd.WaitDelay = 5 * time.Second

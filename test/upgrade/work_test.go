@@ -11,35 +11,24 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
-
-// waitLimit bounds every wait, so that a test cannot hang.
-const waitLimit = 3 * time.Minute
 
 // until waits until ask returns nil.
 func (s *site) until(what string, ask func(context.Context) error) {
 	s.Helper()
-	var wrong error
-	err := wait.PollUntilContextTimeout(s.Context(), 200*time.Millisecond, waitLimit, true, func(ctx context.Context) (bool, error) {
-		wrong = ask(ctx)
-		return wrong == nil, nil
-	})
-	if err != nil {
-		s.Fatalf("%s: timed out after %s: %v", what, waitLimit, wrong)
-	}
+	patience.Await(s, what, ask)
 }
 
 // submit creates the object in a file of testdata/work as a member of the team. It replaces

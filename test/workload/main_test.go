@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // asWorkload, if set, makes this test binary behave as the program that it tests. The tests
@@ -173,12 +175,12 @@ func exitCode(t *testing.T, err error) int {
 // until waits for something that another process does and that can only be polled.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline, look := time.After(10*time.Second), time.NewTicker(5*time.Millisecond)
+	deadline, look := time.After(patience.For(patience.Limit)), time.NewTicker(5*time.Millisecond)
 	defer look.Stop()
 	for !done() {
 		select {
 		case <-deadline:
-			t.Fatalf("not after 10 s: %s", what)
+			t.Fatalf("it did not happen: %s", what)
 		case <-look.C:
 		}
 	}
