@@ -16,6 +16,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/controller/runschema"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 var honest = strings.Fields(`0 1 8 40 1000000000000000
@@ -89,7 +90,7 @@ func inTime(t failer, amount string, work func() error) {
 		if err != nil {
 			t.Fatalf("%.60s is stored, but %v", amount, err)
 		}
-	case <-time.After(5 * time.Second): // a millisecond, on a machine that does nothing else
+	case <-time.After(patience.For(5 * time.Second)): // a millisecond, on a machine that does nothing else
 		t.Fatalf("%.60s is stored, and nobody can work with it", amount)
 	}
 }

@@ -7,18 +7,18 @@ package e2e_test
 import (
 	"context"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/test/explain"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
 
 // explain prints what helps to understand a failed test.
 func (s *story) explain() {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.For(patience.Short))
 	defer cancel()
 	cluster := explain.Cluster{
 		Objects: s.admin.GetControllerRuntimeClient(), Logs: s.api, Print: s.t.Logf,

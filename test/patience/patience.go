@@ -20,8 +20,10 @@ import (
 )
 
 const (
-	// Limit is the one deadline of tests, on a machine that does nothing else.
+	// Limit is the deadline of tests on clusters, on a machine that does nothing else.
 	Limit = 5 * time.Minute
+	// Short is that of tests in memory. Mutants make some of them wait as long as that.
+	Short = time.Minute
 	// most is how many times longer a test may wait. Lanes have a limit, too.
 	most = 4
 )

@@ -75,7 +75,7 @@ func (h *history) end(t *testing.T, w *Watch) error {
 // waitUntil waits for a state of the watch.
 func (w *Watch) waitUntil(t *testing.T, reached func() bool) {
 	t.Helper()
-	err := patience.Poll(t.Context(), time.Millisecond, func(context.Context) (bool, error) {
+	err := patience.PollFor(t.Context(), time.Millisecond, patience.Short, func(context.Context) (bool, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return reached(), nil

@@ -66,7 +66,7 @@ func next[T any](t *testing.T, from <-chan T) (it T) {
 	t.Helper()
 	select {
 	case it = <-from:
-	case <-time.After(patience.For(time.Minute)):
+	case <-time.After(patience.For(patience.Short)):
 		t.Fatal("nothing came within a minute")
 	}
 	return it

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,6 +22,7 @@ import (
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/explain"
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/test/quotawatch"
 	"github.com/mlbatch/mlbatch/tools/localcluster/platform"
 )
@@ -160,7 +160,7 @@ func (s *site) quotaIsPassedOn() {
 
 // explain prints what helps to understand a failed test.
 func (s *site) explain() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), patience.For(patience.Short))
 	defer cancel()
 	cluster := explain.Cluster{
 		Objects: s.admin, Logs: s.logs, Print: s.Logf,

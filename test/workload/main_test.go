@@ -175,7 +175,7 @@ func exitCode(t *testing.T, err error) int {
 // until waits for something that another process does and that can only be polled.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline, look := time.After(patience.For(patience.Limit)), time.NewTicker(5*time.Millisecond)
+	deadline, look := time.After(patience.For(patience.Short)), time.NewTicker(5*time.Millisecond)
 	defer look.Stop()
 	for !done() {
 		select {

@@ -17,7 +17,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +28,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/jsonwatch"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
 	"github.com/mlbatch/mlbatch/test/given"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // cluster is an API server in memory with Jobs that have pods, and the whole controller as main
@@ -123,7 +123,7 @@ func (c *cluster) start() {
 
 func (c *cluster) await(what string, condition func() bool) {
 	c.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, 3*time.Minute, true,
+	err := patience.PollFor(context.Background(), 10*time.Millisecond, 3*time.Minute,
 		func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
 		requests := c.api.Requests()

@@ -25,6 +25,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/taskqueue"
 	"github.com/mlbatch/mlbatch/controller/internal/taskstore"
 	"github.com/mlbatch/mlbatch/controller/internal/worker"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // serve is a broker over HTTP until the test ends.
@@ -321,7 +322,7 @@ func TestATaskThatNobodyMayReadIsDead(t *testing.T) {
 		if code, text := request(t, "GET", address+"/v1/tasks/a", ""); code != http.StatusForbidden || text != "the broker may not read the task\n" {
 			t.Errorf("%d %s", code, text)
 		}
-		ctx, enough := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, enough := context.WithTimeout(t.Context(), patience.For(patience.Short))
 		defer enough()
 		w := worker.Worker{Queue: address, Name: "w", Folder: t.TempDir(), Stdout: io.Discard, Stderr: io.Discard, Line: "true"}
 		if err := w.Run(ctx); err != nil {
@@ -381,7 +382,7 @@ func TestAStoreThatTakesNoResultsIsHopeless(t *testing.T) {
 		if !errors.Is(err, taskqueue.ErrHopeless) {
 			t.Error(err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience.For(patience.Short)):
 		t.Error("the broker goes on")
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // api is an API server of Kueue 0.20, as its proposal documents it.
@@ -103,7 +103,7 @@ func (a *api) says(name string) (flavors string, at time.Time) {
 func (a *api) tells(resources string) {
 	a.Helper()
 	var got string
-	err := wait.PollUntilContextTimeout(a.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := patience.PollFor(a.Context(), 5*time.Millisecond, patience.Short, func(context.Context) (bool, error) {
 		got, _ = a.says("own")
 		return got == fmt.Sprintf(`[{"name":"a100","resources":%s}]`, resources), nil
 	})

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +20,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // start runs the whole controller with caches that keep as little of nodes as the real one's.
@@ -61,7 +61,7 @@ func put(t *testing.T, api *fakeapiserver.Server, node string) {
 // comes waits until a node has one of our annotations, and no other.
 func comes(t *testing.T, api *fakeapiserver.Server, node, annotation string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err := patience.PollFor(t.Context(), 5*time.Millisecond, patience.Short, func(context.Context) (bool, error) {
 		found := api.Get("nodes", types.NamespacedName{Name: node}).Annotations
 		return len(found) == 1 && found[annotation] != "", nil
 	})

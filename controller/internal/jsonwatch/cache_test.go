@@ -21,12 +21,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 var jobKind = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
@@ -81,7 +81,7 @@ func TestACacheHasWhatItsWatchesSay(t *testing.T) {
 	s := &server{asked: map[string]url.Values{}, times: map[string]int{}}
 	c := startCache(t, s)
 	key := client.ObjectKey{Namespace: "n", Name: "a"}
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := patience.PollFor(t.Context(), time.Millisecond, patience.Short, func(ctx context.Context) (bool, error) {
 		aw, job := &v1beta2.AppWrapper{}, &unstructured.Unstructured{}
 		job.SetGroupVersionKind(jobKind)
 		if err := errors.Join(c.Get(ctx, key, aw), c.Get(ctx, key, job)); err != nil {

@@ -10,13 +10,14 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // elected gives client-go's elector the Leases of an API server in memory that, unlike
@@ -73,7 +74,7 @@ func (e elected) renewed(t *testing.T) *coordinationv1.Lease {
 	t.Helper()
 	var lease *coordinationv1.Lease
 	times := map[time.Time]bool{}
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := patience.PollFor(t.Context(), time.Millisecond, patience.Short, func(ctx context.Context) (bool, error) {
 		var err error
 		lease, err = e.Get(ctx, id, metav1.GetOptions{})
 		if err == nil {

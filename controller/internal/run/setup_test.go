@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // cluster is an API server in memory and the whole controller, with caches, queue and workers.
@@ -70,7 +70,7 @@ func (c *cluster) status() (status v1alpha1.RunStatus) {
 // await waits until the Run has a message.
 func (c *cluster) await(message string) {
 	c.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, time.Minute, true,
+	err := patience.PollFor(context.Background(), 10*time.Millisecond, patience.Short,
 		func(context.Context) (bool, error) { return strings.Contains(c.status().Message, message), nil })
 	if err != nil {
 		c.Fatalf("timed out waiting for %q: %+v; the requests were\n%s", message, c.status(), strings.Join(c.api.Requests(), "\n"))

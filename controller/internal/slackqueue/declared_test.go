@@ -15,12 +15,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 const (
@@ -47,7 +47,7 @@ func (a *api) redeclare(gpus int) {
 // exists waits until there is a queue slack-a, or none.
 func (a *api) exists(want bool) {
 	a.Helper()
-	err := wait.PollUntilContextTimeout(a.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := patience.PollFor(a.Context(), 5*time.Millisecond, patience.Short, func(context.Context) (bool, error) {
 		return (a.Get("clusterqueues", types.NamespacedName{Name: "slack-a"}) != nil) == want, nil
 	})
 	if err != nil {

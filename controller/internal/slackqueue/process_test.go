@@ -16,12 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // api is an API server with the slack queues of two cohorts.
@@ -84,11 +84,11 @@ func (a *api) start(settle time.Duration) (stop func()) {
 	return a.Manage(a, ctrl.Options{Scheme: scheme}, func(mgr ctrl.Manager) error { return setup(mgr, s, settle) })
 }
 
-// lends waits for a limit; "" is none. A minute is more than the time after which package watchable looks again.
+// lends waits for a limit; "" is none.
 func (a *api) lends(queue, want string) {
 	a.Helper()
 	var got string
-	err := wait.PollUntilContextTimeout(a.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := patience.PollFor(a.Context(), 5*time.Millisecond, patience.Short, func(context.Context) (bool, error) {
 		object := a.Get("clusterqueues", types.NamespacedName{Name: queue})
 		if object == nil {
 			return false, nil
@@ -111,7 +111,7 @@ func (a *api) lends(queue, want string) {
 func (a *api) remembered(nodes int) {
 	a.Helper()
 	stored := map[string]string{}
-	err := wait.PollUntilContextTimeout(a.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := patience.PollFor(a.Context(), 5*time.Millisecond, patience.Short, func(context.Context) (bool, error) {
 		object := a.Get("configmaps", types.NamespacedName{Namespace: "mlbatch-system", Name: slackquota.DevicesName})
 		if object == nil {
 			return false, nil

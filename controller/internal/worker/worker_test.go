@@ -24,6 +24,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/queue"
 	"github.com/mlbatch/mlbatch/controller/internal/worker"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // fakeBroker lends one task, and remembers what is said of it.
@@ -76,7 +77,7 @@ func works(t *testing.T, line string, change func(*fakeBroker)) *fakeBroker {
 	server := httptest.NewServer(b)
 	defer server.Close()
 	w := worker.Worker{Queue: server.URL, Name: "w", Folder: t.TempDir(), Line: line, Stdout: io.Discard, Stderr: io.Discard}
-	ctx, enough := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, enough := context.WithTimeout(t.Context(), patience.For(patience.Short))
 	defer enough()
 	if err := w.Run(ctx); err != nil {
 		t.Fatal(err)

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/quotareason"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // beginning is a watch that does not know all Workloads yet.
@@ -51,7 +51,7 @@ func TestWhoWasLookedAtBeforeAllWorkloadsWereKnownIsWokenAgain(t *testing.T) {
 	caughtUp := make(chan error, 1)
 	go func() { caughtUp <- evictions.catchUp(t.Context()) }()
 	watched.over.Store(true)
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return queue.Len() == 1, nil })
+	err := patience.PollFor(t.Context(), 10*time.Millisecond, patience.Short, func(context.Context) (bool, error) { return queue.Len() == 1, nil })
 	if reason, unread := evictions.Waits(t.Context(), "of-train"); err != nil || unread != nil || reason != quotareason.WaitingForQuota {
 		t.Errorf("%q, %v; %v", reason, unread, err)
 	}

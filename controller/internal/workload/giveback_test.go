@@ -12,12 +12,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/internal/deactivation"
 	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // What Kueue does between the two is in its workload controller: it deactivates the Workload and evicts it.
@@ -73,7 +73,7 @@ func stored(t *testing.T, api *fakeapiserver.Server) *kueue.Workload {
 
 func untilSaid(t *testing.T, api *fakeapiserver.Server, what string, said func(context.Context, *kueue.Workload) (bool, error)) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := patience.PollFor(t.Context(), 10*time.Millisecond, patience.Short, func(ctx context.Context) (bool, error) {
 		return said(ctx, stored(t, api))
 	})
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -24,6 +23,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
 	"github.com/mlbatch/mlbatch/controller/quotareason"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // start runs the whole controller with an API server that serves these kinds, until the test ends.
@@ -65,7 +65,7 @@ func TestTheControllerPausesWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	var status kueue.WorkloadStatus
-	err = wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err = patience.PollFor(t.Context(), 10*time.Millisecond, patience.Short, func(context.Context) (bool, error) {
 		err := json.Unmarshal(api.Get("workloads", key).Fields["status"], &status)
 		return status.RequeueState != nil, err
 	})
@@ -118,7 +118,7 @@ func TestAnAppWrapperIsWokenWhenItWaitsForAnotherReason(t *testing.T) {
 		if err := api.Put([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := patience.PollFor(t.Context(), 10*time.Millisecond, patience.Short, func(ctx context.Context) (bool, error) {
 			got, err := evictions.Waits(ctx, "of-train")
 			return got == step.want && queue.Len() >= step.wakes && evictions.has(t, fmt.Sprintf("u%d", i)), err
 		})
@@ -173,7 +173,7 @@ func TestAnAppWrapperIsWokenWhenItIsEvictedAndWhenItIsAdmittedAgain(t *testing.T
 		if err := api.Put([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := patience.PollFor(t.Context(), 10*time.Millisecond, patience.Short, func(ctx context.Context) (bool, error) {
 			got, err := evictions.Evicted(ctx, "of-train")
 			return got == step.want && queue.Len() >= step.wakes, err
 		})
@@ -212,7 +212,7 @@ func TestSinceWhenQuotaIsReserved(t *testing.T) {
 			t.Fatal(err)
 		}
 		var since time.Time
-		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (_ bool, err error) {
+		err := patience.PollFor(t.Context(), 10*time.Millisecond, patience.Short, func(ctx context.Context) (_ bool, err error) {
 			since, err = evictions.ReservedSince(ctx, "of-train")
 			return since.Equal(step.want), err
 		})

@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -26,6 +25,7 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/podtemplate"
 	"github.com/mlbatch/mlbatch/controller/internal/preemptionpause"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // byLabel is the label that work keeps away from, once it had to leave assigned nodes.
@@ -108,7 +108,7 @@ func termsOf(t *testing.T, api *fakeapiserver.Server) string {
 
 func untilIs(t *testing.T, api *fakeapiserver.Server, what string, is func(context.Context, *kueue.Workload) (bool, error)) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := patience.PollFor(t.Context(), 10*time.Millisecond, patience.Short, func(ctx context.Context) (bool, error) {
 		return is(ctx, read(t, api))
 	})
 	if err != nil {

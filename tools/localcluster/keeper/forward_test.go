@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 func TestForwardCopiesBothWaysAndCloses(t *testing.T) {
@@ -103,7 +105,7 @@ func connect(t *testing.T, outer net.Listener) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(patience.For(patience.Short))); err != nil {
 		t.Fatal(err)
 	}
 	return conn.(*net.TCPConn)

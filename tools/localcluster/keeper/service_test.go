@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/mlbatch/mlbatch/test/patience"
 	"github.com/mlbatch/mlbatch/tools/localcluster/plan"
 )
 
@@ -196,16 +197,16 @@ func awaitLog(t *testing.T, s *supervisor, program, want string) {
 	})
 }
 
-// until waits at most a minute until a condition holds.
+// until waits until a condition holds.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	look, tooLate := time.NewTicker(10*time.Millisecond), time.After(time.Minute)
+	look, tooLate := time.NewTicker(10*time.Millisecond), time.After(patience.For(patience.Short))
 	defer look.Stop()
 	for !holds() {
 		select {
 		case <-look.C:
 		case <-tooLate:
-			t.Fatalf("not in a minute: %s", what)
+			t.Fatalf("it did not happen: %s", what)
 		}
 	}
 }

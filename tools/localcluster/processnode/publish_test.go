@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/mlbatch/mlbatch/test/patience"
 )
 
 // living returns a worker whose container runs and is ready, and its API server.
@@ -74,10 +76,10 @@ func TestAFailedStatusUpdateIsRetried(t *testing.T) {
 	untilTriedAgain(t, func() bool { return holding(saved(t, api), corev1.PodReady) })
 }
 
-// untilTriedAgain waits at most a minute until a condition holds.
+// untilTriedAgain waits until a condition holds.
 func untilTriedAgain(t *testing.T, holds func() bool) {
 	t.Helper()
-	look, tooLate := time.NewTicker(10*time.Millisecond), time.After(time.Minute)
+	look, tooLate := time.NewTicker(10*time.Millisecond), time.After(patience.For(patience.Short))
 	defer look.Stop()
 	for !holds() {
 		select {
