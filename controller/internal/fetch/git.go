@@ -66,9 +66,16 @@ const (
 	large = int64(cache.MiByte)
 )
 
-// Fetch writes the files of the tree into a folder, and returns the commit.
+// scratchPrefix is how the names of folders begin that hold a repository while it is fetched.
+const scratchPrefix = ".fetched-"
+
+// Fetch writes the files of the tree into a folder, and returns the commit. It replaces what an earlier
+// fetch has written, and leaves what others have.
 func (t Tree) Fetch(ctx context.Context, to string) (commit string, err error) {
-	scratch, err := os.MkdirTemp(to, ".fetched-")
+	if err := sweep(to); err != nil {
+		return "", err
+	}
+	scratch, err := os.MkdirTemp(to, scratchPrefix)
 	if err != nil {
 		return "", fmt.Errorf("cannot make a folder: %w", err)
 	}
@@ -97,6 +104,20 @@ func (t Tree) Fetch(ctx context.Context, to string) (commit string, err error) {
 	}
 	defer root.Close()
 	return t.write(storage, folder, root, left)
+}
+
+// sweep removes what fetches that were killed have left.
+func sweep(folder string) error {
+	left, err := os.ReadDir(folder)
+	for _, entry := range left {
+		if strings.HasPrefix(entry.Name(), scratchPrefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(folder, entry.Name())))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot remove what an earlier fetch has left: %w", err)
+	}
+	return nil
 }
 
 // resolve asks the server which beginning of the path is a branch or a tag: the longest. Else it may

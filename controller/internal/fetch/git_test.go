@@ -3,6 +3,7 @@
 package fetch
 
 import (
+	"context"
 	"encoding/pem"
 	"net/http"
 	"net/http/cgi"
@@ -134,6 +135,42 @@ func TestATreeOfARepository(t *testing.T) {
 		if is := commit == s.commit; is != !strings.HasPrefix(path, "feature") {
 			t.Errorf("%s is commit %s, and main is %s", path, commit, s.commit)
 		}
+	}
+}
+
+// An init container may run again in its folder: after it was killed, or when its node has been restarted.
+// What the program has written meanwhile stays.
+func TestAFetchCanBeRepeated(t *testing.T) {
+	s, to := serve(t), t.TempDir()
+	killed, kill := context.WithCancel(t.Context())
+	kill()
+	if _, err := s.tree("main").Fetch(killed, to); err == nil {
+		t.Fatal("it does not mind that it was killed")
+	}
+	for path, text := range map[string]string{
+		".fetched-1/objects/half": "half", "train.py": "half", "src/a file/was": "a folder", "checkpoint": "7", "src/log": "kept",
+	} {
+		path = filepath.Join(to, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if _, err := s.tree("main").Fetch(t.Context(), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clean := t.TempDir()
+	if _, err := s.tree("main").Fetch(t.Context(), clean); err != nil {
+		t.Fatal(err)
+	}
+	want := found(t, clean)
+	want["checkpoint"], want["src/log"] = "-rw------- 7", "-rw------- kept"
+	if diff := cmp.Diff(want, found(t, to)); diff != "" {
+		t.Errorf("(-want +got)\n%.2000s", diff)
 	}
 }
 

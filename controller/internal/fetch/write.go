@@ -32,7 +32,7 @@ func (w *writer) tree(tree *object.Tree, folder string) error {
 func (w *writer) entry(entry object.TreeEntry, name string) error {
 	switch entry.Mode {
 	case filemode.Dir:
-		if err := w.root.Mkdir(name, executable); err != nil {
+		if err := w.folder(name); err != nil {
 			return err
 		}
 		tree, err := object.GetTree(w.storage, entry.Hash)
@@ -41,7 +41,7 @@ func (w *writer) entry(entry object.TreeEntry, name string) error {
 		}
 		return w.tree(tree, name)
 	case filemode.Submodule: // as git clone has it
-		return w.root.Mkdir(name, executable)
+		return w.folder(name)
 	}
 	blob, err := object.GetBlob(w.storage, entry.Hash)
 	if err != nil {
@@ -57,15 +57,33 @@ func (w *writer) entry(entry object.TreeEntry, name string) error {
 		if err != nil {
 			return err
 		}
+		if err := w.root.RemoveAll(name); err != nil {
+			return err
+		}
 		return w.root.Symlink(string(target), name)
 	}
 	return w.file(text, name, entry.Mode)
+}
+
+// folder makes a folder, unless there is one.
+func (w *writer) folder(name string) error {
+	is, err := w.root.Lstat(name)
+	if err == nil && is.IsDir() {
+		return nil
+	}
+	if err := w.root.RemoveAll(name); err != nil {
+		return err
+	}
+	return w.root.Mkdir(name, executable)
 }
 
 func (w *writer) file(text io.Reader, name string, mode filemode.FileMode) error {
 	bits := executable
 	if mode != filemode.Executable {
 		bits &^= 0o111
+	}
+	if err := w.root.RemoveAll(name); err != nil {
+		return err
 	}
 	file, err := w.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, bits)
 	if err != nil {
