@@ -186,13 +186,13 @@ func TestSlackQueuesAreHandedToTheController(t *testing.T) {
 // A team that is removed from the list loses access, but its running work continues.
 func TestRunningWorkSurvivesTheRemovalOfItsTeam(t *testing.T) {
 	kept := []string{"Namespace", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "Topology"}
-	rights := "mlbatch-wrapped-secrets" // without it the controller could not delete the work
-	for _, example := range []string{"hierarchy.in.yaml", "topology.in.yaml"} {
+	rights := []string{"mlbatch-wrapped-secrets", "mlbatch-runs"} // without them the controllers could not end the work
+	for _, example := range []string{"hierarchy.in.yaml", "topology.in.yaml", "runs.in.yaml"} {
 		for id, o := range onboarded(t, "teams", exampleTeams(t)[example]) {
 			kind, _, _ := strings.Cut(id, "/")
 			annotations := o.(metav1.Object).GetAnnotations()
 			keeps := annotations["helm.sh/resource-policy"] == "keep" && annotations["argocd.argoproj.io/sync-options"] == "Prune=false"
-			if keeps != (slices.Contains(kept, kind) || o.(metav1.Object).GetName() == rights) {
+			if keeps != (slices.Contains(kept, kind) || slices.Contains(rights, o.(metav1.Object).GetName())) {
 				t.Errorf("%s has annotations %v", id, annotations)
 			}
 		}
