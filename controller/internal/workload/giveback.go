@@ -4,6 +4,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,12 +47,19 @@ func (e *Evictions) ask(ctx context.Context, aw types.UID, write func(*editor, c
 	e.mu.Unlock()
 	for i := range all {
 		err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return write(live, client.ObjectKeyFromObject(&all[i])) })
+		if apierrors.IsConflict(err) {
+			return errChanging
+		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// errChanging is of a Workload that others write all the time. It is no conflict for the caller: one of the
+// AppWrapper needs no retry, because its change causes another look.
+var errChanging = errors.New("others keep changing its Workload")
 
 // edit writes a Workload if change reports that it has changed it, and nobody else has since it was read.
 func (e *editor) edit(ctx context.Context, key client.ObjectKey, change func(*kueue.Workload) bool) error {
