@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/internal/slackquota"
 	"github.com/mlbatch/mlbatch/test/patience"
@@ -76,7 +77,7 @@ func TestAQueueOfTheTeamsFileIsMadeAndRemoved(t *testing.T) {
 	a.lends("slack-a", "72")
 	a.mustHaveSent(ofA)
 	a.put(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "mlbatch-system", "name": "other"}, "data": {"slack-a": "{"}}`)
-	a.Delete("configmaps", types.NamespacedName{Namespace: "mlbatch-system", Name: slackquota.DeclaredName})
+	a.put(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "mlbatch-system", "name": "` + slackquota.DeclaredName + `"}}`)
 	a.exists(false)
 	a.mustHaveSent(removeA)
 	if a.Get("clusterqueues", types.NamespacedName{Name: "slack-b"}) == nil {
@@ -176,4 +177,41 @@ func TestAFileThatCannotBeReadRemovesNothing(t *testing.T) {
 	if lends(t, cluster, "one") != "" {
 		t.Error("it was written")
 	}
+}
+
+// Somebody may have deleted the ConfigMap by mistake, or a GitOps tool replaces it. Without the queue, the cohort
+// would lose its slack quota at once, and whoever has borrowed it would be preempted.
+func TestAFileThatHasGoneRemovesItsQueuesLater(t *testing.T) {
+	r, cluster := reconcilerOf(t, interceptor.Funcs{})
+	now := time.Now()
+	r.now = func() time.Time { return now }
+	one := queueOf("one")
+	one.Annotations = map[string]string{"workload.codeflare.dev/declared-lending-limits": "{}"}
+	if err := errors.Join(cluster.Delete(t.Context(), queueOf("one")), cluster.Create(t.Context(), one)); err != nil {
+		t.Fatal(err)
+	}
+	looks := func(after time.Duration, want time.Duration, stays bool) {
+		t.Helper()
+		now = now.Add(after)
+		result, err := r.Reconcile(t.Context(), ctrl.Request{})
+		if err != nil || result.RequeueAfter != want {
+			t.Errorf("it looks again after %s, want %s (%v)", result.RequeueAfter, want, err)
+		}
+		err = cluster.Get(t.Context(), client.ObjectKeyFromObject(one), &kueue.ClusterQueue{})
+		if client.IgnoreNotFound(err) != nil || (err == nil) != stays {
+			t.Errorf("the queue stays: %t, want %t (%v)", err == nil, stays, err)
+		}
+	}
+	looks(0, 10*time.Minute, true)
+	if lends(t, cluster, "two") == "" {
+		t.Error("meanwhile, the limits of other queues are not written")
+	}
+	looks(9*time.Minute, time.Minute, true)
+	declaring(t, cluster, "one") // it comes back
+	looks(2*time.Minute, 0, true)
+	if err := cluster.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "mlbatch-system", Name: slackquota.DeclaredName}}); err != nil {
+		t.Fatal(err)
+	}
+	looks(time.Minute, 10*time.Minute, true)
+	looks(10*time.Minute, 0, false)
 }

@@ -42,7 +42,14 @@ type reconciler struct {
 	client client.Client
 	settle time.Duration
 	report *report
+	now    func() time.Time
+	// absent is since when the file of the teams is not there; zero if it is.
+	absent time.Time
 }
+
+// patience is how long the file of the teams may be absent before its queues are removed. An administrator
+// may have deleted it by mistake, and a GitOps tool may replace it.
+const patience = 10 * time.Minute
 
 // Reconcile decides from the caches. A write fails if the queue has changed since, and is then
 // decided again.
@@ -59,24 +66,27 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	missing := slackquota.Find(r.Rules, flavors, nodes, devices)
-	declared, err := r.declared(ctx)
+	declared, again, err := r.declared(ctx)
 	if declared == nil {
 		return ctrl.Result{}, errors.Join(failed, err)
 	}
 	failed = errors.Join(failed, err)
-	stale := false
+	look := time.Duration(0)
 	for _, name := range r.Queues {
-		err := r.keep(ctx, name, declared, missing)
-		if apierrors.IsConflict(err) {
-			stale = true
-		} else {
+		stays, err := r.keep(ctx, name, declared, again, missing)
+		switch {
+		case apierrors.IsConflict(err):
+			look = r.settle // the cache ignores changes that do not matter
+		case err != nil:
 			failed = errors.Join(failed, err)
+		case stays && look == 0:
+			look = again
 		}
 	}
-	if failed == nil && stale {
-		return ctrl.Result{RequeueAfter: r.settle}, nil // the cache ignores changes that do not matter
+	if failed != nil {
+		return ctrl.Result{}, failed
 	}
-	return ctrl.Result{}, failed
+	return ctrl.Result{RequeueAfter: look}, nil
 }
 
 // tell reports what the caches have: a limit that is written now is reported as soon as it arrives.
@@ -90,39 +100,53 @@ func (r *reconciler) tell(ctx context.Context, supplies slackquota.Supplies) err
 	return nil
 }
 
-// declared is nil if the ConfigMap cannot be read. Without one, the teams file has no slack queues.
-func (r *reconciler) declared(ctx context.Context) (slackquota.Declarations, error) {
+// declared is nil if the ConfigMap cannot be read. Without one, the teams file has no slack queues, but nothing is
+// removed before the ConfigMap was absent for a while: again is how much longer.
+func (r *reconciler) declared(ctx context.Context) (all slackquota.Declarations, again time.Duration, err error) {
 	var stored corev1.ConfigMap
-	err := r.cached.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: slackquota.DeclaredName}, &stored)
+	err = r.cached.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: slackquota.DeclaredName}, &stored)
 	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("cannot read ConfigMap %s: %w", slackquota.DeclaredName, err)
+		return nil, 0, fmt.Errorf("cannot read ConfigMap %s: %w", slackquota.DeclaredName, err)
 	}
-	return parse(stored.Data)
+	switch now := r.now(); {
+	case err == nil:
+		r.absent = time.Time{}
+	case r.absent.IsZero():
+		r.absent, again = now, patience
+	default:
+		again = max(0, r.absent.Add(patience).Sub(now))
+	}
+	all, err = parse(stored.Data)
+	return all, again, err
 }
 
-// keep writes one queue, if anything changes.
-func (r *reconciler) keep(ctx context.Context, name string, declared slackquota.Declarations, missing slackquota.Missing) error {
+// keep writes one queue, if anything changes. It stays for a while if it would be removed.
+func (r *reconciler) keep(ctx context.Context, name string, declared slackquota.Declarations, while time.Duration, missing slackquota.Missing) (stays bool, err error) {
 	q := &kueue.ClusterQueue{}
-	err := r.cached.Get(ctx, client.ObjectKey{Name: name}, q)
+	err = r.cached.Get(ctx, client.ObjectKey{Name: name}, q)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot read ClusterQueue %s: %w", name, err)
+		return false, fmt.Errorf("cannot read ClusterQueue %s: %w", name, err)
 	}
 	if err != nil {
 		q = nil
 	}
 	step := slackquota.Keep(name, q, declared, missing)
 	if step.Verb == slackquota.Leave {
-		return nil
+		return false, nil
+	}
+	if step.Verb == slackquota.Remove && while > 0 {
+		log.FromContext(ctx).Info("the ConfigMap of slack queues is gone: the queue goes, too, if it does not come back", "queue", name, "after", while)
+		return true, nil
 	}
 	err = r.write(ctx, name, q, step)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return client.IgnoreNotFound(err)
+		return false, client.IgnoreNotFound(err)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot %s ClusterQueue %s: %w", verbs[step.Verb], name, err)
+		return false, fmt.Errorf("cannot %s ClusterQueue %s: %w", verbs[step.Verb], name, err)
 	}
 	log.FromContext(ctx).Info(verbs[step.Verb], "queue", name, "why", step.Why)
-	return nil
+	return false, nil
 }
 
 var verbs = map[slackquota.Verb]string{slackquota.Make: "make", slackquota.Patch: "write the lending limits of", slackquota.Remove: "remove"}

@@ -58,7 +58,7 @@ func reconcilerOf(t *testing.T, fails interceptor.Funcs) (*reconciler, client.Wi
 		&kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "all"}}).Build()
 	broken := interceptor.NewClient(cluster, fails)
 	s := Settings{Queues: []string{"one", "two"}, Namespace: "mlbatch-system"}
-	return &reconciler{Settings: s, cached: broken, client: broken, settle: time.Second, report: &report{}}, cluster
+	return &reconciler{Settings: s, cached: broken, client: broken, settle: time.Second, report: &report{}, now: time.Now}, cluster
 }
 
 func lends(t *testing.T, c client.Client, queue string) string {

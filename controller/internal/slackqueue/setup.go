@@ -37,7 +37,7 @@ func begin(mgr ctrl.Manager, s Settings, settle time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("cannot make the cache of slack queues: %w", err)
 	}
-	r := &reconciler{Settings: s, cached: seen, client: mgr.GetClient(), settle: settle, report: &report{}}
+	r := &reconciler{Settings: s, cached: seen, client: mgr.GetClient(), settle: settle, report: &report{}, now: time.Now}
 	if err := r.report.register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("cannot register the metrics of flavors: %w", err)
 	}
