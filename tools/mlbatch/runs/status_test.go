@@ -49,7 +49,7 @@ func accepted(name string, phase v1alpha1.RunPhase, message string) *v1alpha1.Ru
 func wrapper(run *v1alpha1.Run, phase v1beta2.AppWrapperPhase, waits string) []client.Object {
 	uid := types.UID("aw-" + run.Name)
 	aw := &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: run.Name, UID: uid}, Status: v1beta2.AppWrapperStatus{Phase: phase}}
-	w := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: "w", OwnerReferences: []metav1.OwnerReference{{UID: uid}}}}
+	w := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: "w", Labels: map[string]string{"kueue.x-k8s.io/job-uid": string(uid)}, OwnerReferences: []metav1.OwnerReference{{UID: uid}}}}
 	w.Status.Conditions = []metav1.Condition{{Type: kueue.WorkloadQuotaReserved, Status: "False", Message: waits}}
 	return []client.Object{aw, w}
 }

@@ -195,7 +195,7 @@ func (f *follower) quotaReason(ctx context.Context) (string, error) {
 // this UID. It is empty if there is none yet.
 func QuotaReason(ctx context.Context, c client.Reader, namespace, uid string) (string, error) {
 	var all kueue.WorkloadList
-	if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+	if err := c.List(ctx, &all, client.InNamespace(namespace), workloadsOf(uid)); err != nil {
 		return "", err
 	}
 	for _, w := range all.Items {
@@ -209,17 +209,23 @@ func QuotaReason(ctx context.Context, c client.Reader, namespace, uid string) (s
 	return "", nil
 }
 
+// workloadsOf selects the Workloads of an AppWrapper with this UID. Kueue labels them. In a namespace with thousands
+// that wait, Kueue writes each of them again and again.
+func workloadsOf(uid string) client.MatchingLabels {
+	return client.MatchingLabels{"kueue.x-k8s.io/job-uid": uid}
+}
+
 // startWatches starts the watches that are not running. It does without Workloads if the
 // user may not watch them.
 func (f *follower) startWatches(ctx context.Context) (err error) {
 	if f.jobs == nil {
-		if f.jobs, err = f.client.Watch(ctx, &v1beta2.AppWrapperList{}, client.InNamespace(f.job.Namespace)); err != nil {
+		if f.jobs, err = f.client.Watch(ctx, &v1beta2.AppWrapperList{}, client.InNamespace(f.job.Namespace), client.MatchingFields{"metadata.name": f.job.Name}); err != nil {
 			f.jobs = nil
 			return err
 		}
 	}
 	if f.workloads == nil && !f.workloadsForbidden {
-		if f.workloads, err = f.client.Watch(ctx, &kueue.WorkloadList{}, client.InNamespace(f.job.Namespace)); err != nil {
+		if f.workloads, err = f.client.Watch(ctx, &kueue.WorkloadList{}, client.InNamespace(f.job.Namespace), workloadsOf(f.uid)); err != nil {
 			f.workloads = nil
 			f.workloadsForbidden = apierrors.IsForbidden(err)
 		}

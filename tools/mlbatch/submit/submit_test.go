@@ -326,10 +326,50 @@ func phase(p v1beta2.AppWrapperPhase, condition v1beta2.AppWrapperCondition, mes
 // waits creates the job's Workload, with Kueue's reason why it is not admitted.
 func waits(t *testing.T, c client.Client, owner types.UID) {
 	t.Helper()
-	w := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "w", OwnerReferences: []metav1.OwnerReference{{UID: owner}}}}
+	w := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "w", Labels: map[string]string{"kueue.x-k8s.io/job-uid": string(owner)}, OwnerReferences: []metav1.OwnerReference{{UID: owner}}}}
 	w.Status.Conditions = []metav1.Condition{{Type: kueue.WorkloadQuotaReserved, Status: "False", Message: "quota is short"}}
 	if err := c.Create(t.Context(), w); err != nil {
 		t.Error(err)
+	}
+}
+
+// In a namespace with thousands of jobs, each write of any would cause a request.
+func TestOnlyWhatIsOfTheJobIsWatched(t *testing.T) {
+	selected := func(options []client.ListOption) string {
+		all := (&client.ListOptions{}).ApplyOptions(options)
+		text := ""
+		if all.LabelSelector != nil {
+			text = all.LabelSelector.String()
+		}
+		if all.FieldSelector != nil {
+			text += all.FieldSelector.String()
+		}
+		return text
+	}
+	got := map[string]bool{}
+	c := cluster(t, interceptor.Funcs{
+		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
+			got[fmt.Sprintf("watch %T %s", list, selected(options))] = true
+			return c.Watch(ctx, list, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			got[fmt.Sprintf("list %T %s", list, selected(options))] = true
+			return c.List(ctx, list, options...)
+		},
+	})
+	aw := submitted(t, c)
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &life{t: t, steps: []func(){cancel}}
+	if err := follow(ctx, c, aw, l, 0); !errors.Is(err, ErrInterrupted) {
+		t.Fatal(err)
+	}
+	want := map[string]bool{
+		"watch *v1beta2.AppWrapperList metadata.name=" + aw.Name: true,
+		"watch *v1beta2.WorkloadList kueue.x-k8s.io/job-uid=u":   true,
+		"list *v1beta2.WorkloadList kueue.x-k8s.io/job-uid=u":    true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
