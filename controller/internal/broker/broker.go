@@ -54,6 +54,9 @@ type Broker struct {
 	over chan struct{}
 	// idle is how long a client may send nothing of a body, or read nothing of an answer.
 	idle time.Duration
+	// patience is how long the store may fail for one task while it works for others.
+	patience time.Duration
+	failing  failing
 	// reports has those with logs that are in memory.
 	reports chan struct{}
 	// waiting are requests for tasks when there is none.
@@ -88,7 +91,7 @@ type ending struct {
 func New(ctx context.Context, store Store, settings Settings, out io.Writer) (*Broker, error) {
 	b := &Broker{
 		store: store, settings: settings, log: log.New(out, "", log.LstdFlags|log.LUTC),
-		idle: time.Minute, reports: make(chan struct{}, writers),
+		idle: time.Minute, patience: storeFailureLimit, failing: failing{tasks: map[string]spell{}}, reports: make(chan struct{}, writers),
 		calls: make(chan call), written: make(chan ending), failed: make(chan error, 1), over: make(chan struct{}),
 	}
 	if err := store.Probe(ctx); err != nil {

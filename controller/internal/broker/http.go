@@ -187,9 +187,6 @@ func (b *Broker) task(w http.ResponseWriter, r *http.Request, escaped string) {
 	}
 }
 
-// slowest is how long a worker may take to get a task. It gives up earlier itself.
-const slowest = 10 * time.Minute
-
 func (b *Broker) send(w http.ResponseWriter, r *http.Request, name string) {
 	body, size, err := b.store.Open(r.Context(), name)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, taskqueue.ErrHopeless) {
@@ -197,15 +194,51 @@ func (b *Broker) send(w http.ResponseWriter, r *http.Request, name string) {
 		http.Error(w, "the broker may not read the task", http.StatusForbidden) // It stays so: no worker may wait for it.
 		return
 	}
-	if err != nil {
-		b.refuse(w, err)
-		return
+	if err == nil {
+		defer body.Close()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		b.failing.note(name, err, time.Now())
 	}
-	defer body.Close()
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowest))
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
-	_, _ = io.CopyN(w, body, size) // The worker sees that it is too short.
+	switch {
+	case b.hopeless(r.Context(), name):
+		b.log.Printf("task %q cannot be read (%v), and others can: it fails", name, err)
+		http.Error(w, "the store cannot read the task", http.StatusFailedDependency)
+	case err != nil:
+		b.refuse(w, err)
+	default:
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+		contents := &source{Reader: body}
+		_, _ = io.CopyN(reading{w, b.idle}, contents, size) // The worker sees that it is too short.
+		b.failing.note(name, contents.err, time.Now())
+	}
+}
+
+// source remembers how what is read has failed.
+type source struct {
+	io.Reader
+	err error
+}
+
+// Read remembers an error.
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// reading is an answer to a client that does not stall. How long it takes in all does not matter.
+type reading struct {
+	w    http.ResponseWriter
+	idle time.Duration
+}
+
+// Write has a deadline.
+func (r reading) Write(p []byte) (int, error) {
+	_ = http.NewResponseController(r.w).SetWriteDeadline(time.Now().Add(r.idle))
+	return r.w.Write(p)
 }
 
 // refuse says why the store did not do it. Of one that never will, the broker ends.
@@ -287,7 +320,17 @@ func (b *Broker) result(w http.ResponseWriter, r *http.Request, rest string) {
 		b.tell(w, answer)
 		return
 	}
-	if err := b.store.PutResult(r.Context(), name, token, body, r.ContentLength); err != nil {
+	contents := &source{Reader: body}
+	err = b.store.PutResult(r.Context(), name, token, contents, r.ContentLength)
+	if contents.err == nil { // else it is the worker's fault
+		b.failing.note(name+"/"+token, err, time.Now())
+	}
+	switch {
+	case err == nil:
+	case b.hopeless(r.Context(), name+"/"+token):
+		b.log.Printf("the result of task %q cannot be written (%v), and others can: it fails", name, err)
+		http.Error(w, "the store cannot write the result", http.StatusFailedDependency)
+	default:
 		b.refuse(w, err)
 	}
 }

@@ -30,6 +30,8 @@ type Worker struct {
 	// Stdout and Stderr are where the program writes, too.
 	Stdout, Stderr io.Writer
 	client         http.Client
+	// patience is how long a request may make no progress; 0 is stalled.
+	patience time.Duration
 }
 
 // ErrStopped is of a worker that was told to end before the queue did.
@@ -43,7 +45,7 @@ const soonest, latest = 200 * time.Millisecond, 5 * time.Second
 
 // Run runs tasks until there are none.
 func (w *Worker) Run(ctx context.Context) error {
-	w.client = http.Client{Timeout: 5 * time.Minute, Transport: direct()}
+	w.client = http.Client{Transport: direct()}
 	for {
 		lease := queue.Lease{}
 		code, err := w.post(ctx, queue.LeasePath, queue.Worker{Worker: w.Name}, &lease)
@@ -119,6 +121,8 @@ func (w *Worker) attempt(ctx context.Context, lease queue.Lease, input, output s
 		return w.execute(ctx, lease, input, output), nil
 	case code == http.StatusForbidden:
 		log.Reason = "the broker may not read the task"
+	case code == http.StatusFailedDependency:
+		log.Reason = "the store cannot read the task"
 	default:
 		log.Reason = "the task is not in the inbox any more"
 	}
@@ -160,6 +164,8 @@ func (w *Worker) renew(ctx context.Context, lease queue.Lease, lost context.Canc
 func (w *Worker) fetch(ctx context.Context, lease queue.Lease, to string) (code int, failed error) {
 	code = w.insist(ctx, func() (int, error) {
 		failed = nil
+		ctx, progress := w.watch(ctx)
+		defer progress.end()
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.Queue+queue.TasksPath+url.PathEscape(lease.Task), nil)
 		if err != nil {
 			return 0, err
@@ -172,7 +178,7 @@ func (w *Worker) fetch(ctx context.Context, lease queue.Lease, to string) (code 
 		if answer.StatusCode != http.StatusOK {
 			return answer.StatusCode, nil
 		}
-		body := &source{Reader: answer.Body}
+		body := &source{Reader: progress.of(answer.Body)}
 		failed = save(to, body)
 		return answer.StatusCode, body.err
 	})
@@ -226,6 +232,8 @@ func (w *Worker) report(ctx context.Context, lease queue.Lease, output string, l
 		switch {
 		case reason != "":
 			log.Code, log.Reason = 1, reason
+		case code == http.StatusFailedDependency:
+			log.Code, log.Reason = 1, "the store cannot write the result"
 		case code != http.StatusOK:
 			return
 		default:
@@ -257,6 +265,8 @@ func measured(output string) (size int64, reason string) {
 // put stores a result. There is a reason if the output cannot be read: it is of no use to insist.
 func (w *Worker) put(ctx context.Context, lease queue.Lease, output string, size int64) (code int, reason string) {
 	code = w.insist(ctx, func() (int, error) {
+		ctx, progress := w.watch(ctx)
+		defer progress.end()
 		body := &sized{Reader: http.NoBody, left: size}
 		if size > 0 {
 			file, err := os.Open(output)
@@ -265,7 +275,7 @@ func (w *Worker) put(ctx context.Context, lease queue.Lease, output string, size
 				return 0, nil
 			}
 			defer file.Close()
-			body.Reader = io.LimitReader(file, size)
+			body.Reader = progress.of(io.LimitReader(file, size))
 		}
 		to := w.Queue + queue.ResultsPath + url.PathEscape(lease.Task) + "/" + lease.Token
 		request, err := http.NewRequestWithContext(ctx, http.MethodPut, to, body)
@@ -309,6 +319,8 @@ func (w *Worker) post(ctx context.Context, path string, body, into any) (int, er
 	if err != nil {
 		return 0, err
 	}
+	ctx, progress := w.watch(ctx)
+	defer progress.end()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.Queue+path, bytes.NewReader(text))
 	if err != nil {
 		return 0, err

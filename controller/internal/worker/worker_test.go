@@ -249,3 +249,42 @@ func TestAWorkerOfSomethingElseSaysSo(t *testing.T) {
 		t.Errorf("it says %v", err)
 	}
 }
+
+// A large task through a slow network takes as long as it takes. One that does not come at all is asked for again.
+func TestASlowTransferArrives(t *testing.T) {
+	t.Parallel() // It waits.
+	requests := atomic.Int32{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, queue.TasksPath):
+			w.Header().Set("Content-Length", "8")
+			if requests.Add(1) == 1 { // it stalls
+				_, _ = io.WriteString(w, "part")
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+				return
+			}
+			for range 8 {
+				time.Sleep(800 * time.Millisecond) // all together is longer than the worker's patience
+				_, _ = io.WriteString(w, "x")
+				_ = http.NewResponseController(w).Flush()
+			}
+		case r.URL.Path == queue.LeasePath && requests.Load() == 0:
+			_ = json.NewEncoder(w).Encode(queue.Lease{Task: "a", Token: "1.1", LeaseSeconds: 60, Attempt: 1})
+		case r.URL.Path == queue.LeasePath:
+			w.WriteHeader(http.StatusGone)
+		}
+	}))
+	defer server.Close()
+	folder := t.TempDir()
+	w := worker.Worker{Queue: server.URL, Name: "w", Folder: t.TempDir(), Line: `f() { cp "$1" ` + folder + `/got; }; f`, Stdout: io.Discard, Stderr: io.Discard}
+	w.Patience(5 * time.Second)
+	ctx, enough := context.WithTimeout(t.Context(), time.Minute)
+	defer enough()
+	if err := w.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(folder, "got")); err != nil || string(got) != "xxxxxxxx" || requests.Load() != 2 {
+		t.Errorf("after %d requests, the program gets %q (%v)", requests.Load(), got, err)
+	}
+}
