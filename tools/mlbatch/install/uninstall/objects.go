@@ -72,12 +72,12 @@ func manifests(revisions []*release.Release) string {
 }
 
 // removeObjects deletes the objects that the release owns, and waits until they are gone.
-func removeObjects(ctx context.Context, api client.Client, r helmrelease.Release, objects []helmrelease.Object, timeout time.Duration) error {
+func removeObjects(ctx context.Context, api client.Client, r helmrelease.Release, objects []helmrelease.Object, timeout time.Duration, how ...client.DeleteOption) error {
 	var left error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		left = nil
 		for _, object := range objects {
-			left = errors.Join(left, removeObject(ctx, api, r, object.Unstructured))
+			left = errors.Join(left, removeObject(ctx, api, r, object.Unstructured, how...))
 		}
 		return left == nil, nil
 	})
@@ -88,14 +88,14 @@ func removeObjects(ctx context.Context, api client.Client, r helmrelease.Release
 }
 
 // removeObject returns nil once no object of this name is owned by the release.
-func removeObject(ctx context.Context, api client.Client, r helmrelease.Release, object *unstructured.Unstructured) error {
+func removeObject(ctx context.Context, api client.Client, r helmrelease.Release, object *unstructured.Unstructured, how ...client.DeleteOption) error {
 	there := object.DeepCopy()
 	err := api.Get(ctx, client.ObjectKeyFromObject(object), there)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || err == nil && !r.Owns(there) {
 		return nil
 	}
 	if err == nil && there.GetDeletionTimestamp() == nil {
-		err = client.IgnoreNotFound(api.Delete(ctx, there))
+		err = client.IgnoreNotFound(api.Delete(ctx, there, how...))
 	}
 	if err != nil {
 		return err

@@ -12,10 +12,13 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/kube"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/access"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/helmrelease"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install/preflight"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
 
 // removal uninstalls one release. It deletes Helm's record last, so that an interrupted
@@ -50,7 +53,12 @@ func newRemoval(r helmrelease.Release, c access.Cluster, api access.API) (*remov
 func (m *removal) remove(ctx context.Context, api access.API, timeout time.Duration, progress helmrelease.Progress) error {
 	goes := m.leaving()
 	if m.Present() {
-		// Webhooks go last: without their Services they would block the whole cluster.
+		// Our controllers go first, with their pods: nothing is started for an author whose rights no webhook has checked.
+		ours := slices.DeleteFunc(slices.Clone(goes), isNoControllerOfOurs)
+		if err := removeObjects(ctx, api, m.Release, ours, timeout, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+			return err
+		}
+		// Then webhooks, before their Services: they would block the whole cluster.
 		if err := removeObjects(ctx, api, m.Release, slices.DeleteFunc(slices.Clone(goes), isNoWebhook), timeout); err != nil {
 			return err
 		}
@@ -91,6 +99,11 @@ func (m *removal) leaving() []helmrelease.Object {
 	return slices.DeleteFunc(slices.Clone(m.objects), func(o helmrelease.Object) bool {
 		return o.GetAnnotations()[kube.ResourcePolicyAnno] == kube.KeepPolicy
 	})
+}
+
+func isNoControllerOfOurs(o helmrelease.Object) bool {
+	part, is := parts.Of(o.GetName())
+	return o.GetKind() != "Deployment" || !is || !part.Own
 }
 
 func isNoWebhook(o helmrelease.Object) bool {

@@ -16,6 +16,8 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -88,6 +90,53 @@ func TestAnUninstallThatHasWaitedInVainIsGoneOnWith(t *testing.T) {
 	}
 	if got := m.records(t); len(got) > 0 {
 		t.Errorf("Helm remembers %q", got)
+	}
+}
+
+// Without its webhooks, the controller would start work for authors whose rights nobody has checked.
+func TestOurControllersGoBeforeTheirWebhooks(t *testing.T) {
+	const webhooks = "MutatingWebhookConfiguration"
+	var objects []helmrelease.Object
+	var there []client.Object
+	for _, o := range []struct{ apiVersion, kind, name string }{
+		{"admissionregistration.k8s.io/v1", webhooks, "appwrapper-mutating-webhook-configuration"},
+		{"apps/v1", "Deployment", "kueue-controller-manager"},
+		{"apps/v1", "Deployment", "codeflare-controller-manager"},
+		{"apps/v1", "Deployment", "appwrapper-controller-manager"},
+	} {
+		namespace := helmrelease.DefaultNamespace
+		if o.kind == webhooks {
+			namespace = ""
+		}
+		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": o.apiVersion, "kind": o.kind, "metadata": map[string]any{
+			"name": o.name, "namespace": namespace,
+			"annotations": map[string]any{"meta.helm.sh/release-name": "mlbatch", "meta.helm.sh/release-namespace": helmrelease.DefaultNamespace},
+		}}}
+		objects, there = append(objects, helmrelease.Object{Unstructured: object}), append(there, object.DeepCopy())
+	}
+	kind := schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: webhooks}
+	api := fakecluster.Serving(fake.NewClientset(), []schema.GroupVersionKind{kind}, there...)
+	var deleted []string
+	api.Client = interceptor.NewClient(api.Client.(client.WithWatch), interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			how := (&client.DeleteOptions{}).ApplyOptions(options).PropagationPolicy
+			what := o.GetName()
+			if how != nil {
+				what += " " + string(*how)
+			}
+			deleted = append(deleted, what)
+			return c.Delete(ctx, o, options...)
+		},
+	})
+	if err := goes(t, release.StatusDeployed, nil, objects...).remove(t.Context(), api, time.Minute, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"codeflare-controller-manager Foreground", "appwrapper-controller-manager Foreground", // until their pods are gone
+		"appwrapper-mutating-webhook-configuration", "kueue-controller-manager",
+	}
+	if diff := cmp.Diff(want, deleted); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
