@@ -254,6 +254,9 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 	var started time.Time
 	if pod.Status.StartTime != nil {
 		started = pod.Status.StartTime.Time
+		if created := pod.CreationTimestamp.Time; started.Before(created) { // the clock of its node is behind
+			started = created
+		}
 	}
 	return lifecycle.Pod{
 		Node:          pod.Spec.NodeName,

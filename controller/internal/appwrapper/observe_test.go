@@ -417,3 +417,22 @@ func TestAnAppWrapperIsTakenOverWhileItsComponentsAreCreated(t *testing.T) {
 	w.settle()
 	w.expectPhase(v1beta2.AppWrapperRunning)
 }
+
+// A kubelet says by its own clock when it began with a pod. If that is behind, a surplus of pods would have no grace.
+func TestAPodDoesNotStartBeforeItExists(t *testing.T) {
+	created := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	for name, row := range map[string]struct {
+		startTime *metav1.Time
+		want      time.Time
+	}{
+		"not yet":                      {nil, time.Time{}},
+		"later":                        {&metav1.Time{Time: created.Add(time.Minute)}, created.Add(time.Minute)},
+		"by a clock that is behind":    {&metav1.Time{Time: created.Add(-time.Hour)}, created},
+		"by one that is ahead, it may": {&metav1.Time{Time: created.Add(time.Hour)}, created.Add(time.Hour)},
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(created)}, Status: corev1.PodStatus{StartTime: row.startTime}}
+		if got := (&observation{}).podOf(pod).Started; !got.Equal(row.want) {
+			t.Errorf("%s: it has started at %s, want %s", name, got, row.want)
+		}
+	}
+}
