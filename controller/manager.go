@@ -7,6 +7,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -49,7 +50,7 @@ func managerOptions(c config.Config, namespace string) (ctrl.Options, error) {
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, authorizationv1.AddToScheme, admissionregistrationv1.AddToScheme, coordinationv1.AddToScheme, v1beta2.AddToScheme, kueue.AddToScheme,
+		corev1.AddToScheme, authorizationv1.AddToScheme, admissionregistrationv1.AddToScheme, coordinationv1.AddToScheme, v1beta2.AddToScheme, kueue.AddToScheme, nodev1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err

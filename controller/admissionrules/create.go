@@ -27,8 +27,8 @@ type Limits struct {
 // DefaultLimits has as many pod sets as a Workload of any supported Kueue may have.
 var DefaultLimits = Limits{Components: 64, PodSets: 8}
 
-// Template decodes the resource that a component wraps. It fails if to decode the pod templates
-// in it would not end.
+// Template decodes the resource that a component wraps, without what AddExtras has added. It fails if to decode the
+// pod templates in it would not end.
 func Template(component *v1beta2.AppWrapperComponent) (*unstructured.Unstructured, error) {
 	template := &unstructured.Unstructured{}
 	if err := template.UnmarshalJSON(component.Template.Raw); err != nil {
@@ -37,6 +37,7 @@ func Template(component *v1beta2.AppWrapperComponent) (*unstructured.Unstructure
 	if err := checkAmounts(template.Object); err != nil {
 		return nil, err
 	}
+	withoutExtras(template.Object)
 	return template, nil
 }
 
@@ -86,6 +87,7 @@ func (d Decoded) ValidateCreate(limits Limits) field.ErrorList {
 		found, wrong := validatePodSets(d.AppWrapper.Spec.Components[i].DeclaredPodSets, template, path)
 		wrong = append(wrong, d.validateMetadata(i, path.Child("template"))...)
 		wrong = append(wrong, d.impossible(i, path.Child("template"))...)
+		wrong = append(wrong, d.validateDevices(i)...)
 		if len(wrong) == 0 {
 			wrong = validateLabels(d.AppWrapper.Name, i, template, found, path.Child("template"))
 		}

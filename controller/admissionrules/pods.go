@@ -93,7 +93,9 @@ func firstOf(templates []located, namespace Namespace, rule podRule) (why string
 // located is a pod template of a component, and where it is.
 type located struct {
 	path *field.Path
-	pod  corev1.PodTemplateSpec
+	// podSet is the path as the pod set has it.
+	podSet string
+	pod    corev1.PodTemplateSpec
 }
 
 // podTemplates are those of the pod sets of component i. It leaves out what other rules
@@ -110,7 +112,7 @@ func (d Decoded) podTemplates(i int) []located {
 	var found []located
 	for _, podSet := range podSets {
 		if pod, err := PodTemplate(template, podSet.Path); err == nil {
-			found = append(found, located{field.NewPath("spec", "components").Index(i).Child(podSet.Path), pod})
+			found = append(found, located{field.NewPath("spec", "components").Index(i).Child(podSet.Path), podSet.Path, pod})
 		}
 	}
 	return found

@@ -133,5 +133,8 @@ func refusalsOf(t *testing.T, object *unstructured.Unstructured) field.ErrorList
 	}
 	aw := appWrapper(t, component(job))
 	aw.Spec.Components = append(aw.Spec.Components, v1beta2.AppWrapperComponent{Template: runtime.RawExtension{Raw: raw}})
-	return ValidateCreate(aw, Limits{Components: 64, PodSets: 64})
+	if err := AddExtras(aw, Surroundings{}); err != nil {
+		t.Fatal(err)
+	}
+	return append(ValidateCreate(aw, Limits{Components: 64, PodSets: 64}), Decode(aw).ValidateCounted(Surroundings{})...)
 }

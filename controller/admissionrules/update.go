@@ -90,7 +90,11 @@ func sameJSON(a, b []byte) bool {
 	}
 	decodedA, errA := decode(a)
 	decodedB, errB := decode(b)
-	return errA == nil && errB == nil && reflect.DeepEqual(withoutNulls(decodedA), withoutNulls(decodedB))
+	return errA == nil && errB == nil && equal(decodedA, decodedB)
+}
+
+func equal(a, b any) bool {
+	return reflect.DeepEqual(withoutNulls(a), withoutNulls(b))
 }
 
 func withoutNulls(value any) any {

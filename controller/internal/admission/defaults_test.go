@@ -77,7 +77,7 @@ func TestOnlyWhoHasAttributeCreatesForAnother(t *testing.T) {
 			aw := given.AppWrapper("a").Build()
 			aw.Labels = tc.sent
 			ctx := admission.NewContextWithRequest(t.Context(), request(t, admissionv1.Create, nil, aw))
-			err := (&defaulter{review: tc.grants.review, namespaces: plain}).Default(ctx, aw)
+			err := (&defaulter{review: tc.grants.review, namespaces: plain, surroundings: none}).Default(ctx, aw)
 			if (err != nil) != tc.fails {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@
 package admission
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -40,13 +41,12 @@ func removePodSetInfos(aw *v1beta2.AppWrapper) {
 	}
 }
 
-// keepWhatWasWritten restores podSetInfos that a writer other than Kueue has changed: they are
-// what Kueue admitted, and the next attempt needs them. Leaving them out is no error, because
-// the original manifest, which anybody may apply again, has none. Nor does it have the pod
-// sets that were declared on creation. podSetInfos that come with a start stay for the
-// validating webhook to judge: the writer may be a Kueue that is not configured here, and its
-// work would run on any node. From a suspended AppWrapper they may be removed: with some of
-// them it would wait forever.
+// keepWhatWasWritten restores podSetInfos that a writer other than Kueue has changed: they are what Kueue admitted,
+// and the next attempt needs them. Leaving them out is no error, because the original manifest, which anybody may
+// apply again, has none. Nor does it have the pod sets that were declared on creation, or what was added to pod
+// templates then. podSetInfos that come with a start stay for the validating webhook to judge: the writer may be a
+// Kueue that is not configured here, and its work would run on any node. From a suspended AppWrapper they may be
+// removed: with some of them it would wait forever.
 func keepWhatWasWritten(stored, sent *v1beta2.AppWrapper) {
 	if len(stored.Spec.Components) != len(sent.Spec.Components) {
 		return // refused by validation
@@ -58,11 +58,19 @@ func keepWhatWasWritten(stored, sent *v1beta2.AppWrapper) {
 		if !starts && !freed {
 			is.PodSetInfos = was.PodSetInfos
 		}
-		if len(is.DeclaredPodSets) == 0 {
-			is.DeclaredPodSets = was.DeclaredPodSets
-		} else if recounted := recounted(is); equality.Semantic.DeepEqual(recounted, was.DeclaredPodSets) {
-			is.DeclaredPodSets = recounted
-		}
+		keepWhatWasAdded(was, is)
+	}
+}
+
+// keepWhatWasAdded restores what creation has written into a component beside its author.
+func keepWhatWasAdded(was, is *v1beta2.AppWrapperComponent) {
+	if !bytes.Equal(is.Template.Raw, was.Template.Raw) && admissionrules.SameButForExtras(is, was) {
+		is.Template = was.Template
+	}
+	if len(is.DeclaredPodSets) == 0 {
+		is.DeclaredPodSets = was.DeclaredPodSets
+	} else if recounted := recounted(is); equality.Semantic.DeepEqual(recounted, was.DeclaredPodSets) {
+		is.DeclaredPodSets = recounted
 	}
 }
 

@@ -170,7 +170,7 @@ func TestOnlyKueueCreatesWithPodSetInfos(t *testing.T) {
 
 func newDefaulter(t *testing.T) *defaulter {
 	t.Helper()
-	return &defaulter{queue: "default-queue", kueue: sets.New(kueueUser), review: (&grants{}).review, namespaces: plain, decode: admission.NewDecoder(scheme(t)).DecodeRaw}
+	return &defaulter{queue: "default-queue", kueue: sets.New(kueueUser), review: (&grants{}).review, namespaces: plain, surroundings: none, decode: admission.NewDecoder(scheme(t)).DecodeRaw}
 }
 
 func TestTheMutatingWebhookOnlyPutsPodSetInfosBack(t *testing.T) {
@@ -285,7 +285,7 @@ func TestOnlyKueueStartsWhatIsQueued(t *testing.T) {
 				after.Labels = tc.after
 			}
 			asked := &grants{allowed: tc.grants}
-			v := &validator{limits: admissionrules.DefaultLimits, kueue: sets.New(kueueUser), review: asked.review, namespaces: team, managed: managing(t, tc.manages)}
+			v := &validator{limits: admissionrules.DefaultLimits, kueue: sets.New(kueueUser), review: asked.review, namespaces: team, surroundings: none, managed: managing(t, tc.manages)}
 			r := request(t, admissionv1.Update, before, after)
 			r.UserInfo.Username = tc.user
 			_, err := v.ValidateUpdate(admission.NewContextWithRequest(t.Context(), r), before, after)
@@ -320,7 +320,7 @@ func TestNewWorkIsNotStartedByItsAuthor(t *testing.T) {
 			aw := given.AppWrapper("a").With(given.Job("j", 1)).Build()
 			aw.Spec.Suspend = tc.suspended
 			asked := &grants{allowed: tc.grants}
-			v := &validator{limits: admissionrules.DefaultLimits, kueue: sets.New(kueueUser), review: asked.review, namespaces: team, managed: managing(t, tc.manages), own: &ownRights{}}
+			v := &validator{limits: admissionrules.DefaultLimits, kueue: sets.New(kueueUser), review: asked.review, namespaces: team, surroundings: none, managed: managing(t, tc.manages), own: &ownRights{}}
 			r := request(t, admissionv1.Create, nil, aw)
 			r.UserInfo.Username = tc.user
 			_, err := v.ValidateCreate(admission.NewContextWithRequest(t.Context(), r), aw)

@@ -43,7 +43,7 @@ func TestAQueueWhereKueueDoesNotLookIsAWarning(t *testing.T) {
 			read := func(context.Context, string) namespace { return namespace{labels: tc.labels, unread: tc.unread} }
 			aw := given.AppWrapper("a").With(given.Job("j", 1)).Build()
 			aw.Labels = tc.queue
-			v := &validator{limits: admissionrules.DefaultLimits, namespaces: read, managed: managed, own: &ownRights{resourceOf: mapper().RESTMapping}}
+			v := &validator{limits: admissionrules.DefaultLimits, namespaces: read, surroundings: none, managed: managed, own: &ownRights{resourceOf: mapper().RESTMapping}}
 			response := admission.WithValidator(scheme(t), v).Handle(t.Context(), request(t, admissionv1.Create, nil, aw))
 			if !response.Allowed {
 				t.Fatal(response.Result)
@@ -83,7 +83,7 @@ func TestWhatTheNamespaceRefusesIsRefusedOnCreate(t *testing.T) {
 			reads := 0
 			read := func(context.Context, string) namespace { reads++; return tc.found }
 			managed := managing(t, "team")
-			v := &validator{limits: admissionrules.DefaultLimits, namespaces: read, managed: managed, kueue: sets.New("ada"), own: &ownRights{resourceOf: mapper().RESTMapping}}
+			v := &validator{limits: admissionrules.DefaultLimits, namespaces: read, surroundings: none, managed: managed, kueue: sets.New("ada"), own: &ownRights{resourceOf: mapper().RESTMapping}}
 			response := admission.WithValidator(scheme(t), v).Handle(t.Context(), request(t, admissionv1.Create, nil, aw))
 			if response.Allowed != (tc.wantRefusal == "") || (!response.Allowed && !strings.Contains(response.Result.Message, tc.wantRefusal)) {
 				t.Errorf("allowed %t: %v", response.Allowed, response.Result)

@@ -50,7 +50,7 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 	namespaces := fromCache(mgr.GetAPIReader())
 	validator := &validator{
 		limits: admissionrules.Limits{Components: c.ComponentLimit, PodSets: c.PodSetLimit}, policies: c.Policies,
-		kueue: kueue, review: review, namespaces: together(namespaces), managed: managed,
+		kueue: kueue, review: review, namespaces: together(namespaces), managed: managed, surroundings: surroundingsFrom(mgr.GetAPIReader()),
 	}
 	validator.own = &ownRights{
 		resourceOf: mgr.GetRESTMapper().RESTMapping,
@@ -61,7 +61,7 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 	if c.UserRBACAdmissionCheck {
 		validator.access = &access{resourceOf: mgr.GetRESTMapper().RESTMapping, mayWrap: review.WrapsRemembering(accessreview.Kept, time.Now)}
 	}
-	defaulter := &defaulter{queue: c.DefaultQueueName, kueue: kueue, review: review, namespaces: recently(namespaces, defaultsFor, time.Now), decode: admission.NewDecoder(mgr.GetScheme()).DecodeRaw}
+	defaulter := &defaulter{queue: c.DefaultQueueName, kueue: kueue, review: review, namespaces: recently(namespaces, defaultsFor, time.Now), decode: admission.NewDecoder(mgr.GetScheme()).DecodeRaw, surroundings: surroundingsFrom(mgr.GetAPIReader())}
 	err = ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).WithDefaulter(defaulter).WithValidator(validator).Complete()
 	if err != nil {
 		return fmt.Errorf("cannot serve the AppWrapper webhooks: %w", err)
@@ -77,7 +77,9 @@ type defaulter struct {
 	review accessreview.Review
 	// namespaces is called for creations only.
 	namespaces readNamespace
-	decode     func(runtime.RawExtension, runtime.Object) error
+	// surroundings are read for creations only, too.
+	surroundings readSurroundings
+	decode       func(runtime.RawExtension, runtime.Object) error
 }
 
 // Default is called for every AppWrapper that is created or changed.
@@ -101,7 +103,7 @@ func (d *defaulter) Default(ctx context.Context, aw *v1beta2.AppWrapper) error {
 		if !fieldowners.Needed(aw.ManagedFields) {
 			aw.ManagedFields = nil
 		}
-		return nil
+		return d.addExtras(ctx, request.Namespace, aw)
 	}
 	if isKueue && aw.Spec.Suspend {
 		return nil
@@ -134,7 +136,8 @@ type validator struct {
 	kueue  sets.Set[string]
 	review accessreview.Review
 	// namespaces is called at most once for a request.
-	namespaces readNamespace
+	namespaces   readNamespace
+	surroundings readSurroundings
 	// managed is nil if managedJobsNamespaceSelector is not configured.
 	managed *managed
 	own     *ownRights
@@ -164,6 +167,7 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	var warnings admission.Warnings
 	if aw.ManagedByThisController() {
 		problems = append(problems, v.own.check(ctx, aw.Namespace, kinds)...)
+		problems = append(problems, v.uncounted(ctx, decoded)...)
 		refused, warned := found.check(decoded, v.policies)
 		problems, warnings = append(problems, refused...), warned
 	}

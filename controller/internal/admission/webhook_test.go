@@ -67,7 +67,7 @@ const asWritten = `{
 }`
 
 func TestTheMutatingWebhookOnlyAddsLabels(t *testing.T) {
-	hook := admission.WithDefaulter(scheme(t), &defaulter{queue: "default-queue", namespaces: plain})
+	hook := admission.WithDefaulter(scheme(t), &defaulter{queue: "default-queue", namespaces: plain, surroundings: none})
 	r := request(t, admissionv1.Create, nil, given.AppWrapper("a").Build())
 	r.Object.Raw = []byte(asWritten)
 	response := hook.Handle(t.Context(), r)
@@ -86,7 +86,7 @@ func TestTheMutatingWebhookOnlyAddsLabels(t *testing.T) {
 
 // Nothing else of what is stored may change with it.
 func TestTheMutatingWebhookDropsARecordOfWhoWroteWhat(t *testing.T) {
-	hook := admission.WithDefaulter(scheme(t), &defaulter{namespaces: plain})
+	hook := admission.WithDefaulter(scheme(t), &defaulter{namespaces: plain, surroundings: none})
 	for operation, want := range map[string]int{"Update": 1, "Apply": 0} {
 		t.Run(operation, func(t *testing.T) {
 			r := request(t, admissionv1.Create, nil, given.AppWrapper("a").Build())
@@ -142,7 +142,7 @@ func TestTheValidatingWebhook(t *testing.T) {
 			operation: admissionv1.Delete, before: bad, after: bad},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := &validator{limits: admissionrules.DefaultLimits, namespaces: team, own: &ownRights{resourceOf: mapper().RESTMapping}}
+			v := &validator{limits: admissionrules.DefaultLimits, namespaces: team, surroundings: none, own: &ownRights{resourceOf: mapper().RESTMapping}}
 			if !tc.unchecked {
 				v.access = &access{resourceOf: mapper().RESTMapping, mayWrap: accessreview.Review((&grants{allowed: tc.grants}).review).MayWrap}
 			}
