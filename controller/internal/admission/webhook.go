@@ -66,6 +66,9 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 	if err != nil {
 		return fmt.Errorf("cannot serve the AppWrapper webhooks: %w", err)
 	}
+	mgr.GetWebhookServer().Register(foregroundPath, &admission.Webhook{Handler: &foreground{
+		reader: mgr.GetAPIReader(), client: mgr.GetClient(), decode: admission.NewDecoder(mgr.GetScheme()),
+	}})
 	mgr.GetWebhookServer().Register(updatePath, admission.WithDefaulter(mgr.GetScheme(), defaulter))
 	return nil
 }

@@ -50,6 +50,10 @@ func slim(object any) (any, error) {
 	if w, ok := object.(*kueue.Workload); ok {
 		slim := preemptionpause.Slim(w)
 		slim.Annotations = reassignment.Slim(w)
+		slim.Finalizers = w.Finalizers
+		if len(slim.OwnerReferences) == 0 && len(w.OwnerReferences) > 0 {
+			slim.OwnerReferences = w.OwnerReferences[:1]
+		}
 		slim.Status.Conditions = append(slim.Status.Conditions, quotaOf(w)...)
 		for _, kind := range []string{kueue.WorkloadDeactivationTarget, kueue.WorkloadRequeued} {
 			if c := meta.FindStatusCondition(w.Status.Conditions, kind); c != nil {
@@ -106,6 +110,9 @@ func begin(mgr ctrl.Manager, s Settings, evictions *Evictions) error {
 	}
 	if err := registerMost(ctrlmetrics.Registry, workloads); err != nil {
 		return fmt.Errorf("cannot register metrics: %w", err)
+	}
+	if err := controlKept(mgr, workloads); err != nil {
+		return err
 	}
 	if err := controlReassignments(mgr, workloads, s.Avoid); err != nil || s.Pause.After == 0 {
 		return err
