@@ -30,6 +30,10 @@ func (noEvictions) Evicted(ctx context.Context, aw types.UID) (bool, error) {
 	return notEvicted(ctx, aw)
 }
 
+func (noEvictions) Reclaimed(ctx context.Context, aw types.UID) (bool, error) {
+	return notEvicted(ctx, aw)
+}
+
 func (noEvictions) Waits(context.Context, types.UID) (quotareason.Reason, error) {
 	return quotareason.WaitingForQuota, nil
 }
@@ -85,5 +89,35 @@ func TestWithoutKnowingEvictionsNothingIsDecided(t *testing.T) {
 	w.reconciler.evicted = func(context.Context, types.UID) (bool, error) { return false, errors.New("no cache") }
 	if _, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(w.get())}); err == nil || len(w.writes) > 0 {
 		t.Errorf("error %v, writes %q", err, w.writes)
+	}
+}
+
+// Whoever lends quota does not wait for a day because the borrower's pods may take one to end.
+func TestBorrowedQuotaComesBackInBoundedTime(t *testing.T) {
+	yes := func(context.Context, types.UID) (bool, error) { return true, nil }
+	for sentence, c := range map[string]struct {
+		evicted, reclaimed func(context.Context, types.UID) (bool, error)
+		annotation         string
+		want               time.Duration
+	}{
+		"it has borrowed":                      {yes, yes, "3h", 10 * time.Minute},
+		"it has borrowed, and hurries":         {yes, yes, "1m", time.Minute},
+		"it is preempted within its own queue": {yes, notEvicted, "3h", 3 * time.Hour},
+		"nobody wants it back":                 {notEvicted, yes, "3h", 3 * time.Hour},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w := newWorld(t, given.AppWrapper("a").With(given.Job("j", 1)).Unsuspended().Build())
+			w.change(func(aw *v1beta2.AppWrapper) {
+				aw.Annotations = map[string]string{v1beta2.ForcefulDeletionGracePeriodAnnotation: c.annotation}
+			})
+			w.reconciler.evicted, w.reconciler.reclaimed = c.evicted, c.reclaimed
+			o, err := w.reconciler.observe(t.Context(), client.ObjectKeyFromObject(w.get()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := o.snapshot.Policy.ForcefulDeletionGrace; got != c.want {
+				t.Errorf("its pods have %s to end, want %s", got, c.want)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ package appwrapper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -108,10 +109,23 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 func (r *Reconciler) observeQuota(ctx context.Context, o *observation) error {
 	evicted, err := r.evicted(ctx, o.aw.UID)
 	o.snapshot.Suspend = o.aw.Spec.Suspend || evicted
+	if evicted {
+		err = errors.Join(err, r.limitGrace(ctx, o))
+	}
 	if err != nil || o.aw.Status.Phase != v1beta2.AppWrapperSuspended {
 		return err
 	}
 	o.snapshot.Waits, err = r.waits(ctx, o.aw.UID)
+	return err
+}
+
+// limitGrace: whoever lends quota gets it back in bounded time, however long the borrower's pods may take to end.
+func (r *Reconciler) limitGrace(ctx context.Context, o *observation) error {
+	reclaimed, err := r.reclaimed(ctx, o.aw.UID)
+	if reclaimed {
+		p := &o.snapshot.Policy
+		p.ForcefulDeletionGrace = min(p.ForcefulDeletionGrace, r.defaults.BorrowedGrace)
+	}
 	return err
 }
 

@@ -49,6 +49,8 @@ type Reconciler struct {
 	evictions *evictions
 	// evicted tells whether Kueue evicts the AppWrapper with this UID.
 	evicted func(context.Context, types.UID) (bool, error)
+	// reclaimed tells whether Kueue evicts the AppWrapper with this UID because others want back what it has borrowed.
+	reclaimed func(context.Context, types.UID) (bool, error)
 	// waits tells why Kueue does not give the AppWrapper with this UID quota.
 	waits func(context.Context, types.UID) (quotareason.Reason, error)
 	// reserved is since when Kueue reserves quota for the AppWrapper with this UID; zero if unknown.

@@ -42,6 +42,7 @@ const podsByAppWrapper = "appwrapper"
 type Evictions interface {
 	source.Source
 	Evicted(context.Context, types.UID) (bool, error)
+	Reclaimed(context.Context, types.UID) (bool, error)
 	Waits(context.Context, types.UID) (quotareason.Reason, error)
 	ReservedSince(context.Context, types.UID) (time.Time, error)
 	GiveBack(ctx context.Context, aw types.UID, why string) error
@@ -66,23 +67,24 @@ func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions, activity Acti
 		return fmt.Errorf("cannot register metrics: %w", err)
 	}
 	r := &Reconciler{
-		client:   mgr.GetClient(),
-		cached:   mgr.GetCache(),
-		live:     mgr.GetAPIReader(),
-		recorder: mgr.GetEventRecorder("appwrappers"),
-		metrics:  counters,
-		rules:    c.AppWrapper.NodeRules(),
-		devices:  devicesOf(c.AppWrapper.Autopilot),
-		defaults: c.AppWrapper.Defaults(),
-		allPods:  forAllPods(c.AppWrapper),
-		evicted:  evictions.Evicted,
-		waits:    evictions.Waits,
-		reserved: evictions.ReservedSince,
-		giveBack: evictions.GiveBack,
-		reassign: evictions.Reassign,
-		activity: activity,
-		now:      time.Now,
-		since:    time.Now(),
+		client:    mgr.GetClient(),
+		cached:    mgr.GetCache(),
+		live:      mgr.GetAPIReader(),
+		recorder:  mgr.GetEventRecorder("appwrappers"),
+		metrics:   counters,
+		rules:     c.AppWrapper.NodeRules(),
+		devices:   devicesOf(c.AppWrapper.Autopilot),
+		defaults:  c.AppWrapper.Defaults(),
+		allPods:   forAllPods(c.AppWrapper),
+		evicted:   evictions.Evicted,
+		reclaimed: evictions.Reclaimed,
+		waits:     evictions.Waits,
+		reserved:  evictions.ReservedSince,
+		giveBack:  evictions.GiveBack,
+		reassign:  evictions.Reassign,
+		activity:  activity,
+		now:       time.Now,
+		since:     time.Now(),
 	}
 	if !c.WebhooksEnabled {
 		r.problem = unadmitted(admissionrules.Limits{Components: c.AppWrapper.ComponentLimit, PodSets: c.AppWrapper.PodSetLimit})

@@ -89,6 +89,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		lastState: func(kinds.Kind, types.NamespacedName) client.Object { return nil },
 		evictions: newEvictions(),
 		evicted:   notEvicted,
+		reclaimed: notEvicted,
 		waits:     notWaiting,
 		reserved:  neverReserved,
 		giveBack:  notGivenBack,

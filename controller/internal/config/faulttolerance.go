@@ -13,31 +13,33 @@ import (
 // FaultTolerance holds the grace periods and limits that an AppWrapper's annotations may
 // change, and the ceilings of those annotations. Defaults are those of the lifecycle's table.
 type FaultTolerance struct {
-	AdmissionGracePeriod  Duration `json:"admissionGracePeriod"`
-	WarmupGracePeriod     Duration `json:"warmupGracePeriod"`
-	FailureGracePeriod    Duration `json:"failureGracePeriod"`
-	ResetPause            Duration `json:"resetPause"`
-	RetryLimit            int32    `json:"retryLimit"`
-	DeletionGracePeriod   Duration `json:"deletionGracePeriod"`
-	NoProgressGracePeriod Duration `json:"noProgressGracePeriod"`
-	IdleGracePeriod       Duration `json:"idleGracePeriod"`
-	GracePeriodCeiling    Duration `json:"gracePeriodCeiling"`
-	RetryLimitCeiling     int32    `json:"retryLimitCeiling"`
-	SuccessTTLCeiling     Duration `json:"successTTLCeiling"`
+	AdmissionGracePeriod        Duration `json:"admissionGracePeriod"`
+	WarmupGracePeriod           Duration `json:"warmupGracePeriod"`
+	FailureGracePeriod          Duration `json:"failureGracePeriod"`
+	ResetPause                  Duration `json:"resetPause"`
+	RetryLimit                  int32    `json:"retryLimit"`
+	DeletionGracePeriod         Duration `json:"deletionGracePeriod"`
+	BorrowedDeletionGracePeriod Duration `json:"borrowedDeletionGracePeriod"`
+	NoProgressGracePeriod       Duration `json:"noProgressGracePeriod"`
+	IdleGracePeriod             Duration `json:"idleGracePeriod"`
+	GracePeriodCeiling          Duration `json:"gracePeriodCeiling"`
+	RetryLimitCeiling           int32    `json:"retryLimitCeiling"`
+	SuccessTTLCeiling           Duration `json:"successTTLCeiling"`
 }
 
 // periods are the durations by their keys in the lifecycle's table.
 func (f *FaultTolerance) periods() map[string]*Duration {
 	return map[string]*Duration{
-		"admissionGracePeriod":    &f.AdmissionGracePeriod,
-		"warmupGracePeriod":       &f.WarmupGracePeriod,
-		"failureGracePeriod":      &f.FailureGracePeriod,
-		"resetPause":              &f.ResetPause,
-		"deletionGracePeriod":     &f.DeletionGracePeriod,
-		"noProgressGracePeriod":   &f.NoProgressGracePeriod,
-		"idleGracePeriod":         &f.IdleGracePeriod,
-		lifecycle.GraceCeilingKey: &f.GracePeriodCeiling,
-		"successTTLCeiling":       &f.SuccessTTLCeiling,
+		"admissionGracePeriod":        &f.AdmissionGracePeriod,
+		"warmupGracePeriod":           &f.WarmupGracePeriod,
+		"failureGracePeriod":          &f.FailureGracePeriod,
+		"resetPause":                  &f.ResetPause,
+		"deletionGracePeriod":         &f.DeletionGracePeriod,
+		"borrowedDeletionGracePeriod": &f.BorrowedDeletionGracePeriod,
+		"noProgressGracePeriod":       &f.NoProgressGracePeriod,
+		"idleGracePeriod":             &f.IdleGracePeriod,
+		lifecycle.GraceCeilingKey:     &f.GracePeriodCeiling,
+		"successTTLCeiling":           &f.SuccessTTLCeiling,
 	}
 }
 

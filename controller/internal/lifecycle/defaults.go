@@ -16,6 +16,8 @@ type Defaults struct {
 	GraceCeiling time.Duration
 	// RetryLimitCeiling is the most retries that an annotation may ask for.
 	RetryLimitCeiling int32
+	// BorrowedGrace is the longest forceful deletion grace of work that has borrowed what its owner wants back.
+	BorrowedGrace time.Duration
 }
 
 // Setting is a row of the table of fault tolerance.
@@ -52,6 +54,8 @@ var periods = []Setting[time.Duration]{
 		90 * time.Second, func(d *Defaults) *time.Duration { return &d.RetryPause }},
 	{"deletionGracePeriod", v1beta2.ForcefulDeletionGracePeriodAnnotation, GraceCeilingKey,
 		10 * time.Minute, func(d *Defaults) *time.Duration { return &d.ForcefulDeletionGrace }},
+	{"borrowedDeletionGracePeriod", "", "",
+		10 * time.Minute, func(d *Defaults) *time.Duration { return &d.BorrowedGrace }},
 	{"", v1beta2.DeletionOnFailureGracePeriodAnnotation, GraceCeilingKey,
 		0, func(d *Defaults) *time.Duration { return &d.DeletionOnFailureHold }},
 	{"noProgressGracePeriod", v1beta2.NoProgressGracePeriodDurationAnnotation, GraceCeilingKey,

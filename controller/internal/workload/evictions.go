@@ -5,6 +5,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -95,6 +96,21 @@ func (e *Evictions) Evicted(ctx context.Context, aw types.UID) (bool, error) {
 	}
 	return false, err
 }
+
+// Reclaimed tells whether Kueue evicts an AppWrapper because others of its cohort want back what it has borrowed, as
+// far as is known.
+func (e *Evictions) Reclaimed(ctx context.Context, aw types.UID) (bool, error) {
+	all, err := e.workloads(ctx, aw)
+	return slices.ContainsFunc(all, func(w kueue.Workload) bool { return reclaimed(&w) }), err
+}
+
+func reclaimed(w *kueue.Workload) bool {
+	c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadPreempted)
+	return evicted(w) && c != nil && c.Status == metav1.ConditionTrue && slices.Contains(reclaims, c.Reason)
+}
+
+// reclaims are the reasons of preemptions for another queue of the cohort.
+var reclaims = []string{kueue.InCohortReclamationReason, kueue.InCohortFairSharingReason, kueue.InCohortReclaimWhileBorrowingReason}
 
 // Waits tells why Kueue does not give an AppWrapper quota, as far as is known.
 func (e *Evictions) Waits(ctx context.Context, aw types.UID) (quotareason.Reason, error) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -57,5 +58,30 @@ func TestWhoWasLookedAtBeforeAllWorkloadsWereKnownIsWokenAgain(t *testing.T) {
 	}
 	if err := <-caughtUp; err != nil {
 		t.Error(err)
+	}
+}
+
+// The cache keeps what tells borrowed quota from a preemption within a queue.
+func TestWhichWorkHasBorrowedWhatOthersWantBack(t *testing.T) {
+	for reason, want := range map[string]bool{
+		kueue.InClusterQueueReason: false, kueue.InCohortReclamationReason: true,
+		kueue.InCohortFairSharingReason: true, kueue.InCohortReclaimWhileBorrowingReason: true,
+	} {
+		w := &kueue.Workload{}
+		w.Status.Conditions = []metav1.Condition{
+			{Type: kueue.WorkloadEvicted, Status: metav1.ConditionTrue, Reason: kueue.WorkloadEvictedByPreemption},
+			{Type: kueue.WorkloadPreempted, Status: metav1.ConditionTrue, Reason: reason},
+		}
+		cached, err := slim(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := reclaimed(cached.(*kueue.Workload)); got != want {
+			t.Errorf("%s: %t", reason, got)
+		}
+		w.Status.Conditions[0].Status = metav1.ConditionFalse
+		if reclaimed(w) {
+			t.Errorf("%s: it has been admitted again", reason)
+		}
 	}
 }
