@@ -16,6 +16,14 @@ const (
 	// controller, and pods without it are understood.
 	AppWrapperComponentLabel = "workload.codeflare.dev/component"
 
+	// AppWrapperPodSetLabel is on every pod of an AppWrapper; its value is the index of the pod set among those of
+	// its component. It is an addition of this controller, and pods without it are understood.
+	AppWrapperPodSetLabel = "workload.codeflare.dev/pod-set"
+
+	// AttemptLabel is on every pod of an AppWrapper; its value is the AppWrapper's UID, a dot, and when the attempt
+	// began that created the pod, in seconds. It is an addition of this controller, and pods without it are understood.
+	AttemptLabel = "workload.codeflare.dev/attempt"
+
 	// AttemptAnnotation is on every component; its value is when the attempt began that created it.
 	// It is an addition of this controller.
 	AttemptAnnotation = "workload.codeflare.dev/attempt"

@@ -4,6 +4,7 @@ package appwrapper
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,6 +70,7 @@ func editPodTemplates(object *unstructured.Unstructured, aw *v1beta2.AppWrapper,
 			edit.AvoidNodes = append(edit.AvoidNodes, node.Name)
 		}
 		edit.Labels = podtemplate.Labels(aw.Name, i)
+		edit.Labels[v1beta2.AppWrapperPodSetLabel], edit.Labels[v1beta2.AttemptLabel] = strconv.Itoa(j), attemptLabel(aw)
 		if j < len(infos) {
 			edit.Info = infos[j]
 		}

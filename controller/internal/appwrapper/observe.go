@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -240,53 +239,14 @@ func (r *Reconciler) observePods(ctx context.Context, o *observation) error {
 }
 
 func (r *Reconciler) seePods(ctx context.Context, o *observation, pods []corev1.Pod) error {
-	o.pods = pods
+	o.pods = withoutEarlierOnes(o.aw, pods)
+	pods = o.pods
 	o.snapshot.Pods = make([]lifecycle.Pod, len(pods))
 	for i := range pods {
 		o.snapshot.Pods[i] = o.podOf(&pods[i])
 	}
 	r.observeEvictions(o)
 	return r.markMigrations(ctx, o)
-}
-
-// componentOf goes by the label or, if another AppWrapper controller made the pod, by the
-// pod's controller.
-func (o *observation) componentOf(pod *corev1.Pod) int {
-	if i, err := strconv.Atoi(pod.Labels[v1beta2.AppWrapperComponentLabel]); err == nil {
-		return i
-	}
-	for i := range o.components {
-		object := o.components[i].object
-		if object != nil && (metav1.IsControlledBy(pod, object) || pod.UID == object.GetUID()) {
-			return i
-		}
-	}
-	return lifecycle.UnknownComponent
-}
-
-func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
-	var started time.Time
-	if pod.Status.StartTime != nil {
-		started = pod.Status.StartTime.Time
-		if created := pod.CreationTimestamp.Time; started.Before(created) { // the clock of its node is behind
-			started = created
-		}
-	}
-	return lifecycle.Pod{
-		Node:          pod.Spec.NodeName,
-		Started:       started,
-		NotReadySince: notReadySince(pod),
-		IdleSince:     idleSince(pod),
-		IdleSeen:      idleSeen(pod),
-		Devices:       devicesOfPod(pod),
-		Name:          pod.Name,
-		Component:     o.componentOf(pod),
-		Phase:         pod.Status.Phase,
-		Terminating:   !pod.DeletionTimestamp.IsZero(),
-		Finalizers:    pod.Finalizers,
-		ExitCodes:     exitCodes(pod),
-		Failures:      failures(pod),
-	}
 }
 
 func exitCodes(pod *corev1.Pod) []int32 {

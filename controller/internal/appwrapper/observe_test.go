@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -310,6 +312,44 @@ func TestWhosePodItIs(t *testing.T) {
 				t.Errorf("it is of component %d, want %d", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestWhichPodSetItIsOf(t *testing.T) {
+	labelled := func(podSet string) *corev1.Pod {
+		p := pod("p", "")
+		p.Labels[v1beta2.AppWrapperPodSetLabel] = podSet
+		return p
+	}
+	for label, want := range map[string]int{"0": 0, "12": 12, "": lifecycle.UnknownPodSet, "x": lifecycle.UnknownPodSet} {
+		if got := podSetOf(labelled(label)); got != want {
+			t.Errorf("with %q it is of pod set %d, want %d", label, got, want)
+		}
+	}
+}
+
+// Others may keep pods that have ended, and the next AppWrapper has the same name.
+func TestPodsOfAnEarlierAppWrapper(t *testing.T) {
+	w := newWorld(t)
+	o := &observation{aw: given.AppWrapper("a").Build()}
+	made := func(name string, uid types.UID, phase corev1.PodPhase) corev1.Pod {
+		p := pod(name, phase)
+		p.Labels[v1beta2.AttemptLabel] = string(uid) + ".1767323045"
+		return *p
+	}
+	pods := []corev1.Pod{
+		made("own", o.aw.UID, corev1.PodSucceeded), made("old", "earlier", corev1.PodSucceeded),
+		made("old-failed", "earlier", corev1.PodFailed), made("old-runs", "earlier", corev1.PodRunning), *pod("unlabelled", corev1.PodSucceeded),
+	}
+	if err := w.reconciler.seePods(t.Context(), o, pods); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, p := range o.snapshot.Pods {
+		got[p.Name] = p.Foreign
+	}
+	if diff := cmp.Diff(map[string]bool{"own": false, "old-runs": true, "unlabelled": false}, got); diff != "" {
+		t.Errorf("the pods, and whether they are foreign (-want +got):\n%s", diff)
 	}
 }
 

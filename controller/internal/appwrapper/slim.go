@@ -139,7 +139,7 @@ func (in *interner) keepMetadata(whole, slim metav1.Object) {
 
 func ourLabels(object metav1.Object) map[string]string {
 	ours := map[string]string{}
-	for _, key := range []string{v1beta2.AppWrapperLabel, v1beta2.AppWrapperComponentLabel} {
+	for _, key := range []string{v1beta2.AppWrapperLabel, v1beta2.AppWrapperComponentLabel, v1beta2.AppWrapperPodSetLabel, v1beta2.AttemptLabel} {
 		if value, ok := object.GetLabels()[key]; ok {
 			ours[key] = value
 		}

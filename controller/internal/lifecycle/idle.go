@@ -19,7 +19,7 @@ const signLasts = 10 * time.Minute
 // grace is over. When all of it is, and the other half since then, Kueue is asked to take the quota back.
 func idle(v *view) (Decision, bool) {
 	since, rests := v.idleSince()
-	well := v.countPods().ready() && v.isTrue(v1beta2.PodsReady) && !v.isTrue(v1beta2.Unhealthy)
+	well := v.podSets().ready() && v.isTrue(v1beta2.PodsReady) && !v.isTrue(v1beta2.Unhealthy)
 	if !well || !rests || !v.saidLately() || v.now.Before(v.idleDeadline(since)) {
 		return Decision{}, false
 	}

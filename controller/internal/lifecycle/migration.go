@@ -149,8 +149,7 @@ func (v *view) startedElsewhereOnly(p Pod) bool {
 // wasReplaced: the pod was rejected, and as many pods as expected came beside it. A Job keeps such pods,
 // and they are not to blame for what happens to the others.
 func (v *view) wasReplaced(p Pod) bool {
-	c := v.countPods()
-	return p.wasRejected() && c.accepted >= c.expected
+	return p.wasRejected() && v.podSets().lacking(podCounts.taken) == 0
 }
 
 // wasRejected: its node did not let it run, and nothing else is wrong with that node.
@@ -214,6 +213,6 @@ func sources(nodes map[string][]nodehealth.Cause) []nodehealth.Source {
 
 // retryIsPointless: pods failed, were not replaced, and would fail on any node.
 func (v *view) retryIsPointless() bool {
-	c := v.countPods()
-	return c.failed > 0 && !c.complete() && v.endedTerminally()
+	s := v.podSets()
+	return s.failed() && !s.complete() && v.endedTerminally()
 }

@@ -97,11 +97,12 @@ func (v *view) done() bool {
 		}
 		reported = reported || c.ReportsEnd
 	}
-	rest := v.countPods()
-	if rest.expected == 0 {
+	rest := v.podSets()
+	expected, c := rest.total()
+	if expected == 0 {
 		return reported
 	}
-	return rest.succeeded >= rest.expected && rest.pending+rest.running == 0
+	return rest.lacking(podCounts.ended) == 0 && c.pending+c.running == 0
 }
 
 func (v *view) lastSuccess() time.Time {
@@ -167,28 +168,29 @@ func componentFailed(v *view) (Decision, bool) {
 // time, as a Job with a backoffLimit does, nothing is wrong. Whether a replacement runs yet
 // is for the checks of readiness.
 func podsFailed(v *view) (Decision, bool) {
-	c := v.countPods()
-	if c.failed == 0 || c.complete() {
+	s := v.podSets()
+	if !s.failed() || s.complete() {
 		return Decision{}, false
 	}
 	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, "")
-	v.clear(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, c.String())
+	v.clear(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, s.String())
 	began := later(v.transitionTime(v1beta2.Unhealthy), v.transitionTime(v1beta2.ResourcesDeployed))
 	if deadline := began.Add(v.Policy.FailureGrace); v.now.Before(deadline) {
 		return v.stay().requeueAt(deadline, v.now), true
 	}
-	return v.leaveOrReset(v.nodesToBlame(), v1beta2.ReasonFoundFailedPods, c.String()), true
+	return v.leaveOrReset(v.nodesToBlame(), v1beta2.ReasonFoundFailedPods, s.String()), true
 }
 
 // podsReady keeps the message of a condition that is True already, so that pods that finish
 // one by one cause no writes.
 func podsReady(v *view) (Decision, bool) {
-	c := v.countPods()
-	if !c.ready() {
+	s := v.podSets()
+	if !s.ready() {
 		return Decision{}, false
 	}
 	if !v.isTrue(v1beta2.PodsReady) || v.isTrue(v1beta2.Unhealthy) {
 		v.doubtFailedNode()
+		_, c := s.total()
 		v.set(v1beta2.Unhealthy, metav1.ConditionFalse, v1beta2.ReasonFoundNoFailedPods, "")
 		v.set(v1beta2.PodsReady, metav1.ConditionTrue, v1beta2.ReasonSufficientPodsReady,
 			fmt.Sprintf("%d pods running; %d pods succeeded", c.running, c.succeeded))
@@ -197,24 +199,25 @@ func podsReady(v *view) (Decision, bool) {
 }
 
 func readinessIsLate(v *view) (Decision, bool) {
-	c := v.countPods()
-	v.clear(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, c.String())
-	if deadline := v.readinessDeadline(c); v.now.Before(deadline) {
+	s := v.podSets()
+	v.clear(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, s.String())
+	if deadline := v.readinessDeadline(s); v.now.Before(deadline) {
 		v.clear(v1beta2.Unhealthy, v1beta2.ReasonFoundNoFailedPods, "")
 		return v.stay().requeueAt(v.nextLook(deadline), v.now), true
 	}
+	_, c := s.total()
 	v.forgetIfThereIsNoRoom(c)
 	silent, stragglers := v.nodesThatStartNothing()
 	v.avoid(stragglers)
 	v.avoid(silent)
 	if v.lateAfterMigration() {
-		return v.migrate(v1beta2.ReasonInsufficientPodsReady + " after unhealthy nodes were left: " + c.String()), true
+		return v.migrate(v1beta2.ReasonInsufficientPodsReady + " after unhealthy nodes were left: " + s.String()), true
 	}
 	if v.doNotFitTheirNodes(c) {
-		return v.migrate(v1beta2.ReasonInsufficientPodsReady + " on the nodes that Kueue has assigned: " + c.String()), true
+		return v.migrate(v1beta2.ReasonInsufficientPodsReady + " on the nodes that Kueue has assigned: " + s.String()), true
 	}
 	maps.Copy(silent, v.nodesToBlame())
-	return v.leaveOrReset(silent, v1beta2.ReasonInsufficientPodsReady, c.String()), true
+	return v.leaveOrReset(silent, v1beta2.ReasonInsufficientPodsReady, s.String()), true
 }
 
 // nextLook is before the deadline if the warmup grace is shorter than the admission grace:
@@ -242,9 +245,9 @@ func (v *view) created() time.Time {
 // readinessDeadline is when enough pods must run. From the creation, pods have the
 // admission grace to be created and the warmup grace to start. Pods that were ready and are
 // lost have the failure grace, from when the loss was noticed.
-func (v *view) readinessDeadline(c podCounts) time.Time {
+func (v *view) readinessDeadline(s podSets) time.Time {
 	grace := v.Policy.AdmissionGrace
-	if c.complete() {
+	if s.complete() {
 		grace = v.Policy.WarmupGrace
 	}
 	deadline := v.created().Add(grace)

@@ -113,6 +113,12 @@ type Pod struct {
 	// Component is the index of the component that the pod belongs to, by its label or
 	// because the component controls it; UnknownComponent if neither tells.
 	Component int
+	// PodSet is the index of its pod set among those of its component, by its label; UnknownPodSet if
+	// that does not tell.
+	PodSet int
+	// Foreign: an earlier AppWrapper of the same name made the pod. It may still use quota, and is
+	// none of those that are expected.
+	Foreign bool
 	// Phase of the pod.
 	Phase corev1.PodPhase
 	// Terminating: the pod has a deletionTimestamp.
@@ -148,3 +154,6 @@ type Pod struct {
 // UnknownComponent is the component of a pod that another AppWrapper controller made and
 // that its component controls only through something in between.
 const UnknownComponent = -1
+
+// UnknownPodSet is the pod set of a pod that an older release made, or another AppWrapper controller.
+const UnknownPodSet = -1
