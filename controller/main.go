@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/go-logr/logr"
@@ -71,13 +72,18 @@ func setup(mgr ctrl.Manager, c config.Config, namespace string) error {
 		Elects:       c.ControllerManager.LeaderElection,
 		IgnoreOthers: c.ControllerManager.IgnoreOtherControllers,
 	}
+	// Replicas that wait to be the leader hear of pods, too, so this is not among what only the leader does.
+	heard, err := appwrapper.Hear(context.Background(), mgr.GetFieldIndexer(), mgr.GetCache())
+	if err != nil {
+		return err
+	}
 	return mgr.Add(othercontroller.After(served, mgr, own, func() error {
 		evictions := &workload.Evictions{}
 		signs, err := activity.Setup(mgr, c.AppWrapper.DeviceActivity)
 		if err != nil {
 			return err
 		}
-		if err := appwrapper.Setup(mgr, c, evictions, signs); err != nil {
+		if err := appwrapper.Setup(mgr, c, evictions, signs, heard); err != nil {
 			return err
 		}
 		slack := slackqueue.Settings{Queues: c.AppWrapper.SlackQueues(), Rules: c.AppWrapper.SlackRules(), Namespace: namespace}

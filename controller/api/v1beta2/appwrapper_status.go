@@ -163,6 +163,12 @@ type AppWrapperComponentStatus struct {
 	// +listType=atomic
 	PodSets []AppWrapperPodSet `json:"podSets"`
 
+	// SucceededPods is how many pods of each pod set have succeeded in this attempt and are gone. It is written only
+	// where the resource itself does not say so.
+	// +optional
+	// +listType=atomic
+	SucceededPods []int32 `json:"succeededPods,omitempty"`
+
 	// Conditions: ResourcesDeployed and, as an addition of this controller, Succeeded.
 	// +optional
 	// +patchMergeKey=type

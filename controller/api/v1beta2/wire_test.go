@@ -185,6 +185,8 @@ func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 		status.componentStatus[].name:string
 		status.componentStatus[].podSets:array
 		status.componentStatus[].podSets[]:object!path
+		status.componentStatus[].succeededPods:array
+		status.componentStatus[].succeededPods[]:integer
 		status.componentStatus[].podSets[].annotations:object
 		status.componentStatus[].podSets[].annotations{}:string
 		status.componentStatus[].podSets[].path:string

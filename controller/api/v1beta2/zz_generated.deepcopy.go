@@ -84,6 +84,11 @@ func (in *AppWrapperComponentStatus) DeepCopyInto(out *AppWrapperComponentStatus
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.SucceededPods != nil {
+		in, out := &in.SucceededPods, &out.SucceededPods
+		*out = make([]int32, len(*in))
+		copy(*out, *in)
+	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]v1.Condition, len(*in))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/kinds"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
 )
 
 // podKind is special: pods have a typed cache, and no second one.
@@ -41,13 +42,14 @@ func (o *observation) see(i int, found client.Object) {
 	orphan := o.snapshot.Deleting && isOrphan(found, o.aw)
 	o.unwatched = o.unwatched || orphan // its events do not name an owner to reconcile
 	c.object = nil
-	s.Exists, s.Unreadable, s.Terminating, s.Finalizers, s.Verdict = false, false, false, nil, ""
+	s.Exists, s.Unreadable, s.Terminating, s.Finalizers = false, false, false, nil
+	report{}.into(s)
 	if belongsTo(found, o.aw) || orphan {
 		c.object = found
 		s.Exists = true
 		s.Terminating = !found.GetDeletionTimestamp().IsZero()
 		s.Finalizers = found.GetFinalizers()
-		s.Verdict = verdict(c.kind, found)
+		reportOf(c.kind, found).into(s)
 	}
 	for p := range o.pods { // to which component they belong may depend on the object
 		o.snapshot.Pods[p].Component = o.componentOf(&o.pods[p])
@@ -97,15 +99,29 @@ func objectOf(kind kinds.Kind) client.Object {
 }
 
 func verdict(kind kinds.Kind, object client.Object) kinds.Verdict {
-	switch o := object.(type) {
-	case *unstructured.Unstructured:
-		return kind.Verdict(o)
-	case *corev1.Pod:
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-		if err != nil {
-			return kinds.Unknown // a pod has a form in JSON
+	return reportOf(kind, object).verdict
+}
+
+// report is what a component says of itself.
+type report struct {
+	verdict kinds.Verdict
+	final   string
+	ended   kinds.Ended
+}
+
+func (r report) into(s *lifecycle.Component) {
+	s.Verdict, s.Final, s.Ended = r.verdict, r.final, r.ended
+}
+
+func reportOf(kind kinds.Kind, object client.Object) report {
+	content, ok := object.(*unstructured.Unstructured)
+	if pod, isPod := object.(*corev1.Pod); isPod {
+		if fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod); err == nil { // a pod has a form in JSON
+			content, ok = &unstructured.Unstructured{Object: fields}, true
 		}
-		return kind.Verdict(&unstructured.Unstructured{Object: content})
 	}
-	return kinds.Unknown
+	if !ok {
+		return report{}
+	}
+	return report{verdict: kind.Verdict(content), final: kind.Final(content), ended: kind.Ended(content)}
 }

@@ -208,7 +208,7 @@ func (o *observation) namesThisAttempt(object client.Object) bool {
 // attempt before had the same name and owner.
 func (o *observation) seeLast(i int, last client.Object) {
 	if last != nil && belongsTo(last, o.aw) && o.namesThisAttempt(last) {
-		o.snapshot.Components[i].Verdict = verdict(o.components[i].kind, last)
+		reportOf(o.components[i].kind, last).into(&o.snapshot.Components[i])
 	}
 }
 

@@ -10,11 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
@@ -93,30 +90,6 @@ func (e *evictions) add(aw types.NamespacedName, found eviction) {
 	e.ofAppWrappers.Add(aw, all[max(0, len(all)-evictionsKeptOfEach):])
 }
 
-// hears is a handler of the watch of pods.
-func (e *evictions) hears() toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { e.noteObject(object, false) },
-		UpdateFunc: func(_, after any) { e.noteObject(after, false) },
-		DeleteFunc: func(object any) { e.noteObject(object, true) },
-	}
-}
-
-// beforeWaking lets who is woken find the eviction: handlers of a watch do not wait for each other.
-func (e *evictions) beforeWaking() predicate.Predicate {
-	return predicate.Funcs{DeleteFunc: func(d event.DeleteEvent) bool {
-		e.noteObject(d.Object, true)
-		return true
-	}}
-}
-
-func (e *evictions) noteObject(object any, gone bool) {
-	last, _ := removed(object)
-	if pod, ok := last.(*corev1.Pod); ok {
-		e.note(pod, gone)
-	}
-}
-
 // observeEvictions adds what the pods tell that are still there, in the cache or live, to what was heard
 // of others. The lifecycle knows which of them count.
 func (r *Reconciler) observeEvictions(o *observation) {
@@ -124,10 +97,10 @@ func (r *Reconciler) observeEvictions(o *observation) {
 		return
 	}
 	for i := range o.pods {
-		r.evictions.note(&o.pods[i], false)
+		r.heard.evictions.note(&o.pods[i], false)
 	}
 	o.snapshot.Evictions = nil
-	for _, e := range r.evictions.of(client.ObjectKeyFromObject(o.aw)) {
+	for _, e := range r.heard.evictions.of(client.ObjectKeyFromObject(o.aw)) {
 		o.snapshot.Evictions = append(o.snapshot.Evictions, e.Eviction)
 	}
 }

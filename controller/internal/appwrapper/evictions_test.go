@@ -3,6 +3,7 @@
 package appwrapper
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -88,7 +89,7 @@ func TestWhatAnEvictionBreaksCostsNoRetry(t *testing.T) {
 			for _, becomes := range tc.becomes {
 				becomes(p)
 			}
-			tc.heard(w.reconciler.evictions.hears(), slim(p).(*corev1.Pod))
+			tc.heard(w.reconciler.heard.handler(), slim(p).(*corev1.Pod))
 			w.now = now.Add(time.Minute)
 			w.setJobCondition("train", "Failed")
 			w.settle()
@@ -177,10 +178,17 @@ func TestAnEvictedPodBelongsToAComponent(t *testing.T) {
 	}
 }
 
+// unindexed takes any index.
+type unindexed struct{}
+
+func (unindexed) IndexField(context.Context, client.Object, string, client.IndexerFunc) error {
+	return nil
+}
+
 // A replica that waits to be the leader has a cache, and hears of evictions.
 func TestEvictionsAreHeardFromTheCache(t *testing.T) {
 	pods := informers{byKind: map[schema.GroupVersionKind]*controllertest.FakeInformer{}}
-	heard, err := hearOfEvictions(pods)
+	heard, err := Hear(t.Context(), unindexed{}, pods)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,17 +196,17 @@ func TestEvictionsAreHeardFromTheCache(t *testing.T) {
 	p.Spec.NodeName = "n"
 	evictBecause(drains, time.Unix(1000, 0))(p)
 	pods.byKind[podKind].Delete(p)
-	if got := heard.of(client.ObjectKey{Namespace: given.Namespace, Name: "a"}); len(got) != 1 {
+	if got := heard.evictions.of(client.ObjectKey{Namespace: given.Namespace, Name: "a"}); len(got) != 1 {
 		t.Errorf("heard of %v", got)
 	}
 }
 
 // Who is woken because a pod is gone finds why.
 func TestAnEvictionIsKnownBeforeItWakes(t *testing.T) {
-	e, p := newEvictions(), pod("p", corev1.PodRunning)
+	h, p := newHeard(time.Now), pod("p", corev1.PodRunning)
 	p.Spec.NodeName = "n"
 	evictBecause(drains, time.Unix(1000, 0))(p)
-	if passes := e.beforeWaking().Delete(event.DeleteEvent{Object: p}); !passes || len(e.of(client.ObjectKey{Namespace: given.Namespace, Name: "a"})) != 1 {
+	if passes := h.beforeWaking().Delete(event.DeleteEvent{Object: p}); !passes || len(h.evictions.of(client.ObjectKey{Namespace: given.Namespace, Name: "a"})) != 1 {
 		t.Errorf("it wakes (%t), and is not known", passes)
 	}
 }
@@ -268,6 +276,40 @@ func TestAnEvictionIsHeardInTheWholeController(t *testing.T) {
 	}
 	c.await("it is reset", func() bool { return c.count(v1beta2.AppWrapperResetting) == 1 })
 	if text := string(c.api.Get("appwrappers", keyOf(aw)).Fields["status"]); !strings.Contains(text, `"migrations":1`) || !strings.Contains(text, "gpu-17 (PodEvicted "+drains+")") {
+		t.Errorf("its status is %s", text)
+	}
+}
+
+// A replica that waits to be the leader hears why a pod is gone, and knows it when it takes over.
+func TestAStandbyKnowsOfEvictionsWhenItTakesOver(t *testing.T) {
+	c := newCluster(t, 1)
+	c.submit(0, 1)
+	c.start()
+	c.await("it runs", func() bool { return c.count(v1beta2.AppWrapperRunning) == 1 })
+	c.stop()
+	leads := c.wait()
+	listed := func() int {
+		pods := &corev1.PodList{}
+		if err := c.cached.List(t.Context(), pods, client.InNamespace(given.Namespace)); err != nil {
+			return -1
+		}
+		return len(pods.Items)
+	}
+	c.await("its cache", func() bool { return listed() == 1 })
+	began := time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339)
+	key, aw := keyOf(c.api.All("pods")[0].GetName()), c.api.All("appwrappers")[0].GetName()
+	err := c.api.Patch("pods", key, `{"status":{"conditions":[{"type":"DisruptionTarget","status":"True","reason":"`+drains+`","lastTransitionTime":"`+began+`"}]}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.api.Delete("pods", key)
+	c.await("the pod to go", func() bool { return listed() == 0 })
+	if err := c.api.Patch("jobs", keyOf(aw), `{"status":{"conditions":[{"type":"Failed","status":"True"}]}}`); err != nil {
+		t.Fatal(err)
+	}
+	leads()
+	c.await("it is reset", func() bool { return c.count(v1beta2.AppWrapperResetting) == 1 })
+	if text := string(c.api.Get("appwrappers", keyOf(aw)).Fields["status"]); !strings.Contains(text, `"migrations":1`) {
 		t.Errorf("its status is %s", text)
 	}
 }

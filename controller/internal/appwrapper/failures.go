@@ -11,6 +11,9 @@ import (
 	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
 
+// deadlineExceeded is the reason of a pod whose own deadline has passed.
+const deadlineExceeded = "DeadlineExceeded"
+
 // failures are how a failed pod ended. Those of a pod that was evicted are the doing of its kubelet.
 func failures(pod *corev1.Pod) []lifecycle.Failure {
 	if pod.Status.Phase != corev1.PodFailed {
@@ -46,6 +49,9 @@ func (in *interner) slimFailures(pod, slim *corev1.Pod) {
 		if failed(c.State.Terminated) {
 			slim.Status.InitContainerStatuses = append(slim.Status.InitContainerStatuses, in.slimEnd(c))
 		}
+	}
+	if pod.Status.Reason == deadlineExceeded {
+		slim.Status.Reason = deadlineExceeded
 	}
 	why, byKubelet := nodehealth.EvictionByKubelet(pod)
 	if !byKubelet {

@@ -103,6 +103,13 @@ func phaseOf(aw *fakeapiserver.Object) v1beta2.AppWrapperPhase {
 // start starts the controller, or a new one after the last has stopped.
 func (c *cluster) start() {
 	c.Helper()
+	leads := c.wait()
+	leads()
+}
+
+// wait starts a replica that waits to be the leader, and returns what makes it the leader.
+func (c *cluster) wait() (leads func()) {
+	c.Helper()
 	caches, err := CacheOptions(config.Default().AppWrapper)
 	if err != nil {
 		c.Fatal(err)
@@ -115,10 +122,20 @@ func (c *cluster) start() {
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil },
 	}, func(mgr ctrl.Manager) error {
 		c.cached = mgr.GetCache()
-		return Setup(mgr, config.Default(), noEvictions{}, nil)
+		heard, err := Hear(context.Background(), mgr.GetFieldIndexer(), mgr.GetCache())
+		own := ctrlmetrics.Registry
+		leads = func() {
+			ctrlmetrics.Registry = own
+			defer func() { ctrlmetrics.Registry = reconciles }()
+			if err := Setup(mgr, config.Default(), noEvictions{}, nil, heard); err != nil {
+				c.Error(err)
+			}
+		}
+		return err
 	})
 	c.stop = func() { stop(); c.cached = nil }
 	ctrlmetrics.Registry = reconciles
+	return leads
 }
 
 func (c *cluster) await(what string, condition func() bool) {

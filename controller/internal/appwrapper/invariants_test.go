@@ -23,7 +23,7 @@ func (l *life) hear(before, after client.Object) {
 	if l.process != nil {
 		l.process.pending = append(l.process.pending, change{before, after})
 	} else if c := (change{before, after}); isPod(c.object()) {
-		tellOfEvictions(l.standby, c)
+		tellOfPods(l.standby, c)
 	}
 	l.account()
 	component, created := after.(*unstructured.Unstructured)

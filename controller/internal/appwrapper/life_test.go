@@ -33,7 +33,7 @@ type life struct {
 	process  *process  // nil while none runs
 	startsAt time.Time // when the next one starts
 	// standby is what the replica hears that waits to be the leader.
-	standby *evictions
+	standby *Heard
 
 	waits    quotareason.Reason
 	quota    bool      // according to Kueue
@@ -62,12 +62,13 @@ func live(t *testing.T, story stories.Story, w *troubles.Wire, calm *life) *life
 	t.Helper()
 	born := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	l := &life{
-		T: t, story: story, now: born, startsAt: born, standby: newEvictions(), calm: calm,
+		T: t, story: story, now: born, startsAt: born, calm: calm,
 		wire:    w,
 		permits: map[int]bool{}, silent: map[string]bool{}, rests: map[string]bool{}, creates: map[string]int{}, told: announcements{},
 	}
 	l.wire.Outrun = l.outrun
 	clock := func() time.Time { return l.now }
+	l.standby = newHeard(clock)
 	l.api = &apiServer{now: clock, refuse: l.refuse, heard: l.hear}
 	builder := given.AppWrapper("a")
 	for _, c := range story.Components {

@@ -94,6 +94,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*ob
 	}
 	o.snapshot.Devices = r.countedDevices(aw, decoded.Templates)
 	o.snapshot.Policy.ResetSurplus = policy.ResetSurplus && !undercounted(decoded)
+	o.observeTurns()
 	if err := r.observeComponents(ctx, o, decoded); err != nil {
 		return nil, err
 	}
@@ -246,6 +247,7 @@ func (r *Reconciler) seePods(ctx context.Context, o *observation, pods []corev1.
 		o.snapshot.Pods[i] = o.podOf(&pods[i])
 	}
 	r.observeEvictions(o)
+	r.heard.gone.observe(o)
 	return r.markMigrations(ctx, o)
 }
 

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
@@ -75,6 +76,9 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 	}
 	return lifecycle.Pod{
 		Node:          pod.Spec.NodeName,
+		Created:       pod.CreationTimestamp.Time,
+		EndsBy:        ptr.Deref(pod.DeletionTimestamp, metav1.Time{}).Time,
+		Ended:         endOf(pod),
 		Started:       started,
 		NotReadySince: notReadySince(pod),
 		IdleSince:     idleSince(pod),

@@ -62,7 +62,7 @@ func (c change) object() client.Object {
 
 var theRequest = reconcile.Request{NamespacedName: client.ObjectKey{Namespace: given.Namespace, Name: "a"}}
 
-func startProcess(api *apiServer, wire *troubles.Wire, told announcements, standby *evictions, migrationLimit int32, now func() time.Time) *process {
+func startProcess(api *apiServer, wire *troubles.Wire, told announcements, standby *Heard, migrationLimit int32, now func() time.Time) *process {
 	counters, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
 		panic(err)
@@ -82,7 +82,7 @@ func startProcess(api *apiServer, wire *troubles.Wire, told announcements, stand
 	defaults := lifecycle.StandardDefaults()
 	defaults.MigrationLimit = migrationLimit
 	p.reconciler = &Reconciler{
-		client: c, cached: slimCache{p.seen}, live: c, watch: components.watch, lastState: components.ended.get, evictions: standby,
+		client: c, cached: slimCache{p.seen}, live: c, watch: components.watch, lastState: components.ended.get, heard: standby,
 		evicted: notEvicted, reclaimed: notEvicted, waits: notWaiting, reserved: neverReserved, giveBack: notGivenBack, reassign: notReassigned, recorder: told, metrics: counters, rules: theRules, defaults: defaults, now: now, since: now(),
 	}
 	for _, object := range api.objects {
@@ -162,7 +162,7 @@ func (s *apiServer) apply(c change) {
 // hear plays the informers. The predicates of Setup decide which changes are relevant.
 func (p *process) hear(c change) {
 	if isPod(c.object()) {
-		tellOfEvictions(p.reconciler.evictions, c)
+		tellOfPods(p.reconciler.heard, c)
 	}
 	switch {
 	case isAppWrapper(c.object()):
@@ -178,15 +178,15 @@ func (p *process) hear(c change) {
 	}
 }
 
-// tellOfEvictions plays the watch of pods.
-func tellOfEvictions(e *evictions, c change) {
+// tellOfPods plays the watch of pods.
+func tellOfPods(h *Heard, c change) {
 	switch {
 	case c.before == nil:
-		e.hears().OnAdd(slim(c.after), false)
+		h.handler().OnAdd(slim(c.after), false)
 	case c.after == nil:
-		e.hears().OnDelete(slim(c.before))
+		h.handler().OnDelete(slim(c.before))
 	default:
-		e.hears().OnUpdate(slim(c.before), slim(c.after))
+		h.handler().OnUpdate(slim(c.before), slim(c.after))
 	}
 }
 

@@ -45,8 +45,8 @@ type Reconciler struct {
 	watch func(context.Context, kinds.Kind) (coverage, error)
 	// lastState is the state in which a component ended that is gone, nil if unknown.
 	lastState func(kinds.Kind, types.NamespacedName) client.Object
-	// evictions are pods that Kubernetes has evicted.
-	evictions *evictions
+	// heard is what the watch of pods told of those that are gone.
+	heard *Heard
 	// evicted tells whether Kueue evicts the AppWrapper with this UID.
 	evicted func(context.Context, types.UID) (bool, error)
 	// reclaimed tells whether Kueue evicts the AppWrapper with this UID because others want back what it has borrowed.

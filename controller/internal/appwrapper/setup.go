@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -55,10 +54,7 @@ type Activity func(ctx context.Context, aw types.UID, namespace string, pods []s
 
 // Setup adds the AppWrapper controller to mgr, whose caches must be made with
 // CacheOptions.
-func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions, activity Activity) error {
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, podsByAppWrapper, appWrapperOfPod); err != nil {
-		return fmt.Errorf("cannot index pods: %w", err)
-	}
+func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions, activity Activity, heard *Heard) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1beta2.AppWrapper{}, appWrappersByAvoidance, avoidanceOfAppWrapper); err != nil {
 		return fmt.Errorf("cannot index AppWrappers: %w", err)
 	}
@@ -83,38 +79,23 @@ func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions, activity Acti
 		giveBack:  evictions.GiveBack,
 		reassign:  evictions.Reassign,
 		activity:  activity,
+		heard:     heard,
 		now:       time.Now,
 		since:     time.Now(),
 	}
 	if !c.WebhooksEnabled {
 		r.problem = unadmitted(admissionrules.Limits{Components: c.AppWrapper.ComponentLimit, PodSets: c.AppWrapper.PodSetLimit})
 	}
-	if r.evictions, err = hearOfEvictions(mgr.GetCache()); err != nil {
-		return err
-	}
 	components := newWatches(mgr, c.AppWrapper.ExtraKinds)
 	r.watch, r.lastState = components.watch, components.ended.get
 	return r.control(mgr, c, components, evictions)
-}
-
-// hearOfEvictions begins before this replica is the leader.
-func hearOfEvictions(informers cache.Informers) (*evictions, error) {
-	heard := newEvictions()
-	informer, err := informers.GetInformer(context.Background(), &corev1.Pod{}, cache.BlockUntilSynced(false))
-	if err == nil {
-		_, err = informer.AddEventHandler(heard.hears())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot watch pods: %w", err)
-	}
-	return heard, nil
 }
 
 // control starts the controller with everything that triggers it.
 func (r *Reconciler) control(mgr ctrl.Manager, c config.Config, components *watches, evictions Evictions) error {
 	forAppWrappers := ctrl.NewControllerManagedBy(mgr).
 		For(&v1beta2.AppWrapper{}, builder.WithPredicates(ours())).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(wakeAppWrapperOfPod), builder.WithPredicates(r.evictions.beforeWaking(), podChanged())).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(wakeAppWrapperOfPod), builder.WithPredicates(r.heard.beforeWaking(), podChanged())).
 		WatchesRawSource(components).
 		WatchesRawSource(evictions).
 		WithOptions(controller.Options{MaxConcurrentReconciles: c.Concurrency, RateLimiter: retryBackoff()})
@@ -166,9 +147,6 @@ func ours() predicate.Predicate {
 func watchNodes(mgr ctrl.Manager, forAppWrappers *builder.Builder, rules nodehealth.Rules) error {
 	if len(rules.Resources()) == 0 {
 		return nil
-	}
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, podsByNode, nodeOfPod); err != nil {
-		return fmt.Errorf("cannot index pods: %w", err)
 	}
 	forAppWrappers.Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(wakeAppWrappersOnNode(mgr.GetCache())),
 		builder.WithPredicates(nodeChanged(rules)))

@@ -158,11 +158,23 @@ func (in *interner) slimStatus(whole map[string]any) map[string]any {
 	kept := make([]any, 0, len(conditions))
 	for i := range conditions {
 		if condition, ok := conditions[i].(map[string]any); ok {
-			kept = append(kept, map[string]any{"type": condition["type"], "status": condition["status"], "reason": condition["reason"]})
+			kept = append(kept, slimComponentCondition(condition))
 		}
 	}
 	if len(kept) > 0 {
 		slim["conditions"] = kept
+	}
+	if succeeded, ok := whole["succeeded"]; ok {
+		slim["succeeded"] = succeeded
+	}
+	return slim
+}
+
+// slimComponentCondition has the message of a failure, too: the training operator says only there why.
+func slimComponentCondition(whole map[string]any) map[string]any {
+	slim := map[string]any{"type": whole["type"], "status": whole["status"], "reason": whole["reason"]}
+	if message, ok := whole["message"]; ok && whole["type"] == "Failed" && whole["status"] == "True" {
+		slim["message"] = message
 	}
 	return slim
 }
@@ -189,6 +201,7 @@ func (in *interner) slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim := &corev1.Pod{}
 	slim.Name, slim.Namespace, slim.UID = pod.Name, intern(in, pod.Namespace), pod.UID
 	slim.ResourceVersion, slim.DeletionTimestamp = pod.ResourceVersion, pod.DeletionTimestamp
+	slim.CreationTimestamp = pod.CreationTimestamp
 	slim.OwnerReferences, slim.Finalizers = in.slimOwners(pod.OwnerReferences), pod.Finalizers
 	in.internAll(slim.Finalizers)
 	slim.Status.Phase, slim.Status.StartTime = intern(in, pod.Status.Phase), pod.Status.StartTime

@@ -84,6 +84,9 @@ func (in *interner) notesOn(aw *v1beta2.AppWrapper, heads []runtime.RawExtension
 	if decoded.Undercounted() {
 		notes[undercountedAnnotation] = "true"
 	}
+	if turns := turnsOf(decoded.Templates); turns != "" {
+		notes[turnsAnnotation] = intern(in, turns)
+	}
 	if declared := declaredDevices(aw, decoded.Templates); len(declared) > 0 {
 		if text, err := json.Marshal(declared); err == nil {
 			notes[declaredDevicesAnnotation] = intern(in, string(text))
@@ -93,7 +96,7 @@ func (in *interner) notesOn(aw *v1beta2.AppWrapper, heads []runtime.RawExtension
 }
 
 func isNote(key string) bool {
-	return key == declaredDevicesAnnotation || key == undercountedAnnotation
+	return key == declaredDevicesAnnotation || key == undercountedAnnotation || key == turnsAnnotation
 }
 
 // annotate leaves of the annotations what is read.

@@ -161,6 +161,8 @@ func wakeOwner(kind kinds.Kind, queue workqueue.TypedRateLimitingInterface[recon
 type componentState struct {
 	verdict     kinds.Verdict
 	terminating bool
+	// givenUp are pods without which it goes on: one that has failed does not have to be replaced.
+	givenUp int
 	// held names the finalizers of a terminating component.
 	held string
 }
@@ -171,7 +173,8 @@ func (s componentState) relevant() bool {
 }
 
 func stateOf(kind kinds.Kind, component client.Object) componentState {
-	s := componentState{verdict: verdict(kind, component), terminating: !component.GetDeletionTimestamp().IsZero()}
+	said := reportOf(kind, component)
+	s := componentState{verdict: said.verdict, givenUp: said.ended.GivenUp, terminating: !component.GetDeletionTimestamp().IsZero()}
 	if s.terminating {
 		s.held = strings.Join(component.GetFinalizers(), ",")
 	}

@@ -87,7 +87,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			return uncovered, nil
 		},
 		lastState: func(kinds.Kind, types.NamespacedName) client.Object { return nil },
-		evictions: newEvictions(),
+		heard:     newHeard(time.Now),
 		evicted:   notEvicted,
 		reclaimed: notEvicted,
 		waits:     notWaiting,

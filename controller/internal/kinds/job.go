@@ -3,6 +3,9 @@
 package kinds
 
 import (
+	"strconv"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -15,13 +18,17 @@ const jobCompletionIndex = "batch.kubernetes.io/job-completion-index"
 
 // job is a batch/v1 Job. It ends with its Complete condition, not with the number of pods
 // that have succeeded: a Job with more completions than parallelism runs in waves. It says with
-// FailureTarget that it will fail, and with Failed that all its pods have stopped as well.
+// SuccessCriteriaMet or FailureTarget how it will end, and with Complete or Failed that all its pods have stopped as
+// well.
 var job = Kind{
 	GVK:     schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"},
 	podSets: jobPodSets,
 
 	knownToKueue: always,
-	verdict:      verdictFromConditions("Complete", "Failed", "FailureTarget"),
+	verdict:      jobVerdict,
+	finalReason:  finalReasons([]string{"Failed", "FailureTarget"}, deadlineExceeded, "PodFailurePolicy"),
+	ended:        jobEnded,
+	pauses:       true,
 	final:        true, // the Job controller leaves a Job that is Complete alone
 	derived:      jobNames,
 	suspended:    suspendedBy("spec.suspend"),
@@ -37,6 +44,37 @@ func jobNames(object map[string]any) []Derived {
 		names = append(names, Derived{Suffix: last(completions), Of: "the host name of its last pod", Rule: HostName})
 	}
 	return names
+}
+
+func jobVerdict(object map[string]any) Verdict {
+	if condition(object, "SuccessCriteriaMet")["status"] == "True" {
+		return Succeeded
+	}
+	return verdictFromConditions("Complete", "Failed", "FailureTarget")(object)
+}
+
+// jobEnded: a Job counts each pod that has succeeded once, and lists the indexes without which it goes on.
+func jobEnded(object map[string]any) Ended {
+	succeeded, _, _ := integer(object, "status", "succeeded")
+	failed, _, _ := unstructured.NestedString(object, "status", "failedIndexes")
+	return Ended{Succeeded: int(succeeded), GivenUp: indexes(failed)}
+}
+
+// indexes counts those in a list such as "1,3-5".
+func indexes(list string) int {
+	n := 0
+	for part := range strings.SplitSeq(list, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		from, err := strconv.Atoi(first)
+		if err != nil {
+			continue
+		}
+		n++
+		if to, err := strconv.Atoi(last); isRange && err == nil && to > from {
+			n += to - from
+		}
+	}
+	return n
 }
 
 func jobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {

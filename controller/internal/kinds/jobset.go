@@ -18,9 +18,12 @@ import (
 var jobSet = Kind{
 	GVK:     schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"},
 	podSets: jobSetPodSets,
+	turns:   jobSetTurns,
+	pauses:  true, // its Jobs do
 
 	knownToKueue: always,
 	verdict:      verdictFromConditions("Completed", "Failed"),
+	finalReason:  finalReasons([]string{"Failed"}, "FailJobSetFailurePolicyAction"),
 	derived:      jobSetNames,
 	suspended:    suspendedBy("spec.suspend"),
 }
@@ -55,6 +58,29 @@ func jobSetPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	return podSets, nil
 }
 
+// jobSetTurns: a Job may wait until others are ready, or complete, and all may start in order.
+func jobSetTurns(object map[string]any) map[string]Turn {
+	turns := map[string]Turn{}
+	inOrder := text(object, "spec", "startupPolicy", "startupPolicyOrder") == "InOrder"
+	for i, job := range items(object, "spec", "replicatedJobs") {
+		path := fmt.Sprintf(replicatedJobPath, i)
+		if inOrder && i > 0 {
+			turns[path] = OneByOne
+		}
+		for _, dependency := range items(job, "dependsOn") {
+			if turns[path] != AfterTheOthers {
+				turns[path] = OneByOne
+			}
+			if dependency["status"] == "Complete" {
+				turns[path] = AfterTheOthers
+			}
+		}
+	}
+	return turns
+}
+
+const replicatedJobPath = "template.spec.replicatedJobs[%d].template.spec.template"
+
 func replicatedJobPodSet(job map[string]any, index int) (v1beta2.AppWrapperPodSet, error) {
 	jobs, err := replicas(job, "replicas")
 	if err != nil {
@@ -65,7 +91,7 @@ func replicatedJobPodSet(job map[string]any, index int) (v1beta2.AppWrapperPodSe
 		return v1beta2.AppWrapperPodSet{}, err
 	}
 	return v1beta2.AppWrapperPodSet{
-		Path:     fmt.Sprintf("template.spec.replicatedJobs[%d].template.spec.template", index),
+		Path:     fmt.Sprintf(replicatedJobPath, index),
 		Replicas: &pods,
 		Annotations: map[string]string{
 			v1beta2.PodSetAnnotationTASPodIndexLabel:      jobCompletionIndex,

@@ -52,9 +52,12 @@ type Kind struct {
 	// kind that has none.
 	uncounted func(object map[string]any) error
 
-	// startsLater is the path of a pod set whose pods begin once the others run, and may end
-	// before them; empty for a kind that has none. They count for quota, and nobody waits for them.
-	startsLater string
+	// turns says when the pods of a resource's pod sets come, by path, for those that do not come with it; nil for a
+	// kind all of whose pods do.
+	turns func(object map[string]any) map[string]Turn
+
+	// pauses: its operator replaces pods that have failed, or says that the resource has failed, and pauses before.
+	pauses bool
 
 	// verdict reads the status of a resource; nil for a kind that does not report its end, so
 	// that only its pods count.
@@ -68,6 +71,13 @@ type Kind struct {
 
 	// container is the name that a container of each pod template must have; empty if any will do.
 	container string
+
+	// finalReason is why a resource that has failed would fail again; nil for a kind that never says so.
+	finalReason func(object map[string]any) string
+
+	// ended reads how many pods of a resource need not run any more; nil for a kind whose status does not say more than
+	// its pods do.
+	ended func(object map[string]any) Ended
 
 	// final: once a resource of this kind has succeeded, its controller makes no pods.
 	final bool
@@ -128,11 +138,6 @@ func (k Kind) Known() bool {
 	return k.podSets != nil
 }
 
-// Awaits tells whether a resource that works has the pods of this pod set all the time.
-func (k Kind) Awaits(podSet v1beta2.AppWrapperPodSet) bool {
-	return k.startsLater == "" || podSet.Path != k.startsLater
-}
-
 // HasVerdict tells whether resources of this kind report success or failure. If not, their
 // pods count.
 func (k Kind) HasVerdict() bool {
@@ -150,6 +155,22 @@ func (k Kind) Verdict(object *unstructured.Unstructured) Verdict {
 		return Unknown
 	}
 	return k.verdict(object.Object)
+}
+
+// Ended are pods that need not run any more, by the status of a resource with one pod set.
+type Ended struct {
+	// Succeeded have done their work, whether or not their objects still exist.
+	Succeeded int `json:"succeeded,omitempty"`
+	// GivenUp have failed, and the resource goes on without them.
+	GivenUp int `json:"givenUp,omitempty"`
+}
+
+// Ended is what the resource reports about pods that need not run any more.
+func (k Kind) Ended(object *unstructured.Unstructured) Ended {
+	if k.ended == nil {
+		return Ended{}
+	}
+	return k.ended(object.Object)
 }
 
 // InferPodSets finds the pod sets of a component's template. It does not look into

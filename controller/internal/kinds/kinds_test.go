@@ -5,6 +5,7 @@ package kinds
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +22,9 @@ type reading struct {
 	PodSets []v1beta2.AppWrapperPodSet `json:"podSets,omitempty"`
 	Declare bool                       `json:"declare,omitempty"`
 	Verdict Verdict                    `json:"verdict,omitempty"`
+	Final   string                     `json:"final,omitempty"`
+	Turns   map[string]Turn            `json:"turns,omitempty"`
+	Ended   *Ended                     `json:"ended,omitempty"`
 	Error   string                     `json:"error,omitempty"`
 }
 
@@ -48,7 +52,11 @@ func read(object *unstructured.Unstructured) reading {
 	if err != nil {
 		return reading{Error: err.Error()}
 	}
-	return reading{PodSets: podSets, Declare: kind.MustDeclare(object), Verdict: kind.Verdict(object)}
+	found := reading{PodSets: podSets, Declare: kind.MustDeclare(object), Verdict: kind.Verdict(object), Final: kind.Final(object), Turns: kind.Turns(object)}
+	if ended := kind.Ended(object); ended != (Ended{}) {
+		found.Ended = &ended
+	}
+	return found
 }
 
 func TestEveryKindIsKnownOnce(t *testing.T) {
@@ -192,5 +200,25 @@ func TestTheSuccessOfAJobIsFinal(t *testing.T) {
 	}
 	if For(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Job"}).SuccessIsFinal() {
 		t.Error("that of a kind nobody knows is final")
+	}
+}
+
+// As in the Job controller: https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-backoff-failure-policy
+func TestJobsPauseBeforeTheyReplaceAPod(t *testing.T) {
+	for failed, want := range map[int]time.Duration{0: 0, 1: 10 * time.Second, 2: 20 * time.Second, 4: 80 * time.Second, 7: 10 * time.Minute, 1000: 10 * time.Minute} {
+		if got := job.Pause(failed); got != want {
+			t.Errorf("after %d failed pods: %s, want %s", failed, got, want)
+		}
+	}
+	if pyTorchJob.Pause(3) != 0 {
+		t.Error("the training operator does not pause")
+	}
+}
+
+// The fixtures are compared with a type that lacks this field of the MPI operator.
+func TestALauncherMayWaitForItsWorkers(t *testing.T) {
+	job := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"launcherCreationPolicy": "WaitForWorkersReady"}}}
+	if got := mpiJobV2.Turns(job)["template.spec.mpiReplicaSpecs.Launcher.template"]; got != OneByOne {
+		t.Errorf("it comes %q", got)
 	}
 }

@@ -23,11 +23,12 @@ func kubeflowJob(version, kind, field, container string, roles ...string) Kind {
 		podSets: func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 			return rolePodSets(object, field, roles)
 		},
-		uncounted: func(object map[string]any) error { return rolesOfNoPods(object, field) },
-		verdict:   verdictFromConditions("Succeeded", "Failed"),
-		derived:   func(object map[string]any) []Derived { return roleServices(object, field) },
-		suspended: suspendedBy("spec.runPolicy.suspend"),
-		container: container,
+		uncounted:   func(object map[string]any) error { return rolesOfNoPods(object, field) },
+		verdict:     verdictFromConditions("Succeeded", "Failed"),
+		finalReason: kubeflowDeadline,
+		derived:     func(object map[string]any) []Derived { return roleServices(object, field) },
+		suspended:   suspendedBy("spec.runPolicy.suspend"),
+		container:   container,
 	}
 }
 

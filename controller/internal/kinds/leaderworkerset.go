@@ -17,6 +17,9 @@ import (
 var leaderWorkerSet = Kind{
 	GVK:     schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"},
 	podSets: leaderWorkerSetPodSets,
+	turns: onePath(lwsTemplate+"workerTemplate", OneByOne, func(object map[string]any) bool {
+		return text(object, "spec", "startupPolicy") == "LeaderReady"
+	}),
 	derived: leaderWorkerSetNames,
 }
 

@@ -8,7 +8,7 @@ package kinds
 // share nothing but the name of the resource, and a cluster can have only one of them.
 var (
 	mpiJob   = kubeflowJob("v1", "MPIJob", "mpiReplicaSpecs", "", "Launcher", "Worker").namedBy(jobNameLabel)
-	mpiJobV2 = kubeflowJob("v2beta1", "MPIJob", "mpiReplicaSpecs", "", "Launcher", "Worker").namedBy(mpiWorkers)
+	mpiJobV2 = launcherWaits(kubeflowJob("v2beta1", "MPIJob", "mpiReplicaSpecs", "", "Launcher", "Worker").namedBy(mpiWorkers))
 )
 
 func jobNameLabel(map[string]any) []Derived { return []Derived{namedAfterItsPods} }
@@ -17,4 +17,12 @@ func jobNameLabel(map[string]any) []Derived { return []Derived{namedAfterItsPods
 func mpiWorkers(object map[string]any) []Derived {
 	count := number(object, "spec", "mpiReplicaSpecs", "Worker", "replicas")
 	return []Derived{{Suffix: "-worker" + last(count), Of: "the host name of its last Worker", Rule: ServiceName}}
+}
+
+// launcherWaits: the MPI operator may create the launcher when the workers are ready.
+func launcherWaits(k Kind) Kind {
+	k.turns = onePath("template.spec.mpiReplicaSpecs.Launcher.template", OneByOne, func(object map[string]any) bool {
+		return text(object, "spec", "launcherCreationPolicy") == "WaitForWorkersReady"
+	})
+	return k
 }

@@ -20,6 +20,7 @@ var pod = Kind{
 	},
 	knownToKueue: always,
 	verdict:      podVerdict,
+	finalReason:  statusReason(deadlineExceeded),
 }
 
 func podVerdict(object map[string]any) Verdict {

@@ -24,10 +24,11 @@ var rayJob = Kind{
 	knownToKueue: func(object map[string]any) bool {
 		return !hasSubmitter(object) && oneHostEach("spec", "rayClusterSpec")(object)
 	},
-	startsLater: "template.spec.submitterPodTemplate",
+	turns:       onePath("template.spec.submitterPodTemplate", Aside, hasSubmitter),
 	uncounted:   attemptsThatOverlap,
 	suspended:   raySuspended("spec.rayClusterSpec", "spec.suspend"),
 	verdict:     rayJobVerdict,
+	finalReason: rayJobFinal,
 }
 
 func rayJobPodSets(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
@@ -65,6 +66,18 @@ func attemptsThatOverlap(object map[string]any) error {
 	return nil
 }
 
+// rayJobFinal: KubeRay says ValidationFailed in the status itself, with or without a reason.
+func rayJobFinal(object map[string]any) string {
+	deployment, _, _ := unstructured.NestedString(object, "status", "jobDeploymentStatus")
+	if deployment == validationFailed {
+		return validationFailed
+	}
+	return statusReason(deadlineExceeded, "PreRunningDeadlineExceeded", validationFailed)(object)
+}
+
+// validationFailed is KubeRay's word for a resource that is not valid.
+const validationFailed = "ValidationFailed"
+
 // rayJobVerdict takes a success from Ray, whatever becomes of the submitter and the cluster after
 // it: what has succeeded must not run again. It takes a failure only from KubeRay: the job also
 // reports failures of attempts that KubeRay repeats. A job that was stopped has failed.
@@ -74,7 +87,7 @@ func rayJobVerdict(object map[string]any) Verdict {
 	switch {
 	case job == "SUCCEEDED":
 		return Succeeded
-	case deployment == "Complete", deployment == "Failed", deployment == "ValidationFailed":
+	case deployment == "Complete", deployment == "Failed", deployment == validationFailed:
 		return Failed
 	}
 	return Running

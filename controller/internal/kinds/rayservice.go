@@ -10,18 +10,19 @@ import (
 
 // rayService is a RayService: the pods of its cluster. It never succeeds.
 var rayService = Kind{
-	GVK:       schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayService"},
-	podSets:   rayPodSets("template.spec.rayClusterConfig", rayWorkers, "spec", "rayClusterConfig"),
-	formerly:  rayPodSets("template.spec.rayClusterConfig", rayReplicas, "spec", "rayClusterConfig"),
-	verdict:   rayServiceVerdict,
-	suspended: raySuspended("spec.rayClusterConfig"),
+	GVK:         schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayService"},
+	podSets:     rayPodSets("template.spec.rayClusterConfig", rayWorkers, "spec", "rayClusterConfig"),
+	formerly:    rayPodSets("template.spec.rayClusterConfig", rayReplicas, "spec", "rayClusterConfig"),
+	verdict:     rayServiceVerdict,
+	finalReason: finalReasons([]string{"Ready"}, validationFailed),
+	suspended:   raySuspended("spec.rayClusterConfig"),
 }
 
 // rayServiceVerdict fails only services that KubeRay has given up. KubeRay recovers a service
 // that is not ready yet, or no longer.
 func rayServiceVerdict(object map[string]any) Verdict {
 	switch condition(object, "Ready")["reason"] {
-	case "InitializingTimeout", "ValidationFailed":
+	case "InitializingTimeout", validationFailed:
 		return Failed
 	}
 	return Running

@@ -10,6 +10,9 @@ import "k8s.io/apimachinery/pkg/runtime/schema"
 var statefulSet = Kind{
 	GVK:     schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"},
 	podSets: scaledPodSets,
+	turns: onePath("template.spec.template", OneByOne, func(object map[string]any) bool {
+		return text(object, "spec", "podManagementPolicy") != "Parallel"
+	}),
 
 	knownToKueue: always,
 	derived:      statefulSetNames,

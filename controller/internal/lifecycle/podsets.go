@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,8 +19,12 @@ import (
 // holds for every kind, also for unknown ones and for pods that an operator makes through something in between.
 type podSet struct {
 	component, index int
-	// expected is how many pods there are while the component works; 0 if nobody waits for them.
+	// turn is when its pods come.
+	turn kinds.Turn
+	// expected is how many pods there are while the component works; 0 if nobody waits for them, or not yet.
 	expected int
+	// due is when pods whose turn has not come are expected, if they have not come by then; zero if nobody can say.
+	due time.Time
 	podCounts
 }
 
@@ -40,13 +45,8 @@ func (v *view) podSets() podSets {
 		if v.finished(i) {
 			continue
 		}
-		kind := kinds.For(schema.FromAPIVersionAndKind(s.APIVersion, s.Kind))
 		for j, p := range s.PodSets {
-			set := podSet{component: i, index: j}
-			if kind.Awaits(p) {
-				set.expected = int(p.Count())
-			}
-			all.sets = append(all.sets, set)
+			all.sets = append(all.sets, podSet{component: i, index: j, turn: v.Components[i].Turns[p.Path], expected: int(p.Count())})
 		}
 		first[i+1] = len(all.sets)
 	}
@@ -55,7 +55,24 @@ func (v *view) podSets() podSets {
 			all.add(p, first)
 		}
 	}
+	for n := range all.sets {
+		set := &all.sets[n]
+		v.addEnded(set)
+		v.takeTurn(set, all.sets[first[set.component]:first[set.component+1]])
+	}
 	return all
+}
+
+// addEnded counts pods that have ended and whose objects may be gone: as the component itself says, or as its status
+// remembers. A pod that is made in place of one that is remembered runs again.
+func (v *view) addEnded(set *podSet) {
+	status, ended := v.status.ComponentStatus[set.component], v.Components[set.component].Ended
+	if set.index < len(status.SucceededPods) {
+		set.succeeded += min(int(status.SucceededPods[set.index]), max(0, set.expected-set.present()))
+	}
+	if len(status.PodSets) == 1 {
+		set.succeeded, set.givenUp = max(set.succeeded, ended.Succeeded), ended.GivenUp
+	}
 }
 
 // add counts a pod where it belongs. The sets of component i are those from first[i] until first[i+1].
@@ -128,6 +145,7 @@ func (s podSets) String() string {
 // podCounts counts pods.
 type podCounts struct {
 	pending, running, succeeded, failed int
+	givenUp                             int // those that have failed, and their component goes on without them
 	accepted                            int // all but those that their nodes rejected
 	unplaced                            int // those of the pending ones that have no node
 }
@@ -160,7 +178,13 @@ func (c *podCounts) add(o podCounts) {
 	c.accepted, c.unplaced = c.accepted+o.accepted, c.unplaced+o.unplaced
 }
 
-func (c podCounts) well() int    { return c.running + c.succeeded }
-func (c podCounts) present() int { return c.pending + c.running + c.succeeded }
+func (c podCounts) well() int    { return c.running + c.succeeded + c.givenUp }
+func (c podCounts) present() int { return c.pending + c.well() }
 func (c podCounts) ended() int   { return c.succeeded }
 func (c podCounts) taken() int   { return c.accepted }
+
+// kindOf is what is known about the kind of component i.
+func (v *view) kindOf(i int) kinds.Kind {
+	s := v.status.ComponentStatus[i]
+	return kinds.For(schema.FromAPIVersionAndKind(s.APIVersion, s.Kind))
+}

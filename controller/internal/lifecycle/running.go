@@ -5,6 +5,7 @@ package lifecycle
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +36,7 @@ var checks = []struct {
 
 func running(v *view) Decision {
 	v.rememberSuccess()
+	v.rememberGone()
 	v.noticeWork()
 	for _, c := range checks {
 		if d, applies := c.check(v); applies {
@@ -157,11 +159,23 @@ func (v *view) missing(i int) bool {
 }
 
 func componentFailed(v *view) (Decision, bool) {
-	n := len(v.where(func(i int) bool { return v.Components[i].Verdict == kinds.Failed }))
+	failed := v.where(func(i int) bool { return v.Components[i].Verdict == kinds.Failed })
+	n := len(failed)
 	if n == 0 {
 		return Decision{}, false
 	}
+	if i := slices.IndexFunc(failed, func(i int) bool { return v.Components[i].Final != "" }); i >= 0 {
+		return v.failForGood(failed[i], fmt.Sprintf("%d of %d components failed", n, len(v.Components))), true
+	}
 	return v.leaveOrReset(v.nodesToBlame(), v1beta2.ReasonFailedComponent, fmt.Sprintf("%d of %d components failed", n, len(v.Components))), true
+}
+
+// failForGood: component i would fail again, so there is no retry: its own deadline or policy has ended it, or it is
+// not valid.
+func (v *view) failForGood(i int, message string) Decision {
+	s := v.status.ComponentStatus[i]
+	message = fmt.Sprintf("%s; there is no retry, because %s %q ended with %s", message, s.Kind, s.Name, v.Components[i].Final)
+	return v.fail(v1beta2.ReasonFailedComponent, v.tellingWhatFailed(message))
 }
 
 // podsFailed: pods have failed and were not replaced. While their owner replaces them in
@@ -175,7 +189,7 @@ func podsFailed(v *view) (Decision, bool) {
 	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, v1beta2.ReasonFoundFailedPods, "")
 	v.clear(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady, s.String())
 	began := later(v.transitionTime(v1beta2.Unhealthy), v.transitionTime(v1beta2.ResourcesDeployed))
-	if deadline := began.Add(v.Policy.FailureGrace); v.now.Before(deadline) {
+	if deadline := later(began.Add(v.Policy.FailureGrace), v.replacedBy(s)); v.now.Before(deadline) {
 		return v.stay().requeueAt(deadline, v.now), true
 	}
 	return v.leaveOrReset(v.nodesToBlame(), v1beta2.ReasonFoundFailedPods, s.String()), true
@@ -195,7 +209,7 @@ func podsReady(v *view) (Decision, bool) {
 		v.set(v1beta2.PodsReady, metav1.ConditionTrue, v1beta2.ReasonSufficientPodsReady,
 			fmt.Sprintf("%d pods running; %d pods succeeded", c.running, c.succeeded))
 	}
-	return v.stay(), true
+	return s.nextTurn(v, v.stay()), true
 }
 
 func readinessIsLate(v *view) (Decision, bool) {
@@ -243,16 +257,19 @@ func (v *view) created() time.Time {
 }
 
 // readinessDeadline is when enough pods must run. From the creation, pods have the
-// admission grace to be created and the warmup grace to start. Pods that were ready and are
-// lost have the failure grace, from when the loss was noticed.
+// admission grace to be created and the warmup grace to start, unless they come one by one. Pods that were ready and
+// are lost have the failure grace to be replaced.
 func (v *view) readinessDeadline(s podSets) time.Time {
 	grace := v.Policy.AdmissionGrace
 	if s.complete() {
 		grace = v.Policy.WarmupGrace
 	}
 	deadline := v.created().Add(grace)
-	if v.hasReason(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady) {
-		return later(deadline, v.transitionTime(v1beta2.PodsReady).Add(v.Policy.FailureGrace))
+	if s.oneByOneOnly() {
+		deadline = later(deadline, v.lastProgress().Add(v.Policy.WarmupGrace))
 	}
-	return deadline
+	if v.hasReason(v1beta2.PodsReady, v1beta2.ReasonInsufficientPodsReady) {
+		deadline = later(deadline, v.replacementDeadline(v.transitionTime(v1beta2.PodsReady)))
+	}
+	return later(deadline, v.replacedBy(s))
 }

@@ -21,6 +21,7 @@ func withSubmitter(s *lifecycle.Snapshot) {
 	c := &s.Status.ComponentStatus[0]
 	c.APIVersion, c.Kind = "ray.io/v1", "RayJob"
 	c.PodSets = append(slices.Clone(c.PodSets), v1beta2.AppWrapperPodSet{Path: "template.spec.submitterPodTemplate"})
+	s.Components[0].Turns = map[string]kinds.Turn{"template.spec.submitterPodTemplate": kinds.Aside}
 }
 
 // rests is Running with nothing to do or to wait for.

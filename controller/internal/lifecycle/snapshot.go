@@ -72,6 +72,8 @@ type Snapshot struct {
 	Activity Activity
 	// Pods are all pods in the namespace that carry the AppWrapper's label.
 	Pods []Pod
+	// LastGone is when a pod of this attempt went that had not ended by itself before; zero if none is known.
+	LastGone time.Time
 	// Evictions are pods that Kubernetes evicts or has evicted from their nodes. Most of them are gone,
 	// and some are of earlier attempts.
 	Evictions []Eviction
@@ -101,6 +103,14 @@ type Component struct {
 	Terminating bool
 	// Finalizers are those of the resource.
 	Finalizers []string
+	// Turns says when pods come, by the path of their pod set, where they do not come with the resource.
+	Turns map[string]kinds.Turn
+	// Ended are pods of its only pod set that need not run any more, as the resource reports.
+	Ended kinds.Ended
+	// Gone is how many pods of each pod set have succeeded in this attempt and are gone, as far as the observer knows.
+	Gone []int
+	// Final is why the resource would fail again, in the words of its operator; empty if that is not certain.
+	Final string
 	// Verdict is what the resource reports about its progress, or has reported last if it is
 	// gone.
 	Verdict kinds.Verdict
@@ -125,6 +135,12 @@ type Pod struct {
 	Terminating bool
 	// Node of the pod; empty if it has none, or the cache does not keep it.
 	Node string
+	// Created is when the pod was created; zero if that is not known.
+	Created time.Time
+	// EndsBy is until when a pod that is being deleted may take to end.
+	EndsBy time.Time
+	// Ended is when the last container of a pod that has ended did so; zero if that is not known.
+	Ended time.Time
 	// Started is when the kubelet began with the pod; zero if it has not.
 	Started time.Time
 	// NotReadySince is since when a pod with a readiness probe runs and is not ready; zero if it is ready,

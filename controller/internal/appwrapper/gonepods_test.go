@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package appwrapper
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/lifecycle"
+	"github.com/mlbatch/mlbatch/test/given"
+)
+
+// attempted is a running AppWrapper of one component with two pod sets.
+func attempted(remembered ...int32) *observation {
+	o := &observation{aw: given.AppWrapper("a").Build()}
+	o.aw.Status.Conditions = []metav1.Condition{{Type: string(v1beta2.ResourcesDeployed), Status: metav1.ConditionTrue, LastTransitionTime: metav1.Unix(1000, 0)}}
+	o.aw.Status.Phase = v1beta2.AppWrapperRunning
+	o.aw.Status.ComponentStatus = []v1beta2.AppWrapperComponentStatus{{PodSets: make([]v1beta2.AppWrapperPodSet, 2), SucceededPods: remembered}}
+	o.snapshot.Status = *o.aw.Status.DeepCopy()
+	o.snapshot.Components = make([]lifecycle.Component, 1)
+	return o
+}
+
+func podOfAttempt(uid types.UID, podSet, attempt string, phase corev1.PodPhase) *corev1.Pod {
+	p := pod(string(uid), phase)
+	p.UID, p.Labels[v1beta2.AppWrapperPodSetLabel], p.Labels[v1beta2.AttemptLabel] = uid, podSet, attempt
+	return p
+}
+
+func TestWhatTheWatchToldOfGonePods(t *testing.T) {
+	now := time.Unix(5000, 0)
+	attempt := attemptLabel(attempted().aw)
+	done := podOfAttempt("1", "1", attempt, corev1.PodSucceeded)
+	for sentence, tc := range map[string]struct {
+		gone       []*corev1.Pod
+		remembered []int32
+		want       []int
+		last       time.Time
+	}{
+		"one that has succeeded":             {[]*corev1.Pod{done}, nil, []int{0, 1}, time.Time{}},
+		"two handlers tell of one":           {[]*corev1.Pod{done, done}, nil, []int{0, 1}, time.Time{}},
+		"it is added to what was remembered": {[]*corev1.Pod{done}, []int32{2, 3}, []int{2, 4}, time.Time{}},
+		"one of another attempt":             {[]*corev1.Pod{podOfAttempt("1", "1", "uid-of-a.999", corev1.PodSucceeded)}, nil, nil, time.Time{}},
+		"one of an older release":            {[]*corev1.Pod{podOfAttempt("1", "1", "", corev1.PodSucceeded)}, nil, nil, time.Time{}},
+		"one of an unknown pod set":          {[]*corev1.Pod{podOfAttempt("1", "", attempt, corev1.PodSucceeded)}, nil, nil, time.Time{}},
+		"one that has failed":                {[]*corev1.Pod{podOfAttempt("1", "1", attempt, corev1.PodFailed)}, nil, nil, time.Time{}},
+		"one that ran":                       {[]*corev1.Pod{podOfAttempt("1", "1", attempt, corev1.PodRunning)}, nil, nil, now},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			h := newHeard(func() time.Time { return now })
+			for _, p := range tc.gone {
+				h.handler().OnDelete(p)
+			}
+			for look := range 2 { // what was saved is not added again
+				o := attempted(tc.remembered...)
+				if look > 0 && tc.want != nil {
+					o = attempted(int32(tc.want[0]), int32(tc.want[1]))
+				}
+				h.gone.observe(o)
+				if diff := cmp.Diff(tc.want, o.snapshot.Components[0].Gone); diff != "" || !o.snapshot.LastGone.Equal(tc.last) {
+					t.Errorf("in look %d, last at %s (-want +got):\n%s", look, o.snapshot.LastGone, diff)
+				}
+			}
+		})
+	}
+}
+
+// What the cache keeps of templates, and drops from stored objects.
+func TestTurnsAreKeptOfTemplates(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		template string
+		want     bool
+	}{
+		"pods that come in turn":  {`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"s"},"spec":{"template":{"spec":{}}}}`, true},
+		"pods that come together": {`{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"s"},"spec":{"podManagementPolicy":"Parallel","template":{"spec":{}}}}`, false},
+		"pods that always do":     {`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"s"},"spec":{"template":{"spec":{}}}}`, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			aw := attempted().aw
+			aw.Annotations = map[string]string{turnsAnnotation: "what somebody stored"}
+			aw.Spec.Components = []v1beta2.AppWrapperComponent{{}}
+			aw.Spec.Components[0].Template.Raw = []byte(tc.template)
+			in := newInterner()
+			for look := range 2 { // the cache may be given what it has slimmed already
+				if _, err := in.slimAppWrapper(aw); err != nil {
+					t.Fatal(err)
+				}
+				o := &observation{aw: aw}
+				o.snapshot.Components = make([]lifecycle.Component, 1)
+				o.observeTurns()
+				if got := len(o.snapshot.Components[0].Turns) > 0; got != tc.want {
+					t.Errorf("in look %d: %v", look, o.snapshot.Components[0].Turns)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Final is why a resource that has failed would fail again: a deadline or a policy that its author has set, or its
+// operator calls it invalid. It is the operator's word for that, and empty if another attempt may succeed.
+func (k Kind) Final(object *unstructured.Unstructured) string {
+	if k.finalReason == nil || k.Verdict(object) != Failed {
+		return ""
+	}
+	return k.finalReason(object.Object)
+}
+
+// finalReasons are those that any of these conditions may have.
+func finalReasons(conditions []string, reasons ...string) func(map[string]any) string {
+	return func(object map[string]any) string {
+		for _, c := range conditions {
+			found := condition(object, c)
+			if reason, _ := found["reason"].(string); slices.Contains(reasons, reason) {
+				return reason
+			}
+		}
+		return ""
+	}
+}
+
+// deadlineExceeded is the word of most operators for a deadline in the spec.
+const deadlineExceeded = "DeadlineExceeded"
+
+// kubeflowDeadline: the training operator has one reason for all failures, and says the rest in words.
+func kubeflowDeadline(object map[string]any) string {
+	failed := condition(object, "Failed")
+	message, _ := failed["message"].(string)
+	if failed["reason"] == deadlineExceeded || strings.Contains(message, "longer than specified deadline") {
+		return deadlineExceeded
+	}
+	return ""
+}
+
+// statusReason is status.reason, if it is one of these.
+func statusReason(reasons ...string) func(map[string]any) string {
+	return func(object map[string]any) string {
+		reason, _, _ := unstructured.NestedString(object, "status", "reason")
+		if slices.Contains(reasons, reason) {
+			return reason
+		}
+		return ""
+	}
+}
