@@ -93,6 +93,8 @@ const (
 	ReasonMigrationLimitReached = "MigrationLimitReached"
 	// ReasonNodesHealthy: no pod uses an unhealthy resource of its node any more.
 	ReasonNodesHealthy = "NodesHealthy"
+	// ReasonCrashLoop: the program of a pod crashes, and its kubelet starts it again and again.
+	ReasonCrashLoop = "CrashLoop"
 	// ReasonNoProgress: a pod has not been ready for longer than the no-progress grace.
 	ReasonNoProgress = "NoProgress"
 	// ReasonDevicesCompute: the query of the administrator says that devices of a pod compute.

@@ -47,6 +47,7 @@ func TestWordsKeepTheirSpelling(t *testing.T) {
 
 		"QuotaReserved": string(QuotaReserved), "ResourcesDeployed": string(ResourcesDeployed), "PodsReady": string(PodsReady),
 		"NoProgress":  ReasonNoProgress,
+		"CrashLoop":   ReasonCrashLoop,
 		"SurplusPods": ReasonSurplusPods, "NoSurplusPods": ReasonNoSurplusPods,
 		"Unhealthy": string(Unhealthy), "DeletingResources": string(DeletingResources),
 

@@ -74,7 +74,10 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 			started = created
 		}
 	}
+	crashLoop, runsSince := crashLoopOf(pod)
 	return lifecycle.Pod{
+		CrashLoop:     crashLoop,
+		RunsSince:     runsSince,
 		Node:          pod.Spec.NodeName,
 		Created:       pod.CreationTimestamp.Time,
 		EndsBy:        ptr.Deref(pod.DeletionTimestamp, metav1.Time{}).Time,

@@ -178,10 +178,14 @@ type podState struct {
 	notReadySince     int64
 	idleSince         int64
 	idleSeen          int64
+	crashLoop         string
+	runsSince         int64
 }
 
 func relevantOf(pod *corev1.Pod) podState {
+	crashLoop, runsSince := crashLoopOf(pod)
 	return podState{
+		crashLoop: crashLoop, runsSince: runsSince.Unix(),
 		phase: pod.Status.Phase, node: pod.Spec.NodeName, started: pod.Status.StartTime != nil,
 		deleting: !pod.DeletionTimestamp.IsZero(), notReadySince: notReadySince(pod).Unix(),
 		idleSince: idleSince(pod).Unix(), idleSeen: idleSeen(pod).Unix(),

@@ -208,8 +208,11 @@ func (in *interner) slimPod(pod *corev1.Pod) *corev1.Pod {
 	slim.Status.Conditions = slimPodConditions(pod)
 	slim.Labels = ourLabels(pod)
 	for _, container := range pod.Status.ContainerStatuses {
-		if container.State.Terminated != nil {
+		switch {
+		case container.State.Terminated != nil:
 			slim.Status.ContainerStatuses = append(slim.Status.ContainerStatuses, in.slimEnd(container))
+		case crashes(container):
+			slim.Status.ContainerStatuses = append(slim.Status.ContainerStatuses, in.slimCrash(container))
 		}
 	}
 	in.slimFailures(pod, slim)

@@ -26,14 +26,15 @@ const (
 	CausePodsFailed          Cause = "PodsFailed"
 	CauseIdle                Cause = "Idle"
 	CausePodsReady           Cause = "PodsReady"
+	CauseCrashLoop           Cause = "CrashLoop"
 	CauseReadinessLate       Cause = "ReadinessLate"
 	CauseRetryPauseOver      Cause = "RetryPauseOver"
 	CauseEverythingGone      Cause = "EverythingGone"
 	CauseDeleted             Cause = "Deleted"
 )
 
-// Causes are all causes of moves, in the order of docs/lifecycle.md. CausePodsReady and
-// CauseIdle are none: they are why an AppWrapper stays Running.
+// Causes are all causes of moves, in the order of docs/lifecycle.md. CausePodsReady,
+// CauseCrashLoop and CauseIdle are none: they are why an AppWrapper stays Running.
 func Causes() []Cause {
 	return []Cause{
 		CauseAccepted, CauseInvalidAppWrapper, CauseInvalidComponent, CauseQuotaGiven,

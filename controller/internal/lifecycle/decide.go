@@ -48,6 +48,7 @@ func newView(s Snapshot, now time.Time) *view {
 	s.Status = *s.Status.DeepCopy()
 	clampFutureTimes(&s.Status, now)
 	v := &view{Snapshot: s, now: now, status: *s.Status.DeepCopy()}
+	v.forgetCrashes()
 	if len(v.status.ComponentStatus) != len(s.Components) {
 		v.status.ComponentStatus = initialComponents(s.Components)
 	}

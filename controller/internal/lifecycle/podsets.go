@@ -145,6 +145,7 @@ func (s podSets) String() string {
 // podCounts counts pods.
 type podCounts struct {
 	pending, running, succeeded, failed int
+	crashing                            int // those that run, but their program crashes again and again
 	givenUp                             int // those that have failed, and their component goes on without them
 	accepted                            int // all but those that their nodes rejected
 	unplaced                            int // those of the pending ones that have no node
@@ -163,7 +164,11 @@ func (c *podCounts) count(p Pod) {
 			c.unplaced++
 		}
 	case corev1.PodRunning:
-		if !p.Terminating {
+		switch {
+		case p.Terminating:
+		case p.CrashLoop != "":
+			c.crashing++
+		default:
 			c.running++
 		}
 	case corev1.PodSucceeded:
@@ -175,11 +180,13 @@ func (c *podCounts) count(p Pod) {
 
 func (c *podCounts) add(o podCounts) {
 	c.pending, c.running, c.succeeded, c.failed = c.pending+o.pending, c.running+o.running, c.succeeded+o.succeeded, c.failed+o.failed
-	c.accepted, c.unplaced = c.accepted+o.accepted, c.unplaced+o.unplaced
+	c.accepted, c.unplaced, c.crashing = c.accepted+o.accepted, c.unplaced+o.unplaced, c.crashing+o.crashing
 }
 
 func (c podCounts) well() int    { return c.running + c.succeeded + c.givenUp }
-func (c podCounts) present() int { return c.pending + c.well() }
+func (c podCounts) started() int { return c.crashing + c.well() }
+func (c podCounts) present() int { return c.pending + c.started() }
+func (c podCounts) alive() int   { return c.pending + c.running + c.crashing }
 func (c podCounts) ended() int   { return c.succeeded }
 func (c podCounts) taken() int   { return c.accepted }
 

@@ -31,6 +31,7 @@ var checks = []struct {
 	{CausePodsFailed, podsFailed},              // failed pods are not replaced: retry after a grace
 	{CauseIdle, idle},                          // no pod uses its devices: tell, and give the quota back after a grace
 	{CausePodsReady, podsReady},                // all is well: wait for a change
+	{CauseCrashLoop, crashLoop},                // the program of a pod crashes again and again: tell
 	{CauseReadinessLate, readinessIsLate},      // too few pods: retry, or migrate again, after a grace
 }
 
@@ -104,7 +105,7 @@ func (v *view) done() bool {
 	if expected == 0 {
 		return reported
 	}
-	return rest.lacking(podCounts.ended) == 0 && c.pending+c.running == 0
+	return rest.lacking(podCounts.ended) == 0 && c.alive() == 0
 }
 
 func (v *view) lastSuccess() time.Time {

@@ -163,6 +163,10 @@ type Pod struct {
 	Finalizers []string
 	// ExitCodes are the exit codes, other than 0, of its terminated regular containers.
 	ExitCodes []int32
+	// CrashLoop is the container of a running pod whose program has crashed, and that its kubelet starts again;
+	// empty if there is none. RunsSince is since when it runs again; zero if it waits for that.
+	CrashLoop string
+	RunsSince time.Time
 	// Failures are those of its containers, or of the pod as a whole, if the pod has failed.
 	Failures []Failure
 }

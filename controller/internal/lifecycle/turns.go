@@ -27,7 +27,7 @@ func (v *view) takeTurn(set *podSet, others []podSet) {
 	case set.turn == kinds.AfterTheOthers && set.present()+set.failed == 0:
 		set.due = v.lastEnd(set.component).Add(v.Policy.AdmissionGrace)
 		for _, other := range others {
-			if other.pending+other.running > 0 {
+			if other.alive() > 0 {
 				set.due = time.Time{}
 			}
 		}
