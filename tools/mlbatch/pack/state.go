@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 )
 
 // serverSet are the fields of metadata that only an API server sets.
@@ -21,7 +24,7 @@ var recorded = []string{"kubectl.kubernetes.io/last-applied-configuration", "dep
 // exported removes what a cluster added to objects of some kinds. In a new object it would be
 // refused, or would lead to what belongs to the old one.
 var exported = map[schema.GroupKind]func(object *unstructured.Unstructured){
-	{Kind: "Pod"}:                   func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, "spec", "nodeName") },
+	{Kind: "Pod"}:                   exportedPod,
 	{Kind: "Service"}:               exportedService,
 	{Kind: "PersistentVolumeClaim"}: exportedClaim,
 	{Group: "batch", Kind: "Job"}:   exportedJob,
@@ -30,8 +33,11 @@ var exported = map[schema.GroupKind]func(object *unstructured.Unstructured){
 // withoutState is a copy of the object as its author wrote it: what `kubectl get -o yaml` prints has more.
 func withoutState(object *unstructured.Unstructured) *unstructured.Unstructured {
 	clean := object.DeepCopy()
-	if remove := exported[clean.GroupVersionKind().GroupKind()]; remove != nil && clean.GetUID() != "" {
-		remove(clean)
+	if clean.GetUID() != "" {
+		if remove := exported[clean.GroupVersionKind().GroupKind()]; remove != nil {
+			remove(clean)
+		}
+		removeDefaultScheduler(clean)
 	}
 	delete(clean.Object, "status")
 	for _, field := range serverSet {
@@ -81,6 +87,56 @@ func removeKeys(object *unstructured.Unstructured, what string, remove func(stri
 	}
 	if len(values) == 0 && before > 0 {
 		unstructured.RemoveNestedField(object.Object, path...)
+	}
+}
+
+// exportedPod removes the node, what the API server has computed from the PriorityClass, and the volume with the
+// token of the ServiceAccount.
+func exportedPod(pod *unstructured.Unstructured) {
+	spec, _ := pod.Object["spec"].(map[string]any)
+	for _, field := range []string{"nodeName", "priority", "preemptionPolicy"} {
+		delete(spec, field)
+	}
+	removeNamed(spec, "volumes", tokenVolume)
+	for _, containers := range []string{"initContainers", "containers"} {
+		list, _ := spec[containers].([]any)
+		for i := range list {
+			container, _ := list[i].(map[string]any)
+			removeNamed(container, "volumeMounts", tokenVolume)
+		}
+	}
+}
+
+// tokenVolume is the beginning of the name of a volume that the API server adds to each pod.
+const tokenVolume = "kube-api-access-"
+
+// removeNamed removes the items whose name begins so, and the list if none is left.
+func removeNamed(from map[string]any, list, prefix string) {
+	items, there := from[list].([]any)
+	if !there {
+		return
+	}
+	items = slices.DeleteFunc(items, func(item any) bool {
+		object, _ := item.(map[string]any)
+		name, _ := object["name"].(string)
+		return strings.HasPrefix(name, prefix)
+	})
+	if from[list] = items; len(items) == 0 {
+		delete(from, list)
+	}
+}
+
+// removeDefaultScheduler: the API server fills it in where nobody has chosen one, and it knows no PodGroups.
+func removeDefaultScheduler(object *unstructured.Unstructured) {
+	podSets, err := admissionrules.PodSets(nil, object)
+	if err != nil {
+		return // said later
+	}
+	for _, podSet := range podSets {
+		template, err := admissionrules.FindPodTemplate(object, podSet.Path)
+		if spec, is := template["spec"].(map[string]any); err == nil && is && spec["schedulerName"] == corev1.DefaultSchedulerName {
+			delete(spec, "schedulerName")
+		}
 	}
 }
 
