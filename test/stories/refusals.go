@@ -9,7 +9,7 @@ import (
 )
 
 var refusals = []Story{
-	tell("a component that is refused for a while", front, job("train", 1).refused("the webhook is not reachable")).admitted().
+	tell("a component that is refused for a while", front, job("train", 1).unanswered("the webhook is not reachable")).admitted().
 		after(10*time.Second).then("API server", "is well again", permitted).
 		after(10 * time.Second),
 
@@ -20,13 +20,24 @@ var refusals = []Story{
 		after(20*time.Second).podsStart().
 		after(time.Hour).then("owner", "Job second is complete", completes(1)),
 
-	tell("a component that is refused for too long", front, job("train", 1).refused("the webhook is not reachable")).
+	tell("a webhook does not answer for longer than the grace", front, job("train", 1).unanswered("the webhook is not reachable")).
+		with(v1beta2.RetryLimitAnnotation, "0").admitted().
+		after(90*time.Second).then("API server", "is well again", permitted).
+		after(20 * time.Second).podsStart(),
+
+	tell("a webhook forbids a component and says so again", front, job("train", 1).denied("no such queue")).admitted().after(time.Minute),
+
+	tell("a webhook forbids a component for a moment", front, job("train", 1).denied("no such queue")).admitted().
+		after(3*time.Second).then("admin", "makes the queue", permitted).
+		after(5 * time.Second).podsStart(),
+
+	tell("a component that is refused for too long", front, job("train", 1).refused("exceeded quota: pods")).
 		with(v1beta2.RetryLimitAnnotation, "0").admitted().after(2 * time.Minute),
 
-	tell("a component that is refused and no controller runs for a while", front, job("train", 1).refused("the webhook is not reachable")).
+	tell("a component that is refused and no controller runs for a while", front, job("train", 1).refused("exceeded quota: pods")).
 		with(v1beta2.RetryLimitAnnotation, "0").admitted().
 		after(5*time.Second).controllerStops().
-		after(time.Minute).then("API server", "is well again", permitted).
+		after(time.Minute).then("admin", "makes room", permitted).
 		after(time.Second).controllerStarts().
 		after(5 * time.Second).podsStart(),
 

@@ -51,6 +51,10 @@ type Refusal struct {
 	Message string
 	// Final means that the error is permanent.
 	Final bool
+	// Denied means that admission forbids it.
+	Denied bool
+	// Unanswered means that the API server, or a webhook that it asks, did not answer.
+	Unanswered bool
 }
 
 // Step is something that happens before everything settles again.

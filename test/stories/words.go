@@ -55,6 +55,16 @@ func (c Component) refusedForGood(message string) Component {
 	return c
 }
 
+func (c Component) denied(message string) Component {
+	c.Refusal = &Refusal{Message: message, Denied: true}
+	return c
+}
+
+func (c Component) unanswered(message string) Component {
+	c.Refusal = &Refusal{Message: message, Unanswered: true}
+	return c
+}
+
 func (s Story) with(annotation, value string) Story {
 	s.Annotations[annotation] = value
 	return s

@@ -129,6 +129,9 @@ const (
 	// ReasonComponentCreationRejected: no further attempt to create it can work. It is
 	// an addition of this controller.
 	ReasonComponentCreationRejected = "ComponentCreationRejected"
+	// ReasonComponentCreationUnanswered, of CreationRefused: the API server, or a webhook that it
+	// asks, did not answer. It is an addition of this controller.
+	ReasonComponentCreationUnanswered = "ComponentCreationUnanswered"
 	// ReasonComponentDeleted: the component was removed. Older controllers wrote
 	// "CompononetDeleted"; nothing reads either.
 	ReasonComponentDeleted = "ComponentDeleted"

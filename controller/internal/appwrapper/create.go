@@ -4,9 +4,14 @@ package appwrapper
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,12 +97,25 @@ func (r *Reconciler) judge(ctx context.Context, aw *v1beta2.AppWrapper, object *
 		return r.adopt(ctx, aw, object), nil
 	case meta.IsNoMatchError(err):
 		return final(causeNoKind, err.Error()), nil
-	case apierrors.IsInvalid(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return final(cause(err), err.Error()), nil
 	case apierrors.IsForbidden(err):
 		return r.forbidden(ctx, object, err)
 	}
-	return later(cause(err), err.Error()), nil
+	refused := later(cause(err), err.Error())
+	refused.Unanswered = unanswered(err)
+	return refused, nil
+}
+
+// unanswered: the request did not arrive, or whoever should answer it did not. A webhook that denies a request with
+// such a code has answered.
+func unanswered(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return true
+	}
+	code := answer.Status().Code
+	return (code >= http.StatusInternalServerError || code == http.StatusTooManyRequests) && !strings.Contains(err.Error(), " denied the request")
 }
 
 func final(cause, message string) *refusal {
@@ -137,8 +155,8 @@ func (r *Reconciler) adopt(ctx context.Context, aw *v1beta2.AppWrapper, object *
 	return nil
 }
 
-// forbidden distinguishes a right that the controller lacks, which is final, from a quota or
-// an admission policy, which may allow the next attempt.
+// forbidden distinguishes a right that the controller lacks, which is final, from a quota, which may have room for the
+// next attempt, and from admission.
 func (r *Reconciler) forbidden(ctx context.Context, object *unstructured.Unstructured, refused error) (*refusal, error) {
 	gvk := object.GroupVersionKind()
 	mapping, err := r.client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -150,8 +168,19 @@ func (r *Reconciler) forbidden(ctx context.Context, object *unstructured.Unstruc
 		return nil, err
 	}
 	if allowed {
-		return later(cause(refused), refused.Error()), nil
+		r := later(cause(refused), refused.Error())
+		r.Denied = !passes(refused)
+		return r, nil
 	}
 	return final(causePermission, fmt.Sprintf("the controller lacks the permission to create %s in namespace %q",
 		mapping.Resource.GroupResource(), object.GetNamespace())), nil
+}
+
+// ofQuota is what the API server says of a ResourceQuota that is full, or of which it does not know yet how full it is.
+var ofQuota = []string{"exceeded quota: ", "status unknown for quota: ", "insufficient quota to "}
+
+// passes: the same request may be allowed soon, although nobody changes anything about it.
+func passes(forbidden error) bool {
+	return apierrors.HasStatusCause(forbidden, corev1.NamespaceTerminatingCause) ||
+		slices.ContainsFunc(ofQuota, func(words string) bool { return strings.Contains(forbidden.Error(), words) })
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,8 @@ func TestWhatARefusalMeans(t *testing.T) {
 	}{
 		"an invalid object stays invalid": {
 			apierrors.NewInvalid(jobKind.GroupKind(), "j", nil), true, v1beta2.ReasonComponentCreationRejected, "is invalid"},
+		"a request that cannot be decoded stays so": {
+			apierrors.NewBadRequest("cannot be handled as a Job"), true, v1beta2.ReasonComponentCreationRejected, "cannot be handled"},
 		"a kind that is not served": {
 			&meta.NoKindMatchError{GroupKind: jobKind.GroupKind()}, true, v1beta2.ReasonComponentCreationRejected, "no matches for kind"},
 		"a right that the controller lacks is named": {
@@ -69,6 +72,41 @@ func componentCondition(w *world) *metav1.Condition {
 		return nil
 	}
 	return meta.FindStatusCondition(aw.Status.ComponentStatus[0].Conditions, string(v1beta2.ResourcesDeployed))
+}
+
+func TestWhoRefuses(t *testing.T) {
+	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
+	terminating := apierrors.NewForbidden(jobs, "j", errors.New("the namespace is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	byWebhook := apierrors.NewInternalError(errors.New("no database"))
+	byWebhook.ErrStatus.Message = `admission webhook "w" denied the request: no database`
+	for name, tc := range map[string]struct {
+		err                error
+		denied, unanswered bool
+	}{
+		"a webhook denies it":                         {apierrors.NewForbidden(jobs, "j", errors.New(`admission webhook "w" denied the request: no`)), true, false},
+		"an admission plugin denies it":               {apierrors.NewForbidden(jobs, "j", errors.New("the integer value of priority (0) must not be provided in pod spec")), true, false},
+		"a quota is full":                             {apierrors.NewForbidden(jobs, "j", errors.New("exceeded quota: q, requested: pods=1")), false, false},
+		"a quota is not counted yet":                  {apierrors.NewForbidden(jobs, "j", errors.New("status unknown for quota: q, resources: pods")), false, false},
+		"no quota covers it":                          {apierrors.NewForbidden(jobs, "j", errors.New("insufficient quota to match these scopes: []")), false, false},
+		"the namespace goes":                          {terminating, false, false},
+		"somebody was faster":                         {apierrors.NewConflict(jobs, "j", errors.New("changed")), false, false},
+		"a webhook has an error, and says so":         {byWebhook, false, false},
+		"a webhook does not answer":                   {apierrors.NewInternalError(errors.New(`failed calling webhook "w": connection refused`)), false, true},
+		"the API server has too much to do":           {apierrors.NewTooManyRequestsError("later"), false, true},
+		"the API server does not answer in time":      {apierrors.NewTimeoutError("no", 1), false, true},
+		"the API server is not there":                 {errors.New("connection refused"), false, true},
+		"the API server is there, and not what it is": {apierrors.NewServiceUnavailable("no leader"), false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, given.AppWrapper("a").Build())
+			w.permitted = true
+			got, err := w.reconciler.judge(t.Context(), w.get(), job("j", "a"), tc.err)
+			if err != nil || got == nil || got.Final || got.Denied != tc.denied || got.Unanswered != tc.unanswered {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
 }
 
 func TestWhoseObjectIsAdopted(t *testing.T) {

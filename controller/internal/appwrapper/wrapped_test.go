@@ -69,7 +69,7 @@ func refusalOf(c stories.Component) error {
 	switch {
 	case c.Refusal.Final:
 		return apierrors.NewInvalid(kind.GroupKind(), c.Name, nil)
-	case strings.Contains(c.Refusal.Message, "quota"):
+	case c.Refusal.Denied, strings.Contains(c.Refusal.Message, "quota"):
 		return apierrors.NewForbidden(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, c.Name, errors.New(c.Refusal.Message))
 	}
 	return apierrors.NewInternalError(errors.New(c.Refusal.Message))

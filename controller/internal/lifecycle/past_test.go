@@ -43,8 +43,12 @@ type past struct {
 // longestPause is the longest that lies between two attempts to create something.
 const longestPause = 15 * time.Second
 
-// refuse is called after every refusal.
-func (p *past) refuse(now time.Time) {
+// refuse is called after every refusal. What nobody answers is no attempt.
+func (p *past) refuse(now time.Time, unanswered bool) {
+	if unanswered {
+		p.tried, p.refused = 0, time.Time{}
+		return
+	}
 	p.tried, p.refused = p.triedUntil(now), now
 }
 

@@ -68,6 +68,7 @@ var promises = []promise{
 	{"a refusal is a failure only when it is final or the admission grace is over", saves, blames(v1beta2.ReasonCreateFailed), func(m moment) bool {
 		return m.past.rejected || m.waited(m.past.attempt, m.policy.AdmissionGrace) || gaveUp(m)
 	}},
+	{"no retry is spent while nobody answers", saves, isRefused, func(m moment) bool { return m.past.rejected || !m.past.refused.IsZero() }},
 	{"no retry is spent on time in which nobody tried to create anything", saves, isRefused, func(m moment) bool { return m.past.rejected || m.past.triedUntil(m.now) >= m.policy.AdmissionGrace }},
 	{"force is used only when an ordinary deletion has had its grace", forces, always, func(m moment) bool { return m.waited(m.past.removal, m.policy.ForcefulDeletionGrace) }},
 	{"no pod is removed by force while its owner would replace it", forces, hasPods, func(m moment) bool { return !slices.ContainsFunc(m.resources, (*resource).makesPods) }},

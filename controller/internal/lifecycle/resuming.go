@@ -80,6 +80,9 @@ func resuming(v *view) Decision {
 func (v *view) attempt(absent []int) Decision {
 	deadline, next := v.firstRefusal().Add(v.Policy.AdmissionGrace), v.nextAttempt()
 	refused := v.where(v.refusedForNow)
+	if v.unanswered(refused) {
+		deadline = v.now.Add(max(v.Policy.AdmissionGrace, longestPause)) // it begins with an answer
+	}
 	late := !v.now.Before(deadline)
 	if late && len(refused) > 0 && !next.Before(deadline) {
 		return v.resetOrFail(v1beta2.ReasonCreateFailed, v.refusalMessage(refused[0])).because(CauseCreationRefused)

@@ -86,6 +86,16 @@ func TestResuming(t *testing.T) {
 			after: time.Minute,
 			want:  startsAgain("CreateFailed"),
 		},
+		"time in which nobody answers is no grace": {
+			given: []change{refused(9 * time.Minute), unanswered(0), retried(3), startedLate(3)},
+			after: 9*time.Minute + time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Retries: 3, Starts: 3, Requeue: 14 * time.Second},
+		},
+		"it tries again for as long as that takes": {
+			given: []change{refused(9 * time.Minute), unanswered(0), retried(3), startedLate(3)},
+			after: 9*time.Minute + 15*time.Second,
+			want:  outcome{Phase: v1beta2.AppWrapperResuming, Retries: 3, Starts: 3, Effect: lifecycle.Create, Targets: []int{0}, Requeue: time.Minute},
+		},
 		"the admission grace begins with the first refusal, however late that was": {
 			given: []change{refused(61 * time.Second), firstRefused(61 * time.Second)},
 			after: 61 * time.Second,

@@ -209,6 +209,11 @@ func unreadableJob(s *lifecycle.Snapshot) {
 	s.Components[0].Exists, s.Components[0].Unreadable = true, true
 }
 
+// unanswered: since then, nobody has answered the attempts to create the component.
+func unanswered(at time.Duration) change {
+	return componentCondition(0, v1beta2.ComponentRefused, metav1.ConditionTrue, v1beta2.ReasonComponentCreationUnanswered, at)
+}
+
 // firstRefused is when the first creation of this attempt was refused.
 func firstRefused(at time.Duration) change {
 	return componentCondition(0, v1beta2.ComponentRefused, metav1.ConditionTrue, v1beta2.ReasonComponentCreationErrored, at)

@@ -66,7 +66,7 @@ func resourcesOf(components []stories.Component) []*resource {
 			replaces: c.Replaces, stubborn: c.Held,
 		}
 		if c.Refusal != nil {
-			resources[i].refusal = &lifecycle.Refusal{Message: c.Refusal.Message, Final: c.Refusal.Final}
+			resources[i].refusal = new(lifecycle.Refusal(*c.Refusal))
 		}
 	}
 	return resources

@@ -279,6 +279,8 @@ func eventsIn(worlds ...*world) map[string]func(*rapid.T) {
 		"a component is removed":    toOne(vanishes),
 		"a component is refused":    toOne(refuses(&lifecycle.Refusal{Message: "try later"})),
 		"a component is impossible": toOne(refuses(&lifecycle.Refusal{Message: "never", Final: true})),
+		"a component is denied":     toOne(refuses(&lifecycle.Refusal{Message: "not so", Denied: true})),
+		"a component is unanswered": toOne(refuses(&lifecycle.Refusal{Message: "nobody there", Unanswered: true})),
 		"a component is possible":   toOne(refuses(nil)),
 		"a component is held":       toOne(func(w *world, i int) { w.resources[i].stubborn = true }),
 		"a component is let go":     toOne(func(w *world, i int) { w.resources[i].stubborn = false }),

@@ -374,9 +374,11 @@ func (w *world) create(targets []int, o observation) bool {
 		if r.refusal != nil {
 			w.notes("API server", fmt.Sprintf("refuses %s %q: %s", r.kind, r.name, r.refusal.Message))
 			w.refused = true
-			w.past.rejected = w.past.rejected || r.refusal.Final
-			w.past.refuse(w.now)
-			w.save(lifecycle.Refuse(w.status, i, *r.refusal, w.now))
+			refused := lifecycle.Refuse(w.status, i, *r.refusal, w.now)
+			deployed := meta.FindStatusCondition(refused.ComponentStatus[i].Conditions, string(v1beta2.ResourcesDeployed))
+			w.past.rejected = w.past.rejected || deployed.Reason == v1beta2.ReasonComponentCreationRejected
+			w.past.refuse(w.now, r.refusal.Unanswered)
+			w.save(refused)
 			return true
 		}
 		w.notes("controller", fmt.Sprintf("creates %s %q", r.kind, r.name))
