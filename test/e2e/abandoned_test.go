@@ -29,6 +29,7 @@ type rayWork struct {
 var (
 	abandonedJob     = rayWork{"rayjob", "abandoned-job", 1, "InvalidRayJobSpec"}
 	abandonedCluster = rayWork{"raycluster", "abandoned-cluster", 3, "InvalidRayClusterSpec"}
+	disownedCluster  = rayWork{"raycluster", "disowned-cluster", 3, "InvalidRayClusterSpec"}
 )
 
 // rayIsReady returns "" once KubeRay knows that all pods of Ray work run.

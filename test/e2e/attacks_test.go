@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -158,6 +159,20 @@ var escapes = []attack{
 		found: found{"no-quota", "Pod bare-", ""},
 	},
 	{
+		// The operator looks away, and so does Kueue, which counts again and stops what nobody can stop.
+		name:    "a PyTorchJob that is handed to nobody",
+		answer:  "only suspend of its spec can be changed",
+		victims: []victim{unwrapped("unmanaged")},
+		try: func(s *story, ctx context.Context) error {
+			return s.patch(ctx, "kubeflow.org/v1", "PyTorchJob", "unmanaged",
+				`{"spec":{"runPolicy":{"managedBy":"kueue.x-k8s.io/multikueue"},"pytorchReplicaSpecs":{"Worker":{"replicas":2}}}}`)
+		},
+		won: func(s *story, ctx context.Context) (string, error) {
+			return s.runsWithoutQuota(ctx, "training.kubeflow.org/job-name=unmanaged", 2)
+		},
+		found: found{"no-quota", "PyTorchJob unmanaged", ""},
+	},
+	{
 		name:   "a PyTorchJob that ends before its workers",
 		answer: "needs spec.runPolicy.cleanPodPolicy Running or All",
 		try:    (*story).leavesWorkers,
@@ -168,7 +183,7 @@ var escapes = []attack{
 	},
 	{
 		name:    "a RayJob that KubeRay gives up",
-		answer:  "Kueue has started this Ray cluster or job",
+		answer:  "only suspend of its spec can be changed",
 		victims: []victim{rayVictim(abandonedJob)},
 		try: func(s *story, ctx context.Context) error {
 			return s.patch(ctx, "ray.io/v1", "RayJob", abandonedJob.name, `{"spec":{"activeDeadlineSeconds":-1}}`)
@@ -178,7 +193,7 @@ var escapes = []attack{
 	},
 	{
 		name:    "a RayCluster that KubeRay gives up",
-		answer:  "Kueue has started this Ray cluster or job",
+		answer:  "only suspend of its spec can be changed",
 		victims: []victim{rayVictim(abandonedCluster)},
 		// Kueue stops work whose number of pods changes. KubeRay does nothing more for invalid work.
 		try: func(s *story, ctx context.Context) error {
@@ -190,6 +205,16 @@ var escapes = []attack{
 		},
 		won:   func(s *story, ctx context.Context) (string, error) { return s.rayOutlived(ctx, abandonedCluster) },
 		found: found{"no-quota", "RayCluster " + abandonedCluster.name, ""},
+	},
+	{
+		name:   "a RayCluster that KubeRay gives up for a label",
+		answer: "leave ray.io/originated-from-crd as it is",
+		victims: []victim{rayVictim(disownedCluster, func(cluster *unstructured.Unstructured) {
+			with(cluster, map[string]any{"type": "None"}, "spec", "upgradeStrategy")
+		})},
+		try:   (*story).disowns,
+		won:   func(s *story, ctx context.Context) (string, error) { return s.rayOutlived(ctx, disownedCluster) },
+		found: found{"no-quota", "RayCluster " + disownedCluster.name, ""},
 	},
 	{
 		name:   "a RayJob whose submitter keeps its GPUs",
@@ -208,7 +233,7 @@ var escapes = []attack{
 		found:  found{"idle-quota", "AppWrapper keeping", ""},
 	},
 	{
-		name: "an AppWrapper that is handed over while it is deleted", answer: "the AppWrapper is being deleted", dies: true,
+		name: "an AppWrapper that is handed over while it is deleted", answer: "it is being deleted", dies: true,
 		victims: []victim{wrapper("handed", 1, takesLeave)},
 		try: func(s *story, ctx context.Context) error {
 			return s.changesWhileDeleted(ctx, "handed", `{"spec":{"managedBy":"example.com/nobody"}}`)
@@ -298,6 +323,13 @@ var placements = []attack{
 			return s.runsOn(ctx, "training.kubeflow.org/job-name=tolerant", here.Simulated[2])
 		},
 		found: found{"misplaced", "Pod tolerant-", "node-role.kubernetes.io/control-plane"},
+	},
+	{
+		name:    "a pod that somebody with the role edit makes tolerate every taint",
+		answer:  "it belongs to Job tolerating",
+		victims: []victim{wrapper("tolerating", 1, lingers)},
+		try:     (*story).toleratesMore,
+		won:     (*story).toleratesAll,
 	},
 }
 

@@ -6,6 +6,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,9 +31,13 @@ const ofAppWrappers = "workload.codeflare.dev/v1beta2"
 var door = wrapper("door", 1, lingers)
 
 // bare is a PyTorchJob that no AppWrapper wraps.
-var bare = victim{
-	object: func(s *story) client.Object { return s.unwrapped("pytorchjob", "bare") },
-	ready:  hasPods("training.kubeflow.org/job-name=bare", 2),
+var bare = unwrapped("bare")
+
+func unwrapped(name string) victim {
+	return victim{
+		object: func(s *story) client.Object { return s.unwrapped("pytorchjob", name) },
+		ready:  hasPods("training.kubeflow.org/job-name="+name, 2),
+	}
 }
 
 // counted is an AppWrapper that does not wait long before it is reset.
@@ -65,10 +70,16 @@ func ofKind(kind string) func(*story, string) any {
 }
 
 // rayVictim is Ray work of which KubeRay knows that all its pods run.
-func rayVictim(w rayWork) victim {
+func rayVictim(w rayWork, changes ...func(*unstructured.Unstructured)) victim {
 	return victim{
-		object: func(s *story) client.Object { return s.unwrapped(w.kind, w.name) },
-		ready:  func(s *story, ctx context.Context) (string, error) { return s.rayIsReady(ctx, w) },
+		object: func(s *story) client.Object {
+			object := s.unwrapped(w.kind, w.name)
+			for _, change := range changes {
+				change(object)
+			}
+			return object
+		},
+		ready: func(s *story, ctx context.Context) (string, error) { return s.rayIsReady(ctx, w) },
 	}
 }
 
@@ -205,6 +216,29 @@ func (s *story) scale(ctx context.Context, name string, replicas int32) error {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.namespace}}
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
 	return s.editor.SubResource("scale").Update(ctx, deployment, client.WithSubResourceBody(scale))
+}
+
+// disowns labels a RayCluster as one of a RayService. KubeRay finds it invalid then, and does nothing
+// more for it. Kueue stops work whose number of pods changes.
+func (s *story) disowns(ctx context.Context) error {
+	for _, patch := range []string{
+		`[{"op":"add","path":"/metadata/labels/ray.io~1originated-from-crd","value":"RayService"}]`,
+		`[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":0},{"op":"replace","path":"/spec/workerGroupSpecs/0/minReplicas","value":0}]`,
+	} {
+		if err := s.patch(ctx, "ray.io/v1", "RayCluster", disownedCluster.name, patch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// toleratesMore adds a toleration to a pod that exists, which Kubernetes allows.
+func (s *story) toleratesMore(ctx context.Context) error {
+	pods, err := s.pods(ctx, "tolerating")
+	if err != nil || len(pods) == 0 {
+		return fmt.Errorf("there are %d pods (%w)", len(pods), err)
+	}
+	return s.editor.Patch(ctx, &pods[0], client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/spec/tolerations/-","value":{"operator":"Exists"}}]`)))
 }
 
 // upgrade makes KubeRay believe that the cluster of the RayService upgraded is that of another spec.

@@ -81,6 +81,17 @@ func (s *story) runsWithoutQuota(ctx context.Context, label string, want int) (s
 	return "", nil
 }
 
+// toleratesAll: a pod tolerates what it did not when it was created.
+func (s *story) toleratesAll(ctx context.Context) (string, error) {
+	pods, err := s.pods(ctx, "tolerating")
+	for i := range pods {
+		if slices.ContainsFunc(pods[i].Spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == "" && t.Operator == corev1.TolerationOpExists }) {
+			return "", err
+		}
+	}
+	return "no pod tolerates every taint", err
+}
+
 // countedIsReset: the AppWrapper is reset because of pods that are not its own, and its events say
 // so.
 func (s *story) countedIsReset(ctx context.Context) (string, error) {

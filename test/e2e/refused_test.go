@@ -70,7 +70,7 @@ func (s *story) triesInVain(ctx context.Context) {
 		}
 	}
 	// The controller removes what its status lists, whatever becomes of the spec.
-	if err := s.patch(ctx, ofAppWrappers, "AppWrapper", "handed", `{"spec":{"components":[]}}`); err == nil || !strings.Contains(err.Error(), "mlbatch-lifecycle") {
+	if err := s.patch(ctx, ofAppWrappers, "AppWrapper", "handed", `{"spec":{"components":[]}}`); err == nil || !strings.Contains(err.Error(), "mlbatch-started") {
 		s.t.Errorf("an AppWrapper that is emptied while it is deleted: the API server answers: %v", err)
 	}
 	s.changesNoWorkload(ctx)
