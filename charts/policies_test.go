@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	admissionregistration "k8s.io/api/admissionregistration/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
@@ -110,6 +112,19 @@ type request struct {
 // judge returns the refusals of a policy, in the order of its validations.
 func judge(t *testing.T, policy validating.Validator, r request, may bool) (refusals []string) {
 	t.Helper()
+	for _, d := range decide(t, policy, r, may) {
+		if d.Evaluation == validating.EvalError {
+			t.Errorf("cannot evaluate: %s", d.Message)
+		} else if d.Action == validating.ActionDeny {
+			refusals = append(refusals, d.Message)
+		}
+	}
+	return refusals
+}
+
+// decide also returns what the API server cannot evaluate, and therefore refuses.
+func decide(t *testing.T, policy validating.Validator, r request, may bool) []validating.PolicyDecision {
+	t.Helper()
 	object, old := unstructuredOf(t, r.object), unstructuredOf(t, r.old)
 	known := object
 	if known == nil {
@@ -132,23 +147,27 @@ func judge(t *testing.T, policy validating.Validator, r request, may bool) (refu
 	attributes.Attributes = admission.NewAttributesRecord(newObject, oldObject, gvk, "blue", known.GetName(), gvr, r.subresource, r.operation, options, false, member)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "blue", Labels: r.labels, Annotations: r.annotations}}
 	result := policy.Validate(t.Context(), gvr, attributes, nil, namespace, celconfig.RuntimeCELCostBudget, rights(may))
-	for _, d := range result.Decisions {
-		if d.Evaluation == validating.EvalError {
-			t.Errorf("cannot evaluate: %s", d.Message)
-		} else if d.Action == validating.ActionDeny {
-			refusals = append(refusals, d.Message)
-		}
-	}
-	return refusals
+	return result.Decisions
 }
+
+// parsed are objects by their text. Policies change none.
+var parsed sync.Map
 
 func unstructuredOf(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	if text == "" {
 		return nil
 	}
+	if known, is := parsed.Load(text); is {
+		return known.(*unstructured.Unstructured)
+	}
 	o := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+	defer parsed.Store(text, o)
+	unmarshal := func(text []byte, into any) error { return yaml.Unmarshal(text, into) }
+	if strings.HasPrefix(text, `{"`) { // a megabyte of YAML takes minutes
+		unmarshal = json.Unmarshal
+	}
+	if err := unmarshal([]byte(text), &o.Object); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
 	return o
@@ -300,7 +319,7 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 		"an object that changes it":    {"ownership", request{operation: admission.Update, object: otherJob, old: ownedJob}, "only controllers may change which object controls"},
 		"an owned object that grows": {"started", request{operation: admission.Update, object: grownJob, old: ownedJob},
 			"it belongs to AppWrapper train, which got quota for its spec as it is: delete AppWrapper train and submit"},
-		"an owned object without its finalizer": {"ownership", request{operation: admission.Update, object: looseJob, old: ownedJob}, "it belongs to AppWrapper train: only controllers may change its finalizers"},
+		"an owned object without its finalizer": {"lifecycle", request{operation: admission.Update, object: looseJob, old: ownedJob}, "only controllers may remove the finalizer a of this PyTorchJob"},
 		"a cluster that gets another hash": {"started", request{operation: admission.Update, object: ownedCluster("annotations: {ray.io/hash: b}"), old: ownedCluster("annotations: {ray.io/hash: a}")},
 			"it belongs to RayService s: only controllers may change its labels and annotations of kueue.x-k8s.io/, "},
 		"a cluster that loses its service": {"started", request{operation: admission.Update, object: ownedCluster("labels: {}"), old: ownedCluster("labels: {ray.io/originated-from-cr-name: s}")},
@@ -319,19 +338,19 @@ func TestPoliciesRefuseMembersWhatOnlyControllersDo(t *testing.T) {
 		"an AppWrapper without any finalizers": {"lifecycle", request{operation: admission.Update, object: bare, old: wrapper}, "only controllers may remove the finalizer"},
 		"a pod of an owner that gets more":     {"started", request{operation: admission.Update, subresource: "resize", object: grownPod, old: ownedPod}, "it belongs to Job train"},
 		"work that is deleted without its pods": {"lifecycle", request{operation: admission.Delete, old: freeJob, options: "propagationPolicy: Orphan"},
-			"cannot be deleted without its pods"},
+			"in the background only"},
 		"a Job deleted by a client that says nothing": {"lifecycle", request{operation: admission.Delete, old: strings.Replace(ownedBatchJob, "JobSet", "AppWrapper", 1), options: "gracePeriodSeconds: 0"},
 			"with the propagationPolicy Background"},
 		"the same, by an old client": {"lifecycle", request{operation: admission.Delete, old: freeJob, options: "orphanDependents: true"},
-			"cannot be deleted without its pods"},
-		"a submitter deleted without its pod": {"lifecycle", request{operation: admission.Delete, old: `{apiVersion: batch/v1, kind: Job, metadata: {name: j}}`, options: "propagationPolicy: Orphan"}, "cannot be deleted without its pods"},
+			"in the background only"},
+		"a submitter deleted without its pod": {"lifecycle", request{operation: admission.Delete, old: `{apiVersion: batch/v1, kind: Job, metadata: {name: j}}`, options: "propagationPolicy: Orphan"}, "in the background only"},
 		"a pod that ends next year":           {"lifecycle", request{operation: admission.Delete, old: podWith(""), options: "gracePeriodSeconds: 31"}, "--grace-period=30"},
 		"a pod that takes its time":           {"lifecycle", request{operation: admission.Delete, old: podWith("terminationGracePeriodSeconds: 31"), options: "propagationPolicy: Background"}, "--grace-period=30"},
 		"a Job that a JobSet creates anew":    {"lifecycle", request{operation: admission.Delete, old: ownedBatchJob, options: "propagationPolicy: Background"}, "it belongs to JobSet s"},
 		"a ReplicaSet that comes again":       {"lifecycle", request{operation: admission.Delete, old: ownedReplicaSet, options: "propagationPolicy: Background"}, "it belongs to Deployment d"},
-		"the same, prepared":                  {"lifecycle", request{operation: admission.Update, object: strings.Replace(freeJob, "[a]", "[a, orphan]", 1), old: freeJob}, "the finalizer orphan"},
-		"the same, prepared from birth":       {"lifecycle", request{operation: admission.Create, object: strings.Replace(freeJob, "[a]", "[orphan]", 1)}, "the finalizer orphan"},
-		"the quota of other work":             {"lifecycle", request{operation: admission.Create, object: strings.Replace(freeJob, "finalizers", "labels: {kueue.x-k8s.io/prebuilt-workload-name: w}, finalizers", 1)}, "prebuilt-workload-name"},
+		"the same, prepared":                  {"lifecycle", request{operation: admission.Update, object: strings.Replace(freeJob, "[a]", "[a, orphan]", 1), old: freeJob}, "remove orphan from metadata.finalizers"},
+		"the same, prepared from birth":       {"lifecycle", request{operation: admission.Create, object: strings.Replace(freeJob, "[a]", "[orphan]", 1)}, "remove orphan from metadata.finalizers"},
+		"the quota of other work":             {"lifecycle", request{operation: admission.Create, object: strings.Replace(freeJob, "finalizers: [a]", "labels: {kueue.x-k8s.io/prebuilt-workload-name: w}", 1)}, "prebuilt-workload-name"},
 		"the quota of other work, by an annotation": {"lifecycle", request{operation: admission.Update, object: strings.Replace(bare, "name: train", "name: train, annotations: {kueue.x-k8s.io/prebuilt-workload-name: w}", 1), old: bare},
 			"prebuilt-workload-name"},
 		"a pod with an AppWrapper's label":                  {"labels", request{operation: admission.Create, object: labelledPod("train")}, "of a pod"},
@@ -427,7 +446,7 @@ func TestTheLabelOfAnAppWrapperIsFoundInEveryKind(t *testing.T) {
 func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 	compiled := policies(t)
 	for name, r := range map[string]request{
-		"work of one's own":                    {operation: admission.Create, object: freeJob},
+		"work of one's own":                    {operation: admission.Create, object: strings.Replace(freeJob, "finalizers: [a]", "labels: {}", 1)},
 		"a change of it while it waits":        {operation: admission.Update, object: strings.Replace(freeJob, "n: 1", "n: 2, runPolicy: {suspend: true}", 1), old: strings.Replace(freeJob, "n: 1", "n: 1, runPolicy: {suspend: true}", 1)},
 		"a label on what an AppWrapper made":   {operation: admission.Update, object: labelled, old: ownedJob},
 		"a label on a cluster of a service":    {operation: admission.Update, object: ownedCluster("labels: {a: b, ray.io/c: d}"), old: ownedCluster("labels: {ray.io/c: d}")},
@@ -592,7 +611,7 @@ func TestPoliciesJudgeWhatAnObjectBecomes(t *testing.T) {
 			if len(judge(t, compiled["mlbatch-exposure"], request{operation: admission.Create, object: c.object}, true)) > 0 {
 				policy = "mlbatch-exposure"
 			}
-			got := judge(t, compiled[policy], request{operation: admission.Update, object: c.object, old: c.old}, true)
+			got := judge(t, compiled[policy], request{operation: admission.Update, object: c.object, old: c.old}, false)
 			if len(got) != 1 || !strings.Contains(got[0], c.want) {
 				t.Errorf("want one refusal with %q, got %q", c.want, got)
 			}
@@ -640,6 +659,12 @@ func TestWorkHasAPriorityOfItsTeam(t *testing.T) {
 				}
 				for _, controller := range []bool{false, true} {
 					got := judge(t, policy, r, controller)
+					if controller && c.old != "" { // Kueue stops what is stored
+						if len(got) > 0 {
+							t.Errorf("%s: a controller is refused: %q", c.what, got)
+						}
+						continue
+					}
 					if c.refused != (len(got) == 1) || c.refused && got[0] != "this team's work may not have the priority class system-node-critical: choose one of low-priority, high-priority, or leave it out" {
 						t.Errorf("%s: got %q", c.what, got)
 					}
@@ -762,6 +787,9 @@ func TestWorkIsHeldToTheLevelOfItsNamespace(t *testing.T) {
 				r.operation = admission.Update
 			}
 			for _, controller := range []bool{false, true} {
+				if controller && c.old != "" {
+					c.want = 0 // Kueue stops what is stored
+				}
 				if got := judge(t, policy, r, controller); len(got) != c.want || c.want == 1 && !strings.Contains(got[0], "may not be privileged") {
 					t.Errorf("%s %s: got %q", kind, what, got)
 				}
@@ -835,7 +863,7 @@ func matches(policy string, r request) bool {
 	}
 	switch policy {
 	case "mlbatch-lifecycle":
-		return has("AppWrapper", "PyTorchJob", "RayCluster", "RayJob") || has("Job", "Pod", "ReplicaSet") && r.operation == admission.Delete
+		return !has("Service", "Secret") || r.operation == admission.Update
 	case "mlbatch-pod-security":
 		return has("Pod", "PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
 	case "mlbatch-growth":

@@ -137,7 +137,7 @@ var growths = []attack{
 var escapes = []attack{
 	{
 		name:    "a Job that is left behind by its AppWrapper",
-		answer:  "only controllers may remove the finalizer of an AppWrapper",
+		answer:  "only controllers may remove the finalizer workload.codeflare.dev/finalizer",
 		victims: []victim{wrapper("left", 1, lingers)},
 		try: func(s *story, ctx context.Context) error {
 			if err := s.patch(ctx, ofAppWrappers, "AppWrapper", "left", `{"metadata":{"finalizers":null}}`); err != nil {
@@ -150,7 +150,7 @@ var escapes = []attack{
 	},
 	{
 		name:    "a PyTorchJob that is deleted without its pods",
-		answer:  "cannot be deleted without its pods",
+		answer:  "can be deleted in the background only",
 		victims: []victim{bare},
 		try: func(s *story, ctx context.Context) error {
 			return s.user.Delete(ctx, s.unwrapped("pytorchjob", "bare"), client.PropagationPolicy(metav1.DeletePropagationOrphan))
@@ -171,6 +171,14 @@ var escapes = []attack{
 			return s.runsWithoutQuota(ctx, "training.kubeflow.org/job-name=unmanaged", 2)
 		},
 		found: found{"no-quota", "PyTorchJob unmanaged", ""},
+	},
+	{
+		// Neither the operator nor Kueue looks at it again.
+		name:    "a PyTorchJob that is deleted, and that a finalizer keeps",
+		answer:  "remove example.com/keep from metadata.finalizers",
+		victims: []victim{unwrapped("undead")},
+		try:     (*story).deletesAndKeeps,
+		won:     (*story).undeadRuns,
 	},
 	{
 		name:   "a PyTorchJob that ends before its workers",

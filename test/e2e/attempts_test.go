@@ -202,6 +202,14 @@ func (s *story) orphan(ctx context.Context, name string) error {
 	return s.user.Delete(ctx, aw, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 }
 
+// deletesAndKeeps gives a PyTorchJob a finalizer, and deletes it.
+func (s *story) deletesAndKeeps(ctx context.Context) error {
+	if err := s.patch(ctx, "kubeflow.org/v1", "PyTorchJob", "undead", `{"metadata":{"finalizers":["example.com/keep"]}}`); err != nil {
+		return err
+	}
+	return s.user.Delete(ctx, s.unwrapped("pytorchjob", "undead"))
+}
+
 // changesWhileDeleted deletes an AppWrapper and then changes it.
 func (s *story) changesWhileDeleted(ctx context.Context, name, patch string) error {
 	aw := &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.namespace}}

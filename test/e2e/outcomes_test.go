@@ -81,6 +81,18 @@ func (s *story) runsWithoutQuota(ctx context.Context, label string, want int) (s
 	return "", nil
 }
 
+// undeadRuns: the pods of the PyTorchJob undead run on after it was deleted.
+func (s *story) undeadRuns(ctx context.Context) (string, error) {
+	job := s.unwrapped("pytorchjob", "undead")
+	if err := s.admin.GetControllerRuntimeClient().Get(ctx, client.ObjectKeyFromObject(job), job); err != nil {
+		return "", broken(err.Error())
+	}
+	if since(job.GetDeletionTimestamp()) < 15*time.Second {
+		return "it was deleted only just now", nil
+	}
+	return s.podsOf(ctx, "training.kubeflow.org/job-name=undead", 2)
+}
+
 // toleratesAll: a pod tolerates what it did not when it was created.
 func (s *story) toleratesAll(ctx context.Context) (string, error) {
 	pods, err := s.pods(ctx, "tolerating")

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/yaml"
+
+	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 )
 
 const (
@@ -73,8 +75,23 @@ func (s *story) triesInVain(ctx context.Context) {
 	if err := s.patch(ctx, ofAppWrappers, "AppWrapper", "handed", `{"spec":{"components":[]}}`); err == nil || !strings.Contains(err.Error(), "mlbatch-started") {
 		s.t.Errorf("an AppWrapper that is emptied while it is deleted: the API server answers: %v", err)
 	}
+	s.deletesInTheBackgroundOnly(ctx)
 	s.changesNoWorkload(ctx)
 	s.getsNoPods(ctx)
+}
+
+// deletesInTheBackgroundOnly: otherwise the Workload could go before the pods, or stay without an owner. No
+// attack does this, because the controller looks after both.
+func (s *story) deletesInTheBackgroundOnly(ctx context.Context) {
+	s.t.Helper()
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+		for _, object := range []client.Object{&workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Name: "door"}}, s.unwrapped("pytorchjob", "bare")} {
+			object.SetNamespace(s.namespace)
+			if err := s.user.Delete(ctx, object, client.PropagationPolicy(policy), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "can be deleted in the background only") {
+				s.t.Errorf("%s of %s: the API server answers: %v", policy, object.GetName(), err)
+			}
+		}
+	}
 }
 
 // changesNoWorkload: a member may only read what Kueue writes.

@@ -34,3 +34,13 @@ dyn({{ . }}).spec.?pytorchReplicaSpecs.orValue({}).map(r, dyn({{ . }}).spec.pyto
 [dyn({{ . }}).spec.?submitterPodTemplate.orValue({})] + [request.kind.kind == 'RayJob' ? dyn({{ . }}).spec.?rayClusterSpec.orValue({}) : dyn({{ . }}).spec]
 .map(c, [c.?headGroupSpec.template.orValue({})] + c.?workerGroupSpecs.orValue([]).map(g, g.?template.orValue({})))[0])
 {{- end }}
+
+{{/* The kinds that are work by themselves. Deployments and the like start nothing that Kueue counts. */}}
+{{- define "mlbatch.work" -}}
+['AppWrapper', 'Run', 'Job', 'JobSet', 'LeaderWorkerSet', 'PyTorchJob', 'TFJob', 'XGBoostJob', 'PaddleJob', 'JAXJob', 'MPIJob', 'RayCluster', 'RayJob', 'RayService'{{ range (((.Values.appwrapper.config).appwrapper).extraKinds) }}, '{{ .kind }}'{{ end }}]
+{{- end }}
+
+{{/* The prefixes of labels, annotations and finalizers that the platform's controllers read. */}}
+{{- define "mlbatch.reserved" -}}
+['kueue.x-k8s.io/', 'workload.codeflare.dev/', 'codeflare.dev/', 'ray.io/', 'training.kubeflow.org/', 'batch.kubernetes.io/', 'jobset.sigs.k8s.io/', 'leaderworkerset.sigs.k8s.io/', 'scheduling.x-k8s.io/', 'apps.kubernetes.io/', 'statefulset.kubernetes.io/']
+{{- end }}
