@@ -459,6 +459,11 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 		"a pod on nodes of its flavor":         {operation: admission.Create, object: podWith("nodeSelector: {a: b}, tolerations: [{key: nvidia.com/gpu, operator: Exists}]")},
 		"a PyTorchJob":                         {operation: admission.Create, object: pyTorchJobWith("")},
 		"a PyTorchJob that removes all":        {operation: admission.Create, object: strings.Replace(pyTorchJobWith(""), "Running", "All", 1)},
+		"a Master with a deadline":             {operation: admission.Create, object: `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {runPolicy: {cleanPodPolicy: Running, activeDeadlineSeconds: 2}, pytorchReplicaSpecs: {Master: {}}}}`},
+		"a PodGroup":                           {operation: admission.Create, object: podGroupWith("minMember: 2, minResources: {cpu: 8, memory: 1.5Gi, nvidia.com/gpu: 1e3, ephemeral-storage: 500M}")},
+		"a PodGroup of nothing":                {operation: admission.Create, object: podGroupWith("")},
+		"a PodGroup without a spec":            {operation: admission.Create, object: `{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: g}}`},
+		"amounts in a template":                {operation: admission.Create, object: pyTorchJobWith("containers: [{resources: {requests: {cpu: 0.5, memory: '1e-2'}, limits: {cpu: 1, memory: 64Gi}}}], volumes: [{name: a, emptyDir: {}}, {name: b, emptyDir: {sizeLimit: 1Gi}}, {name: c, configMap: {name: c}}]")},
 		"a PyTorchJob of a master":             {operation: admission.Create, object: `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {pytorchReplicaSpecs: {Master: {}}}}`},
 		"a RayJob with a submitter of its own": {operation: admission.Create, object: rayJobThat("ttlSecondsAfterFinished: 0, submitterPodTemplate: {spec: {containers: [{resources: {limits: {cpu: 1}, requests: {memory: 1Gi}}}]}}")},
 		"an elastic PyTorchJob":                {operation: admission.Create, object: elastic("maxReplicas: 3")},
@@ -514,6 +519,7 @@ func TestPodsOfDaemonSetsMayRunOnCordonedNodes(t *testing.T) {
 func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 	compiled := policies(t)
 	const toNode, toAll, toMasters = "nodeName: node-1", "tolerations: [{key: a}, {operator: Exists}]", "tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists}]"
+	const anAmount = "write it as 8, 500m, 1.5Gi or 1e3"
 	const noNode, noAll, noMasters = "may not name their node", "may not tolerate every taint", "may not run on control planes"
 	const toCordoned = "tolerations: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]"
 	ofTeam := admissionrules.Namespace{Labels: map[string]string{"mlbatch-team-namespace": "true"}, Policies: admissionrules.Policies{Placement: true, Exposure: true}}
@@ -539,6 +545,18 @@ func TestPoliciesJudgeWhatAnObjectIs(t *testing.T) {
 		"a PyTorchJob that scales itself":        {"growth", elastic("metrics: [{type: Resource}]"), "elasticPolicy.metrics"},
 		"a PyTorchJob that leaves its workers":   {"growth", strings.Replace(pyTorchJobWith(""), "cleanPodPolicy: Running", "", 1), "needs spec.runPolicy.cleanPodPolicy Running or All"},
 		"the same, said":                         {"growth", strings.Replace(pyTorchJobWith(""), "Running", "None", 1), "needs spec.runPolicy.cleanPodPolicy Running or All"},
+		"a Master that outlives its deadline":    {"growth", `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {runPolicy: {cleanPodPolicy: None, activeDeadlineSeconds: 2}, pytorchReplicaSpecs: {Master: {}}}}`, "needs spec.runPolicy.cleanPodPolicy Running or All"},
+		"a Master that fails too often":          {"growth", `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {runPolicy: {backoffLimit: 0}, pytorchReplicaSpecs: {Master: {}}}}`, "needs spec.runPolicy.cleanPodPolicy Running or All"},
+		"an amount that takes hours":             {"growth", podGroupWith("minResources: {cpu: 1, memory: '1e-2000000000'}"), anAmount},
+		"a large one":                            {"growth", podGroupWith("minResources: {cpu: 1E+100}"), anAmount},
+		"a long one":                             {"growth", podGroupWith("minResources: {cpu: '" + strings.Repeat("1", 41) + "'}"), anAmount},
+		"one of a PyTorchJob":                    {"growth", pyTorchJobWith("containers: [{}, {resources: {requests: {cpu: '1e-1000'}}}]"), anAmount},
+		"one of an init container":               {"growth", pyTorchJobWith("initContainers: [{resources: {limits: {cpu: '1e-1000'}}}]"), anAmount},
+		"one of a gang":                          {"growth", strings.Replace(pyTorchJobWith(""), "runPolicy: {", "runPolicy: {schedulingPolicy: {minResources: {cpu: '1e-1000'}}, ", 1), anAmount},
+		"one of a pod":                           {"growth", rayClusterWith("headGroupSpec: {template: {spec: {resources: {requests: {cpu: '1e-1000'}}}}}"), anAmount},
+		"one of a group":                         {"growth", rayJobWith("workerGroupSpecs: [{resources: {CPU: '1e-1000'}}]"), anAmount},
+		"one of a volume":                        {"growth", rayJobWith("workerGroupSpecs: [{template: {spec: {volumes: [{name: v, emptyDir: {sizeLimit: '1e-1000'}}]}}}]"), anAmount},
+		"one of a claim":                         {"growth", rayJobWith("headGroupSpec: {template: {spec: {volumes: [{name: e}, {name: v, ephemeral: {volumeClaimTemplate: {spec: {resources: {requests: {storage: '1e-1000'}}}}}}]}}}"), anAmount},
 		"a PyTorchJob that ends next year":       {"growth", pyTorchJobWith("terminationGracePeriodSeconds: 601"), "terminationGracePeriodSeconds"},
 		"a Ray head that ends next year":         {"growth", rayClusterWith("headGroupSpec: {template: {spec: {terminationGracePeriodSeconds: 601}}}"), "terminationGracePeriodSeconds"},
 		"a Ray worker that ends next year":       {"growth", rayJobWith("workerGroupSpecs: [{template: {spec: {terminationGracePeriodSeconds: 601}}}]"), "terminationGracePeriodSeconds"},
@@ -823,6 +841,10 @@ func pyTorchJobWith(spec string) string {
 	return `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {runPolicy: {cleanPodPolicy: Running}, pytorchReplicaSpecs: {Master: {template: {spec: {}}}, Worker: {template: {spec: {` + spec + `}}}}}}`
 }
 
+func podGroupWith(spec string) string {
+	return `{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: g}, spec: {` + spec + `}}`
+}
+
 func elastic(policy string) string {
 	return `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}, spec: {elasticPolicy: {` + policy + `}}}`
 }
@@ -867,7 +889,7 @@ func matches(policy string, r request) bool {
 	case "mlbatch-pod-security":
 		return has("Pod", "PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
 	case "mlbatch-growth":
-		return has("PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
+		return has("PyTorchJob", "RayCluster", "RayJob", "PodGroup") && r.operation != admission.Delete
 	case "mlbatch-priorities":
 		return has("PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
 	case "mlbatch-placement":

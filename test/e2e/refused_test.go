@@ -49,6 +49,8 @@ var refused = map[string]struct{ manifest, says, harmless string }{
 		"the autoscaler is a program of Ray, and the stand-in for Ray has none"},
 	"an image that no registry can have": {wrapping(strings.Replace(fmt.Sprintf(aJob, ""), "image: x", "image: Not-An-Image", 1)), "no registry can have an image of this name",
 		"its kubelet never asks for it, and the AppWrapper would keep its quota through all attempts"},
+	"an amount that the scheduler would decode for hours": {`{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: refused}, spec: {minMember: 1, minResources: {cpu: "1e-1000"}}}`, "write it as 8, 500m",
+		"this one takes no time, and the scheduler shall live on"},
 	"a Lease of the name of the controller's": {`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: f134c674.codeflare.dev}}`, "cannot create resource", byRole},
 	"a Workload of Kueue's":                   {`{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: refused}, spec: {queueName: default-queue, podSets: []}}`, "cannot create resource", byRole},
 	"a pod that no queue knows":               {`{apiVersion: v1, kind: Pod, metadata: {name: refused}, spec: ` + strings.TrimSuffix(strings.TrimPrefix(ofPod, "{spec: "), "}") + `}`, "cannot create resource", byRole},
