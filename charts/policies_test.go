@@ -900,7 +900,7 @@ func matches(policy string, r request) bool {
 		return has("Service", "Secret", "RayCluster", "RayJob", "RayService") && r.operation != admission.Delete
 	}
 	if policy == "mlbatch-started" {
-		return r.operation == admission.Update && !has("Service", "Secret")
+		return r.operation == admission.Update && !has("ConfigMap", "Service", "Secret")
 	}
 	return r.operation != admission.Delete
 }
