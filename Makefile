@@ -66,11 +66,14 @@ flakes: ## Repeat LANE (or a command) N times (20), with LOAD=1 beside busy proc
 RACED := $(addprefix ./controller/internal/,activity admission appwrapper broker capacityprovider fetch jsonwatch othercontroller metricsaccess run servingcert slackqueue taskstore watchable worker workload) ./controller/runs ./test/fakeapiserver ./test/patience ./test/quotawatch ./test/sandbox ./test/workload \
 	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/filelock artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode mlbatch mlbatch/podlogs mlbatch/runs mlbatch/why)
 
+# Lint is a lane of its own, and vets more than 'go test' would, tests included.
+UNVETTED := go test -vet=off
+
 # The other modules read files outside them, of which Go's cache does not notice changes.
 .PHONY: unit
 unit: ## Tests that need no cluster, each once (7 minutes when warm)
-	go test -timeout=20m $$(go list ./... | grep -v -x -F $(RACED:./%=-e github.com/mlbatch/mlbatch/%))
-	go test -run '^TestCrash$$|^TestTheBudgetOfMemory$$' ./controller/internal/appwrapper ./controller/internal/run
+	$(UNVETTED) -timeout=20m $$(go list ./... | grep -v -x -F $(RACED:./%=-e github.com/mlbatch/mlbatch/%))
+	$(UNVETTED) -run '^TestCrash$$|^TestTheBudgetOfMemory$$' ./controller/internal/appwrapper ./controller/internal/run
 	go -C tools/artifacts/components/kueue test -count=1 ./...
 	go -C tools/artifacts/components/ray test ./...
 	go -C tools/artifacts/components/kube-state-metrics test -count=1 ./...
@@ -84,7 +87,7 @@ race: export CGO_ENABLED := 1
 race: ## The part of unit that has goroutines, with the race detector (needs gcc, which root is given; 2 minutes when warm)
 	@command -v gcc >/dev/null || { [ $$(id -u) = 0 ] && apt-get -qq update && apt-get -qq install -y --no-install-recommends gcc libc6-dev; } || \
 		{ echo "the race detector needs a C compiler: install gcc and libc6-dev" >&2; exit 1; }
-	go test -race -skip '^TestCrash$$/./.|^TestTheBudgetOfMemory$$' $(RACED)
+	$(UNVETTED) -race -skip '^TestCrash$$/./.|^TestTheBudgetOfMemory$$' $(RACED)
 
 # A number of inputs: at the end of a time, Go sometimes fails with "context deadline exceeded".
 FUZZTIME := 10000x
@@ -168,7 +171,7 @@ RECORD := $(if $(SCENES),-scenes.folder=$(abspath $(SCENES)))
 
 E2E := E2E_PORT=$(E2E_PORT) E2E_KUBECONFIG=$(abspath $(E2E_KUBECONFIG)) $(CLUSTER) ./test/e2e
 # Each takes a minute or more.
-LONG_STORIES := TestEverySampleRuns|TestTheSamplesAndTheManifestsOf2023Run|TestAnOpenQueueInABucketSurvivesItsPods|TestAWorkQueueSurvivesItsPods|TestRunsOfOneTeamDoNotDisturbAnothers|TestARayRunThatHasSucceededNeverRunsAgain|TestExamplesOfSettingsFilesSucceed|TestWhyNamesWhatIsWrong
+LONG_STORIES := TestEverySampleRuns|TestTheSamplesAndTheManifestsOf2023Run|TestAnOpenQueueInABucketSurvivesItsPods|TestAWorkQueueSurvivesItsPods|TestRunsOfOneTeamDoNotDisturbAnothers|TestARayRunThatHasSucceededNeverRunsAgain|TestExamplesOfSettingsFilesSucceed|TestWhyNamesWhatIsWrong|TestAJobLeavesADeadNode|TestWorkThatIsPreemptedAgainAndAgainPauses
 
 .PHONY: e2e
 e2e: ## End-to-end tests with the real components, on a local cluster or on yours (E2E_KUBECONFIG=FILE, see docs/testing.md)
