@@ -48,7 +48,7 @@ func listCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List AppWrappers and queued jobs, and say in a word why they wait",
 		Long: "List the AppWrappers of a namespace, and bare jobs that are in a queue. REASON is the first cause that\n" +
-			"'mlbatch why' names. It reads six lists, whatever there is, and changes nothing.",
+			"'mlbatch why' names. It reads seven lists, whatever there is, and changes nothing.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf(format, formats); err != nil {

@@ -35,7 +35,7 @@ func ask(t *testing.T, world map[string]string, line string, forbidden ...string
 	return out, progress, asked(), err
 }
 
-func TestListReadsSixLists(t *testing.T) {
+func TestListReadsSevenLists(t *testing.T) {
 	out, progress, requests, err := ask(t, crowded(), "list")
 	if err != nil || progress != "" || strings.Count(out, "\n") != 502 || !strings.Contains(out, "\ntrain7    AppWrapper  default  Suspended  QuotaLent  ") {
 		t.Fatalf("got %.400s, %q, %v", out, progress, err)
@@ -44,6 +44,7 @@ func TestListReadsSixLists(t *testing.T) {
 		"GET " + wrappers + "?limit=500", "GET " + inBlue + "/workloads?limit=500", "GET " + inBlue + "/localqueues?limit=500",
 		"GET " + queues + "/clusterqueues?limit=500", "GET " + queues + "/cohorts?limit=500",
 		"GET /api/v1/namespaces/blue/pods?fieldSelector=status.phase%3DPending&limit=500",
+		"GET /api/v1/namespaces/blue/events?fieldSelector=reason%3DBackOff&limit=500",
 	}
 	if diff := cmp.Diff(want, requests); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -55,7 +56,7 @@ func TestListReadsAllPages(t *testing.T) {
 	world[wrappers+"?2"] = world[wrappers]
 	world[wrappers] = `{"apiVersion":"workload.codeflare.dev/v1beta2","kind":"AppWrapperList","metadata":{"continue":"2"},"items":[]}`
 	out, _, requests, err := ask(t, world, "list")
-	if err != nil || strings.Count(out, "\n") != 502 || len(requests) != 7 {
+	if err != nil || strings.Count(out, "\n") != 502 || len(requests) != 8 {
 		t.Errorf("got %d lines, %q, %v", strings.Count(out, "\n"), requests, err)
 	}
 }

@@ -138,11 +138,11 @@ func TestWhySaysWhyInAFewRequests(t *testing.T) {
 		},
 		"without Workloads nothing is known of quota": {
 			line: "why train7", forbidden: []string{inBlue + "/workloads"}, never: "NoWorkload",
-			want: []string{"Nothing is known to be wrong.\n", "unknown: you may not read the Workloads, which say whether it has quota\n"},
+			want: []string{"Nothing that could be read says that something is wrong.\n", "unknown: you may not read the Workloads, which say whether it has quota\n"},
 		},
 		"a Run":                           {line: "why survey", want: []string{"Run survey in namespace blue is Queued.\n", "QuotaLent: "}},
 		"a wrapped job is its AppWrapper": {line: "why pytorchjob/wrapped", want: []string{"AppWrapper train7 in namespace blue is Suspended.\n"}},
-		"a bare job by name":              {line: "why bare", want: []string{"Job bare in namespace blue is admitted.\n", "Nothing is known to be wrong.\n"}},
+		"a bare job by name":              {line: "why bare", want: []string{"Job bare in namespace blue is admitted.\n", "It is not seen to run, and nothing says why"}},
 		"a bare job without a queue":      {line: "why jobs/loose", want: []string{"NotQueued: "}},
 		"an AppWrapper by kind":           {line: "why aw/train7 -n blue", want: []string{"QuotaLent: "}},
 		"programs":                        {line: "why train7 -o json", want: []string{`"code": "QuotaLent"`, `"missing": "2"`}},
@@ -257,7 +257,7 @@ func TestWhyLooksForWhatMayBeMissing(t *testing.T) {
 		"a priority of pods that there is":     {existing, nil, []string{"\nNoWorkload: "}},
 		"Kueue":                                {withoutKueue, nil, []string{"\nKueueMissing: ", "seen: API kueue.x-k8s.io does not exist\n"}},
 		"pods":                                 {running, nil, []string{"\nOperatorSilent: ", "seen: Pod of AppWrapper train0 does not exist\n"}},
-		"pods that nobody may read":            {running, []string{podsIn}, []string{"Nothing is known to be wrong.\n", "unknown: you may not read the pods\n"}},
+		"pods that nobody may read":            {running, []string{podsIn}, []string{"Nothing that could be read says that something is wrong.\n", "unknown: you may not read the pods\n"}},
 	} {
 		out, progress, _, err := ask(t, row.world, "why train0", row.forbidden...)
 		for _, want := range row.want {

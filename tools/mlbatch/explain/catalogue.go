@@ -175,6 +175,8 @@ var Catalogue = []Entry{
 	{"ComputesWithoutProgress", "a pod was not ready for longer than its author chose; the attempt goes on, because devices compute", "let the program report progress more often or announce a pause; delete the AppWrapper if it computes nothing useful", "condition ComputesWithoutProgress of the AppWrapper"},
 	{"DevicesIdle", "its pods do not use their devices, says whoever watches them, and soon its quota goes back", "use them, or delete it; the annotation idleGracePeriodDuration gives it more time, and 0s all of it", "condition Idle of the AppWrapper"},
 	{"SurplusPods", "it has more pods or devices than it declares, beyond its quota", "correct the pod sets", "condition SurplusPods of the AppWrapper"},
+	{"PodNotReady", "a pod does not run yet, or is not ready, and nothing says why", "wait; if it stays so, look at its log with 'mlbatch logs', and at 'kubectl describe pod'", "condition Ready and phase of the pod, and its last warning"},
+	{"EndNotSeen", "all its pods have ended, and it is not done: the operator of a wrapped resource has not seen the end", "look at the status and the events of the resource; ask an administrator whether its operator is running", "phase of the AppWrapper and of the pods"},
 	{"PodsNotReady", "not all its pods are ready", "look at its pods; it is started again if they take too long", "condition PodsReady of the AppWrapper"},
 }
 

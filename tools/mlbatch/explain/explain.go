@@ -10,6 +10,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,6 +61,8 @@ type Explanation struct {
 	Name      string `json:"name"`
 	// State is one sentence.
 	State string `json:"state"`
+	// Well is set if it runs, all its pods are ready, and all their containers run.
+	Well bool `json:"well,omitempty"`
 	// Causes begin with the one that matters most.
 	Causes []Cause `json:"causes"`
 	// Unknown is what could not be read.
@@ -124,19 +127,21 @@ var rules = []rule{
 	checks,
 	refused,
 	schedulers, pods, room,
-	unhealthy,
+	notReady, unhealthy,
 }
+
+// general are causes that add nothing to another one.
+var general = map[Code]bool{"NotAdmitted": true, "PodNotReady": true}
 
 // Explain judges objects.
 func Explain(o Objects) Explanation {
 	e := Explanation{Causes: []Cause{}, Unknown: o.Unread}
 	e.Kind, e.Namespace, e.Name = o.subject()
-	e.State = o.state()
+	e.State, e.Well = o.state(), o.runsWell()
 	seen := map[Code]bool{}
 	for _, find := range rules {
 		for _, c := range find(o) {
-			// What Kueue says in general adds nothing to a cause.
-			if seen[c.Code] || c.Code == "NotAdmitted" && len(e.Causes) > 0 {
+			if seen[c.Code] || general[c.Code] && len(e.Causes) > 0 {
 				continue
 			}
 			seen[c.Code] = true
@@ -186,23 +191,29 @@ func (o Objects) verb() string {
 	case o.Run != nil && o.Run.Status.Phase != "":
 		return "is " + string(o.Run.Status.Phase)
 	case o.AppWrapper != nil && o.AppWrapper.Status.Phase != "":
-		return "is " + string(o.AppWrapper.Status.Phase) + ready(o.AppWrapper)
+		return "is " + string(o.AppWrapper.Status.Phase) + o.ready()
 	case o.Workload != nil:
 		return admission(o.Workload)
 	}
 	return "is new: nothing has been done about it"
 }
 
-// ready tells the two states of the phase Running apart.
-func ready(aw *v1beta2.AppWrapper) string {
-	c := condition(aw.Status.Conditions, string(v1beta2.PodsReady))
-	if aw.Status.Phase != v1beta2.AppWrapperRunning || c == nil {
+// ready tells the states of the phase Running apart. What is known of the pods counts more than the condition.
+func (o Objects) ready() string {
+	c := condition(o.AppWrapper.Status.Conditions, string(v1beta2.PodsReady))
+	if o.AppWrapper.Status.Phase != v1beta2.AppWrapperRunning || c == nil {
 		return ""
 	}
-	if c.Status == metav1.ConditionTrue {
+	living := o.living()
+	switch {
+	case c.Status != metav1.ConditionTrue, slices.ContainsFunc(living, func(p *corev1.Pod) bool { return !isReady(p) }):
+		return ", but not all its pods are ready"
+	case len(living) > 0 || len(o.Pods) == 0:
 		return ", and its pods are ready"
+	case slices.ContainsFunc(o.Pods, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }):
+		return ", and its pods are ending"
 	}
-	return ", but not all its pods are ready"
+	return ", and its pods have ended"
 }
 
 func admission(w *kueue.Workload) string {

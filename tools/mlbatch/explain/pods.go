@@ -17,15 +17,15 @@ import (
 
 // pods has the first cause of each pod. Of those that failed, the first to fail comes first.
 func pods(o Objects) (all []Cause) {
-	finders := []func(Objects, *corev1.Pod) []Cause{unscheduled, disrupted, rejected, containers, mounts, preparing, unready}
-	switch {
-	case o.isWell() && o.Ended():
+	if o.isWell() && o.Ended() {
 		return nil
-	case o.isWell(): // pods that failed were replaced; and PodsReady says only that pods run
-		finders = finders[len(finders)-1:]
 	}
+	finders := []func(Objects, *corev1.Pod) []Cause{unscheduled, disrupted, rejected, containers, mounts, preparing, unready}
 	byEnd := slices.Clone(o.Pods)
 	slices.SortStableFunc(byEnd, func(a, b corev1.Pod) int { return cmp.Compare(firstEnd(a), firstEnd(b)) })
+	if o.isWell() { // what failed or leaves was replaced; and PodsReady says only that pods run
+		byEnd = slices.DeleteFunc(byEnd, func(p corev1.Pod) bool { return !lives(&p) })
+	}
 	for i := range byEnd {
 		for _, find := range finders {
 			if found := find(o, &byEnd[i]); len(found) > 0 {
@@ -99,17 +99,36 @@ func containers(o Objects, pod *corev1.Pod) []Cause {
 		if known && code != "CrashLoop" {
 			return []Cause{waitingCause(code, object, status)}
 		}
-		if end := endOf(status); end != nil && (end.ExitCode != 0 || end.Reason == "OOMKilled") {
-			if found := o.podEvents(pod, "FailedPostStartHook"); len(found) > 0 { // the node has ended the container for that
-				return []Cause{cause("HookFailed", found[len(found)-1], also(Evidence{object, "exitCode", strconv.Itoa(int(end.ExitCode))}))}
-			}
-			return []Cause{terminated(object, *end, i < len(pod.Status.InitContainerStatuses), ranked(pod))}
-		}
+		ended := o.endedContainer(pod, status, i < len(pod.Status.InitContainerStatuses))
 		if known {
-			return []Cause{waitingCause(code, object, status)}
+			return inLoop(waitingCause(code, object, status), ended)
+		}
+		if len(ended) > 0 {
+			return ended
 		}
 	}
 	return nil
+}
+
+// endedContainer is about a container that ended with an error, and does not run again.
+func (o Objects) endedContainer(pod *corev1.Pod, status corev1.ContainerStatus, first bool) []Cause {
+	object, end := "container "+status.Name+" of Pod "+pod.Name, endOf(status)
+	if end == nil || end.ExitCode == 0 && end.Reason != "OOMKilled" {
+		return nil
+	}
+	if found := o.podEvents(pod, "FailedPostStartHook"); len(found) > 0 { // the node has ended the container for that
+		return []Cause{cause("HookFailed", found[len(found)-1], also(Evidence{object, "exitCode", strconv.Itoa(int(end.ExitCode))}))}
+	}
+	return []Cause{terminated(object, *end, first, ranked(pod))}
+}
+
+// inLoop adds how a container ended that ends again and again. If that says more than that its program failed, it comes
+// first.
+func inLoop(loop Cause, ended []Cause) []Cause {
+	if len(ended) == 0 || ended[0].Code == "ProgramFailed" || ended[0].Code == "InitFailed" {
+		return append([]Cause{loop}, ended...)
+	}
+	return append(ended, loop)
 }
 
 // endOf is how a container ended, or ended the last time if it is not running now.

@@ -14,7 +14,7 @@ func Text(e Explanation, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n", e.State)
 	if len(e.Causes) == 0 {
-		b.WriteString("Nothing is known to be wrong.\n")
+		b.WriteString(nothingWrong(e) + ".\n")
 	}
 	for _, c := range e.Causes {
 		b.WriteString("\n")
@@ -24,6 +24,17 @@ func Text(e Explanation, now time.Time) string {
 		fmt.Fprintf(&b, "\nunknown: %s\n", Printable(unknown))
 	}
 	return b.String()
+}
+
+// nothingWrong is what is said without a cause. Only of work that is seen to run well is nothing known to be wrong.
+func nothingWrong(e Explanation) string {
+	switch {
+	case e.Well:
+		return "Nothing is known to be wrong"
+	case len(e.Unknown) > 0:
+		return "Nothing that could be read says that something is wrong"
+	}
+	return "It is not seen to run, and nothing says why: ask again in a minute"
 }
 
 func writeCause(b *strings.Builder, c Cause, now time.Time) {

@@ -47,7 +47,7 @@ type Item struct {
 }
 
 // List reads the work of a namespace, or of all if it is empty, with one list for each kind of object. The
-// pods that are read are those that wait, so it does not know why others fail.
+// pods that are read are those that wait or crash, so it does not know why others fail.
 func List(ctx context.Context, c client.Client, namespace string, now time.Time) (Overview, error) {
 	s := &scene{client: c, namespace: namespace, now: now}
 	if err := s.read(ctx); err != nil {

@@ -54,7 +54,8 @@ func cluster(t *testing.T, calls interceptor.Funcs) client.WithWatch {
 	}
 	phase := func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }
 	kind := func(o client.Object) []string { return []string{o.(*corev1.Event).Type} }
-	stored := fake.NewClientBuilder().WithScheme(scheme).WithRuntimeObjects(objects...).WithIndex(&corev1.Pod{}, "status.phase", phase).WithIndex(&corev1.Event{}, "type", kind).Build()
+	stored := fake.NewClientBuilder().WithScheme(scheme).WithRuntimeObjects(objects...).WithIndex(&corev1.Pod{}, "status.phase", phase).WithIndex(&corev1.Event{}, "type", kind).
+		WithIndex(&corev1.Event{}, "reason", func(o client.Object) []string { return []string{o.(*corev1.Event).Reason} }).Build()
 	if calls.SubResourceGet == nil {
 		calls.SubResourceGet = positionsAreNotServed
 	}

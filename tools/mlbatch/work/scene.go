@@ -4,6 +4,7 @@ package work
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,7 +34,7 @@ type scene struct {
 	queues          map[types.NamespacedName]*kueue.LocalQueue
 	clusterQueues   []kueue.ClusterQueue
 	cohorts         []kueue.Cohort
-	// pods are those that wait.
+	// pods are those that wait or crash.
 	pods    map[podsOf][]corev1.Pod
 	unknown []string
 }
@@ -41,8 +42,8 @@ type scene struct {
 // podsOf is a label by which pods are found.
 type podsOf struct{ namespace, label, value string }
 
-// read reads everything in six lists, of which some may have several pages. Without AppWrappers there is nothing to
-// show; whatever else is missing makes reasons less exact.
+// read reads everything in seven lists, and the pods that run if some crash; some may have several pages. Without
+// AppWrappers there is nothing to show; whatever else is missing makes reasons less exact.
 func (s *scene) read(ctx context.Context) error {
 	in := client.InNamespace(s.namespace)
 	add := func(page *v1beta2.AppWrapperList) { s.wrappers = append(s.wrappers, page.Items...) }
@@ -93,21 +94,50 @@ func (s *scene) readQueues(ctx context.Context) {
 	}
 }
 
-// readPods reads those that wait, which are few, and tell why work does not start.
+// readPods reads those that wait or crash, which are few, and tell why work does not start.
 func (s *scene) readPods(ctx context.Context) {
 	s.pods = map[podsOf][]corev1.Pod{}
-	waiting := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("status.phase", string(corev1.PodPending))}
+	if s.addPods(ctx, corev1.PodPending, func(corev1.Pod) bool { return true }) {
+		s.readCrashing(ctx)
+	}
+}
+
+// readCrashing reads the pods that run, if a node waits before it starts the program of one again. Such a pod is in
+// phase Running.
+func (s *scene) readCrashing(ctx context.Context) {
+	crashing := map[types.NamespacedName]bool{}
+	add := func(page *corev1.EventList) {
+		for _, e := range page.Items {
+			if strings.Contains(e.Message, "restarting failed container") {
+				crashing[types.NamespacedName{Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}] = true
+			}
+		}
+	}
+	backOff := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("reason", "BackOff")}
+	if err := reading.Pages(ctx, s.client, add, client.InNamespace(s.namespace), backOff); err != nil {
+		s.unknown = append(s.unknown, s.failed(err, "events").Error()+"; which pods crash is missing")
+	}
+	if len(crashing) > 0 {
+		s.addPods(ctx, corev1.PodRunning, func(p corev1.Pod) bool { return crashing[client.ObjectKeyFromObject(&p)] })
+	}
+}
+
+// addPods reads the pods of a phase, and keeps some.
+func (s *scene) addPods(ctx context.Context, phase corev1.PodPhase, keep func(corev1.Pod) bool) bool {
+	of := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("status.phase", string(phase))}
 	err := reading.Pages(ctx, s.client, func(page *corev1.PodList) {
 		for _, pod := range page.Items {
 			for label, value := range pod.Labels {
-				key := podsOf{pod.Namespace, label, value}
-				s.pods[key] = append(s.pods[key], pod)
+				if key := (podsOf{pod.Namespace, label, value}); keep(pod) {
+					s.pods[key] = append(s.pods[key], pod)
+				}
 			}
 		}
-	}, client.InNamespace(s.namespace), waiting)
+	}, client.InNamespace(s.namespace), of)
 	if err != nil {
 		s.unknown = append(s.unknown, s.failed(err, "pods").Error()+"; why pods do not start is missing")
 	}
+	return err == nil
 }
 
 func (s *scene) podsOfJob(namespace string, owner metav1.OwnerReference) []corev1.Pod {
