@@ -51,19 +51,14 @@ func selected(o explain.Objects, n corev1.Node) bool {
 func tells(o explain.Objects, object corev1.ObjectReference) bool {
 	is := func(kind, name string) bool { return object.Kind == kind && object.Name == name }
 	switch {
-	case o.Run != nil && is("Run", o.Run.Name), o.Job != nil && is(o.Job.GetKind(), o.Job.GetName()):
+	case o.Run != nil && is("Run", o.Run.Name):
 		return true
 	case slices.ContainsFunc(o.Pods, func(p corev1.Pod) bool { return is("Pod", p.Name) }):
 		return true
-	case o.AppWrapper == nil:
-		return false
+	case slices.ContainsFunc(o.Owners(), func(by explain.Child) bool { return is(by.Kind, by.Name) }):
+		return true
 	}
-	for _, c := range o.AppWrapper.Status.ComponentStatus {
-		if is(c.Kind, c.Name) {
-			return true
-		}
-	}
-	return is("AppWrapper", o.AppWrapper.Name)
+	return o.AppWrapper != nil && is("AppWrapper", o.AppWrapper.Name)
 }
 
 // placed is of a pod on a node what counts there.

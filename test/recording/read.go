@@ -23,6 +23,7 @@ type Scene struct {
 	Absent   map[string]string `json:"absent,omitempty"`
 	Unread   []string          `json:"unread,omitempty"`
 	Position *explain.Position `json:"position,omitempty"`
+	Children []explain.Child   `json:"children,omitempty"`
 	// Placed are pods of others.
 	Placed []corev1.Pod `json:"placed"`
 }
@@ -69,7 +70,9 @@ func target(o *explain.Objects, kind string) (any, func()) {
 		return one(&o.Flavor)
 	case "Scene":
 		s := &Scene{}
-		return s, func() { o.Absent, o.Unread, o.Position, o.Placed = s.Absent, s.Unread, s.Position, s.Placed }
+		return s, func() {
+			o.Absent, o.Unread, o.Position, o.Children, o.Placed = s.Absent, s.Unread, s.Position, s.Children, s.Placed
+		}
 	}
 	return another(o, kind)
 }

@@ -38,8 +38,8 @@ func Text(comment string, o explain.Objects) ([]byte, error) {
 // documents are the objects without what explain does not read.
 func documents(o explain.Objects) ([]map[string]any, error) {
 	w := writer{}
-	scene := &Scene{Kind: "Scene", Absent: o.Absent, Unread: o.Unread, Position: o.Position, Placed: o.Placed}
-	if len(o.Absent)+len(o.Unread) > 0 || o.Placed != nil || o.Position != nil {
+	scene := &Scene{Kind: "Scene", Absent: o.Absent, Unread: o.Unread, Position: o.Position, Children: o.Children, Placed: o.Placed}
+	if len(o.Absent)+len(o.Unread)+len(o.Children) > 0 || o.Placed != nil || o.Position != nil {
 		w.add("", "Scene", scene)
 	}
 	add(&w, "workload.codeflare.dev/v1beta2", "AppWrapper", o.AppWrapper)

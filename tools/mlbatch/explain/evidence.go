@@ -59,10 +59,8 @@ func (o Objects) podEvents(pod *corev1.Pod, words ...string) []Evidence {
 func (o Objects) events(kind, name string, uid types.UID, words ...string) (found []Evidence) {
 	for _, e := range o.Events {
 		about := e.InvolvedObject
-		if about.Kind != kind || about.Name != name || e.Type != corev1.EventTypeWarning {
-			continue
-		}
-		if uid != "" && about.UID != "" && about.UID != uid {
+		named := about.Kind == kind && about.Name == name && (uid == "" || about.UID == "" || about.UID == uid)
+		if !named || e.Type != corev1.EventTypeWarning || o.isPast(e) {
 			continue
 		}
 		if e.Message != "" && hasAny(e.Reason+" "+e.Message, words...) {
@@ -70,6 +68,27 @@ func (o Objects) events(kind, name string, uid types.UID, words ...string) (foun
 		}
 	}
 	return found
+}
+
+// isPast: a warning is older than the AppWrapper, or the bare job, so that it is about another one of this name.
+func (o Objects) isPast(e corev1.Event) bool {
+	last := e.LastTimestamp.Time
+	if e.EventTime.After(last) {
+		last = e.EventTime.Time
+	}
+	if e.Series != nil && e.Series.LastObservedTime.After(last) {
+		last = e.Series.LastObservedTime.Time
+	}
+	switch {
+	case last.IsZero():
+		return false
+	case o.AppWrapper != nil:
+		return last.Before(o.AppWrapper.CreationTimestamp.Time)
+	case o.Job != nil:
+		created := o.Job.GetCreationTimestamp()
+		return last.Before(created.Time)
+	}
+	return false
 }
 
 func hasAny(text string, words ...string) bool {

@@ -36,6 +36,10 @@ type Objects struct {
 	Cohorts       []kueue.Cohort
 	Pods          []corev1.Pod
 	Events        []corev1.Event // warnings
+	// Children are what wrapped resources, or the bare job, have made, as far as warnings are about it.
+	Children []Child
+	// Steps are those of the Run's workflow that have begun and not ended, or the first of them.
+	Steps []Step
 	// Nodes are all of the cluster, and Placed the pods on them that have not ended; Placed is nil if that is not known.
 	Nodes  []corev1.Node
 	Placed []corev1.Pod
@@ -47,6 +51,12 @@ type Objects struct {
 	// Unread says in sentences what could not be read.
 	Unread []string
 	Now    time.Time
+}
+
+// Step is a step of a workflow. Its objects have no Run.
+type Step struct {
+	Name string
+	Objects
 }
 
 // Position is where Kueue has a Workload in its queues, counted from 0.
@@ -72,6 +82,8 @@ type Explanation struct {
 // Cause is one reason for the state.
 type Cause struct {
 	Code Code `json:"code"`
+	// Step is the step of a workflow that it is about.
+	Step string `json:"step,omitempty"`
 	// Means is the cause in one sentence, which is the same for all work.
 	Means string `json:"means"`
 	// Evidence has the values that show the cause. It is never empty.
@@ -116,7 +128,7 @@ type rule func(Objects) []Cause
 var rules = []rule{
 	deletion, removal,
 	foreign, silent,
-	runRefused, runEnded,
+	runRefused, runEnded, steps,
 	ended,
 	retrying, lost,
 	deactivated,
@@ -126,12 +138,12 @@ var rules = []rule{
 	behind, waiting,
 	checks,
 	refused,
-	schedulers, pods, room,
+	schedulers, pods, room, operators,
 	notReady, unhealthy,
 }
 
 // general are causes that add nothing to another one.
-var general = map[Code]bool{"NotAdmitted": true, "PodNotReady": true}
+var general = map[Code]bool{"NotAdmitted": true, "OperatorWarns": true, "PodNotReady": true}
 
 // Explain judges objects.
 func Explain(o Objects) Explanation {
@@ -141,13 +153,14 @@ func Explain(o Objects) Explanation {
 	seen := map[Code]bool{}
 	for _, find := range rules {
 		for _, c := range find(o) {
-			if seen[c.Code] || general[c.Code] && len(e.Causes) > 0 {
+			if seen[c.Code] && c.Step == "" || general[c.Code] && len(e.Causes) > 0 {
 				continue
 			}
 			seen[c.Code] = true
 			e.Causes = append(e.Causes, c)
 		}
 	}
+	e.Causes = append(e.Causes, o.ofSteps()...)
 	return e
 }
 
@@ -189,7 +202,7 @@ func (o Objects) state() string {
 func (o Objects) verb() string {
 	switch {
 	case o.Run != nil && o.Run.Status.Phase != "":
-		return "is " + string(o.Run.Status.Phase)
+		return "is " + string(o.Run.Status.Phase) + o.progress()
 	case o.AppWrapper != nil && o.AppWrapper.Status.Phase != "":
 		return "is " + string(o.AppWrapper.Status.Phase) + o.ready()
 	case o.Workload != nil:

@@ -37,7 +37,7 @@ func pods(o Objects) (all []Cause) {
 	if o.isWell() {
 		return all
 	}
-	return append(all, podRefused(o)...)
+	return append(all, o.podRefused()...)
 }
 
 // firstEnd is when the first container of a pod failed. Pods of which none did come last.
@@ -239,29 +239,6 @@ func mounts(o Objects, pod *corev1.Pod) []Cause {
 		return []Cause{cause("ConfigMissing", last)}
 	}
 	return []Cause{cause("VolumeNotBound", last)}
-}
-
-// podRefused is about pods that the owners of this work could not create, and that are not there by now.
-func podRefused(o Objects) []Cause {
-	if o.complete() {
-		return nil
-	}
-	type owner struct{ kind, name string }
-	var owners []owner
-	if o.AppWrapper != nil {
-		for _, component := range o.AppWrapper.Status.ComponentStatus {
-			owners = append(owners, owner{component.Kind, component.Name})
-		}
-	} else if o.Job != nil {
-		owners = append(owners, owner{o.Job.GetKind(), o.Job.GetName()})
-	}
-	for _, by := range owners {
-		if found := o.events(by.kind, by.name, "", "FailedCreate"); len(found) > 0 {
-			last := found[len(found)-1]
-			return []Cause{cause(refusal(last.Value), last)}
-		}
-	}
-	return nil
 }
 
 // complete: all pods of an AppWrapper have been created, and have not failed.

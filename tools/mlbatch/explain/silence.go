@@ -66,7 +66,7 @@ func (o Objects) notResumed() []Cause {
 // noPods: a resource was created that makes pods, and there are none. If making them was refused, a warning says so.
 func (o Objects) noPods() []Cause {
 	e, none := o.missing("Pod")
-	if !none || len(o.Pods) > 0 || o.isWell() || len(podRefused(o)) > 0 {
+	if !none || len(o.Pods) > 0 || o.isWell() || len(o.podRefused()) > 0 {
 		return nil
 	}
 	for _, component := range o.AppWrapper.Status.ComponentStatus {

@@ -15,6 +15,9 @@ import (
 
 // runsWell: it is seen to run, with all its pods and containers. What was not read is not seen.
 func (o Objects) runsWell() bool {
+	if o.Run != nil && len(o.Run.Status.Steps) > 0 {
+		return o.stepsRunWell()
+	}
 	living := o.living()
 	return o.started() && (len(living) > 0 || o.makesNoPods()) && !slices.ContainsFunc(living, func(p *corev1.Pod) bool { return !isReady(p) })
 }

@@ -38,6 +38,9 @@ func nothingWrong(e Explanation) string {
 }
 
 func writeCause(b *strings.Builder, c Cause, now time.Time) {
+	if c.Step != "" {
+		fmt.Fprintf(b, "Step %s: ", c.Step)
+	}
 	fmt.Fprintf(b, "%s: %s.\n", c.Code, c.Means)
 	for _, n := range c.Numbers {
 		fmt.Fprintf(b, "  %s\n", Printable(n.String()))

@@ -169,6 +169,11 @@ func (r *gathering) readPods(ctx context.Context) {
 	} else if len(r.Pods) == 0 {
 		r.Absent["Pod"] = "of " + r.name()
 	}
+	r.readWarnings(ctx)
+	r.readChildren(ctx)
+}
+
+func (r *gathering) readWarnings(ctx context.Context) {
 	var events corev1.EventList
 	warnings := client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("type", corev1.EventTypeWarning)}
 	if err := r.client.List(ctx, &events, client.InNamespace(r.target.Namespace), warnings, client.Limit(reading.Page)); err != nil {

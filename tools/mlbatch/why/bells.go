@@ -47,6 +47,9 @@ func (b *bells) hang(ctx context.Context, namespace string, o explain.Objects) {
 	if o.Workload != nil {
 		b.hangOne(ctx, "Workload "+o.Workload.Name, &kueue.WorkloadList{}, in, named(o.Workload.Name))
 	}
+	for _, step := range o.Steps {
+		b.hang(ctx, namespace, step.Objects)
+	}
 	if label, name := podLabel(o); label != "" {
 		b.hangOne(ctx, "pods of "+name, &corev1.PodList{}, in, client.MatchingLabels{label: name})
 	}

@@ -62,6 +62,15 @@ func ReadAll(ctx context.Context, c client.Client, target Target, now time.Time)
 	}
 	r := gathering{client: c, target: target, Objects: objects}
 	r.readRoom(ctx)
+	for i := range r.Steps {
+		step := gathering{client: c, target: target, Objects: r.Steps[i].Objects}
+		if len(step.Lacking()) > 0 { // one is enough to see that nodes are full
+			step.readRoom(ctx)
+			r.Unread, step.Unread = append(r.Unread, step.Unread...), nil
+			r.Steps[i].Objects = step.Objects
+			break
+		}
+	}
 	return r.Objects, nil
 }
 
@@ -84,6 +93,10 @@ func (r *gathering) read(ctx context.Context) error {
 	r.findWorkload()
 	if err := r.mustExist(ctx); err != nil {
 		return err
+	}
+	if r.Run != nil && len(r.Run.Status.Steps) > 0 {
+		r.readSteps(ctx)
+		return nil
 	}
 	r.readPriority(ctx)
 	r.readQueues(ctx)

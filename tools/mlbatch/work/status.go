@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/podlogs"
@@ -30,7 +31,9 @@ type Report struct {
 	AvoidedNodes []v1beta2.AvoidedNode `json:"avoidedNodes,omitempty"`
 	LastFailure  *Failure              `json:"lastFailure,omitempty"`
 	Components   []Component           `json:"components,omitempty"`
-	Pods         []podlogs.Pod         `json:"pods"`
+	// Steps are those of the Run's workflow.
+	Steps []Step        `json:"steps,omitempty"`
+	Pods  []podlogs.Pod `json:"pods"`
 	// Unknown is what could not be read.
 	Unknown []string `json:"unknown,omitempty"`
 }
@@ -49,6 +52,16 @@ type Component struct {
 	Pods int32  `json:"pods"`
 	// State is created, not created, refused or succeeded.
 	State string `json:"state"`
+}
+
+// Step is a step of a workflow.
+type Step struct {
+	Name       string `json:"name"`
+	State      string `json:"state"`
+	AppWrapper string `json:"appWrapper,omitempty"`
+	// Reason is the first cause of 'mlbatch why' that is about the step, and Message its first evidence.
+	Reason  explain.Code `json:"reason,omitempty"`
+	Message string       `json:"message,omitempty"`
 }
 
 // Status reads one piece of work with what belongs to it.
@@ -70,6 +83,12 @@ func report(o explain.Objects) Report {
 		}
 	}
 	r.Pods = append(r.Pods, podlogs.Sorted(o.Pods)...)
+	for _, step := range o.Steps {
+		r.Pods = append(r.Pods, podlogs.Sorted(step.Pods, step.Name)...)
+	}
+	if o.Run != nil {
+		r.Steps = stepsOf(o.Run.Status.Steps, answer.Causes)
+	}
 	if o.AppWrapper != nil {
 		status := o.AppWrapper.Status
 		r.RetryLimit, r.AvoidedNodes = o.AppWrapper.Annotations[v1beta2.RetryLimitAnnotation], status.AvoidedNodes
@@ -79,6 +98,21 @@ func report(o explain.Objects) Report {
 		}
 	}
 	return r
+}
+
+// stepsOf are the steps of a workflow, each with its first cause.
+func stepsOf(steps []v1alpha1.StepStatus, causes []explain.Cause) (all []Step) {
+	for _, step := range steps {
+		one := Step{Name: step.Name, State: string(step.Phase), Message: step.Message}
+		if step.AppWrapper != nil {
+			one.AppWrapper = step.AppWrapper.Name
+		}
+		if i := slices.IndexFunc(causes, func(c explain.Cause) bool { return c.Step == step.Name }); i >= 0 {
+			one.Reason, one.Message = causes[i].Code, causes[i].Evidence[0].Value
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // summary is what a list has, too.

@@ -17,7 +17,7 @@ import (
 func TestStatusSaysHowFarWorkIs(t *testing.T) {
 	var all bytes.Buffer
 	for _, target := range []why.Target{
-		{Namespace: "blue", Name: "pulls"}, {Namespace: "blue", Name: "waits"}, {Namespace: "blue", Name: "train"}, {Namespace: "red", Name: "lost"},
+		{Namespace: "blue", Name: "pulls"}, {Namespace: "blue", Name: "waits"}, {Namespace: "blue", Name: "train"}, {Namespace: "red", Name: "lost"}, {Kind: "run", Namespace: "red", Name: "study"},
 	} {
 		report, err := work.Status(t.Context(), cluster(t, interceptor.Funcs{}), target, now)
 		if err != nil {

@@ -21,7 +21,7 @@ func (r Report) WriteText(out io.Writer, now time.Time) error {
 		fmt.Fprintf(out, "%s: %s: see 'mlbatch why %s'\n", r.Reason, r.Means, r.Name)
 	}
 	fmt.Fprintln(out)
-	for _, table := range [][][]string{r.facts(now), r.components(), r.pods()} {
+	for _, table := range [][][]string{r.facts(now), r.steps(), r.components(), r.pods()} {
 		if len(table) == 0 {
 			continue
 		}
@@ -83,6 +83,17 @@ func (r Report) components() [][]string {
 	rows := [][]string{{"COMPONENT", "KIND", "PODS", "STATE"}}
 	for _, c := range r.Components {
 		rows = append(rows, []string{c.Name, c.Kind, strconv.Itoa(int(c.Pods)), c.State})
+	}
+	return rows
+}
+
+func (r Report) steps() [][]string {
+	if len(r.Steps) == 0 {
+		return nil
+	}
+	rows := [][]string{{"STEP", "STATE", "REASON", "APPWRAPPER", "MESSAGE"}}
+	for _, s := range r.Steps {
+		rows = append(rows, []string{s.Name, s.State, string(s.Reason), s.AppWrapper, s.Message})
 	}
 	return rows
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Child is what a wrapped resource has made to make pods, such as a ReplicaSet.
+type Child struct {
+	Kind string    `json:"kind"`
+	Name string    `json:"name"`
+	UID  types.UID `json:"uid,omitempty"`
+}
+
+// Owners are the wrapped resources, or the bare job, and what they have made: their operators warn about them.
+func (o Objects) Owners() (all []Child) {
+	if o.AppWrapper != nil {
+		for _, component := range o.AppWrapper.Status.ComponentStatus {
+			all = append(all, Child{Kind: component.Kind, Name: component.Name})
+		}
+	} else if o.Job != nil {
+		all = append(all, Child{Kind: o.Job.GetKind(), Name: o.Job.GetName(), UID: o.Job.GetUID()})
+	}
+	return append(all, o.Children...)
+}
+
+// notMade are words with which operators say that they could not make something.
+var notMade = []string{"FailedCreate", "FailedToCreate", "CreationFailed"}
+
+// podRefused is about pods that the owners of this work could not create, and that are not there by now.
+func (o Objects) podRefused() []Cause {
+	if o.complete() {
+		return nil
+	}
+	for _, by := range o.Owners() {
+		if found := o.events(by.Kind, by.Name, by.UID, notMade...); len(found) > 0 {
+			last := found[len(found)-1]
+			return []Cause{cause(refusal(last.Value), last)}
+		}
+	}
+	return nil
+}
+
+// operators is about what operators say of resources that they cannot use, or of which they cannot make parts. What is
+// not valid stays so, whatever the pods do.
+func operators(o Objects) []Cause {
+	if o.Ended() {
+		return nil
+	}
+	var last []Cause
+	for _, by := range o.Owners() {
+		for _, e := range o.events(by.Kind, by.Name, by.UID, "") {
+			switch {
+			case notValid(e):
+				return []Cause{cause("ResourceInvalid", e)}
+			case !hasAny(e.Field, notMade...) && !o.isWell(): // what was not made may be made by now: see podRefused
+				last = []Cause{cause("OperatorWarns", e)}
+			}
+		}
+	}
+	return last
+}
+
+// notValid: a Service or another part has a name or a field that the API server does not take, or the operator says
+// so of the whole, as KubeRay does with the reason InvalidRayClusterSpec.
+func notValid(e Evidence) bool {
+	reason := strings.TrimPrefix(e.Field, "event ")
+	return strings.HasPrefix(reason, "Invalid") || strings.Contains(reason, "Validation") || hasAny(reason, notMade...) && refusal(e.Value) == "ResourceInvalid"
+}
+
+// Warned are the objects that a warning of the namespace is about, which may be children of the work by their names.
+func (o Objects) Warned() (all []corev1.ObjectReference) {
+	seen := map[types.UID]bool{}
+	for _, e := range o.Events {
+		about := e.InvolvedObject
+		if seen[about.UID] || about.UID == "" || about.Kind == "Pod" {
+			continue
+		}
+		for _, by := range o.Owners() {
+			if strings.HasPrefix(about.Name, by.Name+"-") && by.Name != "" {
+				seen[about.UID] = true
+				all = append(all, about)
+				break
+			}
+		}
+	}
+	return all
+}
