@@ -153,7 +153,7 @@ var arrows = map[string][]string{
 	},
 	"tools/mlbatch/audit":          {"controller/api/v1beta2", "tools/mlbatch/queuefit"},
 	"tools/mlbatch/audit/snapshot": {"controller/api/v1beta2", "tools/mlbatch/audit"},
-	"tools/mlbatch/submit":         {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
+	"tools/mlbatch/submit":         {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/explain", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
 	"tools/mlbatch/teamsfile":      {"tools/mlbatch/printing"},
 	"tools/mlbatch/teamschart":     {"charts", "tools/mlbatch/install/helmrelease"},
 	"tools/mlbatch/teamsdiff":      {"controller/api/v1beta2", "controller/nodesigns", "tools/mlbatch/printing", "tools/mlbatch/reading", "tools/mlbatch/teamsfile"},

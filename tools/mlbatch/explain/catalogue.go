@@ -40,6 +40,7 @@ var Catalogue = []Entry{
 	{"RetryLimit", "it failed as often as it may", "correct the program, and submit it again; the annotation retryLimit allows more retries", "phase and resettingCount of the AppWrapper"},
 	{"TerminalExitCode", "it ended with an exit code after which it is not tried again", "correct the program, and submit it again", "container status of the pod, and annotations terminalExitCodes and retryableExitCodes"},
 	{"Failed", "it failed, and is not tried again", "do what the message says, and submit it again", "condition Unhealthy of the AppWrapper, or condition Finished of the Workload"},
+	{"EndUnknown", "Kueue has ended its Workload without the success or the failure of the job", "look at the job itself: it may run on with another Workload, or be gone", "condition Finished of the Workload"},
 	{"HeldForDebugging", "its resources and its quota are kept for you to look at", "delete it as soon as you have seen enough: the quota becomes free", "condition DeletingResources of the AppWrapper, reason DeletionPaused"},
 	{"Retrying", "it failed, and is started again after a pause", "look at the logs of the failed pod; correct the program if it fails again", "phase and condition Unhealthy of the AppWrapper"},
 	{"StartedTooSlowly", "its pods were not ready in time", "find out why they do not become ready; the annotation warmupGracePeriodDuration gives them more time", "condition Unhealthy of the AppWrapper, reason InsufficientPodsReady"},

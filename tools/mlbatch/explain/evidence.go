@@ -58,9 +58,7 @@ func (o Objects) podEvents(pod *corev1.Pod, words ...string) []Evidence {
 // events are warnings about an object whose reason or message has one of the words. Its UID may not be known.
 func (o Objects) events(kind, name string, uid types.UID, words ...string) (found []Evidence) {
 	for _, e := range o.Events {
-		about := e.InvolvedObject
-		named := about.Kind == kind && about.Name == name && (uid == "" || about.UID == "" || about.UID == uid)
-		if !named || e.Type != corev1.EventTypeWarning || o.isPast(e) {
+		if !isAbout(e.InvolvedObject, kind, name, uid) || e.Type != corev1.EventTypeWarning || o.isPast(e) {
 			continue
 		}
 		if e.Message != "" && hasAny(e.Reason+" "+e.Message, words...) {
@@ -68,6 +66,10 @@ func (o Objects) events(kind, name string, uid types.UID, words ...string) (foun
 		}
 	}
 	return found
+}
+
+func isAbout(about corev1.ObjectReference, kind, name string, uid types.UID) bool {
+	return about.Kind == kind && about.Name == name && (uid == "" || about.UID == "" || about.UID == uid)
 }
 
 // isPast: a warning is older than the AppWrapper, or the bare job, so that it is about another one of this name.

@@ -43,16 +43,34 @@ func deactivated(o Objects) []Cause {
 	if !o.pending() || !o.inactive() {
 		return nil
 	}
+	if c := condition(o.Workload.Status.Conditions, kueue.WorkloadEvicted); c != nil && o.movesFromNodes() {
+		return []Cause{cause("EvictedByNodes", told(o.workload(), *c), since(c.LastTransitionTime))}
+	}
+	return []Cause{o.deactivation()}
+}
+
+// deactivation is why the Workload was deactivated.
+func (o Objects) deactivation() Cause {
 	if c := condition(o.Workload.Status.Conditions, kueue.WorkloadEvicted); c != nil {
-		if o.movesFromNodes() {
-			return []Cause{cause("EvictedByNodes", told(o.workload(), *c), since(c.LastTransitionTime))}
-		}
 		if code := sorted(c.Reason, deactivations, ""); code != "" {
-			return []Cause{cause(code, told(o.workload(), *c), since(c.LastTransitionTime))}
+			return cause(code, told(o.workload(), *c), since(c.LastTransitionTime))
 		}
 	}
-	return []Cause{cause("Deactivated", Evidence{o.workload(), "spec.active", "false"})}
+	return cause("Deactivated", Evidence{o.workload(), "spec.active", "false"})
 }
+
+// Abandoned is why nobody starts the work of a Workload again, if that is so: it was deactivated, and our controller
+// has not asked for that.
+func Abandoned(w *kueue.Workload) (Cause, bool) {
+	o := Objects{Workload: w}
+	if w == nil || !o.inactive() || o.movesFromNodes() || isTrue(w.Status.Conditions, kueue.WorkloadFinished) {
+		return Cause{}, false
+	}
+	return o.deactivation(), true
+}
+
+// Sentence is the cause with what can be done.
+func (c Cause) Sentence() string { return c.Means + ": " + c.Remedy }
 
 // deactivations are why Kueue deactivates a Workload by itself.
 var deactivations = []phrase{

@@ -101,7 +101,7 @@ func (o Objects) finished() []Cause {
 	case kueue.WorkloadFinishedReasonFailed:
 		return []Cause{cause("Failed", told(o.workload(), *c), since(c.LastTransitionTime))}
 	}
-	return nil
+	return []Cause{cause("EndUnknown", told(o.workload(), *c), since(c.LastTransitionTime))}
 }
 
 func (o Objects) succeeded() []Cause {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
 )
 
 // ErrInterrupted is returned by Wait if its context is canceled. The Runs continue.
@@ -99,7 +100,7 @@ func (f *follower) watch(ctx context.Context) (ended bool, err error) {
 			if !open {
 				return false, nil
 			}
-			if ended, err := f.handle(event); ended {
+			if ended, err := f.handle(ctx, event); ended {
 				return true, err
 			}
 		}
@@ -115,16 +116,16 @@ func (f *follower) read(ctx context.Context) (ended bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return f.report(run)
+	return f.report(ctx, run)
 }
 
 // handle looks at the phase of a deleted Run, too: it may have ended, and been deleted at once.
-func (f *follower) handle(event watch.Event) (ended bool, err error) {
+func (f *follower) handle(ctx context.Context, event watch.Event) (ended bool, err error) {
 	run, is := event.Object.(*v1alpha1.Run)
 	if !is || run.UID != f.uid {
 		return false, nil
 	}
-	if ended, err := f.report(run); ended {
+	if ended, err := f.report(ctx, run); ended {
 		return true, err
 	}
 	if event.Type == watch.Deleted {
@@ -137,7 +138,7 @@ func (f *follower) deleted() error {
 	return fmt.Errorf("%s %s was deleted before its end was seen", v1alpha1.RunKind, f.key.Name)
 }
 
-func (f *follower) report(run *v1alpha1.Run) (ended bool, err error) {
+func (f *follower) report(ctx context.Context, run *v1alpha1.Run) (ended bool, err error) {
 	message := printing.OneLine(run.Status.Message)
 	f.say(string(run.Status.Phase), message)
 	switch run.Status.Phase {
@@ -145,8 +146,30 @@ func (f *follower) report(run *v1alpha1.Run) (ended bool, err error) {
 		return true, fmt.Errorf("%s %s has failed: %s", v1alpha1.RunKind, run.Name, cmp.Or(message, "see 'mlbatch run status "+run.Name+"'"))
 	case v1alpha1.RunCancelled:
 		return true, fmt.Errorf("%s %s was cancelled", v1alpha1.RunKind, run.Name)
+	case v1alpha1.RunQueued, v1alpha1.RunPreempted:
+		return f.abandoned(ctx, run)
 	}
 	return run.Status.Phase.Terminal(), nil
+}
+
+// abandoned ends the wait if nobody starts the work of a Run again. If Workloads cannot be read, nothing is known.
+func (f *follower) abandoned(ctx context.Context, run *v1alpha1.Run) (bool, error) {
+	made := []*v1alpha1.AppWrapperReference{run.Status.AppWrapper}
+	for _, step := range run.Status.Steps {
+		if !step.Ended() {
+			made = append(made, step.AppWrapper)
+		}
+	}
+	for _, aw := range made {
+		if aw == nil {
+			continue
+		}
+		key := client.ObjectKey{Namespace: run.Namespace, Name: aw.Name}
+		if abandoned, err := submit.Abandoned(ctx, f.client, key, string(aw.UID)); err == nil && abandoned != nil {
+			return true, fmt.Errorf("%s %s is stopped: %w", v1alpha1.RunKind, run.Name, abandoned)
+		}
+	}
+	return false, nil
 }
 
 // say prints a phase unless it is the one printed last.

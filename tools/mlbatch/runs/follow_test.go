@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/test/wording"
@@ -149,6 +150,21 @@ func TestSeveralRunsAreFollowedTogether(t *testing.T) {
 	wording.OneSentence(t, "", err, "Run a has failed: 1 pod failed; Run b was cancelled")
 	if len(l.said) != 3 {
 		t.Errorf("it prints %q", l.said)
+	}
+}
+
+// A Run, or a step of a workflow, whose Workload was deactivated waits for a person.
+func TestNobodyWaitsForARunThatNobodyStartsAgain(t *testing.T) {
+	active := false
+	w := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "w", OwnerReferences: []metav1.OwnerReference{{UID: "made"}}}}
+	w.Spec.Active = &active
+	alone, flow := runOf("a", v1alpha1.RunQueued, ""), runOf("a", v1alpha1.RunQueued, "")
+	made := &v1alpha1.AppWrapperReference{Name: "a", UID: "made"}
+	alone.Status.AppWrapper = made
+	flow.Status.Steps = []v1alpha1.StepStatus{{Phase: v1alpha1.RunQueued, AppWrapper: made}}
+	for _, run := range []*v1alpha1.Run{alone, flow} {
+		err := runs.WaitWithPause(t.Context(), cluster(t, interceptor.Funcs{}, run, w.DeepCopy()), []client.Object{run}, &life{}, 0)
+		wording.OneSentence(t, "", err, "Run a is stopped: nobody starts AppWrapper a again: the Workload was deactivated")
 	}
 }
 

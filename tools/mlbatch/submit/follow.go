@@ -16,6 +16,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
 )
 
 // ErrInterrupted is returned by Wait if its context is canceled. The job continues.
@@ -151,6 +152,11 @@ func (f *follower) report(ctx context.Context) (ended bool, err error) {
 	}
 	phase := f.job.Status.Phase
 	f.printPhase(string(phase), reason)
+	if phase == v1beta2.AppWrapperSuspended && !f.workloadsForbidden {
+		if abandoned, err := Abandoned(ctx, f.client, client.ObjectKeyFromObject(f.job), f.uid); abandoned != nil || err != nil {
+			return abandoned != nil, errors.Join(abandoned, err)
+		}
+	}
 	if phase == v1beta2.AppWrapperFailed {
 		return true, fmt.Errorf("AppWrapper %s has failed: %s", f.job.Name, reason)
 	}
@@ -191,22 +197,46 @@ func (f *follower) quotaReason(ctx context.Context) (string, error) {
 	return QuotaReason(ctx, f.client, f.job.Namespace, f.uid)
 }
 
-// QuotaReason is the QuotaReserved message that Kueue wrote to the Workload of the AppWrapper with
-// this UID. It is empty if there is none yet.
+// QuotaReason says in Kueue's words why the AppWrapper with this UID has no quota, or that nobody starts it again. It
+// is empty if Kueue has not said anything yet.
 func QuotaReason(ctx context.Context, c client.Reader, namespace, uid string) (string, error) {
-	var all kueue.WorkloadList
-	if err := c.List(ctx, &all, client.InNamespace(namespace), workloadsOf(uid)); err != nil {
+	w, err := workloadOf(ctx, c, namespace, uid)
+	if err != nil || w == nil {
 		return "", err
 	}
-	for _, w := range all.Items {
-		if len(w.OwnerReferences) == 0 || string(w.OwnerReferences[0].UID) != uid {
-			continue
-		}
-		if c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved); c != nil {
-			return c.Message, nil
-		}
+	if why, is := explain.Abandoned(w); is {
+		return "nobody starts it again: " + why.Sentence(), nil
+	}
+	if c := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved); c != nil {
+		return c.Message, nil
 	}
 	return "", nil
+}
+
+// Abandoned is an error if nobody starts the AppWrapper with this UID again, because its Workload was deactivated.
+func Abandoned(ctx context.Context, c client.Reader, aw client.ObjectKey, uid string) (abandoned, err error) {
+	w, err := workloadOf(ctx, c, aw.Namespace, uid)
+	if err != nil {
+		return nil, err
+	}
+	if why, is := explain.Abandoned(w); is {
+		return fmt.Errorf("nobody starts AppWrapper %s again: %s", aw.Name, why.Sentence()), nil
+	}
+	return nil, nil
+}
+
+// workloadOf is the Workload of the AppWrapper with a UID, or nil.
+func workloadOf(ctx context.Context, c client.Reader, namespace, uid string) (*kueue.Workload, error) {
+	var all kueue.WorkloadList
+	if err := c.List(ctx, &all, client.InNamespace(namespace), workloadsOf(uid)); err != nil {
+		return nil, err
+	}
+	for i, w := range all.Items {
+		if len(w.OwnerReferences) > 0 && string(w.OwnerReferences[0].UID) == uid {
+			return &all.Items[i], nil
+		}
+	}
+	return nil, nil
 }
 
 // workloadsOf selects the Workloads of an AppWrapper with this UID. Kueue labels them. In a namespace with thousands

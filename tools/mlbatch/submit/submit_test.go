@@ -333,6 +333,46 @@ func waits(t *testing.T, c client.Client, owner types.UID) {
 	}
 }
 
+// Kueue's limits, and administrators, deactivate a Workload. Nothing starts it again, so nothing has to be waited for.
+func TestNobodyWaitsForWorkThatNobodyStartsAgain(t *testing.T) {
+	for reason, want := range map[string]string{
+		"DeactivatedDueToMaximumExecutionTimeExceeded": "nobody starts AppWrapper train again: Kueue deactivated it: it ran for longer than it may: submit it again with more time: the label kueue.x-k8s.io/max-exec-time-seconds",
+		"DeactivatedDueToRequeuingLimitExceeded":       "nobody starts AppWrapper train again: Kueue deactivated it: its pods were not ready in time too often: find out why its pods do not become ready, and submit it again",
+		"Deactivated":                                  "nobody starts AppWrapper train again: the Workload was deactivated: set spec.active of the Workload to true, or submit it again",
+	} {
+		c := cluster(t, interceptor.Funcs{})
+		aw := submitted(t, c)
+		waits(t, c, aw.UID)
+		l := &life{t: t, steps: []func(){func() { deactivate(t, c, reason, nil) }}}
+		if err := follow(t.Context(), c, aw, l, 0); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	// Our controller deactivates a Workload for a moment, to get other nodes for it.
+	c := cluster(t, interceptor.Funcs{})
+	aw := submitted(t, c)
+	waits(t, c, aw.UID)
+	deactivate(t, c, "Deactivated", map[string]string{v1beta2.ReassignAnnotation: "x"})
+	if abandoned, err := Abandoned(t.Context(), c, client.ObjectKeyFromObject(aw), string(aw.UID)); abandoned != nil || err != nil {
+		t.Errorf("got %v, %v", abandoned, err)
+	}
+}
+
+// deactivate does with the job's Workload what Kueue does.
+func deactivate(t *testing.T, c client.Client, reason string, annotations map[string]string) {
+	t.Helper()
+	w := &kueue.Workload{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "blue", Name: "w"}, w); err != nil {
+		t.Error(err)
+	}
+	active := false
+	w.Spec.Active, w.Annotations = &active, annotations
+	w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: kueue.WorkloadEvicted, Status: "True", Reason: reason})
+	if err := c.Update(t.Context(), w); err != nil {
+		t.Error(err)
+	}
+}
+
 // In a namespace with thousands of jobs, each write of any would cause a request.
 func TestOnlyWhatIsOfTheJobIsWatched(t *testing.T) {
 	selected := func(options []client.ListOption) string {

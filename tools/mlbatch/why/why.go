@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -188,14 +189,9 @@ func (r *gathering) readWorkloads(ctx context.Context) {
 }
 
 func (r *gathering) findWorkload() {
-	owner := r.owner()
-	for i, w := range r.workloads {
-		for _, o := range w.OwnerReferences {
-			if o.UID == owner && owner != "" || r.named(o) {
-				r.own(&r.workloads[i], o)
-				return
-			}
-		}
+	if found, by := r.ownWorkload(); found != nil {
+		r.own(found, by)
+		return
 	}
 	if !r.counted {
 		return
@@ -205,6 +201,32 @@ func (r *gathering) findWorkload() {
 	} else if r.Job != nil {
 		r.Absent["Workload"] = "of " + r.Job.GetKind() + " " + r.Job.GetName()
 	}
+}
+
+// ownWorkload is the Workload that counts of those that the work has, with its reference to the work.
+func (r *gathering) ownWorkload() (found *kueue.Workload, by metav1.OwnerReference) {
+	owner := r.owner()
+	for i := range r.workloads {
+		w := &r.workloads[i]
+		for _, o := range w.OwnerReferences {
+			if (o.UID == owner && owner != "" || r.named(o)) && (found == nil || Replaces(w, found)) {
+				found, by = w, o
+			}
+		}
+	}
+	return found, by
+}
+
+// Replaces reports whether one Workload of some work counts, and not another. One that has not ended does, and else the
+// younger one: Kueue makes another if the job changes, and for each slice of an elastic job.
+func Replaces(one, other *kueue.Workload) bool {
+	ended := func(w *kueue.Workload) bool {
+		return meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished)
+	}
+	if ended(one) != ended(other) {
+		return ended(other)
+	}
+	return other.CreationTimestamp.Before(&one.CreationTimestamp)
 }
 
 // owner is the UID of what has the Workload.

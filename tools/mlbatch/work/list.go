@@ -58,7 +58,7 @@ func List(ctx context.Context, c client.Client, namespace string, now time.Time)
 		overview.Items = append(overview.Items, s.wrapped(&s.wrappers[i]))
 	}
 	for i, w := range s.workloads {
-		if o := bareOwner(w); o != nil {
+		if o := bareOwner(w); o != nil && s.byOwner[o.UID] == &s.workloads[i] {
 			overview.Items = append(overview.Items, s.bare(&s.workloads[i], *o))
 		}
 	}
@@ -143,10 +143,13 @@ func (i Item) withReason(o explain.Objects) Item {
 	return i
 }
 
+// endedOtherwise is the state of a bare job whose Workload has ended without success or failure.
+const endedOtherwise = "Ended"
+
 // admission is the state of a bare job, as Kueue knows it.
 func admission(w *kueue.Workload) (string, metav1.Time) {
 	for _, row := range []struct{ condition, state string }{
-		{kueue.WorkloadFinished, "Ended"}, {kueue.WorkloadAdmitted, "Admitted"}, {kueue.WorkloadQuotaReserved, "Reserved"},
+		{kueue.WorkloadFinished, endedOtherwise}, {kueue.WorkloadAdmitted, "Admitted"}, {kueue.WorkloadQuotaReserved, "Reserved"},
 	} {
 		for _, c := range w.Status.Conditions {
 			if c.Type != row.condition || c.Status != metav1.ConditionTrue {

@@ -73,7 +73,9 @@ func (s *scene) readWorkloads(ctx context.Context) {
 	s.byOwner = map[types.UID]*kueue.Workload{}
 	for i, w := range s.workloads {
 		for _, o := range w.OwnerReferences {
-			s.byOwner[o.UID] = &s.workloads[i]
+			if other := s.byOwner[o.UID]; other == nil || why.Replaces(&s.workloads[i], other) {
+				s.byOwner[o.UID] = &s.workloads[i]
+			}
 		}
 	}
 }

@@ -3,13 +3,18 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
@@ -18,6 +23,7 @@ import (
 	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/submit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )
 
 // ErrInterrupted is returned by Wait if its context is canceled. The work continues.
@@ -55,7 +61,7 @@ func wait(ctx context.Context, c client.WithWatch, o explain.Objects, progress i
 
 // follower follows a bare job by its Workload, because jobs of different kinds end in different ways.
 type follower struct {
-	client   client.Reader
+	client   client.Client
 	objects  explain.Objects
 	progress io.Writer
 	last     string // the state printed last
@@ -66,7 +72,7 @@ func (f *follower) look(ctx context.Context) (ended bool, err error) {
 	err = f.client.Get(ctx, client.ObjectKeyFromObject(f.objects.Workload), w)
 	switch {
 	case apierrors.IsNotFound(err) || err == nil && w.UID != f.objects.Workload.UID:
-		return true, fmt.Errorf("%s %s was deleted before its end was seen", i.Kind, i.Name)
+		return f.another(ctx)
 	case apierrors.IsForbidden(err):
 		return true, reading.Failed(err, reading.Deed{Verb: "get", Resource: "workloads", Namespace: i.Namespace})
 	case err != nil:
@@ -75,11 +81,55 @@ func (f *follower) look(ctx context.Context) (ended bool, err error) {
 	}
 	f.objects.Workload = w
 	i = bare(f.objects)
+	if i.State == endedOtherwise {
+		return f.another(ctx)
+	}
 	f.say(i.State)
+	if stopped, is := explain.Abandoned(w); is {
+		return true, fmt.Errorf("nobody starts %s %s again: %s", i.Kind, i.Name, stopped.Sentence())
+	}
 	if i.State == kueue.WorkloadFinishedReasonFailed {
 		return true, fmt.Errorf("%s %s has failed: see 'mlbatch why %s'", i.Kind, i.Name, i.Name)
 	}
-	return i.State == kueue.WorkloadFinishedReasonSucceeded || i.State == "Ended", nil
+	return i.State == kueue.WorkloadFinishedReasonSucceeded, nil
+}
+
+// another goes on with the Workload that has replaced that of the job. While the job is there, there may be one soon.
+func (f *follower) another(ctx context.Context) (ended bool, err error) {
+	i := bare(f.objects)
+	next, err := f.successor(ctx)
+	if err != nil {
+		return true, reading.Failed(err, reading.Deed{Verb: "list", Resource: "workloads", Namespace: i.Namespace})
+	}
+	if next != nil {
+		f.objects.Workload = next
+		return f.look(ctx)
+	}
+	target := why.Target{Kind: strings.ToLower(i.Kind), Namespace: i.Namespace, Name: i.Name}
+	if there, err := why.Find(ctx, f.client, target); err != nil || there.Job == nil || there.Job.GetUID() != f.objects.Job.GetUID() {
+		return true, fmt.Errorf("%s %s was deleted before its end was seen", i.Kind, i.Name)
+	}
+	f.say("Waiting: Kueue has ended its Workload, and has not made another one")
+	return false, nil
+}
+
+// successor is the Workload that has replaced that of the job, or nil: Kueue makes another if the job changes, and for
+// each slice of an elastic job.
+func (f *follower) successor(ctx context.Context) (next *kueue.Workload, err error) {
+	old := f.objects.Workload
+	err = reading.Pages(ctx, f.client, func(page *kueue.WorkloadList) {
+		for i := range page.Items {
+			w := &page.Items[i]
+			if w.UID != old.UID && ownedBy(w, f.objects.Job.GetUID()) && why.Replaces(w, cmp.Or(next, old)) {
+				next = w
+			}
+		}
+	}, client.InNamespace(old.Namespace))
+	return next, err
+}
+
+func ownedBy(w *kueue.Workload, owner types.UID) bool {
+	return slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == owner })
 }
 
 // say prints a state unless it is the one printed last.

@@ -41,7 +41,27 @@ func TestWaitEndsWithTheWork(t *testing.T) {
 
 // The end of a bare job is that of its Workload.
 func TestWaitFollowsABareJob(t *testing.T) {
+	replaced := func(t *testing.T, c client.Client, w *kueue.Workload) { // an elastic job runs on
+		next := w.DeepCopy()
+		next.Name, next.UID, next.ResourceVersion, next.CreationTimestamp = "another", "another", "", metav1.NewTime(now)
+		next.Status.Conditions = append(next.Status.Conditions, metav1.Condition{Type: kueue.WorkloadFinished, Status: metav1.ConditionTrue, Reason: kueue.WorkloadFinishedReasonFailed})
+		if err := c.Create(t.Context(), next); err != nil {
+			t.Error(err)
+		}
+		w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: kueue.WorkloadFinished, Status: metav1.ConditionTrue, Reason: "WorkloadSliceReplaced"})
+		if err := c.Update(t.Context(), w); err != nil {
+			t.Error(err)
+		}
+	}
 	for want, change := range map[string]func(*testing.T, client.Client, *kueue.Workload){
+		"PyTorchJob train has failed: see 'mlbatch why train'": replaced,
+		"nobody starts PyTorchJob train again: the Workload was deactivated: set spec.active of the Workload to true, or submit it again": func(t *testing.T, c client.Client, w *kueue.Workload) {
+			active := false
+			w.Spec.Active = &active
+			if err := c.Update(t.Context(), w); err != nil {
+				t.Error(err)
+			}
+		},
 		"": func(t *testing.T, c client.Client, w *kueue.Workload) {
 			w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: kueue.WorkloadFinished, Status: metav1.ConditionTrue, Reason: kueue.WorkloadFinishedReasonSucceeded})
 			if err := c.Update(t.Context(), w); err != nil {
