@@ -99,6 +99,16 @@ func TestTeamMembersCreateComputeThroughQueuesOnly(t *testing.T) {
 }
 
 // A ClusterQueue's list would name the waiting work of other teams: members have mlbatch-view-queues by default.
+// 'mlbatch why' sends members to limits beside quota, and 'kubectl top pods' asks for metrics.
+func TestMembersReadWhatTheyAreSentToLookAt(t *testing.T) {
+	role := clusterRoles(t)["mlbatch-edit"]
+	for resource, group := range map[string]string{"limitranges": "", "resourcequotas": "", "pods": "metrics.k8s.io"} {
+		if !allows(role, "get", group, resource) || !allows(role, "list", group, resource) || allows(role, "update", group, resource) {
+			t.Errorf("members may not read %s, or may change them", resource)
+		}
+	}
+}
+
 func TestMembersSeePositionsInTheirOwnQueuesOnly(t *testing.T) {
 	roles := clusterRoles(t)
 	for _, name := range []string{"mlbatch-edit", "mlbatch-view", "mlbatch-view-queues"} {

@@ -113,6 +113,9 @@ type Number struct {
 	// Own is the nominal quota of the ClusterQueue, of which, and beyond which, it has Used.
 	Own  string `json:"own,omitempty"`
 	Used string `json:"used,omitempty"`
+	// Requested is more than Most, which is all that the queue can ever have, with what it can borrow.
+	Requested string `json:"requested,omitempty"`
+	Most      string `json:"most,omitempty"`
 }
 
 // Next is what happens without anyone's help, and when, if that is known.

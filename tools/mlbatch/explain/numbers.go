@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
@@ -23,6 +24,25 @@ func (o Objects) numbers(message string) (all []Number) {
 		more, _, too := strings.Cut(rest, " more needed")
 		if ok && also && too && !strings.ContainsAny(name+flavor+more, " ,;") {
 			all = append(all, o.completed(Number{Resource: name, Flavor: flavor, Missing: more}))
+		}
+	}
+	return all
+}
+
+// excesses are the requests that Kueue says can never be met: insufficient quota for cpu in flavor a, previously
+// considered podsets requests (1) + current podset request (4) > maximum capacity (4).
+func excesses(message string) (all []Number) {
+	for _, part := range strings.Split(message, "insufficient quota for ")[1:] {
+		name, rest, ok := strings.Cut(part, " in flavor ")
+		flavor, rest, also := strings.Cut(rest, ", previously considered podsets requests (")
+		before, rest, too := strings.Cut(rest, ") + current podset request (")
+		now, rest, more := strings.Cut(rest, ") > maximum capacity (")
+		most, _, end := strings.Cut(rest, ")")
+		a, err := resource.ParseQuantity(before)
+		b, wrong := resource.ParseQuantity(now)
+		if ok && also && too && more && end && err == nil && wrong == nil && !strings.ContainsAny(name+flavor+most, " ,;") {
+			a.Add(b)
+			all = append(all, Number{Resource: name, Flavor: flavor, Requested: a.String(), Most: most})
 		}
 	}
 	return all

@@ -184,6 +184,9 @@ func ranked(pod *corev1.Pod) change {
 	}
 }
 
+// lastLines is the field of the evidence with what a program printed last.
+const lastLines = "last lines"
+
 func terminated(object string, end corev1.ContainerStateTerminated, first bool, more change) Cause {
 	code := endedWith(end.ExitCode, end.Reason, end.Message)
 	if first && code == "ProgramFailed" {
@@ -194,7 +197,7 @@ func terminated(object string, end corev1.ContainerStateTerminated, first bool, 
 		also(Evidence{object, "reason", end.Reason})(&c)
 	}
 	if message := strings.TrimSpace(end.Message); message != "" {
-		also(Evidence{object, "last lines", message})(&c)
+		also(Evidence{object, lastLines, message})(&c)
 	}
 	more(&c)
 	return c

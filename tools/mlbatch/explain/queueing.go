@@ -307,6 +307,9 @@ func waiting(o Objects) []Cause {
 	found := cause(o.whyPending(*c), told(o.workload(), *c), since(o.Workload.CreationTimestamp), func(found *Cause) {
 		found.Numbers = o.numbers(c.Message)
 		found.Who = o.who(found.Numbers)
+		if found.Code == "NeverFits" {
+			found.Numbers = excesses(c.Message)
+		}
 	})
 	switch found.Code {
 	case "NeverFits":

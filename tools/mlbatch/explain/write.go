@@ -49,7 +49,7 @@ func writeCause(b *strings.Builder, c Cause, now time.Time) {
 		fmt.Fprintf(b, "  who: %s\n", Printable(who))
 	}
 	for _, e := range c.Evidence {
-		fmt.Fprintf(b, "  seen: %s\n", Printable(e.String()))
+		fmt.Fprintf(b, "  seen: %s\n", folded(e, c.Remedy))
 	}
 	if c.Since != nil {
 		fmt.Fprintf(b, "  since: %s (%s)\n", c.Since.UTC().Format(time.RFC3339), now.Sub(c.Since.Time).Round(time.Second))
@@ -62,8 +62,28 @@ func writeCause(b *strings.Builder, c Cause, now time.Time) {
 	fmt.Fprintf(b, "  do: %s\n", c.Remedy)
 }
 
+// longest is how many characters of a value people read. Programs get all.
+const longest = 300
+
+// folded is the evidence without the end of a long message, unless the remedy is to do what it says, or without the
+// beginning of the last lines of a program.
+func folded(e Evidence, remedy string) string {
+	value := []rune(Printable(e.Value))
+	switch {
+	case len(value) <= longest || strings.Contains(remedy, "message"):
+	case e.Field == lastLines:
+		e.Value = "[…] " + string(value[len(value)-longest:])
+	default:
+		e.Value = string(value[:longest]) + " […] (-o json has all)"
+	}
+	return Printable(e.String())
+}
+
 // String says what is missing.
 func (n Number) String() string {
+	if n.Most != "" {
+		return fmt.Sprintf("it requests %s of %s in flavor %s, and its queue can have at most %s", n.Requested, n.Resource, n.Flavor, n.Most)
+	}
 	said := fmt.Sprintf("%s more of %s has to be free in flavor %s", n.Missing, n.Resource, n.Flavor)
 	if n.Own != "" && n.Used != "" {
 		said += fmt.Sprintf("; its queue uses %s, and %s is its own", n.Used, n.Own)
