@@ -5,8 +5,10 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/kubectl/pkg/util/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/tools/commandline"
@@ -68,6 +70,10 @@ func (x *execution) run(cmd *cobra.Command, c client.WithWatch, found explain.Ob
 	x.command.Out, x.command.Err = cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if x.stdin {
 		x.command.In = cmd.InOrStdin()
+	}
+	if x.command.TTY && !(term.TTY{In: x.command.In}).IsTerminalIn() { // a shell would wait for a terminal's end of input
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: standard input is no terminal, so the command gets none")
+		x.command.TTY = false
 	}
 	err = podexec.Run(cmd.Context(), config, pod, x.command)
 	if ended := podexec.Ended(0); errors.As(err, &ended) {

@@ -101,6 +101,20 @@ func TestACommandFollowsTheDashes(t *testing.T) {
 	}
 }
 
+// A shell that has a terminal waits for a terminal's end of input, which a pipe does not have.
+func TestAPipeIsNoTerminal(t *testing.T) {
+	world := busyNamespace()
+	world["/api/v1/namespaces/blue/pods"] = list("v1", "Pod", storedPod)
+	home(t)
+	kubeconfig, asked := whyServer(t, world)
+	_, progress, _ := command(t, "exec", "--kubeconfig="+kubeconfig, "bare", "-it", "--", "sh") // the server runs no commands
+	requests := asked()
+	last := requests[len(requests)-1]
+	if !strings.Contains(progress, "note: standard input is no terminal, so the command gets none\n") || !strings.Contains(last, "stdin=true") || strings.Contains(last, "tty=true") {
+		t.Errorf("got %q, %q", progress, requests)
+	}
+}
+
 // Without the right to read AppWrappers nobody knows whether there is one.
 func TestWithoutRightsAnUnknownNameIsNotSaidToBeUnknown(t *testing.T) {
 	for _, line := range []string{"why a", "status a", "wait a", "cancel a", "retry a"} {
