@@ -28,8 +28,8 @@ func packCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pack FILE…",
 		Short: "Wrap manifests in one AppWrapper, without a cluster",
-		Long: "Print the AppWrapper that wraps all objects in the files, as 'kubectl apply' takes it. The files have YAML or JSON,\n" +
-			"in one document or more; a folder stands for its .yaml, .yml and .json files, and - for standard input. Comments\n" +
+		Long: "Print the AppWrapper that wraps all objects in the files, for 'kubectl apply --server-side'. The files have YAML or\n" +
+			"JSON, in one document or more; a folder stands for its .yaml, .yml and .json files, and - for standard input. Comments\n" +
 			"are not kept. If one object cannot be wrapped, nothing is printed but the reasons.",
 		Args: someFiles("name the files to wrap, or - for standard input: mlbatch pack FILE…"),
 		RunE: func(cmd *cobra.Command, files []string) error { return w.run(cmd, files) },

@@ -51,7 +51,7 @@ func planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan FILE…",
 		Short: "Print the AppWrappers that Runs become",
-		Long: "Print the AppWrapper of each Run in the files, as 'kubectl apply' takes it. The files have the Runs and what they\n" +
+		Long: "Print the AppWrapper of each Run in the files, for 'kubectl apply --server-side'. The files have the Runs and what they\n" +
 			"need: Applications, DataSets and RunSizeConfigurations. The file - is standard input. What the files lack comes from the\n" +
 			"cluster. Without a cluster, or with --offline, the files have all, and sizes are the default ones unless they are\n" +
 			"in them.\n" +
