@@ -4,6 +4,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,7 +87,24 @@ func (o Objects) who(numbers []Number) (all []string) {
 	return all
 }
 
-// borrowers are the other queues of the cohort that use more than their own of a cell.
+// share reports whether two queues lend to and borrow from each other: their cohorts have the same root.
+func (o Objects) share(one, other kueue.ClusterQueue) bool {
+	return one.Spec.CohortName != "" && other.Spec.CohortName != "" && o.root(one.Spec.CohortName) == o.root(other.Spec.CohortName)
+}
+
+// root is the cohort above a cohort that has none above itself. Kueue uses no cohorts that are above each other.
+func (o Objects) root(name kueue.CohortReference) kueue.CohortReference {
+	for range o.Cohorts {
+		i := slices.IndexFunc(o.Cohorts, func(c kueue.Cohort) bool { return c.Name == string(name) && c.Spec.ParentName != "" })
+		if i < 0 {
+			break
+		}
+		name = o.Cohorts[i].Spec.ParentName
+	}
+	return name
+}
+
+// borrowers are the other queues of the cohort's tree that use more than their own of a cell.
 func (o Objects) borrowers(cell queuefit.Cell) (all []string) {
 	own := o.queue()
 	if own == nil || own.Spec.CohortName == "" {
@@ -94,7 +112,7 @@ func (o Objects) borrowers(cell queuefit.Cell) (all []string) {
 	}
 	for _, q := range o.ClusterQueues {
 		use, known := usage(q, cell)
-		if !known || q.Name == own.Name || q.Spec.CohortName != own.Spec.CohortName || use.Borrowed.Sign() <= 0 {
+		if !known || q.Name == own.Name || !o.share(q, *own) || use.Borrowed.Sign() <= 0 {
 			continue
 		}
 		all = append(all, fmt.Sprintf("ClusterQueue %s has borrowed %s of %s in flavor %s", q.Name, use.Borrowed.String(), cell.Resource, cell.Flavor))

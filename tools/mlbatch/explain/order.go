@@ -37,7 +37,7 @@ func (o Objects) notLent(found Cause) []Cause {
 	cell := queuefit.Cell{Flavor: kueue.ResourceFlavorReference(short.Flavor), Resource: resourceName(short.Resource)}
 	var limits []Evidence
 	for _, q := range o.ClusterQueues {
-		if q.Name == own.Name || q.Spec.CohortName != own.Spec.CohortName {
+		if q.Name == own.Name || !o.share(q, *own) {
 			continue
 		}
 		if limit := keeps(q, cell); limit != nil {

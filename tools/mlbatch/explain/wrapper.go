@@ -108,12 +108,22 @@ func (o Objects) succeeded() []Cause {
 	status := o.AppWrapper.Status
 	all := []Cause{cause("Succeeded", Evidence{o.wrapper(), "status.phase", string(status.Phase)}, began(status))}
 	ttl := o.AppWrapper.Annotations[v1beta2.SuccessTTLAnnotation]
-	if kept, err := time.ParseDuration(ttl); err == nil && status.PhaseTransitionTime != nil && isTrue(status.Conditions, string(v1beta2.ResourcesDeployed)) {
+	if kept, err := parseDuration(ttl); err == nil && status.PhaseTransitionTime != nil && isTrue(status.Conditions, string(v1beta2.ResourcesDeployed)) {
 		at := metav1.NewTime(status.PhaseTransitionTime.Add(kept))
 		all = append(all, cause("SuccessKept", Evidence{o.wrapper(), "annotation " + v1beta2.SuccessTTLAnnotation, ttl},
 			next("its resources are removed, unless the configuration sets a shorter time", &at)))
 	}
 	return all
+}
+
+// parseDuration reads a duration as the controller does: 7d are seven days.
+func parseDuration(text string) (time.Duration, error) {
+	if digits, ok := strings.CutSuffix(text, "d"); ok {
+		if days, err := strconv.ParseInt(digits, 10, 16); err == nil && days >= 0 {
+			return time.Duration(days) * 24 * time.Hour, nil
+		}
+	}
+	return time.ParseDuration(text)
 }
 
 func (o Objects) failed() []Cause {
@@ -154,7 +164,7 @@ func (o Objects) retries() change {
 // released is when what is held for debugging is removed.
 func (o Objects) released() change {
 	status := o.AppWrapper.Status
-	hold, err := time.ParseDuration(o.AppWrapper.Annotations[v1beta2.DeletionOnFailureGracePeriodAnnotation])
+	hold, err := parseDuration(o.AppWrapper.Annotations[v1beta2.DeletionOnFailureGracePeriodAnnotation])
 	if err != nil || status.PhaseTransitionTime == nil {
 		return next("its resources are removed, and the quota becomes free", nil)
 	}
