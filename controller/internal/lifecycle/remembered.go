@@ -17,7 +17,7 @@ func (v *view) rememberGone() {
 			for len(status.SucceededPods) < len(status.PodSets) {
 				status.SucceededPods = append(status.SucceededPods, 0)
 			}
-			status.SucceededPods[j] = max(status.SucceededPods[j], int32(c.Gone[j])) //nolint:gosec // a number of pods
+			status.SucceededPods[j] = max(status.SucceededPods[j], int32(c.Gone[j]))
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -87,25 +88,38 @@ func (v *view) lastProgress() time.Time {
 // operator may wait for that, unless their node is to blame. What is created in time has the warmup grace from its
 // own creation.
 func (v *view) replacementDeadline(lost time.Time) time.Time {
-	if len(v.nodesToBlame()) == 0 {
-		lost = later(lost, v.LastGone)
-		for _, p := range v.Pods {
-			if p.Terminating && p.alive() && !v.belongsToFinished(p) {
-				lost = later(lost, p.EndsBy)
-			}
-		}
+	blamed := len(v.nodesToBlame()) > 0
+	if !blamed {
+		lost = v.lossEnds(lost)
 	}
 	inTime := lost.Add(v.Policy.FailureGrace)
+	if slices.ContainsFunc(v.Pods, Pod.wasRejected) {
+		return inTime // one after the other may be
+	}
 	deadline := inTime
 	for _, p := range v.Pods {
-		switch {
-		case p.wasRejected():
-			return inTime // one after the other may be
-		case p.Phase == corev1.PodPending && !p.Terminating && !p.Created.IsZero() && !p.Created.After(inTime):
+		finds := !blamed || p.Node != "" || !p.Started.IsZero() // else no other node has room
+		if finds && p.begins() && !p.Created.After(inTime) {
 			deadline = later(deadline, p.Created.Add(v.Policy.WarmupGrace))
 		}
 	}
 	return deadline
+}
+
+// begins: the pod was created, and does not run yet.
+func (p Pod) begins() bool {
+	return p.Phase == corev1.PodPending && !p.Terminating && !p.Created.IsZero()
+}
+
+// lossEnds is when the last pod that is told to end is gone, or must be.
+func (v *view) lossEnds(lost time.Time) time.Time {
+	lost = later(lost, v.LastGone)
+	for _, p := range v.Pods {
+		if p.Terminating && p.alive() && !v.belongsToFinished(p) {
+			lost = later(lost, p.EndsBy)
+		}
+	}
+	return lost
 }
 
 // replacedBy is until when the operators of failed pods may replace them, or fail: they pause before that.

@@ -154,6 +154,13 @@ func TestPodsThatAreReplaced(t *testing.T) {
 			after: time.Hour + 61*time.Second,
 			want:  resets("InsufficientPodsReady"),
 		},
+		"nor does one that finds no node when another is to blame for the loss": {
+			given: []change{lost, of(0, 0, runs, pending), createdAt(time.Hour + 10*time.Second), func(s *lifecycle.Snapshot) {
+				s.Evictions = []lifecycle.Eviction{{Node: "n", At: deployedAt.Add(time.Hour), Because: nodehealth.Cause{Source: nodehealth.PodEvicted}}}
+			}, policy(func(p *lifecycle.Policy) { p.MigrationLimit = 0 })},
+			after: time.Hour + 61*time.Second,
+			want:  resets("InsufficientPodsReady"),
+		},
 		"while a pod may still end, its replacement may wait": {
 			given: []change{lost, of(0, 0, runs, runs), terminatesBy(time.Hour + 90*time.Second)},
 			after: time.Hour + 80*time.Second,
