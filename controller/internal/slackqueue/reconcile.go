@@ -47,9 +47,9 @@ type reconciler struct {
 	absent time.Time
 }
 
-// patience is how long the file of the teams may be absent before its queues are removed. An administrator
+// fileGrace is how long the file of the teams may be absent before its queues are removed. An administrator
 // may have deleted it by mistake, and a GitOps tool may replace it.
-const patience = 10 * time.Minute
+const fileGrace = 10 * time.Minute
 
 // Reconcile decides from the caches. A write fails if the queue has changed since, and is then
 // decided again.
@@ -112,9 +112,9 @@ func (r *reconciler) declared(ctx context.Context) (all slackquota.Declarations,
 	case err == nil:
 		r.absent = time.Time{}
 	case r.absent.IsZero():
-		r.absent, again = now, patience
+		r.absent, again = now, fileGrace
 	default:
-		again = max(0, r.absent.Add(patience).Sub(now))
+		again = max(0, r.absent.Add(fileGrace).Sub(now))
 	}
 	all, err = parse(stored.Data)
 	return all, again, err
