@@ -22,14 +22,14 @@ var refusals = []Story{
 
 	tell("a webhook does not answer for longer than the grace", front, job("train", 1).unanswered("the webhook is not reachable")).
 		with(v1beta2.RetryLimitAnnotation, "0").admitted().
-		after(90*time.Second).then("API server", "is well again", permitted).
+		after(85*time.Second).then("API server", "is well again", permitted).
 		after(20 * time.Second).podsStart(),
 
 	tell("a webhook forbids a component and says so again", front, job("train", 1).denied("no such queue")).admitted().after(time.Minute),
 
 	tell("a webhook forbids a component for a moment", front, job("train", 1).denied("no such queue")).admitted().
-		after(3*time.Second).then("admin", "makes the queue", permitted).
-		after(5 * time.Second).podsStart(),
+		after(10*time.Second).then("admin", "makes the queue", permitted).
+		after(10 * time.Second),
 
 	tell("a component that is refused for too long", front, job("train", 1).refused("exceeded quota: pods")).
 		with(v1beta2.RetryLimitAnnotation, "0").admitted().after(2 * time.Minute),

@@ -66,6 +66,9 @@ const (
 	// refused in the present attempt until it is created. Time in which no attempt was made
 	// does not count. It is an addition of this controller.
 	ComponentRefused AppWrapperCondition = "CreationRefused"
+	// ComponentUnanswered is a component's own condition: True from when the API server, or a
+	// webhook that it asks, does not answer its creation. It is an addition of this controller.
+	ComponentUnanswered AppWrapperCondition = "CreationUnanswered"
 )
 
 // The reasons of an AppWrapper's conditions that are not the name of a phase.
@@ -129,9 +132,6 @@ const (
 	// ReasonComponentCreationRejected: no further attempt to create it can work. It is
 	// an addition of this controller.
 	ReasonComponentCreationRejected = "ComponentCreationRejected"
-	// ReasonComponentCreationUnanswered, of CreationRefused: the API server, or a webhook that it
-	// asks, did not answer. It is an addition of this controller.
-	ReasonComponentCreationUnanswered = "ComponentCreationUnanswered"
 	// ReasonComponentDeleted: the component was removed. Older controllers wrote
 	// "CompononetDeleted"; nothing reads either.
 	ReasonComponentDeleted = "ComponentDeleted"

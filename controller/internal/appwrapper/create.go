@@ -158,19 +158,19 @@ func (r *Reconciler) adopt(ctx context.Context, aw *v1beta2.AppWrapper, object *
 // forbidden distinguishes a right that the controller lacks, which is final, from a quota, which may have room for the
 // next attempt, and from admission.
 func (r *Reconciler) forbidden(ctx context.Context, object *unstructured.Unstructured, refused error) (*refusal, error) {
+	byAdmission := later(cause(refused), refused.Error())
+	byAdmission.Denied = !passes(refused)
 	gvk := object.GroupVersionKind()
 	mapping, err := r.client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		return later(causeOther, refused.Error()), nil
+		return byAdmission, nil
 	}
 	allowed, err := accessreview.Self(ctx, r.client, object.GetNamespace(), "create", mapping.Resource)
 	if err != nil {
 		return nil, err
 	}
 	if allowed {
-		r := later(cause(refused), refused.Error())
-		r.Denied = !passes(refused)
-		return r, nil
+		return byAdmission, nil
 	}
 	return final(causePermission, fmt.Sprintf("the controller lacks the permission to create %s in namespace %q",
 		mapping.Resource.GroupResource(), object.GetNamespace())), nil

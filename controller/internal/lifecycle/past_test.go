@@ -45,18 +45,17 @@ const longestPause = 15 * time.Second
 
 // refuse is called after every refusal. What nobody answers is no attempt.
 func (p *past) refuse(now time.Time, unanswered bool) {
-	if unanswered {
-		p.tried, p.refused = 0, time.Time{}
-		return
-	}
 	p.tried, p.refused = p.triedUntil(now), now
+	if unanswered {
+		p.refused = time.Time{}
+	}
 }
 
 // triedUntil is how long a creation was tried, not counting the time in which an attempt was
 // due and nobody made it.
 func (p *past) triedUntil(now time.Time) time.Duration {
 	if p.refused.IsZero() {
-		return 0
+		return p.tried
 	}
 	return p.tried + min(now.Sub(p.refused), longestPause)
 }

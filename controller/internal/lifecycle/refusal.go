@@ -3,7 +3,6 @@
 package lifecycle
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -34,39 +33,62 @@ const repeatAfter = 10 * time.Second
 // decision reads it. Unlike elsewhere, the times of these conditions move even if their status
 // does not change. The pause before the next attempt counts from that of ResourcesDeployed,
 // the latest refusal. The admission grace counts from that of CreationRefused, the first
-// refusal. If an attempt came later than it was due, the delay is added to the latter. It begins
-// anew with the first answer after none came.
+// refusal. If an attempt came later than it was due, the delay is added to the latter, and so is
+// the time in which nobody answered. Its message is what was said last of a denial.
 func Refuse(status v1beta2.AppWrapperStatus, i int, r Refusal, now time.Time) v1beta2.AppWrapperStatus {
 	status = *status.DeepCopy()
 	conditions := &status.ComponentStatus[i].Conditions
-	first, latest := firstSince(*conditions, r, now), meta.FindStatusCondition(*conditions, string(v1beta2.ResourcesDeployed))
-	saidSo := latest != nil && latest.Status == metav1.ConditionFalse && latest.Message == r.Message && now.Sub(first) >= repeatAfter
-	reason := v1beta2.ReasonComponentCreationErrored
-	if r.Final || r.Denied && saidSo {
+	first, said := refusedBefore(*conditions, now)
+	if r.Unanswered {
+		unanswered(conditions, r, now, first == nil)
+		return status
+	}
+	since := now
+	if first != nil {
+		since = *first
+	}
+	reason, denial := v1beta2.ReasonComponentCreationErrored, ""
+	if r.Denied {
+		denial = r.Message
+	}
+	if r.Final || r.Denied && said == r.Message && now.Sub(since) >= repeatAfter {
 		reason = v1beta2.ReasonComponentCreationRejected
 	}
-	since := reason
-	if r.Unanswered {
-		since = v1beta2.ReasonComponentCreationUnanswered
-	}
+	meta.RemoveStatusCondition(conditions, string(v1beta2.ComponentUnanswered))
 	stamp(conditions, v1beta2.ResourcesDeployed, metav1.ConditionFalse, reason, r.Message, now)
-	stamp(conditions, v1beta2.ComponentRefused, metav1.ConditionTrue, since, "", first)
+	stamp(conditions, v1beta2.ComponentRefused, metav1.ConditionTrue, reason, denial, since)
 	return status
 }
 
-// firstSince is when the refusals began of which r is the latest. Another controller may have written the status: it
-// need not have both conditions.
-func firstSince(conditions []metav1.Condition, r Refusal, now time.Time) time.Time {
-	first, latest := meta.FindStatusCondition(conditions, string(v1beta2.ComponentRefused)), meta.FindStatusCondition(conditions, string(v1beta2.ResourcesDeployed))
-	if first == nil || first.Reason == v1beta2.ReasonComponentCreationUnanswered && !r.Unanswered {
-		return now
+// unanswered notes that nobody answers, and since when.
+func unanswered(conditions *[]metav1.Condition, r Refusal, now time.Time, alone bool) {
+	const reason = v1beta2.ReasonComponentCreationErrored
+	since := now
+	if c := meta.FindStatusCondition(*conditions, string(v1beta2.ComponentUnanswered)); c != nil {
+		since = c.LastTransitionTime.Time
 	}
-	began := first.LastTransitionTime.Time
-	if latest == nil {
-		return began
+	stamp(conditions, v1beta2.ResourcesDeployed, metav1.ConditionFalse, reason, r.Message, now)
+	if alone {
+		stamp(conditions, v1beta2.ComponentRefused, metav1.ConditionTrue, reason, "", now)
 	}
-	due := latest.LastTransitionTime.Add(pause(began, latest.LastTransitionTime.Time))
-	return began.Add(max(now.Sub(due), 0))
+	stamp(conditions, v1beta2.ComponentUnanswered, metav1.ConditionTrue, reason, "", since)
+}
+
+// refusedBefore is when the refusals began, if there were any, and the last denial. Another controller may have
+// written the status: it need not have all conditions.
+func refusedBefore(conditions []metav1.Condition, now time.Time) (first *time.Time, said string) {
+	refused := meta.FindStatusCondition(conditions, string(v1beta2.ComponentRefused))
+	if refused == nil {
+		return nil, ""
+	}
+	began := refused.LastTransitionTime.Time
+	if c := meta.FindStatusCondition(conditions, string(v1beta2.ComponentUnanswered)); c != nil {
+		began = began.Add(now.Sub(c.LastTransitionTime.Time))
+	} else if c := meta.FindStatusCondition(conditions, string(v1beta2.ResourcesDeployed)); c != nil {
+		latest := c.LastTransitionTime.Time
+		began = began.Add(max(now.Sub(latest.Add(pause(began, latest))), 0))
+	}
+	return &began, refused.Message
 }
 
 // stamp sets a condition and its time.
@@ -98,22 +120,26 @@ func (v *view) firstRefusal() time.Time {
 	return first
 }
 
-// unanswered: nobody has answered the latest attempt to create one of these components.
-func (v *view) unanswered(refused []int) bool {
-	return slices.ContainsFunc(refused, func(i int) bool {
-		c := v.componentCondition(i, v1beta2.ComponentRefused)
-		return c != nil && c.Reason == v1beta2.ReasonComponentCreationUnanswered
-	})
+// unansweredSince is when nobody began to answer attempts to create one of these components; zero if somebody does.
+func (v *view) unansweredSince(refused []int) time.Time {
+	var since time.Time
+	for _, i := range refused {
+		if c := v.componentCondition(i, v1beta2.ComponentUnanswered); c != nil {
+			since = later(since, c.LastTransitionTime.Time)
+		}
+	}
+	return since
 }
 
 // nextAttempt is when to try again after the latest refusal.
 func (v *view) nextAttempt() time.Time {
 	var latest time.Time
-	for _, i := range v.where(v.refusedForNow) {
+	refused := v.where(v.refusedForNow)
+	for _, i := range refused {
 		latest = later(latest, v.componentCondition(i, v1beta2.ResourcesDeployed).LastTransitionTime.Time)
 	}
 	if latest.IsZero() {
 		return v.now
 	}
-	return latest.Add(pause(v.firstRefusal(), latest))
+	return latest.Add(pause(later(v.firstRefusal(), v.unansweredSince(refused)), latest))
 }

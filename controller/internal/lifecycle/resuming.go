@@ -34,6 +34,7 @@ func (v *view) recordIntent(i int) {
 	status.Name, status.Kind, status.APIVersion = c.Name, c.Kind, c.APIVersion
 	v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionUnknown, v1beta2.ReasonComponentCreationInitiated)
 	v.forget(i, v1beta2.ComponentRefused)
+	v.forget(i, v1beta2.ComponentUnanswered)
 }
 
 // intentMissing: component i is to be created and the status does not say so, because another
@@ -80,8 +81,8 @@ func resuming(v *view) Decision {
 func (v *view) attempt(absent []int) Decision {
 	deadline, next := v.firstRefusal().Add(v.Policy.AdmissionGrace), v.nextAttempt()
 	refused := v.where(v.refusedForNow)
-	if v.unanswered(refused) {
-		deadline = v.now.Add(max(v.Policy.AdmissionGrace, longestPause)) // it begins with an answer
+	if !v.unansweredSince(refused).IsZero() {
+		deadline = v.now.Add(max(v.Policy.AdmissionGrace, longestPause)) // its clock stands still
 	}
 	late := !v.now.Before(deadline)
 	if late && len(refused) > 0 && !next.Before(deadline) {

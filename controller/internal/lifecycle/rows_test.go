@@ -211,7 +211,7 @@ func unreadableJob(s *lifecycle.Snapshot) {
 
 // unanswered: since then, nobody has answered the attempts to create the component.
 func unanswered(at time.Duration) change {
-	return componentCondition(0, v1beta2.ComponentRefused, metav1.ConditionTrue, v1beta2.ReasonComponentCreationUnanswered, at)
+	return componentCondition(0, v1beta2.ComponentUnanswered, metav1.ConditionTrue, v1beta2.ReasonComponentCreationErrored, at)
 }
 
 // firstRefused is when the first creation of this attempt was refused.

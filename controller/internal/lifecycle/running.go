@@ -52,6 +52,7 @@ func (v *view) run() Decision {
 	for i := range v.Components {
 		v.setComponent(i, v1beta2.ResourcesDeployed, metav1.ConditionTrue, v1beta2.ReasonComponentCreatedSuccessfully)
 		v.forget(i, v1beta2.ComponentRefused)
+		v.forget(i, v1beta2.ComponentUnanswered)
 	}
 	podsReady(v)
 	return v.move(v1beta2.AppWrapperRunning).because(CauseComponentsExist)
