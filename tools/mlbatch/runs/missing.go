@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
@@ -41,7 +42,7 @@ func missing(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper) (note
 	return notes, nil
 }
 
-// neededBy are the objects that the pods of an AppWrapper need, each once.
+// neededBy are the objects that the pods of an AppWrapper need, each once, without those that it wraps itself.
 func neededBy(aw *v1beta2.AppWrapper) ([]needed, error) {
 	var all []needed
 	decoded := admissionrules.Decode(aw)
@@ -65,18 +66,17 @@ func neededBy(aw *v1beta2.AppWrapper) ([]needed, error) {
 			}
 		}
 	}
-	return all, nil
+	brought := func(n needed) bool {
+		return slices.ContainsFunc(decoded.Templates, func(o *unstructured.Unstructured) bool { return o.GetKind() == n.kind && o.GetName() == n.name })
+	}
+	return slices.DeleteFunc(all, brought), nil
 }
 
+// neededByPod is what a pod cannot start without. What it names as optional may be missing.
 func neededByPod(pod corev1.PodSpec) []needed {
 	var all []needed
 	for _, volume := range pod.Volumes {
-		if claim := volume.PersistentVolumeClaim; claim != nil {
-			all = append(all, needed{"PersistentVolumeClaim", claim.ClaimName})
-		}
-		if secret := volume.Secret; secret != nil {
-			all = append(all, needed{"Secret", secret.SecretName})
-		}
+		all = append(all, neededByVolume(volume.VolumeSource)...)
 	}
 	for _, secret := range pod.ImagePullSecrets {
 		all = append(all, needed{"Secret", secret.Name})
@@ -86,21 +86,60 @@ func neededByPod(pod corev1.PodSpec) []needed {
 			all = append(all, neededByVariables(from)...)
 		}
 		for _, variable := range container.Env {
-			if from := variable.ValueFrom; from != nil && from.SecretKeyRef != nil {
-				all = append(all, needed{"Secret", from.SecretKeyRef.Name})
-			}
+			all = append(all, neededByVariable(variable.ValueFrom)...)
 		}
 	}
 	return all
 }
 
-func neededByVariables(from corev1.EnvFromSource) []needed {
-	isRequired := func(optional *bool) bool { return optional == nil || !*optional }
-	if s := from.SecretRef; s != nil && isRequired(s.Optional) {
-		return []needed{{"Secret", s.Name}}
+func neededByVolume(volume corev1.VolumeSource) (all []needed) {
+	if claim := volume.PersistentVolumeClaim; claim != nil {
+		all = append(all, needed{"PersistentVolumeClaim", claim.ClaimName})
 	}
-	if m := from.ConfigMapRef; m != nil && isRequired(m.Optional) {
-		return []needed{{"ConfigMap", m.Name}}
+	if s := volume.Secret; s != nil {
+		all = append(all, required("Secret", s.SecretName, s.Optional)...)
+	}
+	if m := volume.ConfigMap; m != nil {
+		all = append(all, required("ConfigMap", m.Name, m.Optional)...)
+	}
+	if volume.Projected == nil {
+		return all
+	}
+	for _, source := range volume.Projected.Sources {
+		if s := source.Secret; s != nil {
+			all = append(all, required("Secret", s.Name, s.Optional)...)
+		}
+		if m := source.ConfigMap; m != nil {
+			all = append(all, required("ConfigMap", m.Name, m.Optional)...)
+		}
+	}
+	return all
+}
+
+func neededByVariable(from *corev1.EnvVarSource) []needed {
+	switch {
+	case from == nil:
+	case from.SecretKeyRef != nil:
+		return required("Secret", from.SecretKeyRef.Name, from.SecretKeyRef.Optional)
+	case from.ConfigMapKeyRef != nil:
+		return required("ConfigMap", from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional)
 	}
 	return nil
+}
+
+func neededByVariables(from corev1.EnvFromSource) []needed {
+	switch {
+	case from.SecretRef != nil:
+		return required("Secret", from.SecretRef.Name, from.SecretRef.Optional)
+	case from.ConfigMapRef != nil:
+		return required("ConfigMap", from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
+	}
+	return nil
+}
+
+func required(kind, name string, optional *bool) []needed {
+	if optional != nil && *optional {
+		return nil
+	}
+	return []needed{{kind, name}}
 }
