@@ -60,10 +60,10 @@ func Retry(ctx context.Context, c client.Client, key client.ObjectKey, out io.Wr
 func again(old *v1alpha1.Run, taken map[string]bool) *v1alpha1.Run {
 	base := cmp.Or(old.Annotations[RetryOf], old.Name)
 	run := &v1alpha1.Run{Spec: *old.Spec.DeepCopy()}
-	run.Namespace, run.Labels = old.Namespace, old.Labels
+	run.Namespace, run.Labels = old.Namespace, Untracked(old.Labels)
 	run.Name = NextName(base, old.Name, longestName, taken)
 	run.Annotations = map[string]string{RetryOf: base}
-	for name, value := range old.Annotations {
+	for name, value := range Untracked(old.Annotations) {
 		// Those of the group are written at admission.
 		if name != corev1.LastAppliedConfigAnnotation && !strings.HasPrefix(name, v1alpha1.GroupVersion.Group+"/") {
 			run.Annotations[name] = value

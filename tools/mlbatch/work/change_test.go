@@ -83,6 +83,15 @@ func TestRetryCreatesACopyOfWhatTheUserHasWritten(t *testing.T) {
 		if diff := cmp.Diff(wanted, aw.Annotations); diff != "" || aw.Labels["team"] != "red" || aw.Spec.Suspend || aw.Spec.Components[0].PodSetInfos != nil || aw.Status.Phase != "" {
 			t.Errorf("%s is %+v", name, aw)
 		}
+		if _, tracked := aw.Labels["app.kubernetes.io/instance"]; tracked {
+			t.Errorf("%s would be pruned: it has the labels %v", name, aw.Labels)
+		}
+		second := work.Retry(t.Context(), c, found(t, c, "red", "lost"), &out)
+		wording.OneSentence(t, "", second, "AppWrapper "+name+" has resources whose names another one would need: wait for its end with 'mlbatch wait "+name+"', or cancel it")
+		aw.Status.Phase = v1beta2.AppWrapperFailed
+		if err := c.Update(t.Context(), aw); err != nil {
+			t.Fatal(err)
+		}
 	}
 	copied := found(t, c, "red", "lost-3").AppWrapper
 	copied.Status.Phase = v1beta2.AppWrapperFailed

@@ -5,9 +5,10 @@ package work
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,15 +35,21 @@ func Retry(ctx context.Context, c client.Client, o explain.Objects, out io.Write
 		return err
 	}
 	old := o.AppWrapper
-	taken := map[string]bool{}
+	taken, inTheWay := map[string]bool{}, ""
 	in := client.InNamespace(old.Namespace)
 	err := reading.Pages(ctx, c, func(page *v1beta2.AppWrapperList) {
-		for _, aw := range page.Items {
+		for i, aw := range page.Items {
 			taken[aw.Name] = true
+			if inTheWay == "" && needsNamesOf(old, &page.Items[i]) {
+				inTheWay = aw.Name
+			}
 		}
 	}, in)
-	if err != nil {
+	switch {
+	case err != nil:
 		return reading.Failed(err, reading.Deed{Verb: "list", Resource: "appwrappers", Namespace: old.Namespace})
+	case inTheWay != "":
+		return fmt.Errorf("AppWrapper %s has resources whose names another one would need: wait for its end with 'mlbatch wait %s', or cancel it", inTheWay, inTheWay)
 	}
 	aw := again(old, taken)
 	err = c.Create(ctx, aw, client.FieldOwner("mlbatch"))
@@ -72,15 +79,34 @@ func repeatable(o explain.Objects) error {
 	return nil
 }
 
+// needsNamesOf reports whether a copy of an AppWrapper would have resources that another one has, or will have: it has
+// not ended, or keeps them. Both may be copies of the same.
+func needsNamesOf(old, other *v1beta2.AppWrapper) bool {
+	ended := other.Status.Phase == v1beta2.AppWrapperSucceeded || other.Status.Phase == v1beta2.AppWrapperFailed
+	if other.UID == old.UID || ended && !meta.IsStatusConditionTrue(other.Status.Conditions, string(v1beta2.ResourcesDeployed)) {
+		return false
+	}
+	theirs := resourcesOf(other)
+	return slices.ContainsFunc(resourcesOf(old), func(own string) bool { return slices.Contains(theirs, own) })
+}
+
+// resourcesOf are the kinds and names of what an AppWrapper wraps, without those whose names are generated.
+func resourcesOf(aw *v1beta2.AppWrapper) (all []string) {
+	for _, component := range aw.Spec.Components {
+		var resource metav1.PartialObjectMetadata
+		if err := json.Unmarshal(component.Template.Raw, &resource); err == nil && resource.Name != "" {
+			all = append(all, resource.GroupVersionKind().GroupKind().String()+"/"+resource.Name)
+		}
+	}
+	return all
+}
+
 // again is a new AppWrapper with the spec of an old one, without what Kueue has written.
 func again(old *v1beta2.AppWrapper, taken map[string]bool) *v1beta2.AppWrapper {
 	base := cmp.Or(old.Annotations[runs.RetryOf], old.Name)
 	aw := &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{
-		Name: runs.NextName(base, old.Name, longestName, taken), Namespace: old.Namespace, Labels: old.Labels, Annotations: maps.Clone(old.Annotations),
+		Name: runs.NextName(base, old.Name, longestName, taken), Namespace: old.Namespace, Labels: runs.Untracked(old.Labels), Annotations: runs.Untracked(old.Annotations),
 	}, Spec: *old.Spec.DeepCopy()}
-	if aw.Annotations == nil {
-		aw.Annotations = map[string]string{}
-	}
 	delete(aw.Annotations, corev1.LastAppliedConfigAnnotation)
 	aw.Annotations[runs.RetryOf] = base
 	aw.Spec.Suspend = false // the webhook decides
