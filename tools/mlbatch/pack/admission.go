@@ -12,13 +12,17 @@ import (
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 )
 
+// Limits are those of the platform's chart, whose Kueue takes more pod sets than older ones. With another Kueue, its
+// webhook refuses more.
+var Limits = admissionrules.Limits{Components: admissionrules.DefaultLimits.Components, PodSets: 18}
+
 // admit notes what the webhook would say, with the objects that it is about. Of the AppWrapper as
 // a whole it says nothing before all objects can be wrapped.
 func (p *packer) admit() {
 	parts := slices.DeleteFunc(slices.Clone(p.parts), func(part *part) bool { return part.refused })
 	decoded := admissionrules.Decode(p.appWrapper(parts))
 	var whole field.ErrorList
-	for _, problem := range decoded.ValidateCreate(admissionrules.DefaultLimits) {
+	for _, problem := range decoded.ValidateCreate(Limits) {
 		part, path := component(parts, problem.Field)
 		if part == nil {
 			whole = append(whole, problem)
@@ -48,7 +52,7 @@ func (p *packer) judgeAll(wrong field.ErrorList) {
 	switch {
 	case len(p.parts) == 0:
 		p.refuseAll("there is no object in the manifests")
-	case podSets == 0 && len(p.parts) <= admissionrules.DefaultLimits.Components:
+	case podSets == 0 && len(p.parts) <= Limits.Components:
 		p.refuseAll("no object makes pods: add the Job, Pod or other work that these are for")
 	default:
 		for _, problem := range wrong {

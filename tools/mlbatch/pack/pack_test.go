@@ -5,6 +5,7 @@ package pack_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +88,7 @@ type tester interface {
 func countAdmitted(t tester, aw *v1beta2.AppWrapper) int {
 	t.Helper()
 	decoded := admissionrules.Decode(aw)
-	if problems := decoded.ValidateCreate(admissionrules.DefaultLimits); len(problems) > 0 {
+	if problems := decoded.ValidateCreate(pack.Limits); len(problems) > 0 {
 		t.Fatalf("admission refuses it: %v", problems.ToAggregate())
 	}
 	pods := 0
@@ -206,7 +207,7 @@ func wantReason(t *rapid.T, documents []manifests.Document, options pack.Options
 	}
 	for _, r := range refusals {
 		known := podSets == 0 && strings.Contains(r.Reason, "no object makes pods") ||
-			podSets > admissionrules.DefaultLimits.PodSets && strings.Contains(r.Reason, "there may be at most 8 pod sets") ||
+			podSets > pack.Limits.PodSets && strings.Contains(r.Reason, "there may be at most 18 pod sets") ||
 			options.PodGroup && strings.HasPrefix(r.Reason, "--pod-group would never start: ") ||
 			strings.HasPrefix(r.Reason, "metadata.name: Invalid value: ") && (strings.Contains(r.Reason, " would be ") || strings.Contains(r.Reason, "RFC 1123"))
 		if !known || strings.ContainsAny(r.String(), "\n") || strings.Contains(r.String(), "%!") {
@@ -346,7 +347,7 @@ func TestAPodGroupWaitsForAllPods(t *testing.T) {
 // Some objects cannot be in one AppWrapper with others, and none is lost on the way.
 func TestThereAreAtMostAsManyObjectsAsAdmissionAllows(t *testing.T) {
 	var documents []manifests.Document
-	for i := range admissionrules.DefaultLimits.Components + 1 {
+	for i := range pack.Limits.Components + 1 {
 		documents = append(documents, manifests.Document{File: "a", Object: &unstructured.Unstructured{Object: runtime.DeepCopyJSON(map[string]any{
 			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "p" + strconv.Itoa(i)}, "spec": map[string]any{"containers": []any{map[string]any{"name": "a"}}},
 		})}})
@@ -354,5 +355,17 @@ func TestThereAreAtMostAsManyObjectsAsAdmissionAllows(t *testing.T) {
 	packed := pack.Pack(documents, pack.Options{})
 	if len(packed.Refusals) != 1 || packed.Refusals[0].String() != "the AppWrapper would be refused: spec.components: Too many: 65: must have at most 64 items" {
 		t.Errorf("got %v", packed.Refusals)
+	}
+}
+
+// The limit of pod sets is that of the chart, or pack would refuse what the platform takes.
+func TestTheLimitsAreThoseOfTheChart(t *testing.T) {
+	text, err := os.ReadFile("../../../charts/mlbatch/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^ +podSetLimit: (\d+)$`).FindStringSubmatch(string(text))
+	if len(found) != 2 || found[1] != strconv.Itoa(pack.Limits.PodSets) {
+		t.Errorf("the chart has %q, and pack %d", found, pack.Limits.PodSets)
 	}
 }
