@@ -32,10 +32,11 @@ func TestTheChartCallsWhatIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]admissionregistrationv1.FailurePolicyType{
-		"CREATE /mutate-workload-codeflare-dev-v1beta2-appwrapper":   admissionregistrationv1.Fail,
-		"UPDATE /update-workload-codeflare-dev-v1beta2-appwrapper":   admissionregistrationv1.Ignore,
-		"CREATE /validate-workload-codeflare-dev-v1beta2-appwrapper": admissionregistrationv1.Fail,
-		"UPDATE /validate-workload-codeflare-dev-v1beta2-appwrapper": admissionregistrationv1.Fail,
+		"CREATE /mutate-workload-codeflare-dev-v1beta2-appwrapper":     admissionregistrationv1.Fail,
+		"UPDATE /update-workload-codeflare-dev-v1beta2-appwrapper":     admissionregistrationv1.Ignore,
+		"CREATE /validate-workload-codeflare-dev-v1beta2-appwrapper":   admissionregistrationv1.Fail,
+		"UPDATE /validate-workload-codeflare-dev-v1beta2-appwrapper":   admissionregistrationv1.Fail,
+		"DELETE /foreground-workload-codeflare-dev-v1beta2-appwrapper": admissionregistrationv1.Fail,
 	}
 	for _, hook := range renderedWebhooks(t) {
 		path := *hook.ClientConfig.Service.Path
