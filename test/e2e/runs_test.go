@@ -171,7 +171,7 @@ func TestARunActsForItsAuthorOnly(t *testing.T) {
 		s.untilRun(ctx, own, v1alpha1.RunRunning, v1alpha1.RunStarting)
 		for annotation := range forged {
 			err := s.patch(ctx, "codeflare.dev/v1alpha1", "Run", "own", `{"metadata":{"annotations":{"`+annotation+`":"admin"}}}`)
-			if err == nil || !strings.Contains(err.Error(), "leave it as it is") {
+			if err == nil || !strings.Contains(err.Error(), "leave "+annotation+" as it is") {
 				t.Errorf("a member changed %s: %v", annotation, err)
 			}
 		}
