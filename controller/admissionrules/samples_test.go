@@ -113,9 +113,7 @@ func objectsIn(t *testing.T, file string) (objects []*unstructured.Unstructured)
 		if object.GetKind() == v1beta2.AppWrapperKind {
 			var aw v1beta2.AppWrapper
 			if runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &aw) == nil {
-				for _, template := range Decode(&aw).Templates {
-					objects = append(objects, template)
-				}
+				objects = append(objects, Decode(&aw).Templates...)
 			}
 		} else if kinds.Knows(object.GroupVersionKind().GroupKind()) {
 			objects = append(objects, object)

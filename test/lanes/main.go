@@ -78,7 +78,20 @@ func (s session) run(now situation, mustRecord bool) error {
 			return err
 		}
 	}
+	if err := s.lookUp(&now); err != nil {
+		return err
+	}
+	results := now.plan().follow(s.lane, s.elapsed)
 	var err error
+	if now.log, err = s.repo.readLog(); err != nil {
+		return err
+	}
+	printResults(os.Stdout, now.lanes, results, now.log)
+	return verdictOf(results)
+}
+
+// lookUp reads what the plan needs to know of the repository.
+func (s session) lookUp(now *situation) (err error) {
 	if now.log, err = s.repo.readLog(); err != nil {
 		return err
 	}
@@ -90,12 +103,7 @@ func (s session) run(now situation, mustRecord bool) error {
 			fmt.Fprintln(os.Stderr, "lanes: the inputs of every lane count as changed:", err)
 		}
 	}
-	results := now.plan().follow(s.lane, s.elapsed)
-	if now.log, err = s.repo.readLog(); err != nil {
-		return err
-	}
-	printResults(os.Stdout, now.lanes, results, now.log)
-	return verdictOf(results)
+	return nil
 }
 
 func verdictOf(results map[string]result) error {

@@ -29,7 +29,7 @@ var deletions = []Story{
 		after(time.Hour).evicted().
 		after(time.Hour).deleted(),
 
-	tell("deletion while a component is refused", front, job("train", 1).refused("exceeded quota: pods")).admitted().
+	tell("deletion while a component is refused", front, job("train", 1).refused()).admitted().
 		after(10 * time.Second).deleted(),
 
 	tell("deletion while an attempt is being removed", job("train", 2)).runs().

@@ -13,7 +13,7 @@ var refusals = []Story{
 		after(10*time.Second).then("API server", "is well again", permitted).
 		after(10 * time.Second),
 
-	tell("a Job ends and cleans itself up while another is refused", job("first", 1), job("second", 1).refused("exceeded quota: pods")).runs().
+	tell("a Job ends and cleans itself up while another is refused", job("first", 1), job("second", 1).refused()).runs().
 		after(5*time.Second).then("owner", "Job first is complete", completes(0)).
 		after(5*time.Second).then("owner", "Job first reaches its own time to live", removed(0)).
 		after(time.Second).then("admin", "makes room", permitted).
@@ -31,10 +31,10 @@ var refusals = []Story{
 		after(10*time.Second).then("admin", "makes the queue", permitted).
 		after(10 * time.Second),
 
-	tell("a component that is refused for too long", front, job("train", 1).refused("exceeded quota: pods")).
+	tell("a component that is refused for too long", front, job("train", 1).refused()).
 		with(v1beta2.RetryLimitAnnotation, "0").admitted().after(2 * time.Minute),
 
-	tell("a component that is refused and no controller runs for a while", front, job("train", 1).refused("exceeded quota: pods")).
+	tell("a component that is refused and no controller runs for a while", front, job("train", 1).refused()).
 		with(v1beta2.RetryLimitAnnotation, "0").admitted().
 		after(5*time.Second).controllerStops().
 		after(time.Minute).then("admin", "makes room", permitted).

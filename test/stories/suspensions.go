@@ -38,7 +38,7 @@ var suspensions = []Story{
 		then("Kueue", "admits it and evicts it at once", func(w World) { w.Admit(); w.Evict() }).
 		after(time.Minute).runs(),
 
-	tell("suspension while a component is refused", front, job("train", 1).refused("exceeded quota: pods")).admitted().
+	tell("suspension while a component is refused", front, job("train", 1).refused()).admitted().
 		after(10*time.Second).evicted().
 		after(time.Minute).then("admin", "makes room", permitted).runs(),
 

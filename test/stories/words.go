@@ -45,8 +45,8 @@ func (c Component) held() Component {
 	return c
 }
 
-func (c Component) refused(message string) Component {
-	c.Refusal = &Refusal{Message: message}
+func (c Component) refused() Component {
+	c.Refusal = &Refusal{Message: "exceeded quota: pods"}
 	return c
 }
 

@@ -164,17 +164,21 @@ func (c *podCounts) count(p Pod) {
 			c.unplaced++
 		}
 	case corev1.PodRunning:
-		switch {
-		case p.Terminating:
-		case p.CrashLoop != "":
-			c.crashing++
-		default:
-			c.running++
-		}
+		c.countRunning(p)
 	case corev1.PodSucceeded:
 		c.succeeded++
 	case corev1.PodFailed:
 		c.failed++
+	}
+}
+
+func (c *podCounts) countRunning(p Pod) {
+	switch {
+	case p.Terminating:
+	case p.CrashLoop != "":
+		c.crashing++
+	default:
+		c.running++
 	}
 }
 

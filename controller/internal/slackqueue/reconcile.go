@@ -70,8 +70,15 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if declared == nil {
 		return ctrl.Result{}, errors.Join(failed, err)
 	}
-	failed = errors.Join(failed, err)
-	look := time.Duration(0)
+	look, unkept := r.keepAll(ctx, declared, again, missing)
+	if failed = errors.Join(failed, err, unkept); failed != nil {
+		return ctrl.Result{}, failed
+	}
+	return ctrl.Result{RequeueAfter: look}, nil
+}
+
+// keepAll writes every queue, and returns when to look again; zero if only a change is a reason.
+func (r *reconciler) keepAll(ctx context.Context, declared slackquota.Declarations, again time.Duration, missing slackquota.Missing) (look time.Duration, failed error) {
 	for _, name := range r.Queues {
 		stays, err := r.keep(ctx, name, declared, again, missing)
 		switch {
@@ -83,10 +90,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 			look = again
 		}
 	}
-	if failed != nil {
-		return ctrl.Result{}, failed
-	}
-	return ctrl.Result{RequeueAfter: look}, nil
+	return look, failed
 }
 
 // tell reports what the caches have: a limit that is written now is reported as soon as it arrives.
