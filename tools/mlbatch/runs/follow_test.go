@@ -156,7 +156,7 @@ func TestSeveralRunsAreFollowedTogether(t *testing.T) {
 // A Run, or a step of a workflow, whose Workload was deactivated waits for a person.
 func TestNobodyWaitsForARunThatNobodyStartsAgain(t *testing.T) {
 	active := false
-	w := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "w", OwnerReferences: []metav1.OwnerReference{{UID: "made"}}}}
+	w := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "w", Labels: map[string]string{"kueue.x-k8s.io/job-uid": "made"}, OwnerReferences: []metav1.OwnerReference{{UID: "made"}}}}
 	w.Spec.Active = &active
 	alone, flow := runOf("a", v1alpha1.RunQueued, ""), runOf("a", v1alpha1.RunQueued, "")
 	made := &v1alpha1.AppWrapperReference{Name: "a", UID: "made"}
