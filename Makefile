@@ -63,7 +63,7 @@ flakes: ## Repeat LANE (or a command) N times (20), with LOAD=1 beside busy proc
 # What has goroutines is tested with the race detector, the rest without it. The crash test
 # has a goroutine for each story: its calm lives say as much about races as all, and the
 # others run without it. So does what measures memory.
-RACED := $(addprefix ./controller/internal/,activity admission appwrapper broker capacityprovider fetch jsonwatch othercontroller metricsaccess run servingcert slackqueue taskstore watchable worker workload) ./controller/runs ./test/fakeapiserver ./test/patience ./test/quotawatch ./test/sandbox ./test/workload \
+RACED := $(addprefix ./controller/internal/,activity admission appwrapper broker capacityprovider fetch jsonwatch othercontroller metricsaccess run servingcert slackqueue taskstore watchable worker workload) ./controller/runs ./test/fakeapiserver ./test/patience ./test/quotawatch ./test/same/kubelet ./test/sandbox ./test/workload \
 	$(addprefix ./tools/,artifacts/components artifacts/filecache artifacts/filelock artifacts/images/archive artifacts/subprocess localcluster localcluster/keeper localcluster/processnode mlbatch mlbatch/podlogs mlbatch/runs mlbatch/why)
 
 # Lint is a lane of its own, and vets more than 'go test' would, tests included.
