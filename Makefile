@@ -256,6 +256,15 @@ scenes: ## What can be wrong with work, made on a simulated cluster, and that ml
 counted: ## Random specs of every kind, and that the real operators make no more pods than Kueue counts (root; 10 minutes when warm)
 	$(CLUSTER) ./test/counted
 
+.PHONY: same
+same: ## Objects bare and wrapped under the real operators: the same happens. SHARD=known, quick, restarts, all, or i/n (root; 4 minutes when warm)
+	$(CLUSTER) ./test/same -same.shard=$(or $(SHARD),known)
+
+.PHONY: same-all
+same-all: ## All of them; the table goes to docs/evidence (root; an hour)
+	$(call evidence,same,1,$(CLUSTER) -timeout=120m ./test/same -same.shard=all)
+	$(CLUSTER) ./test/same -same.shard=restarts
+
 .PHONY: helm
 helm: ## The charts with Helm 3 and Helm 4 as users have them, which are built first (3 minutes when warm)
 	$(CLUSTER) ./test/helm

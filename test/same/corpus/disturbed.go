@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import (
+	_ "embed" // the objects
+	"fmt"
+	"strings"
+)
+
+//go:embed disturbed.yaml
+var disturbed []byte
+
+// Disturbed are objects that somebody disturbs while they run.
+func Disturbed() (all []Case, err error) {
+	objects, err := decode(disturbed)
+	for _, o := range objects {
+		lines := strings.Split(strings.TrimSpace(o.GetAnnotations()[disturb]), "\n")
+		o.SetAnnotations(nil)
+		for i, line := range lines {
+			all = append(all, Case{Name: fmt.Sprintf("disturbed-%s-%02d", o.GetName(), i), What: line, Disturb: line, Object: o.DeepCopy()})
+		}
+	}
+	return all, err
+}
+
+// Moves reports whether the disturbance takes pods that run, so that what controls them has to make others.
+func (c Case) Moves() bool {
+	return strings.HasPrefix(c.Disturb, "delete ready") || strings.HasPrefix(c.Disturb, "drain ready")
+}

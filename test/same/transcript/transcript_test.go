@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transcript_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mlbatch/mlbatch/test/same/transcript"
+)
+
+var began = time.Date(2026, 11, 27, 22, 0, 0, 0, time.UTC)
+
+// run writes a transcript, a second a step.
+type run struct {
+	*transcript.Transcript
+	at time.Time
+}
+
+func newRun() *run { return &run{transcript.New(began), began} }
+
+func (r *run) tick() time.Time {
+	r.at = r.at.Add(time.Second)
+	return r.at
+}
+
+// pod shows a pod of the set of a JobSet, which is created, runs, ready, over, failed or gone.
+func (r *run) pod(set, uid, state string) *run {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: set + "-" + uid, UID: types.UID(set + uid), Labels: map[string]string{"jobset.sigs.k8s.io/replicatedjob-name": set}}}
+	status := corev1.ContainerStatus{Name: "main"}
+	switch state {
+	case "runs", "ready":
+		pod.Status.Phase, status.State.Running = corev1.PodRunning, &corev1.ContainerStateRunning{}
+		if state == "ready" {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}
+	case "over":
+		pod.Status.Phase, status.State.Terminated = corev1.PodSucceeded, &corev1.ContainerStateTerminated{}
+	case "crashed":
+		pod.Status.Phase, status.RestartCount = corev1.PodRunning, 1
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+	r.Pod(pod, state == "gone", r.tick())
+	return r
+}
+
+func (r *run) says(conditions ...string) *run {
+	var list []any
+	for _, c := range conditions {
+		kind, reason, _ := strings.Cut(c, "/")
+		list = append(list, map[string]any{"type": kind, "status": "True", "reason": reason})
+	}
+	r.Object(&unstructured.Unstructured{Object: map[string]any{"kind": "JobSet", "status": map[string]any{"conditions": list}}}, false, r.tick())
+	return r
+}
+
+func (r *run) wrapper(says string) *run {
+	r.Wrapper(says, "", r.tick())
+	return r
+}
+
+// inOrder is a run in which b comes after a.
+func inOrder() *run {
+	return newRun().pod("a", "1", "created").pod("a", "1", "ready").pod("a", "1", "over").pod("b", "1", "created").pod("b", "1", "over")
+}
+
+func TestDifferencesAreSeen(t *testing.T) {
+	for name, row := range map[string]struct {
+		bare, wrapped *run
+		want          []string
+	}{
+		"the same": {inOrder().says("Completed/AllJobs"), inOrder().says("Completed/AllJobs").wrapper("Succeeded"), nil},
+		"the AppWrapper fails": {
+			inOrder().says("Completed/AllJobs"), inOrder().says("Completed/AllJobs").wrapper("Failed"), []string{"bare it is Succeeded, wrapped Failed"},
+		},
+		"another reason": {
+			inOrder().says("Failed/Deadline"), inOrder().says("Failed/Backoff").wrapper("Failed"), []string{`bare it says "Failed/Deadline", wrapped "Failed/Backoff"`},
+		},
+		"it is removed when it will fail": {
+			inOrder().says("Failed/Deadline", "FailureTarget/Deadline"), inOrder().says("FailureTarget/Deadline").wrapper("Failed"), nil,
+		},
+		"it is removed when it would succeed": {
+			inOrder().says("Complete/Policy", "SuccessCriteriaMet/Policy"), inOrder().says("SuccessCriteriaMet/Policy").wrapper("Failed"),
+			[]string{"bare it is Succeeded, wrapped Failed", `bare it says "Complete/Policy, SuccessCriteriaMet/Policy", wrapped "SuccessCriteriaMet/Policy"`},
+		},
+		"a pod more, and a start more": {
+			inOrder().says("Completed/AllJobs"), inOrder().pod("b", "2", "runs").pod("b", "2", "gone").says("Completed/AllJobs").wrapper("Succeeded"),
+			[]string{"pods of b: bare 1, wrapped 2", "container starts of b: bare 1, wrapped 2"},
+		},
+		"a pod less": {
+			inOrder().says("Completed/AllJobs"), newRun().pod("a", "1", "ready").pod("a", "1", "over").says("Completed/AllJobs").wrapper("Succeeded"),
+			[]string{"pods of b: bare 1, wrapped 0", "container starts of b: bare 1, wrapped 0", "b was created after a: bare had ended, wrapped began"},
+		},
+		"two pods at a time": {
+			newRun().pod("a", "1", "over").pod("a", "2", "over").says("Completed/AllJobs"),
+			newRun().pod("a", "1", "created").pod("a", "2", "created").pod("a", "1", "over").pod("a", "2", "over").says("Completed/AllJobs").wrapper("Succeeded"),
+			[]string{"pods at a time of a: bare 1 at most, wrapped 2"},
+		},
+		"another order": {
+			inOrder().says("Completed/AllJobs"),
+			newRun().pod("a", "1", "created").pod("a", "1", "ready").pod("b", "1", "created").pod("a", "1", "over").pod("b", "1", "over").says("Completed/AllJobs").wrapper("Succeeded"),
+			[]string{"b was created after a: bare had ended, wrapped was ready"},
+		},
+		"it crashes without end, and is ended": {
+			newRun().pod("a", "1", "crashed"), newRun().pod("a", "1", "crashed").wrapper("Failed"), nil,
+		},
+		"it crashes without end, and is called ready": {
+			newRun().pod("a", "1", "crashed"), newRun().pod("a", "1", "crashed").wrapper("Running, PodsReady"), []string{"bare it is NotReady, wrapped Ready"},
+		},
+		"it runs, and does not get ready": {
+			newRun().pod("a", "1", "runs"), newRun().pod("a", "1", "runs").wrapper("Running, PodsReady"), nil,
+		},
+		"it is ready, and does not run": {
+			newRun().pod("a", "1", "ready"), newRun().pod("a", "1", "ready").wrapper("Failed"), []string{"bare it is Ready, wrapped Failed"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := transcript.Compare(row.bare.Summary(row.bare.Bare()), row.wrapped.Summary(row.wrapped.Wrapped()))
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestPodsMayDifferOnlyInAllowedFields(t *testing.T) {
+	shown := func(change func(*corev1.Pod)) transcript.Summary {
+		r := newRun()
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "main", UID: "1"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}
+		change(pod)
+		r.Pod(pod, false, r.tick())
+		return r.Summary(transcript.Ready)
+	}
+	for name, row := range map[string]struct {
+		change func(*corev1.Pod)
+		want   []string
+	}{
+		"the scheduler": {func(p *corev1.Pod) { p.Spec.SchedulerName = "gangs" }, nil},
+		"a label of the AppWrapper": {func(p *corev1.Pod) {
+			p.Labels = map[string]string{"workload.codeflare.dev/appwrapper": "main"}
+		}, nil},
+		"a volume":            {func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{{Name: "data"}} }, []string{`pods of main differ in .spec.volumes[0].name: bare "", wrapped "data"`}},
+		"a label of somebody": {func(p *corev1.Pod) { p.Labels = map[string]string{"app": "main"} }, []string{`pods of main differ in .labels.app: bare "", wrapped "main"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(row.want, transcript.Compare(shown(func(*corev1.Pod) {}), shown(row.change))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestATranscriptIsReadable(t *testing.T) {
+	r := newRun().pod("a", "1", "created").pod("a", "1", "ready").pod("a", "1", "over").says("Completed/AllJobs").wrapper("Succeeded")
+	want := `   1s  pod a is created
+   2s  pod a runs
+   2s  pod a is ready
+   3s  pod a Succeeded
+   4s  JobSet says: Completed/AllJobs
+   5s  AppWrapper Succeeded
+`
+	if diff := cmp.Diff(want, r.String()); diff != "" {
+		t.Error(diff)
+	}
+}
