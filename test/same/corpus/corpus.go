@@ -51,17 +51,9 @@ const quick = 12
 // Shard returns a part of all objects: quick, all, known, restarts, or i/n. Operators are killed in restarts only,
 // because that touches all objects.
 func Shard(all []Case, name string) (part []Case, err error) {
-	from, every := 0, 1
-	switch name {
-	case "all", "restarts":
-	case "quick":
-		every = quick
-	case "known":
-		every = len(all)
-	default:
-		if from, every, err = fraction(name); err != nil {
-			return nil, err
-		}
+	from, every, err := stride(name, len(all))
+	if err != nil {
+		return nil, err
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(c Case) bool { return c.restarts() != (name == "restarts") })
 	known := name == "quick" || name == "known"
@@ -71,6 +63,19 @@ func Shard(all []Case, name string) (part []Case, err error) {
 		}
 	}
 	return part, nil
+}
+
+// stride says which of so many objects are taken: the one at from, and then every so many.
+func stride(name string, all int) (from, every int, err error) {
+	switch name {
+	case "all", "restarts":
+		return 0, 1, nil
+	case "quick":
+		return 0, quick, nil
+	case "known":
+		return 0, all, nil
+	}
+	return fraction(name)
 }
 
 // restarts reports whether programs are killed.
