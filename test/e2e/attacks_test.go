@@ -165,7 +165,7 @@ var escapes = []attack{
 		victims: []victim{unwrapped("unmanaged")},
 		try: func(s *story, ctx context.Context) error {
 			return s.patch(ctx, "kubeflow.org/v1", "PyTorchJob", "unmanaged",
-				`{"spec":{"runPolicy":{"managedBy":"kueue.x-k8s.io/multikueue"},"pytorchReplicaSpecs":{"Worker":{"replicas":2}}}}`)
+				`{"spec":{"runPolicy":{"managedBy":"kueue.x-k8s.io/multikueue"},"pytorchReplicaSpecs":{"Worker":{"replicas":100000}}}}`)
 		},
 		won: func(s *story, ctx context.Context) (string, error) {
 			return s.runsWithoutQuota(ctx, "training.kubeflow.org/job-name=unmanaged", 2)

@@ -32,7 +32,11 @@ type reading struct {
 	// Declare is set if we expect Kueue to find other pod sets, or none.
 	Declare bool   `json:"declare"`
 	Verdict string `json:"verdict"`
-	Error   string `json:"error"`
+	// What follows is of no interest to Kueue.
+	Final string         `json:"final"`
+	Turns map[string]any `json:"turns"`
+	Ended map[string]any `json:"ended"`
+	Error string         `json:"error"`
 }
 
 // podSet has the fields of a pod set by which Kueue counts and places it.
