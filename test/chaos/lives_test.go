@@ -65,7 +65,7 @@ type life struct {
 // sorts are the lives to test.
 var sorts = []life{
 	{name: "succeeds", runFor: "1s", ends: workload.AppWrapperSucceeded},
-	{name: "fails-twice", job: map[string]any{"activeDeadlineSeconds": 1}, ends: workload.AppWrapperFailed, retries: 1},
+	{name: "out-of-time", job: map[string]any{"activeDeadlineSeconds": 1}, ends: workload.AppWrapperFailed},
 	{name: "runs", ends: workload.AppWrapperRunning},
 	{name: "is-evicted", evictions: 2, ends: workload.AppWrapperRunning},
 	{name: "waits", never: true, ends: workload.AppWrapperSuspended},
