@@ -74,28 +74,23 @@ func (s Settings) Remembering(data map[string]string) Settings {
 // Stock is what a node has of a resource: in total, usable, and why that is less.
 type Stock = slackquota.Stock
 
-// Supply is what the nodes of a flavor have of a resource.
-type Supply = slackquota.Supply
+// Cause is why something is unusable.
+type Cause = nodehealth.Source
 
-// Supplies are by flavor and resource.
-type Supplies = slackquota.Supplies
-
-// Causes are why something is unusable, those first that explain others.
-func Causes() []nodehealth.Source { return slackquota.Causes() }
+// Causes are all of them, those first that explain others.
+func Causes() []Cause { return slackquota.Causes() }
 
 // Stocks are what a node has, by resource, as the lending limits of slack queues count it.
 func (s Settings) Stocks(node *corev1.Node) map[corev1.ResourceName]Stock {
 	return slackquota.Stocks(s.supply, node, s.devices)
 }
 
+// IsDevice reports whether a resource is counted in pieces of hardware.
+func IsDevice(name corev1.ResourceName) bool { return nodehealth.IsDevice(name) }
+
 // Serves tells whether work in the flavor may run on the node, apart from its health.
 func Serves(node *corev1.Node, flavor *kueue.ResourceFlavor) bool {
 	return slackquota.Serves(node, flavor)
-}
-
-// Supplies add up the stocks of all nodes.
-func (s Settings) Supplies(flavors []kueue.ResourceFlavor, nodes []corev1.Node) Supplies {
-	return slackquota.Count(s.supply, flavors, nodes, s.devices)
 }
 
 // Suspect is a node that looks healthy, and that several AppWrappers blame.

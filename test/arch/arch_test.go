@@ -118,27 +118,27 @@ var arrows = map[string][]string{
 	"tools/commandline": {"setup"},
 	// The mlbatch command, which builds for every operating system.
 	"tools/mlbatch/parts":    {"setup"},
-	"tools/mlbatch/queuefit": nil,
+	"tools/mlbatch/quota":    {"controller/api/v1beta2", "controller/nodesigns"},
 	"tools/mlbatch/images":   {"setup", "tools/mlbatch/parts", "tools/mlbatch/printing"},
-	"tools/mlbatch/explain":  {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/quotareason", "tools/mlbatch/queuefit"},
+	"tools/mlbatch/explain":  {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/quotareason", "tools/mlbatch/quota"},
 	"tools/mlbatch/reading":  {"tools/mlbatch/printing"},
 	"tools/mlbatch/podexec":  {"tools/mlbatch/printing"},
 	"tools/mlbatch/podlogs":  {"controller/api/codeflare/v1alpha1", "tools/mlbatch/printing"},
 	"tools/mlbatch/printing": nil,
 	"tools/mlbatch/why":      {"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/parts", "tools/mlbatch/reading"},
 	"tools/mlbatch/top": {
-		"controller/api/v1beta2", "controller/nodesigns", "tools/mlbatch/audit", "tools/mlbatch/nodesettings", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/queuefit", "tools/mlbatch/reading",
+		"controller/api/v1beta2", "controller/nodesigns", "tools/mlbatch/nodesettings", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/quota", "tools/mlbatch/reading",
 	},
-	"tools/mlbatch/usage":        {"controller/admissionrules", "controller/api/v1beta2", "controller/ledger", "tools/mlbatch/printing", "tools/mlbatch/reading"},
+	"tools/mlbatch/usage":        {"controller/admissionrules", "controller/api/v1beta2", "controller/ledger", "controller/nodesigns", "tools/mlbatch/quota", "tools/mlbatch/printing", "tools/mlbatch/reading"},
 	"tools/mlbatch/nodesettings": {"controller/nodesigns", "tools/mlbatch/reading"},
 	"tools/mlbatch/checkup": {
-		"controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/audit", "tools/mlbatch/parts",
+		"controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/audit", "tools/mlbatch/parts", "tools/mlbatch/quota",
 	},
 	"tools/mlbatch/clustercheck": {
 		"controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/checkup", "tools/mlbatch/nodesettings", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/reading",
 	},
 	"tools/mlbatch/work": {
-		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/reading",
+		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "tools/mlbatch/explain", "tools/mlbatch/podlogs", "tools/mlbatch/printing", "tools/mlbatch/quota", "tools/mlbatch/reading",
 		"tools/mlbatch/runs", "tools/mlbatch/submit", "tools/mlbatch/why",
 	},
 	"tools/mlbatch/install/preflight":   {"setup", "tools/mlbatch/parts"},
@@ -151,9 +151,9 @@ var arrows = map[string][]string{
 		"setup", "tools/mlbatch/parts", "tools/mlbatch/install/access", "tools/mlbatch/install/changes", "tools/mlbatch/install/helmrelease",
 		"tools/mlbatch/install/preflight", "tools/mlbatch/install/wait",
 	},
-	"tools/mlbatch/audit":          {"controller/api/v1beta2", "tools/mlbatch/queuefit"},
+	"tools/mlbatch/audit":          {"controller/api/v1beta2", "tools/mlbatch/quota"},
 	"tools/mlbatch/audit/snapshot": {"controller/api/v1beta2", "tools/mlbatch/audit"},
-	"tools/mlbatch/submit":         {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/explain", "tools/mlbatch/queuefit", "tools/pytorchjob-generator"},
+	"tools/mlbatch/submit":         {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/explain", "tools/mlbatch/quota", "tools/pytorchjob-generator"},
 	"tools/mlbatch/teamsfile":      {"tools/mlbatch/printing"},
 	"tools/mlbatch/teamschart":     {"charts", "tools/mlbatch/install/helmrelease"},
 	"tools/mlbatch/teamsdiff":      {"controller/api/v1beta2", "controller/nodesigns", "tools/mlbatch/printing", "tools/mlbatch/reading", "tools/mlbatch/teamsfile"},
@@ -227,7 +227,7 @@ var tried = map[string][]string{
 	"controller/internal/broker":        {"controller/internal/taskstore", "controller/internal/worker"},
 	"controller/internal/appwrapper":    {"controller/internal/jsonwatch"},
 	"controller/internal/jsonwatch":     {"controller/api/v1beta2"},
-	"tools/mlbatch":                     {"controller/api/codeflare/v1alpha1", "controller/runplan"},
+	"tools/mlbatch":                     {"controller/api/codeflare/v1alpha1", "controller/nodesigns", "controller/runplan"},
 	"tools/pytorchjob-generator":        {"controller/api/codeflare/v1alpha1", "controller/runplan"},
 	"tools/mlbatch/teamsdiff":           {"tools/mlbatch/teamschart"},
 }
@@ -240,7 +240,7 @@ func inRooms(name string) bool {
 // core are the packages that decide.
 var core = []string{
 	"controller/internal/kinds", "controller/internal/podtemplate", "controller/internal/lifecycle", "controller/internal/spelling",
-	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/internal/deactivation", "controller/internal/reassignment", "controller/internal/slackquota", "controller/ledger", "controller/quotareason", "controller/runplan", "controller/internal/runlife", "controller/internal/taskqueue", "tools/mlbatch/explain", "tools/mlbatch/checkup",
+	"controller/internal/nodehealth", "controller/internal/preemptionpause", "controller/internal/deactivation", "controller/internal/reassignment", "controller/internal/slackquota", "controller/ledger", "controller/quotareason", "controller/runplan", "controller/internal/runlife", "controller/internal/taskqueue", "tools/mlbatch/explain", "tools/mlbatch/checkup", "tools/mlbatch/quota",
 }
 
 // pure has the external imports of the core. None of them does I/O, waits, logs or draws random

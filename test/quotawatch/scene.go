@@ -13,6 +13,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // scene describes what was stored about one holder of quota at this moment, to debug a violation.
@@ -38,7 +39,7 @@ func podLine(p corev1.Pod) string {
 		owner = fmt.Sprintf("%s %s %s", c.Kind, c.Name, c.UID)
 	}
 	return fmt.Sprintf("%s: version %s, %s, on %q, pod set %q, of %s, created %s, %s",
-		p.Name, p.ResourceVersion, p.Status.Phase, p.Spec.NodeName, p.Labels[audit.PodSetLabel], owner, clock(&p.CreationTimestamp), deleted(p.DeletionTimestamp))
+		p.Name, p.ResourceVersion, p.Status.Phase, p.Spec.NodeName, p.Labels[quota.PodSetLabel], owner, clock(&p.CreationTimestamp), deleted(p.DeletionTimestamp))
 }
 
 func workloadLine(w kueue.Workload) string {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // tally accumulates the findings of all moments.
@@ -48,8 +49,8 @@ func newTally(out io.Writer) tally {
 
 func (t *tally) add(m audit.Moment) {
 	t.moments++
-	for _, p := range m.Pods {
-		if audit.UsesNode(p) {
+	for i := range m.Pods {
+		if p := &m.Pods[i]; quota.UsesNode(p) {
 			t.pods[p.UID] = true
 		}
 	}

@@ -47,8 +47,8 @@ type change struct {
 	audit.Moment
 }
 
-func pods(m audit.Moment) change  { return change{&corev1.Pod{}, m} }
-func quota(m audit.Moment) change { return change{&kueue.Workload{}, m} }
+func pods(m audit.Moment) change      { return change{&corev1.Pod{}, m} }
+func admission(m audit.Moment) change { return change{&kueue.Workload{}, m} }
 
 // happen adds revisions. No request can see them before all are added.
 func (h *history) happen(changes ...change) {
@@ -149,7 +149,7 @@ func TestAJobThatKeepsToItsQuotaIsCounted(t *testing.T) {
 	h := newHistory()
 	w, out := start(t, h)
 	h.happen(
-		quota(audit.Moment{Workloads: []kueue.Workload{given.Admitted("2")}}),
+		admission(audit.Moment{Workloads: []kueue.Workload{given.Admitted("2")}}),
 		pods(audit.Moment{Pods: []corev1.Pod{given.Pod("a"), given.Pod("b", given.Unbound)}, Workloads: []kueue.Workload{given.Admitted("2")}}),
 		pods(allRight), pods(nothing),
 	)
@@ -167,7 +167,7 @@ func TestAJobThatKeepsToItsQuotaIsCounted(t *testing.T) {
 func TestAnExcessOfOneRevisionIsFoundWhateverHasHappenedSince(t *testing.T) {
 	h := newHistory()
 	w, out := start(t, h)
-	h.happen(quota(audit.Moment{Pods: allRight.Pods, Workloads: []kueue.Workload{given.Admitted("1")}}), quota(allRight), pods(nothing))
+	h.happen(admission(audit.Moment{Pods: allRight.Pods, Workloads: []kueue.Workload{given.Admitted("1")}}), admission(allRight), pods(nothing))
 	err := h.end(t, w)
 	if err == nil || !strings.Contains(err.Error(), "uses 2 nvidia.com/gpu with pods a, b, and 1 of flavor h100 are held") {
 		t.Errorf("got %v", err)
@@ -213,10 +213,10 @@ func TestThatOneKindIsReadLaterThanTheOtherDoesNoHarm(t *testing.T) {
 	h := newHistory()
 	w, _ := start(t, h)
 	h.happen(
-		quota(audit.Moment{Workloads: []kueue.Workload{given.Admitted("1")}}),
+		admission(audit.Moment{Workloads: []kueue.Workload{given.Admitted("1")}}),
 		pods(audit.Moment{Pods: []corev1.Pod{given.Pod("a")}, Workloads: []kueue.Workload{given.Admitted("1")}}),
 		pods(audit.Moment{Workloads: []kueue.Workload{given.Admitted("1")}}),
-		quota(nothing),
+		admission(nothing),
 	)
 	if err := h.end(t, w); err != nil {
 		t.Error(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mlbatch/mlbatch/test/sameseed"
 	"github.com/mlbatch/mlbatch/test/wording"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/install"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/runs"
@@ -24,7 +25,7 @@ import (
 // No test depends on how fast the machine is.
 func TestMain(m *testing.M) {
 	slow = time.Hour
-	os.Exit(m.Run())
+	os.Exit(sameseed.Run(m))
 }
 
 // command runs a command line of a user with an empty home.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -17,19 +16,15 @@ import (
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
-
-// isDevice tells whether a resource has a domain in its name, such as nvidia.com/gpu.
-func isDevice(name corev1.ResourceName) bool {
-	return strings.Contains(string(name), "/")
-}
 
 // devicesOf are the devices whose health matters, so they count as surplus wherever they are.
 // Others count for an AppWrapper that asks for some: add-ons of the cluster inject devices.
 func devicesOf(c config.Autopilot) []string {
 	var devices []string
 	for name := range c.ResourceTaints {
-		if isDevice(corev1.ResourceName(name)) {
+		if nodehealth.IsDevice(corev1.ResourceName(name)) {
 			devices = append(devices, name)
 		}
 	}
@@ -106,7 +101,7 @@ func requestedDevices(spec *corev1.PodSpec) map[corev1.ResourceName]int64 {
 	}
 	devices := map[corev1.ResourceName]int64{}
 	for name, quantity := range requested {
-		if n := quantity.Value(); n > 0 && isDevice(name) {
+		if n := quantity.Value(); n > 0 && nodehealth.IsDevice(name) {
 			devices[name] = n
 		}
 	}
@@ -116,7 +111,7 @@ func requestedDevices(spec *corev1.PodSpec) map[corev1.ResourceName]int64 {
 func asksForDevices(c corev1.Container) bool {
 	for _, list := range []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits} {
 		for name := range list {
-			if isDevice(name) {
+			if nodehealth.IsDevice(name) {
 				return true
 			}
 		}
@@ -132,7 +127,7 @@ func devicesOnly(containers []corev1.Container) []corev1.Container {
 		requests := corev1.ResourceList{}
 		maps.Copy(requests, c.Resources.Limits)
 		maps.Copy(requests, c.Resources.Requests)
-		maps.DeleteFunc(requests, func(name corev1.ResourceName, _ resource.Quantity) bool { return !isDevice(name) })
+		maps.DeleteFunc(requests, func(name corev1.ResourceName, _ resource.Quantity) bool { return !nodehealth.IsDevice(name) })
 		slim[i] = corev1.Container{RestartPolicy: c.RestartPolicy, Resources: corev1.ResourceRequirements{Requests: requests}}
 	}
 	return slim

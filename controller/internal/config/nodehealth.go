@@ -5,7 +5,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -187,7 +186,7 @@ func validateTaintRule(rule nodehealth.TaintRule, at *field.Path) field.ErrorLis
 func validateDevicesRule(rule nodehealth.Reaction, at *field.Path) field.ErrorList {
 	problems := validateReaction(rule, at, missingDevicesAreFree)
 	for i, name := range rule.Resources {
-		if !strings.Contains(string(name), "/") {
+		if !nodehealth.IsDevice(name) {
 			problems = append(problems, field.Invalid(at.Child("resources").Index(i), name,
 				"must be a resource of a device plugin, with a domain in its name, such as nvidia.com/gpu"))
 		}

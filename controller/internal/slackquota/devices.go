@@ -4,11 +4,12 @@ package slackquota
 
 import (
 	"encoding/json"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mlbatch/mlbatch/controller/internal/nodehealth"
 )
 
 // DevicesName is of the ConfigMap in which the controller remembers the devices of nodes.
@@ -34,7 +35,7 @@ func (d Devices) Learn(nodes []corev1.Node) Devices {
 		node := &nodes[i]
 		known := Known{Node: node.UID, Devices: map[corev1.ResourceName]resource.Quantity{}}
 		for name, most := range d.had(node) {
-			if isDevice(name) && most.Sign() > 0 {
+			if nodehealth.IsDevice(name) && most.Sign() > 0 {
 				known.Devices[name] = most
 			}
 		}
@@ -62,14 +63,11 @@ func (d Devices) had(node *corev1.Node) corev1.ResourceList {
 // raise raises devices to at least these.
 func raise(had corev1.ResourceList, least map[corev1.ResourceName]resource.Quantity) {
 	for name, quantity := range least {
-		if has := had[name]; isDevice(name) && has.Cmp(quantity) < 0 {
+		if has := had[name]; nodehealth.IsDevice(name) && has.Cmp(quantity) < 0 {
 			had[name] = quantity
 		}
 	}
 }
-
-// isDevice: device plugins put a domain before the name.
-func isDevice(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
 // Parse reads what was stored, by the name of the node. An entry that cannot be read is forgotten.
 func Parse(stored map[string]string) Devices {

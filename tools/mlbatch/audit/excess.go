@@ -56,8 +56,8 @@ func unexcused(usages []Usage) []Excess {
 
 func (u Usage) amounts() string {
 	of := "no quota is held for that"
-	if u.queue != "" {
-		of = fmt.Sprintf("%s of flavor %s are held for it in %s", u.Held.String(), u.flavor, u.queue)
+	if u.Queue != "" {
+		of = fmt.Sprintf("%s of flavor %s are held for it in %s", u.Held.String(), u.Flavor, u.Queue)
 	}
 	return fmt.Sprintf("%s uses %s %s with pods %s, and %s", u.Holder, u.Used.String(), u.Resource, few(u.pods), of)
 }
@@ -78,7 +78,7 @@ func (u Usage) excuse() Excuse {
 	switch {
 	case u.Used.Cmp(entitled) <= 0:
 		return Deactivated
-	case u.queue != "" && staying.Cmp(u.Held) <= 0:
+	case u.Queue != "" && staying.Cmp(u.Held) <= 0:
 		return Replaced
 	}
 	return ""

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // Finding is something that gets past the quota, or helps to.
@@ -107,7 +109,7 @@ type look struct {
 func (m Moment) look(t Tolerance) look {
 	l := look{Moment: m, Tolerance: t, books: m.books()}
 	for _, p := range m.Pods {
-		if UsesNode(p) && !l.ends(p) && !l.excepted(p) {
+		if quota.UsesNode(&p) && !l.ends(p) && !l.excepted(p) {
 			l.running = append(l.running, p)
 		}
 	}

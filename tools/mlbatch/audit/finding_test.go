@@ -22,6 +22,7 @@ import (
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/test/given"
 	"github.com/mlbatch/mlbatch/test/golden"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // noon is the time of all rows; everything has been as it is for an hour.
@@ -97,14 +98,14 @@ var cases = []struct {
 }{
 	{"an honest cluster", func(*Moment) {}},
 
-	{"two GPUs are admitted in a queue of one", func(m *Moment) { *quota(m, 0) = resource.MustParse("0") }},
+	{"two GPUs are admitted in a queue of one", func(m *Moment) { *quotaAt(m, 0) = resource.MustParse("0") }},
 	{"a quota was lowered while its work runs", func(m *Moment) {
-		*quota(m, 0) = resource.MustParse("0")
+		*quotaAt(m, 0) = resource.MustParse("0")
 		lowered := metav1.NewTime(noon.Add(-time.Minute))
 		m.Queues[0].ManagedFields = []metav1.ManagedFieldsEntry{{Time: &lowered}}
 	}},
 	{"Kueue has written the status of a queue that is too small", func(m *Moment) {
-		*quota(m, 0) = resource.MustParse("0")
+		*quotaAt(m, 0) = resource.MustParse("0")
 		m.Queues[0].ManagedFields = []metav1.ManagedFieldsEntry{{Time: &metav1.Time{Time: noon}, Subresource: "status"}}
 	}},
 	{"a Workload that has given half of its pods back fits", func(m *Moment) {
@@ -114,7 +115,7 @@ var cases = []struct {
 		w.Status.ReclaimablePods = []kueue.ReclaimablePod{{Name: "train-0", Count: 2}}
 	}},
 	{"a deactivated Workload uses no quota", func(m *Moment) {
-		*quota(m, 0) = resource.MustParse("0")
+		*quotaAt(m, 0) = resource.MustParse("0")
 		given.Deactivated(&m.Workloads[0])
 	}},
 
@@ -170,7 +171,7 @@ var cases = []struct {
 		m.Pods = append(m.Pods, below("circular", "a"))
 	}},
 	{"the pods of a group have a Workload together", func(m *Moment) {
-		m.Pods[0].OwnerReferences, m.Pods[0].Labels = nil, map[string]string{PodSetLabel: "train-0"}
+		m.Pods[0].OwnerReferences, m.Pods[0].Labels = nil, map[string]string{quota.PodSetLabel: "train-0"}
 		m.Workloads[0].OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "a", UID: "uid-of-a"}, {Kind: "Pod", Name: "z", UID: "uid-of-z"}}
 	}},
 	{"a pod below another pod, as LeaderWorkerSets have them", func(m *Moment) {
@@ -222,7 +223,7 @@ var cases = []struct {
 	{"a pod of a PyTorchJob with quota of its own, and with the label of an AppWrapper", func(m *Moment) {
 		posing := *m.Workloads[0].DeepCopy()
 		posing.Name, posing.OwnerReferences = "posing", controlledBy("PyTorchJob", "posing", "posing")
-		m.Workloads, *quota(m, 0) = append(m.Workloads, posing), resource.MustParse("9")
+		m.Workloads, *quotaAt(m, 0) = append(m.Workloads, posing), resource.MustParse("9")
 		m.Owners = append(m.Owners, owner("PyTorchJob", "posing", "posing"))
 		m.Pods = append(m.Pods, given.Pod("posing-0", func(p *corev1.Pod) { p.OwnerReferences = controlledBy("PyTorchJob", "posing", "posing") }))
 	}},
@@ -269,7 +270,7 @@ var cases = []struct {
 	}},
 }
 
-func quota(m *Moment, i int) *resource.Quantity {
+func quotaAt(m *Moment, i int) *resource.Quantity {
 	return &m.Queues[0].Spec.ResourceGroups[0].Flavors[0].Resources[i].NominalQuota
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // overReservation: the pods of a holder use no more than its Workloads reserve.
@@ -63,7 +64,7 @@ func (l look) whyNoQuota(p corev1.Pod, chain []object) string {
 			if !slices.ContainsFunc(chain, func(c object) bool { return c.uid == o.UID }) {
 				continue
 			}
-			if isTrue(w, "Finished") {
+			if quota.Finished(&w) {
 				return fmt.Sprintf("Workload %s is finished and has released its quota", w.Name)
 			}
 			return fmt.Sprintf("Workload %s has no quota", w.Name)
@@ -97,7 +98,7 @@ var rayHelper = corev1.ResourceList{
 // isRayHelper reports whether KubeRay has made a pod that no template describes.
 func (l look) isRayHelper(p corev1.Pod) bool {
 	chain := l.ancestry(p)
-	if len(chain) < 3 || chain[1].holder.Kind != "Job" || p.Labels[PodSetLabel] != "" {
+	if len(chain) < 3 || chain[1].holder.Kind != "Job" || p.Labels[quota.PodSetLabel] != "" {
 		return false
 	}
 	if kind := chain[2].holder.Kind; kind != "RayJob" && kind != "RayCluster" {

@@ -14,13 +14,11 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // TeamLabel marks the namespaces of teams.
 const TeamLabel = "mlbatch-team-namespace"
-
-// PodSetLabel is Kueue's label for the pod set of a Workload that a pod belongs to.
-const PodSetLabel = "kueue.x-k8s.io/podset"
 
 // Moment is what the API server stored at one revision. Excesses needs pods and Workloads only;
 // Findings needs everything.
@@ -57,10 +55,8 @@ func (h Holder) String() string { return h.Kind + " " + h.NamespacedName.String(
 
 // WorkloadHolder returns the holder of a Workload.
 func WorkloadHolder(w kueue.Workload) Holder {
-	for _, o := range w.OwnerReferences {
-		if o.Controller != nil && *o.Controller || len(w.OwnerReferences) == 1 {
-			return Holder{kindOf(o), types.NamespacedName{Namespace: w.Namespace, Name: o.Name}}
-		}
+	if o, owned := quota.Owner(&w); owned {
+		return Holder{kindOf(o), types.NamespacedName{Namespace: w.Namespace, Name: o.Name}}
 	}
 	return Holder{"Workload", types.NamespacedName{Namespace: w.Namespace, Name: w.Name}} // of a group of pods
 }

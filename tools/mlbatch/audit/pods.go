@@ -13,6 +13,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // mislabelled: a pod counts as that of the AppWrapper whose quota it uses. An AppWrapper is reset
@@ -34,7 +35,7 @@ func (l look) misplaced() []Finding {
 	var found []Finding
 	for _, w := range l.Workloads {
 		for _, podSet := range w.Spec.PodSets {
-			if node := podSet.Template.Spec.NodeName; node != "" && l.audited(w.Namespace) && holdsQuota(w) {
+			if node := podSet.Template.Spec.NodeName; node != "" && l.audited(w.Namespace) && quota.Holds(&w) {
 				found = append(found, Finding{
 					Object:   WorkloadHolder(w).String(),
 					Evidence: fmt.Sprintf("pod set %s names node %s, so no scheduler has checked whether its pods may run there", podSet.Name, node),
@@ -61,9 +62,9 @@ func (l look) wrongNode(p corev1.Pod, node corev1.Node) string {
 			return "which is reserved with the taint " + t.Key
 		}
 	}
-	for _, a := range l.claimed[l.holder(p)].flavors[p.Labels[PodSetLabel]] {
+	for _, a := range l.claimed[l.holder(p)].flavors[p.Labels[quota.PodSetLabel]] {
 		for _, flavor := range l.Flavors {
-			if flavor.Name != a.flavor {
+			if flavor.Name != string(a.Flavor) {
 				continue
 			}
 			for _, key := range slices.Sorted(maps.Keys(flavor.Spec.NodeLabels)) {
@@ -126,7 +127,7 @@ func (l look) systemPriority() []Finding {
 		if class == nil || class.Kind != kueue.PodPriorityClassKind || !strings.HasPrefix(class.Name, ofSystem) {
 			continue
 		}
-		if l.audited(w.Namespace) && !isTrue(w, kueue.WorkloadFinished) {
+		if l.audited(w.Namespace) && !quota.Finished(&w) {
 			found = append(found, Finding{
 				Object:   WorkloadHolder(w).String(),
 				Evidence: "Workload " + w.Name + " has the PriorityClass " + class.Name + ", so it goes before all other work",

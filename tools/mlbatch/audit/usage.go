@@ -8,17 +8,17 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // account is a unit of Kueue's bookkeeping.
 type account struct {
-	queue, flavor string
-	Resource      corev1.ResourceName
+	Queue string
+	quota.Cell
 }
 
 // Usage is how much of an account one holder uses, and how much Kueue reserves for it.
@@ -55,7 +55,7 @@ func (m Moment) books() books { return books{m.lineage(), m.claims(), m.covered(
 func (m Moment) Usages() []Usage { return m.books().usages(m.Pods) }
 
 func (b books) usages(pods []corev1.Pod) []Usage {
-	running := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return !UsesNode(p) })
+	running := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return !quota.UsesNode(&p) })
 	type key struct {
 		holder  Holder
 		account account
@@ -78,7 +78,7 @@ func (b books) usages(pods []corev1.Pod) []Usage {
 	}
 	slices.SortFunc(list, func(a, b Usage) int {
 		return cmp.Or(cmp.Compare(a.Holder.String(), b.Holder.String()),
-			cmp.Compare(a.queue, b.queue), cmp.Compare(a.flavor, b.flavor), cmp.Compare(a.Resource, b.Resource))
+			cmp.Compare(a.Queue, b.Queue), a.Compare(b.Cell))
 	})
 	return list
 }
@@ -89,11 +89,6 @@ func (u *Usage) add(p corev1.Pod, amount resource.Quantity, replaced bool) {
 		u.replaced.Add(amount)
 	}
 	u.pods = append(u.pods, p.Name)
-}
-
-// UsesNode reports whether a pod occupies a node. A terminating pod does until it has ended.
-func UsesNode(p corev1.Pod) bool {
-	return p.Spec.NodeName != "" && (p.Status.Phase == corev1.PodPending || p.Status.Phase == corev1.PodRunning)
 }
 
 // isReplaced reports whether a terminating pod runs next to another pod of the same controller.
@@ -109,7 +104,7 @@ func isReplaced(p corev1.Pod, running []corev1.Pod) bool {
 func (m Moment) claims() map[Holder]claim {
 	all := map[Holder]claim{}
 	for _, w := range m.Workloads {
-		if !holdsQuota(w) {
+		if !quota.Holds(&w) {
 			continue
 		}
 		holder := WorkloadHolder(w)
@@ -140,7 +135,7 @@ func (m Moment) claims() map[Holder]claim {
 func (c claim) take(queue string, assignment kueue.PodSetAssignment, amounts map[account]resource.Quantity) {
 	flavors := map[corev1.ResourceName]account{}
 	for name, flavor := range assignment.Flavors {
-		flavors[name] = account{queue, string(flavor), name}
+		flavors[name] = account{queue, quota.Cell{Flavor: flavor, Resource: name}}
 	}
 	c.flavors[string(assignment.Name)] = flavors
 	for name, amount := range assignment.ResourceUsage {
@@ -152,17 +147,11 @@ func (c claim) take(queue string, assignment kueue.PodSetAssignment, amounts map
 
 func deactivated(w kueue.Workload) bool { return w.Spec.Active != nil && !*w.Spec.Active }
 
-func holdsQuota(w kueue.Workload) bool {
-	return w.Status.Admission != nil &&
-		meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadQuotaReserved) &&
-		!meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished)
-}
-
 // charge returns what a pod uses, by account. A pod without a pod set that has quota, and a
 // resource that was not assigned, are charged to an account without a queue. A resource that the
 // queue does not cover costs nothing.
 func (c claim) charge(p corev1.Pod, covered coverage) map[account]resource.Quantity {
-	flavors := c.flavors[p.Labels[PodSetLabel]]
+	flavors := c.flavors[p.Labels[quota.PodSetLabel]]
 	takes := c.requests(p)
 	if _, counted := flavors[corev1.ResourcePods]; counted || flavors == nil {
 		takes[corev1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
@@ -174,7 +163,7 @@ func (c claim) charge(p corev1.Pod, covered coverage) map[account]resource.Quant
 			continue
 		}
 		if !assigned {
-			on = account{Resource: name}
+			on = account{Cell: quota.Cell{Resource: name}}
 		}
 		charged[on] = amount
 	}
@@ -184,11 +173,11 @@ func (c claim) charge(p corev1.Pod, covered coverage) map[account]resource.Quant
 // requests is what a pod requests. The CPU and memory of containers that webhooks add to pods,
 // such as those of a service mesh, do not count: Kueue could not know them.
 func (c claim) requests(p corev1.Pod) corev1.ResourceList {
-	if known := c.containers[p.Labels[PodSetLabel]]; known != nil {
+	if known := c.containers[p.Labels[quota.PodSetLabel]]; known != nil {
 		p.Spec.Containers = withoutInjected(p.Spec.Containers, known)
 		p.Spec.InitContainers = withoutInjected(p.Spec.InitContainers, known)
 	}
-	requests := maps.Clone(resourcehelper.PodRequests(&p, resourcehelper.PodResourcesOptions{}))
+	requests := maps.Clone(quota.Requests(&p))
 	if requests == nil {
 		requests = corev1.ResourceList{}
 	}
@@ -236,7 +225,7 @@ func (m Moment) covered() coverage {
 // excludes reports whether the queue of a pod set is known, and has no quota for a resource.
 func (c coverage) excludes(flavors map[corev1.ResourceName]account, name corev1.ResourceName) bool {
 	for _, a := range flavors {
-		queue, known := c[a.queue]
+		queue, known := c[a.Queue]
 		return known && !queue[name]
 	}
 	return false

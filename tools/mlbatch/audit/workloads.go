@@ -13,7 +13,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 func isTrue(w kueue.Workload, condition string) bool {
@@ -23,21 +23,21 @@ func isTrue(w kueue.Workload, condition string) bool {
 // overQuota: the admitted work of a ClusterQueue or a cohort uses no more than its quota. Kueue
 // lets work run whose quota was lowered later.
 func (l look) overQuota() []Finding {
-	use, admitted := queuefit.Use{}, map[string]time.Time{}
+	use, admitted := quota.Use{}, map[string]time.Time{}
 	for _, w := range l.Workloads {
-		if !holdsQuota(w) || deactivated(w) {
+		if !quota.Holds(&w) || deactivated(w) {
 			continue
 		}
 		queue := string(w.Status.Admission.ClusterQueue)
 		if use[queue] == nil {
-			use[queue] = map[queuefit.Cell]resource.Quantity{}
+			use[queue] = map[quota.Cell]resource.Quantity{}
 		}
 		countAdmission(use[queue], w)
 		at := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved).LastTransitionTime.Time
 		admitted[queue] = latest(admitted[queue], at)
 	}
 	var found []Finding
-	for _, e := range (queuefit.Quota{Queues: l.Queues, Cohorts: l.Cohorts}).Exceeded(use) {
+	for _, e := range (quota.Tree{Queues: l.Queues, Cohorts: l.Cohorts}).Exceeded(use) {
 		f := Finding{
 			Object:   e.Kind + " " + e.Name,
 			Evidence: fmt.Sprintf("its admitted work uses %s %s of flavor %s, and may use %s", e.Used.String(), e.Cell.Resource, e.Cell.Flavor, e.Most.String()),
@@ -56,10 +56,10 @@ func (l look) overQuota() []Finding {
 }
 
 // countAdmission adds what a Workload uses, without what its ended pods have given back.
-func countAdmission(use map[queuefit.Cell]resource.Quantity, w kueue.Workload) {
+func countAdmission(use map[quota.Cell]resource.Quantity, w kueue.Workload) {
 	for _, a := range w.Status.Admission.PodSetAssignments {
 		for name, amount := range a.ResourceUsage {
-			cell := queuefit.Cell{Flavor: a.Flavors[name], Resource: name}
+			cell := quota.Cell{Flavor: a.Flavors[name], Resource: name}
 			total := use[cell]
 			total.Add(stillUsed(amount, a, w.Status.ReclaimablePods))
 			use[cell] = total
@@ -112,7 +112,7 @@ func latest(a, b time.Time) time.Time {
 func (l look) orphans() []Finding {
 	var found []Finding
 	for _, w := range l.Workloads {
-		if reason := l.ownerless(w); l.audited(w.Namespace) && holdsQuota(w) && reason != "" {
+		if reason := l.ownerless(w); l.audited(w.Namespace) && quota.Holds(&w) && reason != "" {
 			found = append(found, Finding{Object: "Workload " + w.Namespace + "/" + w.Name, Evidence: "it holds quota in " + string(w.Status.Admission.ClusterQueue) + ", and " + reason})
 		}
 	}
@@ -185,7 +185,7 @@ func usesQuota(w kueue.Workload) bool {
 	for _, podSet := range w.Spec.PodSets {
 		pods += podSet.Count
 	}
-	return pods > 0 && holdsQuota(w) && !deactivated(w) && isTrue(w, kueue.WorkloadAdmitted) && w.Status.ClusterName == nil
+	return pods > 0 && quota.Holds(&w) && !deactivated(w) && isTrue(w, kueue.WorkloadAdmitted) && w.Status.ClusterName == nil
 }
 
 // lastEvent is when a condition of a Workload or of its AppWrapper last changed.

@@ -11,17 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	helper "k8s.io/component-helpers/resource"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+	"github.com/mlbatch/mlbatch/controller/nodesigns"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
-
-// isDevice reports whether a resource is counted in pieces of hardware.
-func isDevice(name corev1.ResourceName) bool {
-	domain, _, found := strings.Cut(string(name), "/")
-	return found && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io")
-}
 
 func (o Objects) nodeNotReady() (found []sight) {
 	for _, n := range o.flavored() {
@@ -64,7 +58,7 @@ func (o Objects) nodeCordoned() (found []sight) {
 func devices(all corev1.ResourceList) string {
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if amount := all[name]; isDevice(name) && amount.Sign() > 0 {
+		if amount := all[name]; nodesigns.IsDevice(name) && amount.Sign() > 0 {
 			found = append(found, amount.String()+" "+string(name))
 		}
 	}
@@ -75,28 +69,12 @@ func (o Objects) devicesMissing() (found []sight) {
 	for _, n := range o.Nodes {
 		for _, name := range slices.Sorted(maps.Keys(n.Status.Capacity)) {
 			usable, all := n.Status.Allocatable[name], n.Status.Capacity[name]
-			if isDevice(name) && usable.Cmp(all) < 0 {
+			if nodesigns.IsDevice(name) && usable.Cmp(all) < 0 {
 				found = append(found, of("Node "+n.Name, "resource", string(name), "allocatable", usable.String(), "capacity", all.String()))
 			}
 		}
 	}
 	return found
-}
-
-// queued reports whether a pod belongs to work in a queue. Kueue labels the pods of what it has
-// admitted, and the AppWrapper controller its own.
-func queued(p corev1.Pod) bool {
-	for _, label := range []string{audit.PodSetLabel, v1beta2.AppWrapperLabel, v1beta2.QueueNameLabel} {
-		if p.Labels[label] != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// needs is what a pod requests of a resource.
-func needs(p corev1.Pod, name corev1.ResourceName) resource.Quantity {
-	return helper.PodRequests(&p, helper.PodResourcesOptions{})[name]
 }
 
 // workOutsideQueues counts devices only: each node has pods that use some CPU outside the queues.
@@ -111,11 +89,11 @@ func (o Objects) workOutsideQueues() (found []sight) {
 	}
 	uses := map[[2]string]use{}
 	for _, p := range o.Pods {
-		if !at[p.Spec.NodeName] || !audit.UsesNode(p) || queued(p) {
+		if !at[p.Spec.NodeName] || !quota.UsesNode(&p) || quota.Queued(&p) {
 			continue
 		}
 		for _, name := range covered {
-			if amount := needs(p, name); amount.Sign() > 0 {
+			if amount := quota.Requests(&p)[name]; amount.Sign() > 0 {
 				u := uses[[2]string{p.Namespace, string(name)}]
 				u.pods = append(u.pods, p.Name)
 				u.amount.Add(amount)
@@ -131,9 +109,9 @@ func (o Objects) workOutsideQueues() (found []sight) {
 }
 
 func (o Objects) coveredDevices() (names []corev1.ResourceName) {
-	for c := range o.promised() {
-		if isDevice(c.resource) && !slices.Contains(names, c.resource) {
-			names = append(names, c.resource)
+	for _, b := range o.balances() {
+		if nodesigns.IsDevice(b.Resource) && !slices.Contains(names, b.Resource) {
+			names = append(names, b.Resource)
 		}
 	}
 	slices.Sort(names)
@@ -149,13 +127,13 @@ type stranding struct {
 // devicesStranded looks for free devices that a whole node could have, if what runs were packed.
 func (o Objects) devicesStranded() (found []sight) {
 	free, nodes := map[stranding]int64{}, map[stranding][]string{}
-	used := o.used(false)
+	used := quota.Used(o.Pods)
 	for _, n := range o.Nodes {
 		for name, stock := range o.Signs.Stocks(&n) {
-			amount, taken := stock.Usable, used[n.Name][name]
-			if left := amount.Value() - taken.Value(); isDevice(name) && taken.Value() > 0 && left > 0 {
-				s := stranding{name, amount.Value()}
-				free[s] += left
+			left := quota.Stranded(name, stock.Usable, used[n.Name][name])
+			if left.Sign() > 0 {
+				s := stranding{name, stock.Usable.Value()}
+				free[s] += left.Value()
 				nodes[s] = append(nodes[s], n.Name)
 			}
 		}
@@ -169,23 +147,4 @@ func (o Objects) devicesStranded() (found []sight) {
 		}
 	}
 	return found
-}
-
-// used is what pods request of each node; of those that are in no queue, or of all.
-func (o Objects) used(onlyOutside bool) map[string]corev1.ResourceList {
-	all := map[string]corev1.ResourceList{}
-	for _, p := range o.Pods {
-		if !audit.UsesNode(p) || onlyOutside && queued(p) {
-			continue
-		}
-		if all[p.Spec.NodeName] == nil {
-			all[p.Spec.NodeName] = corev1.ResourceList{}
-		}
-		for name, amount := range helper.PodRequests(&p, helper.PodResourcesOptions{}) {
-			sum := all[p.Spec.NodeName][name]
-			sum.Add(amount)
-			all[p.Spec.NodeName][name] = sum
-		}
-	}
-	return all
 }

@@ -11,7 +11,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/version"
-	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/parts"
 )
@@ -194,7 +193,7 @@ func (o Objects) twoRecoveries() []sight {
 }
 
 func (o Objects) twoQuotaKeepers() []sight {
-	slack := slices.IndexFunc(o.ClusterQueues, func(q kueue.ClusterQueue) bool { return o.isSlack(q.Name) })
+	slack := slices.IndexFunc(o.ClusterQueues, o.cluster().IsSlack)
 	if o.Kueue == nil || !o.Kueue.Gates["DynamicQuotaOrchestration"] || slack < 0 {
 		return nil
 	}

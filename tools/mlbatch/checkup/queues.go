@@ -8,20 +8,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
-
-// slackQueue is the usual name of one, which the teams chart reserves.
-const slackQueue = "slack-cluster-queue"
-
-// isSlack tells whether a queue lends its quota to all. It has no LocalQueue on purpose.
-func (o Objects) isSlack(name string) bool {
-	return name == slackQueue || slices.Contains(o.Signs.SlackQueues(), name)
-}
 
 // slackQueueUnkept: without a cohort, Kueue allows no lending limit. What the controller's configuration does not
 // name, it may not make.
@@ -43,20 +34,9 @@ func (o Objects) slackQueueUnkept() (found []sight) {
 	return found
 }
 
-func stopped(policy *kueue.StopPolicy) bool { return policy != nil && *policy != kueue.None }
-
-// inactive is the condition that says why a queue admits nothing.
-func inactive(all []metav1.Condition, active string) *metav1.Condition {
-	c := meta.FindStatusCondition(all, active)
-	if c == nil || c.Status == metav1.ConditionTrue {
-		return nil
-	}
-	return c
-}
-
 func (o Objects) clusterQueueInactive() (found []sight) {
 	for _, q := range o.ClusterQueues {
-		if c := inactive(q.Status.Conditions, kueue.ClusterQueueActive); c != nil && !stopped(q.Spec.StopPolicy) {
+		if c := quota.Inactive(q.Status.Conditions); c != nil && !quota.Stopped(q.Spec.StopPolicy) {
 			found = append(found, of("ClusterQueue "+q.Name, "condition Active", string(c.Status), "reason", c.Reason, "message", c.Message, "pending", fmt.Sprint(q.Status.PendingWorkloads)))
 		}
 	}
@@ -65,12 +45,12 @@ func (o Objects) clusterQueueInactive() (found []sight) {
 
 func (o Objects) queueStopped() (found []sight) {
 	for _, q := range o.ClusterQueues {
-		if stopped(q.Spec.StopPolicy) && q.Status.PendingWorkloads > 0 {
+		if quota.Stopped(q.Spec.StopPolicy) && q.Status.PendingWorkloads > 0 {
 			found = append(found, of("ClusterQueue "+q.Name, "stopPolicy", string(*q.Spec.StopPolicy), "pending", fmt.Sprint(q.Status.PendingWorkloads)))
 		}
 	}
 	for _, q := range o.LocalQueues {
-		if stopped(q.Spec.StopPolicy) && q.Status.PendingWorkloads > 0 {
+		if quota.Stopped(q.Spec.StopPolicy) && q.Status.PendingWorkloads > 0 {
 			found = append(found, of("LocalQueue "+q.Namespace+"/"+q.Name, "stopPolicy", string(*q.Spec.StopPolicy), "pending", fmt.Sprint(q.Status.PendingWorkloads)))
 		}
 	}
@@ -80,7 +60,7 @@ func (o Objects) queueStopped() (found []sight) {
 func (o Objects) clusterQueueUnused() (found []sight) {
 	for _, q := range o.ClusterQueues {
 		used := slices.ContainsFunc(o.LocalQueues, func(l kueue.LocalQueue) bool { return string(l.Spec.ClusterQueue) == q.Name })
-		if !used && !o.isSlack(q.Name) {
+		if !used && !o.cluster().IsSlack(q) {
 			found = append(found, of("ClusterQueue "+q.Name, "LocalQueues", fmt.Sprintf("0 of %d", len(o.LocalQueues))))
 		}
 	}
@@ -108,8 +88,8 @@ func (o Objects) clusterQueueMissing() (found []sight) {
 func (o Objects) localQueueInactive() (found []sight) {
 	for _, l := range o.LocalQueues {
 		q, there := o.clusterQueue(l)
-		above := stopped(q.Spec.StopPolicy) || inactive(q.Status.Conditions, kueue.ClusterQueueActive) != nil
-		if c := inactive(l.Status.Conditions, kueue.LocalQueueActive); c != nil && there && !above && !stopped(l.Spec.StopPolicy) {
+		above := quota.Stopped(q.Spec.StopPolicy) || quota.Inactive(q.Status.Conditions) != nil
+		if c := quota.Inactive(l.Status.Conditions); c != nil && there && !above && !quota.Stopped(l.Spec.StopPolicy) {
 			found = append(found, of("LocalQueue "+l.Namespace+"/"+l.Name, "condition Active", string(c.Status), "reason", c.Reason, "message", c.Message))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // These are longer than what is normal.
@@ -30,10 +31,11 @@ func (o Objects) appWrapperDeleting() (found []sight) {
 }
 
 func (o Objects) suspendedWithQuota() (found []sight) {
-	for _, w := range o.Workloads {
+	for i := range o.Workloads {
+		w := &o.Workloads[i]
 		admitted := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadAdmitted)
 		if admitted == nil || admitted.Status != metav1.ConditionTrue || o.Now.Sub(admitted.LastTransitionTime.Time) <= longSuspended ||
-			meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadFinished) {
+			quota.Finished(w) {
 			continue
 		}
 		if aw := o.wrapperOf(w); aw != nil && aw.DeletionTimestamp == nil && (aw.Spec.Suspend || aw.Status.Phase == v1beta2.AppWrapperSuspended) {
@@ -44,16 +46,15 @@ func (o Objects) suspendedWithQuota() (found []sight) {
 	return found
 }
 
-func (o Objects) wrapperOf(w kueue.Workload) *v1beta2.AppWrapper {
-	for _, owner := range w.OwnerReferences {
-		i := slices.IndexFunc(o.AppWrappers, func(aw v1beta2.AppWrapper) bool {
-			return owner.Kind == v1beta2.AppWrapperKind && aw.Name == owner.Name && aw.Namespace == w.Namespace
-		})
-		if i >= 0 {
-			return &o.AppWrappers[i]
-		}
+func (o Objects) wrapperOf(w *kueue.Workload) *v1beta2.AppWrapper {
+	owner, _ := quota.Owner(w)
+	i := slices.IndexFunc(o.AppWrappers, func(aw v1beta2.AppWrapper) bool {
+		return owner.Kind == v1beta2.AppWrapperKind && aw.Name == owner.Name && aw.Namespace == w.Namespace
+	})
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &o.AppWrappers[i]
 }
 
 func (o Objects) ago(at metav1.Time) string {

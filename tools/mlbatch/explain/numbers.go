@@ -4,14 +4,13 @@ package explain
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 func resourceName(name string) corev1.ResourceName { return corev1.ResourceName(name) }
@@ -55,11 +54,11 @@ func (o Objects) completed(n Number) Number {
 	if queue == nil {
 		return n
 	}
-	cell := queuefit.Cell{Flavor: kueue.ResourceFlavorReference(n.Flavor), Resource: resourceName(n.Resource)}
-	if own, known := nominal(*queue, cell); known {
+	cell := quota.Cell{Flavor: kueue.ResourceFlavorReference(n.Flavor), Resource: resourceName(n.Resource)}
+	if own, known := quota.Own(queue.Spec.ResourceGroups, cell); known {
 		n.Own = own.NominalQuota.String()
 	}
-	if use, known := usage(*queue, cell); known {
+	if use, known := quota.Reserved(*queue, cell); known {
 		n.Used = use.Total.String()
 	}
 	return n
@@ -77,7 +76,7 @@ func (o Objects) who(numbers []Number) (all []string) {
 	}
 	seen := map[string]bool{}
 	for _, n := range numbers {
-		for _, text := range o.borrowers(queuefit.Cell{Flavor: kueue.ResourceFlavorReference(n.Flavor), Resource: resourceName(n.Resource)}) {
+		for _, text := range o.borrowers(quota.Cell{Flavor: kueue.ResourceFlavorReference(n.Flavor), Resource: resourceName(n.Resource)}) {
 			if !seen[text] {
 				seen[text] = true
 				all = append(all, text)
@@ -87,60 +86,25 @@ func (o Objects) who(numbers []Number) (all []string) {
 	return all
 }
 
+func (o Objects) tree() quota.Tree { return quota.Tree{Queues: o.ClusterQueues, Cohorts: o.Cohorts} }
+
 // share reports whether two queues lend to and borrow from each other: their cohorts have the same root.
 func (o Objects) share(one, other kueue.ClusterQueue) bool {
-	return one.Spec.CohortName != "" && other.Spec.CohortName != "" && o.root(one.Spec.CohortName) == o.root(other.Spec.CohortName)
-}
-
-// root is the cohort above a cohort that has none above itself. Kueue uses no cohorts that are above each other.
-func (o Objects) root(name kueue.CohortReference) kueue.CohortReference {
-	for range o.Cohorts {
-		i := slices.IndexFunc(o.Cohorts, func(c kueue.Cohort) bool { return c.Name == string(name) && c.Spec.ParentName != "" })
-		if i < 0 {
-			break
-		}
-		name = o.Cohorts[i].Spec.ParentName
-	}
-	return name
+	return one.Spec.CohortName != "" && other.Spec.CohortName != "" && o.tree().Root(one.Spec.CohortName) == o.tree().Root(other.Spec.CohortName)
 }
 
 // borrowers are the other queues of the cohort's tree that use more than their own of a cell.
-func (o Objects) borrowers(cell queuefit.Cell) (all []string) {
+func (o Objects) borrowers(cell quota.Cell) (all []string) {
 	own := o.queue()
 	if own == nil || own.Spec.CohortName == "" {
 		return nil
 	}
 	for _, q := range o.ClusterQueues {
-		use, known := usage(q, cell)
+		use, known := quota.Reserved(q, cell)
 		if !known || q.Name == own.Name || !o.share(q, *own) || use.Borrowed.Sign() <= 0 {
 			continue
 		}
 		all = append(all, fmt.Sprintf("ClusterQueue %s has borrowed %s of %s in flavor %s", q.Name, use.Borrowed.String(), cell.Resource, cell.Flavor))
 	}
 	return all
-}
-
-func nominal(queue kueue.ClusterQueue, cell queuefit.Cell) (kueue.ResourceQuota, bool) {
-	for _, group := range queue.Spec.ResourceGroups {
-		for _, flavor := range group.Flavors {
-			for _, quota := range flavor.Resources {
-				if flavor.Name == cell.Flavor && quota.Name == cell.Resource {
-					return quota, true
-				}
-			}
-		}
-	}
-	return kueue.ResourceQuota{}, false
-}
-
-// usage is what Kueue has reserved, which other work cannot have.
-func usage(queue kueue.ClusterQueue, cell queuefit.Cell) (kueue.ResourceUsage, bool) {
-	for _, flavor := range queue.Status.FlavorsReservation {
-		for _, use := range flavor.Resources {
-			if flavor.Name == cell.Flavor && use.Name == cell.Resource {
-				return use, true
-			}
-		}
-	}
-	return kueue.ResourceUsage{}, false
 }

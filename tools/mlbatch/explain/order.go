@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // behind is about work that Kueue has not come to: other work is ahead of it.
@@ -34,7 +34,7 @@ func (o Objects) notLent(found Cause) []Cause {
 		return nil
 	}
 	short, own := found.Numbers[0], o.queue()
-	cell := queuefit.Cell{Flavor: kueue.ResourceFlavorReference(short.Flavor), Resource: resourceName(short.Resource)}
+	cell := quota.Cell{Flavor: kueue.ResourceFlavorReference(short.Flavor), Resource: resourceName(short.Resource)}
 	var limits []Evidence
 	for _, q := range o.ClusterQueues {
 		if q.Name == own.Name || !o.share(q, *own) {
@@ -51,16 +51,15 @@ func (o Objects) notLent(found Cause) []Cause {
 }
 
 // keeps is the lending limit of a queue that has not used all that it does not lend, or nil.
-func keeps(q kueue.ClusterQueue, cell queuefit.Cell) *resource.Quantity {
-	quota, known := nominal(q, cell)
-	use, reported := usage(q, cell)
-	if !known || !reported || quota.LendingLimit == nil {
+func keeps(q kueue.ClusterQueue, cell quota.Cell) *resource.Quantity {
+	own, known := quota.Own(q.Spec.ResourceGroups, cell)
+	use, reported := quota.Reserved(q, cell)
+	if !known || !reported || own.LendingLimit == nil {
 		return nil
 	}
-	kept := quota.NominalQuota.DeepCopy()
-	kept.Sub(*quota.LendingLimit)
-	if kept.Cmp(use.Total) <= 0 {
+	kept := own.NominalQuota.DeepCopy()
+	if kept.Sub(*own.LendingLimit); kept.Cmp(use.Total) <= 0 {
 		return nil
 	}
-	return quota.LendingLimit
+	return own.LendingLimit
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/quotareason"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // pending reports whether the work waits for quota.
@@ -226,7 +226,7 @@ func queueStopped(o Objects) (all []Cause) {
 }
 
 func stopped(code Code, object string, policy *kueue.StopPolicy) []Cause {
-	if policy == nil || *policy == "" || *policy == kueue.None {
+	if !quota.Stopped(policy) {
 		return nil
 	}
 	return []Cause{cause(code, Evidence{object, "spec.stopPolicy", string(*policy)})}
@@ -243,8 +243,8 @@ var inactiveReasons = map[string]Code{
 }
 
 func inactive(object string, conditions []metav1.Condition) []Cause {
-	c := condition(conditions, kueue.ClusterQueueActive)
-	if c == nil || c.Status != metav1.ConditionFalse {
+	c := quota.Inactive(conditions)
+	if c == nil {
 		return nil
 	}
 	code, known := inactiveReasons[c.Reason]
@@ -355,9 +355,9 @@ func (o Objects) whoseQuota(message string) Code {
 	if queue == nil || len(numbers) == 0 {
 		return "Quota"
 	}
-	cell := queuefit.Cell{Flavor: kueue.ResourceFlavorReference(numbers[0].Flavor), Resource: resourceName(numbers[0].Resource)}
-	own, known := nominal(*queue, cell)
-	use, reported := usage(*queue, cell)
+	cell := quota.Cell{Flavor: kueue.ResourceFlavorReference(numbers[0].Flavor), Resource: resourceName(numbers[0].Resource)}
+	own, known := quota.Own(queue.Spec.ResourceGroups, cell)
+	use, reported := quota.Reserved(*queue, cell)
 	if !known || !reported {
 		return "Quota"
 	}
@@ -404,11 +404,11 @@ func (o Objects) neverFits() (all []Cause) {
 	if queue == nil || len(requests) == 0 {
 		return nil
 	}
-	var podSets []queuefit.PodSet
+	var podSets []quota.PodSet
 	for _, r := range requests {
-		podSets = append(podSets, queuefit.PodSet{Count: 1, Requests: o.least(r)})
+		podSets = append(podSets, quota.PodSet{Count: 1, Requests: o.least(r)})
 	}
-	why := queuefit.Reasons(podSets, *queue, queuefit.Quota{Queues: o.ClusterQueues, Cohorts: o.Cohorts})
+	why := quota.Reasons(podSets, *queue, o.tree())
 	if len(why) == 0 {
 		return nil
 	}

@@ -10,11 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	helper "k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
-	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // room compares what waiting pods request with what nodes have free: is it too little, or only in pieces that are too
@@ -82,7 +81,7 @@ func (o Objects) roomOf(pod *corev1.Pod, name corev1.ResourceName) []Cause {
 	case fitting >= count:
 		return nil
 	}
-	format := helper.PodRequests(pod, helper.PodResourcesOptions{})[name].Format
+	format := quota.Requests(pod)[name].Format
 	c := cause(code, Evidence{"Pod " + pod.Name, "request of " + string(name), amount(needed, format)})
 	if count > 1 {
 		also(Evidence{"Pod " + pod.Name, "pods that request as much, and have to be placed together", fmt.Sprint(count)})(&c)
@@ -115,7 +114,7 @@ func amount(thousandths int64, format resource.Format) string {
 }
 
 func request(pod *corev1.Pod, name corev1.ResourceName) int64 {
-	amount := helper.PodRequests(pod, helper.PodResourcesOptions{})[name]
+	amount := quota.Requests(pod)[name]
 	return amount.MilliValue()
 }
 
@@ -137,10 +136,7 @@ const podGroupLabel = "scheduling.x-k8s.io/pod-group"
 
 // pieces are what the nodes have that a pod may use, as far as its selectors and tolerations tell.
 func (o Objects) pieces(pod *corev1.Pod, name corev1.ResourceName) (all []piece) {
-	used := map[string]int64{}
-	for i := range o.Placed {
-		used[o.Placed[i].Spec.NodeName] += request(&o.Placed[i], name)
-	}
+	used := quota.Used(o.Placed)
 	selects := nodeaffinity.GetRequiredNodeAffinity(pod)
 	for i := range o.Nodes {
 		node := &o.Nodes[i]
@@ -148,8 +144,8 @@ func (o Objects) pieces(pod *corev1.Pod, name corev1.ResourceName) (all []piece)
 		if matches, err := selects.Match(node); err != nil || !matches || node.Spec.Unschedulable || node.Name == "" || !tolerates(pod, node) {
 			continue
 		}
-		free := max(size.MilliValue()-used[node.Name], 0)
-		all = append(all, piece{node.Name, free, size.MilliValue()})
+		free := quota.Free(size, used[node.Name][name])
+		all = append(all, piece{node.Name, free.MilliValue(), size.MilliValue()})
 	}
 	return all
 }
@@ -175,33 +171,15 @@ func covers(t corev1.Toleration, taint corev1.Taint) bool {
 
 // beyondNodes is about a flavor whose quota is more than all its nodes have.
 func (o Objects) beyondNodes(name corev1.ResourceName) []Cause {
-	if o.Flavor == nil || len(o.ClusterQueues) == 0 || o.Flavor.Name == "" {
+	if o.Flavor == nil {
 		return nil
 	}
-	promised, have, nodes := resource.Quantity{}, resource.Quantity{}, 0
-	for _, q := range o.ClusterQueues {
-		if quota, known := nominal(q, queuefit.Cell{Flavor: kueue.ResourceFlavorReference(o.Flavor.Name), Resource: name}); known {
-			promised.Add(quota.NominalQuota)
+	here := quota.Cluster{Tree: o.tree(), Flavors: []kueue.ResourceFlavor{*o.Flavor}, Nodes: o.Nodes}
+	for _, b := range here.Balances() {
+		if string(b.Flavor) == o.Flavor.Name && b.Resource == name && b.BeyondNodes() {
+			return []Cause{cause("QuotaBeyondNodes", Evidence{"ResourceFlavor " + o.Flavor.Name, "sum of the quota of " + string(name), b.Quota.String()},
+				also(Evidence{"ResourceFlavor " + o.Flavor.Name, "sum of what its nodes have of " + string(name), b.Shown.String()}))}
 		}
 	}
-	for _, node := range o.Nodes {
-		if isOf(node, o.Flavor.Spec.NodeLabels) {
-			have.Add(node.Status.Allocatable[name])
-			nodes++
-		}
-	}
-	if nodes == 0 || promised.Cmp(have) <= 0 {
-		return nil
-	}
-	return []Cause{cause("QuotaBeyondNodes", Evidence{"ResourceFlavor " + o.Flavor.Name, "sum of the quota of " + string(name), promised.String()},
-		also(Evidence{"ResourceFlavor " + o.Flavor.Name, "sum of what its nodes have of " + string(name), have.String()}))}
-}
-
-func isOf(node corev1.Node, labels map[string]string) bool {
-	for key, wanted := range labels {
-		if value, has := node.Labels[key]; !has || value != wanted {
-			return false
-		}
-	}
-	return true
+	return nil
 }

@@ -20,7 +20,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // priorityClassLabel names the WorkloadPriorityClass of a job, by which Kueue orders a queue.
@@ -80,7 +80,7 @@ func checkKinds(mapper meta.RESTMapper, aw *v1beta2.AppWrapper, advice map[strin
 	return nil
 }
 
-func checkQueue(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper, podSets []queuefit.PodSet) error {
+func checkQueue(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper, podSets []quota.PodSet) error {
 	name := aw.Labels[v1beta2.QueueNameLabel]
 	if name == "" {
 		return nil // the controller may set its default queue, which is not known here
@@ -92,7 +92,7 @@ func checkQueue(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper, po
 	return checkQuota(ctx, c, podSets, local)
 }
 
-func checkPriorities(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper, podSets []queuefit.PodSet) error {
+func checkPriorities(ctx context.Context, c client.Reader, aw *v1beta2.AppWrapper, podSets []quota.PodSet) error {
 	if err := getNamed(ctx, c, "PriorityClass", podSets[0].PriorityClass, &schedulingv1.PriorityClass{}); err != nil {
 		return fmt.Errorf("%w: change priority, or ask an administrator", err)
 	}
@@ -142,7 +142,7 @@ func localQueue(ctx context.Context, c client.Reader, namespace, name string) (*
 	return nil, fmt.Errorf("namespace %s has no queue %s: set queueName to one of: %s", namespace, name, strings.Join(names, ", "))
 }
 
-func checkQuota(ctx context.Context, c client.Reader, podSets []queuefit.PodSet, local *kueue.LocalQueue) error {
+func checkQuota(ctx context.Context, c client.Reader, podSets []quota.PodSet, local *kueue.LocalQueue) error {
 	queue := &kueue.ClusterQueue{}
 	if err := getNamed(ctx, c, "ClusterQueue", string(local.Spec.ClusterQueue), queue); err != nil {
 		return fmt.Errorf("queue %s: %w", local.Name, err)
@@ -157,7 +157,7 @@ func checkQuota(ctx context.Context, c client.Reader, podSets []queuefit.PodSet,
 	if err := errors.Join(c.List(ctx, &queues), c.List(ctx, &cohorts)); err != nil {
 		return fmt.Errorf("cannot list the queues and cohorts that lend quota to ClusterQueue %s: %w", queue.Name, err)
 	}
-	reasons := queuefit.Reasons(podSets, *queue, queuefit.Quota{Queues: queues.Items, Cohorts: cohorts.Items})
+	reasons := quota.Reasons(podSets, *queue, quota.Tree{Queues: queues.Items, Cohorts: cohorts.Items})
 	if len(reasons) > 0 {
 		return fmt.Errorf("%w: %s", ErrNeverAdmitted, strings.Join(reasons, "; "))
 	}

@@ -11,13 +11,13 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // podSetsOf returns the pod sets of a rendered job with their resource requests.
-func podSetsOf(aw *v1beta2.AppWrapper) ([]queuefit.PodSet, error) {
+func podSetsOf(aw *v1beta2.AppWrapper) ([]quota.PodSet, error) {
 	decoded := admissionrules.Decode(aw)
-	var all []queuefit.PodSet
+	var all []quota.PodSet
 	for i, template := range decoded.Templates {
 		if err := decoded.Errors[i]; err != nil {
 			return nil, fmt.Errorf("cannot read the pods of the rendered job: %w", err)
@@ -31,19 +31,19 @@ func podSetsOf(aw *v1beta2.AppWrapper) ([]queuefit.PodSet, error) {
 	return all, nil
 }
 
-func podSetsOfComponent(component v1beta2.AppWrapperComponent, template *unstructured.Unstructured) ([]queuefit.PodSet, error) {
+func podSetsOfComponent(component v1beta2.AppWrapperComponent, template *unstructured.Unstructured) ([]quota.PodSet, error) {
 	declared, err := admissionrules.PodSets(component.DeclaredPodSets, template)
 	if err != nil {
 		return nil, err
 	}
-	var all []queuefit.PodSet
+	var all []quota.PodSet
 	for _, podSet := range declared {
 		pod, err := admissionrules.PodTemplate(template, podSet.Path)
 		if err != nil {
 			return nil, err
 		}
 		requests := resource.PodRequests(&corev1.Pod{Spec: pod.Spec}, resource.PodResourcesOptions{})
-		all = append(all, queuefit.PodSet{Count: int64(podSet.Count()), Requests: requests, PriorityClass: pod.Spec.PriorityClassName})
+		all = append(all, quota.PodSet{Count: int64(podSet.Count()), Requests: requests, PriorityClass: pod.Spec.PriorityClassName})
 	}
 	return all, nil
 }

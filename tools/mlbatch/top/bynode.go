@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/mlbatch/mlbatch/controller/nodesigns"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // Node is what a node has, and what pods use of it.
@@ -36,7 +37,7 @@ type Share struct {
 }
 
 func (o Objects) nodes() (all []Node) {
-	taken := o.taken()
+	used := quota.Used(o.Pods)
 	for i := range o.Nodes {
 		node := &o.Nodes[i]
 		n := Node{Name: node.Name, Resources: []Share{}}
@@ -47,7 +48,7 @@ func (o Objects) nodes() (all []Node) {
 		}
 		stocks := o.Signs.Stocks(node)
 		for _, name := range slices.Sorted(maps.Keys(stocks)) {
-			n.Resources = append(n.Resources, share(name, stocks[name], o.Pods != nil, taken[node.Name][name]))
+			n.Resources = append(n.Resources, share(name, stocks[name], o.Pods != nil, used[node.Name][name]))
 		}
 		slices.Sort(n.Flavors)
 		all = append(all, n)
@@ -61,10 +62,7 @@ func share(name corev1.ResourceName, stock nodesigns.Stock, known bool, used res
 	if !known {
 		return s
 	}
-	free := stock.Usable.DeepCopy()
-	if free.Sub(used); free.Sign() < 0 {
-		free = resource.Quantity{Format: free.Format}
-	}
+	free := quota.Free(stock.Usable, used)
 	s.Used, s.Free = &used, &free
 	return s
 }

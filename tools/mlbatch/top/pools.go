@@ -14,12 +14,12 @@ func (o Objects) pools() (all []Pool) {
 	trees := map[string][]Cell{}
 	for _, q := range o.ClusterQueues {
 		if q.Spec.CohortName != "" {
-			root := o.root(q.Spec.CohortName)
+			root := string(o.tree().Root(q.Spec.CohortName))
 			trees[root] = append(trees[root], cells(q)...)
 		}
 	}
 	for _, c := range o.Cohorts {
-		root := o.root(kueue.CohortReference(c.Name))
+		root := string(o.tree().Root(kueue.CohortReference(c.Name)))
 		trees[root] = append(trees[root], quotas(c.Spec.ResourceGroups)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(trees)) {
@@ -31,17 +31,4 @@ func (o Objects) pools() (all []Pool) {
 		all = append(all, pool)
 	}
 	return all
-}
-
-// root is the cohort above all others. A cycle, in which Kueue admits nothing, ends after as many steps as there are
-// cohorts.
-func (o Objects) root(name kueue.CohortReference) string {
-	for range o.Cohorts {
-		i := slices.IndexFunc(o.Cohorts, func(c kueue.Cohort) bool { return c.Name == string(name) })
-		if i < 0 || o.Cohorts[i].Spec.ParentName == "" {
-			break
-		}
-		name = o.Cohorts[i].Spec.ParentName
-	}
-	return string(name)
 }

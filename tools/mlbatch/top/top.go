@@ -10,13 +10,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/mlbatch/mlbatch/controller/nodesigns"
-	"github.com/mlbatch/mlbatch/tools/mlbatch/queuefit"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // Objects are what was read. Without ClusterQueues, only LocalQueues of one namespace are known.
@@ -110,6 +109,7 @@ type Flavor struct {
 	Unusable []Loss `json:"unusable,omitempty"`
 	// Stranded are free devices of partly used nodes, or nil if that is not known.
 	Stranded *resource.Quantity `json:"stranded,omitempty"`
+	balance  quota.Balance
 }
 
 // Loss is what pods cannot get, and why.
@@ -162,9 +162,14 @@ func (o Overview) troubles() (all []string) {
 		}
 	}
 	for _, f := range o.Flavors {
-		if promised := f.promised(); f.Usable != nil && promised.Cmp(*f.Usable) > 0 {
-			all = append(all, fmt.Sprintf("the quota of %s in flavor %s that can be used is %s, but pods can get %s of its nodes", f.Resource, f.Name, &promised, f.Usable))
+		if f.Usable == nil || !f.balance.BeyondUsable() {
+			continue
 		}
+		promised, outside := f.balance.Promised(), ""
+		if f.balance.Outside.Sign() > 0 {
+			outside = fmt.Sprintf(", of which pods outside the queues use %s", &f.balance.Outside)
+		}
+		all = append(all, fmt.Sprintf("the quota of %s in flavor %s that can be used is %s, but pods can get %s of its nodes%s", f.Resource, f.Name, &promised, f.Usable, outside))
 	}
 	return all
 }
@@ -191,7 +196,7 @@ func (o Objects) team(q kueue.ClusterQueue) Team {
 
 // inactive is why a queue admits nothing.
 func inactive(conditions []metav1.Condition) string {
-	if c := meta.FindStatusCondition(conditions, kueue.ClusterQueueActive); c != nil && c.Status == metav1.ConditionFalse {
+	if c := quota.Inactive(conditions); c != nil {
 		return cmp.Or(c.Message, c.Reason)
 	}
 	return ""
@@ -200,12 +205,8 @@ func inactive(conditions []metav1.Condition) string {
 // cells are the quota and the use of a ClusterQueue.
 func cells(q kueue.ClusterQueue) []Cell {
 	all := quotas(q.Spec.ResourceGroups)
-	for _, flavor := range q.Status.FlavorsReservation {
-		for _, use := range flavor.Resources {
-			i := slices.IndexFunc(all, func(c Cell) bool { return c.key() == key(flavor.Name, use.Name) })
-			if i < 0 {
-				continue // the quota was removed, and the work has not gone yet
-			}
+	for i, c := range all {
+		if use, known := quota.Reserved(q, c.key()); known {
 			all[i].Used, all[i].Borrowed = use.Total, use.Borrowed
 			all[i].Unused.Sub(use.Total)
 		}
@@ -238,12 +239,8 @@ func quotas(groups []kueue.ResourceGroup) (all []Cell) {
 	return all
 }
 
-func key(flavor kueue.ResourceFlavorReference, name corev1.ResourceName) queuefit.Cell {
-	return queuefit.Cell{Flavor: flavor, Resource: name}
-}
-
-func (c Cell) key() queuefit.Cell {
-	return key(kueue.ResourceFlavorReference(c.Flavor), corev1.ResourceName(c.Resource))
+func (c Cell) key() quota.Cell {
+	return quota.Cell{Flavor: kueue.ResourceFlavorReference(c.Flavor), Resource: corev1.ResourceName(c.Resource)}
 }
 
 // sum adds the cells of several queues, in the order in which they come first.

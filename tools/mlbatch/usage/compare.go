@@ -14,6 +14,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/controller/ledger"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // Comparison has the hours of one resource from two sources: the books of AppWrappers, and Kueue's Workloads. Both
@@ -63,7 +64,7 @@ func (o Objects) compare(all []account, now time.Time) (found []Comparison) {
 func (o Objects) byOwner() map[types.UID]*kueue.Workload {
 	found := map[types.UID]*kueue.Workload{}
 	for i := range o.Workloads {
-		owner := ownerOf(&o.Workloads[i])
+		owner, _ := quota.Owner(&o.Workloads[i])
 		if _, second := found[owner.UID]; second {
 			found[owner.UID] = nil
 			continue
@@ -73,18 +74,11 @@ func (o Objects) byOwner() map[types.UID]*kueue.Workload {
 	return found
 }
 
-func ownerOf(w *kueue.Workload) metav1.OwnerReference {
-	if owner := metav1.GetControllerOf(w); owner != nil {
-		return *owner
-	}
-	return metav1.OwnerReference{}
-}
-
 // bare are the Workloads that have had quota, and that no AppWrapper owns.
 func (o Objects) bare() (n int) {
 	for i := range o.Workloads {
 		w := &o.Workloads[i]
-		if ownerOf(w).Kind != v1beta2.AppWrapperKind && (w.Status.AccumulatedPastExecutionTimeSeconds != nil || meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadQuotaReserved)) {
+		if owner, _ := quota.Owner(w); owner.Kind != v1beta2.AppWrapperKind && (w.Status.AccumulatedPastExecutionTimeSeconds != nil || meta.IsStatusConditionTrue(w.Status.Conditions, kueue.WorkloadQuotaReserved)) {
 			n++
 		}
 	}

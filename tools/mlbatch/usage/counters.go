@@ -12,7 +12,10 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/mlbatch/mlbatch/controller/ledger"
+	"github.com/mlbatch/mlbatch/controller/nodesigns"
 )
 
 // Increase is how much the counter of a team, resource and class has grown, in seconds times devices.
@@ -31,7 +34,7 @@ func Counters(q Query, namespace string) (promQL string, err error) {
 		return "", fmt.Errorf("prometheus cannot tell usage by %s, because no label of its counters says it: use --by team or cause, or leave out --prometheus", q.By)
 	case q.Since < time.Second:
 		return "", errors.New("say for how long: --since, such as 30d, and no longer than Prometheus keeps its data")
-	case q.Resource != "" && q.Resource != otherDevices && !strings.Contains(q.Resource, "/"):
+	case q.Resource != "" && q.Resource != otherDevices && !nodesigns.IsDevice(corev1.ResourceName(q.Resource)):
 		return "", fmt.Errorf("prometheus counts devices only, not %s: leave out --resource, or name a device such as nvidia.com/gpu", q.Resource)
 	}
 	var where []string

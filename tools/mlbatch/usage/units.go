@@ -9,10 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	helper "k8s.io/component-helpers/resource"
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/nodesigns"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
 
 // units are how much is requested of each resource, in thousandths of a device, a core, a GiB or a pod.
@@ -38,7 +39,7 @@ func unitsOf(aw *v1beta2.AppWrapper) units {
 
 // add adds what so many pods request.
 func (u units) add(spec corev1.PodSpec, pods int64) {
-	for name, amount := range helper.PodRequests(&corev1.Pod{Spec: defaulted(spec)}, helper.PodResourcesOptions{}) {
+	for name, amount := range quota.Requests(&corev1.Pod{Spec: defaulted(spec)}) {
 		u[string(name)] += pods * thousandths(name, amount)
 	}
 	u[string(corev1.ResourcePods)] += 1000 * pods
@@ -49,7 +50,7 @@ func (u units) add(spec corev1.PodSpec, pods int64) {
 func (u units) counted(name string) units {
 	devices := units{}
 	for other, n := range u {
-		if n > 0 && (name == "" && strings.Contains(other, "/") || other == name) {
+		if n > 0 && (name == "" && nodesigns.IsDevice(corev1.ResourceName(other)) || other == name) {
 			devices[other] = n
 		}
 	}

@@ -59,7 +59,7 @@ func (r *gathering) readFlavor(ctx context.Context, names []corev1.ResourceName)
 	if name == "" || r.Placed == nil {
 		return
 	}
-	flavor, queues := &kueue.ResourceFlavor{}, kueue.ClusterQueueList{}
+	flavor, queues, cohorts := &kueue.ResourceFlavor{}, kueue.ClusterQueueList{}, kueue.CohortList{}
 	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, flavor); err != nil {
 		r.unread(err, "ResourceFlavor "+name)
 		return
@@ -68,7 +68,11 @@ func (r *gathering) readFlavor(ctx context.Context, names []corev1.ResourceName)
 		r.unread(err, "the ClusterQueues, which say how much quota is promised")
 		return
 	}
-	r.Flavor, r.ClusterQueues = flavor, queues.Items
+	if err := r.client.List(ctx, &cohorts); err != nil {
+		r.unread(err, "the Cohorts, which say how much quota is promised")
+		return
+	}
+	r.Flavor, r.ClusterQueues, r.Cohorts = flavor, queues.Items, cohorts.Items
 }
 
 func flavorOf(o explain.Objects, names []corev1.ResourceName) string {

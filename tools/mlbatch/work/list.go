@@ -57,8 +57,8 @@ func List(ctx context.Context, c client.Client, namespace string, now time.Time)
 	for i := range s.wrappers {
 		overview.Items = append(overview.Items, s.wrapped(&s.wrappers[i]))
 	}
-	for i, w := range s.workloads {
-		if o := bareOwner(w); o != nil && s.byOwner[o.UID] == &s.workloads[i] {
+	for i := range s.workloads {
+		if o := bareOwner(&s.workloads[i]); o != nil && s.byOwner[o.UID] == &s.workloads[i] {
 			overview.Items = append(overview.Items, s.bare(&s.workloads[i], *o))
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/explain"
+	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/reading"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/why"
 )
@@ -165,14 +166,9 @@ func (s *scene) objects(namespace, queue string) explain.Objects {
 }
 
 // bareOwner is the job of a Workload, unless that is an AppWrapper.
-func bareOwner(w kueue.Workload) *metav1.OwnerReference {
-	for i, o := range w.OwnerReferences {
-		if o.Kind == "AppWrapper" {
-			return nil
-		}
-		if o.Controller != nil && *o.Controller || len(w.OwnerReferences) == 1 {
-			return &w.OwnerReferences[i]
-		}
+func bareOwner(w *kueue.Workload) *metav1.OwnerReference {
+	if o, owned := quota.Owner(w); owned && o.Kind != v1beta2.AppWrapperKind {
+		return &o
 	}
 	return nil
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package queuefit answers: can this queue ever admit this job? Kueue lets a job that
+// Package quota answers: what is promised to whom, what is used of it, and do the nodes have it? Kueue lets a job that
 // requests more than its queue can ever have wait forever, without an error. The package
 // only computes; it does not call an API.
 //
 // It counts resources as Kueue does by default. If Kueue is configured to exclude or
 // transform resources (excludeResourcePrefixes, transformations), its reasons may be wrong.
 // No reason does not mean that the job will be admitted: taints and topologies are ignored.
-package queuefit
+package quota
 
 import (
 	"fmt"
@@ -40,8 +40,8 @@ func (p PodSet) total() corev1.ResourceList {
 
 // Reasons returns sentences that say why a queue can never admit the pod sets of a job. It
 // returns none if the queue may admit them.
-func Reasons(podSets []PodSet, queue kueue.ClusterQueue, quota Quota) []string {
-	if quota.circular(queue) {
+func Reasons(podSets []PodSet, queue kueue.ClusterQueue, tree Tree) []string {
+	if tree.circular(queue) {
 		return []string{fmt.Sprintf("cohort %s of ClusterQueue %s is its own ancestor, so Kueue admits nothing", queue.Spec.CohortName, queue.Name)}
 	}
 	var reasons []string
@@ -59,7 +59,7 @@ func Reasons(podSets []PodSet, queue kueue.ClusterQueue, quota Quota) []string {
 			reasons = append(reasons, fmt.Sprintf("the job requests %s of %s, but ClusterQueue %s has no quota for it", &amount, name, queue.Name))
 			continue
 		}
-		if most := mostOfAllFlavors(group, name, queue, quota); amount.Cmp(most) > 0 {
+		if most := mostOfAllFlavors(group, name, queue, tree); amount.Cmp(most) > 0 {
 			reasons = append(reasons, fmt.Sprintf("the job requests %s of %s, but ClusterQueue %s can have at most %s, including what it can borrow",
 				&amount, name, queue.Name, &most))
 		}
@@ -67,25 +67,25 @@ func Reasons(podSets []PodSet, queue kueue.ClusterQueue, quota Quota) []string {
 	if len(reasons) > 0 {
 		return reasons
 	}
-	return withoutFlavor(podSets, queue, quota)
+	return withoutFlavor(podSets, queue, tree)
 }
 
 // withoutFlavor returns a reason for each pod set that fits into all flavors together but
 // into none of them: Kueue assigns one flavor to all pods of a pod set.
-func withoutFlavor(podSets []PodSet, queue kueue.ClusterQueue, quota Quota) []string {
+func withoutFlavor(podSets []PodSet, queue kueue.ClusterQueue, tree Tree) []string {
 	var reasons []string
 	for i, podSet := range podSets {
 		total := podSet.total()
 		for _, group := range queue.Spec.ResourceGroups {
 			fits := slices.ContainsFunc(group.Flavors, func(flavor kueue.FlavorQuotas) bool {
-				return len(exceeded(total, group, flavor.Name, queue, quota)) == 0
+				return len(exceeded(total, group, flavor.Name, queue, tree)) == 0
 			})
 			if fits {
 				continue
 			}
 			var shortages []string
 			for _, flavor := range group.Flavors {
-				names := strings.Join(exceeded(total, group, flavor.Name, queue, quota), " and ")
+				names := strings.Join(exceeded(total, group, flavor.Name, queue, tree), " and ")
 				shortages = append(shortages, fmt.Sprintf("%s has too little %s", flavor.Name, names))
 			}
 			reasons = append(reasons, fmt.Sprintf("no flavor of ClusterQueue %s can ever hold pod set %d of the job: %s", queue.Name, i+1, strings.Join(shortages, ", ")))
@@ -95,14 +95,14 @@ func withoutFlavor(podSets []PodSet, queue kueue.ClusterQueue, quota Quota) []st
 }
 
 // exceeded returns the resources of a group that the requests exceed in one flavor.
-func exceeded(requests corev1.ResourceList, group kueue.ResourceGroup, flavor kueue.ResourceFlavorReference, queue kueue.ClusterQueue, quota Quota) []string {
+func exceeded(requests corev1.ResourceList, group kueue.ResourceGroup, flavor kueue.ResourceFlavorReference, queue kueue.ClusterQueue, tree Tree) []string {
 	var names []string
 	for _, name := range group.CoveredResources {
 		amount, requested := requests[name]
 		if !requested {
 			continue
 		}
-		if most := quota.most(queue, Cell{flavor, name}); amount.Cmp(most) > 0 {
+		if most := tree.most(queue, Cell{flavor, name}); amount.Cmp(most) > 0 {
 			names = append(names, string(name))
 		}
 	}
@@ -111,10 +111,10 @@ func exceeded(requests corev1.ResourceList, group kueue.ResourceGroup, flavor ku
 
 // mostOfAllFlavors is the most of a resource that a queue can ever have, summed over the
 // flavors of the resource's group.
-func mostOfAllFlavors(group kueue.ResourceGroup, name corev1.ResourceName, queue kueue.ClusterQueue, quota Quota) resource.Quantity {
+func mostOfAllFlavors(group kueue.ResourceGroup, name corev1.ResourceName, queue kueue.ClusterQueue, tree Tree) resource.Quantity {
 	var total resource.Quantity
 	for _, flavor := range group.Flavors {
-		total.Add(quota.most(queue, Cell{flavor.Name, name}))
+		total.Add(tree.most(queue, Cell{flavor.Name, name}))
 	}
 	return total
 }

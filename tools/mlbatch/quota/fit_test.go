@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package queuefit
+package quota
 
 import (
 	"testing"
@@ -95,7 +95,7 @@ func TestReasons(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Reasons(row.podSets, row.queues[0], Quota{Queues: row.queues, Cohorts: row.cohorts})
+			got := Reasons(row.podSets, row.queues[0], Tree{Queues: row.queues, Cohorts: row.cohorts})
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -112,10 +112,10 @@ func TestPodsAreCountedWhereTheQueueCountsThem(t *testing.T) {
 			Name: corev1.ResourcePods, NominalQuota: resource.MustParse("3"),
 		}}}},
 	}}
-	if got := Reasons([]PodSet{{Count: 1}, {Count: 2}}, q, Quota{}); got != nil {
+	if got := Reasons([]PodSet{{Count: 1}, {Count: 2}}, q, Tree{}); got != nil {
 		t.Errorf("3 pods: %q", got)
 	}
-	if got := Reasons([]PodSet{{Count: 1}, {Count: 3}}, q, Quota{}); len(got) != 1 {
+	if got := Reasons([]PodSet{{Count: 1}, {Count: 3}}, q, Tree{}); len(got) != 1 {
 		t.Errorf("4 pods: %q", got)
 	}
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package queuefit
+package quota
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -25,7 +24,7 @@ type Excess struct {
 
 // Exceeded returns where the use is more than the quota. Kueue counts the same way: a queue or
 // cohort first uses what it does not lend, and the rest of its use is that of its parent, too.
-func (q Quota) Exceeded(use Use) []Excess {
+func (t Tree) Exceeded(use Use) []Excess {
 	cells := map[Cell]bool{}
 	for _, amounts := range use {
 		for cell := range amounts {
@@ -33,21 +32,17 @@ func (q Quota) Exceeded(use Use) []Excess {
 		}
 	}
 	var found []Excess
-	for _, cell := range slices.SortedFunc(maps.Keys(cells), compareCells) {
-		for _, queue := range q.Queues {
+	for _, cell := range slices.SortedFunc(maps.Keys(cells), Cell.Compare) {
+		for _, queue := range t.Queues {
 			own := quotaOf(queue.Spec.ResourceGroups, cell)
 			e := Excess{Kind: "ClusterQueue", Name: queue.Name, Cell: cell, Used: use[queue.Name][cell], Queues: []string{queue.Name}}
 			found = appendExcess(found, e, own.NominalQuota, own.BorrowingLimit, string(queue.Spec.CohortName))
 		}
-		for _, root := range q.roots() {
-			_, found = q.cohortUse(root, cell, use, found)
+		for _, root := range t.roots() {
+			_, found = t.cohortUse(root, cell, use, found)
 		}
 	}
 	return found
-}
-
-func compareCells(a, b Cell) int {
-	return cmp.Or(cmp.Compare(a.Flavor, b.Flavor), cmp.Compare(a.Resource, b.Resource))
 }
 
 // appendExcess adds an excess unless the use is within the limit. Without a parent there is
@@ -67,27 +62,27 @@ func appendExcess(found []Excess, e Excess, quota resource.Quantity, borrowing *
 }
 
 // cohortUse is what the queues below a cohort use of its quota, and where that is too much.
-func (q Quota) cohortUse(name kueue.CohortReference, cell Cell, use Use, found []Excess) (Excess, []Excess) {
+func (t Tree) cohortUse(name kueue.CohortReference, cell Cell, use Use, found []Excess) (Excess, []Excess) {
 	e := Excess{Kind: "Cohort", Name: string(name), Cell: cell}
-	for _, queue := range q.Queues {
+	for _, queue := range t.Queues {
 		if queue.Spec.CohortName == name {
 			own := quotaOf(queue.Spec.ResourceGroups, cell)
 			e.Used.Add(beyond(use[queue.Name][cell], kept(own.NominalQuota, own.LendingLimit)))
 			e.Queues = append(e.Queues, queue.Name)
 		}
 	}
-	for _, child := range q.Cohorts {
+	for _, child := range t.Cohorts {
 		if child.Spec.ParentName == name {
 			var below Excess
-			below, found = q.cohortUse(kueue.CohortReference(child.Name), cell, use, found)
+			below, found = t.cohortUse(kueue.CohortReference(child.Name), cell, use, found)
 			own := quotaOf(child.Spec.ResourceGroups, cell)
-			e.Used.Add(beyond(below.Used, kept(q.subtree(kueue.CohortReference(child.Name), cell), own.LendingLimit)))
+			e.Used.Add(beyond(below.Used, kept(t.subtree(kueue.CohortReference(child.Name), cell), own.LendingLimit)))
 			e.Queues = append(e.Queues, below.Queues...)
 		}
 	}
-	cohort := q.cohort(name)
+	cohort := t.cohort(name)
 	own := quotaOf(cohort.Spec.ResourceGroups, cell)
-	return e, appendExcess(found, e, q.subtree(name, cell), own.BorrowingLimit, string(cohort.Spec.ParentName))
+	return e, appendExcess(found, e, t.subtree(name, cell), own.BorrowingLimit, string(cohort.Spec.ParentName))
 }
 
 // beyond is the part of a use that exceeds what is kept for it.
@@ -102,16 +97,16 @@ func beyond(used, kept resource.Quantity) resource.Quantity {
 
 // roots are the cohorts without a parent. Cohorts in a circle have none above them: Kueue admits
 // nothing there.
-func (q Quota) roots() []kueue.CohortReference {
+func (t Tree) roots() []kueue.CohortReference {
 	names := map[kueue.CohortReference]bool{}
-	for _, queue := range q.Queues {
+	for _, queue := range t.Queues {
 		names[queue.Spec.CohortName] = true
 	}
-	for _, cohort := range q.Cohorts {
+	for _, cohort := range t.Cohorts {
 		names[kueue.CohortReference(cohort.Name)] = true
 		names[cohort.Spec.ParentName] = true
 	}
 	delete(names, "")
-	maps.DeleteFunc(names, func(name kueue.CohortReference, _ bool) bool { return q.cohort(name).Spec.ParentName != "" })
+	maps.DeleteFunc(names, func(name kueue.CohortReference, _ bool) bool { return t.cohort(name).Spec.ParentName != "" })
 	return slices.Sorted(maps.Keys(names))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package queuefit
+package quota
 
 import (
 	"fmt"
@@ -50,7 +50,7 @@ func TestExceeded(t *testing.T) {
 				use[queue] = map[Cell]resource.Quantity{{Flavor: "a", Resource: gpu}: resource.MustParse(amount)}
 			}
 			var got []string
-			for _, e := range (Quota{Queues: row.queues, Cohorts: row.cohorts}).Exceeded(use) {
+			for _, e := range (Tree{Queues: row.queues, Cohorts: row.cohorts}).Exceeded(use) {
 				got = append(got, fmt.Sprintf("%s %s %s of %s", e.Kind, e.Name, e.Used.String(), e.Most.String()))
 			}
 			if diff := cmp.Diff(row.want, got); diff != "" {
@@ -62,7 +62,7 @@ func TestExceeded(t *testing.T) {
 
 func TestAnExcessNamesTheQueuesThatShareIt(t *testing.T) {
 	cell := Cell{Flavor: "a", Resource: gpu}
-	quota := Quota{Queues: []kueue.ClusterQueue{queue("team", "c"), queue("other", "top")}, Cohorts: []kueue.Cohort{cohort("c", "top")}}
+	quota := Tree{Queues: []kueue.ClusterQueue{queue("team", "c"), queue("other", "top")}, Cohorts: []kueue.Cohort{cohort("c", "top")}}
 	found := quota.Exceeded(Use{"team": {cell: resource.MustParse("1")}})
 	if len(found) != 1 || cmp.Diff([]string{"other", "team"}, found[0].Queues) != "" {
 		t.Errorf("got %+v", found)
