@@ -93,3 +93,32 @@ func TestThePageListsTheReasons(t *testing.T) {
 	}
 	golden.Between(t, "../../docs/api/appwrapper.md", "<!-- reasons: written by go test ./controller/quotareason -update -->\n", "\n<!-- end of reasons -->", table.String())
 }
+
+func TestThePageListsWhyWorkWaitsAgain(t *testing.T) {
+	var table strings.Builder
+	for _, of := range []struct {
+		condition string
+		all       []quotareason.Entry
+	}{{"Requeued", quotareason.Evictions}, {"Deactivated", quotareason.Deactivations}} {
+		fmt.Fprintf(&table, "\n| reason of `%s` | message |\n|---|---|\n", of.condition)
+		for _, e := range of.all {
+			fmt.Fprintf(&table, "| `%s` | %s |\n", e.Reason, e.Sentence)
+		}
+	}
+	golden.Between(t, "../../docs/api/appwrapper.md", "<!-- evictions: written by go test ./controller/quotareason -update -->\n", "\n<!-- end of evictions -->", table.String())
+}
+
+// The word is a valid reason of a condition, and the sentence says who did it.
+func TestADeactivationSaysWhoAndWhy(t *testing.T) {
+	for said, want := range map[string]string{
+		"Deactivated": "DeactivatedByHand: a person or another program has set",
+		"DeactivatedDueToMaximumExecutionTimeExceeded": "MaximumExecutionTimeExceeded: Kueue has deactivated it, because it has run",
+		"DeactivatedDueToIdle":                         "Idle: MLBatch has deactivated it",
+		"DeactivatedDueToMoonphase":                    "Moonphase: Kueue has deactivated it: its Workload says more",
+	} {
+		word, means := quotareason.Deactivation(said)
+		if got := word + ": " + means; !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s", said, got)
+		}
+	}
+}

@@ -58,6 +58,16 @@ const (
 	// of this controller.
 	ComputesWithoutProgress AppWrapperCondition = "ComputesWithoutProgress"
 
+	// Finished is True when the work has succeeded or failed for good, with the reason Succeeded or Failed. It is
+	// absent before, and never taken back. It is an addition of this controller.
+	Finished AppWrapperCondition = "Finished"
+	// Requeued is True while work that had quota waits for quota again. Its reason is Kueue's for taking the quota
+	// back. It is an addition of this controller.
+	Requeued AppWrapperCondition = "Requeued"
+	// Deactivated is True while nobody starts the work, because its Workload is deactivated. It ends when somebody
+	// activates that again. It is an addition of this controller.
+	Deactivated AppWrapperCondition = "Deactivated"
+
 	// ComponentSucceeded is a component's own condition: True once the component has
 	// reported success in the present attempt. It outlives the component, so that a
 	// finished Job that cleans itself up is not taken for a lost one.

@@ -29,11 +29,21 @@ type AppWrapperStatus struct {
 	// +optional
 	StartupRetries int32 `json:"startupRetries,omitempty"`
 
+	// FailureRetries is how many of them came for any other reason: Retries less StartupRetries. It is an addition of
+	// this controller.
+	// +optional
+	FailureRetries int32 `json:"failureRetries,omitempty"`
+
 	// Migrations is how often the workload has been reset to leave unhealthy nodes, which
 	// is no failure of its own. It is an addition of this controller: where it is dropped,
 	// counting begins anew.
 	// +optional
 	Migrations int32 `json:"migrations,omitempty"`
+
+	// Preemptions is how often other work took the quota. It is an addition of this controller: where it is dropped,
+	// counting begins anew.
+	// +optional
+	Preemptions int32 `json:"preemptions,omitempty"`
 
 	// AvoidedNodes are the nodes to blame for earlier failures, the latest last. Pods of a new
 	// attempt keep away from them. It is an addition of this controller: where it is dropped,

@@ -46,6 +46,7 @@ func TestWordsKeepTheirSpelling(t *testing.T) {
 		"Failed": string(AppWrapperFailed), "Terminating": string(AppWrapperTerminating),
 
 		"QuotaReserved": string(QuotaReserved), "ResourcesDeployed": string(ResourcesDeployed), "PodsReady": string(PodsReady),
+		"Finished": string(Finished), "Requeued": string(Requeued), "Deactivated": string(Deactivated),
 		"NoProgress":  ReasonNoProgress,
 		"CrashLoop":   ReasonCrashLoop,
 		"SurplusPods": ReasonSurplusPods, "NoSurplusPods": ReasonNoSurplusPods,
@@ -203,7 +204,9 @@ func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 		+status.failedNode.lastedSeconds:integer
 		+status.failedNode.name:string
 		+status.failedNode.until:string
+		+status.failureRetries:integer
 		+status.migrations:integer
+		+status.preemptions:integer
 		+status.usage:object!at
 		+status.usage.at:string
 		+status.usage.startingSeconds:integer

@@ -38,6 +38,14 @@ func (noEvictions) Waits(context.Context, types.UID) (quotareason.Reason, error)
 	return quotareason.WaitingForQuota, nil
 }
 
+func (noEvictions) Says(ctx context.Context, aw types.UID) (quotareason.Word, error) {
+	return saysNothing(ctx, aw)
+}
+
+func saysNothing(context.Context, types.UID) (quotareason.Word, error) {
+	return quotareason.Word{Known: true}, nil
+}
+
 func notWaiting(context.Context, types.UID) (quotareason.Reason, error) { return "", nil }
 
 func (noEvictions) ReservedSince(ctx context.Context, aw types.UID) (time.Time, error) {

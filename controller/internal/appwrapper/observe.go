@@ -112,6 +112,9 @@ func (r *Reconciler) observeQuota(ctx context.Context, o *observation) error {
 	if evicted {
 		err = errors.Join(err, r.limitGrace(ctx, o))
 	}
+	if phase := o.aw.Status.Phase; o.snapshot.Suspend && err == nil && phase != v1beta2.AppWrapperEmpty {
+		o.snapshot.Kueue, err = r.says(ctx, o.aw.UID)
+	}
 	if err != nil || o.aw.Status.Phase != v1beta2.AppWrapperSuspended {
 		return err
 	}

@@ -83,7 +83,7 @@ func startProcess(api *apiServer, wire *troubles.Wire, told announcements, stand
 	defaults.MigrationLimit = migrationLimit
 	p.reconciler = &Reconciler{
 		client: c, cached: slimCache{p.seen}, live: c, watch: components.watch, lastState: components.ended.get, heard: standby,
-		evicted: notEvicted, reclaimed: notEvicted, waits: notWaiting, reserved: neverReserved, giveBack: notGivenBack, reassign: notReassigned, recorder: told, metrics: counters, rules: theRules, defaults: defaults, now: now, since: now(),
+		evicted: notEvicted, reclaimed: notEvicted, says: saysNothing, waits: notWaiting, reserved: neverReserved, giveBack: notGivenBack, reassign: notReassigned, recorder: told, metrics: counters, rules: theRules, defaults: defaults, now: now, since: now(),
 	}
 	for _, object := range api.objects {
 		p.pending = append(p.pending, change{nil, object})

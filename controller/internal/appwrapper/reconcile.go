@@ -51,6 +51,8 @@ type Reconciler struct {
 	evicted func(context.Context, types.UID) (bool, error)
 	// reclaimed tells whether Kueue evicts the AppWrapper with this UID because others want back what it has borrowed.
 	reclaimed func(context.Context, types.UID) (bool, error)
+	// says is what Kueue says of the quota of the AppWrapper with this UID.
+	says func(context.Context, types.UID) (quotareason.Word, error)
 	// waits tells why Kueue does not give the AppWrapper with this UID quota.
 	waits func(context.Context, types.UID) (quotareason.Reason, error)
 	// reserved is since when Kueue reserves quota for the AppWrapper with this UID; zero if unknown.

@@ -42,6 +42,7 @@ type Evictions interface {
 	source.Source
 	Evicted(context.Context, types.UID) (bool, error)
 	Reclaimed(context.Context, types.UID) (bool, error)
+	Says(context.Context, types.UID) (quotareason.Word, error)
 	Waits(context.Context, types.UID) (quotareason.Reason, error)
 	ReservedSince(context.Context, types.UID) (time.Time, error)
 	GiveBack(ctx context.Context, aw types.UID, why string) error
@@ -74,6 +75,7 @@ func Setup(mgr ctrl.Manager, c config.Config, evictions Evictions, activity Acti
 		allPods:   forAllPods(c.AppWrapper),
 		evicted:   evictions.Evicted,
 		reclaimed: evictions.Reclaimed,
+		says:      evictions.Says,
 		waits:     evictions.Waits,
 		reserved:  evictions.ReservedSince,
 		giveBack:  evictions.GiveBack,

@@ -89,6 +89,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		lastState: func(kinds.Kind, types.NamespacedName) client.Object { return nil },
 		heard:     newHeard(time.Now),
 		evicted:   notEvicted,
+		says:      saysNothing,
 		reclaimed: notEvicted,
 		waits:     notWaiting,
 		reserved:  neverReserved,

@@ -13,6 +13,7 @@ import (
 func (v *view) fail(reason, message string) Decision {
 	v.set(v1beta2.Unhealthy, metav1.ConditionTrue, reason, message)
 	v.clear(v1beta2.PodsReady, string(v1beta2.AppWrapperFailed), "")
+	v.set(v1beta2.Finished, metav1.ConditionTrue, string(v1beta2.AppWrapperFailed), message)
 	return v.move(v1beta2.AppWrapperFailed).announcing(unhealthyEvent(reason, message))
 }
 

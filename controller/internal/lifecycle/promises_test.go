@@ -33,6 +33,7 @@ var promises = []promise{
 	{"each phase has its own effects and no others", decides, acts, hasEffect},
 	{"what has succeeded or failed stays so until it is deleted", decides, hasEnded, func(m moment) bool { return !m.decision.Moved(m.seen.Snapshot) }},
 	{"it moves on the documented ways, of which Resuming and Resetting are writes of their own", decides, moves, func(m moment) bool { return isListed(m.seen.Status.Phase, m.decision) }},
+	{"Finished is True when it has succeeded or failed, and only then", saves, isNotTerminating, finishedIsTrue},
 	{"every deletion ends, and leaves nothing behind", farewells, always, func(m moment) bool { return m.gone && !m.occupied() }},
 
 	// Verdicts.

@@ -22,6 +22,7 @@ func (v *view) resetOrFail(reason, message string) Decision {
 	if starts {
 		v.status.StartupRetries++
 	}
+	v.status.FailureRetries = v.status.Retries - v.status.StartupRetries
 	return v.reset(reason, message)
 }
 

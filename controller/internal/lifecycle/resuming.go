@@ -19,6 +19,8 @@ func (v *view) deploy(message string) Decision {
 	v.set(v1beta2.PodsReady, metav1.ConditionFalse, v.notReadyReason(), "")
 	v.set(v1beta2.Unhealthy, metav1.ConditionFalse, reason, "")
 	v.clear(v1beta2.Idle, reason, "")
+	v.clear(v1beta2.Requeued, v1beta2.ReasonAdmitted, "")
+	v.clear(v1beta2.Deactivated, v1beta2.ReasonAdmitted, "")
 	for i := range v.Components {
 		v.recordIntent(i)
 		v.forget(i, v1beta2.ComponentSucceeded)

@@ -119,7 +119,7 @@ func summarize(s lifecycle.Snapshot, d lifecycle.Decision) outcome {
 		before[c.Type] = say(c)
 	}
 	for _, c := range d.Status.Conditions {
-		if say(c) == before[c.Type] {
+		if say(c) == before[c.Type] || forPrograms[c.Type] {
 			continue
 		}
 		if o.Conditions == nil {
@@ -129,6 +129,9 @@ func summarize(s lifecycle.Snapshot, d lifecycle.Decision) outcome {
 	}
 	return o
 }
+
+// forPrograms are conditions on which no decision rests. They have promises and tests of their own.
+var forPrograms = map[string]bool{string(v1beta2.Finished): true, string(v1beta2.Requeued): true}
 
 func say(c metav1.Condition) string {
 	return string(c.Status) + " " + c.Reason

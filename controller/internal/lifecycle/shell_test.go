@@ -116,7 +116,7 @@ func (s *shell) restart() {
 func (s *shell) observation() observation {
 	live := s.w.observe()
 	o := s.aw
-	o.Waits = live.Waits // its cache is a watch of its own, which wakes at once
+	o.Waits, o.Kueue = live.Waits, live.Kueue // their cache is a watch of its own, which wakes at once
 	o.Components, o.uids = slices.Clone(s.components.Components), slices.Clone(s.components.uids)
 	for i, r := range s.w.resources {
 		watched := r.reportsEnd && o.Components[i].Exists

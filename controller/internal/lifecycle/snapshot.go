@@ -43,6 +43,8 @@ type Snapshot struct {
 	Suspend bool
 	// Waits is why Kueue does not give the AppWrapper quota; empty if nothing is known.
 	Waits quotareason.Reason
+	// Kueue is what it says of the work's quota.
+	Kueue quotareason.Word
 	// Deleting: the AppWrapper has a deletionTimestamp.
 	Deleting bool
 	// DeletedAt is its deletionTimestamp, by the clock of the API server.

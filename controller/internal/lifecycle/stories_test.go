@@ -104,6 +104,9 @@ func (w *world) noteStatus(before, after v1beta2.AppWrapperStatus) {
 	if before.Retries != after.Retries {
 		w.notes("", fmt.Sprintf("  resettingCount %d", after.Retries))
 	}
+	if before.Preemptions != after.Preemptions {
+		w.notes("", fmt.Sprintf("  preemptions %d", after.Preemptions))
+	}
 	w.noteConditions("", before.Conditions, after.Conditions)
 	w.noteUsage(before.Usage, after.Usage)
 	for i, c := range after.ComponentStatus {

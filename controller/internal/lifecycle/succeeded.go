@@ -17,6 +17,7 @@ func (v *view) succeed() Decision {
 	v.doubtFailedNode()
 	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, allHasSucceeded)
 	v.set(v1beta2.ResourcesDeployed, metav1.ConditionTrue, reason, allHasSucceeded)
+	v.set(v1beta2.Finished, metav1.ConditionTrue, reason, allHasSucceeded)
 	v.clear(v1beta2.DeletingResources, v1beta2.ReasonDeletionComplete, "")
 	v.clear(v1beta2.OnUnhealthyNodes, v1beta2.ReasonNodesHealthy, "")
 	v.clear(v1beta2.SurplusPods, v1beta2.ReasonNoSurplusPods, "")

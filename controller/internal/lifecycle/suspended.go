@@ -40,6 +40,7 @@ const unsaid = 10 * time.Second
 
 // wait tells users why there is no quota, once for each reason.
 func (v *view) wait() Decision {
+	v.noticeDeactivation()
 	if v.Waits == "" || v.isTrue(v1beta2.QuotaReserved) {
 		return v.stay()
 	}

@@ -12,6 +12,7 @@ import (
 func (v *view) suspend() Decision {
 	from, lost := v.status.Phase, ledger.Lost(v.Status, v.Policy.LastCheckpoint, v.now)
 	v.beginRemoval()
+	v.requeue()
 	return v.move(v1beta2.AppWrapperSuspending).announcing(suspendingEvent(from, lost, v.isTrue(v1beta2.Idle)))
 }
 
@@ -33,5 +34,6 @@ func suspending(v *view) Decision {
 	v.set(v1beta2.QuotaReserved, metav1.ConditionFalse, reason, "spec.suspend is true")
 	v.clear(v1beta2.PodsReady, reason, "")
 	v.set(v1beta2.Unhealthy, metav1.ConditionFalse, reason, "")
+	v.requeue()
 	return v.move(v1beta2.AppWrapperSuspended).because(CauseEverythingGone)
 }

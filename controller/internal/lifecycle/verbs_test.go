@@ -41,6 +41,7 @@ func (w *world) Admit() {
 		w.past.useful, w.reserved = w.now, w.now
 	}
 	w.quota, w.suspend = true, false
+	w.kueue = quotareason.Word{Known: true}
 	w.resourceVersion++
 }
 
@@ -56,6 +57,7 @@ func (w *world) Evict() {
 		return
 	}
 	w.suspend = true
+	w.kueue = quotareason.Word{Known: true, Evicted: string(quotareason.Preempted)}
 	w.resourceVersion++
 	w.accountForQuota()
 }

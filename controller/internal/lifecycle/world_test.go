@@ -43,8 +43,9 @@ type world struct {
 
 	// quota is true while Kueue reserves quota for the AppWrapper.
 	quota bool
-	// waits is why it does not.
+	// waits is why it does not, and kueue is what it says besides.
 	waits quotareason.Reason
+	kueue quotareason.Word
 	// wake is when the controller asked to look again; zero is never.
 	wake time.Time
 
@@ -163,6 +164,7 @@ type observation struct {
 func (w *world) observe() observation {
 	o := observation{resourceVersion: w.resourceVersion, pods: slices.Clone(w.pods)}
 	o.Suspend, o.Deleting, o.HasFinalizer, o.Waits = w.suspend, w.deleting, w.hasFinalizer, w.waits
+	o.Kueue = w.kueue
 	o.Evictions = slices.Clone(w.evictions)
 	o.DeletedAt, o.LastFinalizer = w.deletedAt, w.hasFinalizer && !w.guarded
 	o.Status, o.Policy = *w.status.DeepCopy(), w.policy

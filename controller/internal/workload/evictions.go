@@ -160,7 +160,7 @@ func (e *Evictions) known() (cached client.Reader, known bool) {
 func (e *Evictions) wake(before, after any) {
 	was, is := evicted(before), evicted(after)
 	why := waits(after)
-	same := was == is && (why == "" || why == waits(before))
+	same := was == is && (why == "" || why == waits(before)) && deactivated(before) == deactivated(after)
 	w, ok := after.(*kueue.Workload)
 	if !ok {
 		w, ok = before.(*kueue.Workload)

@@ -152,6 +152,9 @@ func (f *follower) report(ctx context.Context) (ended bool, err error) {
 	}
 	phase := f.job.Status.Phase
 	f.printPhase(string(phase), reason)
+	if c := meta.FindStatusCondition(f.job.Status.Conditions, string(v1beta2.Deactivated)); c != nil && c.Status == "True" && f.workloadsForbidden {
+		return true, fmt.Errorf("nobody starts AppWrapper %s again: %s", f.job.Name, c.Message)
+	}
 	if phase == v1beta2.AppWrapperSuspended && !f.workloadsForbidden {
 		if abandoned, err := Abandoned(ctx, f.client, client.ObjectKeyFromObject(f.job), f.uid); abandoned != nil || err != nil {
 			return abandoned != nil, errors.Join(abandoned, err)

@@ -440,6 +440,24 @@ func TestAJobIsFollowedWithoutAccessToWorkloads(t *testing.T) {
 	}
 }
 
+// The status of the AppWrapper says it, too.
+func TestAWaitWithoutAccessToWorkloadsEndsForDeactivatedWork(t *testing.T) {
+	c := cluster(t, interceptor.Funcs{Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+		if _, is := list.(*kueue.WorkloadList); is {
+			return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "workloads"}, "", errors.New("no role"))
+		}
+		return c.Watch(ctx, list, opts...)
+	}})
+	aw := submitted(t, c)
+	l := &life{t: t, steps: []func(){func() {
+		phase(v1beta2.AppWrapperSuspended, v1beta2.Deactivated, "Kueue has deactivated it")(t, c, aw)
+	}}}
+	err := follow(t.Context(), c, aw, l, 0)
+	if err == nil || err.Error() != "nobody starts AppWrapper train again: Kueue has deactivated it" {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestFollowFailsWithoutAccessToAppWrappers(t *testing.T) {
 	c := cluster(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "appwrappers"}, "train", errors.New("no role"))
