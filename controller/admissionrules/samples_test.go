@@ -44,8 +44,7 @@ var collections = []struct{ name, pinnedBy, module, folder string }{
 	{"pack", "", "", "../../tools/mlbatch/testdata/pack"},
 }
 
-// What others publish to be copied is refused only where it could not work: the golden file is the reviewed list. A
-// collection is left out if its module is not in the module cache.
+// What others publish to be copied is refused only where it could not work: the golden file is the reviewed list.
 func TestSamplesThatWorkAreNotRefused(t *testing.T) {
 	for _, c := range collections {
 		t.Run(c.name, func(t *testing.T) {
@@ -69,14 +68,12 @@ func moduleFolder(t *testing.T, pinnedBy, module string) string {
 	if module == "" {
 		return ""
 	}
-	folder, err := exec.CommandContext(t.Context(), "go", "-C", pinnedBy, "list", "-m", "-f", "{{.Dir}}", module).Output() //nolint:gosec // The test says which.
-	if err != nil {
-		t.Fatal(err)
+	out, err := exec.CommandContext(t.Context(), "go", "-C", pinnedBy, "mod", "download", "-json", module).Output() //nolint:gosec // The test says which.
+	var source struct{ Dir string }
+	if err := errors.Join(err, json.Unmarshal(out, &source)); err != nil {
+		t.Fatalf("cannot download %s: %v", module, err)
 	}
-	if strings.TrimSpace(string(folder)) == "" {
-		t.Skipf("%s is not in the module cache", module)
-	}
-	return strings.TrimSpace(string(folder))
+	return source.Dir
 }
 
 func manifestsBelow(t *testing.T, root string) (files []string) {

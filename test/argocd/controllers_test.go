@@ -61,13 +61,11 @@ func (s *site) install() {
 // manifests reads files of Argo CD's module, whose objects are for its namespace.
 func (s *site) manifests(pattern string) (objects []*unstructured.Unstructured) {
 	s.Helper()
-	list := exec.CommandContext(s.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/argoproj/argo-cd/v3")
-	list.Dir = components.Module(s.checkout, argocd.Folder)
-	module, err := list.Output()
+	module, err := components.Source(s.Context(), components.Module(s.checkout, argocd.Folder), "github.com/argoproj/argo-cd/v3")
 	if err != nil {
 		s.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(module)), "manifests", pattern))
+	files, err := filepath.Glob(filepath.Join(module, "manifests", pattern))
 	if err != nil || len(files) == 0 {
 		s.Fatalf("Argo CD has no manifests %s: %v", pattern, err)
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -55,13 +54,11 @@ func (s *site) startFlux() {
 // createCRDs creates those in the module of a controller.
 func (s *site) createCRDs(controller string) {
 	s.Helper()
-	list := exec.CommandContext(s.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/fluxcd/"+controller)
-	list.Dir = filepath.Join(s.checkout, "tools", "artifacts", "components", flux.Folder)
-	module, err := list.Output()
+	module, err := components.Source(s.Context(), components.Module(s.checkout, flux.Folder), "github.com/fluxcd/"+controller)
 	if err != nil {
 		s.Fatal(err)
 	}
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(module)), "config", "crd", "bases", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(module, "config", "crd", "bases", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		s.Fatalf("%s has no CRDs: %v", controller, err)
 	}

@@ -7,7 +7,6 @@ package kustomize_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -107,11 +106,9 @@ func (s *site) module(name string) string {
 	if name == "sigs.k8s.io/scheduler-plugins" {
 		folder = "coscheduler-0.30"
 	}
-	list := exec.CommandContext(s.Context(), "go", "list", "-m", "-f", "{{.Dir}}", name)
-	list.Dir = filepath.Join(s.checkout, "tools", "artifacts", "components", folder)
-	out, err := list.Output()
+	dir, err := components.Source(s.Context(), components.Module(s.checkout, folder), name)
 	s.Must(err)
-	return strings.TrimSpace(string(out))
+	return dir
 }
 
 // installScheduler installs the chart of scheduler-plugins 0.30 with the program of ours: the set-up's is older than

@@ -3,13 +3,12 @@
 package localcluster
 
 import (
-	"bytes"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -142,7 +141,7 @@ func (c *Cluster) writeStages() error {
 	if err != nil {
 		return err
 	}
-	dir, err := moduleDir(components.Module(cache.Checkout, "kueue"), "sigs.k8s.io/kwok")
+	dir, err := components.Source(context.Background(), components.Module(cache.Checkout, "kueue"), "sigs.k8s.io/kwok")
 	if err != nil {
 		return err
 	}
@@ -158,32 +157,4 @@ func (c *Cluster) writeStages() error {
 		return fmt.Errorf("cannot write KWOK's stages: %w", err)
 	}
 	return nil
-}
-
-// moduleDir returns the source folder of a module, as selected by the go.mod in folder. It
-// downloads the module if the module cache was cleared.
-func moduleDir(folder, module string) (string, error) {
-	list := []string{"list", "-m", "-f", "{{.Dir}}", module}
-	dir, err := goCommand(folder, list...)
-	if err == nil && dir == "" {
-		if _, err = goCommand(folder, "mod", "download", module); err == nil {
-			dir, err = goCommand(folder, list...)
-		}
-	}
-	if err != nil {
-		return "", fmt.Errorf("cannot find the source of %s: %w", module, err)
-	}
-	return dir, nil
-}
-
-func goCommand(folder string, args ...string) (string, error) {
-	var stderr bytes.Buffer
-	cmd := exec.Command("go", args...)
-	cmd.Dir, cmd.Stderr = folder, &stderr
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTOOLCHAIN=local")
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%w\n%s", err, strings.TrimSpace(stderr.String()))
-	}
-	return strings.TrimSpace(string(out)), nil
 }

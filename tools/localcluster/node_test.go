@@ -304,29 +304,6 @@ func TestADeletedPodKeepsItsFinalizers(t *testing.T) {
 	}
 }
 
-func TestAMissingModuleIsNamed(t *testing.T) {
-	folder := components.Module(checkout(t), "kueue")
-	_, err := moduleDir(folder, "example.org/other")
-	if err == nil || !strings.HasPrefix(err.Error(), "cannot find the source of example.org/other: ") {
-		t.Errorf("got %v", err)
-	}
-}
-
-// After the module cache was cleared, go knows the module but has no folder for it.
-func TestAModuleMissingFromTheCacheIsDownloaded(t *testing.T) {
-	bin := t.TempDir()
-	write(t, filepath.Join(bin, "go"), `#!/bin/sh
-case "$1" in
-list) cat `+bin+`/dir 2>/dev/null || true ;;
-mod) echo /cache/kwok > `+bin+`/dir ;;
-esac
-`)
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	if dir, err := moduleDir(t.TempDir(), "sigs.k8s.io/kwok"); err != nil || dir != "/cache/kwok" {
-		t.Errorf("got %q, %v", dir, err)
-	}
-}
-
 func TestTheAdministratorsKubeconfigHasThePort(t *testing.T) {
 	c, _ := planned(t)
 	if err := c.writeKubeconfig(c.KubeconfigPath(), "admin", "https://127.0.0.1:26443"); err != nil {

@@ -4,6 +4,7 @@ package localcluster
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 
 	"github.com/mlbatch/mlbatch/tools/artifacts/components"
@@ -75,11 +76,11 @@ func (c *Cluster) missing(others []components.Component) (count uint64, err erro
 }
 
 func (c *Cluster) buildNeeds(components uint64) ([]need, error) {
-	dirs, err := goCommand("/", "env", "GOCACHE", "GOMODCACHE")
+	dirs, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
 	if err != nil {
 		return nil, fmt.Errorf("cannot ask go for its caches: %w", err)
 	}
-	compiled, source, _ := strings.Cut(dirs, "\n")
+	compiled, source, _ := strings.Cut(strings.TrimSpace(string(dirs)), "\n")
 	return []need{
 		{c.config.CacheDir, cacheSpace}, {compiled, components * compiledSpace}, {source, components * sourceSpace},
 	}, nil

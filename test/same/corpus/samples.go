@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/mlbatch/mlbatch/tools/artifacts/components"
 )
 
 // shipped are the modules whose samples run, and where these are. They are read from Go's module cache.
@@ -35,12 +36,12 @@ var makers = []string{
 // Samples are the objects that the pinned modules ship, scaled.
 func Samples(ctx context.Context) (all []Case, err error) {
 	for _, s := range shipped {
-		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", s.module).Output()
+		out, err := components.Source(ctx, ".", s.module)
 		if err != nil {
-			return nil, fmt.Errorf("cannot find module %s: %w", s.module, err)
+			return nil, err
 		}
 		for _, folder := range s.folders {
-			cases, err := samplesIn(s.short, filepath.Join(strings.TrimSpace(string(out)), folder))
+			cases, err := samplesIn(s.short, filepath.Join(out, folder))
 			if err != nil {
 				return nil, err
 			}
