@@ -118,8 +118,11 @@ var ends = map[explain.Code]scene{
 	"PodStuck":     {later: later, set: func(p *place) { p.queue(); p.runs("train", unwilling); p.remove(p.wrapper("train")) }},
 }
 
-// failing is a Job that Kubernetes ends after a second.
-func failing(w *work) { w.job.Spec.ActiveDeadlineSeconds = new(int64(1)) }
+// failing is a Job whose pod fails after a second. A deadline of the Job would be final.
+func failing(w *work) {
+	on(runFor, "1s")(w)
+	on(exitCode, "1")(w)
+}
 
 // impatient is work that waits for nothing.
 func impatient(w *work) {

@@ -119,8 +119,9 @@ func important(w *work) { labelled(priorityLabel, urgent)(w) }
 
 // Annotations that KWOK's stages of a local cluster know.
 const (
-	runFor  = "localcluster.mlbatch.dev/run-for"
-	stopFor = "localcluster.mlbatch.dev/stop-for"
+	runFor   = "localcluster.mlbatch.dev/run-for"
+	stopFor  = "localcluster.mlbatch.dev/stop-for"
+	exitCode = "localcluster.mlbatch.dev/exit-code"
 )
 
 // unwilling are pods that take their time to stop.
