@@ -26,7 +26,7 @@ func TestSamplesOfAllModulesAreFound(t *testing.T) {
 		seen[c.Name] = true
 	}
 	t.Logf("%d samples: %v", len(all), count)
-	for module, least := range map[string]int{"kuberay": 70, "training": 25, "lws": 16, "jobset": 1, "kueue": 3} {
+	for module, least := range map[string]int{"kuberay": 70, "training": 25, "lws": 16, "jobset": 1, "kueue": 3, "appwrapper": 10, "mpi": 5, "kubernetes": 5} {
 		if count[module] < least {
 			t.Errorf("%d samples of %s", count[module], module)
 		}

@@ -19,7 +19,7 @@ var most = map[string]int64{"replicas": 3, "minReplicas": 3, "maxReplicas": 4, "
 //   - there are at most as many pods as most says;
 //   - each container requests 10m CPU and 64Mi memory, and a GPU if it requested a device;
 //   - pods go to any node, and may be of the namespace's service account;
-//   - images do not matter; volumes are empty if they were claims;
+//   - images do not matter; volumes are empty if they were claims, and no claims are made;
 //   - pods of work that ends run for 8 seconds; others run until they are deleted;
 //   - the object waits for no queue of Kueue, and is not suspended.
 func Scale(o *unstructured.Unstructured) {
@@ -52,6 +52,7 @@ func scale(value any, ends bool) {
 			scalePod(v, ends)
 			return
 		}
+		withoutClaims(v)
 		for field, below := range v {
 			if limit, known := most[field]; known {
 				if n, ok := below.(int64); ok {
@@ -99,6 +100,23 @@ func below(fields map[string]any, name string) map[string]any {
 	object := map[string]any{}
 	fields[name] = object
 	return object
+}
+
+// withoutClaims gives pods empty volumes instead of those of claims that would be made for them.
+func withoutClaims(spec map[string]any) {
+	claims, _ := spec["volumeClaimTemplates"].([]any)
+	template, _ := spec["template"].(map[string]any)
+	if len(claims) == 0 || template == nil {
+		return
+	}
+	delete(spec, "volumeClaimTemplates")
+	pod := below(template, "spec")
+	volumes, _ := pod["volumes"].([]any)
+	for _, claim := range claims {
+		name, _, _ := unstructured.NestedString(claim.(map[string]any), "metadata", "name")
+		volumes = append(volumes, map[string]any{"name": name, "emptyDir": map[string]any{}})
+	}
+	pod["volumes"] = volumes
 }
 
 func emptyVolume(value any) {
