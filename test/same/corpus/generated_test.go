@@ -20,7 +20,7 @@ func TestEnoughObjectsAreGenerated(t *testing.T) {
 		count[kind]++
 	}
 	t.Logf("%d objects: %v", len(all), count)
-	for kind, least := range map[string]int{"job": 60, "jobset": 80, "statefulset": 20, "deployment": 20, "leaderworkerset": 24, "pytorchjob": 36, "raycluster": 16} {
+	for kind, least := range map[string]int{"job": 60, "jobset": 80, "statefulset": 30, "deployment": 30, "leaderworkerset": 30, "pytorchjob": 50, "raycluster": 30} {
 		if count[kind] < least {
 			t.Errorf("%d objects of %s", count[kind], kind)
 		}
