@@ -69,7 +69,7 @@ func (v *view) rememberSuccess() {
 }
 
 // allSucceeded: the work is done. The move gives the quota back, so it waits for pods that
-// still run. They have the failure grace to end by themselves. After that, or as soon as
+// still run. They have some time to end by themselves. After that, or as soon as
 // Kueue wants the quota back, their components are deleted.
 func allSucceeded(v *view) (Decision, bool) {
 	if !v.isTrue(v1beta2.DeletingResources) && !v.done() {
@@ -78,7 +78,7 @@ func allSucceeded(v *view) (Decision, bool) {
 	if !v.alive() {
 		return v.succeed(), true
 	}
-	deadline := v.lastSuccess().Add(v.Policy.FailureGrace)
+	deadline := v.podsEndBy()
 	if !v.isTrue(v1beta2.DeletingResources) && !v.Suspend && v.now.Before(deadline) {
 		return v.stay().requeueAt(deadline, v.now), true
 	}
@@ -107,6 +107,19 @@ func (v *view) done() bool {
 		return reported
 	}
 	return rest.lacking(podCounts.ended) == 0 && c.alive() == 0
+}
+
+// podsEndBy is until when pods may outlive success: for the failure grace, or as long as those may take that are being
+// deleted already, because a component ends them before it says that it is complete.
+func (v *view) podsEndBy() time.Time {
+	success := v.lastSuccess()
+	var last time.Time
+	for _, p := range v.Pods {
+		if p.Terminating && p.alive() {
+			last = later(last, p.EndsBy)
+		}
+	}
+	return later(success.Add(v.Policy.FailureGrace), earlier(last, success.Add(v.Policy.ForcefulDeletionGrace)))
 }
 
 func (v *view) lastSuccess() time.Time {

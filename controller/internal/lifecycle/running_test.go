@@ -69,6 +69,21 @@ func TestRunningSucceeds(t *testing.T) {
 			want: outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute,
 				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
 		},
+		"pods that a Job deletes before it is complete have the time that they were given": {
+			given: []change{verdict(kinds.Succeeded), finished, withPods(done, runs), last(func(p *lifecycle.Pod) {
+				p.Terminating, p.EndsBy = true, deployedAt.Add(time.Hour+5*time.Minute)
+			})},
+			after: time.Hour + time.Minute,
+			want:  outcome{Phase: v1beta2.AppWrapperRunning, Requeue: 4 * time.Minute},
+		},
+		"but no longer than force would wait": {
+			given: []change{verdict(kinds.Succeeded), finished, withPods(done, runs), last(func(p *lifecycle.Pod) {
+				p.Terminating, p.EndsBy = true, deployedAt.Add(48*time.Hour)
+			})},
+			after: time.Hour + 10*time.Minute,
+			want: outcome{Phase: v1beta2.AppWrapperRunning, Effect: lifecycle.Delete, Targets: []int{0}, Requeue: 10 * time.Minute,
+				Conditions: map[string]string{"DeletingResources": "True DeletionInitiated"}},
+		},
 		"they are removed at once if Kueue wants the quota back": {
 			given: []change{verdict(kinds.Succeeded), finished, withPods(done, runs), suspend},
 			after: time.Hour,
