@@ -35,7 +35,7 @@ func await(ctx context.Context, ask question) error {
 			return false, final
 		case err != nil && ctx.Err() == nil:
 			last = err
-		case err == nil && missing != "":
+		case err == nil && missing != "" && ctx.Err() == nil: // what is asked too late has no answer
 			last = errors.New(missing)
 		}
 		return err == nil && missing == "", nil

@@ -55,8 +55,8 @@ func bySDK(t *testing.T, archive, chart, values string) string {
 }
 
 // Helm 3 prints exactly the same bytes. Helm 4 adds an empty line after each document, and
-// installs policies after validating webhooks instead of before them; otherwise the documents
-// and their order are the same.
+// installs policies and FlowSchemas after validating webhooks instead of before them; otherwise the
+// documents and their order are the same.
 func TestBothHelmsRenderWhatTheSDKDoes(t *testing.T) {
 	for chart, files := range examples(t) {
 		for _, values := range files {
@@ -81,13 +81,13 @@ func documents(manifest string) []string {
 	for i := range all {
 		all[i] = strings.TrimSpace(all[i])
 	}
-	slices.SortStableFunc(all, func(a, b string) int { return policy(a) - policy(b) }) // policies last
+	slices.SortStableFunc(all, func(a, b string) int { return last(a) - last(b) })
 	return all
 }
 
-// policy is 1 for a policy or its binding, and 0 for anything else.
-func policy(document string) int {
-	return strings.Count(document, "\nkind: ValidatingAdmissionPolicy")
+// last is 1 for a policy, its binding, or a FlowSchema, and 0 for anything else.
+func last(document string) int {
+	return strings.Count(document, "\nkind: ValidatingAdmissionPolicy") + strings.Count(document, "\nkind: FlowSchema\n")
 }
 
 func (c client) template(t *testing.T, archive, chart, values string) string {
