@@ -6,10 +6,13 @@ package scenes_test
 
 import (
 	"errors"
+	"fmt"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
@@ -23,6 +26,7 @@ var queues = map[explain.Code]scene{
 	"LocalQueueStopped": {set: func(p *place) {
 		p.queue()
 		p.patch(&kueue.LocalQueue{ObjectMeta: p.named(queueName)}, `{"spec": {"stopPolicy": "Hold"}}`)
+		p.untilClosed(&kueue.LocalQueue{ObjectMeta: p.named(queueName)})
 		p.submit("train")
 	}},
 	"ClusterQueueStopped": {set: func(p *place) { p.queue(stopped); p.submit("train") }},
@@ -30,6 +34,7 @@ var queues = map[explain.Code]scene{
 		p.queue()
 		p.started("first")
 		p.remove(p.clusterQueue())
+		p.untilClosed(p.clusterQueue())
 		p.submit("train")
 	}},
 	"QueueLacksFlavor": {set: func(p *place) { p.queue(ofFlavor("nothing", "4")); p.submit("train") }},
@@ -106,6 +111,27 @@ func (p *place) check() *kueue.AdmissionCheck {
 	check := &kueue.AdmissionCheck{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}, Spec: kueue.AdmissionCheckSpec{ControllerName: "example.com/cloud"}}
 	p.create(check)
 	return check
+}
+
+// untilClosed waits until Kueue has taken note that a queue takes no more work.
+func (p *place) untilClosed(queue client.Object) {
+	p.Helper()
+	p.until(func() error {
+		if err := p.admin.Get(p.Context(), client.ObjectKeyFromObject(queue), queue); err != nil {
+			return err
+		}
+		var conditions []metav1.Condition
+		switch q := queue.(type) {
+		case *kueue.ClusterQueue:
+			conditions = q.Status.Conditions
+		case *kueue.LocalQueue:
+			conditions = q.Status.Conditions
+		}
+		if !meta.IsStatusConditionFalse(conditions, kueue.ClusterQueueActive) {
+			return fmt.Errorf("%s is open: %v", queue.GetName(), conditions)
+		}
+		return nil
+	})
 }
 
 // checked makes a queue with an admission check, whose controller is this test.
