@@ -40,6 +40,7 @@ func newSite(t *testing.T) *site {
 	sandbox.Command(t, s.checkout, s.dir)
 	programs := s.buildOld()
 	s.admin, s.cluster = sandbox.Bare(t, "kustomize", 26681, 6)
+	t.Cleanup(s.explain)
 	s.load(programs)
 	config, err := s.cluster.RESTConfig()
 	s.Must(err)
@@ -47,6 +48,22 @@ func newSite(t *testing.T) *site {
 	s.alice, err = client.New(config, client.Options{Scheme: scheme.Scheme})
 	s.Must(err)
 	return s
+}
+
+// explain logs what helps to find out why the test has failed.
+func (s *site) explain() {
+	if !s.Failed() {
+		return
+	}
+	for _, line := range []string{
+		"kubectl get events --all-namespaces --sort-by .metadata.creationTimestamp", "kubectl get nodes --output wide",
+		"kubectl get clusterqueues,workloads,appwrappers --all-namespaces --output yaml",
+	} {
+		cmd := exec.Command("bash", "-c", line)
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+s.cluster.KubeconfigPath(), "PATH="+filepath.Dir(s.cluster.KubectlPath())+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		s.Logf("$ %s\n%s%v", line, out, err)
+	}
 }
 
 // run runs a line of a shell that must succeed, and returns what it prints.
