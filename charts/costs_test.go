@@ -50,7 +50,7 @@ func TestKueueStopsTheLargestWork(t *testing.T) {
 		for policy, p := range compiled {
 			r := request{operation: admission.Update, object: stopped, old: running}
 			r.labels = map[string]string{"pod-security.kubernetes.io/enforce": "baseline", "mlbatch-pod-security": "baseline"}
-			r.annotations = map[string]string{"mlbatch-priorities": "low-priority"}
+			r.annotations = map[string]string{"mlbatch-priorities": "low-priority", "mlbatch-tolerations": "nvidia.com/gpu"}
 			if matches(policy, request{operation: admission.Update, object: "kind: PyTorchJob,"}) {
 				mustAllow(t, name+": Kueue stops it: "+policy, decide(t, p, r, true))
 			}

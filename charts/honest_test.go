@@ -56,7 +56,7 @@ func TestHonestActsThatLookLikeAttacks(t *testing.T) {
 	compiled := policies(t)
 	for name, r := range acts {
 		r.labels = map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}
-		r.annotations = map[string]string{"mlbatch-priorities": "low-priority"}
+		r.annotations = map[string]string{"mlbatch-priorities": "low-priority", "mlbatch-tolerations": "nvidia.com/gpu"}
 		for policy, p := range compiled {
 			if !matches(policy, r) {
 				continue

@@ -495,7 +495,7 @@ func TestPoliciesLeaveHonestMembersAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.labels = map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}
-			r.annotations = map[string]string{"mlbatch-priorities": "low-priority"}
+			r.annotations = map[string]string{"mlbatch-priorities": "low-priority", "mlbatch-tolerations": "nvidia.com/gpu"}
 			for policy, p := range compiled {
 				if matches(policy, r) {
 					if got := judge(t, p, r, false); len(got) > 0 {
@@ -892,9 +892,7 @@ func matches(policy string, r request) bool {
 		return has("PyTorchJob", "RayCluster", "RayJob", "PodGroup") && r.operation != admission.Delete
 	case "mlbatch-priorities":
 		return has("PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
-	case "mlbatch-placement":
-		return has("Pod") && r.operation == admission.Create || has("PyTorchJob", "RayCluster", "RayJob") && r.operation != admission.Delete
-	case "mlbatch-labels":
+	case "mlbatch-labels", "mlbatch-placement":
 		return !has("AppWrapper", "Service", "Secret") && r.operation != admission.Delete
 	case "mlbatch-exposure":
 		return has("Service", "Secret", "RayCluster", "RayJob", "RayService") && r.operation != admission.Delete

@@ -3,6 +3,8 @@
 package admissionrules
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,5 +31,73 @@ func placement(namespace Namespace, pod *corev1.PodTemplateSpec) string {
 			return "pods in a team namespace may not run on cordoned nodes: remove the toleration of node.kubernetes.io/unschedulable"
 		}
 	}
-	return ""
+	return namespace.strangeTaints(pod.Spec.Tolerations)
+}
+
+// TolerationsAnnotation of a namespace lists the taints that its pods may tolerate: those of Tolerable.
+const TolerationsAnnotation = "mlbatch-tolerations"
+
+// Tolerable is KEY=VALUE, or KEY if any value may be tolerated.
+func Tolerable(key, value string) string {
+	if value == "" {
+		return key
+	}
+	return key + "=" + value
+}
+
+// MayTolerate tells whether pods with this list may stand on a node with this taint.
+func MayTolerate(list []string, taint corev1.Taint) bool {
+	known := slices.Concat(list, conditionTaints)
+	return slices.Contains(known, taint.Key) || slices.Contains(known, taint.Key+"="+taint.Value)
+}
+
+// conditionTaints say what a node tells of itself. They keep it for nobody.
+var conditionTaints = []string{
+	corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeMemoryPressure, corev1.TaintNodeDiskPressure,
+	corev1.TaintNodePIDPressure, corev1.TaintNodeNetworkUnavailable,
+}
+
+// strangeTaints says which taints a team's pods may not tolerate. Namespaces that are made by hand have no list.
+func (n Namespace) strangeTaints(tolerations []corev1.Toleration) string {
+	list, is := n.Annotations[TolerationsAnnotation]
+	if !is {
+		return ""
+	}
+	if !few(tolerations) {
+		return "pods of this team have at most 64 tolerations, with keys of 317 and values of 63 characters: remove the others"
+	}
+	ofTeam := slices.DeleteFunc(strings.Split(list, ","), func(entry string) bool { return entry == "" })
+	known := slices.Concat(ofTeam, conditionTaints, n.HealthTaints)
+	var strange []string
+	for _, t := range tolerations {
+		valued := t.Key + "=" + t.Value
+		equal := t.Operator == "" || t.Operator == corev1.TolerationOpEqual
+		switch {
+		case slices.Contains(known, t.Key), equal && slices.Contains(known, valued):
+		case t.Operator == corev1.TolerationOpExists:
+			strange = append(strange, t.Key)
+		default:
+			strange = append(strange, valued)
+		}
+	}
+	if len(strange) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("this team's pods may not tolerate %s: remove it from tolerations, or ask an administrator to list it in tolerations of the team, whose pods tolerate %s",
+		cut(strings.Join(strange, ", ")), cut(strings.Join(append(ofTeam, "conditions of nodes"), ", ")))
+}
+
+// cut leaves what people read of a long list.
+func cut(list string) string {
+	if runes := []rune(list); len(runes) > 1000 {
+		return string(runes[:1000]) + "…"
+	}
+	return list
+}
+
+// few bounds what has to be compared.
+func few(tolerations []corev1.Toleration) bool {
+	return len(tolerations) <= 64 && !slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool {
+		return len(t.Key) > 317 || len(t.Value) > 63
+	})
 }

@@ -16,6 +16,8 @@ import (
 type Namespace struct {
 	Labels, Annotations map[string]string
 	Policies            Policies
+	// HealthTaints are those by which the health of nodes is judged: KEY, with any value, or KEY=VALUE.
+	HealthTaints []string
 }
 
 // Policies are those of charts/mlbatch that the API server enforces for what is wrapped.

@@ -132,7 +132,7 @@ var arrows = map[string][]string{
 	"tools/mlbatch/usage":        {"controller/admissionrules", "controller/api/v1beta2", "controller/ledger", "controller/nodesigns", "tools/mlbatch/quota", "tools/mlbatch/printing", "tools/mlbatch/reading"},
 	"tools/mlbatch/nodesettings": {"controller/nodesigns", "tools/mlbatch/reading"},
 	"tools/mlbatch/checkup": {
-		"controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/audit", "tools/mlbatch/parts", "tools/mlbatch/quota",
+		"controller/admissionrules", "controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/audit", "tools/mlbatch/parts", "tools/mlbatch/quota",
 	},
 	"tools/mlbatch/clustercheck": {
 		"controller/api/v1beta2", "controller/nodesigns", "setup", "tools/mlbatch/checkup", "tools/mlbatch/nodesettings", "tools/mlbatch/parts", "tools/mlbatch/printing", "tools/mlbatch/reading",
@@ -151,8 +151,8 @@ var arrows = map[string][]string{
 		"setup", "tools/mlbatch/parts", "tools/mlbatch/install/access", "tools/mlbatch/install/changes", "tools/mlbatch/install/helmrelease",
 		"tools/mlbatch/install/preflight", "tools/mlbatch/install/wait",
 	},
-	"tools/mlbatch/audit":          {"controller/api/v1beta2", "tools/mlbatch/quota"},
-	"tools/mlbatch/audit/snapshot": {"controller/api/v1beta2", "tools/mlbatch/audit"},
+	"tools/mlbatch/audit":          {"controller/admissionrules", "controller/api/v1beta2", "tools/mlbatch/quota"},
+	"tools/mlbatch/audit/snapshot": {"controller/admissionrules", "controller/api/v1beta2", "tools/mlbatch/audit"},
 	"tools/mlbatch/submit":         {"controller/api/v1beta2", "controller/admissionrules", "tools/mlbatch/explain", "tools/mlbatch/quota", "tools/pytorchjob-generator"},
 	"tools/mlbatch/teamsfile":      {"tools/mlbatch/printing"},
 	"tools/mlbatch/teamschart":     {"charts", "tools/mlbatch/install/helmrelease"},

@@ -318,9 +318,33 @@ var placements = []attack{
 		found: found{"misplaced", "AppWrapper chooses", ""},
 	},
 	{
+		name:    "a PyTorchJob on a node that a taint keeps for another team",
+		answer:  "this team's pods may not tolerate example.com/reserved-for: remove it",
+		prepare: func(s *story, ctx context.Context) { s.reserve(ctx, here.Simulated[3], "example.com/reserved-for") },
+		try: func(s *story, ctx context.Context) error {
+			return s.sends(ctx, s.pyTorchJob("intruding", func(p *corev1.PodSpec) { intrude(p, here.Simulated[3]) }))
+		},
+		won: func(s *story, ctx context.Context) (string, error) {
+			return s.runsOn(ctx, "training.kubeflow.org/job-name=intruding", here.Simulated[3])
+		},
+		found: found{"misplaced", "Pod intruding-", "example.com/reserved-for"},
+	},
+	{
+		name:    "a pod of an AppWrapper on such a node",
+		answer:  "this team's pods may not tolerate example.com/reserved-for: remove it",
+		prepare: func(s *story, ctx context.Context) { s.reserve(ctx, here.Simulated[4], "example.com/reserved-for") },
+		try: func(s *story, ctx context.Context) error {
+			return s.runsPod(ctx, "intrudes", func(p *corev1.PodSpec) { intrude(p, here.Simulated[4]) })
+		},
+		won: func(s *story, ctx context.Context) (string, error) {
+			return s.runsOn(ctx, workload.AppWrapperLabel+"=intrudes", here.Simulated[4])
+		},
+		found: found{"misplaced", "Pod intrudes", "example.com/reserved-for"},
+	},
+	{
 		name:    "a PyTorchJob on a control plane",
 		answer:  "may not tolerate every taint",
-		prepare: (*story).reserveForControlPlane,
+		prepare: func(s *story, ctx context.Context) { s.reserve(ctx, here.Simulated[2], "node-role.kubernetes.io/control-plane") },
 		try: func(s *story, ctx context.Context) error {
 			return s.sends(ctx, s.pyTorchJob("tolerant", func(p *corev1.PodSpec) {
 				p.NodeSelector = map[string]string{corev1.LabelHostname: here.Simulated[2]}

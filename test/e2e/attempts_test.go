@@ -342,6 +342,15 @@ func takeNode(p *corev1.PodSpec, node string) {
 	p.Containers[0].Resources = corev1.ResourceRequirements{Requests: requests("50m", "16Mi", "8"), Limits: requests("50m", "16Mi", "8")}
 }
 
+// intrude has a pod run on a node that a taint keeps for others.
+func intrude(p *corev1.PodSpec, node string) {
+	p.NodeSelector = map[string]string{corev1.LabelHostname: node}
+	p.Tolerations = []corev1.Toleration{
+		{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists},
+		{Key: "example.com/reserved-for", Operator: corev1.TolerationOpExists},
+	}
+}
+
 // hasPods asks whether at least so many pods with a label exist.
 func hasPods(label string, want int) func(*story, context.Context) (string, error) {
 	return func(s *story, ctx context.Context) (string, error) { return s.podsOf(ctx, label, want) }

@@ -183,15 +183,14 @@ func (s *story) bystanderIsEvicted(ctx context.Context) (string, error) {
 	return "it runs", err
 }
 
-// reserveForControlPlane taints a node as those of control planes are, until the test ends.
-func (s *story) reserveForControlPlane(ctx context.Context) {
+// reserve taints a node, until the test ends.
+func (s *story) reserve(ctx context.Context, node, key string) {
 	s.t.Helper()
-	const key = "node-role.kubernetes.io/control-plane"
-	s.changeNode(ctx, here.Simulated[2], func(n *corev1.Node) {
+	s.changeNode(ctx, node, func(n *corev1.Node) {
 		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
 	})
 	s.t.Cleanup(func() {
-		s.changeNode(context.Background(), here.Simulated[2], func(n *corev1.Node) {
+		s.changeNode(context.Background(), node, func(n *corev1.Node) {
 			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 		})
 	})

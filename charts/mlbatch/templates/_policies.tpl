@@ -44,3 +44,28 @@ dyn({{ . }}).spec.?pytorchReplicaSpecs.orValue({}).map(r, dyn({{ . }}).spec.pyto
 {{- define "mlbatch.reserved" -}}
 ['kueue.x-k8s.io/', 'workload.codeflare.dev/', 'codeflare.dev/', 'ray.io/', 'training.kubeflow.org/', 'batch.kubernetes.io/', 'jobset.sigs.k8s.io/', 'leaderworkerset.sigs.k8s.io/', 'scheduling.x-k8s.io/', 'apps.kubernetes.io/', 'statefulset.kubernetes.io/']
 {{- end }}
+
+{{/* Variables of a policy: the specs of the object and of the stored one, and lists of the pod templates in each, of any kind. */}}
+{{- define "mlbatch.everyTemplate" -}}
+# Of the object and of the stored one.
+- name: specs
+  expression: >-
+    [object, oldObject].map(o, o == null ? {} : dyn(o).?spec.orValue({}))
+# Lists of what may be a pod template; a template that is elsewhere is in none.
+- name: single
+  expression: >-
+    variables.specs.map(s, [s.?template, s.?jobTemplate.spec.template, s.?leaderWorkerTemplate.leaderTemplate,
+    s.?leaderWorkerTemplate.workerTemplate, s.?submitterPodTemplate].map(t, t.orValue({})))
+- name: ofRoles
+  expression: >-
+    variables.specs.map(s, ['jaxReplicaSpecs', 'mpiReplicaSpecs', 'paddleReplicaSpecs', 'pytorchReplicaSpecs',
+    'tfReplicaSpecs', 'xgbReplicaSpecs'].map(k, s[?k].orValue({})).map(m, m.map(r, m[r].?template.orValue({}))))
+- name: ofJobs
+  expression: >-
+    variables.specs.map(s, s.?replicatedJobs.orValue([]).map(j, j.?template.spec.template.orValue({})))
+- name: ofRay
+  expression: >-
+    variables.specs.map(s, [s, s.?rayClusterSpec.orValue({}), s.?rayClusterConfig.orValue({})].map(c,
+    [c.?headGroupSpec.template.orValue({})] + c.?workerGroupSpecs.orValue([]).map(g, g.?template.orValue({}))))
+{{- end }}
+

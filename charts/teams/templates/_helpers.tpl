@@ -48,3 +48,24 @@ argocd.argoproj.io/sync-options: Prune=false
 {{- end }}
 {{- toYaml $security }}
 {{- end }}
+
+{{/*
+The taints that a team's pods may tolerate, KEY or KEY=VALUE: those that its flavors have or tolerate, and its
+list. A toleration of every taint is none of them: only Kueue may add it. (dict "root" … "team" …)
+*/}}
+{{- define "teams.tolerations" -}}
+{{- $all := hasKey .team "tolerations" | ternary .team.tolerations .root.Values.tolerations }}
+{{- $quota := .team.quota | default dict }}
+{{- range .root.Values.flavors }}
+{{- if hasKey $quota .name }}
+{{- $all = concat ($all | default list) (.nodeTaints | default list) (.tolerations | default list) }}
+{{- end }}
+{{- end }}
+{{- $entries := list }}
+{{- range $all }}
+{{- if .key }}
+{{- $entries = append $entries (.value | empty | ternary .key (printf "%s=%s" .key (.value | toString))) }}
+{{- end }}
+{{- end }}
+{{- uniq $entries | join "," }}
+{{- end }}

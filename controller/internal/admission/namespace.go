@@ -47,11 +47,11 @@ func fromCache(reader client.Reader) readNamespace {
 
 // check refuses what the API server would refuse to create, and warns of pods. A namespace that
 // cannot be read is no reason to refuse anything.
-func (n namespace) check(decoded admissionrules.Decoded, policies config.Policies) (field.ErrorList, admission.Warnings) {
+func (n namespace) check(decoded admissionrules.Decoded, policies config.Policies, healthTaints []string) (field.ErrorList, admission.Warnings) {
 	if n.unread != nil {
 		return nil, nil
 	}
-	in := admissionrules.Namespace{Labels: n.labels, Annotations: n.annotations, Policies: admissionrules.Policies(policies)}
+	in := admissionrules.Namespace{Labels: n.labels, Annotations: n.annotations, Policies: admissionrules.Policies(policies), HealthTaints: healthTaints}
 	if problems := decoded.ValidateIn(in); len(problems) > 0 {
 		return problems, nil
 	}

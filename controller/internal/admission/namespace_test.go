@@ -5,17 +5,21 @@ package admission
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/test/given"
 )
 
@@ -95,5 +99,31 @@ func TestWhatTheNamespaceRefusesIsRefusedOnCreate(t *testing.T) {
 				t.Errorf("the namespace is read %d times", reads)
 			}
 		})
+	}
+}
+
+// The taints by which the health of nodes is judged are no secret of a team's.
+func TestTaintsOfNodeHealthMayBeTolerated(t *testing.T) {
+	team := namespace{labels: map[string]string{"mlbatch-team-namespace": "true"}, annotations: map[string]string{admissionrules.TolerationsAnnotation: ""}}
+	c, _, err := config.Parse([]byte("appwrapper: {nodeHealth: {taints: [{key: example.com/broken, resources: ['*'], effect: NoExecute}, {key: example.com/fan, value: slow, resources: ['*'], effect: NoExecute}]}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for toleration, refused := range map[corev1.Toleration]bool{
+		{Key: "example.com/broken", Operator: corev1.TolerationOpExists}: false,
+		{Key: "example.com/fan", Value: "slow"}:                          false,
+		{Key: "example.com/fan", Operator: corev1.TolerationOpExists}:    true,
+		{Key: "example.com/other", Operator: corev1.TolerationOpExists}:  true,
+	} {
+		pod := corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Spec: corev1.PodSpec{Tolerations: []corev1.Toleration{toleration}}}
+		raw, err := json.Marshal(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		aw := &v1beta2.AppWrapper{Spec: v1beta2.AppWrapperSpec{Components: []v1beta2.AppWrapperComponent{{Template: runtime.RawExtension{Raw: raw}}}}}
+		decoded := admissionrules.Decode(aw)
+		if problems, _ := team.check(decoded, config.Policies{Placement: true}, c.AppWrapper.NodeHealth.ToleratedTaints()); (len(problems) > 0) != refused {
+			t.Errorf("%v: got %v", toleration, problems)
+		}
 	}
 }

@@ -49,7 +49,7 @@ func Setup(mgr ctrl.Manager, c config.AppWrapper, own string) error {
 	}
 	namespaces := fromCache(mgr.GetAPIReader())
 	validator := &validator{
-		limits: admissionrules.Limits{Components: c.ComponentLimit, PodSets: c.PodSetLimit}, policies: c.Policies,
+		limits: admissionrules.Limits{Components: c.ComponentLimit, PodSets: c.PodSetLimit}, policies: c.Policies, healthTaints: c.NodeHealth.ToleratedTaints(),
 		kueue: kueue, review: review, namespaces: together(namespaces), managed: managed, surroundings: surroundingsFrom(mgr.GetAPIReader()),
 	}
 	validator.own = &ownRights{
@@ -135,6 +135,8 @@ func guard(stored, sent *v1beta2.AppWrapper) {
 type validator struct {
 	limits   admissionrules.Limits
 	policies config.Policies
+	// healthTaints may be tolerated by every team.
+	healthTaints []string
 	// kueue are the users that start what is queued.
 	kueue  sets.Set[string]
 	review accessreview.Review
@@ -171,7 +173,7 @@ func (v *validator) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) 
 	if aw.ManagedByThisController() {
 		problems = append(problems, v.own.check(ctx, aw.Namespace, kinds)...)
 		problems = append(problems, v.uncounted(ctx, decoded)...)
-		refused, warned := found.check(decoded, v.policies)
+		refused, warned := found.check(decoded, v.policies, v.healthTaints)
 		problems, warnings = append(problems, refused...), warned
 	}
 	warnings = slices.Concat(v.managed.warning(aw, found), admissionrules.WarningsOnInheritance(found.annotations), warnings, decoded.WarningsOnCreate())

@@ -25,6 +25,20 @@ type NodeHealth struct {
 	CapacityProviders []string `json:"capacityProviders"`
 }
 
+// ToleratedTaints are those by which the health of nodes is judged: KEY, with any value, or KEY=VALUE. Pods that
+// tolerate one were told to stay.
+func (n NodeHealth) ToleratedTaints() []string {
+	var all []string
+	for _, rule := range n.Taints {
+		taint := rule.Key
+		if rule.Value != nil {
+			taint += "=" + *rule.Value
+		}
+		all = append(all, taint)
+	}
+	return all
+}
+
 // NotReady is about nodes of which the node controller says that they are not ready or unreachable.
 type NotReady struct {
 	// Leave: all pods leave them.

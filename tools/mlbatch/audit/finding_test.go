@@ -233,6 +233,25 @@ var cases = []struct {
 	{"a pod on a control plane", func(m *Moment) {
 		m.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}
 	}},
+	{"a pod on a node that a taint keeps for another team", func(m *Moment) {
+		m.Tolerations = map[string][]string{"blue": {"nvidia.com/gpu"}}
+		keepFor(m, "example.com/reserved-for", "medical")
+	}},
+	{"a pod on a node that a taint keeps for its team", func(m *Moment) {
+		m.Tolerations = map[string][]string{"blue": {"example.com/reserved-for=blue"}}
+		keepFor(m, "example.com/reserved-for", "blue")
+	}},
+	{"a pod on a node with a taint of its flavor", func(m *Moment) {
+		m.Tolerations = map[string][]string{"blue": nil}
+		keepFor(m, "nvidia.com/gpu", "")
+		m.Flavors[0].Spec.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
+	}},
+	{"a pod that was there before the taint", func(m *Moment) {
+		m.Tolerations = map[string][]string{"blue": nil}
+		keepFor(m, "example.com/reserved-for", "medical")
+		m.Pods[0].Spec.Tolerations = nil
+	}},
+	{"a team whose namespace lists nothing", func(m *Moment) { keepFor(m, "example.com/reserved-for", "medical") }},
 	{"a template that names a node", func(m *Moment) { m.Workloads[0].Spec.PodSets[0].Template.Spec.NodeName = "gpu-0" }},
 
 	{"a pod with the rights of its node", func(m *Moment) {
@@ -268,6 +287,12 @@ var cases = []struct {
 		opened := networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "ray", OwnerReferences: controlledBy("RayCluster", "ray", "ray")}}
 		m.Ingresses = []networkingv1.Ingress{opened, {ObjectMeta: metav1.ObjectMeta{Namespace: "blue", Name: "site"}}}
 	}},
+}
+
+// keepFor taints the node of a pod that tolerates it.
+func keepFor(m *Moment, key, value string) {
+	m.Nodes[0].Spec.Taints = []corev1.Taint{{Key: key, Value: value, Effect: corev1.TaintEffectNoSchedule}}
+	m.Pods[0].Spec.Tolerations = []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists}}
 }
 
 func quotaAt(m *Moment, i int) *resource.Quantity {

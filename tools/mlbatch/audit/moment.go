@@ -29,7 +29,9 @@ type Moment struct {
 	// are left out. Workloads are those of all namespaces, because they use the same quota.
 	Namespaces []string
 	// HostPaths are the folders of the node that a namespace's pods may mount.
-	HostPaths   map[string][]string
+	HostPaths map[string][]string
+	// Tolerations are the taints that a namespace's pods may tolerate, of namespaces that list them.
+	Tolerations map[string][]string
 	Pods        []corev1.Pod
 	Workloads   []kueue.Workload
 	AppWrappers []workload.AppWrapper

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
@@ -61,20 +62,43 @@ func (l look) wrongNode(p corev1.Pod, node corev1.Node) string {
 		if strings.HasPrefix(t.Key, "node-role.kubernetes.io/") && t.Effect != corev1.TaintEffectPreferNoSchedule {
 			return "which is reserved with the taint " + t.Key
 		}
+		if l.intrudes(p, t) {
+			return "whose taint " + t.Key + " it tolerates and may not"
+		}
 	}
-	for _, a := range l.claimed[l.holder(p)].flavors[p.Labels[quota.PodSetLabel]] {
-		for _, flavor := range l.Flavors {
-			if flavor.Name != string(a.Flavor) {
-				continue
-			}
-			for _, key := range slices.Sorted(maps.Keys(flavor.Spec.NodeLabels)) {
-				if want := flavor.Spec.NodeLabels[key]; node.Labels[key] != want {
-					return fmt.Sprintf("which is not of its flavor %s: its label %s is %q and not %q", flavor.Name, key, node.Labels[key], want)
-				}
+	for _, flavor := range l.flavorsOf(p) {
+		for _, key := range slices.Sorted(maps.Keys(flavor.Spec.NodeLabels)) {
+			if want := flavor.Spec.NodeLabels[key]; node.Labels[key] != want {
+				return fmt.Sprintf("which is not of its flavor %s: its label %s is %q and not %q", flavor.Name, key, node.Labels[key], want)
 			}
 		}
 	}
 	return ""
+}
+
+// flavorsOf are those from which a pod has its quota.
+func (l look) flavorsOf(p corev1.Pod) (all []kueue.ResourceFlavor) {
+	for _, a := range l.claimed[l.holder(p)].flavors[p.Labels[quota.PodSetLabel]] {
+		for _, flavor := range l.Flavors {
+			if flavor.Name == string(a.Flavor) {
+				all = append(all, flavor)
+			}
+		}
+	}
+	return all
+}
+
+// intrudes tells whether a pod is on a node because it tolerates a taint that its team may not.
+func (l look) intrudes(p corev1.Pod, taint corev1.Taint) bool {
+	list, listed := l.Tolerations[p.Namespace]
+	if !listed || taint.Effect == corev1.TaintEffectPreferNoSchedule || admissionrules.MayTolerate(list, taint) {
+		return false
+	}
+	covers := func(t corev1.Toleration) bool {
+		return (t.Key == "" || t.Key == taint.Key) && (t.Effect == "" || t.Effect == taint.Effect)
+	}
+	given := slices.ContainsFunc(l.flavorsOf(p), func(f kueue.ResourceFlavor) bool { return slices.ContainsFunc(f.Spec.Tolerations, covers) })
+	return !given && slices.ContainsFunc(p.Spec.Tolerations, covers)
 }
 
 // nodeAccess: no container has the rights of its node.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/quota"
 )
@@ -109,6 +110,44 @@ func (o Objects) namespaceUnlabelled() (found []sight) {
 		}
 	}
 	return found
+}
+
+// tolerationsUnlisted: the chart of teams writes the list into namespaces that it creates.
+func (o Objects) tolerationsUnlisted() (found []sight) {
+	for _, n := range o.Namespaces {
+		_, listed := n.Annotations[admissionrules.TolerationsAnnotation]
+		if listed || n.Labels[audit.TeamLabel] != "true" || n.Status.Phase == corev1.NamespaceTerminating {
+			continue
+		}
+		taints := fmt.Sprintf("%q", strings.Join(o.flavorTaints(n.Name), ","))
+		found = append(found, of("Namespace "+n.Name, "annotation "+admissionrules.TolerationsAnnotation, "none", "its flavors", taints))
+	}
+	return found
+}
+
+// flavorTaints are those that the flavors of a namespace's queues have or tolerate.
+func (o Objects) flavorTaints(namespace string) (taints []string) {
+	for _, f := range o.Flavors {
+		if !slices.ContainsFunc(o.LocalQueues, func(l kueue.LocalQueue) bool { return l.Namespace == namespace && o.offers(l, f.Name) }) {
+			continue
+		}
+		for _, t := range f.Spec.NodeTaints {
+			taints = append(taints, admissionrules.Tolerable(t.Key, t.Value))
+		}
+		for _, t := range f.Spec.Tolerations {
+			taints = append(taints, admissionrules.Tolerable(t.Key, t.Value))
+		}
+	}
+	slices.Sort(taints)
+	return slices.DeleteFunc(slices.Compact(taints), func(t string) bool { return t == "" })
+}
+
+// offers tells whether the ClusterQueue of a LocalQueue has quota in a flavor.
+func (o Objects) offers(l kueue.LocalQueue, flavor string) bool {
+	q, _ := o.clusterQueue(l)
+	return slices.ContainsFunc(q.Spec.ResourceGroups, func(g kueue.ResourceGroup) bool {
+		return slices.ContainsFunc(g.Flavors, func(f kueue.FlavorQuotas) bool { return string(f.Name) == flavor })
+	})
 }
 
 // lines makes sights of sentences.

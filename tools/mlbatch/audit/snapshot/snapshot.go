@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
 )
@@ -40,7 +41,7 @@ var Resources = []schema.GroupResource{
 
 // Read reads one moment: all namespaces of teams, or only these.
 func Read(ctx context.Context, api client.Client, now time.Time, only []string) (audit.Moment, error) {
-	r := &reader{api: api, moment: audit.Moment{Time: now, Unread: map[string]string{}, HostPaths: map[string][]string{}}}
+	r := &reader{api: api, moment: audit.Moment{Time: now, Unread: map[string]string{}, HostPaths: map[string][]string{}, Tolerations: map[string][]string{}}}
 	m := &r.moment
 	if err := r.readNamespaces(ctx, only); err != nil {
 		return audit.Moment{}, r.explain(err)
@@ -169,6 +170,9 @@ func (r *reader) readNamespaces(ctx context.Context, only []string) error {
 		missing = slices.DeleteFunc(missing, func(name string) bool { return name == n.Name })
 		if slices.Contains(only, n.Name) || len(only) == 0 && n.Labels[audit.TeamLabel] == "true" {
 			r.moment.Namespaces = append(r.moment.Namespaces, n.Name)
+			if listed, is := n.Annotations[admissionrules.TolerationsAnnotation]; is {
+				r.moment.Tolerations[n.Name] = strings.Split(listed, ",")
+			}
 			r.moment.HostPaths[n.Name] = strings.Split(n.Annotations[hostPathsAnnotation], ",")
 		}
 	})

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
+	"github.com/mlbatch/mlbatch/controller/admissionrules"
 	workload "github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/audit/snapshot"
@@ -117,6 +118,21 @@ func pytorchjob() client.Object {
 }
 
 var teams = []client.Object{namespace("blue", "true"), namespace("red", "true"), namespace("other", "false")}
+
+// An empty list is one, too.
+func TestAMomentHasWhatTeamsTolerate(t *testing.T) {
+	listing := namespace("blue", "true")
+	listing.SetAnnotations(map[string]string{admissionrules.TolerationsAnnotation: "a/b,c=d"})
+	empty := namespace("red", "true")
+	empty.SetAnnotations(map[string]string{admissionrules.TolerationsAnnotation: ""})
+	m, err := snapshot.Read(t.Context(), serve(t, listing, empty, namespace("green", "true")), time.Unix(1, 0), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string][]string{"blue": {"a/b", "c=d"}, "red": {""}}, m.Tolerations); diff != "" {
+		t.Error(diff)
+	}
+}
 
 func TestAMomentHasEveryPageOfOneRevision(t *testing.T) {
 	s := serve(t, append(teams, pod("blue", "a", "kubeflow.org/v1 PyTorchJob"), pod("red", "b", ""), pod("other", "c", ""), pytorchjob())...)
