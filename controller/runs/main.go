@@ -19,6 +19,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	"github.com/mlbatch/mlbatch/controller/internal/jsonwatch"
 	runs "github.com/mlbatch/mlbatch/controller/internal/run"
@@ -81,7 +82,8 @@ func run(file string, log logr.Logger) error {
 
 // setup starts the controller after the webhooks: they write down who made a Run.
 func setup(mgr ctrl.Manager, c config.Runs) error {
-	served, err := serving.Probes(mgr, c.WebhooksEnabled, c.CertManagement, func() error { return runadmission.Setup(mgr) })
+	authors := accessreview.NewAuthors(mgr.GetClient())
+	served, err := serving.Probes(mgr, c.WebhooksEnabled, c.CertManagement, func() error { return runadmission.Setup(mgr, authors) })
 	if err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func setup(mgr ctrl.Manager, c config.Runs) error {
 		GPUResourceName: c.GPUResourceName, Gang: c.Gang, AgentImage: c.AgentImage, Datashim: c.Datashim, BrokerFSGroup: c.BrokerFSGroup,
 		BrokerResources: corev1.ResourceList{corev1.ResourceCPU: c.BrokerResources.CPU, corev1.ResourceMemory: c.BrokerResources.Memory},
 	}
-	return mgr.Add(servingcert.After(served, func() error { return runs.Setup(mgr, settings, c.WebhooksEnabled) }))
+	return mgr.Add(servingcert.After(served, func() error { return runs.Setup(mgr, settings, authors, c.WebhooksEnabled) }))
 }
 
 func managerOptions(c config.Runs, namespace string) (ctrl.Options, error) {

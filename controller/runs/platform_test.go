@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -32,6 +33,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/config"
 	runs "github.com/mlbatch/mlbatch/controller/internal/run"
 	"github.com/mlbatch/mlbatch/controller/internal/runadmission"
@@ -75,13 +77,11 @@ func (p *platform) start() {
 	ctrlmetrics.Registry = prometheus.NewRegistry() // our metrics can be registered only once
 	defer func() { ctrlmetrics.Registry = registry }()
 	mgr, err := ctrl.NewManager(p.api.Config(), options)
-	if err == nil {
-		err = runadmission.Setup(mgr)
-	}
-	if err == nil {
-		err = runs.Setup(mgr, runplan.DefaultSettings(), true)
-	}
 	if err != nil {
+		p.Fatal(err)
+	}
+	authors := accessreview.NewAuthors(mgr.GetClient())
+	if err := errors.Join(runadmission.Setup(mgr, authors), runs.Setup(mgr, runplan.DefaultSettings(), authors, true)); err != nil {
 		p.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -101,7 +101,7 @@ var arrows = map[string][]string{
 		"controller/internal/activity", "controller/internal/serving", "controller/internal/admission", "controller/internal/appwrapper", "controller/internal/capacityprovider", "controller/internal/cordon", "controller/internal/jsonwatch", "controller/internal/othercontroller", "controller/internal/slackqueue", "controller/internal/workload",
 	},
 	"controller/runs": {
-		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/config",
+		"controller/api/codeflare/v1alpha1", "controller/api/v1beta2", "controller/internal/accessreview", "controller/internal/config",
 		"controller/internal/jsonwatch", "controller/internal/run", "controller/internal/runadmission", "controller/internal/serving", "controller/internal/servingcert", "controller/runplan",
 	},
 	// The program in the pods of Runs.

@@ -342,9 +342,11 @@ var placements = []attack{
 		found: found{"misplaced", "Pod intrudes", "example.com/reserved-for"},
 	},
 	{
-		name:    "a PyTorchJob on a control plane",
-		answer:  "may not tolerate every taint",
-		prepare: func(s *story, ctx context.Context) { s.reserve(ctx, here.Simulated[2], "node-role.kubernetes.io/control-plane") },
+		name:   "a PyTorchJob on a control plane",
+		answer: "may not tolerate every taint",
+		prepare: func(s *story, ctx context.Context) {
+			s.reserve(ctx, here.Simulated[2], "node-role.kubernetes.io/control-plane")
+		},
 		try: func(s *story, ctx context.Context) error {
 			return s.sends(ctx, s.pyTorchJob("tolerant", func(p *corev1.PodSpec) {
 				p.NodeSelector = map[string]string{corev1.LabelHostname: here.Simulated[2]}

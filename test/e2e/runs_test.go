@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -165,6 +166,8 @@ func TestARunActsForItsAuthorOnly(t *testing.T) {
 			t.Errorf("it has an AppWrapper (%v)", err)
 		}
 
+		s.leaves(ctx, as(t, cfg, "e2e-leaver"))
+
 		// A member cannot become another author, nor pass work off as a Run's.
 		own := execution("own", "sleeper", "100m")
 		s.create(ctx, own)
@@ -187,6 +190,39 @@ func TestARunActsForItsAuthorOnly(t *testing.T) {
 		}
 		return ctx
 	}).Feature())
+}
+
+// leaves: somebody makes a Run that waits, and leaves the team. The Run never starts.
+func (s *story) leaves(ctx context.Context, leaver client.Client) {
+	s.t.Helper()
+	s.bind(ctx, "mlbatch-edit", "e2e-leaver")
+	run := execution("left-behind", "later", "100m")
+	run.Namespace = s.namespace
+	s.until(ctx, "the Run is made", func(ctx context.Context) (string, error) {
+		if err := leaver.Create(ctx, run); err != nil {
+			return err.Error(), nil
+		}
+		return "", nil
+	})
+	s.created = append(s.created, run)
+	if err := s.admin.Delete(ctx, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "e2e-leaver", Namespace: s.namespace}}); err != nil {
+		s.t.Fatal(err)
+	}
+	time.Sleep(11 * time.Second) // so long at most, a right that was seen counts
+	s.create(ctx, s.program("later", sleeps))
+	s.until(ctx, "it says that its author has left", func(ctx context.Context) (string, error) {
+		if err := s.admin.Get(ctx, run.Name, s.namespace, run); err != nil {
+			return "", err
+		}
+		c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.Accepted)
+		if c == nil || c.Reason != "Forbidden" || !strings.Contains(c.Message, "may no longer create") {
+			return fmt.Sprintf("it says %+v", c), nil
+		}
+		return "", nil
+	})
+	if missing, err := s.stillThere(ctx, &workload.AppWrapper{ObjectMeta: metav1.ObjectMeta{Name: "left-behind"}}); missing != "" || err != nil {
+		s.t.Errorf("it has an AppWrapper (%v)", err)
+	}
 }
 
 // letMakeRuns gives a user the right to make Runs, and no other.

@@ -64,6 +64,15 @@ func (r *Reconciler) current(ctx context.Context, o *observation) (bool, error) 
 // create creates the planned AppWrapper, or tries to. It never changes one that exists: an
 // earlier Run may have had the name.
 func (r *Reconciler) create(ctx context.Context, s *runlife.Snapshot, options ...client.CreateOption) (answered bool, err error) {
+	left, err := r.left(ctx, s)
+	switch {
+	case err != nil:
+		return false, err
+	case left != "":
+		s.Answer = &runlife.Answer{Reason: runlife.Forbidden, Message: left, At: r.now()}
+		r.answers.remember(s)
+		return true, nil
+	}
 	aw := s.Plan.Planned[0].AppWrapper.DeepCopy()
 	aw.Labels[v1beta2.UserLabel] = admissionrules.UserLabelValue(s.Run.Annotations[v1alpha1.AuthorAnnotation])
 	aw.Labels[v1beta2.UserIDLabel] = admissionrules.UserLabelValue(s.Run.Annotations[v1alpha1.AuthorUIDAnnotation])

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/internal/echoes"
 	"github.com/mlbatch/mlbatch/controller/internal/runlife"
 	"github.com/mlbatch/mlbatch/controller/runplan"
@@ -49,6 +50,8 @@ type Reconciler struct {
 	metrics  *metrics
 	settings runplan.Settings
 	now      func() time.Time
+	// authors are asked about again when an AppWrapper is made.
+	authors accessreview.Authors
 	// recorded: the webhooks of Runs are served, so that annotations say who made a Run. Without them, its
 	// author wrote what they say.
 	recorded bool

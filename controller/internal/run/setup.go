@@ -22,6 +22,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/runplan"
 )
 
@@ -30,7 +31,7 @@ const concurrency = 16
 
 // Setup adds the controller of Runs to mgr, whose caches must be made with CacheOptions. No Run is
 // accepted unless the webhooks that record its author are served.
-func Setup(mgr ctrl.Manager, settings runplan.Settings, recorded bool) error {
+func Setup(mgr ctrl.Manager, settings runplan.Settings, authors accessreview.Authors, recorded bool) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Run{}, waiting, waitsFor); err != nil {
 		return fmt.Errorf("cannot index Runs: %w", err)
 	}
@@ -50,6 +51,7 @@ func Setup(mgr ctrl.Manager, settings runplan.Settings, recorded bool) error {
 		metrics:  counters,
 		settings: settings,
 		now:      time.Now,
+		authors:  authors,
 		recorded: recorded,
 	}
 	specChanged := builder.WithPredicates(predicate.GenerationChangedPredicate{})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mlbatch/mlbatch/controller/api/codeflare/v1alpha1"
 	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
+	"github.com/mlbatch/mlbatch/controller/internal/accessreview"
 	"github.com/mlbatch/mlbatch/controller/runplan"
 	"github.com/mlbatch/mlbatch/test/fakeapiserver"
 	"github.com/mlbatch/mlbatch/test/patience"
@@ -46,7 +47,7 @@ func (c *cluster) start() {
 		c.Fatal(err)
 	}
 	c.api.Manage(c, ctrl.Options{Scheme: scheme(c), Cache: caches}, func(mgr ctrl.Manager) error {
-		return Setup(mgr, runplan.DefaultSettings(), true)
+		return Setup(mgr, runplan.DefaultSettings(), accessreview.NewAuthors(mgr.GetClient()), true)
 	})
 }
 

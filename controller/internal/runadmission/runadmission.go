@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -38,26 +37,20 @@ const (
 )
 
 // written are the annotations that only these webhooks write.
-var written = []string{v1alpha1.AuthorAnnotation, v1alpha1.AuthorUIDAnnotation, v1alpha1.AuthorMayAnnotation}
+var written = []string{v1alpha1.AuthorAnnotation, v1alpha1.AuthorUIDAnnotation, v1alpha1.AuthorMayAnnotation, v1alpha1.AuthorGroupsAnnotation}
 
 // Setup serves both webhooks. They read metadata, and where the Application is: what is wrong with a
 // Run, its CRD says, and what is written in another way than Go writes it stays so. A Run cannot be
 // changed, and applying its manifest again must not look like a change.
-func Setup(mgr ctrl.Manager) error {
+func Setup(mgr ctrl.Manager, authors accessreview.Authors) error {
 	server := mgr.GetWebhookServer()
-	review := accessreview.With(mgr.GetClient())
-	server.Register(mutatingPath, &admission.Webhook{Handler: recorder{
-		review: review.Remembering(accessreview.Kept, time.Now), mayWrap: review.WrapsRemembering(accessreview.Kept, time.Now),
-	}})
-	server.Register(validatingPath, &admission.Webhook{Handler: keeper{review: review}})
+	server.Register(mutatingPath, &admission.Webhook{Handler: recorder{authors}})
+	server.Register(validatingPath, &admission.Webhook{Handler: keeper{review: accessreview.With(mgr.GetClient())}})
 	return nil
 }
 
 // recorder writes down who creates a Run.
-type recorder struct {
-	review  accessreview.Review
-	mayWrap accessreview.Wraps
-}
+type recorder struct{ accessreview.Authors }
 
 // Handle overwrites whatever was sent. If a review fails, the Run is not created: without a record
 // of rights it would never run.
@@ -73,6 +66,13 @@ func (r recorder) Handle(ctx context.Context, request admission.Request) admissi
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
+	groups, err := accessreview.Record(request.UserInfo)
+	if err != nil {
+		return admission.Errored(http.StatusInternalServerError, err)
+	}
+	if len(groups) > accessreview.LongestRecord {
+		return admission.Denied(fmt.Sprintf("user %q has too many groups: their names have %d bytes, and a Run keeps at most %d: ask an administrator", request.UserInfo.Username, len(groups), accessreview.LongestRecord))
+	}
 	sent := run.Annotations
 	if sent == nil {
 		sent = map[string]string{}
@@ -80,6 +80,7 @@ func (r recorder) Handle(ctx context.Context, request admission.Request) admissi
 	sent[v1alpha1.AuthorAnnotation] = request.UserInfo.Username
 	sent[v1alpha1.AuthorUIDAnnotation] = request.UserInfo.UID
 	sent[v1alpha1.AuthorMayAnnotation] = strings.Join(may, ",")
+	sent[v1alpha1.AuthorGroupsAnnotation] = groups
 	patches := []jsonpatch.JsonPatchOperation{jsonpatch.NewOperation("add", "/metadata/annotations", sent)}
 	if len(run.ManagedFields) > 0 && !fieldowners.Needed(run.ManagedFields) {
 		patches = append(patches, jsonpatch.NewOperation("remove", "/metadata/managedFields", nil))
@@ -91,7 +92,7 @@ func (r recorder) Handle(ctx context.Context, request admission.Request) admissi
 func (r recorder) may(ctx context.Context, user authenticationv1.UserInfo, namespace string) ([]string, error) {
 	var all []string
 	appWrappers := v1beta2.GroupVersion.WithResource("appwrappers")
-	allowed, err := r.review.Allows(ctx, user, namespace, "create", appWrappers)
+	allowed, err := r.Review.Allows(ctx, user, namespace, "create", appWrappers)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (r recorder) may(ctx context.Context, user authenticationv1.UserInfo, names
 		all = append(all, appWrappers.GroupResource().String())
 	}
 	for _, resource := range runplan.Wrapped {
-		allowed, err := r.mayWrap(ctx, user, namespace, resource)
+		allowed, err := r.MayWrap(ctx, user, namespace, resource)
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +144,8 @@ func (k keeper) Handle(ctx context.Context, request admission.Request) admission
 // author since.
 func recorded(annotations map[string]string, user authenticationv1.UserInfo) admission.Response {
 	_, judged := annotations[v1alpha1.AuthorMayAnnotation]
-	if judged && annotations[v1alpha1.AuthorAnnotation] == user.Username && annotations[v1alpha1.AuthorUIDAnnotation] == user.UID {
+	_, reviewed := annotations[v1alpha1.AuthorGroupsAnnotation]
+	if judged && reviewed && annotations[v1alpha1.AuthorAnnotation] == user.Username && annotations[v1alpha1.AuthorUIDAnnotation] == user.UID {
 		return admission.Allowed("")
 	}
 	return admission.Denied(fmt.Sprintf("the annotation %s must be the user who creates the Run, %q, but the mutating webhook of Runs was not "+

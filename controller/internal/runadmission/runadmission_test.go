@@ -57,7 +57,7 @@ func holding(t *testing.T, user authenticationv1.UserInfo, rights ...string) rec
 
 // asking is a recorder that remembers nothing.
 func asking(review accessreview.Review) recorder {
-	return recorder{review: review, mayWrap: review.MayWrap}
+	return recorder{accessreview.Authors{Review: review, MayWrap: review.MayWrap}}
 }
 
 func TestTheAuthorIsWhoeverCreatesTheRun(t *testing.T) {
@@ -85,6 +85,7 @@ func TestTheAuthorIsWhoeverCreatesTheRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := map[string]string{
 				"mine": "<1>", "codeflare.dev/author": tc.user.Username, "codeflare.dev/author-uid": tc.user.UID, "codeflare.dev/author-may": tc.may,
+				"codeflare.dev/author-groups": recordOf(t, tc.user),
 			}
 			a := holding(t, tc.user, tc.rights...)
 			response := a.Handle(t.Context(), call(t, admissionv1.Create, tc.user, sent, ""))
@@ -99,10 +100,28 @@ func TestTheAuthorIsWhoeverCreatesTheRun(t *testing.T) {
 	}
 }
 
+func recordOf(t *testing.T, user authenticationv1.UserInfo) string {
+	t.Helper()
+	record, err := accessreview.Record(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+// The API server takes 256 KiB of annotations.
+func TestAnAuthorOfTooManyGroupsIsTold(t *testing.T) {
+	user := authenticationv1.UserInfo{Username: "ada", Groups: []string{strings.Repeat("x", accessreview.LongestRecord)}}
+	response := holding(t, user).Handle(t.Context(), call(t, admissionv1.Create, user, sent, ""))
+	if response.Allowed || !strings.Contains(response.Result.Message, `user "ada" has too many groups`) {
+		t.Errorf("got %+v", response.Result)
+	}
+}
+
 func TestARunWithoutAnnotationsGetsThem(t *testing.T) {
 	user := authenticationv1.UserInfo{Username: "ada"}
 	response := holding(t, user).Handle(t.Context(), call(t, admissionv1.Create, user, `{"metadata": {"name": "a"}}`, ""))
-	want := map[string]string{"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "", "codeflare.dev/author-may": ""}
+	want := map[string]string{"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "", "codeflare.dev/author-may": "", "codeflare.dev/author-groups": "{}"}
 	if len(response.Patches) != 1 || !cmp.Equal(response.Patches[0].Value, any(want)) {
 		t.Errorf("got %+v", response)
 	}
@@ -184,7 +203,7 @@ func TestAnApplicationOfAnotherNamespace(t *testing.T) {
 					slices.Contains(tc.rights, a.Verb+" "+a.Resource+" in "+a.Namespace)
 				return nil
 			}}
-			run := `{"metadata": {"annotations": {"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "u-1", "codeflare.dev/author-may": ""}}, "spec": {"application": ` + tc.application + `}}`
+			run := `{"metadata": {"annotations": {"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "u-1", "codeflare.dev/author-may": "", "codeflare.dev/author-groups": "{}"}}, "spec": {"application": ` + tc.application + `}}`
 			response := k.Handle(t.Context(), call(t, admissionv1.Create, ada, run, ""))
 			if response.Allowed != (tc.refusal == "") || !response.Allowed && !strings.Contains(response.Result.Message, tc.refusal) {
 				t.Errorf("allowed %t: %v", response.Allowed, response.Result)
@@ -197,7 +216,7 @@ func TestAnApplicationOfAnotherNamespace(t *testing.T) {
 	k := keeper{review: func(context.Context, *authorizationv1.SubjectAccessReview) error {
 		return errors.New("the API server is away")
 	}}
-	run := `{"metadata": {"annotations": {"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "u-1", "codeflare.dev/author-may": ""}}, "spec": {"application": {"namespace": "red"}}}`
+	run := `{"metadata": {"annotations": {"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "u-1", "codeflare.dev/author-may": "", "codeflare.dev/author-groups": "{}"}}, "spec": {"application": {"namespace": "red"}}}`
 	if response := k.Handle(t.Context(), call(t, admissionv1.Create, ada, run, "")); response.Allowed || !strings.Contains(response.Result.Message, "the API server is away") {
 		t.Errorf("if the API server is away, it says %v", response.Result)
 	}
@@ -205,7 +224,7 @@ func TestAnApplicationOfAnotherNamespace(t *testing.T) {
 
 func TestTheRecordOfTheAuthorIsKept(t *testing.T) {
 	ada := authenticationv1.UserInfo{Username: "ada", UID: "u-1"}
-	recorded := map[string]string{"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "u-1", "codeflare.dev/author-may": "jobs.batch"}
+	recorded := map[string]string{"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "u-1", "codeflare.dev/author-may": "jobs.batch", "codeflare.dev/author-groups": "{}"}
 	but := func(name, value string) map[string]string {
 		changed := map[string]string{}
 		for k, v := range recorded {
@@ -226,6 +245,8 @@ func TestTheRecordOfTheAuthorIsKept(t *testing.T) {
 		"created with another author":             {operation: admissionv1.Create, after: but("codeflare.dev/author", "boss"), refusal: `must be the user who creates the Run, "ada"`},
 		"created with another UID":                {operation: admissionv1.Create, after: but("codeflare.dev/author-uid", "0"), refusal: `must be the user who creates the Run, "ada"`},
 		"created without rights":                  {operation: admissionv1.Create, after: but("codeflare.dev/author-may", ""), refusal: `must be the user who creates the Run, "ada"`},
+		"created without groups":                  {operation: admissionv1.Create, after: but("codeflare.dev/author-groups", ""), refusal: `must be the user who creates the Run, "ada"`},
+		"given to another group":                  {operation: admissionv1.Update, before: recorded, after: but("codeflare.dev/author-groups", `{"groups":["admins"]}`), refusal: "codeflare.dev/author-groups is"},
 		"touched":                                 {operation: admissionv1.Update, before: recorded, after: but("mine", "1")},
 		"touched, and it never had a record":      {operation: admissionv1.Update, before: nil, after: map[string]string{"mine": "1"}},
 		"given to another author":                 {operation: admissionv1.Update, before: recorded, after: but("codeflare.dev/author", "boss"), refusal: "codeflare.dev/author is"},

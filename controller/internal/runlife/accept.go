@@ -54,7 +54,7 @@ func NameTakenBy(name string) string {
 // tried at once.
 func refused(v *view) (Decision, bool) {
 	if v.Answer == nil {
-		return v.do(Try), slices.Contains([]string{NameTaken, Refused, NamespaceNotEnabled}, v.stored(v1alpha1.Accepted).Reason)
+		return v.do(Try), slices.Contains([]string{NameTaken, Refused, NamespaceNotEnabled, Forbidden}, v.stored(v1alpha1.Accepted).Reason)
 	}
 	if v.Answer.Reason == "" {
 		return Decision{}, false
@@ -98,13 +98,28 @@ func (v *view) forbidden() string {
 		return fmt.Sprintf("user %q may not create %s in namespace %q", author, own, v.Run.Namespace)
 	}
 	for _, planned := range v.Plan.Planned {
-		for _, c := range planned.AppWrapper.Spec.Components {
-			if wrapped := wrappedResource(c); !slices.Contains(may, wrapped) {
+		for _, wrapped := range Wrapped(planned.AppWrapper) {
+			if !slices.Contains(may, wrapped) {
 				return fmt.Sprintf("user %q may neither create nor wrap %s in namespace %q", author, wrapped, v.Run.Namespace)
 			}
 		}
 	}
 	return ""
+}
+
+// Wrapped are the resources of the components of an AppWrapper, as the author's rights name them.
+func Wrapped(aw *v1beta2.AppWrapper) []string {
+	all := make([]string, len(aw.Spec.Components))
+	for i, c := range aw.Spec.Components {
+		all[i] = wrappedResource(c)
+	}
+	return all
+}
+
+// NoLonger says what the author of a Run could do when they made it.
+func NoLonger(author, verb string, resource schema.GroupVersionResource, namespace string) string {
+	return fmt.Sprintf("user %q, who made this Run, may no longer %s %s in namespace %q: make another Run in your own name",
+		author, verb, resource.GroupResource(), namespace)
 }
 
 // wrappedResource is the resource of a component, empty if its kind cannot be read.

@@ -25,6 +25,9 @@ const (
 	// AuthorMayAnnotation lists what that user may create or wrap in the Run's namespace, separated
 	// by commas: pytorchjobs.kubeflow.org,jobs.batch,configmaps.
 	AuthorMayAnnotation = "codeflare.dev/author-may"
+	// AuthorGroupsAnnotation holds what else the API server knew of that user, as JSON: groups and extra. With it
+	// the rights are reviewed again when an AppWrapper is made.
+	AuthorGroupsAnnotation = "codeflare.dev/author-groups"
 )
 
 // ReservedVariables is the prefix of the variables that the platform gives to programs.
