@@ -11,7 +11,7 @@ import (
 )
 
 // inherited are the annotations that a namespace may have for the AppWrappers in it.
-var inherited = []string{v1beta2.NoProgressGracePeriodDurationAnnotation, v1beta2.IdleGracePeriodDurationAnnotation}
+var inherited = []string{v1beta2.NoProgressGracePeriodDurationAnnotation, v1beta2.IdleGracePeriodDurationAnnotation, v1beta2.LastWordsAnnotation}
 
 // Inherit gives a new AppWrapper the annotations of its namespace that it does not have. A value that
 // cannot be understood is left out: its author could not mend it.

@@ -108,6 +108,8 @@ const (
 	// IdleGracePeriodDurationAnnotation: how long the pods may hold devices that they do not use. Then the
 	// quota goes back. 0s: no limit.
 	IdleGracePeriodDurationAnnotation = AnnotationPrefix + "idleGracePeriodDuration"
+	// LastWordsAnnotation: false keeps what programs write last out of the status.
+	LastWordsAnnotation = AnnotationPrefix + "lastWords"
 	// LastCheckpointAnnotation: when the workload last saved what it had done, such as
 	// 2026-11-24T17:05:00Z. What came before is not lost when it is stopped.
 	LastCheckpointAnnotation = AnnotationPrefix + "lastCheckpoint"

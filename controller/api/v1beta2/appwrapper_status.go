@@ -45,6 +45,12 @@ type AppWrapperStatus struct {
 	// +optional
 	Preemptions int32 `json:"preemptions,omitempty"`
 
+	// LastAttempts are the attempts that ended without success, the latest last: three at most, and 12 KiB in all. It
+	// is an addition of this controller: where it is dropped, nobody can read how an attempt ended whose pods are gone.
+	// +optional
+	// +listType=atomic
+	LastAttempts []AppWrapperAttempt `json:"lastAttempts,omitempty"`
+
 	// AvoidedNodes are the nodes to blame for earlier failures, the latest last. Pods of a new
 	// attempt keep away from them. It is an addition of this controller: where it is dropped,
 	// pods may be sent to such nodes again.
@@ -75,6 +81,55 @@ type AppWrapperStatus struct {
 	// +optional
 	// +listType=atomic
 	ComponentStatus []AppWrapperComponentStatus `json:"componentStatus,omitempty"`
+}
+
+// AppWrapperAttempt is an attempt that ended without success.
+type AppWrapperAttempt struct {
+	// Began is when the creation of the components began.
+	Began metav1.Time `json:"began"`
+
+	// Ended is when it was noticed that the attempt was over.
+	Ended metav1.Time `json:"ended"`
+
+	// Cause is the cause of the move to another phase, as in the metric appwrapper_transitions_total.
+	Cause string `json:"cause"`
+
+	// Reason is that of the condition Requeued or Deactivated if the quota was taken back, or OOMKilled or Evicted if
+	// that is how the first container failed.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// Pod is the pod that failed first. What follows is about it, and absent if no pod that is there has failed.
+	// +optional
+	Pod string `json:"pod,omitempty"`
+
+	// PodSet is the index of its pod set among all of the AppWrapper.
+	// +optional
+	PodSet *int32 `json:"podSet,omitempty"`
+
+	// Rank is its number in the pod set, if its kind numbers pods.
+	// +optional
+	Rank string `json:"rank,omitempty"`
+
+	// Node of the pod; or, without a pod, a node that the attempt had to leave.
+	// +optional
+	Node string `json:"node,omitempty"`
+
+	// Container that failed.
+	// +optional
+	Container string `json:"container,omitempty"`
+
+	// ExitCode of the container.
+	// +optional
+	ExitCode int32 `json:"exitCode,omitempty"`
+
+	// RanSeconds is how long the container ran.
+	// +optional
+	RanSeconds int64 `json:"ranSeconds,omitempty"`
+
+	// LastWords are what its program wrote last. It is text of the program, to be shown and not to be interpreted.
+	// +optional
+	LastWords string `json:"lastWords,omitempty"`
 }
 
 // AvoidedNode is a node that pods keep away from.

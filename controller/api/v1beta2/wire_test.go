@@ -205,6 +205,20 @@ func TestTheDefinitionHasTheFieldsOfAppWrapper12(t *testing.T) {
 		+status.failedNode.name:string
 		+status.failedNode.until:string
 		+status.failureRetries:integer
+		+status.lastAttempts:array
+		+status.lastAttempts[]:object!began,cause,ended
+		+status.lastAttempts[].ended:string
+		+status.lastAttempts[].cause:string
+		+status.lastAttempts[].reason:string
+		+status.lastAttempts[].pod:string
+		+status.lastAttempts[].podSet:integer
+		+status.lastAttempts[].rank:string
+		+status.lastAttempts[].node:string
+		+status.lastAttempts[].container:string
+		+status.lastAttempts[].exitCode:integer
+		+status.lastAttempts[].ranSeconds:integer
+		+status.lastAttempts[].lastWords:string
+		+status.lastAttempts[].began:string
 		+status.migrations:integer
 		+status.preemptions:integer
 		+status.usage:object!at

@@ -66,6 +66,7 @@ func editPodTemplates(object *unstructured.Unstructured, aw *v1beta2.AppWrapper,
 	infos := aw.Spec.Components[i].PodSetInfos
 	for j, podSet := range aw.Status.ComponentStatus[i].PodSets {
 		edit := all
+		edit.LastWords = aw.Annotations[v1beta2.LastWordsAnnotation] != "false"
 		for _, node := range aw.Status.AvoidedNodes {
 			edit.AvoidNodes = append(edit.AvoidNodes, node.Name)
 		}

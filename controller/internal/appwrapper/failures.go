@@ -25,7 +25,7 @@ func failures(pod *corev1.Pod) []lifecycle.Failure {
 	var all []lifecycle.Failure
 	for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
 		if ended := c.State.Terminated; failed(ended) {
-			f := lifecycle.Failure{Container: c.Name, ExitCode: ended.ExitCode, At: ended.FinishedAt.Time}
+			f := lifecycle.Failure{Container: c.Name, ExitCode: ended.ExitCode, At: ended.FinishedAt.Time, Began: ended.StartedAt.Time, LastWords: ended.Message}
 			if ended.Reason == string(lifecycle.OOMKilled) {
 				f.Cause = lifecycle.OOMKilled
 			}

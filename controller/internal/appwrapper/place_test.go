@@ -99,6 +99,9 @@ func timeless(status v1beta2.AppWrapperStatus) v1beta2.AppWrapperStatus {
 	for i := range status.AvoidedNodes {
 		status.AvoidedNodes[i].Until = metav1.Time{}
 	}
+	for i := range status.LastAttempts {
+		status.LastAttempts[i].Began, status.LastAttempts[i].Ended, status.LastAttempts[i].RanSeconds = metav1.Time{}, metav1.Time{}, 0
+	}
 	if status.FailedNode != nil {
 		status.FailedNode.Until, status.FailedNode.LastedSeconds = metav1.Time{}, 0
 	}

@@ -66,6 +66,25 @@ func podSetOf(pod *corev1.Pod) int {
 	return lifecycle.UnknownPodSet
 }
 
+// rankOf goes by the labels that number the pods of their kind. Caches drop them.
+func (o *observation) rankOf(pod *corev1.Pod) string {
+	i, j := o.componentOf(pod), podSetOf(pod)
+	if o.aw == nil || i < 0 || i >= len(o.aw.Status.ComponentStatus) || j < 0 || j >= len(o.aw.Status.ComponentStatus[i].PodSets) {
+		return ""
+	}
+	set := o.aw.Status.ComponentStatus[i].PodSets[j]
+	var numbers []string
+	for _, annotation := range []string{v1beta2.PodSetAnnotationTASSubGroupIndexLabel, v1beta2.PodSetAnnotationTASPodIndexLabel} {
+		if number := pod.Labels[set.Annotations[annotation]]; number != "" {
+			numbers = append(numbers, number)
+		}
+	}
+	if len(numbers) == 0 && set.Count() == 1 {
+		return "0"
+	}
+	return strings.Join(numbers, "/")
+}
+
 func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 	var started time.Time
 	if pod.Status.StartTime != nil {
@@ -90,6 +109,7 @@ func (o *observation) podOf(pod *corev1.Pod) lifecycle.Pod {
 		Name:          pod.Name,
 		Component:     o.componentOf(pod),
 		PodSet:        podSetOf(pod),
+		Rank:          o.rankOf(pod),
 		Foreign:       ofEarlierAppWrapper(o.aw, pod),
 		Phase:         pod.Status.Phase,
 		Terminating:   !pod.DeletionTimestamp.IsZero(),

@@ -119,6 +119,9 @@ func (r *Reconciler) step(ctx context.Context, o *observation) (wait time.Durati
 	if err := r.keepBooks(ctx, o, &d); err != nil {
 		return 0, false, err
 	}
+	if err := r.addWords(ctx, o, &d); err != nil {
+		return 0, false, err
+	}
 	if err := r.saveDecision(ctx, o, d); err != nil {
 		return 0, false, err
 	}

@@ -45,6 +45,9 @@ func (in *interner) slimAppWrapper(object any) (any, error) {
 	}
 	aw.Namespace = intern(in, aw.Namespace)
 	in.internAll(aw.Finalizers)
+	for i := range aw.Status.LastAttempts { // withWords reads them where they are needed
+		aw.Status.LastAttempts[i].LastWords = ""
+	}
 	aw.Status.Conditions = in.slimConditions(aw.Status.Conditions)
 	for i := range aw.Status.ComponentStatus {
 		in.slimComponentStatus(&aw.Status.ComponentStatus[i])

@@ -34,7 +34,7 @@ func Decide(s Snapshot, now time.Time) Decision {
 	if !known {
 		return v.stay()
 	}
-	return decide(v)
+	return v.recordAttempt(decide(v))
 }
 
 // view is a snapshot while a decision is made; status is the one to be saved.

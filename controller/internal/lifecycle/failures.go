@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Failure is how a container of a pod failed, or the pod as a whole. It has nothing that the program itself says.
+// Failure is how a container of a pod failed, or the pod as a whole.
 type Failure struct {
 	// Cause is empty if only the exit code is known.
 	Cause FailureCause
@@ -20,6 +20,10 @@ type Failure struct {
 	Why string
 	// At is when; zero if nobody knows.
 	At time.Time
+	// Began is when the container began; zero if that is not known.
+	Began time.Time
+	// LastWords are what its program wrote last. Caches drop them.
+	LastWords string
 }
 
 // FailureCause is what ended a container or a pod from outside. The words are those of Kubernetes.
@@ -36,8 +40,15 @@ const (
 // tellingWhatFailed adds to a message how pods failed: the first failure with a cause or, if there is none, the first
 // with an exit code. Later ones often are its consequences.
 func (v *view) tellingWhatFailed(message string) string {
-	var first *Failure
-	var of string
+	first, of := v.firstFailure()
+	if first == nil {
+		return message
+	}
+	return message + "; pod " + of.Name + first.String()
+}
+
+// firstFailure is nil if no pod that is there tells of one.
+func (v *view) firstFailure() (first *Failure, of Pod) {
 	for _, p := range v.Pods {
 		if v.belongsToFinished(p) {
 			continue
@@ -45,15 +56,12 @@ func (v *view) tellingWhatFailed(message string) string {
 		for i := range p.Failures {
 			f := &p.Failures[i]
 			wasTold := p.Terminating && f.Cause == "" // to end
-			if c := f.compare(first); !wasTold && (c < 0 || c == 0 && p.Name < of) {
-				first, of = f, p.Name
+			if c := f.compare(first); !wasTold && (c < 0 || c == 0 && p.Name < of.Name) {
+				first, of = f, p
 			}
 		}
 	}
-	if first == nil {
-		return message
-	}
-	return message + "; pod " + of + first.String()
+	return first, of
 }
 
 // compare is below 0 if f tells more than the other one, or as much and was earlier.

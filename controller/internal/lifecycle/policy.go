@@ -51,6 +51,8 @@ type Policy struct {
 	TerminalExitCodes []int32
 	// RetryableExitCodes, if any, are the only exit codes that allow a retry.
 	RetryableExitCodes []int32
+	// LastWords: what programs write last is kept in the status.
+	LastWords bool
 	// LastCheckpoint is when the workload last saved what it had done; zero if it does not say.
 	LastCheckpoint time.Time
 }
@@ -93,6 +95,7 @@ func (r *reader) policy(d Defaults) Policy {
 	asked.TerminalExitCodes = r.exitCodes(v1beta2.TerminalExitCodesAnnotation)
 	asked.RetryableExitCodes = r.exitCodes(v1beta2.RetryableExitCodesAnnotation)
 	asked.LastCheckpoint = r.time(v1beta2.LastCheckpointAnnotation)
+	asked.LastWords = r.flag(v1beta2.LastWordsAnnotation, true)
 	if !r.flag(v1beta2.AvoidNodesAnnotation, true) {
 		asked.Avoid.Nodes = 0
 	}

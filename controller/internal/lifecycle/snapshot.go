@@ -128,6 +128,8 @@ type Pod struct {
 	// PodSet is the index of its pod set among those of its component, by its label; UnknownPodSet if
 	// that does not tell.
 	PodSet int
+	// Rank is its number in the pod set; empty if that is not known, as of what caches have.
+	Rank string
 	// Foreign: an earlier AppWrapper of the same name made the pod. It may still use quota, and is
 	// none of those that are expected.
 	Foreign bool

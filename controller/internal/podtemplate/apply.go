@@ -22,6 +22,9 @@ type Edit struct {
 	Labels map[string]string
 	// SchedulerName is set if it is not empty and the template names none.
 	SchedulerName string
+	// LastWords: if a container fails without a message, the end of its log is the message, unless the template says
+	// where messages come from.
+	LastWords bool
 	// Avoid says which nodes to keep away from.
 	Avoid Avoidance
 	// AvoidNodes are the names of more nodes to keep away from. A pod that names its node, or gets
@@ -50,6 +53,7 @@ func Apply(template map[string]any, e Edit) error {
 		addTolerations,
 		addSchedulingGates,
 		setSchedulerName,
+		keepLastWords,
 		avoidNodes,
 	}
 	for _, step := range steps {
@@ -174,6 +178,25 @@ func setSchedulerName(template map[string]any, e Edit) error {
 	}
 	if name, _ := spec["schedulerName"].(string); name == "" {
 		spec["schedulerName"] = e.SchedulerName
+	}
+	return nil
+}
+
+func keepLastWords(template map[string]any, e Edit) error {
+	if !e.LastWords {
+		return nil
+	}
+	spec, err := child(template, "spec")
+	if err != nil {
+		return err
+	}
+	for _, field := range []string{"initContainers", "containers"} {
+		containers, _ := spec[field].([]any)
+		for _, c := range containers {
+			if container, ok := c.(map[string]any); ok && container["terminationMessagePolicy"] == nil {
+				container["terminationMessagePolicy"] = string(corev1.TerminationMessageFallbackToLogsOnError)
+			}
+		}
 	}
 	return nil
 }

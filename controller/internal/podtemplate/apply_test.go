@@ -36,6 +36,18 @@ func TestApply(t *testing.T) {
 				"spec":     object{},
 			},
 		},
+		"the end of the log is the message of a container that fails, where the author says nothing": {
+			template: object{"spec": object{
+				"initContainers": []any{object{"name": "i"}},
+				"containers":     []any{object{"name": "a"}, object{"name": "b", "terminationMessagePolicy": "File"}},
+			}},
+			edit: Edit{LastWords: true},
+			want: object{"spec": object{
+				"initContainers": []any{object{"name": "i", "terminationMessagePolicy": "FallbackToLogsOnError"}},
+				"containers": []any{object{"name": "a", "terminationMessagePolicy": "FallbackToLogsOnError"},
+					object{"name": "b", "terminationMessagePolicy": "File"}},
+			}},
+		},
 		"what is there stays beside what is added": {
 			template: object{
 				"metadata": object{"name": "kept", "labels": object{"x": "0"}},

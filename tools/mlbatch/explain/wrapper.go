@@ -138,7 +138,7 @@ func (o Objects) failed() []Cause {
 			o.retries(), began(status)))
 	}
 	if c := condition(status.Conditions, string(v1beta2.Unhealthy)); c != nil && c.Status == metav1.ConditionTrue && c.Reason != v1beta2.ReasonMissingComponent {
-		all = append(all, cause("Failed", told(o.wrapper(), *c), since(c.LastTransitionTime)))
+		all = append(all, cause("Failed", told(o.wrapper(), *c), since(c.LastTransitionTime), o.lastWords()))
 	}
 	if c := condition(status.Conditions, string(v1beta2.DeletingResources)); c != nil && c.Reason == v1beta2.ReasonDeletionPaused {
 		all = append(all, cause("HeldForDebugging", told(o.wrapper(), *c), o.released(), since(c.LastTransitionTime)))
@@ -188,7 +188,7 @@ func retrying(o Objects) []Cause {
 	if c == nil || c.Status != metav1.ConditionTrue || c.Reason == v1beta2.ReasonAutopilotNoExecute {
 		return nil
 	}
-	changes := []change{began(status), o.retries()}
+	changes := []change{began(status), o.retries(), o.lastWords()}
 	text := o.AppWrapper.Annotations[v1beta2.RetryPausePeriodDurationAnnotation]
 	if text != "" {
 		changes = append(changes, next("it is started again "+text+" after its last pod has stopped", nil))

@@ -43,10 +43,14 @@ func Logs(ctx context.Context, c client.Client, open podlogs.Open, o explain.Obj
 		return logsOfRun(ctx, c, open, o, s, out)
 	}
 	if err := ofAttempt(ctx, c, o, s.Attempt); err != nil {
+		if o.AppWrapper != nil && s.Attempt == attemptOf(o.AppWrapper)-1 {
+			fmt.Fprint(out, lastWords(o.AppWrapper))
+		}
 		return err
 	}
 	pods, err := podsThatAre(ctx, c, o, s)
 	if err != nil {
+		fmt.Fprint(out, lastWords(o.AppWrapper))
 		return err
 	}
 	if s.All && !s.Follow {

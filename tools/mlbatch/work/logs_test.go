@@ -106,7 +106,6 @@ func TestWithoutALogASentenceSaysWhy(t *testing.T) {
 		wanted work.Selection
 	}{
 		"AppWrapper waits has no pods yet: it is Suspended: see 'mlbatch why waits'":                                                  {"waits", nil, work.Selection{}},
-		"AppWrapper lost has no pods any more, and their logs are gone with them: it is Failed: 1 pod failed: see 'mlbatch why lost'": {"red/lost", nil, work.Selection{}},
 		"AppWrapper pulls has no pod x: its pods are pulls-master-0 (rank 0), pulls-worker-0 (rank 1)":                                {"pulls", nil, work.Selection{Pod: "x"}},
 		"no pod of AppWrapper pulls has rank 7: its pods are pulls-master-0 (rank 0), pulls-worker-0 (rank 1): choose one with --pod": {"pulls", nil, work.Selection{Rank: new(7)}},
 		"2 pods of AppWrapper waits have rank 0: choose one with --pod: b-0 (rank 0), a-0 (rank 0)":                                   {"waits", twoComponents(), work.Selection{}},
@@ -115,6 +114,19 @@ func TestWithoutALogASentenceSaysWhy(t *testing.T) {
 	} {
 		out, err := logs(t, row.work, row.pods, row.wanted)
 		wording.OneSentence(t, out, err, want)
+	}
+}
+
+func TestLogsOfPodsThatAreGoneAreTheirLastWords(t *testing.T) {
+	out, err := logs(t, "red/lost", nil, work.Selection{})
+	wording.OneSentence(t, "", err, "AppWrapper lost has no pods any more, and their logs are gone with them: it is Failed: 1 pod failed: see 'mlbatch why lost'")
+	want := `Last words of pod lost-worker-0-x2x4x, rank 0, on node n3 (exit code 1, 2026-01-01T00:09:00Z):
+  Traceback (most recent call last):
+    File "train.py", line 3
+  KeyError: 'lr'
+`
+	if out != want {
+		t.Errorf("got %s", out)
 	}
 }
 

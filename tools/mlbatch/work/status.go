@@ -30,7 +30,9 @@ type Report struct {
 	RetryLimit   string                `json:"retryLimit,omitempty"`
 	AvoidedNodes []v1beta2.AvoidedNode `json:"avoidedNodes,omitempty"`
 	LastFailure  *Failure              `json:"lastFailure,omitempty"`
-	Components   []Component           `json:"components,omitempty"`
+	// LastAttempts are those that ended without success, the latest last.
+	LastAttempts []v1beta2.AppWrapperAttempt `json:"lastAttempts,omitempty"`
+	Components   []Component                 `json:"components,omitempty"`
 	// Steps are those of the Run's workflow.
 	Steps []Step        `json:"steps,omitempty"`
 	Pods  []podlogs.Pod `json:"pods"`
@@ -92,7 +94,7 @@ func report(o explain.Objects) Report {
 	if o.AppWrapper != nil {
 		status := o.AppWrapper.Status
 		r.RetryLimit, r.AvoidedNodes = o.AppWrapper.Annotations[v1beta2.RetryLimitAnnotation], status.AvoidedNodes
-		r.LastFailure = lastFailure(o.AppWrapper, o.Events)
+		r.LastFailure, r.LastAttempts = lastFailure(o.AppWrapper, o.Events), status.LastAttempts
 		for _, component := range status.ComponentStatus {
 			r.Components = append(r.Components, componentOf(component))
 		}

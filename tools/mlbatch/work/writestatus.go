@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mlbatch/mlbatch/controller/api/v1beta2"
 	"github.com/mlbatch/mlbatch/tools/mlbatch/printing"
 )
 
@@ -31,6 +32,9 @@ func (r Report) WriteText(out io.Writer, now time.Time) error {
 		if err := printing.Table(out, table); err != nil {
 			return err
 		}
+	}
+	if len(r.Pods) == 0 {
+		fmt.Fprint(out, lastWords(&v1beta2.AppWrapper{Status: v1beta2.AppWrapperStatus{LastAttempts: r.LastAttempts}}))
 	}
 	for _, unknown := range r.Unknown {
 		fmt.Fprintln(out, "unknown:", printing.OneLine(unknown))
