@@ -247,7 +247,7 @@ func TestPoliciesCanWarnOnly(t *testing.T) {
 				t.Errorf("%s: %s does %v", enforcement, binding.Name, binding.Spec.ValidationActions)
 			}
 		}
-		if bindings != 9 {
+		if bindings != 10 {
 			t.Errorf("there are %d bindings", bindings)
 		}
 	}
@@ -257,7 +257,7 @@ func TestPoliciesCanWarnOnly(t *testing.T) {
 func TestEachPolicyCanBeDisabledAlone(t *testing.T) {
 	values := map[string]string{
 		"ownership": "mlbatch-ownership", "started": "mlbatch-started", "lifecycle": "mlbatch-lifecycle", "labels": "mlbatch-labels", "growth": "mlbatch-growth",
-		"placement": "mlbatch-placement", "priorities": "mlbatch-priorities", "exposure": "mlbatch-exposure", "podSecurity": "mlbatch-pod-security",
+		"placement": "mlbatch-placement", "priorities": "mlbatch-priorities", "exposure": "mlbatch-exposure", "podSecurity": "mlbatch-pod-security", "wrapped": "mlbatch-wrapped",
 	}
 	all := policiesWith(t, nil)
 	if len(all) != len(values) {
@@ -884,6 +884,8 @@ func matches(policy string, r request) bool {
 		return false
 	}
 	switch policy {
+	case "mlbatch-wrapped": // its binding asks for the label
+		return r.labels["mlbatch-appwrappers-only"] == "true" && !has("AppWrapper", "Service", "Secret", "ConfigMap") && r.operation != admission.Delete
 	case "mlbatch-lifecycle":
 		return !has("Service", "Secret") || r.operation == admission.Update
 	case "mlbatch-pod-security":

@@ -4,7 +4,7 @@ RBAC cannot express them: they are about what an object says, not about its kind
 charts/policies_test.go has what each refuses and accepts.
 */}}
 
-{{/* Puts a policy into force in team namespaces. */}}
+{{/* Puts a policy into force in team namespaces, or in those with more labels. */}}
 {{- define "mlbatch.policyBinding" }}
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -20,6 +20,9 @@ spec:
     namespaceSelector:
       matchLabels:
         mlbatch-team-namespace: "true"
+        {{- with .labels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
 {{- end }}
 
 {{/* True for users who may do what only controllers do. */}}

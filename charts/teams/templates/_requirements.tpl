@@ -230,9 +230,12 @@ Names that no pod requests, but people write: (dict "who" … "resource" …). K
 {{/* Labels and annotations that this chart, Helm, or Kubernetes sets on the namespace of a team. */}}
 {{- define "teams.require.metadata" -}}
 {{- $team := . }}
-{{- $instead := dict "pod-security.kubernetes.io/" "podSecurity" "mlbatch-priorities" "priorities" "mlbatch-tolerations" "tolerations" "mlbatch-allowed-" "podSecurity" "mlbatch-pod-security" "podSecurity" "workload.codeflare.dev.appwrapper/" "defaults" }}
+{{- $instead := dict "pod-security.kubernetes.io/" "podSecurity" "mlbatch-priorities" "priorities" "mlbatch-tolerations" "tolerations" "mlbatch-appwrappers-only" "appWrappersOnly" "mlbatch-allowed-" "podSecurity" "mlbatch-pod-security" "podSecurity" "workload.codeflare.dev.appwrapper/" "defaults" }}
 {{- if and $team.defaults (eq $team.createNamespace false) }}
 {{- fail (printf "teams: team %q: defaults have no effect if createNamespace is false: annotate the namespace yourself, as docs/fault-tolerance.md says" $team.name) }}
+{{- end }}
+{{- if and $team.appWrappersOnly (eq $team.createNamespace false) }}
+{{- fail (printf "teams: team %q: appWrappersOnly has no effect if createNamespace is false: label the namespace mlbatch-appwrappers-only=true yourself" $team.name) }}
 {{- end }}
 {{- range $field := list "labels" "annotations" }}
 {{- $given := get $team $field | default dict }}
