@@ -39,7 +39,7 @@ func soundWorld(t *testing.T) map[string]string {
 			`{"metadata":{"name":"clusterqueues.kueue.x-k8s.io"},"spec":{"versions":[{"name":"v1beta1","served":false},{"name":"v1beta2","served":true}]}}`),
 		"/api/v1/nodes":                                    list("v1", "Node", `{"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"2"},"conditions":[{"type":"Ready","status":"True"}]}}`),
 		"/api/v1/pods":                                     list("v1", "Pod"),
-		"/api/v1/namespaces":                               list("v1", "Namespace", `{"metadata":{"name":"blue","labels":{"mlbatch-team-namespace":"true"}}}`),
+		"/api/v1/namespaces":                               list("v1", "Namespace", `{"metadata":{"name":"blue","labels":{"mlbatch-team-namespace":"true"},"annotations":{"mlbatch-tolerations":""}}}`),
 		queues + "/clusterqueues":                          list("kueue.x-k8s.io/v1beta2", "ClusterQueue", `{"metadata":{"name":"blue"}}`),
 		queues + "/cohorts":                                list("kueue.x-k8s.io/v1beta2", "Cohort"),
 		queues + "/resourceflavors":                        list("kueue.x-k8s.io/v1beta2", "ResourceFlavor"),
