@@ -203,7 +203,7 @@ func TestAnApplicationOfAnotherNamespace(t *testing.T) {
 					slices.Contains(tc.rights, a.Verb+" "+a.Resource+" in "+a.Namespace)
 				return nil
 			}}
-			run := `{"metadata": {"annotations": {"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "u-1", "codeflare.dev/author-may": "", "codeflare.dev/author-groups": "{}"}}, "spec": {"application": ` + tc.application + `}}`
+			run := `{"metadata": {"annotations": {"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "u-1", "codeflare.dev/author-may": "", "codeflare.dev/author-groups": "{\"groups\":[\"blue\"]}"}}, "spec": {"application": ` + tc.application + `}}`
 			response := k.Handle(t.Context(), call(t, admissionv1.Create, ada, run, ""))
 			if response.Allowed != (tc.refusal == "") || !response.Allowed && !strings.Contains(response.Result.Message, tc.refusal) {
 				t.Errorf("allowed %t: %v", response.Allowed, response.Result)
@@ -216,7 +216,7 @@ func TestAnApplicationOfAnotherNamespace(t *testing.T) {
 	k := keeper{review: func(context.Context, *authorizationv1.SubjectAccessReview) error {
 		return errors.New("the API server is away")
 	}}
-	run := `{"metadata": {"annotations": {"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "u-1", "codeflare.dev/author-may": "", "codeflare.dev/author-groups": "{}"}}, "spec": {"application": {"namespace": "red"}}}`
+	run := `{"metadata": {"annotations": {"codeflare.dev/author": "ada", "codeflare.dev/author-uid": "u-1", "codeflare.dev/author-may": "", "codeflare.dev/author-groups": "{\"groups\":[\"blue\"]}"}}, "spec": {"application": {"namespace": "red"}}}`
 	if response := k.Handle(t.Context(), call(t, admissionv1.Create, ada, run, "")); response.Allowed || !strings.Contains(response.Result.Message, "the API server is away") {
 		t.Errorf("if the API server is away, it says %v", response.Result)
 	}
@@ -245,7 +245,8 @@ func TestTheRecordOfTheAuthorIsKept(t *testing.T) {
 		"created with another author":             {operation: admissionv1.Create, after: but("codeflare.dev/author", "boss"), refusal: `must be the user who creates the Run, "ada"`},
 		"created with another UID":                {operation: admissionv1.Create, after: but("codeflare.dev/author-uid", "0"), refusal: `must be the user who creates the Run, "ada"`},
 		"created without rights":                  {operation: admissionv1.Create, after: but("codeflare.dev/author-may", ""), refusal: `must be the user who creates the Run, "ada"`},
-		"created without groups":                  {operation: admissionv1.Create, after: but("codeflare.dev/author-groups", ""), refusal: `must be the user who creates the Run, "ada"`},
+		"created during an upgrade":               {operation: admissionv1.Create, after: but("codeflare.dev/author-groups", "")},
+		"created with groups of others":           {operation: admissionv1.Create, after: but("codeflare.dev/author-groups", `{"groups":["admins"]}`), refusal: `must be the user who creates the Run, "ada"`},
 		"given to another group":                  {operation: admissionv1.Update, before: recorded, after: but("codeflare.dev/author-groups", `{"groups":["admins"]}`), refusal: "codeflare.dev/author-groups is"},
 		"touched":                                 {operation: admissionv1.Update, before: recorded, after: but("mine", "1")},
 		"touched, and it never had a record":      {operation: admissionv1.Update, before: nil, after: map[string]string{"mine": "1"}},
