@@ -59,11 +59,7 @@ func (b Balance) Promised() resource.Quantity {
 }
 
 // ForQueues is what queued work can get of the nodes.
-func (b Balance) ForQueues() resource.Quantity {
-	rest := b.Usable.DeepCopy()
-	rest.Sub(b.Outside)
-	return rest
-}
+func (b Balance) ForQueues() resource.Quantity { return Free(b.Usable, b.Outside) }
 
 // WithoutNodes reports whether there is quota, and no node of the flavor.
 func (b Balance) WithoutNodes() bool { return b.Quota.Sign() > 0 && b.Nodes == 0 }
